@@ -1,0 +1,12 @@
+//! The hand of Rush Hour. Takes a plan, gives raw tables and a result.
+//!
+//! Reading order: [`plan`] (what is asked), [`experiment`] (the order of things), then the part you came for:
+//! [`topology`] and [`qdisc`] build, [`flow`] drives, [`sampler`] and [`trace`] read, [`table`] writes.
+
+pub mod clock;
+pub mod error;
+pub mod netns;
+pub mod plan;
+pub mod result;
+pub mod sys;
+pub mod table;

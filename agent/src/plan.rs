@@ -1,0 +1,264 @@
+//! The plan: a cell of a sweep resolved to the last number (`docs/plan-format.md`).
+
+use serde::Deserialize;
+
+use crate::error::{Error, Result};
+
+pub const FORMAT: &str = "rushhour-plan/1";
+
+/// One run, as Python asks for it.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    pub format: String,
+    pub seed: u64,
+    pub duration_ns: i64,
+    pub sample_ns: i64,
+    pub nodes: Vec<Node>,
+    pub links: Vec<Link>,
+    #[serde(default)]
+    pub routes: Vec<Route>,
+    #[serde(default)]
+    pub neighbours: Vec<Neighbour>,
+    pub flows: Vec<Flow>,
+    pub readings: Readings,
+    #[serde(default)]
+    pub calibration: Calibration,
+}
+
+/// A network namespace.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Node {
+    pub name: String,
+    #[serde(default)]
+    pub forward: bool,
+    /// Pairs of dotted name and value, written in order.
+    #[serde(default)]
+    pub sysctl: Vec<(String, String)>,
+    /// Addresses of its loopback interface, `address/prefix`.
+    #[serde(default)]
+    pub addresses: Vec<String>,
+}
+
+/// A veth pair.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Link {
+    pub name: String,
+    pub ends: [End; 2],
+}
+
+/// One side of a link, and the egress of that direction.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct End {
+    pub node: String,
+    pub dev: String,
+    pub mac: String,
+    pub mtu: u32,
+    pub addresses: Vec<String>,
+    #[serde(default)]
+    pub offload: bool,
+    /// tc's own words after `tc qdisc add dev DEV`.
+    #[serde(default)]
+    pub qdiscs: Vec<String>,
+    /// tc's own words, each line beginning with `class` or `filter`.
+    #[serde(default)]
+    pub filters: Vec<String>,
+    #[serde(default)]
+    pub wire: Option<Wire>,
+}
+
+/// The seeded element: fate by packet number, the same on every kernel.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Wire {
+    pub delay_ns: u64,
+    #[serde(default)]
+    pub jitter_ns: u64,
+    #[serde(default)]
+    pub reorder: bool,
+    /// Probability in `[0, 1]`.
+    #[serde(default)]
+    pub loss: f64,
+    /// Packet numbers that are lost whatever the dice say.
+    #[serde(default)]
+    pub drop: Vec<u64>,
+    pub seed: u64,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Route {
+    pub node: String,
+    /// `default` or a prefix.
+    pub to: String,
+    pub via: Via,
+    #[serde(default)]
+    pub dev: Option<String>,
+}
+
+/// One next hop, or several of equal cost.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(untagged)]
+pub enum Via {
+    One(String),
+    Many(Vec<String>),
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Neighbour {
+    pub node: String,
+    pub dev: String,
+    pub address: String,
+    pub mac: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    Tcp,
+    Udp,
+    Ping,
+    Rr,
+    Crr,
+}
+
+/// One conversation with one payload direction, `from` → `to`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Flow {
+    pub id: u32,
+    pub name: String,
+    pub kind: Kind,
+    pub from: String,
+    pub to: String,
+    pub src: String,
+    pub dst: String,
+    #[serde(default)]
+    pub sport: u16,
+    #[serde(default)]
+    pub dport: u16,
+    pub start_ns: i64,
+    #[serde(default)]
+    pub stop_ns: Option<i64>,
+    #[serde(default)]
+    pub bytes: Option<u64>,
+    #[serde(default)]
+    pub cc: Option<String>,
+    #[serde(default)]
+    pub receiver_cc: Option<String>,
+    #[serde(default)]
+    pub rate_bps: Option<u64>,
+    #[serde(default)]
+    pub pacing_bps: Option<u64>,
+    #[serde(default)]
+    pub message_bytes: Option<u32>,
+    #[serde(default)]
+    pub packet_bytes: Option<u32>,
+    #[serde(default)]
+    pub count: Option<u64>,
+    #[serde(default)]
+    pub interval_ns: Option<i64>,
+    #[serde(default)]
+    pub request_bytes: Option<u32>,
+    #[serde(default)]
+    pub response_bytes: Option<u32>,
+    #[serde(default)]
+    pub sndbuf: Option<u32>,
+    #[serde(default)]
+    pub rcvbuf: Option<u32>,
+    #[serde(default)]
+    pub read_bps: Option<u64>,
+    #[serde(default)]
+    pub tos: Option<u8>,
+    #[serde(default)]
+    pub mss: Option<u32>,
+    #[serde(default)]
+    pub nodelay: Option<bool>,
+}
+
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[expect(clippy::struct_excessive_bools, reason = "one switch for each reading")]
+pub struct Readings {
+    pub tcp_probe: bool,
+    pub events: bool,
+    pub tcp_info: bool,
+    pub qdisc: bool,
+    pub interface: bool,
+    pub sojourn: bool,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Calibration {
+    pub paths: Vec<PingPath>,
+    pub trains: Vec<Train>,
+}
+
+/// Idle round trips along a path.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PingPath {
+    pub from: String,
+    pub to: String,
+    pub src: String,
+    pub dst: String,
+    pub pings: u32,
+    pub size: u32,
+}
+
+/// A burst of datagrams whose spacing at the far end tells the rate.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Train {
+    pub from: String,
+    pub to: String,
+    pub src: String,
+    pub dst: String,
+    pub packets: u32,
+    pub size: u32,
+}
+
+impl Plan {
+    /// Reads a plan; the error says where in the JSON it stopped making sense.
+    pub fn parse(text: &str) -> Result<Self> {
+        let plan: Self = serde_json::from_str(text)
+            .map_err(|cause| Error::new("plan", format!("the plan does not parse: {cause}")))?;
+        plan.check()?;
+        Ok(plan)
+    }
+
+    fn check(&self) -> Result<()> {
+        let fault = |message: String| Err(Error::new("plan", message));
+        if self.format != FORMAT {
+            return fault(format!("the plan's format is {:?}, this agent reads {FORMAT:?}", self.format));
+        }
+        if self.duration_ns <= 0 || self.sample_ns <= 0 {
+            return fault("duration_ns and sample_ns must be positive".into());
+        }
+        let known = |name: &str| self.nodes.iter().any(|node| node.name == name);
+        for end in self.links.iter().flat_map(|link| &link.ends) {
+            if !known(&end.node) {
+                return fault(format!("a link ends at node {:?}, which is not in the plan", end.node));
+            }
+        }
+        for flow in &self.flows {
+            if !known(&flow.from) || !known(&flow.to) {
+                return fault(format!("flow {:?} runs between nodes that are not in the plan", flow.name));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Flow {
+    /// When its sender stops at the latest.
+    #[must_use]
+    pub fn stop_or(&self, duration_ns: i64) -> i64 {
+        self.stop_ns.unwrap_or(duration_ns).min(duration_ns)
+    }
+}

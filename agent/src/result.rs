@@ -1,0 +1,75 @@
+//! `result.json`: what the agent reports beside the raw tables (`docs/record-format.md`).
+
+use serde::Serialize;
+
+use crate::error::Error;
+
+pub const FORMAT: &str = "rushhour-result/1";
+
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Report {
+    pub format: &'static str,
+    pub ok: bool,
+    pub error: Option<Error>,
+    pub kernel: Kernel,
+    pub start_clock_ns: i64,
+    pub flows: Vec<FlowEnd>,
+    pub calibration: Calibration,
+    pub lost_events: std::collections::BTreeMap<String, u64>,
+    pub warnings: Vec<String>,
+}
+
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Kernel {
+    pub release: String,
+    pub version: String,
+    pub hz: u64,
+    pub congestion_controls: Vec<String>,
+}
+
+/// How a flow ended; `None` is what did not happen or does not apply.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct FlowEnd {
+    pub id: u32,
+    pub connected_ns: Option<i64>,
+    pub sender_done_ns: Option<i64>,
+    pub receiver_done_ns: Option<i64>,
+    pub bytes_sent: Option<u64>,
+    pub bytes_received: Option<u64>,
+    pub packets_sent: Option<u64>,
+    pub packets_received: Option<u64>,
+    pub error: Option<String>,
+}
+
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Calibration {
+    pub pings: Vec<Pings>,
+    pub trains: Vec<TrainArrivals>,
+    pub qdiscs: Vec<QdiscReadBack>,
+}
+
+/// Round trips of an idle path; -1 is an echo that did not come back.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Pings {
+    pub path: usize,
+    pub rtt_ns: Vec<i64>,
+}
+
+/// When the datagrams of a train arrived, from the first one on.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct TrainArrivals {
+    pub train: usize,
+    pub sent: u32,
+    pub arrivals_ns: Vec<i64>,
+}
+
+/// A qdisc as the kernel tells it.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct QdiscReadBack {
+    pub end: u32,
+    pub kind: String,
+    pub handle: u32,
+    pub parent: u32,
+    /// `TCA_OPTIONS` in hexadecimal.
+    pub options: String,
+}

@@ -1,0 +1,133 @@
+//! The system calls, as thin safe functions. The only file with `unsafe`.
+
+use std::ffi::CString;
+use std::fs::File;
+use std::io;
+use std::mem;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+
+fn check(value: libc::c_int) -> io::Result<libc::c_int> {
+    if value < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(value)
+}
+
+fn check_size(value: libc::ssize_t) -> io::Result<usize> {
+    usize::try_from(value).map_err(|_| io::Error::last_os_error())
+}
+
+fn text(value: &str) -> io::Result<CString> {
+    CString::new(value).map_err(|_| io::Error::new(io::ErrorKind::InvalidInput, "a name holds a zero byte"))
+}
+
+#[must_use]
+pub fn monotonic_ns() -> i64 {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `now` is a valid timespec to write to.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
+    now.tv_sec * 1_000_000_000 + now.tv_nsec
+}
+
+/// Sleeps until an absolute instant of `CLOCK_MONOTONIC`.
+pub fn sleep_until(monotonic_ns: i64) {
+    let at = libc::timespec {
+        tv_sec: monotonic_ns.div_euclid(1_000_000_000),
+        tv_nsec: monotonic_ns.rem_euclid(1_000_000_000),
+    };
+    loop {
+        // SAFETY: `at` is a valid timespec; an absolute sleep gives no remainder.
+        let result = unsafe {
+            libc::clock_nanosleep(
+                libc::CLOCK_MONOTONIC,
+                libc::TIMER_ABSTIME,
+                &raw const at,
+                std::ptr::null_mut(),
+            )
+        };
+        if result != libc::EINTR {
+            return;
+        }
+    }
+}
+
+/// Timers of this thread fire at most this late (the default of 50 µs would show in every interval).
+pub fn set_timer_slack(ns: u64) -> io::Result<()> {
+    // SAFETY: no memory is passed.
+    check(unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, ns) }).map(drop)
+}
+
+pub fn mount(source: &str, target: &str, kind: &str, options: &str) -> io::Result<()> {
+    let (source, target, kind, options) = (text(source)?, text(target)?, text(kind)?, text(options)?);
+    // SAFETY: four valid strings that outlive the call.
+    check(unsafe { libc::mount(source.as_ptr(), target.as_ptr(), kind.as_ptr(), 0, options.as_ptr().cast()) })
+        .map(drop)
+}
+
+pub fn power_off() -> ! {
+    // SAFETY: no memory is passed.
+    unsafe {
+        libc::sync();
+        libc::reboot(libc::RB_POWER_OFF);
+    }
+    std::process::exit(0)
+}
+
+/// Moves this thread into a new network namespace and gives the namespace as a file.
+pub fn new_netns() -> io::Result<OwnedFd> {
+    // SAFETY: no memory is passed.
+    check(unsafe { libc::unshare(libc::CLONE_NEWNET) })?;
+    current_netns()
+}
+
+pub fn current_netns() -> io::Result<OwnedFd> {
+    File::open("/proc/thread-self/ns/net").map(OwnedFd::from)
+}
+
+/// Moves this thread into a network namespace.
+pub fn enter_netns(netns: RawFd) -> io::Result<()> {
+    // SAFETY: the kernel checks the descriptor.
+    check(unsafe { libc::setns(netns, libc::CLONE_NEWNET) }).map(drop)
+}
+
+pub fn socket(family: i32, kind: i32, protocol: i32) -> io::Result<OwnedFd> {
+    // SAFETY: no memory is passed; the descriptor is new and owned from here.
+    unsafe {
+        check(libc::socket(family, kind | libc::SOCK_CLOEXEC, protocol)).map(|fd| OwnedFd::from_raw_fd(fd))
+    }
+}
+
+/// Sets a socket option of any plain type.
+pub fn set_option<T: Copy>(socket: &impl AsRawFd, level: i32, name: i32, value: T) -> io::Result<()> {
+    // SAFETY: `value` is valid for its own size.
+    check(unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            level,
+            name,
+            (&raw const value).cast(),
+            mem::size_of::<T>() as u32,
+        )
+    })
+    .map(drop)
+}
+
+pub fn set_option_bytes(socket: &impl AsRawFd, level: i32, name: i32, value: &[u8]) -> io::Result<()> {
+    // SAFETY: `value` is valid for its length.
+    check(unsafe {
+        libc::setsockopt(socket.as_raw_fd(), level, name, value.as_ptr().cast(), value.len() as u32)
+    })
+    .map(drop)
+}
+
+pub fn send(socket: &impl AsRawFd, data: &[u8], flags: i32) -> io::Result<usize> {
+    // SAFETY: `data` is valid for its length.
+    check_size(unsafe {
+        libc::send(socket.as_raw_fd(), data.as_ptr().cast(), data.len(), flags | libc::MSG_NOSIGNAL)
+    })
+}
+
+pub fn receive(socket: &impl AsRawFd, data: &mut [u8], flags: i32) -> io::Result<usize> {
+    // SAFETY: `data` is valid for its length.
+    check_size(unsafe { libc::recv(socket.as_raw_fd(), data.as_mut_ptr().cast(), data.len(), flags) })
+}
