@@ -1,0 +1,1 @@
+"""Rush Hour: a congestion laboratory for the Linux network stack."""

@@ -1,0 +1,100 @@
+"""What can go wrong, as one tree.
+
+    RushHourError
+    ├── UsageError        an argument of a command or of the API makes no sense
+    ├── ScenarioError     a scenario file or a `--set`; holds every fault found in it
+    ├── PlanError         a valid scenario that cannot be lowered to a plan
+    ├── KernelError       a kernel under test: not found, not built, lacks something
+    ├── LabError          a run that could not be carried out
+    │   └── AgentError    the agent inside the lab reported a failure
+    ├── RecordError       a record or result set that cannot be read, or must not be trusted
+    └── ReportError       a report or an export that could not be written
+
+Each error says what was tried and what came back (the message), where (`where`), and what to do next
+(`hint`). The errors of other libraries are translated at the boundary where they occur, cause kept.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class RushHourError(Exception):
+    """An error that a person can act on: what happened, where, and what to do next."""
+
+    exit_code: ClassVar[int] = 2
+
+    def __init__(self, message: str, *, where: str | None = None, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.where = where
+        self.hint = hint
+
+    def __str__(self) -> str:
+        """Render as text of one to three lines, without colour."""
+        text = f"{self.where}: {self.message}" if self.where else self.message
+        return f"{text}\n  {self.hint}" if self.hint else text
+
+
+class UsageError(RushHourError):
+    """An argument of a command or of the API makes no sense."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One thing wrong in a scenario: the place, what was found, what is allowed.
+
+    `line` counts from 1 and is the nearest line that encloses the key; it is None where there is no file
+    (a value given with `--set`, a scenario made in Python).
+    """
+
+    file: str
+    line: int | None
+    key: str
+    message: str
+    hint: str | None = None
+
+    def __str__(self) -> str:
+        """Render as `file:line: key: message`, the hint indented on a line of its own."""
+        place = f"{self.file}:{self.line}" if self.line else self.file
+        key = f"{self.key}: " if self.key else ""
+        hint = f"\n  {self.hint}" if self.hint else ""
+        return f"{place}: {key}{self.message}{hint}"
+
+
+class ScenarioError(RushHourError):
+    """A scenario that cannot be used; `faults` names everything found wrong, in the order of the file."""
+
+    def __init__(self, faults: Sequence[Fault]) -> None:
+        self.faults = list(faults)
+        count = len(self.faults)
+        super().__init__("\n".join(str(fault) for fault in self.faults))
+        self.summary = "1 fault" if count == 1 else f"{count} faults"
+
+
+class PlanError(RushHourError):
+    """A valid scenario that cannot be lowered to a plan."""
+
+
+class KernelError(RushHourError):
+    """A kernel under test that is not there, was not built, or lacks what the scenario needs."""
+
+
+class LabError(RushHourError):
+    """A run that could not be carried out."""
+
+
+class AgentError(LabError):
+    """The agent inside the lab reported a failure."""
+
+
+class RecordError(RushHourError):
+    """A record or result set that cannot be read, or that must not be trusted."""
+
+
+class ReportError(RushHourError):
+    """A report or an export that could not be written."""

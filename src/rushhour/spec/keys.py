@@ -1,0 +1,143 @@
+"""Keys of a scenario as a person types them: `topology.rate`, `flow.short.start`, `sysctl.net.ipv4.tcp_sack`.
+
+Takes a scenario's document (parsed TOML) and puts values at keys; the same syntax serves factors and `--set`.
+
+    KEY of the top level, topology.KEY, readings.KEY, sysctl.NAME,
+    flow.FLOW.KEY, flow.*.KEY (all flows), cc (short for the cc of all flows that have one),
+    link.LINK.KEY, link.LINK.forward.KEY, link.*.KEY, node.NODE.sysctl.NAME
+"""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
+
+from rushhour.spec.model import flatten
+from rushhour.spec.scenario import Readings, Scenario
+from rushhour.spec.topology import Direction, Link, Node, Topology
+from rushhour.spec.workload import ALL_KINDS, KINDS_OF_KEY, Flow
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from rushhour.spec.model import Model
+
+_TABLES = {"topology", "readings", "sysctl", "flow", "link", "node", "source", "sweep", "expect"}
+_NAMED: dict[str, type[Model]] = {"flow": Flow, "link": Link, "node": Node}
+
+
+class UnknownKeyError(ValueError):
+    """A key that leads nowhere; `hint` names what there is."""
+
+    def __init__(self, message: str, hint: str) -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+def fields(model: type[Model]) -> list[str]:
+    """Names of a model's keys as they are written in a file."""
+    return [field.alias or name for name, field in model.model_fields.items()]
+
+
+def nearest(word: str, allowed: Iterable[str]) -> str:
+    """`did you mean "x"? ` where something is near, then the allowed words."""
+    words = [str(item) for item in allowed]
+    near = get_close_matches(word, words, n=1, cutoff=0.6)
+    guess = f'did you mean "{near[0]}"? ' if near else ""
+    shown = ", ".join(words[:40]) + (", …" if len(words) > 40 else "")
+    return f"{guess}allowed: {shown}" if shown else f"{guess}there is none"
+
+
+def put(document: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Give a copy of the document with each value at its key.
+
+    Raises:
+        UnknownKeyError: a key leads nowhere.
+    """
+    result = deepcopy(dict(document))
+    for key, value in values.items():
+        _put(result, key, value)
+    return result
+
+
+def _put(document: dict[str, Any], key: str, value: Any) -> None:
+    head, _, rest = key.partition(".")
+    top = [name for name in fields(Scenario) if name not in _TABLES]
+    if head == "cc" and not rest:
+        for flow in _tables(document, "flow"):
+            if flow.get("kind", "tcp") in KINDS_OF_KEY["cc"]:
+                flow["cc"] = value
+    elif not rest and head in top:
+        document[head] = value
+    elif rest and head == "topology":
+        _put_field(document.setdefault("topology", {}), rest, value, Topology, key)
+    elif rest and head == "readings":
+        _put_field(document.setdefault("readings", {}), rest, value, Readings, key)
+    elif rest and head == "sysctl":
+        _put_sysctl(document, rest, value)
+    elif rest and head in _NAMED:
+        _put_named(document, key, value)
+    else:
+        raise UnknownKeyError(
+            f'no key "{key}" in a scenario', nearest(key, [*top, "cc", *known_keys(document)])
+        )
+
+
+def _put_named(document: dict[str, Any], key: str, value: Any) -> None:
+    """Put into the tables of flows, links or nodes that a key names."""
+    kind, _, rest = key.partition(".")
+    tables = {_name(kind, table, index): table for index, table in enumerate(_tables(document, kind))}
+    # Names may hold dots: the longest that fits is meant.
+    fitting = [name for name in tables if rest.startswith(f"{name}.")]
+    name = "*" if rest.startswith("*.") else max(fitting, key=len, default=None)
+    if name is None or not tables:
+        raise UnknownKeyError(
+            f'"{key}" names no {kind} of this scenario', nearest(rest.split(".", maxsplit=1)[0], tables)
+        )
+    field = rest[len(name) + 1 :]
+    for table in tables.values() if name == "*" else [tables[name]]:
+        # All flows means all that have such a key: a ping has no congestion control.
+        if name != "*" or kind != "flow" or table.get("kind", "tcp") in KINDS_OF_KEY.get(field, ALL_KINDS):
+            _put_table(table, field, value, kind, key)
+
+
+def _put_table(table: dict[str, Any], rest: str, value: Any, kind: str, key: str) -> None:
+    side, _, inner = rest.partition(".")
+    if kind == "link" and side in ("forward", "reverse") and inner:
+        _put_field(table.setdefault(side, {}), inner, value, Direction, key)
+    elif kind == "node" and side == "sysctl" and inner:
+        _put_sysctl(table, inner, value)
+    else:
+        _put_field(table, rest, value, _NAMED[kind], key)
+
+
+def _put_field(table: dict[str, Any], name: str, value: Any, model: type[Model], key: str) -> None:
+    allowed = [field for field in fields(model) if field != "name"]
+    if name not in allowed:
+        raise UnknownKeyError(f'no key "{key}" in a scenario', nearest(name, allowed))
+    table[name] = value
+
+
+def _put_sysctl(table: dict[str, Any], name: str, value: Any) -> None:
+    table["sysctl"] = flatten(table.get("sysctl", {})) | {name: value}
+
+
+def _tables(document: dict[str, Any], kind: str) -> list[dict[str, Any]]:
+    tables = document.get(kind, [])
+    return [table for table in tables if isinstance(table, dict)] if isinstance(tables, list | tuple) else []
+
+
+def _name(kind: str, table: dict[str, Any], index: int) -> str:
+    if kind == "link" and "name" not in table:
+        return "-".join(str(node) for node in table.get("between", [index]))
+    return str(table.get("name", index))
+
+
+def known_keys(document: dict[str, Any]) -> list[str]:
+    """Keys with a table in front that this document's topology and flows offer, for suggestions."""
+    keys = [f"topology.{name}" for name in fields(Topology)]
+    for kind, model in _NAMED.items():
+        for index, table in enumerate(_tables(document, kind)[:20]):
+            keys += [f"{kind}.{_name(kind, table, index)}.{name}" for name in fields(model) if name != "name"]
+    return keys

@@ -1,0 +1,132 @@
+"""The scenario: one question, frozen, portable, the same on every machine."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, model_validator
+
+from rushhour.spec.model import Model, Sysctls
+from rushhour.spec.sweep import Sweep
+from rushhour.spec.topology import Link, Node, Topology
+from rushhour.spec.workload import Flow
+from rushhour.units import Duration
+
+Text = Annotated[str, Field(max_length=20_000)]
+_SAMPLES = 200  # readings in an experiment, where the scenario does not say how often
+_FINEST, _COARSEST = 1_000_000, 100_000_000  # ns
+
+
+class Readings(Model):
+    """What is recorded. All but `sojourn` cost the experiment nothing in virtual time."""
+
+    tcp_probe: bool = Field(default=True, description="one row per ACK that reaches a sender")
+    events: bool = Field(default=True, description="retransmissions and changes of the congestion state")
+    tcp_info: bool = Field(default=True, description="one row per socket and sample")
+    qdisc: bool = Field(default=True, description="one row per queue discipline and sample")
+    interface: bool = Field(default=True, description="one row per device and sample")
+    sojourn: bool = Field(default=False, description="one row per packet that leaves a queue: its time in it")
+
+
+class Source(Model):
+    """Where a catalogue scenario comes from, and what was published."""
+
+    document: Text = Field(description="author, title, place, year")
+    section: Text | None = Field(None, description="section that describes the experiment")
+    figures: tuple[str, ...] = Field((), description="figures and tables reproduced")
+    statements: tuple[str, ...] = Field((), description="what the document says came out")
+
+
+class Expect(Model):
+    """What must hold, for use as a test."""
+
+    metric: str = Field(
+        min_length=1, max_length=200, description="name of a metric: utilization, goodput_bps, …"
+    )
+    min: float | None = Field(None, allow_inf_nan=False, description="smallest value that passes")
+    max: float | None = Field(None, allow_inf_nan=False, description="largest value that passes")
+    equals: float | None = Field(
+        None, allow_inf_nan=False, description="value that passes, within `tolerance`"
+    )
+    tolerance: float | None = Field(
+        None, ge=0, allow_inf_nan=False, description="how far from `equals`; default 0"
+    )
+    flow: str | None = Field(None, description="of this flow only")
+    scope: str | None = Field(
+        None, description="of this scope of the metric only: a queue, a direction, total"
+    )
+    where: dict[str, Any] = Field(default_factory=dict, description="in the cells with these factors only")
+
+
+class Scenario(Model):
+    """One question put to the network: topology, flows, what varies, what must hold."""
+
+    title: Text = Field("", description="a few words")
+    question: Text = Field("", description="what the experiment answers")
+    description: Text = Field("", description="the long version")
+    duration: Duration | None = Field(
+        None, description="length of the experiment; required unless every flow's own end is known"
+    )
+    warmup: Duration = Field(Duration(0), description="excluded from steady-state metrics")
+    sample: Duration | None = Field(
+        None, description="interval of the periodic readings; default duration/200 within 1ms..100ms"
+    )
+    seed: Annotated[int, Field(strict=True, ge=0, lt=2**63)] = Field(
+        1, description="what the seeded elements start from"
+    )
+    repeat: Annotated[int, Field(strict=True, ge=1, le=10_000)] = Field(
+        1, description="runs per cell, with seeds derived from `seed`"
+    )
+    family: Literal["ipv4", "ipv6"] = Field("ipv4", description="address family of the flows")
+    ecn: bool | None = Field(
+        None, description="explicit congestion notification on all hosts; default the kernel's"
+    )
+    sysctl: Sysctls = Field(default_factory=dict, description="sysctls of all nodes")
+    readings: Readings = Field(default_factory=Readings, description="what is recorded")
+    source: Source | None = Field(None, description="where a catalogue scenario comes from")
+    topology: Topology | None = Field(None, description="a preset and its common link")
+    node: tuple[Node, ...] = Field((), description="nodes of a free graph")
+    link: tuple[Link, ...] = Field((), description="links of a free graph")
+    flow: tuple[Flow, ...] = Field((), description="the conversations")
+    sweep: Sweep = Field(default_factory=Sweep, description="what varies")
+    expect: tuple[Expect, ...] = Field((), description="what must hold")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _name_flows(cls, value: Any) -> Any:
+        """Give flows without a name one of kind and number: tcp1, tcp2, ping1."""
+        flows = value.get("flow") if isinstance(value, dict) else None
+        if not isinstance(flows, list | tuple) or not all(isinstance(flow, dict) for flow in flows):
+            return value
+        numbers: Counter[Any] = Counter()
+        named = []
+        for flow in flows:
+            kind = str(flow.get("kind", "tcp"))
+            numbers[kind] += 1
+            named.append({"name": f"{kind}{numbers[kind]}"} | flow)
+        return value | {"flow": named}
+
+    @property
+    def span(self) -> Duration:
+        """Length of the experiment: as given, or until the last flow's own end."""
+        if self.duration is not None:
+            return self.duration
+        ends = [flow.ends_by_itself() for flow in self.flow]
+        return max((end for end in ends if end is not None), default=Duration(0))
+
+    @property
+    def sample_interval(self) -> Duration:
+        """Interval of the periodic readings, given or by default."""
+        return self.sample or Duration(min(_COARSEST, max(_FINEST, self.span.ns // _SAMPLES)))
+
+    def canonical(self) -> dict[str, Any]:
+        """Everything that determines the experiment, as JSON values with units as canonical words."""
+        return self.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+    def sha256(self) -> str:
+        """Hash of the canonical form; equal for files that differ only in how they are written."""
+        text = json.dumps(self.canonical(), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        return hashlib.sha256(text.encode()).hexdigest()

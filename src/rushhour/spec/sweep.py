@@ -1,0 +1,109 @@
+"""What varies: factors and their values.
+
+[sweep]
+cc = ["cubic", "reno"]                     every combination …
+"topology.rtt" = ["10ms", "100ms"]
+
+[[sweep.together]]                         … of factors that vary as one
+"topology.rate" = ["10mbit", "100mbit"]
+"topology.buffer" = ["50kB", "500kB"]
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from math import prod
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pydantic import ConfigDict, RootModel, model_validator
+from pydantic_core import PydanticCustomError
+
+from rushhour.spec.model import flatten
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MAX_CELLS = 10_000
+TOGETHER = "together"
+
+
+class Factor(NamedTuple):
+    """Keys that vary as one (most often a single key), and a tuple of their values for each step."""
+
+    keys: tuple[str, ...]
+    steps: tuple[tuple[Any, ...], ...]
+
+
+class Sweep(RootModel[dict[str, Any]]):
+    """Factors by key, each with its list of values; under `together` the tables of coupled factors."""
+
+    model_config = ConfigDict(frozen=True)
+    root: dict[str, Any] = {}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _flat(cls, value: Any) -> Any:
+        if not isinstance(value, dict):
+            return value
+        tables = value.get(TOGETHER, [])
+        flat = flatten({key: values for key, values in value.items() if key != TOGETHER})
+        if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
+            raise PydanticCustomError("sweep", "together is written as [[sweep.together]] tables")
+        coupled = [flatten(table) for table in tables]
+        _check_values(flat, coupled)
+        return flat | ({TOGETHER: coupled} if coupled else {})
+
+    @property
+    def factors(self) -> tuple[Factor, ...]:
+        """All factors in the order of the file, the single ones first."""
+        single = [
+            Factor((key,), tuple((value,) for value in values))
+            for key, values in self.root.items()
+            if key != TOGETHER
+        ]
+        coupled = [
+            Factor(tuple(table), tuple(zip(*table.values(), strict=True)))
+            for table in self.root.get(TOGETHER, [])
+        ]
+        return (*single, *coupled)
+
+    @property
+    def size(self) -> int:
+        """Number of cells; 1 where nothing varies."""
+        return prod(len(factor.steps) for factor in self.factors)
+
+    def combinations(self) -> Iterator[dict[str, Any]]:
+        """Every combination as `{key: value}`, the last factor varying fastest."""
+        factors = self.factors
+        for steps in product(*(factor.steps for factor in factors)):
+            pairs = zip(factors, steps, strict=True)
+            yield {k: v for factor, step in pairs for k, v in zip(factor.keys, step, strict=True)}
+
+
+def _check_values(single: dict[str, Any], coupled: list[dict[str, Any]]) -> None:
+    """Refuse what is no list of distinct values, and coupled lists of unequal length."""
+    seen: set[str] = set()
+    for table in (single, *coupled):
+        for key, values in table.items():
+            if not isinstance(values, list) or not values:
+                _refuse(key, f'a factor is a list of values, for example "{key}" = [1, 2]')
+            if (
+                any(value in values[:index] for index, value in enumerate(values[:MAX_CELLS]))
+                and table is single
+            ):
+                _refuse(key, "a value stands twice: its cells would be the same")
+            if key in seen:
+                _refuse(key, "varies twice: a key can be a factor once")
+            seen.add(key)
+    for table in coupled:
+        lengths = {key: len(values) for key, values in table.items()}
+        if len(set(lengths.values())) != 1:
+            found = ", ".join(f"{key}: {length}" for key, length in lengths.items()) or "no factor"
+            _refuse(
+                next(iter(table), TOGETHER),
+                f"factors that vary together have lists of one length; found {found}",
+            )
+
+
+def _refuse(key: str, message: str) -> None:
+    raise PydanticCustomError("factor", "{message}", {"message": message, "factor": key})

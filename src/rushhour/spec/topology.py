@@ -1,0 +1,174 @@
+"""Topologies: the three presets and the free graph, with what a link can be.
+
+A preset's link keys describe its *common* link (the bottleneck); the others are plain, or have `access_rate`.
+
+    dumbbell   s1 ─┐                  ┌─ r1      pairs = 2; flow k goes sK → rK
+               s2 ─┴─ left ══ right ──┴─ r2
+    chain      s0 ── n1 ══ n2 ══ n3 ── r0        hops = 2; s0 → r0 crosses all hops (parking lot),
+                  s1 ┘ └ r1┘└ r2                 pair k enters at n(k) and leaves at n(k+1)
+                      s2 ┘
+    star       s1 ─┐                             leaves = 2; everybody sends to r1 (incast);
+               s2 ─┴─ hub ══ r1                  the common link is hub → r1
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from rushhour.spec.model import Count, Model, Name, Sysctls, Words
+from rushhour.units import Buffer, Duration, Probability, Rate, Size
+
+MAX_NODES = 2_000
+Preset = Literal["dumbbell", "chain", "star"]
+PacketNumbers = tuple[Annotated[int, Field(strict=True, ge=0)], ...]
+
+# Which preset uses which of the keys that say how many.
+PRESET_KEYS = {"pairs": ("dumbbell",), "rtts": ("dumbbell", "star"), "hops": ("chain",), "leaves": ("star",)}
+
+
+class Direction(Model):
+    """One direction of a link: what its egress queue and its wire do. None: as the link, or no such stage."""
+
+    rate: Rate | None = Field(None, description="rate of the shaper; without it the direction is not shaped")
+    delay: Duration | None = Field(None, description="one-way delay of the wire")
+    buffer: Buffer | None = Field(
+        None, description='limit of the queue at the shaper; default "1bdp", at least 10 packets'
+    )
+    queue: Words | None = Field(
+        None,
+        description="queue discipline under the shaper, in tc's words: "
+        '"fifo", "fq_codel limit 1000 target 5ms", "red", "cake"; default "fifo"',
+    )
+    shaper: Literal["tbf", "htb"] | None = Field(None, description='qdisc that keeps the rate; default "tbf"')
+    jitter: Duration | None = Field(
+        None,
+        description="each packet is delayed by a seeded uniform amount between 0 and this; "
+        'default RTT/20 within 1us..100us, against phase locking; "0us" switches it off',
+    )
+    loss: Probability | None = Field(None, description="seeded random loss, the same packets on every kernel")
+    drop: PacketNumbers | None = Field(
+        None, description="numbers of the packets to lose, counted from 0 at the start of the experiment"
+    )
+    netem: Words | None = Field(
+        None, description='impairments in netem\'s words: "loss gemodel 1% 10% 70% 0.1%", "duplicate 1%"'
+    )
+    reorder: bool | None = Field(
+        None, description="jitter may reorder packets; default false: a packet never overtakes"
+    )
+
+
+class LinkKeys(Direction):
+    """The keys of a whole link, beside those of its directions."""
+
+    mtu: Size | None = Field(None, description='largest IP packet; default "1500B"')
+    offload: bool | None = Field(
+        None, description="segmentation offloads; default false: every packet is an event"
+    )
+    shape_at: Literal["path", "sender"] | None = Field(
+        None,
+        description='where a host\'s egress is shaped and impaired: "path" (default; on a small router '
+        'behind it, so that TCP small queues do not hide the queue) or "sender" (on the host itself)',
+    )
+
+
+class Topology(LinkKeys):
+    """A preset and its common link, or nothing when `[[node]]` and `[[link]]` draw the graph."""
+
+    preset: Preset = Field(description='"dumbbell", "chain" (parking lot) or "star" (incast)')
+    rtt: Duration | None = Field(
+        None, description="base round-trip time of the path; half in each direction; or give `delay`"
+    )
+    rtts: tuple[Duration, ...] | None = Field(
+        None, description="one base RTT a pair (dumbbell) or a leaf (star), instead of `rtt`"
+    )
+    reverse_rate: Rate | None = Field(None, description="rate of the reverse direction; default `rate`")
+    reverse_buffer: Buffer | None = Field(
+        None, description="buffer of the reverse direction; default `buffer`"
+    )
+    reverse_queue: Words | None = Field(
+        None, description="queue discipline of the reverse direction; default `queue`"
+    )
+    reverse_loss: Probability | None = Field(None, description="loss of the reverse direction; default none")
+    reverse_netem: Words | None = Field(
+        None, description="netem's words for the reverse direction; default none"
+    )
+    access_rate: Rate | None = Field(
+        None,
+        description="line rate of the hosts' own links, kept on the host's own egress as a network card "
+        "does; default: not limited",
+    )
+    pairs: Count | None = Field(None, le=MAX_NODES, description="dumbbell: number of host pairs; default 1")
+    hops: Count | None = Field(None, le=MAX_NODES, description="chain: number of common links; default 2")
+    leaves: Count | None = Field(None, le=MAX_NODES, description="star: number of senders; default 8")
+
+    @property
+    def size(self) -> int:
+        """How many pairs, hops or leaves."""
+        default = {"dumbbell": 1, "chain": 2, "star": 8}[self.preset]
+        given = {"dumbbell": self.pairs, "chain": self.hops, "star": self.leaves}[self.preset]
+        return given or (len(self.rtts) if self.rtts and self.preset != "chain" else default)
+
+    @property
+    def senders(self) -> tuple[str, ...]:
+        """Names of the sending hosts, in order."""
+        first = 0 if self.preset == "chain" else 1
+        return tuple(f"s{k}" for k in range(first, self.size + 1))
+
+    @property
+    def receivers(self) -> tuple[str, ...]:
+        """Names of the receiving hosts, in order."""
+        if self.preset == "star":
+            return ("r1",)
+        return tuple(name.replace("s", "r") for name in self.senders)
+
+    @property
+    def routers(self) -> tuple[str, ...]:
+        """Names of the routers, in order of the path."""
+        if self.preset == "chain":
+            return tuple(f"n{k}" for k in range(1, self.size + 2))
+        return ("left", "right") if self.preset == "dumbbell" else ("hub",)
+
+    def endpoints(self, index: int) -> tuple[str, str]:
+        """Default sender and receiver of flow number `index` (from 0): the pairs in turn."""
+        return self.senders[index % len(self.senders)], self.receivers[index % len(self.receivers)]
+
+
+class Node(Model):
+    """A node of a free graph; nodes named only in links need no table of their own."""
+
+    name: Name = Field(description="name of the node")
+    role: Literal["host", "router"] | None = Field(
+        None, description="default: a node with one link is a host, others are routers"
+    )
+    sysctl: Sysctls = Field(default_factory=dict, description="sysctls of this node, over those of all nodes")
+
+
+class Link(LinkKeys):
+    """A link of a free graph; its keys hold for both directions, `forward` is from the first node named."""
+
+    between: tuple[Name, Name] = Field(description='the two nodes: ["a", "b"]')
+    name: Name | None = Field(None, description='name of the link; default "a-b"')
+    forward: Direction = Field(default_factory=Direction, description="overrides for first → second node")
+    reverse: Direction = Field(default_factory=Direction, description="overrides for second → first node")
+
+    @property
+    def label(self) -> str:
+        """The link's name, given or made from its nodes."""
+        return self.name or "-".join(self.between)
+
+    def direction(self, *, forward: bool) -> Direction:
+        """The keys of one direction: the link's own, overridden by that direction's table."""
+        own = {key: getattr(self, key) for key in Direction.model_fields}
+        over = self.forward if forward else self.reverse
+        return Direction.model_construct(**own | {key: getattr(over, key) for key in over.model_fields_set})
+
+
+def default_jitter(rtt: Duration) -> Duration:
+    """Jitter where a scenario gives none: RTT/20 within 1 µs and 100 µs.
+
+    Enough to break the phase locking of a noiseless network (Floyd & Jacobson 1992), too little to be seen
+    in a round trip.
+    """
+    return Duration(min(100_000, max(1_000, rtt.ns // 20)))

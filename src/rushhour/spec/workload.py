@@ -1,0 +1,118 @@
+"""Flows: who talks to whom, how, from when to when."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from rushhour.spec.model import Count, Model, Name
+from rushhour.units import Duration, Rate, Size
+
+MAX_FLOWS = 20_000
+Kind = Literal["tcp", "udp", "ping", "rr", "crr"]
+ALL_KINDS: tuple[Kind, ...] = ("tcp", "udp", "ping", "rr", "crr")
+Algorithm = Annotated[
+    str, Field(pattern=r"^[a-z][a-z0-9_-]{0,14}$")
+]  # TCP_CA_NAME_MAX is 16 with the final 0
+
+DEFAULT_PING_INTERVAL = Duration(100_000_000)
+DEFAULT_PING_PACKET = Size(56)
+DEFAULT_REQUEST = Size(1)
+DEFAULT_RESPONSE = Size(1)
+
+_TCP: tuple[Kind, ...] = ("tcp",)
+_STREAM: tuple[Kind, ...] = ("tcp", "udp")
+_CALLS: tuple[Kind, ...] = ("rr", "crr")
+# Which kinds use a key; a key that is not listed holds for all.
+KINDS_OF_KEY: dict[str, tuple[Kind, ...]] = {
+    "cc": (*_TCP, *_CALLS),
+    "receiver_cc": _TCP,
+    "bytes": _TCP,
+    "rate": _STREAM,
+    "pacing": _TCP,
+    "message": _TCP,
+    "sndbuf": _STREAM,
+    "rcvbuf": _STREAM,
+    "ecn": ("tcp", "udp", *_CALLS),
+    "packet": ("udp", "ping"),
+    "datagrams": ("udp", "ping"),
+    "interval": ("ping", *_CALLS),
+    "transactions": _CALLS,
+    "request": _CALLS,
+    "response": _CALLS,
+    "read_rate": _TCP,
+    "mss": _TCP,
+    "nodelay": (*_TCP, *_CALLS),
+}
+
+
+class Flow(Model):
+    """One conversation with one payload direction, from a sender to a receiver."""
+
+    name: Name | None = Field(None, description="name of the flow; default its kind and number: tcp1, ping1")
+    kind: Kind = Field(
+        "tcp",
+        description='"tcp" and "udp": a stream; "ping": ICMP echo; "rr": request and response over one '
+        'connection; "crr": connection, request, response, close',
+    )
+    from_: Name | None = Field(
+        None, alias="from", description="sending host; presets give their pairs in turn"
+    )
+    to: Name | None = Field(None, description="receiving host")
+    start: Duration = Field(Duration(0), description="when it begins, from the start of the experiment")
+    duration: Duration | None = Field(
+        None, description="how long it sends; default to the end of the experiment"
+    )
+    count: Count = Field(1, le=MAX_FLOWS, description="parallel copies, named NAME.1, NAME.2, …")
+    cc: Algorithm | None = Field(None, description="congestion control of the sender; default the kernel's")
+    receiver_cc: Algorithm | None = Field(
+        None, description="congestion control of the receiver (DCTCP needs both)"
+    )
+    ecn: bool | None = Field(
+        None,
+        description="explicit congestion notification on both hosts of this flow; default the scenario's",
+    )
+    bytes: Size | None = Field(None, description="payload to send; default: until the flow's time is over")
+    rate: Rate | None = Field(
+        None,
+        description="payload rate: tcp: at which the application writes; udp: at which it sends (required)",
+    )
+    pacing: Rate | None = Field(None, description="SO_MAX_PACING_RATE")
+    message: Size | None = Field(None, description="size of one write")
+    packet: Size | None = Field(
+        None, description="payload of a datagram; udp: default the largest that fits; ping: 56B"
+    )
+    interval: Duration | None = Field(
+        None, description="time between two; ping: default 100ms; rr, crr: default as soon as answered"
+    )
+    datagrams: Count | None = Field(None, description="number of datagrams or echo requests")
+    transactions: Count | None = Field(None, description="number of transactions")
+    request: Size | None = Field(None, description='size of a request; default "1B"')
+    response: Size | None = Field(None, description='size of a response; default "1B"')
+    read_rate: Rate | None = Field(
+        None, description="rate at which the receiving application reads; default all"
+    )
+    sndbuf: Size | None = Field(None, description="SO_SNDBUF (the kernel doubles it); default auto-tuned")
+    rcvbuf: Size | None = Field(None, description="SO_RCVBUF (the kernel doubles it); default auto-tuned")
+    dscp: Annotated[int, Field(strict=True, ge=0, le=63)] | None = Field(None, description="DSCP, 0 to 63")
+    mss: Size | None = Field(None, description="TCP_MAXSEG")
+    nodelay: bool | None = Field(None, description="TCP_NODELAY; default true for rr and crr")
+
+    @property
+    def label(self) -> str:
+        """The flow's name; a loaded scenario has named all its flows."""
+        return self.name or self.kind
+
+    def ends_by_itself(self) -> Duration | None:
+        """When this flow is over if the experiment does not end it; None where that cannot be known."""
+        if self.duration is not None:
+            return Duration(self.start.ns + self.duration.ns)
+        if self.datagrams is None:
+            return None
+        if self.kind == "ping":
+            interval = (self.interval or DEFAULT_PING_INTERVAL).ns
+            return Duration(self.start.ns + self.datagrams * interval)
+        if self.rate is None or self.packet is None or self.rate.bps == 0:
+            return None
+        return Duration(self.start.ns + self.datagrams * self.packet.bytes * 8 * 10**9 // self.rate.bps)
