@@ -1,0 +1,51 @@
+"""The rings of tests: which this machine can run, and which it must.
+
+A ring that cannot run is skipped with the reason, unless `RUSHHOUR_REQUIRE` names it: then its tests fail.
+"""
+
+import os
+import shutil
+from collections.abc import Callable
+
+import pytest
+
+
+def _lacks_kernel() -> str | None:
+    from rushhour.errors import RushHourError  # noqa: PLC0415
+    from rushhour.lab import agent, kernel  # noqa: PLC0415
+
+    try:
+        kernel.default()
+        agent.find()
+    except RushHourError as error:
+        return str(error)
+    return None
+
+
+def _lacks_browser() -> str | None:
+    return None if shutil.which("chromium") else "chromium is not installed: apt-get install chromium"
+
+
+def _lacks_root() -> str | None:
+    return None if os.geteuid() == 0 else "not root"
+
+
+RINGS: dict[str, Callable[[], str | None]] = {
+    "virtual": _lacks_kernel,
+    "browser": _lacks_browser,
+    "host": _lacks_root,
+}
+_lacking: dict[str, str | None] = {}
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    required = {name.strip() for name in os.environ.get("RUSHHOUR_REQUIRE", "").split(",")}
+    for ring, lacks in RINGS.items():
+        if item.get_closest_marker(ring) is None:
+            continue
+        if ring not in _lacking:
+            _lacking[ring] = lacks()
+        if reason := _lacking[ring]:
+            if ring in required:
+                pytest.fail(f"the ring {ring!r} is required and cannot run: {reason}")
+            pytest.skip(f"the ring {ring!r} cannot run: {reason}")
