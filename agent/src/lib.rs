@@ -5,6 +5,7 @@
 
 pub mod clock;
 pub mod error;
+pub mod launch;
 pub mod netns;
 pub mod plan;
 pub mod result;

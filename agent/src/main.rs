@@ -2,6 +2,8 @@
 
 use std::process::ExitCode;
 
+use rushhour_agent::launch;
+
 const USAGE: &str = "usage: rushhour-agent run PLAN OUT | launch … | wire …";
 
 fn main() -> ExitCode {
@@ -11,6 +13,7 @@ fn main() -> ExitCode {
             println!("{}", env!("CARGO_PKG_VERSION"));
             ExitCode::SUCCESS
         }
+        Some("launch") => launch::main(&words[1..]),
         _ => {
             eprintln!("{USAGE}");
             ExitCode::from(2)

@@ -1,0 +1,301 @@
+//! `rushhour-agent launch`: runs one virtual kernel, confined and supervised.
+//!
+//! ```text
+//! controller ──stdin pipe──▶ launcher ─▶ keeper (pid 1 of a pid namespace) ─▶ ./linux ─▶ its user processes
+//! ```
+//!
+//! Whichever of these dies, everything below it dies with it: the keeper when the launcher does (parent-death
+//! signal), the whole namespace when the keeper does. The launcher notices the end of its controller by the pipe,
+//! and then removes the sandbox too. It answers with one line of JSON, the [`Report`].
+
+mod confine;
+mod guest;
+mod sys;
+
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ExitCode};
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+
+/// How often the console's size and the guest's progress are looked at.
+const LOOK: Duration = Duration::from_millis(100);
+const PANIC: &[u8] = b"Kernel panic";
+const USAGE: &str = "usage: rushhour-agent launch --dir SANDBOX [--cpu N] [--timeout S] [--stall S] \
+                     [--console-limit BYTES] [--require] -- ./linux ARGUMENTS";
+
+/// What the command line asked for.
+#[derive(Debug)]
+pub struct Options {
+    /// The folder that becomes the guest's whole world: `linux`, `root`, `out`, `mem`.
+    pub dir: PathBuf,
+    /// The host CPU to run on; `None`: wherever the scheduler likes.
+    pub cpu: Option<usize>,
+    /// Wall-clock limit of the run.
+    pub timeout: Duration,
+    /// Limit of wall-clock time without progress in virtual time.
+    pub stall: Duration,
+    /// Limit of the console's size in bytes.
+    pub console_limit: u64,
+    /// Refuse to run rather than to run with less confinement than the launcher knows of.
+    pub require: bool,
+    /// The kernel's argument vector, its own name first.
+    pub command: Vec<String>,
+}
+
+/// Why a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Reason {
+    /// The kernel powered off.
+    Done,
+    /// The kernel panicked.
+    Panic,
+    /// The kernel was killed, or left with an error.
+    Killed,
+    /// The wall-clock limit was reached.
+    Timeout,
+    /// Virtual time stood still for too long.
+    Stall,
+    /// The console grew over its limit.
+    Flood,
+    /// The controller went away or asked for the end.
+    Cancelled,
+}
+
+/// The launcher's answer.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    reason: Reason,
+    exit: Option<i32>,
+    signal: Option<i32>,
+    elapsed_s: f64,
+    user_s: f64,
+    system_s: f64,
+    max_rss_kb: i64,
+    warnings: Vec<String>,
+}
+
+/// Runs the subcommand; `args` are the words after `launch`.
+pub fn main(args: &[String]) -> ExitCode {
+    match parse(args).and_then(|options| run(&options).map_err(|error| error.to_string())) {
+        Ok(report) => match serde_json::to_string(&report) {
+            Ok(line) => {
+                println!("{line}");
+                ExitCode::SUCCESS
+            }
+            Err(error) => fail(&error.to_string()),
+        },
+        Err(message) => fail(&message),
+    }
+}
+
+fn fail(message: &str) -> ExitCode {
+    eprintln!("launch: {message}");
+    ExitCode::from(2)
+}
+
+fn parse(args: &[String]) -> Result<Options, String> {
+    let mut options = Options {
+        dir: PathBuf::new(),
+        cpu: None,
+        timeout: Duration::from_secs(600),
+        stall: Duration::from_secs(60),
+        console_limit: 1 << 20,
+        require: false,
+        command: Vec::new(),
+    };
+    let mut words = args.iter();
+    while let Some(word) = words.next() {
+        let mut value = || words.next().ok_or(format!("{word} needs a value; {USAGE}"));
+        match word.as_str() {
+            "--dir" => options.dir = PathBuf::from(value()?),
+            "--cpu" => options.cpu = Some(number(word, value()?)?),
+            "--timeout" => options.timeout = seconds(word, value()?)?,
+            "--stall" => options.stall = seconds(word, value()?)?,
+            "--console-limit" => options.console_limit = number(word, value()?)?,
+            "--require" => options.require = true,
+            "--" => options.command = words.by_ref().cloned().collect(),
+            _ => return Err(format!("unknown word {word:?}; {USAGE}")),
+        }
+    }
+    if options.dir.as_os_str().is_empty() || options.command.is_empty() {
+        return Err(USAGE.to_owned());
+    }
+    Ok(options)
+}
+
+fn number<T: std::str::FromStr>(word: &str, value: &str) -> Result<T, String> {
+    value.parse().map_err(|_| format!("{word} needs a number, not {value:?}"))
+}
+
+fn seconds(word: &str, value: &str) -> Result<Duration, String> {
+    let refused = || format!("{word} needs a number of seconds above 0, not {value:?}");
+    let limit = number::<f64>(word, value)?;
+    if limit > 0.0 {
+        Duration::try_from_secs_f64(limit).map_err(|_| refused())
+    } else {
+        Err(refused())
+    }
+}
+
+fn run(options: &Options) -> io::Result<Report> {
+    sys::leave_session();
+    let mut warnings = Vec::new();
+    let console_path = options.dir.join("console.log");
+    let console = File::create(&console_path)?;
+    let started = Instant::now();
+    let child = guest::spawn(options, &console, &mut warnings)?;
+    let stopped = supervise(options, &child, &console, started);
+    sys::kill_group(child.id());
+    let usage = sys::wait(child.id())?;
+    sys::kill_orphans();
+    let elapsed_s = started.elapsed().as_secs_f64();
+    trim(&console_path, options.console_limit)?;
+    if stopped == Some(Reason::Cancelled) {
+        // Nobody may be left who could: what the controller made is removed here.
+        drop(fs::remove_dir_all(&options.dir));
+    }
+    let signal = usage.signal.or((usage.exit > 128).then_some(usage.exit - 128));
+    Ok(Report {
+        reason: stopped.unwrap_or_else(|| judge(usage.exit, signal, &console_path)),
+        exit: signal.is_none().then_some(usage.exit),
+        signal,
+        elapsed_s,
+        user_s: usage.user_s,
+        system_s: usage.system_s,
+        max_rss_kb: usage.max_rss_kb,
+        warnings,
+    })
+}
+
+/// Watches the guest until it ends (`None`) or a limit is reached.
+fn supervise(options: &Options, child: &Child, console: &File, started: Instant) -> Option<Reason> {
+    let stdin = io::stdin();
+    let end = sys::open_process(child.id());
+    let mut progress = Progress::new(&options.dir.join("out/progress"), started);
+    loop {
+        let ready = match &end {
+            Ok(pidfd) => sys::wait_readable([stdin.as_fd(), pidfd.as_fd()], LOOK),
+            Err(_) => poll_without_pidfd(stdin.as_fd(), child.id()),
+        };
+        if ready[1] {
+            return None;
+        }
+        if ready[0] && hung_up() {
+            return Some(Reason::Cancelled);
+        }
+        if console.metadata().is_ok_and(|data| data.len() > options.console_limit) {
+            return Some(Reason::Flood);
+        }
+        if started.elapsed() > options.timeout {
+            return Some(Reason::Timeout);
+        }
+        if progress.still() > options.stall {
+            return Some(Reason::Stall);
+        }
+    }
+}
+
+/// For kernels before 5.3: looks for the end ten times as often.
+fn poll_without_pidfd(stdin: BorrowedFd<'_>, pid: u32) -> [bool; 2] {
+    let hang_up = sys::wait_readable([stdin, stdin], LOOK / 10)[0];
+    [hang_up, sys::has_ended(pid)]
+}
+
+/// Reads away what the controller wrote; true at the pipe's end.
+fn hung_up() -> bool {
+    let mut buffer = [0_u8; 64];
+    !matches!(io::stdin().read(&mut buffer), Ok(count) if count > 0)
+}
+
+/// The guest's heartbeat: a file whose content changes as virtual time goes on.
+struct Progress {
+    path: PathBuf,
+    seen: Vec<u8>,
+    since: Instant,
+}
+
+impl Progress {
+    fn new(path: &Path, since: Instant) -> Self {
+        Self { path: path.to_owned(), seen: Vec::new(), since }
+    }
+
+    /// Wall-clock time since the last change.
+    fn still(&mut self) -> Duration {
+        let mut now = Vec::new();
+        if let Ok(file) = File::open(&self.path) {
+            // A hostile guest could make it huge.
+            drop(file.take(64).read_to_end(&mut now));
+        }
+        if now != self.seen {
+            self.seen = now;
+            self.since = Instant::now();
+        }
+        self.since.elapsed()
+    }
+}
+
+fn judge(exit: i32, signal: Option<i32>, console: &Path) -> Reason {
+    let text = fs::read(console).unwrap_or_default();
+    if text.windows(PANIC.len()).any(|window| window == PANIC) {
+        Reason::Panic
+    } else if exit == 0 && signal.is_none() {
+        Reason::Done
+    } else {
+        Reason::Killed
+    }
+}
+
+/// Cuts an overgrown console down to its limit, keeping its end: the last words tell most.
+fn trim(path: &Path, limit: u64) -> io::Result<()> {
+    let mut file = File::open(path)?;
+    let length = file.metadata()?.len();
+    if length > limit {
+        file.seek(SeekFrom::Start(length - limit))?;
+        let mut tail = Vec::new();
+        file.read_to_end(&mut tail)?;
+        fs::write(path, tail)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(line: &str) -> Vec<String> {
+        line.split(' ').map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn a_whole_command_line_is_understood() {
+        let options = parse(&words("--cpu 1 --dir /x --stall 0.5 --console-limit 99 -- ./linux --dir a"))
+            .expect("valid");
+        assert_eq!(options.cpu, Some(1));
+        assert_eq!(options.stall, Duration::from_millis(500));
+        assert_eq!(options.console_limit, 99);
+        assert_eq!(options.command, words("./linux --dir a"));
+    }
+
+    #[test]
+    fn a_wrong_command_line_is_refused() {
+        for line in
+            ["", "--dir", "--dir /x", "--cpu one --dir /x -- l", "--dir /x --stall nan -- l", "--what -- l"]
+        {
+            assert!(parse(&words(line)).is_err(), "{line}");
+        }
+    }
+
+    #[test]
+    fn the_end_of_a_long_console_is_kept() {
+        let path = std::env::temp_dir().join(format!("rushhour-trim-{}", std::process::id()));
+        fs::write(&path, "first last").expect("written");
+        trim(&path, 4).expect("trimmed");
+        assert_eq!(fs::read_to_string(&path).expect("there"), "last");
+        fs::remove_file(&path).expect("removed");
+    }
+}

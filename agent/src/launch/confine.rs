@@ -1,0 +1,161 @@
+//! What a virtual kernel may touch: Landlock for files, a seccomp filter for system calls.
+//!
+//! hostfs inside the guest is no jail: root there reaches through `..` whatever this process may open. So the
+//! process may open nothing but its own kernel image, the guest's read-only root, and its two folders.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+use super::sys::{self, Filter};
+
+/// Access rights of <linux/landlock.h>.
+mod access {
+    pub const EXECUTE: u64 = 1;
+    pub const WRITE_FILE: u64 = 1 << 1;
+    pub const READ_FILE: u64 = 1 << 2;
+    pub const READ_DIR: u64 = 1 << 3;
+    pub const REMOVE_DIR: u64 = 1 << 4;
+    pub const REMOVE_FILE: u64 = 1 << 5;
+    pub const MAKE_DIR: u64 = 1 << 7;
+    pub const MAKE_REG: u64 = 1 << 8;
+    pub const TRUNCATE: u64 = 1 << 14;
+
+    pub const IMAGE: u64 = EXECUTE | READ_FILE;
+    pub const READ: u64 = READ_FILE | READ_DIR;
+    pub const WRITE: u64 = READ | WRITE_FILE | REMOVE_DIR | REMOVE_FILE | MAKE_DIR | MAKE_REG | TRUNCATE;
+    pub const FILE: u64 = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE;
+
+    /// All file rights that an ABI version knows; those it knows and a rule does not grant are denied.
+    pub const fn known(abi: i64) -> u64 {
+        match abi {
+            ..=1 => (1 << 13) - 1,
+            2 => (1 << 14) - 1,
+            3 | 4 => (1 << 15) - 1,
+            _ => (1 << 16) - 1,
+        }
+    }
+}
+
+/// TCP bind and connect (ABI 4); abstract sockets and signals to the outside (ABI 6).
+const ALL_NET: u64 = 3;
+const ALL_SCOPES: u64 = 3;
+
+/// System calls that a virtual kernel never needs and that would widen what a broken-out guest can do.
+const FORBIDDEN: &[i64] = &[
+    libc::SYS_socket,
+    libc::SYS_connect,
+    libc::SYS_bpf,
+    libc::SYS_mount,
+    libc::SYS_umount2,
+    libc::SYS_pivot_root,
+    libc::SYS_chroot,
+    libc::SYS_open_tree,
+    libc::SYS_move_mount,
+    libc::SYS_fsopen,
+    libc::SYS_fsconfig,
+    libc::SYS_fsmount,
+    libc::SYS_fspick,
+    libc::SYS_mount_setattr,
+    libc::SYS_kexec_load,
+    libc::SYS_kexec_file_load,
+    libc::SYS_init_module,
+    libc::SYS_finit_module,
+    libc::SYS_delete_module,
+    libc::SYS_reboot,
+    libc::SYS_swapon,
+    libc::SYS_swapoff,
+    libc::SYS_acct,
+    libc::SYS_quotactl,
+    libc::SYS_settimeofday,
+    libc::SYS_clock_settime,
+    libc::SYS_adjtimex,
+    libc::SYS_clock_adjtime,
+    libc::SYS_sethostname,
+    libc::SYS_setdomainname,
+    libc::SYS_setns,
+    libc::SYS_unshare,
+    libc::SYS_pidfd_getfd,
+    libc::SYS_process_vm_readv,
+    libc::SYS_process_vm_writev,
+    libc::SYS_process_madvise,
+    libc::SYS_userfaultfd,
+    libc::SYS_perf_event_open,
+    libc::SYS_io_uring_setup,
+    libc::SYS_keyctl,
+    libc::SYS_add_key,
+    libc::SYS_request_key,
+    libc::SYS_iopl,
+    libc::SYS_ioperm,
+    libc::SYS_name_to_handle_at,
+    libc::SYS_open_by_handle_at,
+    libc::SYS_syslog,
+    libc::SYS_fanotify_init,
+    libc::SYS_shmget,
+    libc::SYS_msgget,
+    libc::SYS_semget,
+];
+
+/// Confinement made ready while files can still be opened, to be entered by the kernel's process.
+pub struct Sandbox {
+    rules: Option<OwnedFd>,
+    abi: i64,
+    dir: std::path::PathBuf,
+    filter: Filter,
+}
+
+impl Sandbox {
+    /// Looks what the host offers and adds to `warnings` what it does not.
+    pub fn prepare(dir: &Path, warnings: &mut Vec<String>) -> io::Result<Self> {
+        let abi = sys::landlock_abi();
+        let rules = if abi > 0 {
+            let net = if abi >= 4 { ALL_NET } else { 0 };
+            let scopes = if abi >= 6 { ALL_SCOPES } else { 0 };
+            Some(sys::landlock_create([access::known(abi), net, scopes], abi)?)
+        } else {
+            warnings.push(
+                "no Landlock in this kernel: the guest's root user can read this user's files".to_owned(),
+            );
+            None
+        };
+        Ok(Self { rules, abi, dir: dir.to_owned(), filter: filter() })
+    }
+
+    /// Confines the calling process and all it will start. Not to be undone.
+    pub fn enter(&self) -> io::Result<()> {
+        sys::no_new_privileges()?;
+        sys::drop_capabilities();
+        if let Some(rules) = &self.rules {
+            for (path, rights) in [
+                (self.dir.join("linux"), access::IMAGE),
+                (self.dir.join("root"), access::READ),
+                (self.dir.join("out"), access::WRITE),
+                (self.dir.join("mem"), access::WRITE | access::EXECUTE),
+                (Path::new("/dev/null").to_owned(), access::READ_FILE | access::WRITE_FILE),
+            ] {
+                let rights = if path.is_dir() { rights } else { rights & access::FILE };
+                sys::landlock_allow(rules, &path, rights & access::known(self.abi))?;
+            }
+            sys::landlock_restrict(rules)?;
+        }
+        sys::install_filter(&self.filter)
+    }
+}
+
+/// `getrandom` does not exist (the guest must not see the host's randomness), nor does `clone3` (its flags are out of
+/// a filter's sight; libc falls back to `clone`), nor `rseq` (libc registers an area that the kernel's user processes
+/// inherit but have not mapped, and die of); the forbidden are refused; `clone` may make no namespaces.
+///
+/// Nothing is answered by a signal: newer kernels run their guests under a filter of their own with signals, and
+/// the stronger answer wins.
+fn filter() -> Filter {
+    let mut filter = Filter::for_this_machine(libc::EPERM);
+    filter.refuse(libc::SYS_getrandom, libc::ENOSYS);
+    filter.refuse(libc::SYS_clone3, libc::ENOSYS);
+    filter.refuse(libc::SYS_rseq, libc::ENOSYS);
+    for &call in FORBIDDEN {
+        filter.refuse(call, libc::EPERM);
+    }
+    filter.refuse_flags(libc::SYS_clone, sys::NAMESPACES | sys::USER_NAMESPACE, libc::EPERM);
+    filter.finish()
+}
