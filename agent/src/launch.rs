@@ -80,6 +80,7 @@ pub struct Report {
 }
 
 /// Runs the subcommand; `args` are the words after `launch`.
+#[must_use]
 pub fn main(args: &[String]) -> ExitCode {
     match parse(args).and_then(|options| run(&options).map_err(|error| error.to_string())) {
         Ok(report) => match serde_json::to_string(&report) {

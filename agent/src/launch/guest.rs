@@ -70,6 +70,7 @@ fn set_apart(warnings: &mut Vec<String>) -> Apart {
             warnings.push(format!(
                 "no namespaces of its own ({error}): the guest is held by a process group only"
             ));
+            drop(sys::adopt_orphans());
             Apart::Group
         }
     }
