@@ -1,0 +1,10 @@
+"""Kernels under test: built once from any source tree, kept by content, found by name.
+
+    kernel = build("debian:6.12")
+    kernel = find("debian-6.12")
+"""
+
+from rushhour.lab.kernel.build import Step, build
+from rushhour.lab.kernel.store import Kernel, default, find, installed, remove
+
+__all__ = ["Kernel", "Step", "build", "default", "find", "installed", "remove"]

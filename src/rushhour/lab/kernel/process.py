@@ -1,0 +1,131 @@
+"""Running the programs that fetch, unpack and build, so that none outlives us."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+from rushhour.errors import KernelError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from pathlib import Path
+
+# What the compiler, the linker, make and Kconfig say when something is wrong.
+_FAULT = re.compile(r"\berror\b|undefined reference|\*\*\*|No space left|cannot find|not found|: syntax", re.IGNORECASE)
+
+
+def answer(command: Sequence[str], *, default: str | None = None) -> str:
+    """The standard output of a short command; `default` instead if it is given and the command fails.
+
+    Raises:
+        KernelError: the command failed and there is no default.
+    """
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=True, stdin=subprocess.DEVNULL)
+    except (OSError, subprocess.CalledProcessError) as fault:
+        if default is not None:
+            return default
+        said = getattr(fault, "stderr", None) or str(fault)
+        raise KernelError(f"{command[0]} failed: {said.strip()}") from fault
+    return done.stdout
+
+
+def run(
+    command: Sequence[str],
+    *,
+    what: str,
+    cwd: Path | None = None,
+    extra: Mapping[str, str] | None = None,
+    log: Path | None = None,
+    on_line: Callable[[str], None] | None = None,
+    keep_open: Iterable[int] = (),
+) -> None:
+    """Run a command to its end, its output going line by line to `on_line` and to the end of `log`.
+
+    The command is a process group of its own and is killed as a whole when we are interrupted. If we are killed
+    ourselves it loses the pipe it writes to, and ends by that.
+
+    Args:
+        command: program and arguments.
+        what: one word for messages: build, unpack.
+        cwd: working directory.
+        extra: additions to the environment.
+        log: file that gets every line.
+        on_line: called with every line.
+        keep_open: descriptors that the command inherits (locks, so that they last as long as it does).
+
+    Raises:
+        KernelError: it could not be started or failed, with its error lines and the place of the log.
+    """
+    lines: list[str] = []
+    with ExitStack() as stack:
+        record = stack.enter_context(log.open("a", encoding="utf-8")) if log else None
+        child = _start(command, what, cwd, extra, keep_open)
+        stack.callback(_end, child)
+        for line in child.stdout or ():
+            if record:
+                record.write(line)
+            if on_line:
+                on_line(line)
+            lines.append(line.rstrip())
+            del lines[:-400]
+        status = child.wait()
+    if status:
+        hint = f"the whole log is {log}" if log else None
+        raise KernelError(f"{what} failed (exit {status}):\n{_faults(lines)}", where=command[0], hint=hint)
+
+
+def _start(
+    command: Sequence[str], what: str, cwd: Path | None, extra: Mapping[str, str] | None, keep_open: Iterable[int]
+) -> subprocess.Popen[str]:
+    try:
+        return subprocess.Popen(
+            command,
+            cwd=cwd,
+            env={**os.environ, "LC_ALL": "C", **(extra or {})},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            pass_fds=tuple(keep_open),
+            start_new_session=True,
+        )
+    except FileNotFoundError as fault:
+        raise KernelError(f"{what}: there is no {command[0]} here", hint="try: sudo apt-get install dpkg tar git make") from fault
+
+
+def _end(child: subprocess.Popen[str]) -> None:
+    """Kill whatever is left of the group, and wait for its leader."""
+    running = child.poll() is None
+    if running:
+        os.killpg(child.pid, signal.SIGTERM)
+        try:
+            child.wait(timeout=3)
+        except subprocess.TimeoutExpired:
+            os.killpg(child.pid, signal.SIGKILL)
+    if child.stdout:
+        child.stdout.close()
+    child.wait()
+
+
+def _faults(lines: Sequence[str]) -> str:
+    """The lines that tell what went wrong; the last ones where none does."""
+    telling = [line for line in lines if _FAULT.search(line)] or [*lines[-10:]]
+    return "\n".join(f"  {line}" for line in telling[:12])
+
+
+def missing_tools() -> list[str]:
+    """The Debian packages that building a kernel needs and that are not installed."""
+    programs = {"gcc": "gcc", "ld": "binutils", "make": "make", "flex": "flex", "bison": "bison", "bc": "bc", "bash": "bash"}
+    programs |= {"tar": "tar", "xz": "xz-utils", "perl": "perl"}
+    packages = [package for program, package in programs.items() if not shutil.which(program)]
+    # gcc answers with the bare name when it does not find the file.
+    library = answer(["gcc", "-print-file-name=libc.a"], default="/").strip()
+    return packages if library.startswith("/") else [*packages, "libc6-dev"]

@@ -1,0 +1,267 @@
+"""Where a kernel's source comes from: a Debian package, a tarball, a directory, a revision of a git repository.
+
+Every kind ends as a directory that is never written to (kernels are built out of tree) and a hash of
+its content. Unpacked archives and exported revisions live in the cache and are kept, so that the next build
+of the same tree only compiles what changed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rushhour.errors import KernelError
+from rushhour.lab.kernel import process, store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    Tell = Callable[[str], None]
+
+ARCHIVES = (".tar.xz", ".tar.gz", ".tgz", ".tar.bz2", ".tar.zst", ".tar")
+# Directories of a kernel tree that cannot reach an image of this architecture.
+_UNBUILT = ("Documentation", "LICENSES", "samples", ".git")
+_BUILT_ARCHITECTURES = ("um", "x86")
+
+
+@dataclass(frozen=True)
+class Source:
+    """A kernel source on this machine.
+
+    `key` names the build directory: the same for everything that is the same tree at different moments.
+    `sha256` is the hash of the content, `facts` what a record says about the origin (no paths).
+    """
+
+    spec: str
+    name: str
+    key: str
+    sha256: str
+    facts: dict[str, str] = field(default_factory=dict)
+    tree: Path | None = None
+    archive: Path | None = None
+    repository: Path | None = None
+
+    def directory(self) -> Path:
+        """The tree as a directory, unpacked or exported now if it is not there yet. Hold the lock of `key`."""
+        if self.archive:
+            return _unpack(self.archive, self.key)
+        if self.repository:
+            return _export(self.repository, self.facts["commit"], self.key)
+        if not self.tree:
+            raise KernelError("this source has neither a tree, nor an archive, nor a repository", where=self.spec)
+        _refuse_built(self.tree)
+        return self.tree
+
+
+def resolve(spec: str, progress: Tell) -> Source:
+    """Find out what `spec` means; nothing is unpacked yet.
+
+    Args:
+        spec: `debian:X.Y`, `debian:X.Y@VERSION`, a tarball, a directory, or `DIRECTORY@REVISION`.
+        progress: told what takes long.
+
+    Raises:
+        KernelError: there is no such thing, with what would be accepted.
+    """
+    if spec.startswith("debian:"):
+        return _debian(spec, progress)
+    path = Path(spec).expanduser()
+    if path.is_file():
+        return _tarball(spec, path)
+    if path.is_dir():
+        return _directory(spec, path)
+    tree, at, revision = spec.rpartition("@")
+    if at and Path(tree).expanduser().is_dir():
+        return _revision(spec, Path(tree).expanduser(), revision)
+    raise KernelError(
+        "no such kernel source",
+        where=spec,
+        hint="a source is debian:6.12, debian:6.12@VERSION, a tarball, a source directory, or REPOSITORY@REVISION",
+    )
+
+
+def _debian(spec: str, progress: Tell) -> Source:
+    match = re.fullmatch(r"debian:(\d+\.\d+)(?:@([A-Za-z0-9.+~:-]+))?", spec)
+    if not match:
+        raise KernelError("not a Debian kernel", where=spec, hint="write debian:6.12 or debian:6.12@VERSION")
+    series, version = match.groups()
+    package = f"linux-source-{series}"
+    installed = _installed_version(package)
+    tarball = Path(f"/usr/src/{package}.tar.xz")
+    if tarball.is_file() and installed and version in {None, installed}:
+        version = installed
+    else:
+        tarball, version = _download(spec, package, version, progress)
+    sha256 = hash_file(tarball)
+    name = f"debian-{series}" if "@" not in spec else f"debian-{series}-{_safe(version)}"
+    facts = {"kind": "debian", "package": package, "version": version}
+    return Source(spec, name, f"{package}-{sha256[:12]}", sha256, facts, archive=tarball)
+
+
+def _installed_version(package: str) -> str | None:
+    query = ["dpkg-query", "--show", "--showformat=${db:Status-Status} ${Version}", package]
+    status, _, version = process.answer(query, default="").partition(" ")
+    return version.strip() if status == "installed" else None
+
+
+def _download(spec: str, package: str, version: str | None, progress: Tell) -> tuple[Path, str]:
+    """Fetch the package into the cache, without privileges, and take the tarball out of it."""
+    listing = process.answer(["apt-cache", "madison", package], default="")
+    known = re.findall(r"\| *(\S+) *\|.*Packages$", listing, re.MULTILINE)
+    if not known or (version and version not in known):
+        found = f"this machine's package lists have {', '.join(known)}" if known else "not in this machine's package lists"
+        raise KernelError(
+            f"{package}{f' {version}' if version else ''}: {found}",
+            where=spec,
+            hint="try: sudo apt-get update; for another Debian release add its suite to /etc/apt/sources.list first",
+        )
+    version = version or known[0]
+    target = store.cache("sources", f"{package}_{_safe(version)}.tar.xz")
+    if target.is_file():
+        return target, version
+    with store.lock(target.name, lambda: progress("another process downloads the same")), store.scratch(target) as room:
+        progress(f"downloading {package} {version}")
+        process.run(["apt-get", "download", f"{package}={version}"], cwd=room, what="download")
+        package_file = next(room.glob("*.deb"))
+        process.run(["dpkg-deb", "--extract", package_file.name, "unpacked"], cwd=room, what="unpack")
+        next(room.glob("unpacked/usr/src/linux-source-*.tar.xz")).rename(target)
+    return target, version
+
+
+def _tarball(spec: str, path: Path) -> Source:
+    suffix = next((end for end in ARCHIVES if path.name.endswith(end)), None)
+    if not suffix:
+        raise KernelError("not an archive that is known here", where=spec, hint=f"one of {', '.join(ARCHIVES)}")
+    sha256 = hash_file(path)
+    name = _safe(path.name.removesuffix(suffix))
+    facts = {"kind": "tarball", "file": path.name}
+    return Source(spec, name, f"{name}-{sha256[:12]}", sha256, facts, archive=path.resolve())
+
+
+def _directory(spec: str, path: Path) -> Source:
+    tree = path.resolve()
+    if not (tree / "Kconfig").is_file() or not (tree / "Makefile").is_file():
+        raise KernelError(
+            "this directory is not a kernel source: it has no Makefile or no Kconfig",
+            where=spec,
+            hint="for a bare repository name the revision too: DIRECTORY@REVISION",
+        )
+    facts = {"kind": "tree", "directory": tree.name}
+    sha256 = hash_tree(tree)
+    if (tree / ".git").exists():
+        facts["commit"] = process.answer(["git", "-C", str(tree), "rev-parse", "HEAD"], default="unknown").strip()
+    return Source(spec, _safe(tree.name), f"tree-{_short(str(tree))}", sha256, facts, tree=tree)
+
+
+def _revision(spec: str, path: Path, revision: str) -> Source:
+    git = ["git", "-C", str(path.resolve())]
+    commit = process.answer([*git, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}"], default="").strip()
+    if not commit:
+        raise KernelError(f"the repository has no revision {revision}", where=spec, hint=f"try: git -C {path} log")
+    content = process.answer([*git, "rev-parse", f"{commit}^{{tree}}"]).strip()
+    repository = Path(process.answer([*git, "rev-parse", "--absolute-git-dir"]).strip())
+    sha256 = hashlib.sha256(f"git tree {content}".encode()).hexdigest()
+    facts = {"kind": "git", "revision": revision, "commit": commit}
+    name = _safe(f"{path.resolve().name}-{revision}")
+    return Source(spec, name, f"git-{_short(str(repository))}", sha256, facts, repository=repository)
+
+
+def _unpack(archive: Path, key: str) -> Path:
+    target = store.cache("sources", key)
+    if target.is_dir():
+        return target
+    with store.scratch(target) as room:
+        process.run(["tar", "--extract", "--file", str(archive), "--directory", str(room)], what="unpack")
+        tops = [entry for entry in room.iterdir() if (entry / "Kconfig").is_file()]
+        if not tops:
+            raise KernelError("the archive holds no kernel source", where=str(archive))
+        tops[0].rename(target)
+    return target
+
+
+def _export(repository: Path, commit: str, key: str) -> Path:
+    """Bring a private copy in the cache to `commit`; only the files that differ are rewritten.
+
+    The repository's own index and work tree are not touched.
+    """
+    target = store.cache("sources", key)
+    target.mkdir(exist_ok=True)
+    index = target.with_name(f"{key}.index")
+    index.with_name(f"{index.name}.lock").unlink(missing_ok=True)  # left by a killed git; we hold the key's lock
+    environment = {"GIT_INDEX_FILE": str(index), "GIT_DIR": str(repository), "GIT_WORK_TREE": str(target)}
+    command = ["git", "-c", "core.sparseCheckout=false", "read-tree", "--reset", "-u", commit]
+    process.run(command, cwd=target, extra=environment, what="export")
+    return target
+
+
+def _refuse_built(tree: Path) -> None:
+    # The kernel's own rule: a tree that holds the products of an in-tree build cannot be built elsewhere.
+    for trace in (".config", "include/config", "arch/um/include/generated", "arch/x86/include/generated"):
+        if (tree / trace).exists():
+            raise KernelError(
+                f"the source tree holds the products of a build inside it ({trace})",
+                where=str(tree),
+                hint=f"save your .config if you need it, then: make -C {tree} mrproper",
+            )
+
+
+def hash_file(path: Path) -> str:
+    """SHA-256 of a file's content."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def hash_tree(tree: Path) -> str:
+    """Hash of a source tree's names and contents (not of its dates), without what cannot reach an image."""
+    paths = sorted(_files(tree, ""))
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        digests = pool.map(lambda name: _digest(tree, name), paths, chunksize=64)
+        total = hashlib.sha256()
+        for name, digest in zip(paths, digests, strict=True):
+            total.update(f"{name}\0".encode("utf-8", "surrogateescape") + digest)
+    return total.hexdigest()
+
+
+def _digest(tree: Path, name: str) -> bytes:
+    path = os.path.join(tree, name)  # noqa: PTH118 - 90 000 times: Path objects cost seconds
+    if os.path.islink(path):  # noqa: PTH114
+        return b"l" + os.fsencode(os.readlink(path))  # noqa: PTH115
+    with open(path, "rb", buffering=0) as file:  # noqa: PTH123
+        mode = b"x" if os.fstat(file.fileno()).st_mode & 0o100 else b"-"
+        return mode + hashlib.blake2b(file.read(), digest_size=32).digest()
+
+
+def _files(tree: Path, below: str) -> Iterator[str]:
+    with os.scandir(tree / below) as entries:
+        for entry in entries:
+            name = f"{below}/{entry.name}" if below else entry.name
+            if entry.is_dir(follow_symlinks=False):
+                if name not in _UNBUILT and not _foreign(name):
+                    yield from _files(tree, name)
+            elif entry.is_symlink() or entry.is_file():
+                yield name
+
+
+def _foreign(name: str) -> bool:
+    head, _, architecture = name.partition("/")
+    return head == "arch" and bool(architecture) and "/" not in architecture and architecture not in _BUILT_ARCHITECTURES
+
+
+def _safe(text: str) -> str:
+    return re.sub(r"[^A-Za-z0-9._+-]+", "-", text).strip("-.") or "kernel"
+
+
+def _short(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def remove_unpacked(key: str) -> None:
+    """Forget the unpacked tree of a source (a user's own directory is never touched)."""
+    shutil.rmtree(store.cache("sources", key), ignore_errors=True)
+    store.cache("sources", f"{key}.index").unlink(missing_ok=True)
