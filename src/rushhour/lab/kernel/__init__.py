@@ -1,7 +1,7 @@
 """Kernels under test: built once from any source tree, kept by content, found by name.
 
-    kernel = build("debian:6.12")
-    kernel = find("debian-6.12")
+kernel = build("debian:6.12")
+kernel = find("debian-6.12")
 """
 
 from rushhour.lab.kernel.build import Step, build

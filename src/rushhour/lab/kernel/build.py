@@ -1,8 +1,8 @@
 """From a source to a kernel in the store.
 
-The kernel is compiled out of tree, in a build directory that is kept for each tree, so that the next build of a
-changed tree compiles only what changed. The image is a pure function of source, configuration and compiler:
-stamps are fixed and no path enters it.
+The kernel is compiled out of tree, in a build directory that is kept for each tree, so that the next build
+of a changed tree compiles only what changed. The image is a pure function of source, configuration and
+compiler: stamps are fixed and no path enters it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 # Objects of a whole build of 6.12; the denominator of a first build's progress.
 OBJECTS = 1450
-# What would differ from build to build. An empty but set LOCALVERSION keeps a "+" out of the release of git trees.
+# What would differ from build to build. LOCALVERSION, empty but set, keeps a "+" out of a git tree's release.
 _STAMPS = {
     "KBUILD_BUILD_TIMESTAMP": "Thu Jan  1 00:00:00 UTC 2026",
     "KBUILD_BUILD_USER": "rushhour",
@@ -36,13 +36,13 @@ _STAMPS = {
     "SOURCE_DATE_EPOCH": "1767225600",
 }
 # A person's own settings that would leak into a build.
-_UNWANTED = ("KCFLAGS", "KCPPFLAGS", "CFLAGS", "LDFLAGS", "MAKEFLAGS", "CROSS_COMPILE", "ARCH", "O", "V", "KBUILD_OUTPUT")
+_UNWANTED = ("KCFLAGS", "KCPPFLAGS", "CFLAGS", "LDFLAGS", "MAKEFLAGS", "CROSS_COMPILE", "V", "KBUILD_OUTPUT")
 _OBJECT = re.compile(r"^  (?:CC|AS|LD|AR|HOSTCC|GEN|UPD)\b")
 
 
 @dataclass(frozen=True)
 class Step:
-    """One message of a build: what is being done, how many objects are made and about how many there will be."""
+    """A message of a build: what is being done, objects made, about how many there will be."""
 
     text: str
     done: int = 0
@@ -79,12 +79,16 @@ def build(source: str, name: str | None = None, progress: Progress | None = None
 def _require_tools() -> None:
     packages = process.missing_tools()
     if packages:
-        raise KernelError("tools to build a kernel are missing", hint=f"try: sudo apt-get install {' '.join(packages)}")
+        raise KernelError(
+            "tools to build a kernel are missing", hint=f"try: sudo apt-get install {' '.join(packages)}"
+        )
 
 
 def _inputs(found: sources.Source) -> str:
     """Hash of all that decides the image, known before anything is built."""
-    return hashlib.sha256(f"{found.sha256} {config.fragment_sha256()} {compiler()} {_STAMPS}".encode()).hexdigest()
+    return hashlib.sha256(
+        f"{found.sha256} {config.fragment_sha256()} {compiler()} {_STAMPS}".encode()
+    ).hexdigest()
 
 
 def compiler() -> str:
@@ -134,7 +138,10 @@ def _make(found: sources.Source, name: str, inputs: str, held: int, tell: Progre
 
 def _key(identity: dict[str, Any]) -> str:
     """Hash of what makes a kernel this kernel; its name and its origin do not."""
-    parts = {key: identity[key] for key in ("release", "source_sha256", "config_sha256", "compiler", "image_sha256")}
+    parts = {
+        key: identity[key]
+        for key in ("release", "source_sha256", "config_sha256", "compiler", "image_sha256")
+    }
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
@@ -155,7 +162,13 @@ class _Make:
             **dict.fromkeys(_UNWANTED, ""),
         }
         process.run(
-            command, what=what, cwd=self.place, extra=variables, log=self.log, on_line=on_line, keep_open=[self.held]
+            command,
+            what=what,
+            cwd=self.place,
+            extra=variables,
+            log=self.log,
+            on_line=on_line,
+            keep_open=[self.held],
         )
 
     def configure(self) -> str:

@@ -20,7 +20,15 @@ if TYPE_CHECKING:
 HZ = 1000
 # Without these there is no laboratory.
 REQUIRED = (
-    *("UML_TIME_TRAVEL_SUPPORT", "HIGH_RES_TIMERS", "HOSTFS", "STATIC_LINK", "NULL_CHAN", "BINFMT_ELF", "PROC_FS"),
+    *(
+        "UML_TIME_TRAVEL_SUPPORT",
+        "HIGH_RES_TIMERS",
+        "HOSTFS",
+        "STATIC_LINK",
+        "NULL_CHAN",
+        "BINFMT_ELF",
+        "PROC_FS",
+    ),
     *("NET_NS", "INET", "VETH", "NET_SCHED", "NET_SCH_TBF", "NET_SCH_FQ", "NET_CLS_BPF", "BPF_SYSCALL"),
     *("FTRACE", "INET_TCP_DIAG", "TCP_CONG_CUBIC"),
 )

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 # What the compiler, the linker, make and Kconfig say when something is wrong.
-_FAULT = re.compile(r"\berror\b|undefined reference|\*\*\*|No space left|cannot find|not found|: syntax", re.IGNORECASE)
+_FAULT = re.compile(
+    r"\berror\b|undefined reference|\*\*\*|No space left|cannot find|not found|: syntax", re.IGNORECASE
+)
 
 
 def answer(command: Sequence[str], *, default: str | None = None) -> str:
@@ -48,8 +50,8 @@ def run(
 ) -> None:
     """Run a command to its end, its output going line by line to `on_line` and to the end of `log`.
 
-    The command is a process group of its own and is killed as a whole when we are interrupted. If we are killed
-    ourselves it loses the pipe it writes to, and ends by that.
+    The command is a process group of its own and is killed as a whole when we are interrupted. If we are
+    killed ourselves it loses the pipe it writes to, and ends by that.
 
     Args:
         command: program and arguments.
@@ -82,7 +84,11 @@ def run(
 
 
 def _start(
-    command: Sequence[str], what: str, cwd: Path | None, extra: Mapping[str, str] | None, keep_open: Iterable[int]
+    command: Sequence[str],
+    what: str,
+    cwd: Path | None,
+    extra: Mapping[str, str] | None,
+    keep_open: Iterable[int],
 ) -> subprocess.Popen[str]:
     try:
         return subprocess.Popen(
@@ -98,7 +104,9 @@ def _start(
             start_new_session=True,
         )
     except FileNotFoundError as fault:
-        raise KernelError(f"{what}: there is no {command[0]} here", hint="try: sudo apt-get install dpkg tar git make") from fault
+        raise KernelError(
+            f"{what}: there is no {command[0]} here", hint="try: sudo apt-get install dpkg tar git make"
+        ) from fault
 
 
 def _end(child: subprocess.Popen[str]) -> None:
@@ -123,7 +131,15 @@ def _faults(lines: Sequence[str]) -> str:
 
 def missing_tools() -> list[str]:
     """The Debian packages that building a kernel needs and that are not installed."""
-    programs = {"gcc": "gcc", "ld": "binutils", "make": "make", "flex": "flex", "bison": "bison", "bc": "bc", "bash": "bash"}
+    programs = {
+        "gcc": "gcc",
+        "ld": "binutils",
+        "make": "make",
+        "flex": "flex",
+        "bison": "bison",
+        "bc": "bc",
+        "bash": "bash",
+    }
     programs |= {"tar": "tar", "xz": "xz-utils", "perl": "perl"}
     packages = [package for program, package in programs.items() if not shutil.which(program)]
     # gcc answers with the bare name when it does not find the file.

@@ -1,4 +1,4 @@
-"""Where a kernel's source comes from: a Debian package, a tarball, a directory, a revision of a git repository.
+"""Where a kernel's source comes from: a Debian package, a tarball, a directory, a git revision.
 
 Every kind ends as a directory that is never written to (kernels are built out of tree) and a hash of
 its content. Unpacked archives and exported revisions live in the cache and are kept, so that the next build
@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import shutil
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -48,13 +47,15 @@ class Source:
     repository: Path | None = None
 
     def directory(self) -> Path:
-        """The tree as a directory, unpacked or exported now if it is not there yet. Hold the lock of `key`."""
+        """The tree as a directory, unpacked or exported now if need be. Hold the lock of `key`."""
         if self.archive:
             return _unpack(self.archive, self.key)
         if self.repository:
             return _export(self.repository, self.facts["commit"], self.key)
         if not self.tree:
-            raise KernelError("this source has neither a tree, nor an archive, nor a repository", where=self.spec)
+            raise KernelError(
+                "this source has neither a tree, nor an archive, nor a repository", where=self.spec
+            )
         _refuse_built(self.tree)
         return self.tree
 
@@ -82,7 +83,7 @@ def resolve(spec: str, progress: Tell) -> Source:
     raise KernelError(
         "no such kernel source",
         where=spec,
-        hint="a source is debian:6.12, debian:6.12@VERSION, a tarball, a source directory, or REPOSITORY@REVISION",
+        hint="a source is debian:6.12, debian:6.12@VERSION, a tarball, a directory, or DIRECTORY@REVISION",
     )
 
 
@@ -115,17 +116,24 @@ def _download(spec: str, package: str, version: str | None, progress: Tell) -> t
     listing = process.answer(["apt-cache", "madison", package], default="")
     known = re.findall(r"\| *(\S+) *\|.*Packages$", listing, re.MULTILINE)
     if not known or (version and version not in known):
-        found = f"this machine's package lists have {', '.join(known)}" if known else "not in this machine's package lists"
+        found = (
+            f"this machine's package lists have {', '.join(known)}"
+            if known
+            else "not in this machine's package lists"
+        )
         raise KernelError(
             f"{package}{f' {version}' if version else ''}: {found}",
             where=spec,
-            hint="try: sudo apt-get update; for another Debian release add its suite to /etc/apt/sources.list first",
+            hint="try: sudo apt-get update (another Debian release goes into /etc/apt/sources.list first)",
         )
     version = version or known[0]
     target = store.cache("sources", f"{package}_{_safe(version)}.tar.xz")
     if target.is_file():
         return target, version
-    with store.lock(target.name, lambda: progress("another process downloads the same")), store.scratch(target) as room:
+    with (
+        store.lock(target.name, lambda: progress("another process downloads the same")),
+        store.scratch(target) as room,
+    ):
         progress(f"downloading {package} {version}")
         process.run(["apt-get", "download", f"{package}={version}"], cwd=room, what="download")
         package_file = next(room.glob("*.deb"))
@@ -137,7 +145,9 @@ def _download(spec: str, package: str, version: str | None, progress: Tell) -> t
 def _tarball(spec: str, path: Path) -> Source:
     suffix = next((end for end in ARCHIVES if path.name.endswith(end)), None)
     if not suffix:
-        raise KernelError("not an archive that is known here", where=spec, hint=f"one of {', '.join(ARCHIVES)}")
+        raise KernelError(
+            "not an archive that is known here", where=spec, hint=f"one of {', '.join(ARCHIVES)}"
+        )
     sha256 = hash_file(path)
     name = _safe(path.name.removesuffix(suffix))
     facts = {"kind": "tarball", "file": path.name}
@@ -155,15 +165,21 @@ def _directory(spec: str, path: Path) -> Source:
     facts = {"kind": "tree", "directory": tree.name}
     sha256 = hash_tree(tree)
     if (tree / ".git").exists():
-        facts["commit"] = process.answer(["git", "-C", str(tree), "rev-parse", "HEAD"], default="unknown").strip()
+        facts["commit"] = process.answer(
+            ["git", "-C", str(tree), "rev-parse", "HEAD"], default="unknown"
+        ).strip()
     return Source(spec, _safe(tree.name), f"tree-{_short(str(tree))}", sha256, facts, tree=tree)
 
 
 def _revision(spec: str, path: Path, revision: str) -> Source:
     git = ["git", "-C", str(path.resolve())]
-    commit = process.answer([*git, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}"], default="").strip()
+    commit = process.answer(
+        [*git, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}"], default=""
+    ).strip()
     if not commit:
-        raise KernelError(f"the repository has no revision {revision}", where=spec, hint=f"try: git -C {path} log")
+        raise KernelError(
+            f"the repository has no revision {revision}", where=spec, hint=f"try: git -C {path} log"
+        )
     content = process.answer([*git, "rev-parse", f"{commit}^{{tree}}"]).strip()
     repository = Path(process.answer([*git, "rev-parse", "--absolute-git-dir"]).strip())
     sha256 = hashlib.sha256(f"git tree {content}".encode()).hexdigest()
@@ -193,7 +209,9 @@ def _export(repository: Path, commit: str, key: str) -> Path:
     target = store.cache("sources", key)
     target.mkdir(exist_ok=True)
     index = target.with_name(f"{key}.index")
-    index.with_name(f"{index.name}.lock").unlink(missing_ok=True)  # left by a killed git; we hold the key's lock
+    index.with_name(f"{index.name}.lock").unlink(
+        missing_ok=True
+    )  # left by a killed git; we hold the key's lock
     environment = {"GIT_INDEX_FILE": str(index), "GIT_DIR": str(repository), "GIT_WORK_TREE": str(target)}
     command = ["git", "-c", "core.sparseCheckout=false", "read-tree", "--reset", "-u", commit]
     process.run(command, cwd=target, extra=environment, what="export")
@@ -250,7 +268,12 @@ def _files(tree: Path, below: str) -> Iterator[str]:
 
 def _foreign(name: str) -> bool:
     head, _, architecture = name.partition("/")
-    return head == "arch" and bool(architecture) and "/" not in architecture and architecture not in _BUILT_ARCHITECTURES
+    return (
+        head == "arch"
+        and bool(architecture)
+        and "/" not in architecture
+        and architecture not in _BUILT_ARCHITECTURES
+    )
 
 
 def _safe(text: str) -> str:
@@ -259,9 +282,3 @@ def _safe(text: str) -> str:
 
 def _short(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:12]
-
-
-def remove_unpacked(key: str) -> None:
-    """Forget the unpacked tree of a source (a user's own directory is never touched)."""
-    shutil.rmtree(store.cache("sources", key), ignore_errors=True)
-    store.cache("sources", f"{key}.index").unlink(missing_ok=True)

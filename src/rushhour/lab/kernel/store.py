@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 class Kernel:
     """A built kernel.
 
-    `identity` is what a record keeps of it: name, release, source, configuration, compiler, image. Two kernels
-    that differ in any of these have different identities. It holds no path and no date.
+    `identity` is what a record keeps of it: name, release, source, configuration, compiler, image. Two
+    kernels that differ in any of these have different identities. It holds no path and no date.
     """
 
     name: str
@@ -42,13 +42,12 @@ class Kernel:
         return self.folder.name.rpartition("-")[2]
 
     def origin(self) -> dict[str, Any]:
-        """What this machine knows beyond the identity: source as typed, build directory, seconds of the build."""
-        data = json.loads((self.folder / "origin.json").read_text())
-        return dict(data)
+        """What this machine knows beyond the identity: the source as typed, the cost of the build."""
+        return dict(json.loads((self.folder / "origin.json").read_text()))
 
 
 def cache(*parts: str) -> Path:
-    """A path in the cache of this program, `$XDG_CACHE_HOME/rushhour` or `~/.cache/rushhour`; its parent exists."""
+    """A path below `$XDG_CACHE_HOME/rushhour` or `~/.cache/rushhour`; its parent exists."""
     base = os.environ.get("XDG_CACHE_HOME")
     path = (Path(base) if base else Path.home() / ".cache").joinpath("rushhour", *parts)
     try:
@@ -81,7 +80,7 @@ def lock(key: str, waiting: Callable[[], None]) -> Iterator[int]:
 
 @contextmanager
 def scratch(target: Path) -> Iterator[Path]:
-    """An empty directory beside `target`, to make it in; gone afterwards, also one that a killed process left."""
+    """An empty directory beside `target`, to make it in; gone afterwards, as one that a kill left before."""
     folder = target.with_name(f".tmp-{target.name}")
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
@@ -91,7 +90,9 @@ def scratch(target: Path) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def save(name: str, identity: dict[str, Any], key: str, origin: dict[str, Any], files: dict[str, Path]) -> Kernel:
+def save(
+    name: str, identity: dict[str, Any], key: str, origin: dict[str, Any], files: dict[str, Path]
+) -> Kernel:
     """Put a kernel into the store under `name`; an equal one that is there already stays as it is."""
     folder = cache("kernels", f"{name}-{key[:12]}")
     if folder.is_dir():
@@ -111,7 +112,9 @@ def save(name: str, identity: dict[str, Any], key: str, origin: dict[str, Any], 
 def installed() -> list[Kernel]:
     """Every built kernel, the newest first."""
     folders = [path.parent for path in cache("kernels", "any").parent.glob("[!.]*/identity.json")]
-    return [_load(folder) for folder in sorted(folders, key=lambda path: (path.stat().st_mtime_ns, path.name))][::-1]
+    return [
+        _load(folder) for folder in sorted(folders, key=lambda path: (path.stat().st_mtime_ns, path.name))
+    ][::-1]
 
 
 def find(name: str) -> Kernel:
@@ -141,11 +144,20 @@ def default() -> Kernel:
     return kernels[0]
 
 
-def remove(name: str) -> Kernel:
-    """Remove the newest kernel of this name and return what it was; runs already recorded stay valid."""
+def remove(name: str, *, sources: bool = False) -> Kernel:
+    """Remove the newest kernel of this name and return what it was; runs already recorded stay valid.
+
+    With `sources` the unpacked source and the build directory go as well; a user's own tree is never touched.
+    """
     kernel = find(name)
+    key = kernel.origin().get("key")
     with scratch(kernel.folder) as room:
         kernel.folder.rename(room / "kernel")
+    if sources and key:
+        with lock(key, lambda: None):
+            for folder in (cache("sources", key), cache("build", key)):
+                shutil.rmtree(folder, ignore_errors=True)
+            cache("sources", f"{key}.index").unlink(missing_ok=True)
     return kernel
 
 
@@ -155,4 +167,6 @@ def _load(folder: Path) -> Kernel:
         image, config = ((folder / name).resolve(strict=True) for name in ("linux", "config"))
         return Kernel(str(identity["name"]), image, str(identity["release"]), identity, config)
     except (OSError, ValueError, KeyError, TypeError) as fault:
-        raise KernelError(f"this built kernel is damaged: {fault}", where=str(folder), hint=f"remove it: rm -r {folder}") from fault
+        raise KernelError(
+            f"this built kernel is damaged: {fault}", where=str(folder), hint=f"remove it: rm -r {folder}"
+        ) from fault

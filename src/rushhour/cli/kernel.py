@@ -1,0 +1,200 @@
+"""`rushhour kernel`: build, list, show and remove kernels under test."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from rushhour.lab.kernel import Kernel, Step
+
+# Between two lines of progress where there is no terminal to redraw.
+_QUIET_S = 10.0
+
+
+@click.group()
+def kernel() -> None:
+    """Build and keep the kernels under test.
+
+    Example: rushhour kernel build debian:6.12
+    """
+
+
+@kernel.command()
+@click.argument("source")
+@click.option("--name", help="How to call it; default: after the source.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
+def build(source: str, name: str | None, *, as_json: bool) -> None:
+    """Build a kernel from SOURCE.
+
+    \b
+    debian:6.12            the Debian package linux-source-6.12
+    debian:6.12@VERSION    that version of the package
+    linux-6.12.9.tar.xz    a tarball (.xz, .gz, .bz2, .zst)
+    ~/linux                a source tree as it is; it is not written to
+    ~/linux@v6.12          a revision of a git repository
+
+    Building an unchanged source again does nothing; after a change only what changed is compiled.
+
+    Example: rushhour kernel build ~/linux@v6.12 --name good
+    """
+    from rushhour.lab import kernel as kernels
+
+    with _ended_by_signals(), _progress() as tell:
+        built = kernels.build(source, name, tell)
+    _show(built, as_json=as_json)
+
+
+@kernel.command("list")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
+def list_kernels(*, as_json: bool) -> None:
+    """List the built kernels, the newest first.
+
+    Example: rushhour kernel list
+    """
+    from rushhour.lab import kernel as kernels
+
+    found = kernels.installed()
+    if as_json:
+        click.echo(json.dumps([_facts(one) for one in found], indent=1))
+    elif not found:
+        click.echo("no kernel is built yet; to build one: rushhour kernel build debian:6.12", err=True)
+    else:
+        _table(found)
+
+
+@kernel.command()
+@click.argument("name")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
+def show(name: str, *, as_json: bool) -> None:
+    """Show everything known about the kernel NAME.
+
+    Example: rushhour kernel show debian-6.12
+    """
+    from rushhour.lab import kernel as kernels
+
+    _show(kernels.find(name), as_json=as_json)
+
+
+@kernel.command()
+@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@click.option("--sources", is_flag=True, help="Also the unpacked source and the build directory.")
+def remove(names: tuple[str, ...], *, sources: bool) -> None:
+    """Remove built kernels; recorded runs stay valid.
+
+    Example: rushhour kernel remove debian-6.1
+    """
+    from rushhour.lab import kernel as kernels
+
+    for name in names:
+        gone = kernels.remove(name, sources=sources)
+        click.echo(f"removed {gone.name} ({gone.release}, {gone.id})", err=True)
+
+
+def _table(found: list[Kernel]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in ("name", "id", "release", "source", "lacks"):
+        table.add_column(heading, no_wrap=heading != "source")
+    for one in found:
+        lacking = len(one.identity.get("missing", []))
+        table.add_row(one.name, one.id, one.release, _origin(one), f"{lacking} options" if lacking else "-")
+    Console().print(table)
+
+
+def _origin(one: Kernel) -> str:
+    facts = one.identity["source"]
+    words = [facts[key] for key in ("package", "version", "file", "directory", "revision") if key in facts]
+    return " ".join([*words, *([facts["commit"][:12]] if "commit" in facts else [])])
+
+
+def _facts(one: Kernel) -> dict[str, Any]:
+    return {**one.identity, "id": one.id, "image": str(one.image), "config": str(one.config), **one.origin()}
+
+
+def _show(one: Kernel, *, as_json: bool) -> None:
+    facts = _facts(one)
+    if as_json:
+        click.echo(json.dumps(facts, indent=1))
+        return
+    rows = {
+        "kernel": f"{one.name}  {click.style(one.release, bold=True)}  {one.id}",
+        "source": f"{_origin(one)} ({one.identity['source_sha256'][:12]})",
+        "compiler": one.identity["compiler"],
+        "timer": f"HZ={one.identity['hz']}",
+        "image": f"{one.image} ({one.image.stat().st_size / 1e6:.1f} MB, {one.identity['image_sha256'][:12]})",
+        "config": f"{one.config} ({one.identity['config_sha256'][:12]})",
+        "lacks": " ".join(one.identity["missing"]) or "nothing of what was asked",
+        "build": f"{facts['objects']} objects in {facts['seconds']} s",
+    }
+    for heading, text in rows.items():
+        click.echo(f"{heading:<9} {text}")
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[Step], None]]:
+    """A bar on a terminal; elsewhere a line now and then. On standard error."""
+    if not sys.stderr.isatty():
+        yield _lines()
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.fields[count]}"),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=None, count="")
+
+        def tell(step: Step) -> None:
+            count = (
+                "" if not step.done else f"{step.done}" + (f" of about {step.total}" if step.total else "")
+            )
+            bar.update(task, description=step.text, completed=step.done, total=step.total, count=count)
+            if step.text.startswith("unchanged"):
+                bar.console.print(step.text)
+
+        yield tell
+
+
+def _lines() -> Callable[[Step], None]:
+    last: tuple[str, float] = ("", 0.0)
+
+    def tell(step: Step) -> None:
+        nonlocal last
+        if step.text != last[0] or time.monotonic() - last[1] > _QUIET_S:
+            last = (step.text, time.monotonic())
+            count = f": {step.done} objects" if step.done > 1 else ""
+            click.echo(
+                f"{step.text}{count}{f' of about {step.total}' if count and step.total else ''}", err=True
+            )
+
+    return tell
+
+
+@contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """End by a signal as by Ctrl-C: what was started is stopped on the way out."""
+
+    def interrupt(number: int, _frame: object) -> None:
+        raise SystemExit(128 + number)
+
+    before = {number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
