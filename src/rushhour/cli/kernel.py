@@ -33,7 +33,7 @@ def kernel() -> None:
 @click.option("--name", help="How to call it; default: after the source.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
 def build(source: str, name: str | None, *, as_json: bool) -> None:
-    """Build a kernel from SOURCE.
+    r"""Build a kernel from SOURCE.
 
     \b
     debian:6.12            the Debian package linux-source-6.12
@@ -132,13 +132,17 @@ def _show(one: Kernel, *, as_json: bool) -> None:
         "source": f"{_origin(one)} ({one.identity['source_sha256'][:12]})",
         "compiler": one.identity["compiler"],
         "timer": f"HZ={one.identity['hz']}",
-        "image": f"{one.image} ({one.image.stat().st_size / 1e6:.1f} MB, {one.identity['image_sha256'][:12]})",
+        "image": f"{one.image} ({_megabytes(one)} MB, {one.identity['image_sha256'][:12]})",
         "config": f"{one.config} ({one.identity['config_sha256'][:12]})",
         "lacks": " ".join(one.identity["missing"]) or "nothing of what was asked",
         "build": f"{facts['objects']} objects in {facts['seconds']} s",
     }
     for heading, text in rows.items():
         click.echo(f"{heading:<9} {text}")
+
+
+def _megabytes(one: Kernel) -> float:
+    return round(one.image.stat().st_size / 1e6, 1)
 
 
 @contextmanager
