@@ -1,0 +1,260 @@
+"""What a plan means, typed: flows with their paths, link ends with their settings, what became of each flow.
+
+Takes the `context` of a manifest, the plan and the agent's result; gives frozen values that metrics can
+rely on. Everything that a damaged or foreign file can get wrong is caught here, so that no metric needs to
+ask.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from rushhour.errors import RecordError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_LIMIT = 1 << 63
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What the agent says became of a flow (`result.json`); None where it cannot know.
+
+    Times in ns from the start of the experiment, sizes in bytes of payload. `bytes_received` and
+    `packets_received` were counted by the receiver.
+    """
+
+    connected_ns: int | None = None
+    sender_done_ns: int | None = None
+    receiver_done_ns: int | None = None
+    bytes_sent: int | None = None
+    bytes_received: int | None = None
+    packets_sent: int | None = None
+    packets_received: int | None = None
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """One flow: what was asked (context and plan) and what became of it."""
+
+    id: int
+    name: str
+    group: str
+    kind: str
+    start_ns: int
+    stop_ns: int | None
+    ends: tuple[int, ...]
+    reverse_ends: tuple[int, ...]
+    base_rtt_ns: int | None
+    bottleneck_end: int | None
+    bottleneck_bps: int | None
+    payload_per_packet: int | None
+    frame_bytes: int | None
+    bytes: int | None
+    packet_bytes: int | None
+    count: int | None
+    outcome: Outcome
+
+    @property
+    def active_ns(self) -> tuple[int, int] | None:
+        """From the connection (the start, where there is none) to the last byte that arrived.
+
+        None when the flow never began or its end is unknown.
+        """
+        begin = self.start_ns if self.outcome.connected_ns is None else self.outcome.connected_ns
+        done = self.outcome.receiver_done_ns
+        done = self.outcome.sender_done_ns if done is None else done
+        return (begin, done) if done is not None and done > begin else None
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """One link end: the egress of one direction (index 2·link + side)."""
+
+    end: int
+    label: str
+    node: str
+    dev: str
+    rate_bps: int | None
+    buffer_bytes: int | None
+    buffer_packets: int | None
+    delay_ns: int
+    jitter_ns: int
+    loss: float
+    queue: str | None
+    role: str
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What the plan means: flows by id, ends by index, duration and warm-up in ns."""
+
+    flows: Mapping[int, Flow]
+    ends: Mapping[int, End]
+    duration_ns: int
+    warmup_ns: int
+
+    def flow(self, which: int | str) -> Flow:
+        """The flow of this id or name.
+
+        Raises:
+            RecordError: there is none; the hint lists those there are.
+        """
+        for flow in self.flows.values():
+            if which in (flow.id, flow.name):
+                return flow
+        raise RecordError(
+            f"there is no flow {which!r} in this record",
+            hint="flows: " + (", ".join(flow.name for flow in self.flows.values()) or "none"),
+        )
+
+    def end(self, which: int | str) -> End:
+        """The link end of this index or label.
+
+        Raises:
+            RecordError: there is none; the hint lists those there are.
+        """
+        for end in self.ends.values():
+            if which in (end.end, end.label):
+                return end
+        raise RecordError(
+            f"there is no link end {which!r} in this record",
+            hint="ends: " + (", ".join(end.label for end in self.ends.values()) or "none"),
+        )
+
+
+def read_context(context: Any, plan: Any, result: Any, where: str) -> Context:
+    """Make a `Context` from the three JSON documents of a record.
+
+    Raises:
+        RecordError: an entry is missing or of the wrong type; says which.
+    """
+    read = _Reader(where)
+    top = read.mapping(context, "context")
+    planned = read.by_id(read.mapping(plan, "plan").get("flows", []), "id", "plan.flows")
+    outcomes = read.by_id(read.mapping(result, "result").get("flows", []), "id", "result.flows")
+    flows = read.by_id(top.get("flows"), "id", "context.flows")
+    ends = read.by_id(top.get("ends"), "end", "context.ends")
+    return Context(
+        {
+            number: read.flow(entry, planned.get(number, {}), outcomes.get(number, {}))
+            for number, entry in flows.items()
+        },
+        {number: read.end(entry) for number, entry in ends.items()},
+        read.number(top, "duration_ns", "context"),
+        read.number(top, "warmup_ns", "context", 0),
+    )
+
+
+class _Reader:
+    # Takes values out of JSON, or says which one is wrong.
+
+    def __init__(self, where: str) -> None:
+        self.where = where
+
+    def fault(self, key: str, found: object, wanted: str) -> RecordError:
+        return RecordError(
+            f"{key} is {str(found)[:60]!r}; expected {wanted}",
+            where=self.where,
+            hint="the record is damaged or was written by another program; run the cell again with --fresh",
+        )
+
+    def mapping(self, value: object, key: str) -> Mapping[str, Any]:
+        if not isinstance(value, dict):
+            raise self.fault(key, value, "a JSON object")
+        return value
+
+    def by_id(self, value: object, name: str, key: str) -> dict[int, Mapping[str, Any]]:
+        if not isinstance(value, list):
+            raise self.fault(key, value, "a list")
+        entries = [self.mapping(entry, key) for entry in value]
+        return {self.number(entry, name, key): entry for entry in entries}
+
+    def optional(self, entry: Mapping[str, Any], name: str, key: str) -> int | None:
+        value = entry.get(name)
+        if isinstance(value, float) and value.is_integer() and abs(value) < _LIMIT:
+            value = int(value)
+        if value is None or (isinstance(value, int) and not isinstance(value, bool) and abs(value) < _LIMIT):
+            return value
+        raise self.fault(f"{key}.{name}", value, "a whole number of 64 bits or null")
+
+    def number(self, entry: Mapping[str, Any], name: str, key: str, default: int | None = None) -> int:
+        value = self.optional(entry, name, key)
+        value = default if value is None else value
+        if value is None:
+            raise self.fault(f"{key}.{name}", entry.get(name), "a whole number")
+        return value
+
+    def text(self, entry: Mapping[str, Any], name: str, key: str, default: str | None = None) -> str:
+        value = entry.get(name, default)
+        if not isinstance(value, str):
+            raise self.fault(f"{key}.{name}", value, "a string")
+        return value
+
+    def fraction(self, entry: Mapping[str, Any], name: str, key: str) -> float:
+        value = entry.get(name) or 0
+        if not isinstance(value, int | float) or not 0 <= value <= 1:
+            raise self.fault(f"{key}.{name}", value, "a fraction from 0 to 1")
+        return float(value)
+
+    def numbers(self, entry: Mapping[str, Any], name: str, key: str) -> tuple[int, ...]:
+        value = entry.get(name, [])
+        if not isinstance(value, list) or not all(isinstance(item, int) for item in value):
+            raise self.fault(f"{key}.{name}", value, "a list of whole numbers")
+        return tuple(value)
+
+    def flow(self, entry: Mapping[str, Any], planned: Mapping[str, Any], outcome: Mapping[str, Any]) -> Flow:
+        key, wanted = "context.flows", "plan.flows"
+        stop_ns = self.optional(entry, "stop_ns", key)
+        return Flow(
+            id=self.number(entry, "id", key),
+            name=self.text(entry, "name", key),
+            group=self.text(entry, "group", key, self.text(entry, "name", key)),
+            kind=self.text(entry, "kind", key),
+            start_ns=self.number(entry, "start_ns", key),
+            stop_ns=self.optional(planned, "stop_ns", wanted) if stop_ns is None else stop_ns,
+            ends=self.numbers(entry, "ends", key),
+            reverse_ends=self.numbers(entry, "reverse_ends", key),
+            base_rtt_ns=self.optional(entry, "base_rtt_ns", key),
+            bottleneck_end=self.optional(entry, "bottleneck_end", key),
+            bottleneck_bps=self.optional(entry, "bottleneck_bps", key),
+            payload_per_packet=self.optional(entry, "payload_per_packet", key),
+            frame_bytes=self.optional(entry, "frame_bytes", key),
+            bytes=self.optional(planned, "bytes", wanted),
+            packet_bytes=self.optional(planned, "packet_bytes", wanted),
+            count=self.optional(planned, "count", wanted),
+            outcome=self.outcome(outcome),
+        )
+
+    def outcome(self, entry: Mapping[str, Any]) -> Outcome:
+        key, error = "result.flows", entry.get("error")
+        return Outcome(
+            connected_ns=self.optional(entry, "connected_ns", key),
+            sender_done_ns=self.optional(entry, "sender_done_ns", key),
+            receiver_done_ns=self.optional(entry, "receiver_done_ns", key),
+            bytes_sent=self.optional(entry, "bytes_sent", key),
+            bytes_received=self.optional(entry, "bytes_received", key),
+            packets_sent=self.optional(entry, "packets_sent", key),
+            packets_received=self.optional(entry, "packets_received", key),
+            error=None if error is None else str(error),
+        )
+
+    def end(self, entry: Mapping[str, Any]) -> End:
+        key = "context.ends"
+        return End(
+            end=self.number(entry, "end", key),
+            label=self.text(entry, "label", key),
+            node=self.text(entry, "node", key, ""),
+            dev=self.text(entry, "dev", key, ""),
+            rate_bps=self.optional(entry, "rate_bps", key),
+            buffer_bytes=self.optional(entry, "buffer_bytes", key),
+            buffer_packets=self.optional(entry, "buffer_packets", key),
+            delay_ns=self.number(entry, "delay_ns", key, 0),
+            jitter_ns=self.number(entry, "jitter_ns", key, 0),
+            loss=self.fraction(entry, "loss", key),
+            queue=None if entry.get("queue") is None else self.text(entry, "queue", key),
+            role=self.text(entry, "role", key, "plain"),
+        )

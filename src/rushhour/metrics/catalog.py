@@ -1,0 +1,28 @@
+"""The catalogue of metrics: every one with unit, better-direction and definition.
+
+Takes a record, gives metric values. To add a metric: write one function beside its kin, add one line here,
+and one test with an answer worked out by hand.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rushhour.metrics import goodput
+from rushhour.metrics.value import Metric, MetricValue
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rushhour.record import Record
+
+METRICS: Mapping[str, Metric] = {metric.name: metric for metric in (*goodput.METRICS,)}
+
+
+def measure(record: Record) -> list[MetricValue]:
+    """Every metric of the catalogue, at every scope it has in this record, in the catalogue's order."""
+    return [
+        MetricValue(metric.name, found.scope, found.value, metric.unit, found.note)
+        for metric in METRICS.values()
+        for found in metric.function(record)
+    ]

@@ -1,0 +1,337 @@
+"""Records: everything kept of a run, and sets of them.
+
+Takes the folder of a run, gives its tables, series and metrics. Reading changes nothing and trusts nothing: a
+file that is damaged, foreign or newer is a `RecordError` that says which and why.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import cached_property
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rushhour import decode
+from rushhour.context import Context, Flow, read_context
+from rushhour.errors import RecordError
+from rushhour.metrics.value import MetricValue
+from rushhour.seal import FORMAT, MANIFEST, RecordWriter, checksum, seal
+from rushhour.series import Series, make
+from rushhour.tables import Table, read_table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+__all__ = ["MetricValue", "Record", "RecordWriter", "ResultSet", "Series", "read_json", "seal"]
+
+# A manifest or result of a thousand flows has about a megabyte.
+_MAX_JSON = 64 << 20
+_TABLE_NAME = re.compile(r"^[A-Za-z0-9_]{1,64}$")
+# TC_H_ROOT of <linux/pkt_sched.h>.
+_ROOT = 0xFFFFFFFF
+# Sockets that carry no tcp_info: TIME_WAIT, LISTEN, NEW_SYN_RECV.
+_NO_INFO = (6, 10, 12)
+
+
+class Record:
+    """One run, read-only. Make it with `Record.open`; its files are read when they are first asked for."""
+
+    def __init__(self, path: Path, manifest: Mapping[str, Any]) -> None:
+        self.path = path
+        self.manifest = manifest
+        self._tables: dict[str, Table] = {}
+        self._groups: dict[tuple[str, str], Mapping[int, slice | NDArray[np.intp]]] = {}
+        self._info: dict[tuple[int, int], tuple[NDArray[np.int64], decode.Rows]] = {}
+
+    @classmethod
+    def open(cls, path: Path | str) -> Record:
+        """Open the record in this folder.
+
+        Raises:
+            RecordError: there is none, it is of a newer format, or its manifest is damaged.
+        """
+        path = Path(path)
+        if not (path / MANIFEST).is_file():
+            raise RecordError(
+                "this is no record: it has no manifest.json",
+                where=str(path),
+                hint="give the folder of one run",
+            )
+        manifest = read_json(path / MANIFEST)
+        found = manifest.get("format")
+        if found != FORMAT:
+            newer = isinstance(found, str) and found.startswith("rushhour-record/")
+            raise RecordError(
+                f"the record has the format {str(found)[:60]!r}; this program reads {FORMAT!r}",
+                where=str(path / MANIFEST),
+                hint="read it with the newer rushhour that wrote it"
+                if newer
+                else "it was not written by rushhour",
+            )
+        if not isinstance(manifest.get("context"), dict) or not isinstance(manifest.get("files"), dict):
+            raise RecordError(
+                "the manifest lacks its context or its list of files", where=str(path / MANIFEST)
+            )
+        return cls(path, manifest)
+
+    @cached_property
+    def plan(self) -> Mapping[str, Any]:
+        """The plan that the agent was given (docs/plan-format.md)."""
+        return read_json(self.path / "plan.json")
+
+    @cached_property
+    def result(self) -> Mapping[str, Any]:
+        """What the agent reports (`result.json`)."""
+        return read_json(self.path / "result.json")
+
+    @cached_property
+    def context(self) -> Context:
+        """What the plan means and what became of each flow, typed."""
+        return read_context(self.manifest["context"], self.plan, self.result, str(self.path))
+
+    @property
+    def sample_ns(self) -> int:
+        """The sampling interval of tcp_info, qdisc and interface readings."""
+        value = self.plan.get("sample_ns")
+        if not isinstance(value, int) or isinstance(value, bool) or not 0 < value < 1 << 62:
+            raise RecordError(
+                f"sample_ns is {value!r}; expected a whole number above 0", where=str(self.path / "plan.json")
+            )
+        return value
+
+    @property
+    def key(self) -> str:
+        """The hash of all that determines the run."""
+        return str(self.manifest.get("key", ""))
+
+    @property
+    def factors(self) -> Mapping[str, Any]:
+        """The factors of the cell: what this run has of what the sweep varies."""
+        cell = self.manifest.get("cell")
+        factors = cell.get("factors") if isinstance(cell, dict) else None
+        return factors if isinstance(factors, dict) else {}
+
+    @property
+    def valid(self) -> bool:
+        """Whether calibration found the links as asked; the reasons are in the manifest."""
+        return self.manifest.get("valid") is True
+
+    def verify(self) -> None:
+        """Check every file against its checksum.
+
+        Raises:
+            RecordError: a file is missing, changed, or was added.
+        """
+        files = self.manifest["files"]
+        for name, expected in files.items():
+            parts = PurePosixPath(name).parts
+            if not parts or ".." in parts or name.startswith("/"):
+                raise RecordError(
+                    f"the manifest names a file outside the record: {name!r}", where=str(self.path)
+                )
+            path = self.path / name
+            if not path.is_file():
+                raise _damaged("is missing", path)
+            if checksum(path) != expected:
+                raise _damaged("was changed after the run: its checksum differs", path)
+        there = {str(path.relative_to(self.path)) for path in self.path.rglob("*") if path.is_file()}
+        for name in sorted(there - set(files) - {MANIFEST}):
+            raise _damaged("was added after the run", self.path / name)
+
+    def tables(self) -> list[str]:
+        """The names of the raw tables there are, sorted."""
+        return sorted(path.stem for path in (self.path / "raw").glob("*.rh"))
+
+    def has(self, name: str) -> bool:
+        """Whether there is a raw table of this name."""
+        return name in self._tables or (self.path / "raw" / f"{name}.rh").is_file()
+
+    def table(self, name: str, flow: int | str | None = None, end: int | str | None = None) -> decode.Rows:
+        """The rows of a raw table as a structured array, of all, of one flow, or of one link end.
+
+        Raises:
+            RecordError: there is no such table, flow or end, or the table is damaged.
+        """
+        rows = self.raw(name).rows
+        for column, which in (("flow", flow), ("end", end)):
+            if which is None:
+                continue
+            if column not in (rows.dtype.names or ()):
+                raise RecordError(f"the table {name!r} has no column {column!r}", where=str(self.path))
+            if isinstance(which, str):
+                which = self.context.flow(which).id if column == "flow" else self.context.end(which).end  # noqa: PLW2901 - name to number
+            return rows[self._group(name, column).get(which, slice(0, 0))]
+        return rows
+
+    def raw(self, name: str) -> Table:
+        """The raw table itself, with its header's notes.
+
+        Raises:
+            RecordError: there is none of this name, or it is damaged.
+        """
+        if name not in self._tables:
+            if not _TABLE_NAME.match(name) or not self.has(name):
+                raise RecordError(
+                    f"there is no table {name!r} in this record",
+                    where=str(self.path),
+                    hint="tables: " + (", ".join(self.tables()) or "none"),
+                )
+            self._tables[name] = read_table(self.path / "raw" / f"{name}.rh")
+        return self._tables[name]
+
+    def tcp_info(self, flow: int | str, side: int = 0) -> tuple[NDArray[np.int64], decode.Rows]:
+        """`struct tcp_info` of a flow's sender (side 0) or receiver (1): stamps in ns [n], fields [n].
+
+        Empty where the record has no such reading.
+        """
+        number = flow if isinstance(flow, int) else self.context.flow(flow).id
+        if (number, side) not in self._info:
+            if not self.has("tcp_info"):
+                return np.zeros(0, np.int64), np.zeros(0, np.dtype([]))
+            rows = self.table("tcp_info", flow=number)
+            rows = rows[(rows["side"] == side) & ~np.isin(rows["state"], _NO_INFO)]
+            self._info[number, side] = rows["t_ns"].astype(np.int64), decode.tcp_info(rows["info"])
+        return self._info[number, side]
+
+    def root_qdisc(self, end: int | str) -> decode.Rows:
+        """The readings of an end's root qdisc, whose backlog and drops include those of its children."""
+        rows = self.table("qdisc", end=end)
+        root: decode.Rows = rows[rows["parent"] == _ROOT]
+        return root
+
+    def series(self, name: str, flow: int | str | None = None, end: int | str | None = None) -> Series:
+        """A series of one flow or one link end (`rushhour.series.SERIES` lists them); empty if not read.
+
+        Raises:
+            RecordError: there is no such series, flow or end.
+        """
+        return make(self, name, flow, end)
+
+    def frame(self, name: str) -> pa.Table:
+        """A table as Arrow, kernel structures taken apart into columns; `metrics` gives the metrics.
+
+        From there `.to_pandas()`, or `polars.from_arrow(…)`.
+        """
+        from rushhour import frames  # noqa: PLC0415 - pyarrow is slow to import and seldom needed
+
+        return frames.metrics(self.metrics()) if name == "metrics" else frames.table(self.raw(name))
+
+    def metrics(self) -> list[MetricValue]:
+        """Every metric of the catalogue, at every scope it has in this run."""
+        from rushhour.metrics.catalog import measure  # noqa: PLC0415 - the catalogue reads records
+
+        return measure(self)
+
+    def flows(self, *kinds: str) -> list[Flow]:
+        """The flows of these kinds (all kinds, if none is named), in the order of the plan."""
+        return [flow for flow in self.context.flows.values() if not kinds or flow.kind in kinds]
+
+    def _group(self, name: str, column: str) -> Mapping[int, slice | NDArray[np.intp]]:
+        # Where the rows of each flow (or end) are, in their order; one sort per table instead of a scan per
+        # flow.
+        if (name, column) not in self._groups:
+            values = np.ascontiguousarray(self.raw(name).rows[column])
+            self._groups[name, column] = _group(values)
+        return self._groups[name, column]
+
+
+class ResultSet:
+    """Many runs: a folder with `runs/*`. Iterating opens one record after the other and keeps none."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @classmethod
+    def open(cls, path: Path | str) -> ResultSet:
+        """Open a result set, or the folder of one run as a set of one.
+
+        Raises:
+            RecordError: there are no runs in it.
+        """
+        results = cls(Path(path))
+        if not results.folders():
+            raise RecordError(
+                "there are no records here",
+                where=str(path),
+                hint="give a folder that `rushhour run` wrote, or one run in it",
+            )
+        return results
+
+    def folders(self) -> list[Path]:
+        """The folders of the runs, sorted by name."""
+        if (self.path / MANIFEST).is_file():
+            return [self.path]
+        return sorted(path.parent for path in (self.path / "runs").glob(f"*/{MANIFEST}"))
+
+    def __len__(self) -> int:
+        """The number of runs."""
+        return len(self.folders())
+
+    def __iter__(self) -> Iterator[Record]:
+        """The runs, one at a time."""
+        return (Record.open(folder) for folder in self.folders())
+
+    @cached_property
+    def about(self) -> Mapping[str, Any]:
+        """What `set.json` says of the set; empty if there is none."""
+        path = self.path / "set.json"
+        return read_json(path) if path.is_file() else {}
+
+    def index(self) -> pa.Table:
+        """One row per run and metric (docs/record-format.md): `index.parquet`, or measured now."""
+        from rushhour import frames  # noqa: PLC0415 - pyarrow is slow to import and seldom needed
+
+        return frames.read_index(self)
+
+    def write_index(self) -> Path:
+        """Measure every run and write `index.parquet`, atomically."""
+        from rushhour import frames  # noqa: PLC0415 - pyarrow is slow to import and seldom needed
+
+        return frames.write_index(self)
+
+
+def read_json(path: Path) -> Mapping[str, Any]:
+    """A JSON object from a file.
+
+    Raises:
+        RecordError: the file cannot be read, is too large, or is no JSON object.
+    """
+    hint = "the file is missing or damaged; run the cell again with --fresh"
+    try:
+        if path.stat().st_size > _MAX_JSON:
+            raise RecordError(f"the file has more than {_MAX_JSON >> 20} MiB", where=str(path), hint=hint)
+        value = json.loads(path.read_bytes())
+    except OSError as error:
+        raise RecordError(f"cannot read the file: {error.strerror}", where=str(path), hint=hint) from error
+    except (ValueError, RecursionError) as error:
+        raise RecordError(f"the file is not JSON: {error}", where=str(path), hint=hint) from error
+    if not isinstance(value, dict):
+        raise RecordError("the file holds no JSON object", where=str(path), hint=hint)
+    return value
+
+
+def _group(values: NDArray[Any]) -> Mapping[int, slice | NDArray[np.intp]]:
+    if not len(values):
+        return {}
+    if (values == values[0]).all():
+        return {int(values[0]): slice(0, len(values))}
+    if values.max() < 1 << 16:
+        # 16-bit keys sort by radix, which is ten times as fast.
+        values = values.astype(np.uint16)
+    order = np.argsort(values, kind="stable")
+    keys, starts = np.unique(values[order], return_index=True)
+    return dict(zip(keys.tolist(), np.split(order, starts[1:]), strict=True))
+
+
+def _damaged(what: str, path: Path) -> RecordError:
+    return RecordError(
+        f"a file of the record {what}",
+        where=str(path),
+        hint="do not trust it; run the cell again with --fresh",
+    )
