@@ -40,22 +40,26 @@ class UnitError(ValueError):
     """A word that is not the quantity it should be; the message says what to write instead."""
 
 
+def _quote(word: object) -> str:
+    """Show a word as it stands in a file."""
+    return f'"{word}"' if isinstance(word, str) else str(word)
+
+
 def _split(word: object, what: str, example: str) -> tuple[Decimal, str]:
     """Split `1.5mbit` into number and unit."""
     if isinstance(word, bool) or not isinstance(word, str | int | float):
         raise UnitError(f"{what} is a text with a unit, for example {example}")
     if isinstance(word, int | float):
-        raise UnitError(f"{word!r} has no unit: write a unit, for example {example}")
+        raise UnitError(f"{_quote(word)} has no unit: write a unit, for example {example}")
     match = _WORD.fullmatch(word) if len(word) <= _LONGEST_WORD else None
     if match is None:
-        raise UnitError(
-            f"{word[:_LONGEST_WORD]!r} is not a {what}: write a number and a unit, for example {example}"
-        )
+        shown = _quote(word[:_LONGEST_WORD])
+        raise UnitError(f"{shown} is not a {what}: write a number and a unit, for example {example}")
     number = Decimal(match[1])
     if match[2] == "":
-        raise UnitError(f"{word!r} has no unit: write a unit, for example {example}")
+        raise UnitError(f"{_quote(word)} has no unit: write a unit, for example {example}")
     if number.is_signed() and number != 0:
-        raise UnitError(f"{word!r} is negative: a {what} is zero or more")
+        raise UnitError(f"{_quote(word)} is negative: a {what} is zero or more")
     return abs(number), match[2]
 
 
@@ -63,9 +67,9 @@ def _whole(number: Decimal, factor: int, word: object, *, smallest: str, most: s
     """Give `number * factor` as an integer within `largest`."""
     value = number * factor
     if value > largest:
-        raise UnitError(f"{word!r} is too large: at most {most}")
+        raise UnitError(f"{_quote(word)} is too large: at most {most}")
     if value != value.to_integral_value():
-        raise UnitError(f"{word!r} is finer than 1 {smallest}")
+        raise UnitError(f"{_quote(word)} is finer than 1 {smallest}")
     return int(value)
 
 
@@ -137,12 +141,12 @@ class Rate(_Quantity):
             prefix = low.removesuffix("bps")
             bits = f"{number}{prefix}bit"
             raise UnitError(
-                f'{word!r}: "bps" means bytes per second in tc and bits elsewhere; write "{bits}" for bits'
+                f'{_quote(word)}: "bps" means bytes per second in tc, bits elsewhere; write "{bits}" for bits'
             )
         if low in ("k", "m", "g", "t", "b") or low.endswith(("b/s", "bit/s", "bits")):
             prefix = low[0] if low[0] in "kmgt" else ""
-            raise UnitError(f'{word!r} is not a rate: write "{number}{prefix}bit"')
-        raise UnitError(f"{word!r}: {unit!r} is no unit of rate; there are {cls.description}")
+            raise UnitError(f'{_quote(word)} is not a rate: write "{number}{prefix}bit"')
+        raise UnitError(f"{_quote(word)}: {unit!r} is no unit of rate; there are {cls.description}")
 
     def __str__(self) -> str:
         return _format(self.bps, RATE_UNITS)
@@ -166,7 +170,9 @@ class Duration(_Quantity):
         if factor is None:
             alias = {"m": "min (or ms)", "sec": "s", "secs": "s", "msec": "ms", "usec": "us", "nsec": "ns"}
             meant = f"; write {alias[unit.lower()]}" if unit.lower() in alias else ""
-            raise UnitError(f"{word!r}: {unit!r} is no unit of time{meant}; there are {cls.description}")
+            raise UnitError(
+                f"{_quote(word)}: {unit!r} is no unit of time{meant}; there are {cls.description}"
+            )
         return cls(
             _whole(number, factor, word, smallest="ns", most='"1000h"', largest=1000 * TIME_UNITS["h"])
         )
@@ -218,10 +224,12 @@ class Size(_Quantity):
         ):
             prefix = unit[0].upper()
             if prefix == "B":
-                raise UnitError(f'{word!r} is not a size: write "{number}B"')
+                raise UnitError(f'{_quote(word)} is not a size: write "{number}B"')
             si = f"{number}{'k' if prefix == 'K' else prefix}B"
-            raise UnitError(f'{word!r} is ambiguous: write "{si}" (1000) or "{number}{prefix}iB" (1024)')
-        raise UnitError(f"{word!r}: {unit!r} is no unit of size; there are {cls.description}")
+            raise UnitError(
+                f'{_quote(word)} is ambiguous: write "{si}" (1000) or "{number}{prefix}iB" (1024)'
+            )
+        raise UnitError(f"{_quote(word)}: {unit!r} is no unit of size; there are {cls.description}")
 
     def __str__(self) -> str:
         return _format(self.bytes, SIZE_UNITS)
@@ -251,7 +259,7 @@ class Buffer(_Quantity):
         number, unit = _split(word, "buffer", '"500kB", "100p", "20ms" or "1bdp"')
         if unit.lower() == "bdp":
             if number > 10**4:
-                raise UnitError(f'{word!r} is too large: at most "10000bdp"')
+                raise UnitError(f'{_quote(word)} is too large: at most "10000bdp"')
             return cls(bdp=float(number))
         if unit.lower() in ("p", "packets", "pkts"):
             return cls(
@@ -261,7 +269,7 @@ class Buffer(_Quantity):
             return cls(time=Duration.parse(word))
         if unit in SIZE_UNITS or unit.lower().endswith(("b", "byte", "bytes")):
             return cls(bytes=Size.parse(word).bytes)
-        raise UnitError(f"{word!r}: {unit!r} is no unit of a buffer; write {cls.description}")
+        raise UnitError(f"{_quote(word)}: {unit!r} is no unit of a buffer; write {cls.description}")
 
     def __str__(self) -> str:
         if self.bytes is not None:
@@ -286,14 +294,14 @@ class Probability(_Quantity):
         if isinstance(word, int | float) and not isinstance(word, bool):
             if not 0 <= word < 1:
                 raise UnitError(
-                    f'{word!r} is no fraction from 0 to below 1: write a percentage, for example "1%"'
+                    f'{_quote(word)} is no fraction from 0 to below 1: write a percentage, for example "1%"'
                 )
             return cls(float(word))
         number, unit = _split(word, "percentage", '"1%"')
         if unit != "%":
-            raise UnitError(f'{word!r}: write a percentage, for example "1%"')
+            raise UnitError(f'{_quote(word)}: write a percentage, for example "1%"')
         if number > 100:
-            raise UnitError(f"{word!r} is more than 100 %")
+            raise UnitError(f"{_quote(word)} is more than 100 %")
         return cls(float(number / 100))
 
     def __str__(self) -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import Counter
-from typing import Annotated, Any, Literal
+from collections import defaultdict
+from itertools import count
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
@@ -14,6 +15,9 @@ from rushhour.spec.sweep import Sweep
 from rushhour.spec.topology import Link, Node, Topology
 from rushhour.spec.workload import Flow
 from rushhour.units import Duration
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 Text = Annotated[str, Field(max_length=20_000)]
 _SAMPLES = 200  # readings in an experiment, where the scenario does not say how often
@@ -101,12 +105,13 @@ class Scenario(Model):
         flows = value.get("flow") if isinstance(value, dict) else None
         if not isinstance(flows, list | tuple) or not all(isinstance(flow, dict) for flow in flows):
             return value
-        numbers: Counter[Any] = Counter()
+        taken = {str(flow["name"]) for flow in flows if "name" in flow}
+        numbers: dict[str, Iterator[int]] = defaultdict(lambda: count(1))
         named = []
         for flow in flows:
             kind = str(flow.get("kind", "tcp"))
-            numbers[kind] += 1
-            named.append({"name": f"{kind}{numbers[kind]}"} | flow)
+            free = (f"{kind}{number}" for number in numbers[kind] if f"{kind}{number}" not in taken)
+            named.append(flow if "name" in flow else {"name": next(free)} | flow)
         return value | {"flow": named}
 
     @property

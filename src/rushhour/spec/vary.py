@@ -7,11 +7,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rushhour.spec.keys import put
-from rushhour.spec.scenario import Scenario
+from rushhour.errors import Fault, ScenarioError
+from rushhour.spec.examine import examine
+from rushhour.spec.keys import UnknownKeyError, put
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+
+    from rushhour.spec.scenario import Scenario
 
 
 def document(scenario: Scenario) -> dict[str, Any]:
@@ -20,10 +23,25 @@ def document(scenario: Scenario) -> dict[str, Any]:
 
 
 def with_values(scenario: Scenario, values: Mapping[str, Any]) -> Scenario:
-    """Give the scenario of one cell: the values at their keys, nothing left to vary."""
-    fixed = put(document(scenario), values)
+    """Give the scenario of one cell: the values at their keys, nothing left to vary.
+
+    Raises:
+        ScenarioError: a key leads nowhere, a value is malformed, or the values contradict each other.
+    """
+    where = ", ".join(f"{key}={value}" for key, value in values.items())
+    try:
+        fixed = put(document(scenario), values)
+    except UnknownKeyError as error:
+        raise ScenarioError([Fault(f"cell {where}", None, "", str(error), error.hint)]) from error
     fixed.pop("sweep", None)
-    return Scenario.model_validate(fixed)
+    cell, found = examine(fixed)
+    if cell is None:
+        keys = (".".join(str(part) for part in problem.path) for problem in found)
+        faults = [
+            Fault(f"cell {where}", None, key, p.message, p.hint) for key, p in zip(keys, found, strict=True)
+        ]
+        raise ScenarioError(faults)
+    return cell
 
 
 def cells(scenario: Scenario) -> Iterator[tuple[dict[str, Any], Scenario]]:

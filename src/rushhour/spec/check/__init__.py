@@ -1,0 +1,26 @@
+"""What no single key can show to be wrong: contradictions, references, limits.
+
+Takes a `Scenario` whose keys are each well formed, gives every `Problem` with the path of the key to blame.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rushhour.spec.check.experiment import check_experiment, check_sweep
+from rushhour.spec.check.flows import check_flows
+from rushhour.spec.check.graph import check_graph
+from rushhour.spec.check.links import check_topology
+from rushhour.spec.check.problem import Path, Problem
+
+if TYPE_CHECKING:
+    from rushhour.spec.scenario import Scenario
+
+__all__ = ["Path", "Problem", "check_sweep", "problems"]
+
+
+def problems(scenario: Scenario) -> list[Problem]:
+    """Give everything wrong with a scenario whose keys are well formed."""
+    found = [*check_experiment(scenario), *check_topology(scenario), *check_graph(scenario)]
+    # Flows can only be judged on a graph that makes sense.
+    return [*found, *check_flows(scenario)]

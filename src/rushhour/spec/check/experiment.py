@@ -1,0 +1,105 @@
+"""Checks of the whole experiment: its length, its readings, its sweep's size, its expectations."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rushhour.spec.check.problem import Problem
+from rushhour.spec.keys import nearest
+from rushhour.spec.sweep import MAX_CELLS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rushhour.spec.scenario import Expect, Scenario
+
+MAX_SAMPLES = 1_000_000  # a reading costs about 1 kB of record
+_FINEST_SAMPLE = 10_000  # ns; finer than this the kernel's own clock granularity shows
+
+
+def check_experiment(scenario: Scenario) -> Iterator[Problem]:
+    """Check what belongs to no flow and no link."""
+    yield from _check_time(scenario)
+    for index, expect in enumerate(scenario.expect):
+        yield from _check_expect(scenario, index, expect)
+
+
+def check_sweep(scenario: Scenario) -> Iterator[Problem]:
+    """Check the sweep as a whole: its size, and that expectations name its cells."""
+    if scenario.sweep.size > MAX_CELLS:
+        yield Problem(
+            ("sweep",),
+            f"{scenario.sweep.size} cells are more than {MAX_CELLS}",
+            "split the sweep, or couple factors in [[sweep.together]]",
+        )
+    for index, expect in enumerate(scenario.expect):
+        yield from _check_where(scenario, index, expect)
+
+
+def _check_time(scenario: Scenario) -> Iterator[Problem]:
+    endless = [flow for flow in scenario.flow if flow.ends_by_itself() is None]
+    if scenario.duration is None and (endless or not scenario.flow):
+        who = f'flow "{endless[0].label}" has no end of its own that is known beforehand' if endless else ""
+        yield Problem(
+            ("duration",),
+            f"the experiment has no duration{': ' + who if who else ''}",
+            'write duration = "30s"',
+        )
+        return
+    span = scenario.span.ns
+    if span == 0:
+        yield Problem(("duration",), "the experiment has no length", 'write for example duration = "30s"')
+        return
+    if scenario.warmup.ns >= span:
+        yield Problem(
+            ("warmup",),
+            f'"{scenario.warmup}" leaves nothing of the experiment\'s {scenario.span}',
+            "shorten it",
+        )
+    if scenario.sample is None:
+        return
+    if scenario.sample.ns < _FINEST_SAMPLE or scenario.sample.ns > span:
+        yield Problem(
+            ("sample",), f'"{scenario.sample}" is not between "10us" and the duration, "{scenario.span}"'
+        )
+    elif span // scenario.sample.ns > MAX_SAMPLES:
+        yield Problem(
+            ("sample",),
+            f"{span // scenario.sample.ns} samples are more than {MAX_SAMPLES}",
+            "sample less often; tcp_probe still gives one row per ACK",
+        )
+
+
+def _check_expect(scenario: Scenario, index: int, expect: Expect) -> Iterator[Problem]:
+    here = ("expect", index)
+    if expect.min is expect.max is expect.equals is None:
+        yield Problem(here, "expects nothing of its metric", "give min, max, or equals with tolerance")
+    if expect.equals is not None and (expect.min is not None or expect.max is not None):
+        yield Problem((*here, "equals"), "stands beside min or max", "give either a range or a value")
+    if expect.min is not None and expect.max is not None and expect.min > expect.max:
+        yield Problem((*here, "min"), f"{expect.min:g} is more than max = {expect.max:g}: nothing can pass")
+    if expect.tolerance is not None and expect.equals is None:
+        yield Problem((*here, "tolerance"), "has no equals to be near to", "add equals, or use min and max")
+    names = [flow.label for flow in scenario.flow]
+    copies = [
+        f"{flow.label}.{k}" for flow in scenario.flow if flow.count > 1 for k in range(1, flow.count + 1)
+    ]
+    if expect.flow is not None and expect.flow not in {*names, *copies}:
+        yield Problem((*here, "flow"), f'no flow is named "{expect.flow}"', nearest(expect.flow, names))
+
+
+def _check_where(scenario: Scenario, index: int, expect: Expect) -> Iterator[Problem]:
+    """Check that `where` names factors and their values."""
+    values = {
+        key: [step[column] for step in factor.steps]
+        for factor in scenario.sweep.factors
+        for column, key in enumerate(factor.keys)
+    }
+    for key, value in expect.where.items():
+        path = ("expect", index, "where", key)
+        if key not in values:
+            yield Problem(path, f'"{key}" is no factor of the sweep', nearest(key, values))
+        elif value not in values[key]:
+            yield Problem(
+                path, f"{value!r} is no value of the factor", nearest(str(value), map(str, values[key]))
+            )

@@ -1,0 +1,147 @@
+"""Checks of flows: keys of the right kind, times, ends, names, what two flows cannot both have."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from rushhour.spec.check.problem import Path, Problem
+from rushhour.spec.graph import conversations, hosts, nodes
+from rushhour.spec.keys import nearest
+from rushhour.spec.workload import KINDS_OF_KEY, MAX_FLOWS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rushhour.spec.scenario import Scenario
+    from rushhour.spec.workload import Flow
+
+LARGEST_DATAGRAM = 65507  # 65535 less the headers of IPv4 and UDP
+_MSS = range(88, 32768)  # TCP_MIN_MSS and MAX_TCP_WINDOW, net/ipv4/tcp.c do_tcp_setsockopt()
+_LARGEST_COPY = 2**30  # of a write, a request, a socket buffer: all are int in the kernel
+
+
+def check_flows(scenario: Scenario) -> Iterator[Problem]:
+    """Check every flow, then what they have together."""
+    if not scenario.flow:
+        yield Problem(
+            (), "there is no [[flow]]: nothing would happen", "an empty [[flow]] is one TCP transfer"
+        )
+        return
+    for index, flow in enumerate(scenario.flow):
+        here = ("flow", index)
+        yield from _check_kind(flow, here)
+        yield from _check_values(flow, here)
+        yield from _check_times(scenario, flow, here)
+    total = sum(flow.count for flow in scenario.flow)
+    if total > MAX_FLOWS:
+        yield Problem(("flow",), f"{total} flows are more than {MAX_FLOWS}")
+        return
+    yield from _check_names(scenario)
+    if (scenario.topology is None) != (not scenario.link):
+        yield from _check_ends(scenario)
+        yield from _check_ecn(scenario)
+
+
+def _check_kind(flow: Flow, here: Path) -> Iterator[Problem]:
+    for key, kinds in KINDS_OF_KEY.items():
+        if getattr(flow, key) is not None and flow.kind not in kinds:
+            names = ", ".join(f'"{kind}"' for kind in kinds)
+            yield Problem(
+                (*here, key), f'a flow of kind "{flow.kind}" has no {key}', f"it belongs to {names}"
+            )
+    if flow.kind == "udp" and flow.rate is None:
+        yield Problem((*here, "rate"), "a UDP flow needs a rate", 'write for example rate = "10mbit"')
+
+
+def _check_values(flow: Flow, here: Path) -> Iterator[Problem]:
+    for key in ("rate", "pacing", "read_rate"):
+        rate = getattr(flow, key)
+        if rate is not None and rate.bps < 8:
+            yield Problem((*here, key), f'"{rate}" carries nothing', 'at least "8bit"')
+    for key in ("bytes", "message", "request", "response", "sndbuf", "rcvbuf"):
+        size = getattr(flow, key)
+        if size is not None and size.bytes == 0:
+            yield Problem((*here, key), "is zero", 'at least "1B"')
+        if size is not None and key != "bytes" and size.bytes > _LARGEST_COPY:
+            yield Problem((*here, key), f'"{size}" is too large', 'at most "1GiB"')
+    if flow.packet is not None and not 0 < flow.packet.bytes <= LARGEST_DATAGRAM:
+        yield Problem((*here, "packet"), f'"{flow.packet}" is not between "1B" and "{LARGEST_DATAGRAM}B"')
+    if flow.mss is not None and flow.mss.bytes not in _MSS:
+        yield Problem((*here, "mss"), f'"{flow.mss}" is not between "{_MSS[0]}B" and "{_MSS[-1]}B"')
+    if flow.kind == "ping" and flow.interval is not None and flow.interval.ns == 0:
+        yield Problem((*here, "interval"), "is zero: all echo requests at once", 'for example "10ms"')
+
+
+def _check_times(scenario: Scenario, flow: Flow, here: Path) -> Iterator[Problem]:
+    if flow.duration is not None and flow.duration.ns == 0:
+        yield Problem(
+            (*here, "duration"), "is zero: the flow ends as it starts", "leave it out, or give a time"
+        )
+    if scenario.duration is None or scenario.duration.ns == 0:
+        return
+    if flow.start.ns >= scenario.duration.ns:
+        message = f'"{flow.start}" is not before the end of the experiment, "{scenario.duration}"'
+        yield Problem((*here, "start"), message, "start it earlier, or lengthen the duration at the top")
+    elif flow.duration is not None and flow.start.ns + flow.duration.ns > scenario.duration.ns:
+        message = f'start "{flow.start}" plus "{flow.duration}" is after the end, "{scenario.duration}"'
+        yield Problem(
+            (*here, "duration"), message, "shorten it, leave it out, or lengthen the duration at the top"
+        )
+
+
+def _check_names(scenario: Scenario) -> Iterator[Problem]:
+    taken: set[str] = set()
+    for index, flow in enumerate(scenario.flow):
+        names = {flow.label} | {f"{flow.label}.{copy}" for copy in range(1, flow.count + 1) if flow.count > 1}
+        clash = sorted(names & taken)
+        if clash:
+            yield Problem(
+                ("flow", index, "name"), f'"{clash[0]}" is already the name of a flow', "flows differ"
+            )
+        taken |= names
+
+
+def _check_ends(scenario: Scenario) -> Iterator[Problem]:
+    names, ends = nodes(scenario), hosts(scenario)
+    known = set(names)
+    for index, flow in enumerate(scenario.flow):
+        for key, name in (("from", flow.from_), ("to", flow.to)):
+            if name is not None and name not in known:
+                yield Problem(("flow", index, key), f'no node is named "{name}"', nearest(name, names))
+    judged: set[int] = set()
+    for talk in conversations(scenario):
+        if talk.position in judged:
+            continue
+        judged.add(talk.position)
+        for key, name in (("from", talk.sender), ("to", talk.receiver)):
+            if name is None:
+                shown = ", ".join(islice(ends, 20))
+                yield Problem(
+                    ("flow", talk.position, key), f'flow "{talk.flow.label}" needs it here', f"hosts: {shown}"
+                )
+        if talk.sender is not None and talk.sender == talk.receiver:
+            yield Problem(
+                ("flow", talk.position, "to"), f'from and to are both "{talk.sender}"', "name two nodes"
+            )
+
+
+def _check_ecn(scenario: Scenario) -> Iterator[Problem]:
+    """ECN is a setting of the host (net.ipv4.tcp_ecn): its TCP flows have it or have it not."""
+    said: dict[str, tuple[bool, str]] = {}
+    blamed: Counter[int] = Counter()
+    for talk in conversations(scenario):
+        ecn = scenario.ecn if talk.flow.ecn is None else talk.flow.ecn
+        if ecn is None or talk.flow.kind in ("udp", "ping"):
+            continue
+        for host in (talk.sender, talk.receiver):
+            if host is None:
+                continue
+            first, name = said.setdefault(host, (ecn, talk.name))
+            if first != ecn and not blamed[talk.position]:
+                blamed[talk.position] += 1
+                words = {True: "true", False: "false"}
+                message = f'{words[ecn]} here, {words[first]} for flow "{name}" on the same host "{host}"'
+                hint = "ECN is a setting of a host: put the flows on different hosts"
+                yield Problem(("flow", talk.position, "ecn"), message, hint)

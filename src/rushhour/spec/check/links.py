@@ -1,0 +1,127 @@
+"""Checks of links and of the presets' common link: what a queue and a wire can be."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rushhour.spec.check.problem import Path, Problem
+from rushhour.spec.topology import MAX_NODES, PRESET_KEYS
+from rushhour.units import Buffer, Size
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rushhour.spec.scenario import Scenario
+    from rushhour.spec.topology import Direction, LinkKeys, Topology
+    from rushhour.units import Rate
+
+MAX_DROPS = 10_000
+DEFAULT_MTU = Size(1500)
+_SMALLEST_MTU = {"ipv4": 576, "ipv6": 1280}  # RFC 791, RFC 8200 section 5
+_LARGEST_MTU = 65535
+
+
+def check_topology(scenario: Scenario) -> Iterator[Problem]:
+    """Check the preset's common link, or every link of the graph."""
+    top = scenario.topology
+    if top is not None:
+        yield from _check_preset(top)
+        yield from _check_link(scenario, top, ("topology",))
+        yield from _check_direction(top, top, ("topology",))
+        yield from _check_buffer(
+            top.reverse_buffer, top.reverse_rate or top.rate, top, ("topology", "reverse_buffer")
+        )
+        for key in ("reverse_rate", "access_rate"):
+            yield from _check_rate(getattr(top, key), ("topology", key))
+    for index, link in enumerate(scenario.link):
+        here = ("link", index)
+        yield from _check_link(scenario, link, here)
+        yield from _check_direction(link.direction(forward=True), link, here)
+        for side in ("forward", "reverse"):
+            if getattr(link, side).model_fields_set:
+                yield from _check_direction(link.direction(forward=side == "forward"), link, (*here, side))
+        if link.buffer is not None and link.rate is link.forward.rate is link.reverse.rate is None:
+            yield Problem((*here, "buffer"), "there is no rate, so no queue builds", "give the link a rate")
+
+
+def _check_preset(top: Topology) -> Iterator[Problem]:
+    for key, presets in PRESET_KEYS.items():
+        if getattr(top, key) is not None and top.preset not in presets:
+            used = " and ".join(f'"{name}"' for name in presets)
+            yield Problem(("topology", key), f'means nothing in a "{top.preset}"', f"it belongs to {used}")
+    ways = [key for key in ("rtt", "rtts", "delay") if getattr(top, key) is not None]
+    if not ways:
+        yield Problem(
+            ("topology", "rtt"), "the path has no rtt", 'write rtt = "20ms" (or delay = "10ms", one way)'
+        )
+    for key in ways[1:]:
+        yield Problem(("topology", key), f"says the same as {ways[0]}", f"keep one of {' and '.join(ways)}")
+    if top.rate is None:
+        yield Problem(
+            ("topology", "rate"), "the common link has no rate", 'write for example rate = "100mbit"'
+        )
+    given = {"dumbbell": top.pairs, "star": top.leaves}.get(top.preset)
+    if top.rtts is not None and (not top.rtts or (given or len(top.rtts)) != len(top.rtts)):
+        yield Problem(
+            ("topology", "rtts"), f"has {len(top.rtts)} values for {given or 1}", "give one RTT for each"
+        )
+    count = len(top.senders) + len(top.routers) + len(top.receivers)
+    if count > MAX_NODES:
+        yield Problem(
+            ("topology",), f"{count} nodes are more than {MAX_NODES}", "use several flows on a host"
+        )
+
+
+def _check_link(scenario: Scenario, link: LinkKeys, here: Path) -> Iterator[Problem]:
+    if link.mtu is not None and not _SMALLEST_MTU[scenario.family] <= link.mtu.bytes <= _LARGEST_MTU:
+        least = _SMALLEST_MTU[scenario.family]
+        yield Problem(
+            (*here, "mtu"), f'"{link.mtu}" is not between "{least}B" ({scenario.family}) and "65535B"'
+        )
+
+
+def _check_direction(direction: Direction, link: LinkKeys, here: Path) -> Iterator[Problem]:
+    yield from _check_rate(direction.rate, (*here, "rate"))
+    yield from _check_buffer(direction.buffer, direction.rate, link, (*here, "buffer"))
+    if direction.reorder and (direction.jitter is None or direction.jitter.ns == 0):
+        yield Problem(
+            (*here, "reorder"),
+            "has no jitter that could reorder",
+            'give a jitter, for example jitter = "5ms"',
+        )
+    if direction.drop is not None and len(direction.drop) > MAX_DROPS:
+        yield Problem((*here, "drop"), f"names more than {MAX_DROPS} packets", "use loss")
+    yield from _check_words(direction.queue, (*here, "queue"), "a queue discipline")
+    yield from _check_words(direction.netem, (*here, "netem"), "netem's words")
+
+
+def _check_words(words: str | None, path: Path, what: str) -> Iterator[Problem]:
+    if words is not None and not words.strip():
+        yield Problem(path, "is empty", f"name {what}, or leave the key out")
+    for word in (words or "").split():
+        if word in ("root", "parent", "handle", "dev", "clsact", "ingress"):
+            yield Problem(
+                path, f'"{word}" says where a qdisc sits, which the plan decides', f"give {what} only"
+            )
+
+
+def _check_rate(rate: Rate | None, path: Path) -> Iterator[Problem]:
+    # tbf's rate is in bytes per second; below one the kernel refuses it.
+    if rate is not None and rate.bps < 8:
+        yield Problem(path, f'"{rate}" carries nothing', 'at least "8bit"')
+
+
+def _check_buffer(buffer: Buffer | None, rate: Rate | None, link: LinkKeys, path: Path) -> Iterator[Problem]:
+    """A buffer holds one packet at least; BDPs are judged by the plan, which knows the path."""
+    if buffer is None:
+        return
+    packet = (link.mtu or DEFAULT_MTU).bytes
+    size = buffer.bytes
+    if buffer.time is not None and rate is not None:
+        size = buffer.time.ns * rate.bps // (8 * 10**9)
+    if size is not None and size < packet:
+        yield Problem(
+            path, f'"{buffer}" holds {size} bytes, less than one packet of {packet}', "nothing would pass"
+        )
+    if buffer.packets == 0 or buffer.bdp == 0:
+        yield Problem(path, f'"{buffer}" holds no packet', "nothing would pass")

@@ -1,0 +1,142 @@
+"""All that is wrong with a document, at once.
+
+Takes a document (parsed TOML), gives the `Scenario` it describes or every `Problem` in it.
+"""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from rushhour.spec.check import Problem, check_sweep, problems
+from rushhour.spec.explain import explain
+from rushhour.spec.keys import UnknownKeyError, put
+from rushhour.spec.scenario import Scenario
+from rushhour.spec.sweep import Sweep
+from rushhour.spec.topology import PRESET_KEYS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from rushhour.spec.check import Path
+
+
+_ROUNDS = 3  # of cutting out what is malformed, to judge the rest
+_SHAPE = {"link", "node", "topology", "between", "name", "role", "preset", "pairs", "hops", "leaves", "rtts"}
+
+
+def examine(document: Mapping[str, Any]) -> tuple[Scenario | None, list[Problem]]:
+    """Give the scenario and no problem, or all problems.
+
+    Keys are judged first, then, with the malformed ones cut out, what the rest says together; problems that
+    are only the consequence of the cut are left out. Factors are judged one value at a time beside the first
+    cell; the cells of the cross product are judged when they are made.
+    """
+    sweep, found = _sweep(document)
+    first = {
+        key: step for factor in sweep.factors for key, step in zip(factor.keys, factor.steps[0], strict=True)
+    }
+    fixed, unknown = _put_known(document, first)
+    scenario, more = _judge(fixed)
+    found += unknown + more
+    if scenario is not None and not found:
+        found += [*check_sweep(scenario), *_check_factors(fixed, sweep, first)]
+    return (None if found else scenario), found
+
+
+def _sweep(document: Mapping[str, Any]) -> tuple[Sweep, list[Problem]]:
+    try:
+        return Sweep.model_validate(document.get("sweep", {})), []
+    except ValidationError as error:
+        found = explain(error)
+        return Sweep(), [problem._replace(path=("sweep", *problem.path)) for problem in found]
+
+
+def _put_known(
+    document: Mapping[str, Any], values: Mapping[str, Any]
+) -> tuple[dict[str, Any], list[Problem]]:
+    """Put the values of factors whose keys exist; give a problem for each that does not."""
+    fixed, unknown = dict(document), []
+    for key, value in values.items():
+        try:
+            fixed = put(fixed, {key: value})
+        except UnknownKeyError as error:
+            unknown.append(Problem(("sweep", key), str(error), error.hint))
+    return fixed, unknown
+
+
+def _judge(document: Mapping[str, Any]) -> tuple[Scenario | None, list[Problem]]:
+    """Judge keys, then contradictions; the sweep is left aside."""
+    rest = deepcopy({key: value for key, value in document.items() if key != "sweep"})
+    found: list[Problem] = []
+    for _ in range(_ROUNDS):
+        try:
+            scenario = Scenario.model_validate(rest)
+        except ValidationError as error:
+            new = explain(error)
+            gone = {problem.path for problem in found}
+            found += [problem for problem in new if problem.path not in gone]
+            done = [_cut(rest, problem.path) for problem in new]
+            if not all(done):
+                return None, found
+        else:
+            cut = [problem.path for problem in found]
+            found += [problem for problem in problems(scenario) if not _consequence(problem.path, cut)]
+            return (None if found else Scenario.model_validate(document)), found
+    return None, found
+
+
+def _cut(document: Any, path: Path) -> bool:
+    """Remove the value at a path; False where there is none to remove."""
+    table: Any = document
+    for part in path[:-1]:
+        table = inside(table, part)
+    if path == ("topology", "preset") and isinstance(table, dict):
+        table["preset"] = "dumbbell"  # a topology without one is none; another is as good to judge the rest
+        return True
+    if isinstance(table, dict) and path and path[-1] in table:
+        del table[path[-1]]
+        return True
+    return False
+
+
+def inside(value: Any, part: str | int) -> Any:
+    """Give what a table or an array holds under one part of a path; None where there is nothing."""
+    if isinstance(value, dict):
+        return value.get(part)
+    if isinstance(value, list) and isinstance(part, int) and part < len(value):
+        return value[part]
+    return None
+
+
+def _consequence(path: Path, cut: list[Path]) -> bool:
+    """Whether a problem may only follow from what was cut out."""
+    return any(_follows(path, gone) for gone in cut)
+
+
+def _follows(path: Path, gone: Path) -> bool:
+    if path == gone[: len(path)]:
+        return True
+    if gone[0] == "flow":
+        return path[0] in ("expect", "duration") or (path[:2] == gone[:2] and gone[-1] == "kind")
+    if gone == ("duration",):
+        return path[0] in ("warmup", "sample")
+    shape = gone[0] in ("topology", "link", "node") and gone[-1] in _SHAPE
+    return shape and (path[0] in ("link", "node") or path[-1] in ("from", "to", "ecn", *PRESET_KEYS))
+
+
+def _check_factors(document: Mapping[str, Any], sweep: Sweep, first: Mapping[str, Any]) -> Iterator[Problem]:
+    """Judge each step of each factor beside the first values of the others."""
+    for factor in sweep.factors:
+        for step in factor.steps[1:]:
+            try:
+                varied = put(document, dict(first) | dict(zip(factor.keys, step, strict=True)))
+            except UnknownKeyError as error:
+                yield Problem(("sweep", factor.keys[0]), str(error), error.hint)
+                break
+            for problem in _judge(varied)[1]:
+                pairs = zip(factor.keys, step, strict=True)
+                shown = ", ".join(f"{key} = {value!r}" for key, value in pairs)
+                yield Problem(("sweep", factor.keys[0]), f"with {shown}: {problem.message}", problem.hint)

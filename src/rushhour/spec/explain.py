@@ -1,0 +1,131 @@
+"""Pydantic's findings in this project's words: what was found, what is allowed, the nearest right word.
+
+Takes a `ValidationError` of a `Scenario`, gives `Problem`s.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, get_args
+
+from rushhour.spec.check.problem import Path, Problem
+from rushhour.spec.keys import fields, nearest
+from rushhour.spec.scenario import Expect, Readings, Scenario, Source
+from rushhour.spec.topology import Direction, Link, Node, Topology
+from rushhour.spec.workload import Flow
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
+    from pydantic_core import ErrorDetails
+
+    from rushhour.spec.model import Model
+
+_MODELS: dict[tuple[str, ...], type[Model]] = {
+    (): Scenario,
+    ("topology",): Topology,
+    ("node",): Node,
+    ("link",): Link,
+    ("link", "forward"): Direction,
+    ("link", "reverse"): Direction,
+    ("flow",): Flow,
+    ("readings",): Readings,
+    ("source",): Source,
+    ("expect",): Expect,
+}
+_TYPES = {
+    "bool_type": "true or false",
+    "bool_parsing": "true or false",
+    "int_type": "a whole number",
+    "int_parsing": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "float_parsing": "a number",
+    "string_type": "a text in quotes",
+    "tuple_type": "a list",
+    "dict_type": "a table",
+    "model_type": "a table",
+    "finite_number": "a finite number",
+}
+_PATTERNS = {
+    "cc": 'the name of a congestion control: lower-case letters, digits, "_" and "-", at most 15',
+    "receiver_cc": 'the name of a congestion control: lower-case letters, digits, "_" and "-", at most 15',
+    "queue": "a queue discipline in tc's words: letters, digits, spaces and . : % / , + = - _",
+    "netem": "netem's words: letters, digits, spaces and . : % / , + = - _",
+    "reverse_queue": "a queue discipline in tc's words: letters, digits, spaces and . : % / , + = - _",
+    "reverse_netem": "netem's words: letters, digits, spaces and . : % / , + = - _",
+}
+_NAME = 'a name: letters, digits, ".", "_" and "-", beginning with a letter or digit, at most 64'
+
+
+def explain(error: ValidationError) -> list[Problem]:
+    """Give one problem for each of pydantic's errors."""
+    return [_problem(detail) for detail in error.errors(include_url=False)]
+
+
+def _problem(detail: ErrorDetails) -> Problem:
+    path, kind, context = tuple(detail["loc"]), detail["type"], detail.get("ctx", {})
+    match kind:
+        case "factor":
+            return Problem((*path, context["factor"]), context["message"])
+        case "extra_forbidden":
+            return _unknown_key(path)
+        case "missing":
+            return _missing(path)
+        case "unit" | "sysctl" | "sweep":
+            return Problem(path, detail["msg"])
+    return _bad_value(path, kind, detail["input"], detail["msg"])
+
+
+def _bad_value(path: Path, kind: str, found: Any, message: str) -> Problem:
+    shown = _show(found)
+    if kind == "literal_error":
+        return Problem(path, f"{shown} is not allowed", nearest(str(found), _choices(path)))
+    if kind == "string_pattern_mismatch":
+        return Problem(path, f"{shown} is not {_PATTERNS.get(str(path[-1]), _NAME)}")
+    if kind in _TYPES:
+        return Problem(path, f"{shown} is not {_TYPES[kind]}", _example(path))
+    return Problem(path, f"{shown}: {message[:1].lower()}{message[1:]}", _example(path))
+
+
+def _unknown_key(path: Path) -> Problem:
+    model = _model(path[:-1])
+    return Problem(path, "unknown key", nearest(str(path[-1]), fields(model)) if model else None)
+
+
+def _missing(path: Path) -> Problem:
+    if path == ("topology", "preset"):
+        hint = 'write preset = "dumbbell", "chain" or "star"; a graph is drawn with [[link]] tables instead'
+        return Problem(path, "the topology has no preset", hint)
+    return Problem(path, "is missing", _example(path))
+
+
+def _model(path: Path) -> type[Model] | None:
+    return _MODELS.get(tuple(part for part in path if isinstance(part, str)))
+
+
+def _example(path: Path) -> str | None:
+    """What the reference says of this key."""
+    key = next((part for part in reversed(path) if isinstance(part, str)), None)
+    model = _model(path[: path.index(key)]) if key in path else None
+    named = {f.alias or n: f for n, f in model.model_fields.items()} if model else {}
+    return named[key].description if key in named else None
+
+
+def _choices(path: Path) -> list[str]:
+    """The words that a Literal allows."""
+    model = _model(path[:-1])
+    field = model.model_fields.get(str(path[-1])) if model else None
+    return _words(field.annotation) if field else []
+
+
+def _words(annotation: Any) -> list[str]:
+    words: list[str] = []
+    for part in get_args(annotation):
+        words += [part] if isinstance(part, str) else _words(part)
+    return words
+
+
+def _show(value: Any) -> str:
+    """Show a value as TOML would write it, shortened."""
+    text = {True: "true", False: "false"}.get(value) if isinstance(value, bool) else None
+    text = text or (f'"{value}"' if isinstance(value, str) else repr(value))
+    return text if len(text) <= 60 else f"{text[:57]}…"

@@ -1,0 +1,96 @@
+"""Who is there and who talks to whom: the names of a scenario's nodes and the ends of its flows.
+
+Takes a `Scenario`, gives names; addresses and routes are the plan's business.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from rushhour.spec.scenario import Scenario
+    from rushhour.spec.workload import Flow
+
+
+class Conversation(NamedTuple):
+    """One copy of a flow with its ends; None where the scenario leaves an end open and has no default."""
+
+    name: str
+    flow: Flow
+    position: int  # of the flow in the scenario
+    sender: str | None
+    receiver: str | None
+
+
+def nodes(scenario: Scenario) -> tuple[str, ...]:
+    """Names of all nodes in the order in which the scenario names them."""
+    if scenario.topology is not None:
+        top = scenario.topology
+        return (*top.senders, *top.routers, *top.receivers)
+    linked = [name for link in scenario.link for name in link.between]
+    return tuple(dict.fromkeys([*(node.name for node in scenario.node), *linked]))
+
+
+def hosts(scenario: Scenario) -> tuple[str, ...]:
+    """Names of the hosts: by role, else the nodes with a single link."""
+    if scenario.topology is not None:
+        return (*scenario.topology.senders, *scenario.topology.receivers)
+    roles = {node.name: node.role for node in scenario.node}
+    degree = Counter(name for link in scenario.link for name in link.between)
+    default = {name: "host" if degree[name] <= 1 else "router" for name in nodes(scenario)}
+    return tuple(name for name in nodes(scenario) if (roles.get(name) or default[name]) == "host")
+
+
+def conversations(scenario: Scenario) -> Iterator[Conversation]:
+    """Give every copy of every flow with its ends.
+
+    Where a flow names no ends, presets give their pairs in turn (copy after copy), a graph of two hosts gives
+    the first and the second. Where it names one end of a pair, the other is its partner.
+    """
+    pairs = _pairs(scenario)
+    partner = dict(reversed(pairs)) | {b: a for a, b in reversed(pairs)}
+    turn = 0
+    for position, flow in enumerate(scenario.flow):
+        for copy in range(1, flow.count + 1):
+            name = flow.label if flow.count == 1 else f"{flow.label}.{copy}"
+            sender, receiver = flow.from_, flow.to
+            if sender is None and receiver is None and pairs:
+                sender, receiver = pairs[turn % len(pairs)]
+                turn += 1
+            yield Conversation(name, flow, position, *_complete(sender, receiver, partner))
+
+
+def _complete(
+    sender: str | None, receiver: str | None, partner: Mapping[str, str]
+) -> tuple[str | None, str | None]:
+    if sender is None and receiver is not None:
+        sender = partner.get(receiver)
+    elif receiver is None and sender is not None:
+        receiver = partner.get(sender)
+    return sender, receiver
+
+
+def _pairs(scenario: Scenario) -> list[tuple[str, str]]:
+    """Hosts that talk to each other unless told otherwise."""
+    if scenario.topology is not None:
+        return [scenario.topology.endpoints(k) for k in range(len(scenario.topology.senders))]
+    ends = hosts(scenario)
+    return [(ends[0], ends[1])] if len(ends) == 2 else []
+
+
+def components(scenario: Scenario) -> dict[str, int]:
+    """Number the parts of a free graph that hang together: nodes of one number can reach each other."""
+    part = {name: number for number, name in enumerate(nodes(scenario))}
+    members = {number: [name] for name, number in part.items()}
+    for link in scenario.link:
+        a, b = (part[name] for name in link.between)
+        if a == b:
+            continue
+        small, large = sorted((a, b), key=lambda number: len(members[number]))
+        for name in members[small]:
+            part[name] = large
+        members[large] += members.pop(small)
+    return part

@@ -1,0 +1,206 @@
+"""Loading: a file, a text or a name of the catalogue becomes a `Scenario`, or an error with every fault.
+
+Takes TOML and `--set KEY=VALUE` words, gives a `Scenario`.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rushhour.errors import Fault, ScenarioError, UsageError
+from rushhour.spec.catalog import ScenarioFile, find_in_catalogue
+from rushhour.spec.examine import examine, inside
+from rushhour.spec.keys import UnknownKeyError, nearest, put
+from rushhour.spec.lines import find_line, key_lines
+from rushhour.spec.sweep import TOGETHER
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rushhour.spec.check import Path as KeyPath
+    from rushhour.spec.check import Problem
+    from rushhour.spec.scenario import Scenario
+
+LARGEST_FILE = 2**20
+_AT = re.compile(r"(.*) \(at (?:line (\d+), column \d+|(end of document))\)", re.DOTALL)
+_SET = "--set"
+
+
+def find_scenarios(word: str | Path) -> list[ScenarioFile]:
+    """Give the scenarios that a word on the command line means: a file, or names of the catalogue.
+
+    Raises:
+        ScenarioError: it looks like a file, but there is none.
+        UsageError: it is no name of the catalogue either.
+    """
+    path, name = Path(word), str(word)
+    if path.is_file() or isinstance(word, Path) or ("/" in name and path.exists()):
+        return [ScenarioFile(path.stem, path)]
+    try:
+        return find_in_catalogue(name)
+    except UsageError as error:
+        if path.suffix != ".toml":
+            raise
+        beside = sorted(str(item) for item in path.parent.glob("*.toml"))
+        fault = Fault(name, None, "", "there is no such file", nearest(name, beside))
+        raise ScenarioError([fault]) from error
+
+
+def load_scenario(source: str | Path | ScenarioFile, sets: Sequence[str] = ()) -> Scenario:
+    """Load one scenario from a file or from the catalogue; `sets` are `KEY=VALUE` words over the file's.
+
+    Raises:
+        ScenarioError: with every fault of the file, its line, and what is allowed.
+        UsageError: a name that the catalogue does not have, or has more than once.
+    """
+    if not isinstance(source, ScenarioFile):
+        found = find_scenarios(source)
+        if len(found) > 1:
+            hint = f"name one: {', '.join(item.name for item in found)}"
+            raise ScenarioError([Fault(str(source), None, "", f"names {len(found)} scenarios", hint)])
+        source = found[0]
+    return parse_scenario(_read(source), str(source.file), sets)
+
+
+def parse_scenario(text: str, file: str = "scenario", sets: Sequence[str] = ()) -> Scenario:
+    """Give the scenario that a TOML text describes; `file` is its name in faults."""
+    lines = key_lines(text)
+    document = _parse(text, file)
+    document, faults = _apply(document, sets)
+    scenario, found = examine(document)
+    given = {word.partition("=")[0].strip() for word in sets}
+    faults += [_fault(problem, document, lines, file, given) for problem in found]
+    if scenario is None or faults:
+        raise ScenarioError(sorted(faults, key=lambda fault: fault.line or 0))
+    return scenario
+
+
+def _read(source: ScenarioFile) -> str:
+    """Read a file of sane size as UTF-8."""
+    name = str(source.file)
+    try:
+        with source.file.open("rb") as stream:
+            raw = stream.read(LARGEST_FILE + 1)
+    except IsADirectoryError as error:
+        raise _unreadable(name, "is a folder, not a scenario", "name a file in it") from error
+    except OSError as error:
+        raise _unreadable(name, f"cannot be read: {error.strerror}", None) from error
+    if len(raw) > LARGEST_FILE:
+        raise _unreadable(name, "is larger than 1 MiB", "a scenario is a small TOML file")
+    if b"\0" in raw:
+        raise _unreadable(name, "is a binary file", "a scenario is a TOML text")
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        message = f"byte 0x{raw[error.start]:02x} is not UTF-8"
+        raise ScenarioError([Fault(name, line, "", message, "save the file as UTF-8")]) from error
+
+
+def _unreadable(file: str, message: str, hint: str | None) -> ScenarioError:
+    return ScenarioError([Fault(file, None, "", message, hint)])
+
+
+def _parse(text: str, file: str) -> dict[str, Any]:
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        match = _AT.fullmatch(str(error))
+        message = match[1] if match else str(error)
+        line = int(match[2]) if match and match[2] else text.count("\n") + 1
+        raise ScenarioError(
+            [Fault(file, line, "", f"not TOML: {message}", _toml_hint(text, line))]
+        ) from error
+    except RecursionError as error:
+        raise _unreadable(file, "is nested too deeply", "a scenario has no more than a few levels") from error
+    if not document:
+        hint = "begin with a title, a [topology] and a [[flow]]; `rushhour list` names examples"
+        raise _unreadable(file, "says nothing: there is no key in it", hint)
+    return document
+
+
+def _toml_hint(text: str, line: int) -> str | None:
+    """Guess the most common slip: a word without quotes."""
+    lines = text.splitlines()
+    found = lines[line - 1].strip() if 0 < line <= len(lines) else ""
+    match = re.fullmatch(r"([\w.\"'-]+)\s*=\s*([A-Za-z0-9.][\w.%/ -]*)", found)
+    return f'texts stand in quotes: {match[1]} = "{match[2].strip()}"' if match else (found[:80] or None)
+
+
+def _apply(document: dict[str, Any], sets: Sequence[str]) -> tuple[dict[str, Any], list[Fault]]:
+    """Put `KEY=VALUE` words into the document; a factor that is set varies no longer."""
+    faults = []
+    for word in sets:
+        key, equals, value = (part.strip() for part in word.partition("="))
+        if not equals or not key:
+            faults.append(
+                Fault(_SET, None, word, "is not KEY=VALUE", f"for example {_SET} topology.rate=10mbit")
+            )
+            continue
+        try:
+            document = put(document, {key: _value(value)})
+        except UnknownKeyError as error:
+            faults.append(Fault(_SET, None, key, str(error), error.hint))
+        else:
+            document = _fix_factor(document, key)
+    return document, faults
+
+
+def _value(word: str) -> Any:
+    """Read a value as TOML would; what is no TOML is a text, so that units need no quotes."""
+    try:
+        value = tomllib.loads(f"value = {word}")["value"]
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return word
+    return value if isinstance(value, str | bool | int | float | list) else word
+
+
+def _fix_factor(document: dict[str, Any], key: str) -> dict[str, Any]:
+    sweep = document.get("sweep")
+    if not isinstance(sweep, dict):
+        return document
+    left = _without(sweep, key)
+    tables = left.get(TOGETHER, [])
+    if isinstance(tables, list):
+        coupled = [_without(table, key) if isinstance(table, dict) else table for table in tables]
+        left |= {TOGETHER: [table for table in coupled if table]} if TOGETHER in left else {}
+    return document | {"sweep": left}
+
+
+def _without(table: Mapping[str, Any], key: str) -> dict[str, Any]:
+    """Give a table without a dotted key, quoted or as nested tables."""
+    left: dict[str, Any] = {}
+    for name, value in table.items():
+        if name == key:
+            continue
+        inner = key.removeprefix(f"{name}.") if key.startswith(f"{name}.") else None
+        left[name] = _without(value, inner) if inner and isinstance(value, dict) else value
+    return left
+
+
+def _fault(
+    problem: Problem, document: Mapping[str, Any], lines: dict[str, int], file: str, given: set[str]
+) -> Fault:
+    key = show_key(problem.path, document)
+    if key in given or (key.endswith(".cc") and "cc" in given):
+        return Fault(_SET, None, key, problem.message, problem.hint)
+    # Where a factor gives the value, the factor is to blame.
+    line = lines.get(f"sweep.{key}") or find_line(lines, problem.path)
+    return Fault(file, line, key, problem.message, problem.hint)
+
+
+def show_key(path: KeyPath, document: Mapping[str, Any]) -> str:
+    """Write a path as `--set` would take it: tables of an array by their name, else by number from 1."""
+    parts: list[str] = []
+    value: Any = document
+    for part in path:
+        value = inside(value, part)
+        if isinstance(part, int):
+            name = value.get("name") if isinstance(value, dict) else None
+            parts.append(name if isinstance(name, str) and name else str(part + 1))
+        else:
+            parts.append(part)
+    return ".".join(parts)
