@@ -1,0 +1,226 @@
+"""The build: a small tree whose Makefile answers as the kernel's does, through the real make, lock and store."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from rushhour.cli.kernel import kernel as group
+from rushhour.errors import KernelError
+from rushhour.lab import kernel as kernels
+from rushhour.lab.kernel import config, store
+
+# `linux` depends on one.c, as an image does on its sources; everything is written below O, as the kernel's make does.
+MAKEFILE = """
+allnoconfig:
+\t@test "$(ARCH)" = um && test -s "$(KBUILD_KCONFIG)"
+\t@(cat "$(KCONFIG_ALLCONFIG)" extra.config; echo CONFIG_HZ=1000; echo) | grep -vxFf lacks > $(O)/.config
+\t@mkdir -p $(O)/include/config; echo 6.99.0 > $(O)/include/config/kernel.release
+linux: $(O)/linux
+$(O)/linux: one.c
+\t@echo "  CC      one.o"
+\t@gcc -c one.c -o $(O)/one.o
+\t@(cat one.c; echo "$$KBUILD_BUILD_TIMESTAMP $$KBUILD_BUILD_USER$$LOCALVERSION") > $(O)/linux
+"""
+
+
+@pytest.fixture(autouse=True)
+def private_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def tree(tmp_path) -> Path:
+    root = tmp_path / "little"
+    root.mkdir()
+    (root / "Makefile").write_text(MAKEFILE)
+    (root / "Kconfig").write_text('mainmenu "x"\n\nsource "init/Kconfig"\n')
+    (root / "lacks").write_text("CONFIG_NET_SCH_CBQ=y\n")
+    (root / "extra.config").write_text("")
+    (root / "one.c").write_text("int one;\n")
+    return root
+
+
+def test_a_build_is_found_by_name_id_and_source(tree):
+    built = kernels.build(str(tree), "mine")
+    assert built.release == "6.99.0"
+    for name in ("mine", built.id, f"mine-{built.id}", str(tree)):
+        assert kernels.find(name) == built
+    assert kernels.default() == built
+    assert built.identity["missing"] == ["NET_SCH_CBQ"]
+
+
+def test_an_identity_holds_no_path(tree, tmp_path):
+    text = json.dumps(kernels.build(str(tree)).identity)
+    assert str(tmp_path) not in text
+
+
+def test_building_again_does_nothing_and_says_so(tree):
+    first = kernels.build(str(tree))
+    steps: list[str] = []
+    again = kernels.build(str(tree), None, lambda step: steps.append(step.text))
+    assert again == first
+    assert steps[-1].startswith("unchanged")
+    assert "compiling" not in steps
+
+
+def test_an_unchanged_kernel_can_have_two_names(tree):
+    one, two = kernels.build(str(tree), "one"), kernels.build(str(tree), "two")
+    assert (one.name, two.name) == ("one", "two")
+    assert one.id == two.id
+    assert two.identity["name"] == "two"
+    kernels.remove("one")
+    assert kernels.find("two").image.is_file()
+
+
+def test_a_changed_tree_is_another_kernel_and_the_newest_of_its_name(tree):
+    before = kernels.build(str(tree), "k")
+    (tree / "one.c").write_text("int one = 1;\n")
+    after = kernels.build(str(tree), "k")
+    assert before.id != after.id
+    assert kernels.find("k") == after
+    assert kernels.find(before.id) == before
+
+
+def test_going_back_makes_the_old_kernel_the_newest_again(tree):
+    text = (tree / "one.c").read_text()
+    old = kernels.build(str(tree), "k")
+    (tree / "one.c").write_text("int one = 1;\n")
+    kernels.build(str(tree), "k")
+    (tree / "one.c").write_text(text)
+    assert kernels.build(str(tree), "k") == old
+    assert kernels.find("k") == old
+
+
+def test_a_failed_build_shows_the_compilers_words_and_the_log(tree):
+    (tree / "one.c").write_text("int one = nonsense;\n")
+    with pytest.raises(KernelError) as caught:
+        kernels.build(str(tree))
+    assert "one.c:1:11: error" in str(caught.value)
+    log = Path(str(caught.value.hint).rpartition(" ")[2])
+    assert "nonsense" in log.read_text()
+    assert not kernels.installed()
+
+
+def test_a_kernel_without_virtual_time_is_refused(tree):
+    (tree / "lacks").write_text("CONFIG_UML_TIME_TRAVEL_SUPPORT=y\nCONFIG_HZ=1000\n")
+    with pytest.raises(KernelError, match="UML_TIME_TRAVEL_SUPPORT, HZ=1000"):
+        kernels.build(str(tree))
+
+
+def test_missing_tools_are_named_by_package(tree, tmp_path, monkeypatch):
+    (tmp_path / "bin").mkdir()
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    with pytest.raises(KernelError, match="apt-get install .*flex bison bc"):
+        kernels.build(str(tree))
+
+
+def test_a_persons_own_flags_do_not_leak_in(tree, monkeypatch):
+    first = kernels.build(str(tree), "plain")
+    kernels.remove("plain", sources=True)
+    for name in ("KCFLAGS", "CFLAGS", "LOCALVERSION", "KBUILD_BUILD_USER", "MAKEFLAGS"):
+        monkeypatch.setenv(name, "-n")
+    assert kernels.build(str(tree), "plain").identity == first.identity
+
+
+@pytest.mark.parametrize("name", ["../up", "a/b", "", ".hidden", "-x", "a b"])
+def test_a_name_that_could_leave_the_store_is_refused(tree, name):
+    if not name:
+        assert kernels.build(str(tree), name).name == "little"
+        return
+    with pytest.raises(KernelError, match="cannot name a kernel"):
+        kernels.build(str(tree), name)
+
+
+def test_no_kernel_says_how_to_build_one():
+    with pytest.raises(KernelError, match=r"rushhour kernel build debian:6\.12"):
+        kernels.default()
+    with pytest.raises(KernelError, match=r"rushhour kernel build debian:6\.1$"):
+        kernels.find("debian:6.1")
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"name": 1}'])
+def test_a_damaged_kernel_is_said_and_how_to_be_rid_of_it(tree, text):
+    built = kernels.build(str(tree))
+    (built.folder / "identity.json").write_text(text)
+    with pytest.raises(KernelError, match="rm -r"):
+        kernels.find(built.name)
+
+
+def test_an_interrupted_save_leaves_no_half_kernel(tree):
+    built = kernels.build(str(tree))
+    half = store.cache("kernels", ".tmp-x-123456789012", "kernel", "identity.json")
+    half.write_text("{}")
+    assert kernels.installed() == [built]
+
+
+def test_two_builds_of_one_tree_do_not_clash(tree):
+    (tree / "Makefile").write_text(MAKEFILE.replace("@gcc", "@sleep 0.5; gcc"))
+    code = "import sys; from rushhour.lab import kernel; kernel.build(sys.argv[1], None, lambda s: print(s.text))"
+    both = [
+        subprocess.Popen([sys.executable, "-c", code, str(tree)], stdout=subprocess.PIPE, text=True) for _ in range(2)
+    ]
+    said = [one.communicate(timeout=60)[0] for one in both]
+    assert [one.returncode for one in both] == [0, 0]
+    assert sum("compiling" in text for text in said) == 1
+    assert sum("unchanged" in text for text in said) == 1
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_an_ended_build_leaves_no_process(tree, tmp_path, number):
+    marker = tmp_path / "pid"
+    wait = f"@for i in $$(seq 600); do echo $$$$ > {marker}; echo '  CC      x.o' || exit 1; sleep 0.1; done; gcc"
+    (tree / "Makefile").write_text(MAKEFILE.replace("@gcc", wait))
+    code = "from rushhour.cli.kernel import kernel; kernel()"
+    command = [sys.executable, "-c", code, "build", str(tree)]
+    child = subprocess.Popen(command, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    while not marker.exists() or not marker.read_text():
+        time.sleep(0.02)
+    child.send_signal(number)
+    assert child.wait(timeout=10) != 0
+    shell = int(marker.read_text())
+    deadline = time.monotonic() + 5
+    while Path(f"/proc/{shell}").exists():
+        assert time.monotonic() < deadline, "the build's shell outlives it"
+        time.sleep(0.02)
+    (tree / "Makefile").write_text(MAKEFILE)
+    assert kernels.build(str(tree)).release == "6.99.0"  # the lock is free and the cache whole
+
+
+def test_commands_speak_json_to_machines_and_words_to_people(tree):
+    run = CliRunner()
+    done = run.invoke(group, ["build", str(tree), "--name", "k", "--json"])
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["release"] == "6.99.0"
+    assert "compiling" in done.stderr
+    assert [one["name"] for one in json.loads(run.invoke(group, ["list", "--json"]).stdout)] == ["k"]
+    assert "k" in run.invoke(group, ["list"]).stdout
+    assert "HZ=1000" in run.invoke(group, ["show", "k"]).stdout
+    assert run.invoke(group, ["remove", "k"]).exit_code == 0
+    assert run.invoke(group, ["list"]).stdout == ""
+
+
+def test_the_fragment_asks_for_each_option_once_and_for_all_that_is_required():
+    asked = config.asked()
+    assert len(asked) == len(set(asked))
+    assert set(config.REQUIRED) <= set(asked)
+
+
+def test_the_overlay_defines_hz_before_anything_else(tree):
+    text = config.overlay(tree)
+    assert text.startswith("mainmenu")
+    assert text.index("config HZ") < text.index("source")
+
+
+def test_the_cache_that_cannot_be_written_is_said(tmp_path, monkeypatch):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    with pytest.raises(KernelError, match="XDG_CACHE_HOME"):
+        kernels.installed()
+    assert os.path.exists(tmp_path / "file")  # noqa: PTH110
