@@ -1,4 +1,4 @@
-"""The build: a small tree whose Makefile answers as the kernel's does, through the real make, lock and store."""
+"""The build: a little tree whose Makefile answers as the kernel's, through the real make, lock and store."""
 
 import json
 import os
@@ -16,7 +16,7 @@ from rushhour.errors import KernelError
 from rushhour.lab import kernel as kernels
 from rushhour.lab.kernel import config, store
 
-# `linux` depends on one.c, as an image does on its sources; everything is written below O, as the kernel's make does.
+# `linux` depends on one.c, as an image on its sources; everything is written below O, as in the kernel.
 MAKEFILE = """
 allnoconfig:
 \t@test "$(ARCH)" = um && test -s "$(KBUILD_KCONFIG)"
@@ -31,12 +31,12 @@ $(O)/linux: one.c
 
 
 @pytest.fixture(autouse=True)
-def private_cache(tmp_path, monkeypatch):
+def private_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
 
 @pytest.fixture
-def tree(tmp_path) -> Path:
+def tree(tmp_path: Path) -> Path:
     root = tmp_path / "little"
     root.mkdir()
     (root / "Makefile").write_text(MAKEFILE)
@@ -47,7 +47,7 @@ def tree(tmp_path) -> Path:
     return root
 
 
-def test_a_build_is_found_by_name_id_and_source(tree):
+def test_a_build_is_found_by_name_id_and_source(tree: Path) -> None:
     built = kernels.build(str(tree), "mine")
     assert built.release == "6.99.0"
     for name in ("mine", built.id, f"mine-{built.id}", str(tree)):
@@ -56,12 +56,12 @@ def test_a_build_is_found_by_name_id_and_source(tree):
     assert built.identity["missing"] == ["NET_SCH_CBQ"]
 
 
-def test_an_identity_holds_no_path(tree, tmp_path):
+def test_an_identity_holds_no_path(tree: Path, tmp_path: Path) -> None:
     text = json.dumps(kernels.build(str(tree)).identity)
     assert str(tmp_path) not in text
 
 
-def test_building_again_does_nothing_and_says_so(tree):
+def test_building_again_does_nothing_and_says_so(tree: Path) -> None:
     first = kernels.build(str(tree))
     steps: list[str] = []
     again = kernels.build(str(tree), None, lambda step: steps.append(step.text))
@@ -70,7 +70,7 @@ def test_building_again_does_nothing_and_says_so(tree):
     assert "compiling" not in steps
 
 
-def test_an_unchanged_kernel_can_have_two_names(tree):
+def test_an_unchanged_kernel_can_have_two_names(tree: Path) -> None:
     one, two = kernels.build(str(tree), "one"), kernels.build(str(tree), "two")
     assert (one.name, two.name) == ("one", "two")
     assert one.id == two.id
@@ -79,7 +79,7 @@ def test_an_unchanged_kernel_can_have_two_names(tree):
     assert kernels.find("two").image.is_file()
 
 
-def test_a_changed_tree_is_another_kernel_and_the_newest_of_its_name(tree):
+def test_a_changed_tree_is_another_kernel_and_the_newest_of_its_name(tree: Path) -> None:
     before = kernels.build(str(tree), "k")
     (tree / "one.c").write_text("int one = 1;\n")
     after = kernels.build(str(tree), "k")
@@ -88,7 +88,7 @@ def test_a_changed_tree_is_another_kernel_and_the_newest_of_its_name(tree):
     assert kernels.find(before.id) == before
 
 
-def test_going_back_makes_the_old_kernel_the_newest_again(tree):
+def test_going_back_makes_the_old_kernel_the_newest_again(tree: Path) -> None:
     text = (tree / "one.c").read_text()
     old = kernels.build(str(tree), "k")
     (tree / "one.c").write_text("int one = 1;\n")
@@ -98,7 +98,7 @@ def test_going_back_makes_the_old_kernel_the_newest_again(tree):
     assert kernels.find("k") == old
 
 
-def test_a_failed_build_shows_the_compilers_words_and_the_log(tree):
+def test_a_failed_build_shows_the_compilers_words_and_the_log(tree: Path) -> None:
     (tree / "one.c").write_text("int one = nonsense;\n")
     with pytest.raises(KernelError) as caught:
         kernels.build(str(tree))
@@ -108,20 +108,22 @@ def test_a_failed_build_shows_the_compilers_words_and_the_log(tree):
     assert not kernels.installed()
 
 
-def test_a_kernel_without_virtual_time_is_refused(tree):
+def test_a_kernel_without_virtual_time_is_refused(tree: Path) -> None:
     (tree / "lacks").write_text("CONFIG_UML_TIME_TRAVEL_SUPPORT=y\nCONFIG_HZ=1000\n")
     with pytest.raises(KernelError, match="UML_TIME_TRAVEL_SUPPORT, HZ=1000"):
         kernels.build(str(tree))
 
 
-def test_missing_tools_are_named_by_package(tree, tmp_path, monkeypatch):
+def test_missing_tools_are_named_by_package(
+    tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "bin").mkdir()
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
-    with pytest.raises(KernelError, match="apt-get install .*flex bison bc"):
+    with pytest.raises(KernelError, match=r"apt-get install .*flex bison bc"):
         kernels.build(str(tree))
 
 
-def test_a_persons_own_flags_do_not_leak_in(tree, monkeypatch):
+def test_a_persons_own_flags_do_not_leak_in(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = kernels.build(str(tree), "plain")
     kernels.remove("plain", sources=True)
     for name in ("KCFLAGS", "CFLAGS", "LOCALVERSION", "KBUILD_BUILD_USER", "MAKEFLAGS"):
@@ -130,7 +132,7 @@ def test_a_persons_own_flags_do_not_leak_in(tree, monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["../up", "a/b", "", ".hidden", "-x", "a b"])
-def test_a_name_that_could_leave_the_store_is_refused(tree, name):
+def test_a_name_that_could_leave_the_store_is_refused(tree: Path, name: str) -> None:
     if not name:
         assert kernels.build(str(tree), name).name == "little"
         return
@@ -138,7 +140,7 @@ def test_a_name_that_could_leave_the_store_is_refused(tree, name):
         kernels.build(str(tree), name)
 
 
-def test_no_kernel_says_how_to_build_one():
+def test_no_kernel_says_how_to_build_one() -> None:
     with pytest.raises(KernelError, match=r"rushhour kernel build debian:6\.12"):
         kernels.default()
     with pytest.raises(KernelError, match=r"rushhour kernel build debian:6\.1$"):
@@ -146,25 +148,28 @@ def test_no_kernel_says_how_to_build_one():
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"name": 1}'])
-def test_a_damaged_kernel_is_said_and_how_to_be_rid_of_it(tree, text):
+def test_a_damaged_kernel_is_said_and_how_to_be_rid_of_it(tree: Path, text: str) -> None:
     built = kernels.build(str(tree))
     (built.folder / "identity.json").write_text(text)
     with pytest.raises(KernelError, match="rm -r"):
         kernels.find(built.name)
 
 
-def test_an_interrupted_save_leaves_no_half_kernel(tree):
+def test_an_interrupted_save_leaves_no_half_kernel(tree: Path) -> None:
     built = kernels.build(str(tree))
     half = store.cache("kernels", ".tmp-x-123456789012", "kernel", "identity.json")
     half.write_text("{}")
     assert kernels.installed() == [built]
 
 
-def test_two_builds_of_one_tree_do_not_clash(tree):
+def test_two_builds_of_one_tree_do_not_clash(tree: Path) -> None:
     (tree / "Makefile").write_text(MAKEFILE.replace("@gcc", "@sleep 0.5; gcc"))
-    code = "import sys; from rushhour.lab import kernel; kernel.build(sys.argv[1], None, lambda s: print(s.text))"
+    code = (
+        "import sys; from rushhour.lab.kernel import build; build(sys.argv[1], None, lambda s: print(s.text))"
+    )
     both = [
-        subprocess.Popen([sys.executable, "-c", code, str(tree)], stdout=subprocess.PIPE, text=True) for _ in range(2)
+        subprocess.Popen([sys.executable, "-c", code, str(tree)], stdout=subprocess.PIPE, text=True)
+        for _ in range(2)
     ]
     said = [one.communicate(timeout=60)[0] for one in both]
     assert [one.returncode for one in both] == [0, 0]
@@ -173,9 +178,10 @@ def test_two_builds_of_one_tree_do_not_clash(tree):
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_an_ended_build_leaves_no_process(tree, tmp_path, number):
+def test_an_ended_build_leaves_no_process(tree: Path, tmp_path: Path, number: signal.Signals) -> None:
     marker = tmp_path / "pid"
-    wait = f"@for i in $$(seq 600); do echo $$$$ > {marker}; echo '  CC      x.o' || exit 1; sleep 0.1; done; gcc"
+    loop = f"echo $$$$ > {marker}; echo '  CC      x.o' || exit 1; sleep 0.1"
+    wait = f"@for i in $$(seq 600); do {loop}; done; gcc"
     (tree / "Makefile").write_text(MAKEFILE.replace("@gcc", wait))
     code = "from rushhour.cli.kernel import kernel; kernel()"
     command = [sys.executable, "-c", code, "build", str(tree)]
@@ -193,7 +199,7 @@ def test_an_ended_build_leaves_no_process(tree, tmp_path, number):
     assert kernels.build(str(tree)).release == "6.99.0"  # the lock is free and the cache whole
 
 
-def test_commands_speak_json_to_machines_and_words_to_people(tree):
+def test_commands_speak_json_to_machines_and_words_to_people(tree: Path) -> None:
     run = CliRunner()
     done = run.invoke(group, ["build", str(tree), "--name", "k", "--json"])
     assert done.exit_code == 0, done.output
@@ -206,19 +212,19 @@ def test_commands_speak_json_to_machines_and_words_to_people(tree):
     assert run.invoke(group, ["list"]).stdout == ""
 
 
-def test_the_fragment_asks_for_each_option_once_and_for_all_that_is_required():
+def test_the_fragment_asks_for_each_option_once_and_for_all_that_is_required() -> None:
     asked = config.asked()
     assert len(asked) == len(set(asked))
     assert set(config.REQUIRED) <= set(asked)
 
 
-def test_the_overlay_defines_hz_before_anything_else(tree):
+def test_the_overlay_defines_hz_before_anything_else(tree: Path) -> None:
     text = config.overlay(tree)
     assert text.startswith("mainmenu")
     assert text.index("config HZ") < text.index("source")
 
 
-def test_the_cache_that_cannot_be_written_is_said(tmp_path, monkeypatch):
+def test_the_cache_that_cannot_be_written_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     with pytest.raises(KernelError, match="XDG_CACHE_HOME"):

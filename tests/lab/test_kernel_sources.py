@@ -16,14 +16,19 @@ def quiet(_text: str) -> None:
 
 
 @pytest.fixture(autouse=True)
-def private_cache(tmp_path, monkeypatch):
+def private_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
 
 @pytest.fixture
-def tree(tmp_path) -> Path:
+def tree(tmp_path: Path) -> Path:
     root = tmp_path / "linux"
-    for name in ("net/ipv4/tcp.c", "arch/um/kernel/time.c", "arch/arm/kernel/setup.c", "Documentation/index.rst"):
+    for name in (
+        "net/ipv4/tcp.c",
+        "arch/um/kernel/time.c",
+        "arch/arm/kernel/setup.c",
+        "Documentation/index.rst",
+    ):
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(f"/* {name} */\n")
     (root / "Makefile").write_text("VERSION = 6\n")
@@ -33,11 +38,13 @@ def tree(tmp_path) -> Path:
 
 def git(tree: Path, *words: str) -> str:
     who = ["-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false"]
-    return subprocess.run(["git", "-C", tree, *who, *words], check=True, capture_output=True, text=True).stdout.strip()
+    return subprocess.run(
+        ["git", "-C", tree, *who, *words], check=True, capture_output=True, text=True
+    ).stdout.strip()
 
 
 @pytest.fixture
-def repository(tree) -> Path:
+def repository(tree: Path) -> Path:
     git(tree, "init", "-q", "-b", "main")
     git(tree, "add", "-A")
     git(tree, "commit", "-qm", "one")
@@ -49,17 +56,33 @@ def repository(tree) -> Path:
 
 
 @pytest.mark.parametrize(
-    "spec", ["", "nonsense", "debian:", "debian:6", "debian:6.12@", "debian:6.12@a b", "no/such/dir@v6", "@", "debian:six"]
+    "spec",
+    [
+        "",
+        "nonsense",
+        "debian:",
+        "debian:6",
+        "debian:6.12@",
+        "debian:6.12@a b",
+        "no/such/dir@v6",
+        "@",
+        "debian:six",
+    ],
 )
-def test_an_unknown_source_is_refused_with_what_is_accepted(spec, tmp_path, monkeypatch):
+def test_an_unknown_source_is_refused_with_what_is_accepted(
+    spec: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(KernelError) as caught:
         sources.resolve(spec, quiet)
     assert caught.value.hint
 
 
-def test_a_debian_version_that_is_not_known_names_those_that_are(monkeypatch):
-    listing = " linux-source-6.1 | 6.1.9-1 | http://deb/debian x/main amd64 Packages\n linux-source-6.1 | 6.1.8-1 | http://deb/debian x/main Sources\n"
+def test_a_debian_version_that_is_not_known_names_those_that_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    listing = (
+        " linux-source-6.1 | 6.1.9-1 | http://deb/debian x/main amd64 Packages\n"
+        " linux-source-6.1 | 6.1.8-1 | http://deb/debian x/main Sources\n"
+    )
     monkeypatch.setattr(process, "answer", lambda command, **_: listing if command[0] == "apt-cache" else "")
     with pytest.raises(KernelError, match=r"6\.1\.9-1") as caught:
         sources.resolve("debian:6.1@6.1.7-1", quiet)
@@ -67,7 +90,7 @@ def test_a_debian_version_that_is_not_known_names_those_that_are(monkeypatch):
     assert "apt-get update" in str(caught.value)
 
 
-def test_a_tree_hash_follows_content_not_dates(tree):
+def test_a_tree_hash_follows_content_not_dates(tree: Path) -> None:
     before = sources.hash_tree(tree)
     os.utime(tree / "net/ipv4/tcp.c", (1, 1))
     assert sources.hash_tree(tree) == before
@@ -76,7 +99,7 @@ def test_a_tree_hash_follows_content_not_dates(tree):
 
 
 @pytest.mark.parametrize("change", ["rename", "add", "delete", "mode", "link"])
-def test_a_tree_hash_sees_every_kind_of_change(tree, change):
+def test_a_tree_hash_sees_every_kind_of_change(tree: Path, change: str) -> None:
     before = sources.hash_tree(tree)
     file = tree / "arch/um/kernel/time.c"
     if change == "rename":
@@ -94,19 +117,19 @@ def test_a_tree_hash_sees_every_kind_of_change(tree, change):
     assert sources.hash_tree(tree) != before
 
 
-def test_a_tree_hash_ignores_what_cannot_reach_the_image(tree):
+def test_a_tree_hash_ignores_what_cannot_reach_the_image(tree: Path) -> None:
     before = sources.hash_tree(tree)
     (tree / "arch/arm/kernel/setup.c").write_text("changed")
     (tree / "Documentation/index.rst").write_text("changed")
     assert sources.hash_tree(tree) == before
 
 
-def test_a_tree_hash_does_not_depend_on_the_place(tree, tmp_path):
+def test_a_tree_hash_does_not_depend_on_the_place(tree: Path, tmp_path: Path) -> None:
     shutil.copytree(tree, tmp_path / "elsewhere")
     assert sources.hash_tree(tree) == sources.hash_tree(tmp_path / "elsewhere")
 
 
-def test_a_directory_keeps_its_build_directory_when_it_changes(tree):
+def test_a_directory_keeps_its_build_directory_when_it_changes(tree: Path) -> None:
     first = sources.resolve(str(tree), quiet)
     (tree / "Makefile").write_text("VERSION = 7\n")
     second = sources.resolve(str(tree), quiet)
@@ -115,18 +138,18 @@ def test_a_directory_keeps_its_build_directory_when_it_changes(tree):
     assert first.directory() == tree
 
 
-def test_a_tree_built_inside_is_refused_with_the_cure(tree):
+def test_a_tree_built_inside_is_refused_with_the_cure(tree: Path) -> None:
     (tree / ".config").touch()
     with pytest.raises(KernelError, match="mrproper"):
         sources.resolve(str(tree), quiet).directory()
 
 
-def test_a_directory_that_is_no_kernel_is_refused(tmp_path):
+def test_a_directory_that_is_no_kernel_is_refused(tmp_path: Path) -> None:
     with pytest.raises(KernelError, match="no Makefile or no Kconfig"):
         sources.resolve(str(tmp_path), quiet)
 
 
-def test_a_revision_is_exported_and_the_repository_left_alone(repository):
+def test_a_revision_is_exported_and_the_repository_left_alone(repository: Path) -> None:
     (repository / "Makefile").write_text("uncommitted\n")
     status = git(repository, "status", "--porcelain")
     one = sources.resolve(f"{repository}@v1", quiet)
@@ -136,7 +159,7 @@ def test_a_revision_is_exported_and_the_repository_left_alone(repository):
     assert git(repository, "worktree", "list").count("\n") == 0
 
 
-def test_another_revision_rewrites_only_what_differs(repository):
+def test_another_revision_rewrites_only_what_differs(repository: Path) -> None:
     folder = sources.resolve(f"{repository}@v1", quiet).directory()
     before = (folder / "Makefile").stat().st_mtime_ns
     two = sources.resolve(f"{repository}@v2", quiet)
@@ -145,19 +168,21 @@ def test_another_revision_rewrites_only_what_differs(repository):
     assert (folder / "Makefile").stat().st_mtime_ns == before
 
 
-def test_equal_content_has_one_hash_whatever_the_revision_is_called(repository):
+def test_equal_content_has_one_hash_whatever_the_revision_is_called(repository: Path) -> None:
     git(repository, "commit", "-q", "--allow-empty", "-m", "nothing")
-    hashes = {rev: sources.resolve(f"{repository}@{rev}", quiet).sha256 for rev in ("v1", "v2", "main", "HEAD")}
+    hashes = {
+        rev: sources.resolve(f"{repository}@{rev}", quiet).sha256 for rev in ("v1", "v2", "main", "HEAD")
+    }
     assert hashes["v2"] == hashes["main"] == hashes["HEAD"] != hashes["v1"]
 
 
-def test_a_revision_that_is_not_there(repository):
+def test_a_revision_that_is_not_there(repository: Path) -> None:
     with pytest.raises(KernelError, match="no revision v9"):
         sources.resolve(f"{repository}@v9", quiet)
 
 
 @pytest.mark.parametrize("suffix", [".tar.xz", ".tar.gz", ".tar.bz2", ".tar.zst", ".tar"])
-def test_every_kind_of_tarball_unpacks(tree, tmp_path, suffix):
+def test_every_kind_of_tarball_unpacks(tree: Path, tmp_path: Path, suffix: str) -> None:
     archive = tmp_path / f"linux-6.99{suffix}"
     subprocess.run(["tar", "-C", tree.parent, "--auto-compress", "-cf", archive, tree.name], check=True)
     source = sources.resolve(str(archive), quiet)
@@ -165,7 +190,7 @@ def test_every_kind_of_tarball_unpacks(tree, tmp_path, suffix):
     assert (source.directory() / "Makefile").read_text() == "VERSION = 6\n"
 
 
-def test_a_torn_tarball_leaves_nothing_behind(tree, tmp_path):
+def test_a_torn_tarball_leaves_nothing_behind(tree: Path, tmp_path: Path) -> None:
     archive = tmp_path / "linux.tar.gz"
     subprocess.run(["tar", "-C", tree.parent, "-czf", archive, tree.name], check=True)
     archive.write_bytes(archive.read_bytes()[:-40])
@@ -175,7 +200,7 @@ def test_a_torn_tarball_leaves_nothing_behind(tree, tmp_path):
     assert not list((tmp_path / "cache/rushhour/sources").iterdir())
 
 
-def test_an_archive_without_a_kernel_is_refused(tmp_path):
+def test_an_archive_without_a_kernel_is_refused(tmp_path: Path) -> None:
     (tmp_path / "hello").write_text("hello")
     archive = tmp_path / "x.tar"
     subprocess.run(["tar", "-C", tmp_path, "-cf", archive, "hello"], check=True)

@@ -5,7 +5,6 @@ kernel = find("debian-6.12")
 """
 
 from rushhour.lab.kernel.build import Step, build
-from rushhour.lab.kernel.config import ENVIRONMENT
 from rushhour.lab.kernel.store import Kernel, default, find, installed, remove
 
-__all__ = ["ENVIRONMENT", "Kernel", "Step", "build", "default", "find", "installed", "remove"]
+__all__ = ["Kernel", "Step", "build", "default", "find", "installed", "remove"]

@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 HZ = 1000
-# What must be in the environment when an image is started. The C library inside it would register restartable
-# sequences; the processes of the guest inherit the registration but not the memory it points to, and die.
-ENVIRONMENT = {"GLIBC_TUNABLES": "glibc.pthread.rseq=0"}
 # Without these there is no laboratory.
 REQUIRED = (
     *(

@@ -1,0 +1,73 @@
+"""Built kernels boot, in virtual time, and are what their identity says."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from rushhour.lab import kernel as kernels
+from rushhour.lab.kernel import config
+
+pytestmark = pytest.mark.virtual
+
+INIT = r"""
+#include <fcntl.h>
+#include <sys/mount.h>
+#include <sys/reboot.h>
+#include <time.h>
+#include <unistd.h>
+static char text[4096];
+static void copy(const char *from, const char *to) {
+    int in = open(from, O_RDONLY), out = open(to, O_WRONLY | O_CREAT, 0644);
+    write(out, text, read(in, text, sizeof text));
+}
+int main(void) {
+    struct timespec hour = {3600, 0};
+    mount("proc", "/proc", "proc", 0, 0);
+    nanosleep(&hour, 0);
+    copy("/proc/version", "/out/version");
+    copy("/proc/uptime", "/out/uptime");
+    copy("/proc/sys/net/ipv4/tcp_available_congestion_control", "/out/cc");
+    reboot(RB_POWER_OFF);
+}
+"""
+COMMAND_LINE = (
+    "mem=128M root=none rootfstype=hostfs rw init=/init con=null con0=null quiet norandmaps "
+    "time-travel=inf-cpu time-travel-start=1700000000000000000"
+)
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place: Path = tmp_path_factory.mktemp("root")
+    (place / "init.c").write_text(INIT)
+    subprocess.run(["gcc", "-w", "-static", "-o", place / "init", place / "init.c"], check=True)
+    (place / "proc").mkdir()
+    (place / "out").mkdir()
+    return place
+
+
+@pytest.mark.parametrize("name", ["debian-6.12", "debian-6.1"])
+def test_a_kernel_boots_and_sleeps_an_hour_in_no_time(name: str, root: Path) -> None:
+    kernel = kernels.find(name)
+    for old in (root / "out").iterdir():
+        old.unlink()
+    command = ["setarch", "-R", str(kernel.image), *COMMAND_LINE.split(), f"rootflags={root}"]
+    environment = {**os.environ, "GLIBC_TUNABLES": "glibc.pthread.rseq=0"}
+    subprocess.run(
+        command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=True
+    )
+    said = {path.name: path.read_text() for path in (root / "out").iterdir()}
+    assert said["version"].startswith(f"Linux version {kernel.release} (rushhour@lab)")
+    assert 3600 <= float(said["uptime"].split()[0]) < 3600.1
+    options = [option for option in config.asked() if option.startswith("TCP_CONG_")]
+    assert len(said["cc"].split()) == len(options)  # TCP_CONG_ADVANCED has no algorithm; reno has no option
+
+
+@pytest.mark.parametrize("name", ["debian-6.12", "debian-6.1"])
+def test_nothing_required_is_missing(name: str) -> None:
+    identity = kernels.find(name).identity
+    gone_or_not_yet = {"BASE_FULL", "NET_SCH_CBQ", "NET_SCH_DSMARK", "NET_SCH_DUALPI2", "NET_CLS_TCINDEX"}
+    assert set(identity["missing"]) <= gone_or_not_yet | {"NETFILTER_XTABLES_LEGACY"}
+    assert identity["hz"] == 1000
