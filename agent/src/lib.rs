@@ -6,8 +6,13 @@
 pub mod clock;
 pub mod error;
 pub mod launch;
+pub mod netlink;
 pub mod netns;
 pub mod plan;
+pub mod qdisc;
 pub mod result;
 pub mod sys;
+pub mod sysctl;
 pub mod table;
+pub mod topology;
+pub mod words;

@@ -1,5 +1,7 @@
 //! The system calls, as thin safe functions. The only file with `unsafe`.
 
+pub mod ethtool;
+
 use std::ffi::CString;
 use std::fs::File;
 use std::io;

@@ -1,0 +1,280 @@
+//! Traffic control: tc's own words in, netlink messages out; statistics back.
+//!
+//! The common qdiscs are encoded here; a line of any other kind is given to `tc` itself, if the lab has one.
+
+mod fifo;
+mod fq;
+mod outside;
+mod rate;
+mod row;
+mod stab;
+mod tbf;
+pub mod units;
+pub mod words;
+
+use crate::error::{Error, Result};
+use crate::netlink::{Attributes, Message, Refusal, Socket, CREATE, EXCL};
+pub use row::{dump, Row};
+use words::Words;
+
+const TC_H_ROOT: u32 = 0xffff_ffff;
+const TC_H_INGRESS: u32 = 0xffff_fff1;
+const TCA_KIND: u16 = 1;
+const TCA_OPTIONS: u16 = 2;
+const TCA_STAB: u16 = 8;
+
+/// The device a line is for.
+#[derive(Debug, Clone, Copy)]
+pub struct Device<'a> {
+    pub name: &'a str,
+    pub ifindex: u32,
+}
+
+/// The content of `TCA_OPTIONS`; `None` where tc sends no such attribute.
+pub type Options = Option<Attributes>;
+
+/// A kind of qdisc that is encoded here.
+struct Kind {
+    name: &'static str,
+    /// Every word it takes, for errors.
+    takes: &'static [&'static str],
+    encode: fn(&mut Words) -> Result<Options>,
+}
+
+const KINDS: &[Kind] = &[
+    Kind { name: "pfifo", takes: fifo::TAKES, encode: fifo::encode },
+    Kind { name: "bfifo", takes: fifo::TAKES, encode: fifo::encode },
+    Kind { name: "pfifo_head_drop", takes: fifo::TAKES, encode: fifo::encode },
+    Kind { name: "pfifo_fast", takes: &[], encode: words::nothing },
+    Kind { name: "noqueue", takes: &[], encode: words::nothing },
+    Kind { name: "ingress", takes: &[], encode: words::nothing },
+    Kind { name: "clsact", takes: &[], encode: words::nothing },
+    Kind { name: "tbf", takes: tbf::TAKES, encode: tbf::encode },
+    Kind { name: "fq", takes: fq::TAKES, encode: fq::encode },
+];
+
+/// The qdiscs that need no `tc`.
+#[must_use]
+pub fn native() -> Vec<&'static str> {
+    KINDS.iter().map(|kind| kind.name).collect()
+}
+
+/// One thing to do on a device.
+#[derive(Debug)]
+pub enum Order {
+    Native {
+        kind: String,
+        message: Message,
+    },
+    /// Words for `tc` itself.
+    Outside {
+        kind: String,
+        words: Vec<String>,
+    },
+}
+
+/// Where a qdisc hangs and what it is called.
+struct Place {
+    parent: u32,
+    handle: u32,
+}
+
+/// The lines of an egress in an order that always finds what it refers to: a qdisc's classes follow it at once, filters
+/// come last. Lines of `filters` begin with `class` or `filter`; the qdisc lines come back beginning with `qdisc`.
+#[must_use]
+pub fn in_order(qdiscs: &[String], filters: &[String]) -> Vec<String> {
+    let classes: Vec<&String> = filters.iter().filter(|line| line.starts_with("class ")).collect();
+    let major = |line: &str, before: &str| {
+        let mut found = line.split_whitespace().skip_while(|word| *word != before).skip(1);
+        found.next().and_then(|handle| handle.split(':').next()).map(str::to_owned)
+    };
+    let mut lines = Vec::new();
+    for qdisc in qdiscs {
+        lines.push(format!("qdisc {qdisc}"));
+        let handle = major(qdisc, "handle");
+        let under = classes.iter().filter(|class| handle.is_some() && major(class, "parent") == handle);
+        lines.extend(under.map(|class| (*class).clone()));
+    }
+    let missing: Vec<String> = filters.iter().filter(|line| !lines.contains(line)).cloned().collect();
+    lines.extend(missing);
+    lines
+}
+
+/// `"10:"`, `"1:2"`, `"root"`: a handle as tc writes it (hexadecimal).
+fn handle(text: &str) -> Result<u32> {
+    let number =
+        |digits: &str| if digits.is_empty() { Some(0) } else { u16::from_str_radix(digits, 16).ok() };
+    let parsed = match text {
+        "root" => Some(TC_H_ROOT),
+        "none" => Some(0),
+        _ => text
+            .split_once(':')
+            .and_then(|(major, minor)| Some(u32::from(number(major)?) << 16 | u32::from(number(minor)?))),
+    };
+    parsed.ok_or_else(|| {
+        Error::new("qdisc", format!("{text:?} is not a handle")).hint("Handles are hexadecimal: 1: or 1:10.")
+    })
+}
+
+/// Understands one line (`qdisc …`, `class …` or `filter …`, as [`in_order`] gives them).
+pub fn parse(line: &str, device: &Device) -> Result<Order> {
+    let order = match line.split_once(char::is_whitespace) {
+        Some(("qdisc", rest)) => parse_qdisc(line, rest, device),
+        _ => Ok(outside(line, device)),
+    };
+    order.map_err(|error| Error { kind: "qdisc", ..error }.at(format!("{line:?} on {}", device.name)))
+}
+
+fn outside(line: &str, device: &Device) -> Order {
+    let mut words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+    let tail = words.split_off(1);
+    words.extend(["add", "dev", device.name].map(str::to_owned));
+    words.extend(tail);
+    Order::Outside { kind: kind_of(line), words }
+}
+
+/// The word of a line that names the qdisc.
+fn kind_of(line: &str) -> String {
+    let mut words = line.split_whitespace().skip(1);
+    while let Some(word) = words.next() {
+        match word {
+            "root" => {}
+            "parent" | "handle" | "classid" => drop(words.next()),
+            kind => return kind.to_owned(),
+        }
+    }
+    String::new()
+}
+
+fn parse_qdisc(line: &str, rest: &str, device: &Device) -> Result<Order> {
+    let mut place = Place { parent: TC_H_ROOT, handle: 0 };
+    let mut table = None;
+    let mut words =
+        Words::new("qdisc", &["root", "parent", "handle", "stab"], rest.split_whitespace().collect());
+    let name = loop {
+        match words.value("qdisc")? {
+            "root" => place.parent = TC_H_ROOT,
+            "parent" => place.parent = handle(words.value("parent")?)?,
+            "handle" => place.handle = handle(words.value("handle")?)?,
+            "stab" => table = Some(stab::encode(&mut words)?),
+            kind => break kind,
+        }
+    };
+    let Some(kind) = KINDS.iter().find(|kind| kind.name == name) else { return Ok(outside(line, device)) };
+    if matches!(name, "ingress" | "clsact") {
+        place = Place { parent: TC_H_INGRESS, handle: 0xffff_0000 };
+    }
+    words.begin(name, kind.takes);
+    let options = (kind.encode)(&mut words)?;
+    let mut message = tcmsg(format!("add qdisc {name}"), libc::RTM_NEWQDISC, device, &place);
+    message.body.text(TCA_KIND, name);
+    if let Some(options) = options {
+        message.body.put(TCA_OPTIONS, options.bytes());
+    }
+    if let Some(table) = table {
+        message.body.put(TCA_STAB, table.bytes());
+    }
+    Ok(Order::Native { kind: name.to_owned(), message })
+}
+
+/// A message with a `struct tcmsg`.
+fn tcmsg(what: String, kind: u16, device: &Device, place: &Place) -> Message {
+    let mut header = vec![libc::AF_UNSPEC as u8, 0, 0, 0];
+    for field in [device.ifindex, place.handle, place.parent, 0] {
+        header.extend(field.to_ne_bytes());
+    }
+    Message::new(what, kind, CREATE | EXCL, &header)
+}
+
+/// Carries out orders. `socket` is open in the device's node; `within` runs work inside that node.
+pub fn apply(
+    orders: &[Order],
+    socket: &mut Socket,
+    mut within: impl FnMut(&mut dyn FnMut() -> Result<()>) -> Result<()>,
+) -> Result<()> {
+    let mut batch = Vec::new();
+    let mut kinds = Vec::new();
+    for order in orders {
+        match order {
+            Order::Native { kind, message } => {
+                kinds.push(kind.as_str());
+                batch.push(message.clone());
+            }
+            Order::Outside { kind, words } => {
+                flush(socket, &mut batch, &mut kinds)?;
+                within(&mut || outside::run(kind, words))?;
+            }
+        }
+    }
+    flush(socket, &mut batch, &mut kinds)
+}
+
+fn flush(socket: &mut Socket, batch: &mut Vec<Message>, kinds: &mut Vec<&str>) -> Result<()> {
+    if batch.is_empty() {
+        return Ok(());
+    }
+    let outcome = socket.batch(batch).map_err(|refusal| explain(kinds[refusal.index], refusal));
+    batch.clear();
+    kinds.clear();
+    outcome
+}
+
+/// Tells a kind that this kernel lacks from options that it refuses.
+fn explain(kind: &str, refusal: Refusal) -> Error {
+    let Refusal { errno, error, .. } = refusal;
+    let error = Error { kind: "qdisc", ..error };
+    if errno != libc::ENOENT {
+        return error;
+    }
+    let known = outside::known_to_kernel();
+    if known.iter().any(|have| have == kind) || known.is_empty() {
+        return error;
+    }
+    let option = kind.to_uppercase();
+    Error::new("qdisc", format!("this kernel has no qdisc {kind} (CONFIG_NET_SCH_{option})"))
+        .hint(format!("It has: {}.", known.join(" ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn handles_are_hexadecimal() {
+        assert_eq!(handle("1:").ok(), Some(0x10000));
+        assert_eq!(handle("1:10").ok(), Some(0x10010));
+        assert_eq!(handle("ffff:").ok(), Some(0xffff_0000));
+        for wrong in ["", "1", "x:", "10000:", "1:2:3"] {
+            assert!(handle(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn classes_follow_their_qdisc_and_filters_come_last() {
+        let qdiscs = ["root handle 1: htb default 10", "parent 1:10 handle 20: fq_codel"].map(str::to_owned);
+        let filters =
+            ["filter parent 1: matchall", "class parent 1: classid 1:10 htb rate 1mbit"].map(str::to_owned);
+        let order = in_order(&qdiscs, &filters);
+        let firsts: Vec<&str> = order.iter().filter_map(|line| line.split_whitespace().next()).collect();
+        assert_eq!(firsts, ["qdisc", "class", "qdisc", "filter"]);
+    }
+
+    #[test]
+    fn a_wrong_word_is_answered_with_the_nearest() {
+        let device = Device { name: "eth0", ifindex: 3 };
+        let error = parse("qdisc root fq limmit 10", &device).expect_err("no such word");
+        assert!(error.message.contains("fq: unknown word 'limmit', did you mean 'limit'?"), "{error}");
+    }
+
+    #[test]
+    fn a_foreign_kind_goes_to_tc_as_it_is() {
+        let device = Device { name: "eth0", ifindex: 3 };
+        match parse("qdisc root handle 1: hfsc default 1", &device).expect("words for tc") {
+            Order::Outside { kind, words } => {
+                assert_eq!(kind, "hfsc");
+                assert_eq!(words.join(" "), "qdisc add dev eth0 root handle 1: hfsc default 1");
+            }
+            Order::Native { .. } => panic!("hfsc is not native"),
+        }
+    }
+}

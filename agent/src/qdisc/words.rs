@@ -1,0 +1,144 @@
+//! The words of one qdisc line, read from left to right.
+
+use std::str::FromStr;
+
+use super::{units, Options};
+use crate::error::{Error, Result};
+use crate::words::suggestion;
+
+/// A cursor over the words that follow a qdisc's name.
+#[derive(Debug)]
+pub struct Words<'a> {
+    kind: &'a str,
+    takes: &'static [&'static str],
+    line: Vec<&'a str>,
+    position: usize,
+}
+
+impl<'a> Words<'a> {
+    /// `takes` is every word the kind knows, for errors.
+    #[must_use]
+    pub fn new(kind: &'a str, takes: &'static [&'static str], line: Vec<&'a str>) -> Self {
+        Self { kind, takes, line, position: 0 }
+    }
+
+    /// The next word, consumed.
+    pub fn take(&mut self) -> Option<&'a str> {
+        let word = self.peek()?;
+        self.position += 1;
+        Some(word)
+    }
+
+    /// The next word, left where it is.
+    #[must_use]
+    pub fn peek(&self) -> Option<&'a str> {
+        self.line.get(self.position).copied()
+    }
+
+    /// Consumes the next word when it is this one.
+    pub fn skip(&mut self, word: &str) -> bool {
+        let found = self.peek() == Some(word);
+        self.position += usize::from(found);
+        found
+    }
+
+    /// Whether the next word begins like a number (an optional argument).
+    #[must_use]
+    pub fn number_follows(&self) -> bool {
+        self.peek().is_some_and(|word| word.starts_with(|first: char| first.is_ascii_digit() || first == '.'))
+    }
+
+    pub fn fault(&self, message: impl std::fmt::Display) -> Error {
+        Error::new("qdisc", format!("{}: {message}", self.kind))
+    }
+
+    /// Begins the options of a kind: from here on errors speak of it.
+    pub fn begin(&mut self, kind: &'a str, takes: &'static [&'static str]) {
+        (self.kind, self.takes) = (kind, takes);
+    }
+
+    /// The error for a word that the kind does not know.
+    #[must_use]
+    pub fn unknown(&self, word: &str) -> Error {
+        if self.takes.is_empty() {
+            return self.fault(format_args!("unknown word '{word}': it takes no words"));
+        }
+        let near = suggestion(word, self.takes.iter().copied());
+        self.fault(format_args!("unknown word '{word}'{near}")).hint(format!(
+            "{} takes: {}.",
+            self.kind,
+            self.takes.join(" ")
+        ))
+    }
+
+    /// The value that must follow `key`.
+    pub fn value(&mut self, key: &str) -> Result<&'a str> {
+        self.take().ok_or_else(|| self.fault(format_args!("'{key}' needs a value")))
+    }
+
+    /// The value after `key`, understood by `read`; `what` says what was expected.
+    fn read<T>(&mut self, key: &str, what: &str, read: impl FnOnce(&str) -> Option<T>) -> Result<T> {
+        let word = self.value(key)?;
+        read(word).ok_or_else(|| self.fault(format_args!("'{key} {word}': {word:?} is not {what}")))
+    }
+
+    /// A plain number, decimal or with `0x` hexadecimal.
+    pub fn number<T: FromStr + TryFrom<u64>>(&mut self, key: &str) -> Result<T> {
+        self.read(key, "a number in range", |word| match word.strip_prefix("0x") {
+            Some(digits) => u64::from_str_radix(digits, 16).ok().and_then(|value| T::try_from(value).ok()),
+            None => word.parse().ok(),
+        })
+    }
+
+    pub fn real(&mut self, key: &str) -> Result<f64> {
+        self.read(key, "a number", |word| word.parse().ok().filter(|value: &f64| value.is_finite()))
+    }
+
+    /// Bytes.
+    pub fn size(&mut self, key: &str) -> Result<u32> {
+        self.read(key, "a size like 1500, 500kb or 1mbit", units::size)
+    }
+
+    /// Bytes a second.
+    pub fn rate(&mut self, key: &str) -> Result<u64> {
+        self.read(key, "a rate like 100mbit or 12500kbps", units::rate)
+    }
+
+    /// Bytes a second, where the kernel has 32 bits for them.
+    pub fn rate32(&mut self, key: &str) -> Result<u32> {
+        self.read(key, "a rate below 34 Gbit/s", |word| u32::try_from(units::rate(word)?).ok())
+    }
+
+    /// Bytes, and after a slash the cell size of the rate table as a power of two: `32kb/8`.
+    pub fn size_and_cell(&mut self, key: &str) -> Result<(u32, Option<u8>)> {
+        self.read(key, "a size like 1500, 32kb or 32kb/8", |word| {
+            let Some((size, cell)) = word.split_once('/') else { return Some((units::size(word)?, None)) };
+            let cell: u32 = cell.parse().ok()?;
+            cell.is_power_of_two().then_some((units::size(size)?, Some(cell.ilog2() as u8)))
+        })
+    }
+
+    pub fn integer(&mut self, key: &str) -> Result<i32> {
+        self.read(key, "a whole number", |word| word.parse().ok())
+    }
+
+    /// Microseconds, cut to whole ones as tc does.
+    pub fn micros(&mut self, key: &str) -> Result<u32> {
+        self.read(key, "a time like 10ms or 500us", units::micros)
+    }
+
+    /// Nanoseconds.
+    pub fn nanos(&mut self, key: &str) -> Result<i64> {
+        self.read(key, "a time like 10ms, 500us or 20ns", units::nanos)
+    }
+
+    /// A share: `1%` or `0.01`.
+    pub fn share(&mut self, key: &str) -> Result<f64> {
+        self.read(key, "a share like 1% or 0.01", units::share)
+    }
+}
+
+/// For kinds without options.
+pub fn nothing(words: &mut Words) -> Result<Options> {
+    words.take().map_or(Ok(None), |word| Err(words.unknown(word)))
+}

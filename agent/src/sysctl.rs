@@ -1,0 +1,112 @@
+//! Kernel settings of the namespace this thread is in, written under `/proc/sys`.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::error::{Error, Result};
+use crate::words;
+
+const ROOT: &str = "/proc/sys";
+
+/// Where a setting lives. As with `sysctl(8)`: when the first separator is a dot, dots separate and a slash stands for a
+/// dot inside a name (a VLAN device); when it is a slash, slashes separate.
+fn path(name: &str) -> Result<PathBuf> {
+    let dotted = name.find(['.', '/']).is_some_and(|at| name[at..].starts_with('.'));
+    let swap = |letter| match letter {
+        '.' => '/',
+        '/' => '.',
+        other => other,
+    };
+    let relative: String = if dotted { name.chars().map(swap).collect() } else { name.to_owned() };
+    if relative.split('/').any(|part| matches!(part, "" | "." | "..")) {
+        return Err(Error::new("topology", format!("{name:?} is not the name of a sysctl"))
+            .hint("Write it with dots, like net.ipv4.tcp_ecn."));
+    }
+    Ok(Path::new(ROOT).join(relative))
+}
+
+/// Writes a setting; an unknown one is answered with the nearest that this kernel has.
+pub fn write(name: &str, value: &str) -> Result<()> {
+    let path = path(name)?;
+    fs::write(&path, value).map_err(|cause| explain(name, value, &path, &cause))
+}
+
+/// Writes a setting that this kernel may be built without.
+pub fn write_if_there(name: &str, value: &str) -> Result<()> {
+    let path = path(name)?;
+    match fs::write(&path, value) {
+        Err(cause) if cause.kind() != io::ErrorKind::NotFound => Err(explain(name, value, &path, &cause)),
+        _ => Ok(()),
+    }
+}
+
+/// The value of a setting, without the line end.
+pub fn read(name: &str) -> Result<String> {
+    let path = path(name)?;
+    let text = fs::read_to_string(&path)
+        .map_err(|cause| Error::system(format_args!("read sysctl {name}"), &cause))?;
+    Ok(text.trim_end().to_owned())
+}
+
+/// Whether the setting exists in this namespace.
+#[must_use]
+pub fn exists(name: &str) -> bool {
+    path(name).is_ok_and(|path| path.exists())
+}
+
+fn explain(name: &str, value: &str, path: &Path, cause: &io::Error) -> Error {
+    if cause.kind() != io::ErrorKind::NotFound {
+        return Error::new("topology", format!("set sysctl {name} to {value:?}: {cause}"))
+            .hint("The kernel does not take this value; see Documentation/networking/ip-sysctl.rst.");
+    }
+    let error = Error::new("topology", format!("this kernel has no sysctl {name} in a node"));
+    match neighbour(path) {
+        Some(near) => error.hint(format!("The nearest it has is {near}.")),
+        None => error,
+    }
+}
+
+/// The setting in the same folder whose name is nearest.
+fn neighbour(path: &Path) -> Option<String> {
+    let folder = path.ancestors().skip(1).find(|folder| folder.is_dir())?;
+    let missing = path.strip_prefix(folder).ok()?.iter().next()?.to_str()?.to_owned();
+    let names: Vec<String> =
+        fs::read_dir(folder).ok()?.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
+    let best = words::nearest(&missing, names.iter().map(String::as_str))?;
+    let found = folder.strip_prefix(ROOT).ok()?.join(best);
+    Some(found.to_str()?.replace('/', "."))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_as_sysctl_reads_them() {
+        let tell = |name| path(name).map(|path| path.to_string_lossy().into_owned()).ok();
+        assert_eq!(tell("net.ipv4.tcp_ecn").as_deref(), Some("/proc/sys/net/ipv4/tcp_ecn"));
+        assert_eq!(
+            tell("net/ipv4/conf/a.1/rp_filter").as_deref(),
+            Some("/proc/sys/net/ipv4/conf/a.1/rp_filter")
+        );
+        assert_eq!(
+            tell("net.ipv4.conf.a/1.rp_filter").as_deref(),
+            Some("/proc/sys/net/ipv4/conf/a.1/rp_filter")
+        );
+    }
+
+    #[test]
+    fn a_name_cannot_leave_the_folder() {
+        for name in ["", "net..ipv4", "net/../../etc/passwd", "/etc/passwd", "net.//.x"] {
+            assert!(path(name).is_err(), "{name}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_setting_is_answered_with_the_nearest() {
+        let error = write("net.ipv4.tcp_enc", "1").expect_err("there is no such setting");
+        assert!(error.message.contains("no sysctl net.ipv4.tcp_enc"), "{error}");
+        assert!(error.hint.contains("net.ipv4.tcp_ecn"), "{error}");
+    }
+}

@@ -1,0 +1,170 @@
+//! Builds what the plan draws: namespaces, veth pairs, addresses, routes, queues, wires.
+//!
+//! A system call inside a virtual kernel costs some 15 µs of the host, so each node has one netlink socket and gets its
+//! orders in a few large pieces.
+
+mod addresses;
+mod links;
+
+use std::collections::HashMap;
+
+use crate::error::{Error, Result};
+use crate::netlink::{Message, Socket};
+use crate::netns::Nodes;
+use crate::plan::{End, Node, Plan};
+use crate::qdisc;
+use crate::result::QdiscReadBack;
+use crate::sysctl;
+
+/// One end of a link as it was built.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BuiltEnd {
+    pub node: String,
+    pub dev: String,
+    /// Unique in the whole experiment, not only in its namespace.
+    pub ifindex: u32,
+}
+
+/// What was built, with an open netlink socket in each node.
+#[derive(Debug)]
+pub struct Topology {
+    ends: Vec<BuiltEnd>,
+    sockets: HashMap<String, Socket>,
+}
+
+impl Topology {
+    /// End `index` (2·link + side); `None` beyond the last.
+    #[must_use]
+    pub fn end(&self, index: usize) -> Option<&BuiltEnd> {
+        self.ends.get(index)
+    }
+
+    #[must_use]
+    pub fn ends(&self) -> &[BuiltEnd] {
+        &self.ends
+    }
+
+    /// The index of the end with this interface index.
+    #[must_use]
+    pub fn end_of(&self, ifindex: u32) -> Option<u32> {
+        let index = ifindex.checked_sub(links::FIRST_IFINDEX)?;
+        (usize::try_from(index).ok()? < self.ends.len()).then_some(index)
+    }
+
+    /// The routing socket that is open in a node.
+    pub fn socket(&mut self, node: &str) -> Result<&mut Socket> {
+        self.sockets
+            .get_mut(node)
+            .ok_or_else(|| Error::new("plan", format!("node {node:?} is not in the plan")))
+    }
+}
+
+/// Builds the plan's network. On return every device is up and every queue in place.
+pub fn build(plan: &Plan, nodes: &mut Nodes) -> Result<Topology> {
+    let mut topology = Topology { ends: links::numbered(plan), sockets: HashMap::new() };
+    for node in &plan.nodes {
+        nodes.create(&node.name)?;
+        let socket =
+            nodes.within(&node.name, || prepare(plan, node)).map_err(|error| error.at(&node.name))?;
+        topology.sockets.insert(node.name.clone(), socket);
+    }
+    for node in &plan.nodes {
+        let orders = links::create(plan, node, nodes)?;
+        run(&mut topology, node, &orders)?;
+    }
+    for node in &plan.nodes {
+        let mut orders = addresses::loopback(node)?;
+        orders.extend(links::configure(plan, node)?);
+        run(&mut topology, node, &orders)?;
+        links::switch_offload_off(plan, node, topology.socket(&node.name)?)?;
+    }
+    for node in &plan.nodes {
+        let mut orders = addresses::neighbours(plan, node)?;
+        orders.extend(addresses::routes(plan, node)?);
+        run(&mut topology, node, &orders)?;
+        if !node.sysctl.is_empty() {
+            nodes.within(&node.name, || settings(node)).map_err(|error| error.at(&node.name))?;
+        }
+    }
+    for (index, end) in ends(plan).enumerate() {
+        egress(&mut topology, nodes, index, end).map_err(|error| error.at(place(plan, index)))?;
+    }
+    Ok(topology)
+}
+
+/// All ends in the order of their index.
+fn ends(plan: &Plan) -> impl Iterator<Item = &End> {
+    plan.links.iter().flat_map(|link| &link.ends)
+}
+
+/// `link left-right, left → right`, for errors.
+fn place(plan: &Plan, index: usize) -> String {
+    let link = &plan.links[index / 2];
+    format!("link {}, {} → {}", link.name, link.ends[index % 2].node, link.ends[1 - index % 2].node)
+}
+
+fn run(topology: &mut Topology, node: &Node, orders: &[Message]) -> Result<()> {
+    topology
+        .socket(&node.name)?
+        .batch(orders)
+        .map_err(|refusal| refusal.error.at(format!("node {}", node.name)))
+}
+
+/// What must be set before a node has devices, so that they inherit it. Runs inside the node.
+fn prepare(plan: &Plan, node: &Node) -> Result<Socket> {
+    let forward = if node.forward { "1" } else { "0" };
+    if node.forward {
+        sysctl::write("net.ipv4.ip_forward", forward)?;
+    }
+    if !addresses::has_ipv6(plan, node) {
+        sysctl::write_if_there("net.ipv6.conf.all.disable_ipv6", "1")?;
+    } else if node.forward {
+        sysctl::write("net.ipv6.conf.all.forwarding", forward)?;
+    }
+    for name in ["net.ipv4.conf.all.rp_filter", "net.ipv4.conf.default.rp_filter"] {
+        if sysctl::read(name)? != "0" {
+            sysctl::write(name, "0")?;
+        }
+    }
+    Socket::route()
+}
+
+fn settings(node: &Node) -> Result<()> {
+    node.sysctl.iter().try_for_each(|(name, value)| sysctl::write(name, value))
+}
+
+/// Queues, classes and filters of one end.
+fn egress(topology: &mut Topology, nodes: &Nodes, index: usize, end: &End) -> Result<()> {
+    let device = qdisc::Device { name: &end.dev, ifindex: topology.ends[index].ifindex };
+    let lines = qdisc::in_order(&end.qdiscs, &end.filters);
+    let orders = lines.iter().map(|line| qdisc::parse(line, &device)).collect::<Result<Vec<_>>>()?;
+    let socket = topology.socket(&end.node)?;
+    qdisc::apply(&orders, socket, |work| nodes.within(&end.node, work))
+}
+
+/// Every qdisc of every end, as the kernel tells it now.
+pub fn read_back(topology: &mut Topology) -> Result<Vec<QdiscReadBack>> {
+    let mut found = Vec::new();
+    let known = topology.ends.len() as u32;
+    for socket in topology.sockets.values_mut() {
+        qdisc::dump(socket, |row| {
+            let end = row.ifindex.wrapping_sub(links::FIRST_IFINDEX);
+            if end < known {
+                found.push(QdiscReadBack {
+                    end,
+                    kind: row.kind.to_owned(),
+                    handle: row.handle,
+                    parent: row.parent,
+                    options: hexadecimal(row.options),
+                });
+            }
+        })?;
+    }
+    found.sort_by_key(|qdisc| (qdisc.end, qdisc.handle, qdisc.parent));
+    Ok(found)
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    let digit = |value: u8| char::from_digit(value.into(), 16).unwrap_or('?');
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
+}
