@@ -20,8 +20,8 @@ agent: setup
 
 # Kernels live in the user's cache, outside the clone; one that is there is not built again.
 kernels: setup-test
-	$(RUSHHOUR) kernel build debian:6.12
 	$(RUSHHOUR) kernel build debian:6.1
+	$(RUSHHOUR) kernel build debian:6.12
 
 test: lint test-agent test-python
 

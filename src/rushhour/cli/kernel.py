@@ -114,7 +114,7 @@ def _table(found: list[Kernel]) -> None:
 
 def _origin(one: Kernel) -> str:
     facts = one.identity["source"]
-    words = [facts[key] for key in ("package", "version", "file", "directory", "revision") if key in facts]
+    words = [facts[key] for key in ("kind", "version", "file", "directory", "revision") if key in facts]
     return " ".join([*words, *([facts["commit"][:12]] if "commit" in facts else [])])
 
 
