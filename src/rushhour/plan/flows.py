@@ -1,0 +1,170 @@
+"""Flows resolved: copies counted out, defaults filled in, ids and ports given."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from rushhour.errors import PlanError
+from rushhour.spec import workload
+
+if TYPE_CHECKING:
+    from rushhour.plan.graph import Graph
+    from rushhour.spec.scenario import Scenario
+    from rushhour.spec.workload import Flow
+
+FIRST_DPORT = 5001
+FIRST_SPORT = 33000
+IP_HEADER = {"ipv4": 20, "ipv6": 40}
+TCP_HEADER = 20
+TIMESTAMPS = 12  # TCP option, padded (RFC 7323); on by default
+UDP_HEADER = 8  # ICMP echo's is as long
+ECT0 = 2  # the codepoint of RFC 3168 in the two low bits of TOS
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedFlow:
+    """One flow of the plan: its keys in the scenario, its number, its name and its ends."""
+
+    id: int
+    name: str
+    group: str
+    keys: Flow
+    sender: str
+    receiver: str
+
+
+def planned_flows(scenario: Scenario, graph: Graph) -> list[PlannedFlow]:
+    """Count out all flows; those without `from` and `to` get the preset's pairs in turn."""
+    flows: list[PlannedFlow] = []
+    for number, keys in enumerate(scenario.flow):
+        name = keys.name or f"{keys.kind}{number + 1}"
+        for copy in range(1, keys.count + 1):
+            sender, receiver = _ends(scenario, graph, keys, len(flows), name)
+            own = name if keys.count == 1 else f"{name}.{copy}"
+            flows.append(PlannedFlow(len(flows), own, name, keys, sender, receiver))
+    if len(flows) > workload.MAX_FLOWS:
+        raise PlanError(
+            f"{len(flows)} flows; there are ports for {workload.MAX_FLOWS}",
+            where="flow",
+            hint="lower a `count`",
+        )
+    return flows
+
+
+def _ends(scenario: Scenario, graph: Graph, keys: Flow, index: int, name: str) -> tuple[str, str]:
+    sender, receiver = keys.from_, keys.to
+    if sender is None or receiver is None:
+        if scenario.topology is not None:
+            default = scenario.topology.endpoints(index)
+        else:
+            hosts = [node.name for node in graph.nodes if not node.router]
+            if len(hosts) != 2:
+                raise PlanError(
+                    f"the graph has {len(hosts)} hosts, so a flow must say from where to where",
+                    where=f"flow {name}",
+                    hint=f"from and to are among {', '.join(hosts) or ', '.join(graph.by_name)}",
+                )
+            default = (hosts[0], hosts[1])
+        sender, receiver = _fill(sender, receiver, default)
+    for node in (sender, receiver):
+        if node not in graph.by_name:
+            raise PlanError(
+                f"there is no node {node}", where=f"flow {name}", hint=f"nodes: {', '.join(graph.by_name)}"
+            )
+    if sender == receiver:
+        raise PlanError(f"it goes from {sender} to {sender}", where=f"flow {name}", hint="name two nodes")
+    return sender, receiver
+
+
+def _fill(sender: str | None, receiver: str | None, default: tuple[str, str]) -> tuple[str, str]:
+    """Take what is missing from the default pair, so that the ends differ where they can."""
+    if sender is None and receiver is None:
+        return default
+    if sender is None:
+        return (default[0] if receiver != default[0] else default[1]), receiver or default[1]
+    return sender, default[1] if sender != default[1] else default[0]
+
+
+def stop_ns(keys: Flow, span_ns: int) -> int | None:
+    """When the sender stops: by its duration, by itself (None: bytes or a count), or with the experiment."""
+    if keys.duration is not None:
+        return min(span_ns, keys.start.ns + keys.duration.ns)
+    by_itself = keys.bytes is not None or keys.datagrams is not None or keys.transactions is not None
+    return None if by_itself else span_ns
+
+
+def payload_and_frame(keys: Flow, family: str, mtu: int, *, timestamps: bool) -> tuple[int, int]:
+    """Give the payload of a full packet and its frame as a qdisc counts it (with 14 bytes of Ethernet).
+
+    TCP: MSS less options, 1448 of 1514 at MTU 1500 with IPv4 and timestamps (1428 with IPv6).
+    """
+    ip = IP_HEADER[family]
+    if keys.kind in ("tcp", "rr", "crr"):
+        mss = mtu - ip - TCP_HEADER
+        if keys.mss is not None:
+            mss = min(mss, keys.mss.bytes)
+        payload = max(1, mss - (TIMESTAMPS if timestamps else 0))
+        return payload, mss + ip + TCP_HEADER + 14
+    payload = packet_bytes(keys, family, mtu)
+    return payload, min(mtu, payload + ip + UDP_HEADER) + 14
+
+
+def packet_bytes(keys: Flow, family: str, mtu: int) -> int:
+    """Payload of one datagram: as given; echo: 56 as ping does; UDP: the most that fits the path's MTU."""
+    if keys.packet is not None:
+        return keys.packet.bytes
+    if keys.kind == "ping":
+        return workload.DEFAULT_PING_PACKET.bytes
+    return mtu - IP_HEADER[family] - UDP_HEADER
+
+
+def plan_entry(flow: PlannedFlow, addresses: dict[str, str], scenario: Scenario, mtu: int) -> dict[str, Any]:
+    """Give the flow as the plan's JSON has it; keys that its kind does not use are absent."""
+    keys = flow.keys
+    entry: dict[str, Any] = {
+        "id": flow.id,
+        "name": flow.name,
+        "kind": keys.kind,
+        "from": flow.sender,
+        "to": flow.receiver,
+        "src": addresses[flow.sender],
+        "dst": addresses[flow.receiver],
+        "sport": FIRST_SPORT + flow.id,
+        "dport": FIRST_DPORT + flow.id,
+        "start_ns": keys.start.ns,
+        "stop_ns": stop_ns(keys, scenario.span.ns),
+    }
+    ecn = keys.ecn if keys.ecn is not None else scenario.ecn
+    tos = (keys.dscp or 0) << 2 | (ECT0 if keys.kind == "udp" and ecn else 0)
+    optional = {
+        "bytes": keys.bytes and keys.bytes.bytes,
+        "cc": keys.cc,
+        "receiver_cc": keys.receiver_cc,
+        "rate_bps": keys.rate and keys.rate.bps,
+        "pacing_bps": keys.pacing and keys.pacing.bps,
+        "message_bytes": keys.message and keys.message.bytes,
+        "count": keys.datagrams or keys.transactions,
+        "sndbuf": keys.sndbuf and keys.sndbuf.bytes,
+        "rcvbuf": keys.rcvbuf and keys.rcvbuf.bytes,
+        "read_bps": keys.read_rate and keys.read_rate.bps,
+        "tos": tos or None,
+        "mss": keys.mss and keys.mss.bytes,
+        "nodelay": keys.nodelay,
+    }
+    optional |= _of_kind(keys, scenario.family, mtu)
+    return entry | {key: value for key, value in optional.items() if value is not None}
+
+
+def _of_kind(keys: Flow, family: str, mtu: int) -> dict[str, Any]:
+    """Keys with defaults of the flow's kind."""
+    if keys.kind in ("udp", "ping"):
+        interval = keys.interval or (workload.DEFAULT_PING_INTERVAL if keys.kind == "ping" else None)
+        return {"packet_bytes": packet_bytes(keys, family, mtu), "interval_ns": interval and interval.ns}
+    if keys.kind in ("rr", "crr"):
+        return {
+            "interval_ns": keys.interval and keys.interval.ns,
+            "request_bytes": (keys.request or workload.DEFAULT_REQUEST).bytes,
+            "response_bytes": (keys.response or workload.DEFAULT_RESPONSE).bytes,
+        }
+    return {}

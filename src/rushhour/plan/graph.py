@@ -1,0 +1,189 @@
+"""The resolved topology: nodes, links and what each direction of a link does to packets.
+
+Takes what `presets` or a free graph says, gives the paths between nodes. Nothing here knows of addresses,
+devices or tc: a link is still one link, however many emulators the plan puts into it later.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+from rushhour.errors import PlanError
+
+if TYPE_CHECKING:
+    from rushhour.units import Buffer
+
+ETHERNET_HEADER = 14  # what a qdisc counts beside the IP packet: no preamble, FCS or gap
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """A shaper and the queue at it; without `rate_bps` the queue discipline alone."""
+
+    rate_bps: int | None = None
+    buffer: Buffer | None = None
+    words: str = "fifo"
+    shaper: str = "tbf"
+
+
+@dataclass(frozen=True, slots=True)
+class Wire:
+    """The seeded element: delay, jitter (uniform in [0, jitter]) and loss by packet number."""
+
+    delay_ns: int = 0
+    jitter_ns: int = 0
+    loss: float = 0.0
+    drop: tuple[int, ...] = ()
+    reorder: bool = False
+
+    @property
+    def acts(self) -> bool:
+        """Whether it does anything to any packet."""
+        return bool(self.delay_ns or self.jitter_ns or self.loss or self.drop)
+
+
+@dataclass(frozen=True, slots=True)
+class Direction:
+    """The stages of one direction in the order a packet meets them; `access` sits on the node itself."""
+
+    queue: Queue | None = None
+    netem: str | None = None
+    wire: Wire | None = None
+    access: Queue | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A link from `a` to `b`; `own_egress` lets hosts at its ends carry stages themselves."""
+
+    name: str
+    a: str
+    b: str
+    forward: Direction = Direction()
+    reverse: Direction = Direction()
+    mtu: int = 1500
+    offload: bool = False
+    own_egress: bool = False
+
+    @property
+    def frame(self) -> int:
+        """Bytes of a full frame as a qdisc counts them."""
+        return self.mtu + ETHERNET_HEADER
+
+    def direction(self, *, forward: bool) -> Direction:
+        """The stages from `a` to `b`, or back."""
+        return self.forward if forward else self.reverse
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A host or a router; only routers forward."""
+
+    name: str
+    router: bool
+    sysctl: tuple[tuple[str, str], ...] = ()
+
+
+class Hop(NamedTuple):
+    """One link of a path and the direction in which it is crossed."""
+
+    link: int
+    forward: bool
+
+    @property
+    def back(self) -> Hop:
+        """The same link in the other direction."""
+        return Hop(self.link, not self.forward)
+
+
+@dataclass(frozen=True)
+class Graph:
+    """Nodes and links, in the order of the scenario. `rtt_ns`: base RTT that "bdp" means, if one is given."""
+
+    nodes: tuple[Node, ...]
+    links: tuple[Link, ...]
+    rtt_ns: int | None = None
+
+    @cached_property
+    def by_name(self) -> dict[str, Node]:
+        """Nodes by name."""
+        return {node.name: node for node in self.nodes}
+
+    @cached_property
+    def neighbours(self) -> dict[str, list[tuple[str, Hop]]]:
+        """For each node its links, in their order: the node at the far side and the hop that leads there."""
+        table: dict[str, list[tuple[str, Hop]]] = {node.name: [] for node in self.nodes}
+        for index, link in enumerate(self.links):
+            table[link.a].append((link.b, Hop(index, forward=True)))
+            table[link.b].append((link.a, Hop(index, forward=False)))
+        return table
+
+    @cached_property
+    def _trees(self) -> dict[str, dict[str, Hop]]:
+        return {}
+
+    def next_hop(self, node: str, to: str) -> Hop:
+        """Give the first hop of the shortest path (fewest links; ties: the first link) from `node` to `to`.
+
+        Hosts do not forward, so paths lead through routers only. Raises PlanError where there is none.
+        """
+        around = self.neighbours[node]
+        if len(around) == 1 and node != to:
+            return around[0][1]
+        # A host on a single link is reached through its gateway: one tree serves all hosts of a router.
+        at_edge = self.neighbours[to]
+        gateway = at_edge[0][0] if len(at_edge) == 1 and len(self.neighbours[at_edge[0][0]]) > 1 else to
+        if node == gateway and gateway != to:
+            return at_edge[0][1].back
+        if gateway not in self._trees:
+            self._trees[gateway] = self._tree(gateway)
+        try:
+            return self._trees[gateway][node]
+        except KeyError:
+            raise _no_path(node, to) from None
+
+    def path(self, start: str, to: str) -> list[Hop]:
+        """Give the hops from `start` to `to`. Raises PlanError where there is no path over routers."""
+        hops: list[Hop] = []
+        node = start
+        while node != to:
+            if hops and (len(hops) > len(self.nodes) or not self.by_name[node].router):
+                raise _no_path(start, to, f"; {node} is a host" if not self.by_name[node].router else "")
+            hop = self.next_hop(node, to)
+            hops.append(hop)
+            link = self.links[hop.link]
+            node = link.b if hop.forward else link.a
+        return hops
+
+    def _tree(self, root: str) -> dict[str, Hop]:
+        """Every node's first hop towards `root`, by breadth-first search from there."""
+        distance = {root: 0}
+        queue = deque([root])
+        while queue:
+            node = queue.popleft()
+            if node != root and not self.by_name[node].router:
+                continue
+            for peer, _ in self.neighbours[node]:
+                if peer not in distance:
+                    distance[peer] = distance[node] + 1
+                    queue.append(peer)
+        return {
+            node: min(
+                hop
+                for peer, hop in self.neighbours[node]
+                if distance.get(peer) == steps - 1 and (peer == root or self.by_name[peer].router)
+            )
+            for node, steps in distance.items()
+            if steps
+        }
+
+
+def _no_path(start: str, to: str, why: str = "") -> PlanError:
+    return PlanError(
+        f"there is no path from {start} to {to}{why}",
+        where="topology",
+        hint='link them; only routers forward: a node with one link, or with role = "host", does not',
+    )

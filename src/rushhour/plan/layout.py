@@ -1,0 +1,85 @@
+"""A scenario laid out: who talks to whom over which cables, and what everything is called.
+
+Takes a `Scenario` and its `Graph`, gives what `lower`, `context` and `calibration` write down.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from rushhour.plan import addresses, stages
+from rushhour.plan.flows import PlannedFlow, planned_flows
+from rushhour.plan.graph import Hop
+from rushhour.plan.netem import delay_ns
+from rushhour.plan.routes import Router, Step
+
+if TYPE_CHECKING:
+    from rushhour.plan.addresses import Addressing
+    from rushhour.plan.graph import Direction, Graph
+    from rushhour.plan.stages import Cable, Stage
+    from rushhour.spec.scenario import Scenario
+
+
+@dataclass
+class Layout:
+    """A scenario laid out: graph, flows, the paths of all pairs that talk, cables, addresses."""
+
+    scenario: Scenario
+    graph: Graph
+    flows: list[PlannedFlow] = field(init=False)
+    hops: dict[tuple[str, str], list[Hop]] = field(init=False)
+    links: list[list[Cable]] = field(init=False)
+    cables: list[Cable] = field(init=False)
+    addressing: Addressing = field(init=False)
+    router: Router = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.flows = planned_flows(self.scenario, self.graph)
+        pairs = dict.fromkeys((flow.sender, flow.receiver) for flow in self.flows)
+        both = dict.fromkeys(pair for one, other in pairs for pair in ((one, other), (other, one)))
+        self.hops = {pair: self.graph.path(*pair) for pair in both}
+        rtts = self._base_rtts()
+        self.links = stages.cables(self.graph, lambda link, forward: rtts[link, forward])
+        self.cables = [cable for link in self.links for cable in link]
+        self.addressing = addresses.assign(self.graph, self.links, ipv6=self.scenario.family == "ipv6")
+        self.router = Router(self.graph, self.links, self.addressing)
+
+    def steps(self, sender: str, receiver: str) -> list[Step]:
+        """Cables crossed from one node to another."""
+        return self.router.steps(self.hops[sender, receiver])
+
+    def stage(self, step: Step) -> Stage:
+        """What the egress of a step does."""
+        return self.cables[step.cable].stages[step.side]
+
+    def mtu(self, sender: str, receiver: str) -> int:
+        """Largest IP packet that passes the whole path."""
+        return min(self.graph.links[hop.link].mtu for hop in self.hops[sender, receiver])
+
+    def _base_rtts(self) -> dict[tuple[int, bool], int]:
+        """What a BDP means in each direction of each link: the longest base RTT of the flows that cross it.
+
+        A preset's own RTT goes before; a direction without flows counts its link's delay there and back.
+        """
+        longest: dict[Hop, int] = {}
+        for (one, other), hops in self.hops.items():
+            rtt = self._delay(hops) + self._delay(self.hops[other, one])
+            for hop in hops:
+                longest[hop] = max(rtt, longest.get(hop, 0))
+        return {
+            (index, forward): self.graph.rtt_ns
+            if self.graph.rtt_ns is not None
+            else longest.get(Hop(index, forward), _delay(link.forward) + _delay(link.reverse))
+            for index, link in enumerate(self.graph.links)
+            for forward in (True, False)
+        }
+
+    def _delay(self, hops: list[Hop]) -> int:
+        return sum(_delay(self.graph.links[hop.link].direction(forward=hop.forward)) for hop in hops)
+
+
+def _delay(direction: Direction) -> int:
+    """Delay of one direction as asked for, without jitter."""
+    wire = direction.wire.delay_ns if direction.wire else 0
+    return wire + (delay_ns(direction.netem)[0] if direction.netem else 0)

@@ -1,0 +1,162 @@
+"""Queues in tc's own words: shaper, limit, queue discipline.
+
+Takes a `Queue` and what its buffer is in bytes, gives the lines that follow `tc qdisc add dev DEV`.
+
+The shaper is tbf (or htb) with a bucket of one full frame and of what the link carries in 1 µs. One frame
+is the least that lets a full frame through at all; the microsecond keeps the mean rate exact although a
+timer comes up to 0.75 µs late in virtual time, because tokens of that time are not lost at the bucket's
+rim. A bucket that holds a frame means: on an idle link a frame passes *at once*, serialisation only
+separates a frame from the one before. The RTT of an idle path is therefore the sum of its delays and
+nothing else. (htb allows one frame of debt, so its bucket is the microsecond alone.)
+
+The buffer is the limit of the queue discipline under the shaper, unless its words give one: in bytes for
+fifo, red and cake (cake counts memory, about twice the bytes of the frames), in packets for the others.
+What red and choke cannot do without is filled in as tc would (Floyd's recommendations): max = limit/4, min
+= max/3, burst = (2 min + max)/3 packets.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rushhour.plan.graph import Queue
+    from rushhour.units import Buffer
+
+MIN_FRAMES = 10  # least a buffer in BDPs comes to: below, not even an initial window fits
+U32 = 2**32 - 1
+NS = 10**9
+# Limit in packets under the word `limit`; sfq's is bounded by depth 127 times 128 flows.
+PACKET_LIMITED = frozenset(
+    "pfifo pfifo_head_drop codel fq_codel fq pie fq_pie sfq sfb choke hhf dualpi2 netem".split()  # noqa: SIM905 words
+)
+BYTE_LIMITED = {"bfifo": "limit", "red": "limit", "cake": "memlimit"}
+MOST = {"sfq": 127 * 128}
+RED_PACKET = 1000  # avpkt as in tc-red(8)
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """A buffer resolved: bytes, or packets if that is how it was given."""
+
+    bytes: int | None
+    packets: int | None
+
+    def in_packets(self, frame: int) -> int:
+        """Full frames that fit; at least one."""
+        return self.packets if self.packets is not None else max(1, (self.bytes or 0) // frame)
+
+    def in_bytes(self, frame: int) -> int:
+        """Bytes that fit, a packet counted as a full frame."""
+        return min(U32, self.bytes if self.bytes is not None else (self.packets or 0) * frame)
+
+
+def resolve_buffer(buffer: Buffer | None, rate_bps: int | None, rtt_ns: int, frame: int) -> Limit:
+    """Resolve a buffer at a rate: BDP = rate · base RTT / 8, never below ten frames; a time holds a frame."""
+    if buffer is None or buffer.bdp is not None:
+        bdp = (
+            (rate_bps or 0)
+            * rtt_ns
+            / (8 * NS)
+            * (1.0 if buffer is None or buffer.bdp is None else buffer.bdp)
+        )
+        return Limit(max(MIN_FRAMES * frame, round(bdp)), None)
+    if buffer.packets is not None:
+        return Limit(None, buffer.packets)
+    if buffer.time is not None:
+        return Limit(max(frame, (rate_bps or 0) * buffer.time.ns // (8 * NS)), None)
+    return Limit(buffer.bytes, None)
+
+
+def value_after(words: list[str], key: str) -> str | None:
+    """Give the word after `key`, if both are there."""
+    return words[words.index(key) + 1] if key in words[:-1] else None
+
+
+def queue_lines(queue: Queue, limit: Limit, frame: int) -> tuple[list[str], list[str]]:
+    """Give the qdisc lines and the class lines of a queue."""
+    if queue.rate_bps is None:
+        words = _discipline(queue, limit, frame)
+        return ([f"root handle 10: {words}"] if words else []), []
+    words = _discipline(queue, limit, frame)
+    child = [f"parent 1:1 handle 10: {words}"] if words else []
+    microsecond = -(-queue.rate_bps // (8 * 10**6))
+    if queue.shaper == "htb":
+        rate = f"rate {queue.rate_bps}bit ceil {queue.rate_bps}bit"
+        burst = f"burst {microsecond}b cburst {microsecond}b quantum {frame}"
+        return ["root handle 1: htb default 1", *child], [f"class parent 1: classid 1:1 htb {rate} {burst}"]
+    burst = f"burst {frame + microsecond}b limit {max(frame, limit.in_bytes(frame))}b"
+    return [f"root handle 1: tbf rate {queue.rate_bps}bit {burst}", *child], []
+
+
+def _discipline(queue: Queue, limit: Limit, frame: int) -> str:
+    """The words of the queue discipline with our limit in them; empty where the shaper's own fifo does it."""
+    words = queue.words.split() or ["fifo"]
+    kind = words[0]
+    if kind == "fifo":
+        if queue.rate_bps is None:
+            return ""  # nothing ever waits in front of a link without a rate
+        if limit.packets is not None:
+            return f"pfifo limit {limit.packets}"
+        return "" if queue.shaper == "tbf" else f"bfifo limit {limit.in_bytes(frame)}b"
+    if queue.rate_bps is None and queue.buffer is not None and queue.buffer.bdp is not None:
+        return _complete(words, {})  # no rate, no BDP: the discipline's own default
+    return _complete(words, _own_limit(queue, kind, words, limit, frame))
+
+
+def _own_limit(queue: Queue, kind: str, words: list[str], limit: Limit, frame: int) -> dict[str, str]:
+    """What a discipline needs beside its words, by key."""
+    packets = min(limit.in_packets(frame), MOST.get(kind, U32))
+    size = limit.in_bytes(frame)
+    if kind == "red":
+        size = _bytes(value_after(words, "limit")) or size
+        highest = _bytes(value_after(words, "max")) or max(frame, size // 4)
+        lowest = _bytes(value_after(words, "min")) or max(1, highest // 3)
+        burst = -(-(2 * lowest + highest) // (3 * RED_PACKET))
+        more = {"limit": f"{size}b", "min": f"{lowest}b", "max": f"{highest}b"}
+        more |= {"avpkt": f"{RED_PACKET}b", "burst": str(burst), "probability": "0.02"}
+        return more | ({"bandwidth": f"{queue.rate_bps}bit"} if queue.rate_bps else {})
+    if kind == "choke":
+        packets = int(value_after(words, "limit") or packets)
+        highest = max(2, packets // 4)
+        lowest = max(1, highest // 3)
+        more = {"limit": str(packets), "min": str(lowest), "max": str(highest)}
+        more |= {"burst": str(max(1, (2 * lowest + highest) // 3))}
+        return more | {"bandwidth": f"{queue.rate_bps or NS}bit"}
+    if kind in BYTE_LIMITED:
+        return {BYTE_LIMITED[kind]: f"{min(U32, 2 * size if kind == 'cake' else size)}b"}
+    return {"limit": str(packets)} if kind in PACKET_LIMITED else {}
+
+
+def _complete(words: list[str], more: dict[str, str]) -> str:
+    """Append the keys that the words do not have yet."""
+    return " ".join([*words, *(f"{key} {value}" for key, value in more.items() if key not in words)])
+
+
+def _bytes(word: str | None) -> int | None:
+    """Read a size as tc does: b, k, kb, m, mb, g, gb are bytes in powers of 1024, kbit and so on are bits."""
+    if word is None:
+        return None
+    number = word.rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
+    unit = word[len(number) :].lower()
+    factor = {"": 1, "b": 1, "k": 1024, "kb": 1024, "m": 1024**2, "mb": 1024**2, "g": 1024**3, "gb": 1024**3}
+    bits = {"kbit": 1024 / 8, "mbit": 1024**2 / 8, "gbit": 1024**3 / 8}
+    try:
+        return int(float(number) * (factor | bits)[unit])
+    except (KeyError, ValueError):
+        return None  # tc, or the agent in its place, says what is wrong with it
+
+
+def stated_limit(queue: Queue, limit: Limit, frame: int) -> Limit:
+    """The limit that holds in the end: the one in the discipline's words, where they give one."""
+    words = queue.words.split() or ["fifo"]
+    kind = words[0]
+    if kind in PACKET_LIMITED:
+        own = value_after(words, "limit")
+        if own is not None and own.isdigit():
+            return Limit(None, int(own))
+        return Limit(limit.bytes, min(limit.in_packets(frame), MOST.get(kind, U32)))
+    if kind in BYTE_LIMITED:
+        return Limit(_bytes(value_after(words, BYTE_LIMITED[kind])) or limit.in_bytes(frame), None)
+    return limit

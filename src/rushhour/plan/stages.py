@@ -1,0 +1,155 @@
+"""Stages on egresses: from links with directions to cables whose ends each carry at most one stage.
+
+Takes a `Graph`, gives `Cable`s. Each direction of a link is a list of stages in the order *queue, netem,
+wire*, and each stage needs an egress of its own (two root qdiscs do not fit one device). A router lends its
+own egress; a host does not, unless the scenario asks for it, because TCP small queues would hide the queue
+and netem would see segments before they are cut. What finds no egress goes on **emulators**, small routers
+put into the link.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from rushhour.errors import PlanError
+from rushhour.plan import netem
+from rushhour.plan.queues import NS, Limit, queue_lines, resolve_buffer, stated_limit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rushhour.plan.graph import Direction, Graph, Link, Queue, Wire
+
+WIRE_LIMIT = 1_000_000  # packets under way that no sane experiment reaches; a number, not memory
+FASTEST_BPS = 10**10  # what an unlimited link is taken for where a bound is needed
+_HORIZON_NS = 9 * NS  # fq drops what is stamped later than its horizon, 10 s by default
+_LONGEST_NS = 1000 * NS  # fq takes its horizon in microseconds and 32 bits
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """What one egress does: tc's lines for it, and what they mean."""
+
+    role: str = "plain"  # queue, netem, wire, plain
+    qdiscs: tuple[str, ...] = ()
+    filters: tuple[str, ...] = ()
+    rate_bps: int | None = None
+    limit: Limit = field(default_factory=lambda: Limit(None, None))
+    words: str | None = None
+    delay_ns: int = 0
+    jitter_ns: int = 0
+    wire: Wire | None = None
+
+
+PLAIN = Stage()
+
+
+@dataclass(frozen=True, slots=True)
+class Cable:
+    """A piece of a link between two nodes, and the stage on the egress of either end."""
+
+    name: str
+    link: int
+    nodes: tuple[str, str]
+    stages: tuple[Stage, Stage]
+
+
+def cables(graph: Graph, rtt_of: Callable[[int, bool], int]) -> list[list[Cable]]:
+    """Give for each link its cables in order from `a` to `b`.
+
+    `rtt_of(link, forward)` is the base RTT in ns that a buffer in BDPs means there.
+    """
+    routers = {node.name for node in graph.nodes if node.router}
+    return [_cables_of(index, link, routers, rtt_of) for index, link in enumerate(graph.links)]
+
+
+def emulators(link: Link, count: int) -> list[str]:
+    """Names of the emulators in a link."""
+    return [f"{link.name}.{number}" for number in range(1, count + 1)]
+
+
+def _cables_of(index: int, link: Link, routers: set[str], rtt_of: Callable[[int, bool], int]) -> list[Cable]:
+    ways = []  # for a → b and b → a: the stage on the node's own egress (or none), the other stages
+    for node, forward in ((link.a, True), (link.b, False)):
+        direction = link.direction(forward=forward)
+        stages = _stages(link, direction, rtt_of(index, forward))
+        own = PLAIN
+        if direction.access is not None:
+            own = _queue(direction.access, link, 0)
+        elif stages and (node in routers or link.own_egress):
+            own = stages.pop(0)
+        ways.append((own, stages))
+    (own_a, forward_stages), (own_b, reverse_stages) = ways
+    count = max(len(forward_stages), len(reverse_stages))
+    nodes = [link.a, *emulators(link, count), link.b]
+    there = _padded(own_a, forward_stages, count)
+    back = _padded(own_b, reverse_stages, count)[::-1]
+    return [
+        Cable(
+            link.name if count == 0 else f"{link.name}:{piece}",
+            index,
+            (nodes[piece], nodes[piece + 1]),
+            (there[piece], back[piece]),
+        )
+        for piece in range(count + 1)
+    ]
+
+
+def _padded(own: Stage, stages: list[Stage], count: int) -> list[Stage]:
+    """Stages by egress in the order of the packets: the node's, then the emulators', as early as possible."""
+    return [own, *stages, *[PLAIN] * (count - len(stages))]
+
+
+def _stages(link: Link, direction: Direction, rtt_ns: int) -> list[Stage]:
+    """The stages of a direction in the order in which a packet meets them."""
+    stages = []
+    if direction.queue is not None:
+        stages.append(_queue(direction.queue, link, rtt_ns))
+    rate = (direction.queue.rate_bps if direction.queue else None) or FASTEST_BPS
+    if direction.netem is not None:
+        stages.append(_netem(direction.netem, rate, link.frame))
+    if direction.wire is not None and direction.wire.acts:
+        stages.append(_wire(direction.wire, rate, link))
+    return [stage for stage in stages if stage.qdiscs]
+
+
+def _queue(queue: Queue, link: Link, rtt_ns: int) -> Stage:
+    limit = resolve_buffer(queue.buffer, queue.rate_bps, rtt_ns, link.frame)
+    qdiscs, classes = queue_lines(queue, limit, link.frame)
+    stated = stated_limit(queue, limit, link.frame)
+    return Stage("queue", tuple(qdiscs), tuple(classes), queue.rate_bps, stated, queue.words)
+
+
+def _netem(words: str, fastest_bps: int, frame: int) -> Stage:
+    mean, jitter = netem.delay_ns(words)
+    return Stage(
+        "netem",
+        (netem.line(words, fastest_bps, frame),),
+        rate_bps=netem.rate_bps(words),
+        words=f"netem {words}",
+        delay_ns=mean,
+        jitter_ns=jitter,
+    )
+
+
+def _wire(wire: Wire, fastest_bps: int, link: Link) -> Stage:
+    longest = wire.delay_ns + wire.jitter_ns
+    if longest > _LONGEST_NS:
+        raise PlanError(
+            f"a delay of {longest / NS:g} s is longer than the kernel's fq can hold a packet back",
+            where=f"link {link.name}",
+            hint=f"at most {_LONGEST_NS // NS} s one way; split the delay over several links",
+        )
+    limit = max(WIRE_LIMIT, 2 * fastest_bps * longest // (8 * NS * link.frame))
+    # Released at the stamped instant: fq's default timer slack of 10 µs would make every packet that late.
+    words = f"fq limit {limit} flow_limit {limit} nopacing timer_slack 1ns"
+    if longest > _HORIZON_NS:
+        words += f" horizon {longest // NS + 2}s"
+    return Stage(
+        "wire",
+        (f"root handle 1: {words}",),
+        delay_ns=wire.delay_ns,
+        jitter_ns=wire.jitter_ns,
+        wire=wire,
+    )
