@@ -3,8 +3,10 @@
 //! Reading order: [`plan`] (what is asked), [`experiment`] (the order of things), then the part you came for:
 //! [`topology`] and [`qdisc`] build, [`flow`] drives, [`sampler`] and [`trace`] read, [`table`] writes.
 
+pub mod calibration;
 pub mod clock;
 pub mod error;
+pub mod flow;
 pub mod launch;
 pub mod netlink;
 pub mod netns;

@@ -1,6 +1,7 @@
 //! The system calls, as thin safe functions. The only file with `unsafe`.
 
 pub mod ethtool;
+pub mod socket;
 
 use std::ffi::CString;
 use std::fs::File;
@@ -25,9 +26,19 @@ fn text(value: &str) -> io::Result<CString> {
 
 #[must_use]
 pub fn monotonic_ns() -> i64 {
+    clock_ns(libc::CLOCK_MONOTONIC)
+}
+
+/// The clock of the kernel's packet stamps.
+#[must_use]
+pub fn realtime_ns() -> i64 {
+    clock_ns(libc::CLOCK_REALTIME)
+}
+
+fn clock_ns(clock: libc::clockid_t) -> i64 {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `now` is a valid timespec to write to.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
+    unsafe { libc::clock_gettime(clock, &raw mut now) };
     now.tv_sec * 1_000_000_000 + now.tv_nsec
 }
 

@@ -1,0 +1,202 @@
+//! Flows: sockets are opened before the start, then one blocking thread per flow end does the rest.
+//!
+//! A visit from user space to a virtual kernel costs as much host time as four packets, so no thread comes back per packet:
+//! senders hand over megabytes, receivers wait inside the kernel ([`crate::sys::socket::discard`],
+//! [`crate::sys::socket::receive_batch`]). Every end is a [`Task`]: work that blocks, and a [`Switch`] that ends it from outside.
+
+pub(crate) mod options;
+pub(crate) mod ping;
+mod schedule;
+mod tables;
+mod tcp;
+mod transaction;
+pub(crate) mod udp;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use crate::clock::Clock;
+use crate::error::{Context, Error, Result};
+use crate::netns::Nodes;
+use crate::plan::{Flow, Kind, Plan};
+use crate::result::FlowEnd;
+use crate::sys;
+
+use schedule::{Stop, Switch};
+use tables::Tables;
+
+/// Threads of flows call a handful of functions; a thousand flows must not fill the memory with stacks.
+const STACK_BYTES: usize = 64 << 10;
+
+/// How long the end of all threads is waited for after everything was shut down.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Side {
+    From,
+    To,
+}
+
+/// What every thread of a flow is given at its start.
+#[derive(Debug, Clone)]
+struct Stage {
+    clock: Clock,
+    tables: Arc<Tables>,
+}
+
+type Work = Box<dyn FnOnce(&Stage) -> FlowEnd + Send>;
+
+/// One end of a flow: work that blocks, the switch that ends it, and the planned end of sending.
+struct Task {
+    flow: u32,
+    work: Work,
+    switch: Arc<Switch>,
+    stop: Option<Stop>,
+}
+
+/// Flows whose sockets are open and bound, ready to start.
+pub struct Prepared {
+    flows: Vec<u32>,
+    kinds: Vec<Kind>,
+    tasks: Vec<Task>,
+}
+
+/// Flows that have been started.
+pub struct Running {
+    ends: BTreeMap<u32, FlowEnd>,
+    switches: Vec<Arc<Switch>>,
+    threads: Vec<JoinHandle<()>>,
+    outcomes: Receiver<FlowEnd>,
+    tables: Arc<Tables>,
+}
+
+/// Opens listeners and binds sockets, node by node, so that starting a flow is nothing but its first packet.
+///
+/// # Errors
+/// A congestion control the kernel does not have, an address that is no node's, a flow that says too little.
+pub fn prepare(plan: &Plan, nodes: &Nodes) -> Result<Prepared> {
+    let mut tasks = Vec::new();
+    for node in &plan.nodes {
+        let here = |name: &str| name == node.name;
+        if !plan.flows.iter().any(|flow| here(&flow.from) || here(&flow.to)) {
+            continue;
+        }
+        nodes.within(&node.name, || {
+            for flow in &plan.flows {
+                let place = || format!("flow {} ({} → {})", flow.name, flow.from, flow.to);
+                if here(&flow.to) {
+                    tasks.extend(open(flow, Side::To, plan.duration_ns).map_err(|e| e.at(place()))?);
+                }
+                if here(&flow.from) {
+                    tasks.extend(open(flow, Side::From, plan.duration_ns).map_err(|e| e.at(place()))?);
+                }
+            }
+            Ok(())
+        })?;
+    }
+    let flows = plan.flows.iter().map(|flow| flow.id).collect();
+    Ok(Prepared { flows, kinds: plan.flows.iter().map(|flow| flow.kind).collect(), tasks })
+}
+
+/// The tasks of one side of a flow; called inside that side's node.
+fn open(flow: &Flow, side: Side, duration_ns: i64) -> Result<Vec<Task>> {
+    match flow.kind {
+        Kind::Tcp => tcp::open(flow, side, duration_ns).map(|task| vec![task]),
+        Kind::Udp => udp::open(flow, side, duration_ns).map(|task| vec![task]),
+        Kind::Ping => ping::open(flow, side, duration_ns),
+        Kind::Rr | Kind::Crr => transaction::open(flow, side, duration_ns).map(|task| vec![task]),
+    }
+}
+
+impl Prepared {
+    /// Spawns the threads, which wait for their flow's own instant. Call it before the clock's start; tables of
+    /// datagrams and transactions go to the folder `raw`.
+    pub fn start(self, clock: Clock, raw: &Path) -> Result<Running> {
+        // Threads inherit the slack: 1 ns, or every paced packet would be up to 50 µs late.
+        sys::set_timer_slack(1).context("set the timer slack")?;
+        let tables = Arc::new(Tables::create(raw, &self.kinds)?);
+        let stage = Stage { clock, tables: Arc::clone(&tables) };
+        let (report, outcomes) = mpsc::channel();
+        let mut threads = Vec::with_capacity(self.tasks.len() + 1);
+        let mut switches = Vec::with_capacity(self.tasks.len());
+        let mut stops = Vec::new();
+        for Task { flow, work, switch, stop } in self.tasks {
+            let (stage, report, holder) = (stage.clone(), report.clone(), Arc::clone(&switch));
+            threads.push(spawn(move || {
+                let outcome = work(&stage);
+                holder.release();
+                let _unheard = report.send(FlowEnd { id: flow, ..outcome });
+            })?);
+            stops.extend(stop.map(|stop| (stop, Arc::clone(&switch))));
+            switches.push(switch);
+        }
+        if !stops.is_empty() {
+            threads.push(spawn(move || schedule::run(clock, stops))?);
+        }
+        let ends = self.flows.into_iter().map(|id| (id, FlowEnd { id, ..FlowEnd::default() })).collect();
+        Ok(Running { ends, switches, threads, outcomes, tables })
+    }
+}
+
+/// Waits for an instant of a flow's own schedule; gives `false`, at `end_ns`, when that comes first.
+fn wait(clock: Clock, due_ns: i64, end_ns: i64) -> bool {
+    clock.sleep_until(due_ns.min(end_ns));
+    due_ns < end_ns
+}
+
+fn spawn(work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>> {
+    thread::Builder::new()
+        .stack_size(STACK_BYTES)
+        .spawn(work)
+        .context("start a thread for a flow")
+        .map_err(|error| error.hint("give the lab more memory or the scenario fewer flows"))
+}
+
+impl Running {
+    /// Shuts down whatever still goes on, collects how every flow ended and completes the raw tables. Call it at the end of the
+    /// experiment, after the last sample.
+    ///
+    /// # Errors
+    /// A raw table that cannot be written. Flows that failed are data: [`FlowEnd::error`].
+    pub fn finish(mut self) -> Result<Vec<FlowEnd>> {
+        for switch in &self.switches {
+            switch.halt();
+        }
+        for _ in 0..self.switches.len() {
+            match self.outcomes.recv_timeout(PATIENCE) {
+                Ok(outcome) => merge(self.ends.entry(outcome.id).or_default(), outcome),
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
+                    return Err(Error::new(
+                        "flow",
+                        "a flow's thread did not end after its sockets were shut down",
+                    )
+                    .hint("this is a fault of the agent: please report the scenario"));
+                }
+            }
+        }
+        for thread in self.threads {
+            if thread.join().is_err() {
+                return Err(Error::new("flow", "a flow's thread ended in a panic"));
+            }
+        }
+        self.tables.flush()?;
+        Ok(self.ends.into_values().collect())
+    }
+}
+
+/// Both ends of a flow know different things about it; the first error stays.
+fn merge(known: &mut FlowEnd, news: FlowEnd) {
+    known.id = news.id;
+    known.connected_ns = known.connected_ns.or(news.connected_ns);
+    known.sender_done_ns = known.sender_done_ns.or(news.sender_done_ns);
+    known.receiver_done_ns = known.receiver_done_ns.or(news.receiver_done_ns);
+    known.bytes_sent = known.bytes_sent.or(news.bytes_sent);
+    known.bytes_received = known.bytes_received.or(news.bytes_received);
+    known.packets_sent = known.packets_sent.or(news.packets_sent);
+    known.packets_received = known.packets_received.or(news.packets_received);
+    known.error = known.error.take().or(news.error);
+}

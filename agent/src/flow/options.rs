@@ -1,0 +1,90 @@
+//! Addresses and socket options of a flow, the same for all kinds.
+
+use std::fs;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::OwnedFd;
+
+use crate::error::{Context, Error, Result};
+use crate::plan::Flow;
+use crate::sys::{self, socket};
+use crate::words;
+
+const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
+
+/// What the kernel counts a connection's queue by when many flows start at once.
+pub(super) const BACKLOG: i32 = 128;
+
+pub(crate) fn address(text: &str, port: u16) -> Result<SocketAddr> {
+    let ip: IpAddr =
+        text.parse().map_err(|_| Error::new("plan", format!("{text:?} is no IPv4 or IPv6 address")))?;
+    Ok(SocketAddr::new(ip, port))
+}
+
+/// Opens a socket and binds it to an address that must be this node's.
+pub(crate) fn bound(at: SocketAddr, kind: i32, protocol: i32) -> Result<OwnedFd> {
+    let socket = sys::socket(socket::family(at), kind, protocol).context("open a socket")?;
+    bind(&socket, at)?;
+    Ok(socket)
+}
+
+pub(super) fn bind(socket: &OwnedFd, at: SocketAddr) -> Result<()> {
+    sys::set_option(socket, libc::SOL_SOCKET, libc::SO_REUSEADDR, 1_i32).context("set SO_REUSEADDR")?;
+    socket::bind(socket, at).context(format_args!("bind to {at}")).map_err(|error| {
+        error.kind("flow").hint("the address must be one of the node's, the port free there")
+    })
+}
+
+/// Buffers beyond `net.core.wmem_max` are granted, as the plan's word counts.
+pub(super) fn buffers(socket: &OwnedFd, flow: &Flow) -> Result<()> {
+    let wanted = [
+        (flow.sndbuf, libc::SO_SNDBUFFORCE, libc::SO_SNDBUF, "SO_SNDBUF"),
+        (flow.rcvbuf, libc::SO_RCVBUFFORCE, libc::SO_RCVBUF, "SO_RCVBUF"),
+    ];
+    for (bytes, force, plain, name) in wanted {
+        let Some(bytes) = bytes else { continue };
+        let bytes = i32::try_from(bytes).map_err(|_| {
+            Error::new("plan", format!("{name} of {bytes} bytes is more than a socket can have"))
+        })?;
+        sys::set_option(socket, libc::SOL_SOCKET, force, bytes)
+            .or_else(|_| sys::set_option(socket, libc::SOL_SOCKET, plain, bytes))
+            .context(format_args!("set {name} to {bytes}"))?;
+    }
+    Ok(())
+}
+
+pub(super) fn traffic_class(socket: &OwnedFd, flow: &Flow, to: SocketAddr) -> Result<()> {
+    let Some(tos) = flow.tos else { return Ok(()) };
+    let (level, name) =
+        if to.is_ipv4() { (libc::IPPROTO_IP, libc::IP_TOS) } else { (libc::IPPROTO_IPV6, libc::IPV6_TCLASS) };
+    sys::set_option(socket, level, name, i32::from(tos))
+        .context(format_args!("set the traffic class {tos:#04x}"))
+}
+
+pub(super) fn congestion_control(socket: &OwnedFd, name: Option<&str>) -> Result<()> {
+    let Some(name) = name else { return Ok(()) };
+    match sys::set_option_bytes(socket, libc::IPPROTO_TCP, libc::TCP_CONGESTION, name.as_bytes()) {
+        Ok(()) => Ok(()),
+        Err(cause) if cause.raw_os_error() == Some(libc::ENOENT) => Err(unknown_congestion_control(name)),
+        Err(cause) => Err(Error::system(format_args!("set congestion control {name}"), &cause).kind("flow")),
+    }
+}
+
+fn unknown_congestion_control(name: &str) -> Error {
+    let list = fs::read_to_string(AVAILABLE).unwrap_or_default();
+    let known: Vec<&str> = list.split_whitespace().collect();
+    let near = words::nearest(name, known.iter().copied());
+    let hint = near.map_or_else(String::new, |word| format!("Did you mean {word}?"));
+    let message = format!("no congestion control {name:?}; this kernel has: {}", known.join(" "));
+    Error::new("flow", message).hint(hint)
+}
+
+pub(super) fn tcp_number(socket: &OwnedFd, option: i32, what: &str, value: Option<i32>) -> Result<()> {
+    let Some(value) = value else { return Ok(()) };
+    sys::set_option(socket, libc::IPPROTO_TCP, option, value).context(format_args!("set {what} to {value}"))
+}
+
+/// What a flow reports of a call that failed: the experiment goes on.
+pub(super) fn outcome(what: &str, cause: &io::Error) -> String {
+    format!("{what}: {cause}")
+}

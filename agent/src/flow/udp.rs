@@ -1,0 +1,221 @@
+//! UDP: numbered datagrams, sent by an absolute schedule, stamped by the kernel where they arrive.
+
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use crate::clock::{realtime_offset_ns, Clock};
+use crate::error::{Context, Error, Result};
+use crate::plan::Flow;
+use crate::result::FlowEnd;
+use crate::sys::{self, socket};
+
+use super::options;
+use super::schedule::Switch;
+use super::tables::Row;
+use super::{Side, Stage, Task};
+
+const SECOND_NS: u128 = 1_000_000_000;
+
+/// First word of every datagram: "RHUD", so that strangers are not counted.
+const MAGIC: u32 = 0x4455_4852;
+
+/// `magic`, `flow`, `seq` and `tx_ns`.
+pub(crate) const HEADER_BYTES: usize = 24;
+
+const USUAL_BYTES: u32 = 1472;
+const LARGEST_BYTES: u32 = 65_507;
+
+/// Faster than one datagram in this time, several leave together: as many as belong to [`BURST_NS`].
+const SINGLE_NS: u64 = 20_000;
+const BURST_NS: u64 = 50_000;
+
+/// Datagrams for one visit to the kernel by the receiver.
+const BATCH: usize = 512;
+
+pub(super) fn open(flow: &Flow, side: Side, duration_ns: i64) -> Result<Task> {
+    match side {
+        Side::From => sender(flow, duration_ns),
+        Side::To => receiver(flow),
+    }
+}
+
+struct Sender {
+    flow: u32,
+    socket: Arc<OwnedFd>,
+    switch: Arc<Switch>,
+    to: SocketAddr,
+    start_ns: i64,
+    stop_ns: i64,
+    count: u64,
+    size: usize,
+    rate_bps: u64,
+}
+
+fn sender(flow: &Flow, duration_ns: i64) -> Result<Task> {
+    let (from, to) = (options::address(&flow.src, flow.sport)?, options::address(&flow.dst, flow.dport)?);
+    let size = flow.packet_bytes.unwrap_or(USUAL_BYTES);
+    if !(HEADER_BYTES as u32..=LARGEST_BYTES).contains(&size) {
+        return Err(Error::new("plan", format!("packet_bytes is {size}"))
+            .hint(format!("a numbered datagram has {HEADER_BYTES} to {LARGEST_BYTES} bytes")));
+    }
+    let Some(rate_bps) = flow.rate_bps.filter(|bps| *bps > 0) else {
+        return Err(Error::new("plan", "a udp flow needs rate_bps above 0"));
+    };
+    let socket = Arc::new(options::bound(from, libc::SOCK_DGRAM, 0)?);
+    options::buffers(&socket, flow)?;
+    options::traffic_class(&socket, flow, to)?;
+    let switch = Switch::holding(&socket);
+    let sender = Sender {
+        flow: flow.id,
+        socket,
+        switch: Arc::clone(&switch),
+        to,
+        start_ns: flow.start_ns,
+        stop_ns: flow.stop_or(duration_ns),
+        count: flow.count.unwrap_or(u64::MAX),
+        size: size as usize,
+        rate_bps,
+    };
+    Ok(Task {
+        flow: flow.id,
+        work: Box::new(move |stage: &Stage| sender.run(stage.clock)),
+        switch,
+        stop: None,
+    })
+}
+
+impl Sender {
+    fn run(&self, clock: Clock) -> FlowEnd {
+        let mut end = FlowEnd::default();
+        if let Err(cause) = socket::connect(&self.socket, self.to) {
+            end.error = Some(options::outcome(&format!("route to {}", self.to), &cause));
+            return end;
+        }
+        let burst = self.burst();
+        let mut packets = vec![0; self.size * burst];
+        let (mut seq, mut sent, mut bytes) = (0_u64, 0_u64, 0_u64);
+        while seq < self.count && super::wait(clock, self.due_ns(seq), self.stop_ns) && !self.switch.stopped()
+        {
+            let count = burst.min(usize::try_from(self.count - seq).unwrap_or(usize::MAX));
+            self.write_headers(&mut packets, seq, clock.now());
+            match self.send(&packets, count) {
+                Ok((some, size)) => (sent, bytes) = (sent + some as u64, bytes + size as u64),
+                // An ICMP error of an earlier datagram, or no route just now: the schedule goes on.
+                Err(cause) => end.error = end.error.or_else(|| Some(options::outcome("send", &cause))),
+            }
+            seq += count as u64;
+        }
+        end.sender_done_ns = Some(clock.now());
+        (end.packets_sent, end.bytes_sent) = (Some(sent), Some(bytes));
+        end
+    }
+
+    fn send(&self, packets: &[u8], count: usize) -> std::io::Result<(usize, usize)> {
+        if count == 1 {
+            return sys::send(&self.socket, &packets[..self.size], 0).map(|size| (1, size));
+        }
+        let messages: Vec<&[u8]> = packets.chunks_exact(self.size).take(count).collect();
+        socket::send_messages(&self.socket, &messages)
+    }
+
+    /// When datagram `seq` is due; whole numbers throughout, so that nothing drifts.
+    fn due_ns(&self, seq: u64) -> i64 {
+        let bits = u128::from(seq) * self.size as u128 * 8;
+        self.start_ns + (bits * SECOND_NS / u128::from(self.rate_bps)) as i64
+    }
+
+    /// Datagrams that leave together.
+    fn burst(&self) -> usize {
+        let interval_ps = (self.size as u128 * 8 * SECOND_NS * 1000 / u128::from(self.rate_bps)).max(1);
+        if interval_ps >= u128::from(SINGLE_NS) * 1000 {
+            return 1;
+        }
+        usize::try_from(u128::from(BURST_NS) * 1000 / interval_ps)
+            .unwrap_or(usize::MAX)
+            .clamp(1, socket::MAX_LIST)
+    }
+
+    fn write_headers(&self, packets: &mut [u8], first: u64, now_ns: i64) {
+        for (seq, packet) in (first..).zip(packets.chunks_exact_mut(self.size)) {
+            packet[..HEADER_BYTES].copy_from_slice(&header(self.flow, seq, now_ns));
+        }
+    }
+}
+
+pub(crate) fn header(flow: u32, seq: u64, tx_ns: i64) -> [u8; HEADER_BYTES] {
+    let mut header = [0; HEADER_BYTES];
+    header[0..4].copy_from_slice(&MAGIC.to_le_bytes());
+    header[4..8].copy_from_slice(&flow.to_le_bytes());
+    header[8..16].copy_from_slice(&seq.to_le_bytes());
+    header[16..24].copy_from_slice(&tx_ns.to_le_bytes());
+    header
+}
+
+/// Flow, number and send stamp of a datagram of ours.
+pub(crate) fn read_header(packet: &socket::Received) -> Option<(u32, u64, i64)> {
+    let head = &packet.head;
+    let word = |at: usize| head[at..at + 4].try_into().map(u32::from_le_bytes).unwrap_or_default();
+    let long = |at: usize| head[at..at + 8].try_into().map(u64::from_le_bytes).unwrap_or_default();
+    (packet.length >= HEADER_BYTES && word(0) == MAGIC).then(|| (word(4), long(8), long(16) as i64))
+}
+
+struct Sink {
+    flow: u32,
+    socket: Arc<OwnedFd>,
+    switch: Arc<Switch>,
+}
+
+fn receiver(flow: &Flow) -> Result<Task> {
+    let at = options::address(&flow.dst, flow.dport)?;
+    let socket = Arc::new(options::bound(at, libc::SOCK_DGRAM, 0)?);
+    options::buffers(&socket, flow)?;
+    stamped(&socket)?;
+    let switch = Switch::holding(&socket);
+    let sink = Sink { flow: flow.id, socket, switch: Arc::clone(&switch) };
+    Ok(Task { flow: flow.id, work: Box::new(move |stage: &Stage| sink.run(stage)), switch, stop: None })
+}
+
+/// Asks for the kernel's stamp of every datagram that arrives.
+pub(crate) fn stamped(socket: &OwnedFd) -> Result<()> {
+    sys::set_option(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1_i32).context("set SO_TIMESTAMPNS")
+}
+
+impl Sink {
+    fn run(&self, stage: &Stage) -> FlowEnd {
+        let offset_ns = realtime_offset_ns();
+        let (mut packets, mut bytes) = (0_u64, 0_u64);
+        let mut error = None;
+        while !self.switch.halted() {
+            let batch = match socket::receive_batch(&self.socket, BATCH) {
+                Ok(batch) => batch,
+                Err(cause) => {
+                    error = Some(options::outcome("receive", &cause));
+                    break;
+                }
+            };
+            let rows = self.rows(&batch, stage.clock, offset_ns);
+            packets += rows.len() as u64;
+            bytes += batch.iter().filter(|p| read_header(p).is_some()).map(|p| p.length as u64).sum::<u64>();
+            if let Err(cause) = stage.tables.udp.append(&rows) {
+                error = Some(cause.to_string());
+                break;
+            }
+        }
+        FlowEnd {
+            packets_received: Some(packets),
+            bytes_received: Some(bytes),
+            error: error.filter(|_| !self.switch.halted()),
+            ..FlowEnd::default()
+        }
+    }
+
+    fn rows(&self, batch: &[socket::Received], clock: Clock, offset_ns: i64) -> Vec<Row> {
+        let row = |packet: &socket::Received| {
+            let (flow, seq, tx_ns) = read_header(packet)?;
+            let rx_ns = clock.since_start(packet.realtime_ns? - offset_ns);
+            (flow == self.flow).then_some(Row { flow, seq: seq as u32, first_ns: tx_ns, second_ns: rx_ns })
+        };
+        batch.iter().filter_map(row).collect()
+    }
+}

@@ -1,0 +1,216 @@
+//! Flows on real sockets, in namespaces of their own (root is needed to make them).
+
+use std::fs;
+use std::path::PathBuf;
+use std::process;
+
+use rushhour_agent::calibration;
+use rushhour_agent::clock::Clock;
+use rushhour_agent::error::Result;
+use rushhour_agent::flow;
+use rushhour_agent::netns::Nodes;
+use rushhour_agent::plan::Plan;
+use rushhour_agent::result::FlowEnd;
+use rushhour_agent::sys;
+use serde_json::{json, Value};
+
+const MS: i64 = 1_000_000;
+
+/// A plan of one node whose loopback carries everything.
+fn plan(duration_ms: i64, flows: &[Value]) -> Plan {
+    let flows: Vec<Value> = flows
+        .iter()
+        .enumerate()
+        .map(|(id, extra)| {
+            let mut flow = json!({"id": id, "name": format!("flow {id}"), "kind": "tcp", "from": "a", "to": "a",
+                "src": "127.0.0.1", "dst": "127.0.0.1", "sport": 33000 + id, "dport": 5001 + id, "start_ns": 0});
+            for (key, value) in extra.as_object().expect("an object") {
+                flow[key] = value.clone();
+            }
+            flow
+        })
+        .collect();
+    let plan = json!({"format": "rushhour-plan/1", "seed": 1, "duration_ns": duration_ms * MS, "sample_ns": MS,
+        "nodes": [{"name": "a"}, {"name": "b"}], "links": [], "flows": flows, "readings": {}});
+    Plan::parse(&plan.to_string()).expect("a valid plan")
+}
+
+/// Two nodes that cannot reach each other, each with its loopback up.
+fn nodes() -> Nodes {
+    let mut nodes = Nodes::new().expect("the agent's own namespace");
+    for name in ["a", "b"] {
+        nodes.create(name).expect("a namespace: these tests need root");
+        let up = nodes.within(name, || Ok(loopback_up()));
+        assert!(up.expect("enter the namespace"), "ip link set lo up");
+    }
+    nodes
+}
+
+fn loopback_up() -> bool {
+    let words = ["link", "set", "lo", "up"];
+    process::Command::new("ip").args(words).status().expect("ip runs").success()
+}
+
+/// A folder for tables that goes with the test.
+struct Raw(PathBuf);
+
+impl Drop for Raw {
+    fn drop(&mut self) {
+        fs::remove_dir_all(&self.0).expect("the folder is ours");
+    }
+}
+
+fn run(name: &str, plan: &Plan) -> (Vec<FlowEnd>, Raw) {
+    let nodes = nodes();
+    let raw = std::env::temp_dir().join(format!("rushhour-flows-{}-{name}", process::id()));
+    fs::create_dir_all(&raw).expect("a folder for tables");
+    let prepared = flow::prepare(plan, &nodes).expect("sockets open");
+    let clock = Clock::starting_at(sys::monotonic_ns() + 20 * MS);
+    let running = prepared.start(clock, &raw).expect("threads start");
+    clock.sleep_until(plan.duration_ns);
+    (running.finish().expect("all threads end"), Raw(raw))
+}
+
+/// Rows of a table of flow, seq and two stamps.
+fn rows(raw: &Raw, table: &str) -> Vec<(u32, u32, i64, i64)> {
+    let bytes = fs::read(raw.0.join(format!("{table}.rh"))).expect("the table exists");
+    let header = u32::from_le_bytes(bytes[8..12].try_into().expect("four bytes")) as usize;
+    let start = (12 + header).next_multiple_of(64);
+    let number = |row: &[u8], at: usize| u32::from_le_bytes(row[at..at + 4].try_into().expect("four bytes"));
+    let stamp = |row: &[u8], at: usize| i64::from_le_bytes(row[at..at + 8].try_into().expect("eight bytes"));
+    let row = |row: &[u8]| (number(row, 0), number(row, 4), stamp(row, 8), stamp(row, 16));
+    bytes[start..].chunks_exact(24).map(row).collect()
+}
+
+#[test]
+fn a_counted_transfer_arrives_whole_and_an_endless_one_stops_on_time() {
+    let plan = plan(
+        300,
+        &[
+            json!({"bytes": 12_345_678, "cc": "reno"}),
+            json!({"start_ns": 50 * MS, "stop_ns": 150 * MS}),
+            json!({"bytes": 1_000_003, "message_bytes": 1000, "stop_ns": null}),
+        ],
+    );
+    let (ends, _) = run("tcp", &plan);
+    for (end, bytes) in [(&ends[0], 12_345_678), (&ends[2], 1_000_003)] {
+        assert_eq!((end.bytes_sent, end.bytes_received, &end.error), (Some(bytes), Some(bytes), &None));
+        assert!(end.receiver_done_ns.is_some_and(|at| (0..300 * MS).contains(&at)), "{end:?}");
+    }
+    let endless = &ends[1];
+    assert!(endless.connected_ns.is_some_and(|at| at >= 50 * MS), "{endless:?}");
+    assert!(endless.sender_done_ns.is_some_and(|at| (150 * MS..200 * MS).contains(&at)), "{endless:?}");
+    assert!(
+        endless.bytes_sent > Some(1_000_000) && endless.bytes_sent == endless.bytes_received,
+        "{endless:?}"
+    );
+}
+
+#[test]
+fn a_paced_writer_keeps_its_rate_and_a_slow_reader_slows_the_sender() {
+    let plan = plan(
+        500,
+        &[
+            json!({"rate_bps": 8_000_000, "stop_ns": 400 * MS}),
+            json!({"read_bps": 8_000_000, "rcvbuf": 16384, "sndbuf": 16384}),
+        ],
+    );
+    let (ends, _) = run("pace", &plan);
+    // 8 Mbit/s for 0.4 s, one message of 1448 bytes at a time.
+    let sent = ends[0].bytes_sent.expect("sent") as i64;
+    assert!((sent - 400_000).abs() <= 1448, "{sent}");
+    let read = ends[1].bytes_received.expect("received") as i64;
+    assert!((450_000..=510_000).contains(&read), "{read}");
+}
+
+#[test]
+fn nobody_listening_is_the_flows_own_error() {
+    // The listener is in the other node, so this one's loopback refuses.
+    let (ends, _) = run("refused", &plan(100, &[json!({"to": "b"}), json!({"bytes": 1000})]));
+    assert!(ends[0].error.as_deref().is_some_and(|error| error.contains("refused")), "{:?}", ends[0]);
+    assert_eq!(ends[1].bytes_received, Some(1000));
+}
+
+#[test]
+fn an_unknown_congestion_control_is_answered_with_those_there_are() {
+    let error: Result<_> = flow::prepare(&plan(100, &[json!({"cc": "cubicc"})]), &nodes());
+    let error = error.err().expect("refused");
+    assert!(error.message.contains("reno") && error.hint.contains("cubic"), "{error}");
+    assert!(error.place.contains("flow 0"), "{error}");
+}
+
+#[test]
+fn datagrams_are_numbered_paced_and_stamped() {
+    let udp = |extra: Value| {
+        let mut flow = json!({"kind": "udp", "packet_bytes": 1000});
+        flow.as_object_mut().expect("an object").extend(extra.as_object().expect("an object").clone());
+        flow
+    };
+    let plan = plan(
+        300,
+        &[
+            udp(json!({"rate_bps": 8_000_000, "count": 100})),
+            udp(
+                json!({"rate_bps": 800_000_000, "start_ns": 150 * MS, "stop_ns": 200 * MS, "rcvbuf": 4_000_000}),
+            ),
+        ],
+    );
+    let (ends, raw) = run("udp", &plan);
+    let rows = rows(&raw, "udp");
+    assert_eq!((ends[0].packets_sent, ends[0].packets_received), (Some(100), Some(100)));
+    assert_eq!(ends[0].bytes_received, Some(100_000));
+    let slow: Vec<_> = rows.iter().filter(|row| row.0 == 0).collect();
+    assert!(slow.iter().enumerate().all(|(n, row)| row.1 as usize == n), "arrival order");
+    assert!(slow.iter().all(|row| row.2 >= i64::from(row.1) * MS && row.3 - row.2 < 50 * MS), "never early");
+    // 800 Mbit/s are 100 000 packets a second: bursts of five.
+    assert_eq!(ends[1].packets_sent, Some(5000), "{:?}", ends[1]);
+    assert!(rows.iter().filter(|row| row.0 == 1).count() > 4000);
+}
+
+#[test]
+fn echoes_come_back_and_lost_ones_are_said() {
+    let v6 = json!({"kind": "ping", "src": "::1", "dst": "::1", "count": 5, "interval_ns": 10 * MS});
+    let v4 = json!({"kind": "ping", "count": 10, "interval_ns": 10 * MS, "packet_bytes": 0});
+    let (ends, raw) = run("ping", &plan(200, &[v4, v6]));
+    let rows = rows(&raw, "ping");
+    assert_eq!((ends[0].packets_sent, ends[0].packets_received), (Some(10), Some(10)), "{:?}", ends[0]);
+    assert_eq!((ends[1].packets_sent, ends[1].packets_received), (Some(5), Some(5)), "{:?}", ends[1]);
+    assert_eq!(rows.len(), 15);
+    assert!(rows.iter().all(|row| row.3 > row.2 && row.3 - row.2 < 50 * MS), "{rows:?}");
+}
+
+#[test]
+fn transactions_run_over_one_connection_and_over_new_ones() {
+    let rr = json!({"kind": "rr", "request_bytes": 100, "response_bytes": 200_000, "count": 50});
+    let crr = json!({"kind": "crr", "request_bytes": 10, "response_bytes": 1000, "interval_ns": 10 * MS});
+    let (ends, raw) = run("transactions", &plan(300, &[rr, crr]));
+    let rows = rows(&raw, "transaction");
+    assert_eq!((ends[0].packets_sent, ends[0].bytes_received), (Some(50), Some(5000)), "{:?}", ends[0]);
+    assert_eq!(ends[1].packets_sent, Some(30), "{:?}", ends[1]);
+    assert_eq!(ends[1].packets_received, Some(30), "{:?}", ends[1]);
+    assert_eq!(rows.len(), 80);
+    assert!(rows.iter().all(|row| row.3 > row.2), "{rows:?}");
+    assert!(ends.iter().all(|end| end.error.is_none()), "{ends:?}");
+}
+
+#[test]
+fn calibration_gives_every_round_trip_and_arrival() {
+    let mut plan = plan(100, &[]);
+    let ends = json!({"from": "a", "to": "a", "src": "127.0.0.1", "dst": "127.0.0.1"});
+    let with = |extra: Value| {
+        let mut all = ends.clone();
+        all.as_object_mut().expect("an object").extend(extra.as_object().expect("an object").clone());
+        all
+    };
+    plan.calibration = serde_json::from_value(json!({
+        "paths": [with(json!({"pings": 3, "size": 56}))],
+        "trains": [with(json!({"packets": 1500, "size": 1472}))],
+    }))
+    .expect("a valid calibration");
+    let measured = calibration::run(&plan, &nodes()).expect("measured");
+    assert_eq!(measured.pings[0].rtt_ns.len(), 3);
+    assert!(measured.pings[0].rtt_ns.iter().all(|rtt| (1..50 * MS).contains(rtt)), "{measured:?}");
+    let arrivals = &measured.trains[0].arrivals_ns;
+    assert_eq!((arrivals.len(), arrivals[0], measured.trains[0].sent), (1500, 0, 1500));
+    assert!(arrivals.is_sorted() && arrivals[1499] < 500 * MS);
+}
