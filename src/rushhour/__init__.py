@@ -1,1 +1,3 @@
 """Rush Hour: a congestion laboratory for the Linux network stack."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,1 @@
+"""Where runs happen: the only part of the program that touches processes, clocks and the machine."""

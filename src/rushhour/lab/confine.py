@@ -1,0 +1,213 @@
+"""The folder that is a virtual kernel's whole world, and the launcher that holds it there.
+
+`linux` and `root` are links to the kernel's image and the guest's root, `out` takes the record, `mem` the
+guest's memory. The launcher (`rushhour-agent launch`) confines and supervises; it dies with this process, and
+the guest with it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+import stat
+import subprocess
+import tempfile
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from rushhour.errors import LabError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import TracebackType
+
+PREFIX = ".sandbox-"
+_SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - a private folder in it
+
+
+@dataclass(frozen=True)
+class Limits:
+    """When a guest is ended, in seconds of wall-clock time and bytes."""
+
+    timeout_s: float = 3600.0
+    stall_s: float = 120.0
+    console_bytes: int = 1 << 20
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a guest ended, as the launcher tells."""
+
+    reason: str
+    exit: int | None
+    signal: int | None
+    elapsed_s: float
+    warnings: tuple[str, ...]
+
+
+class Sandbox:
+    """A new sandbox in the folder `parent`; a context manager that leaves nothing behind.
+
+    The folder is locked as long as its process lives, so that one left by a killed process is known as such.
+    """
+
+    def __init__(self, parent: Path, image: Path, root: Path) -> None:
+        parent.mkdir(parents=True, exist_ok=True)
+        remove_abandoned(parent)
+        self.folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
+        self._lock = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        fcntl.flock(self._lock, fcntl.LOCK_EX)
+        self._memory = _memory_folder(self.folder)
+        (self.folder / "linux").symlink_to(image)
+        (self.folder / "root").symlink_to(root)
+        (self.folder / "out").mkdir()
+
+    @property
+    def out(self) -> Path:
+        """Where the guest writes."""
+        return self.folder / "out"
+
+    @property
+    def console(self) -> Path:
+        """What the kernel says."""
+        return self.folder / "console.log"
+
+    def __enter__(self) -> Self:
+        """Use the sandbox."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Remove it."""
+        _remove(self._memory)
+        _remove(self.folder)
+        os.close(self._lock)
+
+
+class Guest:
+    """A running guest. `wait` for its end; `cancel` it from another thread."""
+
+    def __init__(
+        self, launcher: Path, sandbox: Sandbox, command: Sequence[str], *, limits: Limits, cpu: int | None
+    ) -> None:
+        words: list[str | Path] = [launcher, "launch", "--dir", sandbox.folder]
+        words += ["--timeout", str(limits.timeout_s), "--stall", str(limits.stall_s)]
+        words += ["--console-limit", str(limits.console_bytes)]
+        words += ["--cpu", str(cpu)] if cpu is not None else []
+        words += ["--require"] if os.environ.get("RUSHHOUR_REQUIRE_CONFINEMENT") == "1" else []
+        self._process = subprocess.Popen(
+            [*words, "--", *command],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def wait(self) -> Ending:
+        """Wait for the end.
+
+        Raises:
+            LabError: the launcher itself failed.
+        """
+        process = self._process
+        # Not communicate(): that would close the standard input, which is the sign to stop.
+        assert process.stdout is not None
+        assert process.stderr is not None
+        answer, complaint = process.stdout.read(), process.stderr.read()
+        code = process.wait()
+        self.cancel()
+        process.stdout.close()
+        process.stderr.close()
+        if code < 0:
+            return Ending("killed", None, -code, 0.0, ())
+        try:
+            report: dict[str, Any] = json.loads(answer)
+        except ValueError:
+            said = complaint.strip() or f"exit code {code}"
+            raise LabError(
+                f"the launcher could not start the virtual kernel: {said}", hint=_hint(said)
+            ) from None
+        return Ending(
+            report["reason"],
+            report["exit"],
+            report["signal"],
+            report["elapsed_s"],
+            tuple(report["warnings"]),
+        )
+
+    def cancel(self) -> None:
+        """Ask for the end."""
+        if self._process.stdin is not None:
+            with suppress(OSError):
+                self._process.stdin.close()
+
+
+def remove_abandoned(parent: Path) -> None:
+    """Remove the sandboxes in `parent` whose processes are gone."""
+    for folder in parent.glob(f"{PREFIX}*"):
+        with suppress(OSError):
+            lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                memory = folder / "mem"
+                if memory.is_symlink():
+                    _remove(memory.readlink())
+                _remove(folder)
+            finally:
+                os.close(lock)
+
+
+def _memory_folder(folder: Path) -> Path:
+    """Where the guest's memory goes: `mem`, on a memory file system.
+
+    The launcher mounts a private one there; where it may not, this is a link to a folder in /dev/shm. Either
+    way the file has no name, and its folder the same one in every run.
+    """
+    memory = folder / "mem"
+    if _may_have_namespaces() or not os.access(_SHARED_MEMORY, os.W_OK):
+        memory.mkdir()
+        return memory
+    shared = Path(tempfile.mkdtemp(prefix="rushhour-", dir=_SHARED_MEMORY))
+    memory.symlink_to(shared)
+    return shared
+
+
+def _may_have_namespaces() -> bool:
+    if os.geteuid() == 0:
+        return True
+    try:
+        allowed = Path("/proc/sys/user/max_user_namespaces").read_text()
+    except OSError:
+        return False
+    return int(allowed) > 0
+
+
+def _remove(folder: Path) -> None:
+    """Remove a folder, also one that a guest made unreadable."""
+
+    def open_up(_function: object, path: str, _error: object) -> None:
+        with suppress(OSError):
+            Path(path).parent.chmod(stat.S_IRWXU)
+            if Path(path).is_dir() and not Path(path).is_symlink():
+                Path(path).chmod(stat.S_IRWXU)
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                Path(path).unlink(missing_ok=True)
+
+    if folder.is_symlink():
+        folder.unlink(missing_ok=True)
+    elif folder.exists():
+        shutil.rmtree(folder, onerror=open_up)
+
+
+def _hint(said: str) -> str:
+    if "confinement is required" in said:
+        return "unset RUSHHOUR_REQUIRE_CONFINEMENT to run with what this machine offers"
+    if "No space" in said:
+        return "make room on the disk"
+    return "is the kernel's image there? `rushhour kernel list`"

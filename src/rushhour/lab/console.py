@@ -1,0 +1,70 @@
+"""What a guest's console tells: the last words, and what an end means."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from rushhour.errors import LabError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rushhour.lab.confine import Ending
+
+LINES = 12
+_STAMP = re.compile(r"^\[ *\d+\.\d+\] ")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+# The stack dump of a panic is of use to nobody here.
+_DUMP = re.compile(r"^\s+\S+\s+\(\s*\d+\): |^\s*\[?<[0-9a-f]+>|^\s+[0-9a-f]{8} [0-9a-f]{8} |^\s*\(\s*\d+\): ")
+_NO_MEMORY = ("Out of memory", "Kernel mode signal 7", "Bus error")
+_SIGBUS = 7
+
+
+# The end: what it means, and what to do next.
+_MEANINGS = {
+    "memory": (
+        "the virtual kernel ran out of memory",
+        "fewer flows, smaller socket buffers or queues; or are /dev/shm and the machine's memory full?",
+    ),
+    "panic": (
+        "the virtual kernel panicked",
+        "if the kernel is yours, this is its bug",
+    ),
+    "timeout": (
+        "the run was not done after {ending.elapsed_s:.0f} s of wall-clock time",
+        "shorten the scenario, or allow more with RUSHHOUR_TIMEOUT (seconds)",
+    ),
+    "stall": (
+        "virtual time stood still: the guest spins, or waits for nothing",
+        "if the machine is very busy, allow more with RUSHHOUR_STALL (seconds)",
+    ),
+    "flood": ("the virtual kernel flooded its console", "see what it repeats"),
+    "done": ("the guest switched off without a result", "it was killed inside, or is no agent: `make agent`"),
+    "killed": (
+        "the virtual kernel ended early (exit code {ending.exit}, signal {ending.signal})",
+        "was it killed? run the same command again",
+    ),
+}
+
+
+def last_lines(path: Path, count: int = LINES) -> list[str]:
+    """The last lines that say something, without time stamps and control characters."""
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, path.stat().st_size - 65536))
+            text = file.read().decode(errors="replace")
+    except OSError:
+        return []
+    lines = (_CONTROL.sub("", _STAMP.sub("", line)).rstrip() for line in text.splitlines())
+    return [line for line in lines if line and not _DUMP.match(line)][-count:]
+
+
+def explain(ending: Ending, console: Path, where: str) -> LabError:
+    """The error that an end other than the orderly one deserves, with the last console lines."""
+    lines = last_lines(console)
+    said = "\n".join(f"    {line}" for line in lines) or "    (nothing)"
+    no_memory = ending.signal == _SIGBUS or any(mark in line for line in lines for mark in _NO_MEMORY)
+    message, hint = _MEANINGS["memory" if no_memory else ending.reason]
+    message = message.format(ending=ending)
+    return LabError(f"{message}; its last console lines:\n{said}", where=where, hint=hint)
