@@ -34,7 +34,7 @@ pub(super) struct Table(Mutex<Option<TableWriter>>);
 
 impl Tables {
     pub fn create(raw: &Path, kinds: &[Kind]) -> Result<Self> {
-        let table = |name: &str, stamps: [&str; 2], of: &[Kind]| {
+        let table = |name: &str, stamps: [&str; 2], of: &[Kind]| -> Result<Table> {
             let wanted = kinds.iter().any(|kind| of.contains(kind));
             let writer = wanted.then(|| create(raw, name, stamps)).transpose()?;
             Ok(Table(Mutex::new(writer)))
