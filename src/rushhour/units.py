@@ -85,6 +85,7 @@ class _Quantity:
     example: ClassVar[str]
     pattern: ClassVar[str]
     description: ClassVar[str]
+    number: ClassVar[JsonSchemaValue | None] = None  # what a bare number must be, where one is allowed
 
     @classmethod
     def parse(cls, word: object) -> Self:
@@ -110,12 +111,8 @@ class _Quantity:
     def __get_pydantic_json_schema__(
         cls, _schema: core_schema.CoreSchema, _handler: GetJsonSchemaHandler
     ) -> JsonSchemaValue:
-        return {
-            "type": "string",
-            "pattern": cls.pattern,
-            "examples": [cls.example],
-            "description": cls.description,
-        }
+        text: JsonSchemaValue = {"type": "string", "pattern": cls.pattern, "examples": [cls.example]}
+        return {"anyOf": [text, cls.number]} if cls.number else text
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -287,6 +284,7 @@ class Probability(_Quantity):
     example: ClassVar[str] = "1%"
     pattern: ClassVar[str] = r"^[0-9.]+([eE]-[0-9]+)? ?%$"
     description: ClassVar[str] = "a percentage (1%), or a number below 1 (0.01)"
+    number: ClassVar[JsonSchemaValue | None] = {"type": "number", "minimum": 0, "exclusiveMaximum": 1}
 
     @classmethod
     def parse(cls, word: object) -> Self:

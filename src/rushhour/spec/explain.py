@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from rushhour.spec.model import Model
 
-_MODELS: dict[tuple[str, ...], type[Model]] = {
+MODELS: dict[tuple[str, ...], type[Model]] = {
     (): Scenario,
     ("topology",): Topology,
     ("node",): Node,
@@ -99,7 +99,7 @@ def _missing(path: Path) -> Problem:
 
 
 def _model(path: Path) -> type[Model] | None:
-    return _MODELS.get(tuple(part for part in path if isinstance(part, str)))
+    return MODELS.get(tuple(part for part in path if isinstance(part, str)))
 
 
 def _example(path: Path) -> str | None:

@@ -64,5 +64,7 @@ def flatten(table: dict[str, Any], prefix: str = "") -> dict[str, Any]:
 
 Sysctls = Annotated[
     dict[str, str],
-    BeforeValidator(_sysctls, json_schema_input_type=dict[str, str | int | list[int | str] | dict[str, Any]]),
+    BeforeValidator(
+        _sysctls, json_schema_input_type=dict[str, str | int | bool | list[int | str] | dict[str, Any]]
+    ),
 ]

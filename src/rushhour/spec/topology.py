@@ -150,8 +150,12 @@ class Link(LinkKeys):
 
     between: tuple[Name, Name] = Field(description='the two nodes: ["a", "b"]')
     name: Name | None = Field(None, description='name of the link; default "a-b"')
-    forward: Direction = Field(default_factory=Direction, description="overrides for first → second node")
-    reverse: Direction = Field(default_factory=Direction, description="overrides for second → first node")
+    forward: Direction = Field(
+        default_factory=Direction, description="keys that differ for first → second node"
+    )
+    reverse: Direction = Field(
+        default_factory=Direction, description="keys that differ for second → first node"
+    )
 
     @property
     def label(self) -> str:

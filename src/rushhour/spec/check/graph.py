@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from rushhour.spec.check.problem import Problem
 from rushhour.spec.graph import components, nodes
+from rushhour.spec.keys import nearest
 from rushhour.spec.topology import MAX_NODES
 
 if TYPE_CHECKING:
@@ -24,8 +25,7 @@ def check_graph(scenario: Scenario) -> Iterator[Problem]:
         yield Problem((drawn,) if scenario.node else (), "there is no topology", f"give {_EITHER}")
         return
     if scenario.topology is not None:
-        if scenario.link or scenario.node:
-            yield Problem((drawn, 0), "a graph is drawn beside a preset", f"give {_EITHER}")
+        yield from _check_beside_preset(scenario)
         return
     yield from _check_names(scenario)
     yield from _check_links(scenario)
@@ -38,6 +38,21 @@ def check_graph(scenario: Scenario) -> Iterator[Problem]:
     parts = len(set(components(scenario).values()) if not _self_linked(scenario) else ())
     if parts > 1 and linked >= {node.name for node in scenario.node}:
         yield from _unreachable(scenario)
+
+
+def _check_beside_preset(scenario: Scenario) -> Iterator[Problem]:
+    """A preset draws the graph; node tables may only give its nodes sysctls."""
+    if scenario.link:
+        yield Problem(("link", 0), "a graph is drawn beside a preset", f"give {_EITHER}")
+        return
+    names = nodes(scenario)
+    for index, node in enumerate(scenario.node):
+        if node.name not in names:
+            yield Problem(
+                ("node", index, "name"), f'the preset has no node "{node.name}"', nearest(node.name, names)
+            )
+        if node.role is not None:
+            yield Problem(("node", index, "role"), "the preset gives its nodes their roles", "leave it out")
 
 
 def _check_names(scenario: Scenario) -> Iterator[Problem]:

@@ -1,0 +1,23 @@
+"""Write the documents that are generated from the code: run it after a change of the scenario models."""
+
+from pathlib import Path
+
+from rushhour.spec.reference import reference, schema
+
+ROOT = Path(__file__).resolve().parent.parent
+
+GENERATED = {
+    ROOT / "docs/scenario.md": reference,
+    ROOT / "schema/scenario.schema.json": schema,
+    ROOT / "src/rushhour/spec/scenario.schema.json": schema,
+}
+
+
+def main() -> None:
+    for path, render in GENERATED.items():
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(render(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

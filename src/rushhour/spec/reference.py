@@ -1,0 +1,221 @@
+"""The scenario reference and the JSON Schema, both rendered from the models so that neither can lag behind.
+
+Takes nothing, gives text; `docs/generate.py` writes it to its files, a test checks that they are current.
+"""
+
+from __future__ import annotations
+
+import json
+from types import NoneType
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
+
+from pydantic_core import PydanticUndefined
+
+from rushhour import units
+from rushhour.spec.check.experiment import MAX_SAMPLES
+from rushhour.spec.explain import MODELS
+from rushhour.spec.scenario import Scenario
+from rushhour.spec.sweep import MAX_CELLS, Sweep
+from rushhour.spec.topology import MAX_NODES, PRESET_KEYS, Direction, Link, Topology
+from rushhour.spec.workload import KINDS_OF_KEY, MAX_FLOWS, Flow
+
+if TYPE_CHECKING:
+    from pydantic.fields import FieldInfo
+
+    from rushhour.spec.model import Model
+
+_UNITS = (units.Rate, units.Duration, units.Size, units.Buffer, units.Probability)
+_TITLES = {
+    (): "The top level",
+    ("topology",): "`[topology]`: a preset",
+    ("node",): "`[[node]]`: a node of a free graph",
+    ("link",): "`[[link]]`: a link of a free graph",
+    ("flow",): "`[[flow]]`: a conversation",
+    ("readings",): "`[readings]`: what is recorded",
+    ("expect",): "`[[expect]]`: what must hold",
+    ("source",): "`[source]`: where a catalogue scenario comes from",
+}
+
+_INTRO = """\
+# The scenario file
+
+One question in TOML. This page is generated from the models that read the file (`docs/generate.py`); so is
+the [JSON Schema](../schema/scenario.schema.json), which editors take by `#:schema ./scenario.schema.json`
+on the file's first line. A whole scenario:
+
+```toml
+duration = "30s"
+
+[topology]
+preset = "dumbbell"
+rate = "100mbit"
+rtt = "20ms"
+
+[[flow]]
+cc = "cubic"
+```
+
+Unknown keys, wrong units, wrong references and contradictions are all reported at once, each with its line.
+"""
+
+_UNITS_INTRO = """\
+## Units
+
+Numbers that measure something are texts with a unit; a bare number is refused, and so are words that mean
+one thing in tc and another elsewhere (`100mbps`, `64kb`, `10m`). Canonical is the largest unit that divides.
+
+| type | for example | units |
+|---|---|---|
+"""
+
+_SWEEP = f"""\
+## `[sweep]`: what varies
+
+Any key can be a factor: a list of values instead of one. The cells are all combinations (at most
+{MAX_CELLS}), the last factor varying fastest. Factors in one `[[sweep.together]]` table have lists of one
+length and vary as one.
+
+```toml
+[sweep]
+cc = ["cubic", "reno", "bbr"]
+"topology.rtt" = ["10ms", "100ms"]
+
+[[sweep.together]]
+"topology.rate" = ["10mbit", "100mbit"]
+"topology.buffer" = ["50kB", "500kB"]
+```
+
+The keys are written as `--set KEY=VALUE` takes them:
+
+| key | is |
+|---|---|
+| `duration`, `seed`, `family`, … | a key of the top level |
+| `topology.KEY`, `readings.KEY` | a key of that table |
+| `sysctl.NAME` | a sysctl of all nodes: `sysctl.net.ipv4.tcp_sack` |
+| `flow.FLOW.KEY` | a key of the flow of that name: `flow.short.start` |
+| `flow.*.KEY` | of all flows whose kind has that key |
+| `cc` | short for `flow.*.cc` |
+| `link.LINK.KEY`, `link.*.KEY` | a key of a link, of all links |
+| `link.LINK.forward.KEY`, `link.LINK.reverse.KEY` | a key of one direction of a link |
+| `node.NODE.sysctl.NAME` | a sysctl of one node |
+
+A factor that `--set` gives a value varies no longer.
+"""
+
+_GRAPHS = """\
+## Presets
+
+```
+dumbbell   s1 ─┐                   ┌─ r1     pairs; flow k goes from s(k) to r(k)
+           s2 ─┴─ left ══ right ───┴─ r2
+
+chain      s0 ── n1 ══ n2 ══ n3 ── r0        hops; s0 → r0 crosses all of them (parking lot),
+                 │s1  s2│r1  │r2             s(k) → r(k) enters at n(k) and leaves at n(k+1)
+
+star       s1 ─┐                             leaves; all of them send to r1 (incast)
+           s2 ─┴─ hub ══ r1
+```
+
+The keys of `[topology]` describe the common links (`══`). A flow without `from` and `to` takes the next pair
+in turn, copy after copy; a flow with one of them takes the partner for the other. `[[node]]` tables beside
+a preset may give its nodes sysctls. A free graph is drawn with `[[link]]` tables instead; nodes named there
+need no table of their own.
+"""
+
+
+def schema() -> str:
+    """Give the JSON Schema of a scenario file as text."""
+    document = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **Scenario.model_json_schema(by_alias=True),
+        "title": "Rush Hour scenario",
+    }
+    return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
+
+
+def reference() -> str:
+    """Give the scenario reference as Markdown."""
+    sections = [_INTRO, _UNITS_INTRO + "".join(_unit_row(unit) for unit in _UNITS)]
+    for path, title in _TITLES.items():
+        if path == ("topology",):
+            sections.append(_GRAPHS)
+        sections.append(f"## {title}\n\n{_note(path)}{_table(MODELS[path])}")
+    limits = f"""\
+At most {MAX_FLOWS} flows with all their copies, {MAX_NODES} nodes, {MAX_CELLS} cells, {MAX_SAMPLES} samples,
+1 MiB of file."""
+    return "\n".join([*sections, _SWEEP, f"## Limits\n\n{limits}\n"])
+
+
+def _unit_row(unit: type[units.Rate | units.Duration | units.Size | units.Buffer | units.Probability]) -> str:
+    name = unit.__name__.lower()
+    return f"| {name} | `{unit.example}` | {unit.description} |\n"
+
+
+def _note(path: tuple[str, ...]) -> str:
+    if path == ("link",):
+        return (
+            "All keys but `between`, `name`, `mtu`, `offload` and `shape_at` can be given for one direction\n"
+            "alone, in `[link.forward]` (first → second node) and `[link.reverse]`.\n\n"
+        )
+    return ""
+
+
+def _table(model: type[Model]) -> str:
+    rows = ["| key | type | default | meaning |", "|---|---|---|---|"]
+    for name, field in _ordered(model):
+        key = field.alias or name
+        rows.append(
+            f"| `{key}` | {_type(field.annotation)} | {_default(field)} | {_meaning(model, key, field)} |"
+        )
+    return "\n".join(rows) + "\n"
+
+
+def _ordered(model: type[Model]) -> list[tuple[str, FieldInfo]]:
+    """A model's own keys before those it inherits."""
+    inherited = Direction.model_fields if issubclass(model, Direction) else {}
+    items = model.model_fields.items()
+    first = ("preset", "rtt", "rtts") if model is Topology else ("between", "name") if model is Link else ()
+    ranked = sorted(items, key=lambda item: (item[0] not in first, item[0] not in inherited))
+    return ranked if first else list(items)
+
+
+def _meaning(model: type[Model], key: str, field: FieldInfo) -> str:
+    text = field.description or ""
+    kinds = (
+        KINDS_OF_KEY.get(key, ()) if model is Flow else PRESET_KEYS.get(key, ()) if model is Topology else ()
+    )
+    return f"{text} *({', '.join(kinds)})*" if kinds else text
+
+
+def _default(field: FieldInfo) -> str:
+    if field.is_required():
+        return "required"
+    value = field.default
+    if value is None or value is PydanticUndefined or value in ("", ()) or hasattr(value, "model_fields"):
+        return ""
+    return f"`{json.dumps(value) if isinstance(value, bool | int | str) else json.dumps(str(value))}`"
+
+
+def _type(annotation: Any) -> str:
+    """Name a type as a person who writes TOML would."""
+    args = [arg for arg in get_args(annotation) if arg is not NoneType]
+    if get_origin(annotation) is Literal:
+        return " or ".join(f"`{json.dumps(word)}`" for word in args)
+    names = {
+        bool: "true or false",
+        int: "integer",
+        float: "number",
+        str: "text",
+        dict: "table",
+        Sweep: "table",
+    }
+    if annotation in names:
+        return names[annotation]
+    if get_origin(annotation) is tuple:
+        return f"list of {_type(args[0])}" if args else "list"
+    if get_origin(annotation) is dict:
+        return "table"
+    if args:
+        return _type(args[0])
+    name = annotation.__name__.lower()
+    return f"[{name}](#units)" if annotation in _UNITS else "table"
