@@ -255,8 +255,8 @@ class Buffer(_Quantity):
         """Read a buffer in any of its four ways."""
         number, unit = _split(word, "buffer", '"500kB", "100p", "20ms" or "1bdp"')
         if unit.lower() == "bdp":
-            if number > 10**4:
-                raise UnitError(f'{_quote(word)} is too large: at most "10000bdp"')
+            if number and not Decimal("0.001") <= number <= 10**4:
+                raise UnitError(f'{_quote(word)} is not between "0.001bdp" and "10000bdp"')
             return cls(bdp=float(number))
         if unit.lower() in ("p", "packets", "pkts"):
             return cls(
@@ -291,19 +291,25 @@ class Probability(_Quantity):
         """Read a percentage or a fraction; a bare number of 1 or more is refused: 1 % or everything?"""
         if isinstance(word, int | float) and not isinstance(word, bool):
             if not 0 <= word < 1:
-                raise UnitError(
-                    f'{_quote(word)} is no fraction from 0 to below 1: write a percentage, for example "1%"'
-                )
-            return cls(float(word))
+                text = f"{word} is no fraction from 0 to below 1"
+                raise UnitError(f'{text}: write a percentage, for example "1%"')
+            return cls(_likely(float(word), word))
         number, unit = _split(word, "percentage", '"1%"')
         if unit != "%":
             raise UnitError(f'{_quote(word)}: write a percentage, for example "1%"')
         if number > 100:
             raise UnitError(f"{_quote(word)} is more than 100 %")
-        return cls(float(number / 100))
+        return cls(_likely(float(number / 100), word))
 
     def __str__(self) -> str:
         return f"{_plain(Decimal(repr(self.p)) * 100)}%"
+
+
+def _likely(p: float, word: object) -> float:
+    """Refuse a probability that no experiment could tell from zero."""
+    if 0 < p < 1e-12:
+        raise UnitError(f"{_quote(word)} would not happen once in 10^12 packets: write 0")
+    return p
 
 
 def _plain(number: Decimal) -> str:

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from rushhour.spec.check import Problem, check_sweep, problems
 from rushhour.spec.explain import explain
 from rushhour.spec.keys import UnknownKeyError, put
-from rushhour.spec.scenario import Scenario
+from rushhour.spec.scenario import Scenario, name_flows
 from rushhour.spec.sweep import Sweep
 from rushhour.spec.topology import PRESET_KEYS
 
@@ -38,7 +38,9 @@ def examine(document: Mapping[str, Any]) -> tuple[Scenario | None, list[Problem]
     first = {
         key: step for factor in sweep.factors for key, step in zip(factor.keys, factor.steps[0], strict=True)
     }
-    fixed, unknown = _put_known(document, first)
+    # A sweep that makes no sense is left out, so that the rest can be judged.
+    whole = {key: value for key, value in document.items() if key != "sweep" or not found}
+    fixed, unknown = _put_known(name_flows(whole), first)
     scenario, more = _judge(fixed)
     found += unknown + more
     if scenario is not None and not found:

@@ -15,6 +15,7 @@ from rushhour.spec.catalog import ScenarioFile, find_in_catalogue
 from rushhour.spec.examine import examine, inside
 from rushhour.spec.keys import UnknownKeyError, nearest, put
 from rushhour.spec.lines import find_line, key_lines
+from rushhour.spec.scenario import name_flows
 from rushhour.spec.sweep import TOGETHER
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def find_scenarios(word: str | Path) -> list[ScenarioFile]:
         UsageError: it is no name of the catalogue either.
     """
     path, name = Path(word), str(word)
-    if path.is_file() or isinstance(word, Path) or ("/" in name and path.exists()):
+    if isinstance(word, Path) or _is_file(path) or ("/" in name and _is_folder(path)):
         return [ScenarioFile(path.stem, path)]
     try:
         return find_in_catalogue(name)
@@ -47,6 +48,20 @@ def find_scenarios(word: str | Path) -> list[ScenarioFile]:
         beside = sorted(str(item) for item in path.parent.glob("*.toml"))
         fault = Fault(name, None, "", "there is no such file", nearest(name, beside))
         raise ScenarioError([fault]) from error
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # a name too long, or with a zero byte: no file is called so
+        return False
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except (OSError, ValueError):
+        return False
 
 
 def load_scenario(source: str | Path | ScenarioFile, sets: Sequence[str] = ()) -> Scenario:
@@ -68,7 +83,7 @@ def load_scenario(source: str | Path | ScenarioFile, sets: Sequence[str] = ()) -
 def parse_scenario(text: str, file: str = "scenario", sets: Sequence[str] = ()) -> Scenario:
     """Give the scenario that a TOML text describes; `file` is its name in faults."""
     lines = key_lines(text)
-    document = _parse(text, file)
+    document = name_flows(_parse(text, file))
     document, faults = _apply(document, sets)
     scenario, found = examine(document)
     given = {word.partition("=")[0].strip() for word in sets}
@@ -86,8 +101,9 @@ def _read(source: ScenarioFile) -> str:
             raw = stream.read(LARGEST_FILE + 1)
     except IsADirectoryError as error:
         raise _unreadable(name, "is a folder, not a scenario", "name a file in it") from error
-    except OSError as error:
-        raise _unreadable(name, f"cannot be read: {error.strerror}", None) from error
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise _unreadable(name, f"cannot be read: {reason}", None) from error
     if len(raw) > LARGEST_FILE:
         raise _unreadable(name, "is larger than 1 MiB", "a scenario is a small TOML file")
     if b"\0" in raw:

@@ -101,18 +101,7 @@ class Scenario(Model):
     @model_validator(mode="before")
     @classmethod
     def _name_flows(cls, value: Any) -> Any:
-        """Give flows without a name one of kind and number: tcp1, tcp2, ping1."""
-        flows = value.get("flow") if isinstance(value, dict) else None
-        if not isinstance(flows, list | tuple) or not all(isinstance(flow, dict) for flow in flows):
-            return value
-        taken = {str(flow["name"]) for flow in flows if "name" in flow}
-        numbers: dict[str, Iterator[int]] = defaultdict(lambda: count(1))
-        named = []
-        for flow in flows:
-            kind = str(flow.get("kind", "tcp"))
-            free = (f"{kind}{number}" for number in numbers[kind] if f"{kind}{number}" not in taken)
-            named.append(flow if "name" in flow else {"name": next(free)} | flow)
-        return value | {"flow": named}
+        return name_flows(value)
 
     @property
     def span(self) -> Duration:
@@ -135,3 +124,18 @@ class Scenario(Model):
         """Hash of the canonical form; equal for files that differ only in how they are written."""
         text = json.dumps(self.canonical(), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
         return hashlib.sha256(text.encode()).hexdigest()
+
+
+def name_flows(document: Any) -> Any:
+    """Give the document with flows that have no name called by kind and number: tcp1, tcp2, ping1."""
+    flows = document.get("flow") if isinstance(document, dict) else None
+    if not isinstance(flows, list | tuple) or not all(isinstance(flow, dict) for flow in flows):
+        return document
+    taken = {str(flow["name"]) for flow in flows if "name" in flow}
+    numbers: dict[str, Iterator[int]] = defaultdict(lambda: count(1))
+    named = []
+    for flow in flows:
+        kind = str(flow.get("kind", "tcp"))
+        free = (f"{kind}{number}" for number in numbers[kind] if f"{kind}{number}" not in taken)
+        named.append(flow if "name" in flow else {"name": next(free)} | flow)
+    return document | {"flow": named}

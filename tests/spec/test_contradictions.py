@@ -1,0 +1,178 @@
+"""What no single key shows to be wrong is reported at the key to blame."""
+
+import pytest
+from scenarios import BASE, faults, scenario
+
+from rushhour.spec import parse_scenario
+
+GRAPH = """\
+duration = "10s"
+[[link]]
+between = ["a", "m"]
+rate = "10mbit"
+[[link]]
+between = ["m", "b"]
+"""
+FLOW = "[[flow]]\n"
+
+
+def _both(text: str) -> str:
+    return " ".join(f"{key}: {fault.message} {fault.hint or ''}" for key, fault in faults(text).items())
+
+
+@pytest.mark.parametrize(
+    ("line", "key", "says"),
+    [
+        ('delay = "1ms"', "topology.delay", "says the same as rtt"),
+        ('rtts = ["1ms"]', "topology.rtts", "says the same as rtt"),
+        ("hops = 3", "topology.hops", 'belongs to "chain"'),
+        ('buffer = "1000B"', "topology.buffer", "less than one packet"),
+        ('buffer = "0p"', "topology.buffer", "no packet"),
+        ('buffer = "0bdp"', "topology.buffer", "no packet"),
+        ('buffer = "1us"', "topology.buffer", "less than one packet"),
+        ('reverse_buffer = "10B"', "topology.reverse_buffer", "less than one packet"),
+        ('reverse_rate = "0bit"', "topology.reverse_rate", "carries nothing"),
+        ('mtu = "100B"', "topology.mtu", "576B"),
+        ("reorder = true", "topology.reorder", "no jitter"),
+        ('queue = "root fifo"', "topology.queue", "the plan decides"),
+        ('queue = " "', "topology.queue", "is empty"),
+        ('queue = "fifo; reboot"', "topology.queue", "tc's words"),
+        ('loss = "101%"', "topology.loss", "more than 100"),
+        ("pairs = 3000", "topology.pairs", "less than or equal to 2000"),
+        ("pairs = 1500", "topology", "more than 2000"),
+    ],
+)
+def test_the_common_link(line, key, says):
+    found = faults(BASE.replace("[[flow]]", f"{line}\n[[flow]]"))
+    assert says in f"{found[key].message} {found[key].hint}"
+
+
+def test_a_preset_needs_a_rate_and_an_rtt():
+    found = faults('duration = "1s"\n[topology]\npreset = "star"\n[[flow]]\n')
+    assert set(found) == {"topology.rate", "topology.rtt"}
+
+
+def test_zero_rate():
+    assert "carries nothing" in faults(BASE.replace("100mbit", "0bit"))["topology.rate"].message
+
+
+@pytest.mark.parametrize(
+    ("lines", "key", "says"),
+    [
+        ('kind = "udp"', "flow.udp1.rate", "needs a rate"),
+        ('packet = "100B"', "flow.tcp1.packet", 'belongs to "udp", "ping"'),
+        ('kind = "ping"\ncc = "reno"', "flow.ping1.cc", 'belongs to "tcp", "rr", "crr"'),
+        ('kind = "rr"\nbytes = "1MB"', "flow.rr1.bytes", 'belongs to "tcp"'),
+        ('start = "30s"', "flow.tcp1.start", "not before the end"),
+        ('start = "20s"\nduration = "15s"', "flow.tcp1.duration", "is after the end"),
+        ('duration = "0s"', "flow.tcp1.duration", "is zero"),
+        ('bytes = "0B"', "flow.tcp1.bytes", "is zero"),
+        ('message = "2GB"', "flow.tcp1.message", "too large"),
+        ('mss = "10B"', "flow.tcp1.mss", "88B"),
+        ('rate = "1bit"', "flow.tcp1.rate", "carries nothing"),
+        ('kind = "ping"\npacket = "66kB"', "flow.ping1.packet", "65507B"),
+        ('kind = "ping"\ninterval = "0s"', "flow.ping1.interval", "zero"),
+        ('name = "long"', "flow.long.name", "already the name"),
+        ('from = "s1"\nto = "s1"', "flow.tcp1.to", 'both "s1"'),
+        ('to = "r9"', "flow.tcp1.to", 'no node is named "r9"'),
+        ("count = 20000", "flow", "more than 20000"),
+        ("count = 0", "flow.tcp1.count", "greater than or equal to 1"),
+        ("dscp = 64", "flow.tcp1.dscp", "less than or equal to 63"),
+        ('name = "a b"', "flow.a b.name", "letters, digits"),
+    ],
+)
+def test_flows(lines, key, says):
+    found = faults(f"{BASE}[[flow]]\n{lines}\n")
+    assert says in f"{found[key].message} {found[key].hint}"
+    assert found[key].line is not None
+    assert found[key].line >= 9 or key == "flow"
+
+
+def test_names_of_copies_clash_too():
+    text = f'{BASE}[[flow]]\nname = "a"\ncount = 3\n[[flow]]\nname = "a.2"\n'
+    assert "a.2" in faults(text)["flow.a.2.name"].message
+
+
+def test_ecn_is_a_setting_of_a_host():
+    two = f"{BASE}ecn = true\n[[flow]]\necn = false\n"
+    assert '"s1"' in faults(two)["flow.tcp1.ecn"].message
+    apart = two.replace('rtt = "20ms"', 'rtt = "20ms"\npairs = 2')
+    assert parse_scenario(apart).flow[1].ecn is False
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "says"),
+    [
+        ("", "duration", "no duration"),
+        ('duration = "0s"', "duration", "no length"),
+        ('duration = "5s"\nwarmup = "5s"', "warmup", "leaves nothing"),
+        ('duration = "5s"\nsample = "1us"', "sample", "between"),
+        ('duration = "5s"\nsample = "6s"', "sample", "between"),
+        ('duration = "100s"\nsample = "10us"', "sample", "samples are more"),
+    ],
+)
+def test_times(text, key, says):
+    assert says in faults(text + BASE.replace('duration = "30s"', ""))[key].message
+
+
+def test_a_duration_is_not_needed_where_every_flow_ends():
+    text = BASE.replace('duration = "30s"\n', "")
+    assert parse_scenario(f'{text}duration = "3s"\n').span.seconds == 3
+    pings = f'{text}duration = "3s"\n[[flow]]\nkind = "ping"\ninterval = "1s"\ndatagrams = 5\n'
+    assert parse_scenario(pings).span.seconds == 5
+    assert '"tcp1"' in faults(f'{text}duration = "3s"\n[[flow]]\nbytes = "1MB"\n')["duration"].message
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "says"),
+    [
+        ('duration = "1s"\n[[flow]]\n', "", "no topology"),
+        (
+            f'{GRAPH}[topology]\npreset = "star"\nrate = "1mbit"\nrtt = "1ms"\n{FLOW}',
+            "link.1",
+            "beside a preset",
+        ),
+        (GRAPH.replace('"m", "b"', '"m", "m"') + FLOW, "link.2.between", "to itself"),
+        (GRAPH.replace('"m", "b"', '"m", "a"').replace("m", "m") + FLOW, "flow.tcp1.from", "needs it"),
+        (GRAPH.replace('"m", "b"', '"a", "m"') + FLOW, "link.2.between", "already the name"),
+        (GRAPH.replace('"m", "b"', '"c", "d"') + FLOW, "link.2.between", "no path"),
+        (f'{GRAPH}[[node]]\nname = "x"\n{FLOW}', "node.x", "has no link"),
+        (f'{GRAPH}[[node]]\nname = "a"\n[[node]]\nname = "a"\n{FLOW}', "node.a.name", "already the name"),
+        (f'{GRAPH}[[link]]\nbetween = ["m", "c"]\n{FLOW}', "flow.tcp1.from", "hosts: a, b, c"),
+        (GRAPH.replace('rate = "10mbit"', "") + FLOW, "link.1", "no link has a rate"),
+        (f'{GRAPH}buffer = "10p"\n{FLOW}', "link.2.buffer", "no rate"),
+        (f"{GRAPH}[link.forward]\nreorder = true\n{FLOW}", "link.2.forward.reorder", "no jitter"),
+        (GRAPH, "", "no [[flow]]"),
+    ],
+)
+def test_graphs(text, key, says):
+    found = faults(text)
+    assert says in f"{found[key].message} {found[key].hint}"
+
+
+def test_a_preset_with_node_tables():
+    node = '[[node]]\nname = "{}"\nsysctl.net.ipv4.tcp_sack = 0\n'
+    assert scenario(node.format("s1")).node[0].sysctl == {"net.ipv4.tcp_sack": "0"}
+    assert 'did you mean "left"' in (faults(BASE + node.format("lefd"))["node.lefd.name"].hint or "")
+
+
+@pytest.mark.parametrize(
+    ("lines", "key", "says"),
+    [
+        ("", "expect.1", "expects nothing"),
+        ("min = 2\nmax = 1", "expect.1.min", "nothing can pass"),
+        ("equals = 1\nmin = 0", "expect.1.equals", "beside"),
+        ("min = 1\ntolerance = 1", "expect.1.tolerance", "no equals"),
+        ('min = 1\nflow = "lon"', "expect.1.flow", "no flow"),
+        ('min = 1\nwhere = {cc = "bbr"}', "expect.1.where.cc", "no factor"),
+        ("min = 1\nwhere = {seed = 3}\n[sweep]\nseed = [1, 2]", "expect.1.where.seed", "no value"),
+    ],
+)
+def test_expectations(lines, key, says):
+    assert says in faults(f'{BASE}[[expect]]\nmetric = "x"\n{lines}\n')[key].message
+
+
+def test_only_the_cause_is_reported_not_its_consequences():
+    broken = GRAPH.replace('["a", "m"]', '["a", 3]') + '[[flow]]\nfrom = "a"\nto = "b"\n'
+    assert list(faults(broken)) == ["link.1.between.2"]
+    assert list(faults(BASE.replace('kind = "x"', "") + 'duration = "5"\n')) == ["flow.long.duration"]
