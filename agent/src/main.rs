@@ -1,19 +1,33 @@
 //! `rushhour-agent`: first process of a virtual kernel, process in namespaces, end of a remote path.
 
+use std::path::Path;
 use std::process::ExitCode;
 
-use rushhour_agent::launch;
+use rushhour_agent::{experiment, init, launch};
 
-const USAGE: &str = "usage: rushhour-agent run PLAN OUT | launch … | wire …";
+const USAGE: &str = "usage: rushhour-agent run FOLDER     run the plan in FOLDER/plan.json, leave the record there
+       rushhour-agent launch …      start a virtual kernel, confined and supervised";
 
 fn main() -> ExitCode {
-    let words: Vec<String> = std::env::args().skip(1).collect();
-    match words.first().map(String::as_str) {
-        Some("--version") => {
+    let arguments: Vec<String> = std::env::args().collect();
+    // A virtual kernel starts its first process by this path.
+    if arguments.first().is_some_and(|name| name == "/init") && std::process::id() == 1 {
+        init::main();
+    }
+    let words: Vec<&str> = arguments.iter().skip(1).map(String::as_str).collect();
+    match words.as_slice() {
+        ["run", folder] => {
+            if experiment::run(Path::new(folder)) {
+                ExitCode::SUCCESS
+            } else {
+                ExitCode::FAILURE
+            }
+        }
+        ["launch", ..] => launch::main(&arguments[2..]),
+        ["--version"] => {
             println!("{}", env!("CARGO_PKG_VERSION"));
             ExitCode::SUCCESS
         }
-        Some("launch") => launch::main(&words[1..]),
         _ => {
             eprintln!("{USAGE}");
             ExitCode::from(2)

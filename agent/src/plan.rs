@@ -6,6 +6,11 @@ use crate::error::{Error, Result};
 
 pub const FORMAT: &str = "rushhour-plan/1";
 
+/// A flow listens on this port plus its number: that is how it is found again in what the kernel reports.
+pub const FIRST_PORT: u16 = 5001;
+/// The last port a flow can listen on; the connecting sides' ports begin behind it.
+pub const LAST_PORT: u16 = 32_999;
+
 /// One run, as Python asks for it.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -23,7 +23,6 @@ pub struct Report {
 pub struct Kernel {
     pub release: String,
     pub version: String,
-    pub hz: u64,
     pub congestion_controls: Vec<String>,
 }
 

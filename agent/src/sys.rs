@@ -144,3 +144,33 @@ pub fn receive(socket: &impl AsRawFd, data: &mut [u8], flags: i32) -> io::Result
     // SAFETY: `data` is valid for its length.
     check_size(unsafe { libc::recv(socket.as_raw_fd(), data.as_mut_ptr().cast(), data.len(), flags) })
 }
+
+/// A pipe that holds at least `size` bytes: its reading and its writing end.
+pub fn pipe(size: usize) -> io::Result<(OwnedFd, OwnedFd)> {
+    let mut ends = [0; 2];
+    // SAFETY: `ends` has room for two descriptors, which are new and owned from here.
+    let (from, to) = unsafe {
+        check(libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC))?;
+        (OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1]))
+    };
+    // SAFETY: no memory is passed.
+    check(unsafe { libc::fcntl(to.as_raw_fd(), libc::F_SETPIPE_SZ, size as libc::c_int) })?;
+    Ok((from, to))
+}
+
+/// Moves at most `length` bytes from a file into a pipe without copying.
+pub fn splice(from: &impl AsRawFd, to: &impl AsRawFd, length: usize) -> io::Result<usize> {
+    let none = std::ptr::null_mut();
+    // SAFETY: no offsets are passed.
+    check_size(unsafe { libc::splice(from.as_raw_fd(), none, to.as_raw_fd(), none, length, 0) })
+}
+
+pub fn read(from: &impl AsRawFd, data: &mut [u8]) -> io::Result<usize> {
+    // SAFETY: `data` is valid for its length.
+    check_size(unsafe { libc::read(from.as_raw_fd(), data.as_mut_ptr().cast(), data.len()) })
+}
+
+pub fn open_nonblocking(path: &std::path::Path) -> io::Result<File> {
+    use std::os::unix::fs::OpenOptionsExt;
+    File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path)
+}

@@ -1,0 +1,92 @@
+//! One run, in its order: build, calibrate, get ready, start together, sample, end.
+
+use std::fs;
+use std::path::Path;
+
+use crate::calibration;
+use crate::clock::Clock;
+use crate::error::{Context, Result};
+use crate::flow;
+use crate::netns::Nodes;
+use crate::plan::Plan;
+use crate::result::{Kernel, Report, FORMAT};
+use crate::sampler::Sampler;
+use crate::sys;
+use crate::topology;
+use crate::trace::Trace;
+
+/// The start is a whole second, at least this far off: high-resolution timers need two ticks after boot, and all
+/// threads of flows must have reached their starting line.
+const LEAD_NS: i64 = 20_000_000;
+const SECOND_NS: i64 = 1_000_000_000;
+
+/// Runs the plan in `out/plan.json` and leaves raw tables and `result.json` in `out`. Gives whether all went well.
+pub fn run(out: &Path) -> bool {
+    let mut report = Report { format: FORMAT, kernel: kernel_facts(), ..Report::default() };
+    match attempt(out, &mut report) {
+        Ok(()) => report.ok = true,
+        Err(error) => report.error = Some(error),
+    }
+    write_report(out, &report) && report.ok
+}
+
+/// Written under another name first: a `result.json` that exists is whole.
+pub fn write_report(out: &Path, report: &Report) -> bool {
+    let part = out.join("result.json.part");
+    let text = serde_json::to_vec_pretty(report).unwrap_or_default();
+    fs::write(&part, text).and_then(|()| fs::rename(&part, out.join("result.json"))).is_ok()
+}
+
+fn attempt(out: &Path, report: &mut Report) -> Result<()> {
+    let text = fs::read_to_string(out.join("plan.json")).context("read the plan")?;
+    let plan = Plan::parse(&text)?;
+    sys::set_timer_slack(1).context("set the timer slack")?;
+    let raw = out.join("raw");
+    fs::create_dir_all(&raw).context("create the folder of raw tables")?;
+
+    let mut nodes = Nodes::new()?;
+    let topology = topology::build(&plan, &mut nodes)?;
+    report.calibration = calibration::run(&plan, &nodes)?;
+    report.calibration.qdiscs = topology::read_back(&topology, &nodes)?;
+    topology.reset_wires()?;
+
+    let prepared = flow::prepare(&plan, &nodes)?;
+    let clock = Clock::starting_at(next_start(sys::monotonic_ns()));
+    report.start_clock_ns = clock.start_ns();
+    let trace = Trace::start(plan.readings, clock, &raw, &mut report.warnings)?;
+    let mut sampler = Sampler::start(&plan, &topology, &nodes, clock, out)?;
+    let running = prepared.start(clock, &raw)?;
+    sampler.run()?;
+    report.flows = running.finish()?;
+    sampler.finish()?;
+    if let Some(trace) = trace {
+        report.lost_events = trace.finish()?;
+    }
+    Ok(())
+}
+
+fn next_start(now_ns: i64) -> i64 {
+    (now_ns + LEAD_NS + SECOND_NS - 1).div_euclid(SECOND_NS) * SECOND_NS
+}
+
+fn kernel_facts() -> Kernel {
+    let read = |path: &str| fs::read_to_string(path).unwrap_or_default().trim().to_owned();
+    let controls = read("/proc/sys/net/ipv4/tcp_available_congestion_control");
+    Kernel {
+        release: read("/proc/sys/kernel/osrelease"),
+        version: read("/proc/sys/kernel/version"),
+        congestion_controls: controls.split_whitespace().map(str::to_owned).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_start_is_a_whole_second_with_room_before_it() {
+        assert_eq!(next_start(0), SECOND_NS);
+        assert_eq!(next_start(979_999_999), SECOND_NS);
+        assert_eq!(next_start(980_000_001), 2 * SECOND_NS);
+    }
+}

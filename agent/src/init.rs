@@ -1,0 +1,46 @@
+//! The first process of a virtual kernel: mounts what an experiment needs, runs it, switches the machine off.
+
+use std::path::Path;
+
+use crate::error::{Context, Error, Result};
+use crate::experiment;
+use crate::result::{Report, FORMAT};
+use crate::sys;
+use crate::trace::TRACEFS;
+
+/// Where the host's folder of this run appears; `out` is its name beside the guest's root on the host.
+const OUT: &str = "/out";
+
+pub fn main() -> ! {
+    // Whatever happens, a reason is left behind.
+    std::panic::set_hook(Box::new(|panic| {
+        report_failure(Error::new("agent", format!("the agent panicked: {panic}")));
+        sys::power_off();
+    }));
+    match mount_all() {
+        Ok(()) => {
+            experiment::run(Path::new(OUT));
+        }
+        Err(error) => report_failure(error),
+    }
+    sys::power_off()
+}
+
+fn mount_all() -> Result<()> {
+    // The output first: an error in the others can then be told.
+    for (source, target, kind, options) in [
+        ("none", OUT, "hostfs", "out"),
+        ("none", "/proc", "proc", ""),
+        ("none", "/sys", "sysfs", ""),
+        ("none", TRACEFS, "tracefs", ""),
+        ("none", "/tmp", "tmpfs", ""),
+    ] {
+        sys::mount(source, target, kind, options).context(format_args!("mount {kind} on {target}"))?;
+    }
+    Ok(())
+}
+
+fn report_failure(error: Error) {
+    let report = Report { format: FORMAT, error: Some(error), ..Report::default() };
+    experiment::write_report(Path::new(OUT), &report);
+}

@@ -1,0 +1,101 @@
+//! Queues by a dump of each node's qdiscs (`struct tcmsg`, `TCA_STATS2`).
+
+use std::path::Path;
+
+use serde_json::json;
+
+use super::{columns, fixed};
+use crate::error::Result;
+use crate::netlink::{Message, Socket};
+use crate::netns::Nodes;
+use crate::plan::Plan;
+use crate::qdisc::Row;
+use crate::table::TableWriter;
+use crate::topology::Topology;
+
+const KIND: usize = 16;
+const XSTATS: usize = 128;
+const STRIDE: usize = 8 + 4 + 4 + 4 + 8 + 8 + 5 * 4 + KIND + 4 + XSTATS;
+/// `struct tcmsg`, asking for every device.
+const TCMSG: usize = 20;
+
+#[derive(Debug)]
+pub struct Queues {
+    sockets: Vec<Socket>,
+    message: Message,
+    table: TableWriter,
+}
+
+/// A routing socket in each node that has a wanted end.
+pub fn sockets(topology: &Topology, nodes: &Nodes, wanted: impl Fn(usize) -> bool) -> Result<Vec<Socket>> {
+    let mut names: Vec<&str> = Vec::new();
+    for (index, end) in topology.ends().iter().enumerate() {
+        if wanted(index) && !names.contains(&end.node.as_str()) {
+            names.push(&end.node);
+        }
+    }
+    names.iter().map(|name| nodes.within(name, Socket::route)).collect()
+}
+
+impl Queues {
+    pub fn open(plan: &Plan, topology: &Topology, nodes: &Nodes, raw: &Path) -> Result<Self> {
+        let queued = |index: usize| !plan.links[index / 2].ends[index % 2].qdiscs.is_empty();
+        let columns = columns(&[
+            ("t_ns", "<i8"),
+            ("end", "<u4"),
+            ("handle", "<u4"),
+            ("parent", "<u4"),
+            ("bytes", "<u8"),
+            ("packets", "<u8"),
+            ("qlen", "<u4"),
+            ("backlog", "<u4"),
+            ("drops", "<u4"),
+            ("requeues", "<u4"),
+            ("overlimits", "<u4"),
+            ("kind", "S16"),
+            ("xstats_len", "<u4"),
+            ("xstats", "V128"),
+        ]);
+        Ok(Self {
+            sockets: sockets(topology, nodes, queued)?,
+            message: Message::new("list qdiscs", libc::RTM_GETQDISC, 0, &[0; TCMSG]),
+            table: TableWriter::create(raw, "qdisc", &columns, STRIDE, &json!({}))?,
+        })
+    }
+
+    pub fn read(&mut self, topology: &Topology, now_ns: i64) -> Result<()> {
+        let Self { sockets, message, table } = self;
+        let mut outcome = Ok(());
+        for socket in sockets {
+            socket.dump(message, |payload| {
+                let Some(row) = Row::parse(payload) else { return };
+                let Some(end) = topology.end_of(row.ifindex) else { return };
+                if outcome.is_ok() {
+                    outcome = keep(table, now_ns, end, &row);
+                }
+            })?;
+        }
+        outcome
+    }
+
+    pub fn flush(&mut self) -> Result<()> {
+        self.table.flush()
+    }
+}
+
+fn keep(table: &mut TableWriter, now_ns: i64, end: u32, qdisc: &Row<'_>) -> Result<()> {
+    let row = table.row();
+    row.extend(now_ns.to_le_bytes());
+    for word in [end, qdisc.handle, qdisc.parent] {
+        row.extend(word.to_le_bytes());
+    }
+    row.extend(qdisc.bytes.to_le_bytes());
+    row.extend(qdisc.packets.to_le_bytes());
+    for word in [qdisc.qlen, qdisc.backlog, qdisc.drops, qdisc.requeues, qdisc.overlimits] {
+        row.extend(word.to_le_bytes());
+    }
+    fixed(row, qdisc.kind.as_bytes(), KIND);
+    row.extend((qdisc.xstats.len() as u32).to_le_bytes());
+    fixed(row, qdisc.xstats, XSTATS);
+    table.written()
+}

@@ -1,0 +1,136 @@
+//! An event's layout, as its `format` file tells it, and the row we keep of it.
+
+use crate::plan::FIRST_PORT;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Field {
+    name: String,
+    kind: String,
+    offset: usize,
+    size: usize,
+    signed: bool,
+}
+
+/// Which bytes of an event are kept, and as what.
+#[derive(Debug)]
+pub struct Format {
+    pub id: u16,
+    /// Bytes an event has at least.
+    pub size: usize,
+    port_at: usize,
+    kept: Vec<Field>,
+}
+
+fn number<T: std::str::FromStr>(part: &str, key: &str) -> Option<T> {
+    part.trim().strip_prefix(key)?.trim().parse().ok()
+}
+
+fn field(line: &str) -> Option<Field> {
+    let mut parts = line.trim().strip_prefix("field:")?.split(';');
+    let declaration = parts.next()?;
+    let (kind, name) = declaration.rsplit_once(' ')?;
+    let name = name.split('[').next()?.to_owned();
+    Some(Field {
+        name,
+        kind: declaration_kind(kind, declaration),
+        offset: number(parts.next()?, "offset:")?,
+        size: number(parts.next()?, "size:")?,
+        signed: number::<u8>(parts.next()?, "signed:")? == 1,
+    })
+}
+
+/// The type, with an array's brackets where there are any.
+fn declaration_kind(kind: &str, declaration: &str) -> String {
+    declaration.find('[').map_or_else(|| kind.to_owned(), |at| format!("{kind}{}", &declaration[at..]))
+}
+
+impl Field {
+    /// Pointers differ between machines, addresses and common fields say nothing the flow's number does not.
+    fn is_kept(&self) -> bool {
+        let pointer = self.kind.contains('*');
+        let address = self.name.starts_with("saddr") || self.name.starts_with("daddr");
+        !(pointer || address || self.name.starts_with("common_") || self.kind.contains("__data_loc"))
+    }
+
+    fn numpy_type(&self) -> String {
+        match (self.size, self.signed) {
+            (1, false) => "u1".into(),
+            (1, true) => "i1".into(),
+            (2 | 4 | 8, false) => format!("<u{}", self.size),
+            (2 | 4 | 8, true) => format!("<i{}", self.size),
+            _ => format!("V{}", self.size),
+        }
+    }
+}
+
+impl Format {
+    /// `None` when the text is no format of an event that has a `dport`.
+    pub fn parse(text: &str) -> Option<Self> {
+        let id = text.lines().find_map(|line| number(line, "ID:"))?;
+        let fields: Vec<Field> = text.lines().filter_map(field).collect();
+        let port_at = fields.iter().find(|field| field.name == "dport" && field.size == 2)?.offset;
+        let size = fields.iter().map(|field| field.offset + field.size).max()?;
+        let kept = fields.into_iter().filter(Field::is_kept).collect();
+        Some(Self { id, size, port_at, kept })
+    }
+
+    pub fn columns(&self) -> Vec<(&str, String)> {
+        let mut columns = vec![("t_ns", "<i8".to_owned()), ("flow", "<u4".to_owned())];
+        columns.extend(self.kept.iter().map(|field| (field.name.as_str(), field.numpy_type())));
+        columns
+    }
+
+    pub fn stride(&self) -> usize {
+        12 + self.kept.iter().map(|field| field.size).sum::<usize>()
+    }
+
+    /// Appends one row; `data` has at least [`Self::size`] bytes.
+    pub fn append(&self, t_ns: i64, data: &[u8], row: &mut Vec<u8>) {
+        let port = u16::from_le_bytes([data[self.port_at], data[self.port_at + 1]]);
+        row.extend(t_ns.to_le_bytes());
+        row.extend(u32::from(port.wrapping_sub(FIRST_PORT)).to_le_bytes());
+        for field in &self.kept {
+            row.extend(&data[field.offset..field.offset + field.size]);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "name: tcp_probe\nID: 1203\nformat:\n\
+        \tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\
+        \tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n\
+        \tfield:__u8 saddr[28];\toffset:8;\tsize:28;\tsigned:0;\n\
+        \tfield:__u16 dport;\toffset:36;\tsize:2;\tsigned:0;\n\
+        \tfield:__u32 snd_cwnd;\toffset:40;\tsize:4;\tsigned:0;\n\
+        \tfield:const void * skaddr;\toffset:48;\tsize:8;\tsigned:0;\n\n\
+        print fmt: \"x\"\n";
+
+    #[test]
+    fn keeps_what_says_something() {
+        let format = Format::parse(TEXT).expect("a format");
+        let names: Vec<_> = format.columns().into_iter().map(|(name, kind)| format!("{name}:{kind}")).collect();
+        assert_eq!(names, ["t_ns:<i8", "flow:<u4", "dport:<u2", "snd_cwnd:<u4"]);
+        assert_eq!((format.id, format.size, format.stride()), (1203, 56, 18));
+    }
+
+    #[test]
+    fn a_row_names_the_flow_by_its_port() {
+        let format = Format::parse(TEXT).expect("a format");
+        let mut data = vec![0; 56];
+        data[36..38].copy_from_slice(&(FIRST_PORT + 3).to_le_bytes());
+        data[40..44].copy_from_slice(&10u32.to_le_bytes());
+        let mut row = Vec::new();
+        format.append(-1, &data, &mut row);
+        assert_eq!(row.len(), format.stride());
+        assert_eq!(row[..12], [255, 255, 255, 255, 255, 255, 255, 255, 3, 0, 0, 0]);
+        assert_eq!(row[14..], [10, 0, 0, 0]);
+    }
+
+    #[test]
+    fn another_format_is_refused() {
+        assert!(Format::parse("ID: 4\n\tfield:int x;\toffset:0;\tsize:4;\tsigned:1;\n").is_none());
+    }
+}

@@ -1,0 +1,189 @@
+//! Kernel events: reads the trace ring as the kernel wrote it and keeps each event as one row of a raw table.
+//!
+//! The clock is `mono`, the experiment's own. Reading it costs nothing in soft-interrupt context, where nearly every
+//! event of TCP happens; in process context it moves a virtual kernel on by 256 ns (`docs/labs.md` says what that does).
+
+mod format;
+mod ring;
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use crate::clock::Clock;
+use crate::error::{Context, Error, Result};
+use crate::plan::{Readings, FIRST_PORT, LAST_PORT};
+use crate::sys;
+use crate::table::TableWriter;
+
+use format::Format;
+
+/// Where the agent finds the trace file system.
+pub const TRACEFS: &str = "/sys/kernel/tracing";
+
+/// Room for about 28 000 events; the reader is woken when it is half full.
+const RING_KIB: u32 = 4096;
+/// Pages moved through the pipe by one call.
+const PIPE_PAGES: usize = 256;
+const PAGE: usize = 4096;
+
+/// One kind of event and the table its rows go to.
+#[derive(Debug)]
+struct Stream {
+    name: &'static str,
+    format: Format,
+    table: TableWriter,
+}
+
+#[derive(Debug)]
+struct Sink {
+    streams: Vec<Stream>,
+    clock: Clock,
+    lost: u64,
+}
+
+/// The running trace.
+#[derive(Debug)]
+pub struct Trace {
+    root: PathBuf,
+    sink: Arc<Mutex<Sink>>,
+}
+
+/// The events a plan asks for that this kernel has, and those it lacks.
+fn wanted(readings: Readings) -> Vec<&'static str> {
+    let mut names = Vec::new();
+    if readings.tcp_probe {
+        names.push("tcp_probe");
+    }
+    if readings.events {
+        names.extend(["tcp_retransmit_skb", "tcp_cong_state_set"]);
+    }
+    names
+}
+
+fn write(path: &Path, value: &str) -> Result<()> {
+    fs::write(path, value).context(format_args!("write {value:?} to {}", path.display())).map_err(|e| e.kind("trace"))
+}
+
+impl Trace {
+    /// Switches the events on. Gives `None` when nothing is wanted; adds a warning for each event the kernel lacks.
+    pub fn start(readings: Readings, clock: Clock, out: &Path, warnings: &mut Vec<String>) -> Result<Option<Self>> {
+        let names = wanted(readings);
+        if names.is_empty() {
+            return Ok(None);
+        }
+        let root = PathBuf::from(TRACEFS);
+        write(&root.join("trace_clock"), "mono")?;
+        write(&root.join("buffer_size_kb"), &RING_KIB.to_string())?;
+        let mut streams = Vec::new();
+        for name in names {
+            let event = root.join("events/tcp").join(name);
+            if !event.exists() {
+                warnings.push(format!("this kernel has no event tcp:{name}: its table is missing"));
+                continue;
+            }
+            streams.push(Stream::enable(name, &event, out)?);
+        }
+        let trace = Self { root, sink: Arc::new(Mutex::new(Sink { streams, clock, lost: 0 })) };
+        trace.spawn_reader()?;
+        Ok(Some(trace))
+    }
+
+    fn ring_path(&self) -> PathBuf {
+        self.root.join("per_cpu/cpu0/trace_pipe_raw")
+    }
+
+    /// The reader sleeps in the kernel until the ring is half full, so it costs nothing in between.
+    fn spawn_reader(&self) -> Result<()> {
+        let ring = File::open(self.ring_path()).context("open the trace ring")?;
+        let sink = Arc::clone(&self.sink);
+        let (from, to) = sys::pipe(PIPE_PAGES * PAGE).context("make a pipe for the trace")?;
+        let read = move || {
+            let mut pages = vec![0; PIPE_PAGES * PAGE];
+            loop {
+                match move_pages(&ring, &from, &to, &mut pages) {
+                    Ok(0) => {}
+                    Ok(length) => {
+                        let mut sink = sink.lock().unwrap_or_else(PoisonError::into_inner);
+                        if sink.take(&pages[..length]).is_err() {
+                            return;
+                        }
+                    }
+                    Err(_) => return,
+                }
+            }
+        };
+        thread::Builder::new().stack_size(1 << 18).spawn(read).context("start the trace reader").map(drop)
+    }
+
+    /// Switches the events off, reads what is left, and gives the number of lost events by table.
+    pub fn finish(self) -> Result<BTreeMap<String, u64>> {
+        write(&self.root.join("tracing_on"), "0")?;
+        let ring = sys::open_nonblocking(&self.ring_path()).context("open the trace ring")?;
+        let mut sink = self.sink.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut page = [0; PAGE];
+        while let Ok(length) = sys::read(&ring, &mut page) {
+            if length == 0 {
+                break;
+            }
+            sink.take(&page[..length])?;
+        }
+        for stream in &mut sink.streams {
+            stream.table.flush()?;
+        }
+        // The ring does not say of which kind a lost event was.
+        Ok(BTreeMap::from([("trace".to_owned(), sink.lost)]))
+    }
+}
+
+/// Moves full pages from the ring to memory: two calls for up to a mebibyte instead of one a page.
+fn move_pages(ring: &File, from: &OwnedFd, to: &OwnedFd, pages: &mut [u8]) -> std::io::Result<usize> {
+    let spliced = sys::splice(ring, to, pages.len())?;
+    let mut length = 0;
+    while length < spliced {
+        length += sys::read(from, &mut pages[length..spliced])?;
+    }
+    Ok(length)
+}
+
+impl Stream {
+    fn enable(name: &'static str, event: &Path, out: &Path) -> Result<Self> {
+        let text = fs::read_to_string(event.join("format")).context(format_args!("read the format of tcp:{name}"))?;
+        let format = Format::parse(&text)
+            .ok_or_else(|| Error::new("trace", format!("the format of tcp:{name} has no sport and dport")))?;
+        let table = TableWriter::create(out, name, &format.columns(), format.stride(), &serde_json::json!({}))?;
+        // Only sockets that send: their peer's port says which flow it is.
+        write(&event.join("filter"), &format!("dport >= {FIRST_PORT} && dport <= {LAST_PORT}"))?;
+        write(&event.join("enable"), "1")?;
+        Ok(Self { name, format, table })
+    }
+}
+
+impl Sink {
+    fn take(&mut self, mut pages: &[u8]) -> Result<()> {
+        while !pages.is_empty() {
+            let (page, rest) = pages.split_at(PAGE.min(pages.len()));
+            self.take_page(page)?;
+            pages = rest;
+        }
+        Ok(())
+    }
+
+    fn take_page(&mut self, page: &[u8]) -> Result<()> {
+        let Some(mut events) = ring::Events::of(page) else { return Ok(()) };
+        self.lost += events.missed;
+        let (clock, streams) = (self.clock, &mut self.streams);
+        events.try_for_each(|event| {
+            let stream = streams.iter_mut().find(|stream| stream.format.id == event.id());
+            let Some(stream) = stream else { return Ok(()) };
+            if event.data.len() < stream.format.size {
+                return Err(Error::new("trace", format!("an event tcp:{} is shorter than its format", stream.name)));
+            }
+            stream.format.append(clock.since_start(event.stamp_ns as i64), event.data, stream.table.row());
+            stream.table.written()
+        })
+    }
+}
