@@ -21,20 +21,21 @@ const LEAD_NS: i64 = 20_000_000;
 const SECOND_NS: i64 = 1_000_000_000;
 
 /// Runs the plan in `out/plan.json` and leaves raw tables and `result.json` in `out`. Gives whether all went well.
+#[must_use]
 pub fn run(out: &Path) -> bool {
     let mut report = Report { format: FORMAT, kernel: kernel_facts(), ..Report::default() };
     match attempt(out, &mut report) {
         Ok(()) => report.ok = true,
         Err(error) => report.error = Some(error),
     }
-    write_report(out, &report) && report.ok
+    write_report(out, &report).is_ok() && report.ok
 }
 
 /// Written under another name first: a `result.json` that exists is whole.
-pub fn write_report(out: &Path, report: &Report) -> bool {
+pub fn write_report(out: &Path, report: &Report) -> std::io::Result<()> {
     let part = out.join("result.json.part");
     let text = serde_json::to_vec_pretty(report).unwrap_or_default();
-    fs::write(&part, text).and_then(|()| fs::rename(&part, out.join("result.json"))).is_ok()
+    fs::write(&part, text).and_then(|()| fs::rename(&part, out.join("result.json")))
 }
 
 fn attempt(out: &Path, report: &mut Report) -> Result<()> {
@@ -45,10 +46,9 @@ fn attempt(out: &Path, report: &mut Report) -> Result<()> {
     fs::create_dir_all(&raw).context("create the folder of raw tables")?;
 
     let mut nodes = Nodes::new()?;
-    let topology = topology::build(&plan, &mut nodes)?;
+    let mut topology = topology::build(&plan, &mut nodes)?;
     report.calibration = calibration::run(&plan, &nodes)?;
-    report.calibration.qdiscs = topology::read_back(&topology, &nodes)?;
-    topology.reset_wires()?;
+    report.calibration.qdiscs = topology::read_back(&mut topology)?;
 
     let prepared = flow::prepare(&plan, &nodes)?;
     let clock = Clock::starting_at(next_start(sys::monotonic_ns()));

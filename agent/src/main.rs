@@ -5,7 +5,8 @@ use std::process::ExitCode;
 
 use rushhour_agent::{experiment, init, launch};
 
-const USAGE: &str = "usage: rushhour-agent run FOLDER     run the plan in FOLDER/plan.json, leave the record there
+const USAGE: &str =
+    "usage: rushhour-agent run FOLDER     run the plan in FOLDER/plan.json, leave the record there
        rushhour-agent launch …      start a virtual kernel, confined and supervised";
 
 fn main() -> ExitCode {

@@ -54,7 +54,9 @@ impl Interfaces {
         let mut outcome = Ok(());
         for socket in sockets {
             socket.dump(message, |payload| {
-                let Some(end) = u32_at(payload, 4).and_then(|ifindex| topology.end_of(ifindex)) else { return };
+                let Some(end) = u32_at(payload, 4).and_then(|ifindex| topology.end_of(ifindex)) else {
+                    return;
+                };
                 let counters = payload.get(HEADER..).and_then(|rest| attribute(rest, IFLA_STATS_LINK_64));
                 if let (Ok(()), Some(counters)) = (&outcome, counters) {
                     outcome = keep(table, now_ns, end, counters);

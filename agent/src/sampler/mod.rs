@@ -6,7 +6,6 @@
 mod interface;
 mod queue;
 mod socket;
-mod wire;
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -21,7 +20,6 @@ use crate::topology::Topology;
 use interface::Interfaces;
 use queue::Queues;
 use socket::Sockets;
-use wire::Wires;
 
 /// Interfaces change slowly and cost a dump a node: they are read this often at most.
 const INTERFACE_NS: i64 = 1_000_000_000;
@@ -38,13 +36,18 @@ pub struct Sampler<'a> {
     sockets: Option<Sockets>,
     queues: Option<Queues>,
     interfaces: Option<Interfaces>,
-    wires: Wires<'a>,
     topology: &'a Topology,
 }
 
 impl<'a> Sampler<'a> {
     /// Opens what is read; nothing is read before [`Self::run`].
-    pub fn start(plan: &Plan, topology: &'a Topology, nodes: &Nodes, clock: Clock, out: &Path) -> Result<Self> {
+    pub fn start(
+        plan: &Plan,
+        topology: &'a Topology,
+        nodes: &Nodes,
+        clock: Clock,
+        out: &Path,
+    ) -> Result<Self> {
         let raw = out.join("raw");
         let readings = plan.readings;
         Ok(Self {
@@ -56,7 +59,6 @@ impl<'a> Sampler<'a> {
             sockets: readings.tcp_info.then(|| Sockets::open(plan, nodes, &raw)).transpose()?,
             queues: readings.qdisc.then(|| Queues::open(plan, topology, nodes, &raw)).transpose()?,
             interfaces: readings.interface.then(|| Interfaces::open(topology, nodes, &raw)).transpose()?,
-            wires: Wires::open(topology, &raw)?,
             topology,
         })
     }
@@ -83,7 +85,6 @@ impl<'a> Sampler<'a> {
         if let Some(queues) = &mut self.queues {
             queues.read(self.topology, now_ns)?;
         }
-        self.wires.read(now_ns)?;
         if at_ns >= self.next_interfaces_ns || at_ns >= self.duration_ns {
             self.next_interfaces_ns = at_ns + INTERFACE_NS;
             if let Some(interfaces) = &mut self.interfaces {
@@ -103,7 +104,7 @@ impl<'a> Sampler<'a> {
         if let Some(interfaces) = &mut self.interfaces {
             interfaces.flush()?;
         }
-        self.wires.flush()
+        Ok(())
     }
 }
 

@@ -12,7 +12,7 @@ use crate::plan::{Kind, Plan, FIRST_PORT, LAST_PORT};
 use crate::table::TableWriter;
 
 const SOCK_DIAG_BY_FAMILY: u16 = 20;
-/// Every state but TIME_WAIT, CLOSE, LISTEN and the two of half-open requests: those have no `tcp_info`.
+/// Every state but `TIME_WAIT`, `CLOSE`, `LISTEN` and the two of half-open requests: those have no `tcp_info`.
 const STATES: u32 = (1 << 1) | (1 << 2) | (1 << 4) | (1 << 5) | (1 << 8) | (1 << 9) | (1 << 11);
 
 const INFO: u16 = 2;
@@ -131,7 +131,13 @@ fn create(folder: &Path, info: usize) -> Result<TableWriter> {
     TableWriter::create(folder, "tcp_info", &columns, 38 + info + SKMEM + CC_INFO, &json!({}))
 }
 
-fn keep(folder: &Path, table: &mut Option<TableWriter>, flows: u32, now_ns: i64, payload: &[u8]) -> Result<()> {
+fn keep(
+    folder: &Path,
+    table: &mut Option<TableWriter>,
+    flows: u32,
+    now_ns: i64,
+    payload: &[u8],
+) -> Result<()> {
     let Some((flow, side)) = flow_of(payload, flows) else { return Ok(()) };
     let Some((message, rest)) = payload.split_at_checked(MESSAGE) else { return Ok(()) };
     let found = read_attributes(rest);

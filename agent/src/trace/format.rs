@@ -111,7 +111,8 @@ mod tests {
     #[test]
     fn keeps_what_says_something() {
         let format = Format::parse(TEXT).expect("a format");
-        let names: Vec<_> = format.columns().into_iter().map(|(name, kind)| format!("{name}:{kind}")).collect();
+        let names: Vec<_> =
+            format.columns().into_iter().map(|(name, kind)| format!("{name}:{kind}")).collect();
         assert_eq!(names, ["t_ns:<i8", "flow:<u4", "dport:<u2", "snd_cwnd:<u4"]);
         assert_eq!((format.id, format.size, format.stride()), (1203, 56, 18));
     }

@@ -65,12 +65,19 @@ fn wanted(readings: Readings) -> Vec<&'static str> {
 }
 
 fn write(path: &Path, value: &str) -> Result<()> {
-    fs::write(path, value).context(format_args!("write {value:?} to {}", path.display())).map_err(|e| e.kind("trace"))
+    fs::write(path, value)
+        .context(format_args!("write {value:?} to {}", path.display()))
+        .map_err(|e| e.kind("trace"))
 }
 
 impl Trace {
     /// Switches the events on. Gives `None` when nothing is wanted; adds a warning for each event the kernel lacks.
-    pub fn start(readings: Readings, clock: Clock, out: &Path, warnings: &mut Vec<String>) -> Result<Option<Self>> {
+    pub fn start(
+        readings: Readings,
+        clock: Clock,
+        out: &Path,
+        warnings: &mut Vec<String>,
+    ) -> Result<Option<Self>> {
         let names = wanted(readings);
         if names.is_empty() {
             return Ok(None);
@@ -151,10 +158,12 @@ fn move_pages(ring: &File, from: &OwnedFd, to: &OwnedFd, pages: &mut [u8]) -> st
 
 impl Stream {
     fn enable(name: &'static str, event: &Path, out: &Path) -> Result<Self> {
-        let text = fs::read_to_string(event.join("format")).context(format_args!("read the format of tcp:{name}"))?;
+        let text = fs::read_to_string(event.join("format"))
+            .context(format_args!("read the format of tcp:{name}"))?;
         let format = Format::parse(&text)
             .ok_or_else(|| Error::new("trace", format!("the format of tcp:{name} has no sport and dport")))?;
-        let table = TableWriter::create(out, name, &format.columns(), format.stride(), &serde_json::json!({}))?;
+        let table =
+            TableWriter::create(out, name, &format.columns(), format.stride(), &serde_json::json!({}))?;
         // Only sockets that send: their peer's port says which flow it is.
         write(&event.join("filter"), &format!("dport >= {FIRST_PORT} && dport <= {LAST_PORT}"))?;
         write(&event.join("enable"), "1")?;
@@ -180,7 +189,10 @@ impl Sink {
             let stream = streams.iter_mut().find(|stream| stream.format.id == event.id());
             let Some(stream) = stream else { return Ok(()) };
             if event.data.len() < stream.format.size {
-                return Err(Error::new("trace", format!("an event tcp:{} is shorter than its format", stream.name)));
+                return Err(Error::new(
+                    "trace",
+                    format!("an event tcp:{} is shorter than its format", stream.name),
+                ));
             }
             stream.format.append(clock.since_start(event.stamp_ns as i64), event.data, stream.table.row());
             stream.table.written()

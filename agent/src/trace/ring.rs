@@ -1,4 +1,4 @@
-//! Pages of the trace ring (`events/header_page`, `events/header_event`; kernel/trace/ring_buffer.c).
+//! Pages of the trace ring (`events/header_page`, `events/header_event`; `kernel/trace/ring_buffer.c`).
 
 /// `struct buffer_data_page`: time stamp, length and flags, then events.
 const HEADER: usize = 16;
@@ -130,7 +130,8 @@ mod tests {
         body.extend(12u32.to_le_bytes());
         body.extend([9, 0, 0, 0, 5, 6, 7, 8]);
         let page = page(1000, 0, &body);
-        let events: Vec<_> = Events::of(&page).expect("a page").map(|e| (e.stamp_ns, e.id(), e.data.len())).collect();
+        let events: Vec<_> =
+            Events::of(&page).expect("a page").map(|e| (e.stamp_ns, e.id(), e.data.len())).collect();
         assert_eq!(events, [(1010, 7, 8), (1015, 9, 8)]);
     }
 
