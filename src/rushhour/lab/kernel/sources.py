@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rushhour.errors import KernelError
-from rushhour.lab.kernel import process, store
+from rushhour.lab.kernel import debian, process, store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -61,18 +61,18 @@ class Source:
         return self.tree
 
 
-def resolve(spec: str, progress: Tell) -> Source:
+def resolve(spec: str, tell: Tell) -> Source:
     """Find out what `spec` means; nothing is unpacked yet.
 
     Args:
         spec: `debian:X.Y`, `debian:X.Y@VERSION`, a tarball, a directory, or `DIRECTORY@REVISION`.
-        progress: told what takes long.
+        tell: told what takes long.
 
     Raises:
         KernelError: there is no such thing, with what would be accepted.
     """
     if spec.startswith("debian:"):
-        return _debian(spec, progress)
+        return _debian(spec, tell)
     path = Path(spec).expanduser()
     if path.is_file():
         return _tarball(spec, path)
@@ -88,59 +88,17 @@ def resolve(spec: str, progress: Tell) -> Source:
     )
 
 
-def _debian(spec: str, progress: Tell) -> Source:
+def _debian(spec: str, tell: Tell) -> Source:
     match = re.fullmatch(r"debian:(\d+\.\d+)(?:@([A-Za-z0-9.+~:-]+))?", spec)
     if not match:
         raise KernelError("not a Debian kernel", where=spec, hint="write debian:6.12 or debian:6.12@VERSION")
     series, version = match.groups()
-    package = f"linux-source-{series}"
-    installed = _installed_version(package)
-    tarball = Path(f"/usr/src/{package}.tar.xz")
-    if tarball.is_file() and installed and version in {None, installed}:
-        version = installed
-    else:
-        tarball, version = _download(spec, package, version, progress)
+    tarball, version = debian.tarball(spec, series, version, tell)
     sha256 = hash_file(tarball)
+    package = f"linux-source-{series}"
     name = f"debian-{series}" if "@" not in spec else f"debian-{series}-{_safe(version)}"
     facts = {"kind": "debian", "package": package, "version": version}
     return Source(spec, name, f"{package}-{sha256[:12]}", sha256, facts, archive=tarball)
-
-
-def _installed_version(package: str) -> str | None:
-    query = ["dpkg-query", "--show", "--showformat=${db:Status-Status} ${Version}", package]
-    status, _, version = process.answer(query, default="").partition(" ")
-    return version.strip() if status == "installed" else None
-
-
-def _download(spec: str, package: str, version: str | None, progress: Tell) -> tuple[Path, str]:
-    """Fetch the package into the cache, without privileges, and take the tarball out of it."""
-    listing = process.answer(["apt-cache", "madison", package], default="")
-    known = re.findall(r"\| *(\S+) *\|.*Packages$", listing, re.MULTILINE)
-    if not known or (version and version not in known):
-        found = (
-            f"this machine's package lists have {', '.join(known)}"
-            if known
-            else "not in this machine's package lists"
-        )
-        raise KernelError(
-            f"{package}{f' {version}' if version else ''}: {found}",
-            where=spec,
-            hint="try: sudo apt-get update (another Debian release goes into /etc/apt/sources.list first)",
-        )
-    version = version or known[0]
-    target = store.cache("sources", f"{package}_{_safe(version)}.tar.xz")
-    if target.is_file():
-        return target, version
-    with (
-        store.lock(target.name, lambda: progress("another process downloads the same")),
-        store.scratch(target) as room,
-    ):
-        progress(f"downloading {package} {version}")
-        process.run(["apt-get", "download", f"{package}={version}"], cwd=room, what="download")
-        package_file = next(room.glob("*.deb"))
-        process.run(["dpkg-deb", "--extract", package_file.name, "unpacked"], cwd=room, what="unpack")
-        next(room.glob("unpacked/usr/src/linux-source-*.tar.xz")).rename(target)
-    return target, version
 
 
 def _tarball(spec: str, path: Path) -> Source:
