@@ -92,6 +92,8 @@ def delivered(record: Record, flow: Flow) -> tuple[NDArray[np.int64], NDArray[np
     TCP: `tcpi_bytes_received` of the receiver at each sample, between the connection (0 bytes) and the end
     as the agent reports it. UDP: each datagram at its first arrival (duplicates do not count).
     """
+    if flow.kind == "udp" and not record.has("udp"):
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
     if flow.kind == "udp":
         rows = first_arrivals(record, flow)
         rx = np.sort(rows["rx_ns"].astype(np.int64))

@@ -8,7 +8,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rushhour.metrics import goodput
+from rushhour.metrics import (
+    convergence,
+    delay,
+    fairness,
+    goodput,
+    limits,
+    loss,
+    queue,
+    tcp,
+    transactions,
+)
 from rushhour.metrics.value import Metric, MetricValue
 
 if TYPE_CHECKING:
@@ -16,7 +26,9 @@ if TYPE_CHECKING:
 
     from rushhour.record import Record
 
-METRICS: Mapping[str, Metric] = {metric.name: metric for metric in (*goodput.METRICS,)}
+_TOPICS = (goodput, delay, queue, loss, tcp, limits, fairness, convergence, transactions)
+
+METRICS: Mapping[str, Metric] = {metric.name: metric for topic in _TOPICS for metric in topic.METRICS}
 
 
 def measure(record: Record) -> list[MetricValue]:

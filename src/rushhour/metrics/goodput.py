@@ -4,23 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from rushhour.metrics.value import TOTAL, Found, Metric, of_end, of_flow
-from rushhour.series import delivered
+from rushhour.metrics.windows import bottlenecks, busy_window, moved_within, payload_flows, steady_window
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rushhour.context import End, Flow
     from rushhour.record import Record
 
 _NOT_ACTIVE = "the flow did not run, or its end is unknown"
-
-
-def payload_flows(record: Record) -> list[Flow]:
-    """The flows that carry payload one way: TCP and UDP."""
-    return record.flows("tcp", "udp")
 
 
 def _goodput(record: Record) -> Iterator[Found]:
@@ -68,29 +60,6 @@ def _steady(record: Record) -> Iterator[Found]:
         yield Found(TOTAL, None, "no flow was active after the warm-up")
 
 
-def steady_window(record: Record, flow: Flow) -> tuple[int, int] | None:
-    """When the flow was sending after the warm-up and before the end, in ns; None if never."""
-    active = flow.active_ns
-    if active is None:
-        return None
-    context = record.context
-    begin = max(active[0], context.warmup_ns)
-    stops = [active[1], context.duration_ns, *([] if flow.stop_ns is None else [flow.stop_ns])]
-    return (begin, min(stops)) if min(stops) > begin else None
-
-
-def moved_within(record: Record, flow: Flow, begin: int, done: int) -> tuple[int, int, int] | None:
-    """Bytes between the first reading from `begin` on and the last up to `done`, with their stamps.
-
-    None where there are no two readings in the window.
-    """
-    t_ns, count = delivered(record, flow)
-    first, last = int(np.searchsorted(t_ns, begin)), int(np.searchsorted(t_ns, done, side="right")) - 1
-    if last <= first or t_ns[last] <= t_ns[first]:
-        return None
-    return int(count[last] - count[first]), int(t_ns[first]), int(t_ns[last])
-
-
 def _utilization(record: Record) -> Iterator[Found]:
     for end in bottlenecks(record):
         scope = of_end(end)
@@ -106,23 +75,6 @@ def _utilization(record: Record) -> Iterator[Found]:
             continue
         bits = (int(inside["tx_bytes"][-1]) - int(inside["tx_bytes"][0])) * 8
         yield Found(scope, bits * 1e9 / (int(inside["t_ns"][-1]) - int(inside["t_ns"][0])) / rate)
-
-
-def bottlenecks(record: Record) -> list[End]:
-    """The bottleneck ends of the flows, each once."""
-    ends = record.context.ends
-    found = {flow.bottleneck_end for flow in record.flows() if flow.bottleneck_end in ends}
-    return [end for number, end in ends.items() if number in found]
-
-
-def busy_window(record: Record, end: End) -> tuple[int, int] | None:
-    """From when the first flow across this end was active to when the last was, after the warm-up, in ns."""
-    windows = [
-        window
-        for flow in payload_flows(record)
-        if end.end in flow.ends and (window := steady_window(record, flow)) is not None
-    ]
-    return (min(begin for begin, _ in windows), max(done for _, done in windows)) if windows else None
 
 
 METRICS = [

@@ -1,0 +1,312 @@
+"""Calibration: were the links what was asked?
+
+Takes a record, gives one finding per check. A run on links that are not true is not a result: the lab marks
+it invalid with the messages of the findings that failed. What cannot be judged (no reading, too short a
+train) gives no finding.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rushhour.errors import RecordError
+from rushhour.metrics.queue import since_start
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from rushhour.context import End, Flow
+    from rushhour.record import Record
+
+# How far a stamp may be off. Virtual: a timer comes up to 0.75 µs late, reading the clock costs 0.26 µs.
+# Real: a loaded machine.
+_VIRTUAL_NS, _REAL_NS = 2_000, 500_000
+_PER_STAGE_NS = 1_000
+_REAL_LABS = ("netns", "hosts")
+# netem's jitter has long tails when it is not uniform.
+_NETEM_SIGMAS = 5
+# Room for what the shaper's clock rounds, over a whole train or interval.
+_RATE_TOLERANCE = 0.01
+# Trains whose stamps are worth less than this say nothing.
+_WORST_TOLERANCE = 0.25
+_CONFIDENCE = 0.999
+_MAX_EXACT = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class CalibrationFinding:
+    """One check of one link end or path: what was asked, what was measured, whether that is true enough."""
+
+    check: str
+    where: str
+    ok: bool
+    asked: str
+    measured: str
+
+    @property
+    def message(self) -> str:
+        """The finding as a sentence."""
+        return f"{self.check} of {self.where}: measured {self.measured}, asked for {self.asked}"
+
+
+def calibrate(record: Record) -> list[CalibrationFinding]:
+    """Judge every link of a run by what the agent measured before and counted during the experiment.
+
+    Raises:
+        RecordError: the calibration part of the plan or the result is damaged.
+    """
+    try:
+        found = [*_pings(record), *_trains(record), *_qdiscs(record)]
+    except (KeyError, TypeError, AttributeError, IndexError, ValueError, OverflowError) as error:
+        raise RecordError(
+            f"the calibration in the plan or the result makes no sense ({type(error).__name__}: {error})",
+            where=str(record.path),
+            hint="the record is damaged; run the cell again with --fresh",
+        ) from error
+    return [*found, *_losses(record), *_backlogs(record), *_outputs(record)]
+
+
+def invalid_reasons(record: Record) -> list[str]:
+    """The messages of the findings that failed; empty if the links are true."""
+    return [finding.message for finding in calibrate(record) if not finding.ok]
+
+
+def _pings(record: Record) -> Iterator[CalibrationFinding]:
+    paths = _planned(record, "paths")
+    for entry in _measured(record, "pings"):
+        path = paths[entry["path"]]
+        flow = _between(record, path)
+        if flow is None:
+            continue
+        ends = [
+            record.context.ends[end] for end in (*flow.ends, *flow.reverse_ends) if end in record.context.ends
+        ]
+        low, high = idle_rtt_ns(record, ends)
+        where = f"{path['from']} ↔ {path['to']}"
+        asked = f"{low / 1e3:.1f} to {high / 1e3:.1f} µs"
+        answers = [int(rtt) for rtt in entry["rtt_ns"] if rtt is not None and rtt >= 0]
+        if answers:
+            ok = low <= min(answers) and max(answers) <= high
+            measured = f"{min(answers) / 1e3:.1f} to {max(answers) / 1e3:.1f} µs"
+            yield CalibrationFinding("idle RTT", where, ok, asked, measured)
+        elif not any(end.loss or end.role == "netem" for end in ends):
+            yield CalibrationFinding(
+                "idle RTT", where, ok=False, asked=asked, measured="no answer to any ping"
+            )
+
+
+def idle_rtt_ns(record: Record, ends: Sequence[End]) -> tuple[float, float]:
+    """The least and the greatest RTT that an idle path may show: Σ delay … Σ (delay + jitter), and the clock.
+
+    Shapers add nothing: a bucket that holds a frame lets a lone frame pass at once. netem's own rate does add
+    the ping's serialisation, for which that of a full frame is allowed.
+    """
+    low = high = 0.0
+    for end in ends:
+        spread = _NETEM_SIGMAS * end.jitter_ns if end.role == "netem" else 0
+        low += max(0, end.delay_ns - spread)
+        high += end.delay_ns + (spread or end.jitter_ns)
+        if end.role == "netem" and end.rate_bps:
+            high += 1514 * 8e9 / end.rate_bps
+    slack = _REAL_NS if record.manifest.get("lab") in _REAL_LABS else _VIRTUAL_NS
+    return low - _VIRTUAL_NS, high + slack + _PER_STAGE_NS * len(ends)
+
+
+def _trains(record: Record) -> Iterator[CalibrationFinding]:
+    trains = _planned(record, "trains")
+    for entry in _measured(record, "trains"):
+        train = trains[entry["train"]]
+        flow = _between(record, train)
+        if flow is None or not flow.bottleneck_bps:
+            continue
+        arrivals = np.sort(
+            np.asarray([stamp for stamp in entry["arrivals_ns"] if stamp is not None], np.float64)
+        )
+        # A burst may pass at once, so the first half does not count.
+        steady = arrivals[len(arrivals) // 2 :]
+        if len(steady) < 4 or steady[-1] <= steady[0]:
+            continue
+        frame = int(train["size"]) + (62 if ":" in str(train["src"]) else 42)
+        span, rate = float(steady[-1] - steady[0]), flow.bottleneck_bps
+        tolerance = _train_tolerance(record, flow, span, len(steady))
+        if tolerance > _WORST_TOLERANCE:
+            continue
+        kept = math.prod(1 - record.context.ends[end].loss for end in flow.ends if end in record.context.ends)
+        seen = (len(steady) - 1) * frame * 8e9 / span / max(kept, 1e-3)
+        yield CalibrationFinding(
+            "rate",
+            f"{train['from']} → {train['to']}",
+            abs(seen / rate - 1) <= tolerance,
+            f"{rate / 1e6:g} Mbit/s ± {tolerance:.1%}",
+            f"{seen / 1e6:.4g} Mbit/s",
+        )
+
+
+def _train_tolerance(record: Record, flow: Flow, span: float, packets: int) -> float:
+    # First and last packet may each be moved by the whole jitter, and a timer late; losses thin the train.
+    ends = [record.context.ends[end] for end in flow.ends if end in record.context.ends]
+    jitter = sum(end.jitter_ns * (2 * _NETEM_SIGMAS if end.role == "netem" else 1) for end in ends)
+    stamp = _REAL_NS if record.manifest.get("lab") in _REAL_LABS else _VIRTUAL_NS
+    lost = 1 - math.prod(1 - end.loss for end in ends)
+    thinning = 4 * math.sqrt(lost / packets) if lost else 0.0
+    return _RATE_TOLERANCE + (jitter + stamp) / span + thinning
+
+
+def _qdiscs(record: Record) -> Iterator[CalibrationFinding]:
+    there: dict[int, set[str]] = {}
+    for entry in _measured(record, "qdiscs"):
+        there.setdefault(int(entry["end"]), set()).add(str(entry["kind"]))
+    if not there:
+        return
+    for end in record.context.ends.values():
+        lines = _planned_end(record, end).get("qdiscs") or []
+        asked = {kind for line in lines if (kind := _kind(str(line)))}
+        if asked:
+            found = there.get(end.end, set())
+            yield CalibrationFinding(
+                "qdiscs",
+                end.label,
+                asked <= found,
+                " ".join(sorted(asked)),
+                " ".join(sorted(found)) or "none",
+            )
+
+
+def _kind(line: str) -> str | None:
+    # "root handle 1: tbf rate …" → "tbf"
+    words = re.sub(r"^(?:\s*(?:root|(?:parent|handle)\s+\S+))*", "", line).split()
+    return words[0] if words else None
+
+
+def _losses(record: Record) -> Iterator[CalibrationFinding]:
+    for end in record.context.ends.values() if record.has("wire") else ():
+        rows = record.table("wire", end=end.end)
+        if not len(rows):
+            continue
+        t_s = rows["t_ns"] * 1e-9
+        packets = int(since_start(t_s, rows["packets"].astype(np.float64)))
+        lost = int(since_start(t_s, rows["lost"].astype(np.float64)))
+        if packets <= 0:
+            continue
+        listed = (_planned_end(record, end).get("wire") or {}).get("drop")
+        extra = len(listed) if isinstance(listed, list) else 0
+        low, high = binomial_interval(packets, end.loss)
+        yield CalibrationFinding(
+            "loss",
+            end.label,
+            low <= lost <= high + extra,
+            f"{end.loss:g} of {packets} packets ({low} to {high + extra})",
+            f"{lost} packets",
+        )
+
+
+def binomial_interval(n: int, p: float, confidence: float = _CONFIDENCE) -> tuple[int, int]:
+    """The counts that n trials of probability p give with at least this confidence, both ends included.
+
+    Exact (sums of the binomial distribution) where n·p is small, else the normal approximation, whose error
+    is then far below its width.
+    """
+    if n <= 0 or p <= 0:
+        return 0, 0
+    if p >= 1:
+        return n, n
+    if p > 0.5:
+        low, high = binomial_interval(n, 1 - p, confidence)
+        return n - high, n - low
+    mean, tail = n * p, (1 - confidence) / 2
+    spread = math.sqrt(mean * (1 - p)) * NormalDist().inv_cdf(1 - tail)
+    if mean > _MAX_EXACT / 2 and n - mean > _MAX_EXACT / 2:
+        return math.floor(mean - spread - 1), math.ceil(mean + spread + 1)
+    low = high = 0
+    below, log_p, log_q = 0.0, math.log(p), math.log1p(-p)
+    base = math.lgamma(n + 1)
+    for k in range(min(n, int(mean + 4 * spread) + 20) + 1):
+        below += math.exp(base - math.lgamma(k + 1) - math.lgamma(n - k + 1) + k * log_p + (n - k) * log_q)
+        low = k + 1 if below < tail else low
+        high = k
+        if below >= 1 - tail:
+            break
+    return low, high
+
+
+def _backlogs(record: Record) -> Iterator[CalibrationFinding]:
+    # Only of a fifo is the limit exactly that of what waits.
+    for end in record.context.ends.values() if record.has("qdisc") else ():
+        rows = record.root_qdisc(end.end)
+        if end.role != "queue" or (end.queue or "fifo").split()[:1] != ["fifo"] or not len(rows):
+            continue
+        for column, limit, unit in (
+            ("backlog", end.buffer_bytes, "B"),
+            ("qlen", end.buffer_packets, "packets"),
+        ):
+            if limit:
+                most = int(rows[column].max())
+                yield CalibrationFinding(
+                    "queue limit", end.label, most <= limit, f"at most {limit} {unit}", f"{most} {unit}"
+                )
+
+
+def _outputs(record: Record) -> Iterator[CalibrationFinding]:
+    for end in record.context.ends.values() if record.has("interface") else ():
+        rows = record.table("interface", end=end.end)
+        if end.role != "queue" or not end.rate_bps or len(rows) < 2:
+            continue
+        span = np.diff(rows["t_ns"].astype(np.float64))
+        moved = np.diff(rows["tx_bytes"].astype(np.float64)) * 8
+        # A full bucket, a frame under way, and a stamp that is late may add to an interval.
+        stamp = _REAL_NS if record.manifest.get("lab") in _REAL_LABS else 10 * _VIRTUAL_NS
+        allowed = end.rate_bps * (1 + _RATE_TOLERANCE) * (span + stamp) / 1e9 + 8 * (
+            _burst(record, end) + 2 * 1514
+        )
+        worst = int(np.argmax(moved - allowed))
+        if span[worst] > 0:
+            yield CalibrationFinding(
+                "output",
+                end.label,
+                bool(moved[worst] <= allowed[worst]),
+                f"at most {end.rate_bps / 1e6:g} Mbit/s",
+                f"{moved[worst] * 1e3 / span[worst]:.4g} Mbit/s at {rows['t_ns'][worst + 1] / 1e9:.3f} s",
+            )
+
+
+def _burst(record: Record, end: End) -> int:
+    # Bytes of the shaper's bucket, from the words of the plan.
+    planned = _planned_end(record, end)
+    lines = [*(planned.get("qdiscs") or []), *(planned.get("filters") or [])]
+    found = [int(size) for line in lines for size in re.findall(r"\bc?burst (\d{1,12})b?\b", str(line))]
+    return max(found, default=0)
+
+
+def _planned_end(record: Record, end: End) -> Mapping[str, Any]:
+    # The end in the plan's words: index 2·link + side.
+    try:
+        planned = record.plan["links"][end.end // 2]["ends"][end.end % 2]
+    except (KeyError, IndexError, TypeError):
+        return {}
+    return planned if isinstance(planned, dict) else {}
+
+
+def _planned(record: Record, part: str) -> Sequence[Mapping[str, Any]]:
+    calibration = record.plan.get("calibration") or {}
+    found: Sequence[Mapping[str, Any]] = calibration.get(part) or []
+    return found
+
+
+def _measured(record: Record, part: str) -> Sequence[Mapping[str, Any]]:
+    calibration = record.result.get("calibration") or {}
+    found: Sequence[Mapping[str, Any]] = calibration.get(part) or []
+    return found
+
+
+def _between(record: Record, path: Mapping[str, Any]) -> Flow | None:
+    # A flow that takes the path between these two nodes; its ends are the path's.
+    for planned in record.plan.get("flows") or []:
+        if (planned.get("from"), planned.get("to")) == (path["from"], path["to"]):
+            return record.context.flows.get(planned["id"])
+    return None

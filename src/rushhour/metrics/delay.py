@@ -1,0 +1,90 @@
+"""How long things took on the way: smoothed RTT, ping, one-way delay and its variation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rushhour.metrics.value import Found, Metric, distribution, of_flow
+from rushhour.metrics.windows import steady_window, within
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from rushhour.metrics.value import Distribution
+    from rushhour.record import Record
+
+
+def _after_warmup(
+    name: str, kind: str, *, absolute: bool = False
+) -> Callable[[Record], Iterator[Distribution]]:
+    # The samples of one series of every flow of a kind, after the warm-up.
+    def samples(record: Record) -> Iterator[Distribution]:
+        for flow in record.flows(kind):
+            series = record.series(name, flow=flow.id)
+            if not series.source:
+                continue
+            values = series.values[series.t_s >= record.context.warmup_ns * 1e-9]
+            yield of_flow(flow), np.abs(values) if absolute else values
+
+    return samples
+
+
+def srtt(record: Record) -> Iterator[Distribution]:
+    """Smoothed RTT of every TCP flow while it was active after the warm-up, in µs."""
+    for flow in record.flows("tcp"):
+        series = record.series("srtt_us", flow=flow.id)
+        if series.source:
+            yield of_flow(flow), series.values[within(series.t_s, steady_window(record, flow))]
+
+
+def _min_rtt(record: Record) -> Iterator[Found]:
+    for flow in record.flows("tcp"):
+        series = record.series("min_rtt_us", flow=flow.id)
+        known = series.values[~np.isnan(series.values)]
+        yield Found(
+            of_flow(flow),
+            float(known.min()) if len(known) else None,
+            None if len(known) else "the kernel reported no RTT",
+        )
+
+
+METRICS = [
+    *distribution(
+        "srtt",
+        ("flow",),
+        "the smoothed RTT (RFC 6298, as the kernel keeps it) at each ACK that reached the sender while "
+        "the flow was active after the warm-up; without per-ACK readings, at each sample of tcp_info.",
+        srtt,
+    ),
+    Metric(
+        "min_rtt_us",
+        "µs",
+        "lower",
+        ("flow",),
+        "The least tcpi_min_rtt the kernel reported: the smallest unsmoothed RTT of any segment of the flow.",
+        _min_rtt,
+    ),
+    *distribution(
+        "ping_rtt",
+        ("flow",),
+        "the round-trip time of ICMP echo requests sent after the warm-up (RFC 2681); requests without an "
+        "answer are left out here and counted by loss.",
+        _after_warmup("ping_rtt_us", "ping"),
+    ),
+    *distribution(
+        "one_way_delay",
+        ("flow",),
+        "the one-way delay (RFC 7679) of the UDP datagrams that arrived after the warm-up, duplicates "
+        "included, by the same clock at both sides.",
+        _after_warmup("one_way_delay_us", "udp"),
+    ),
+    *distribution(
+        "ipdv",
+        ("flow",),
+        "the absolute IP packet delay variation (RFC 3393): |delay(n) - delay(n-1)| over pairs of "
+        "datagrams that are neighbours in sequence, both arrived, the second after the warm-up.",
+        _after_warmup("ipdv_us", "udp", absolute=True),
+    ),
+]

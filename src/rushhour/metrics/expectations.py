@@ -1,0 +1,122 @@
+"""Expectations: what a scenario says must hold, held against what was measured.
+
+Takes the `[[expect]]` tables of a scenario and metric values of one run, gives one verdict per expectation
+and scope.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
+
+from rushhour.metrics.value import TOTAL
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from rushhour.metrics.value import MetricValue
+    from rushhour.record import Record
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether one expectation holds at one scope; `message` says it in words."""
+
+    metric: str
+    scope: str
+    ok: bool
+    value: float | None
+    wanted: str
+    message: str
+
+
+def check(record: Record, values: Iterable[MetricValue] | None = None) -> list[Verdict]:
+    """Judge the expectations of the record's own scenario; `values` saves measuring again."""
+    scenario = record.manifest.get("scenario")
+    resolved = scenario.get("resolved") if isinstance(scenario, dict) else None
+    expects = resolved.get("expect") if isinstance(resolved, dict) else None
+    if not isinstance(expects, list) or not expects:
+        return []
+    mine = [expect for expect in expects if isinstance(expect, dict)]
+    return judge(mine, record.metrics() if values is None else values, record.factors)
+
+
+def judge(
+    expects: Iterable[Mapping[str, Any]], values: Iterable[MetricValue], factors: Mapping[str, Any]
+) -> list[Verdict]:
+    """Judge expectations against the metric values of a run of these factors.
+
+    Without `flow` or `scope` an expectation is about the total; if the metric has none, about every scope it
+    has. An expectation whose `where` names other factors is left out. What was not measured does not hold.
+    """
+    values = list(values)
+    verdicts: list[Verdict] = []
+    for expect in expects:
+        where = expect.get("where") or {}
+        if all(str(factors.get(name)) == str(wanted) for name, wanted in where.items()):
+            verdicts += _judge(expect, values)
+    return verdicts
+
+
+def _judge(expect: Mapping[str, Any], values: Sequence[MetricValue]) -> Iterator[Verdict]:
+    name, wanted = str(expect.get("metric")), _wanted(expect)
+    of_metric = [value for value in values if value.metric == name]
+    chosen = _at(expect, of_metric)
+    scope = str(expect.get("scope") or expect.get("flow") or TOTAL)
+    if not chosen:
+        known = sorted({value.metric for value in values})
+        near = get_close_matches(name, known, 1)
+        hint = f"; did you mean {near[0]}?" if near and not of_metric else ""
+        scopes = ", ".join(value.scope for value in of_metric)
+        hint = f"; it has the scopes {scopes}" if of_metric else hint
+        yield Verdict(
+            name,
+            scope,
+            ok=False,
+            value=None,
+            wanted=wanted,
+            message=f"{name} was not measured at {scope}{hint}",
+        )
+    for value in chosen:
+        ok = value.value is not None and _holds(expect, value.value)
+        found = f"undefined ({value.note})" if value.value is None else f"{value.value:.6g}"
+        yield Verdict(
+            name,
+            value.scope,
+            ok=ok,
+            value=value.value,
+            wanted=wanted,
+            message=f"{name} of {value.scope} is {found}; expected {wanted}",
+        )
+
+
+def _at(expect: Mapping[str, Any], values: Sequence[MetricValue]) -> Sequence[MetricValue]:
+    if expect.get("flow"):
+        return [value for value in values if value.scope == f"flow:{expect['flow']}"]
+    if expect.get("scope"):
+        asked = str(expect["scope"])
+        return [value for value in values if asked in (value.scope, value.scope.partition(":")[2])]
+    return [value for value in values if value.scope == TOTAL] or values
+
+
+def _holds(expect: Mapping[str, Any], value: float) -> bool:
+    low, high, equals = expect.get("min"), expect.get("max"), expect.get("equals")
+    tolerance = expect.get("tolerance") or 0.0
+    return (
+        (low is None or value >= low)
+        and (high is None or value <= high)
+        and (equals is None or abs(value - equals) <= tolerance)
+    )
+
+
+def _wanted(expect: Mapping[str, Any]) -> str:
+    parts = [
+        f"{words} {expect[key]:g}"
+        for key, words in (("min", "≥"), ("max", "≤"))
+        if expect.get(key) is not None
+    ]
+    if expect.get("equals") is not None:
+        tolerance = expect.get("tolerance") or 0.0
+        parts.append(f"= {expect['equals']:g}" + (f" ± {tolerance:g}" if tolerance else ""))
+    return " and ".join(parts) or "any value"

@@ -1,0 +1,180 @@
+"""What became of packets on the way: loss, duplicates, reordering."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rushhour.metrics.queue import since_start
+from rushhour.metrics.value import TOTAL, Found, Metric, of_end, of_flow, ratio
+from rushhour.series import first_arrivals
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from rushhour.context import Flow
+    from rushhour.record import Record
+
+_NONE_SENT = "nothing was sent"
+
+
+def _loss(record: Record) -> Iterator[Found]:
+    sent_of_all, arrived_of_all = 0, 0
+    for flow in record.flows("udp", "ping"):
+        counts = _sent_and_arrived(record, flow)
+        if counts is None:
+            continue
+        sent, arrived = counts
+        yield ratio(of_flow(flow), sent - arrived, sent, _NONE_SENT)
+        if flow.kind == "udp":
+            sent_of_all, arrived_of_all = sent_of_all + sent, arrived_of_all + arrived
+    if sent_of_all:
+        yield Found(TOTAL, (sent_of_all - arrived_of_all) / sent_of_all)
+
+
+def _sent_and_arrived(record: Record, flow: Flow) -> tuple[int, int] | None:
+    if not record.has(flow.kind):
+        return None
+    if flow.kind == "ping":
+        answered = record.table("ping", flow=flow.id)["rx_ns"] >= 0
+        return len(answered), int(np.count_nonzero(answered))
+    sent = flow.outcome.packets_sent
+    return None if sent is None else (sent, len(first_arrivals(record, flow)))
+
+
+def _duplicates(record: Record) -> Iterator[Found]:
+    for flow in _udp(record):
+        rows = record.table("udp", flow=flow.id)
+        yield Found(of_flow(flow), float(len(rows) - len(first_arrivals(record, flow))))
+
+
+def _udp(record: Record) -> list[Flow]:
+    return record.flows("udp") if record.has("udp") else []
+
+
+def _wire_loss(record: Record) -> Iterator[Found]:
+    if not record.has("wire"):
+        return
+    for end in record.context.ends.values():
+        rows = record.table("wire", end=end.end)
+        if len(rows):
+            t_s = rows["t_ns"] * 1e-9
+            passed = since_start(t_s, rows["packets"].astype(np.float64))
+            yield ratio(of_end(end), since_start(t_s, rows["lost"].astype(np.float64)), passed, _NONE_SENT)
+
+
+def reorder_extents(sequence: NDArray[np.integer]) -> NDArray[np.int64]:
+    """Extent of each reordered packet, in order of arrival (RFC 4737, section 4.2).
+
+    A packet is reordered if one with a greater number came before it; its extent is how many positions before
+    it the earliest such packet came. [n] sequence numbers in order of arrival → [reordered].
+    """
+    if not len(sequence):
+        return np.zeros(0, np.int64)
+    highest = np.maximum.accumulate(sequence)
+    late = np.flatnonzero(sequence < highest)
+    # `highest` never falls, so the earliest packet with a greater number is found by bisection.
+    return late - np.searchsorted(highest, sequence[late], side="right")
+
+
+def reorder_density(sequence: NDArray[np.integer], threshold: int = 8) -> dict[int, float]:
+    """Reorder density (RFC 5236): displacement → fraction of the packets.
+
+    Displacement is the place of arrival minus the place in sequence, both counted over the packets that
+    arrived; positive is late. Those beyond ± `threshold` are counted as lost and left out, as the RFC does.
+    """
+    if not len(sequence):
+        return {}
+    place = np.empty(len(sequence), np.int64)
+    place[np.argsort(sequence, kind="stable")] = np.arange(len(sequence))
+    displacement = np.arange(len(sequence)) - place
+    displacement = displacement[np.abs(displacement) <= threshold]
+    values, counts = np.unique(displacement, return_counts=True)
+    return {int(value): float(count / counts.sum()) for value, count in zip(values, counts, strict=True)}
+
+
+def _reordered(record: Record) -> Iterator[Found]:
+    for flow in _udp(record):
+        sequence = first_arrivals(record, flow)["seq"]
+        reordered = len(reorder_extents(sequence))
+        yield ratio(of_flow(flow), reordered, len(sequence), "no datagram arrived")
+
+
+def _extent(record: Record) -> Iterator[Found]:
+    for flow in _udp(record):
+        sequence = first_arrivals(record, flow)["seq"]
+        extents = reorder_extents(sequence)
+        if len(sequence):
+            yield Found(of_flow(flow), float(extents.max()) if len(extents) else 0.0)
+        else:
+            yield Found(of_flow(flow), None, "no datagram arrived")
+
+
+def _displaced(record: Record) -> Iterator[Found]:
+    for flow in _udp(record):
+        density = reorder_density(first_arrivals(record, flow)["seq"])
+        if density:
+            yield Found(of_flow(flow), 1 - density.get(0, 0.0))
+        else:
+            yield Found(of_flow(flow), None, "no datagram arrived")
+
+
+METRICS = [
+    Metric(
+        "loss",
+        "1",
+        "lower",
+        ("flow", "total"),
+        "Fraction of UDP datagrams that never arrived: (sent - arrived) / sent, duplicates not counted "
+        "(RFC 7680). Of a ping: fraction of echo requests without an answer. Total: over all UDP flows.",
+        _loss,
+    ),
+    Metric(
+        "wire_loss",
+        "1",
+        "none",
+        ("end",),
+        "Fraction of packets that the seeded element of a link end lost during the experiment, by its own "
+        "counters.",
+        _wire_loss,
+    ),
+    Metric(
+        "duplicates",
+        "packets",
+        "lower",
+        ("flow",),
+        "Datagrams that arrived again: arrivals minus distinct sequence numbers (RFC 5560).",
+        _duplicates,
+    ),
+    Metric(
+        "reordered",
+        "1",
+        "lower",
+        ("flow",),
+        "Fraction of distinct datagrams that arrived after one with a greater sequence number (RFC 4737, "
+        "section 4.1).",
+        _reordered,
+    ),
+    Metric(
+        "reorder_extent_max",
+        "packets",
+        "lower",
+        ("flow",),
+        "Greatest extent of reordering: by how many positions of arrival a late datagram came after the "
+        "earliest one with a greater sequence number (RFC 4737, section 4.2); 0 if none was reordered.",
+        _extent,
+    ),
+    Metric(
+        "reorder_displaced",
+        "1",
+        "lower",
+        ("flow",),
+        "One minus the reorder density at displacement 0 (RFC 5236): fraction of arrived datagrams that "
+        "were not at their place, early or late. `rushhour.metrics.loss.reorder_density` gives the whole "
+        "density.",
+        _displaced,
+    ),
+]

@@ -1,0 +1,110 @@
+"""What queues did: delay they caused, packets they dropped or marked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rushhour.metrics.delay import srtt
+from rushhour.metrics.value import TOTAL, Found, Metric, distribution, of_end
+from rushhour.metrics.windows import bottlenecks, busy_window, within
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from rushhour.context import End
+    from rushhour.metrics.value import Distribution
+    from rushhour.record import Record
+
+
+def queues(record: Record) -> list[End]:
+    """The link ends that hold a queue: those with a shaper, and the bottlenecks."""
+    limiting = {end.end for end in bottlenecks(record)}
+    return [end for end in record.context.ends.values() if end.role == "queue" or end.end in limiting]
+
+
+def _queue_delay(record: Record) -> Iterator[Distribution]:
+    base = {f"flow:{flow.name}": flow.base_rtt_ns for flow in record.flows("tcp")}
+    for scope, values in srtt(record):
+        base_ns = base[scope]
+        if base_ns is not None:
+            yield scope, values - base_ns / 1e3
+    for end in bottlenecks(record):
+        series = record.series("sojourn_us", end=end.end)
+        if not series.source:
+            series = record.series("queue_delay_us", end=end.end)
+        if series.source:
+            yield of_end(end), series.values[within(series.t_s, busy_window(record, end))]
+
+
+def _queue_bytes(record: Record) -> Iterator[Found]:
+    for end in queues(record):
+        series = record.series("queue_bytes", end=end.end)
+        if series.source:
+            yield Found(of_end(end), float(series.values.max()))
+
+
+def _drops(record: Record) -> Iterator[Found]:
+    return _counted(record, "drops")
+
+
+def _marks(record: Record) -> Iterator[Found]:
+    return _counted(record, "marks")
+
+
+def _counted(record: Record, name: str) -> Iterator[Found]:
+    counts = []
+    for end in queues(record):
+        series = record.series(name, end=end.end)
+        if series.source:
+            counts.append(since_start(series.t_s, series.values))
+            yield Found(of_end(end), counts[-1])
+    if counts:
+        yield Found(TOTAL, sum(counts))
+
+
+def since_start(t_s: NDArray[np.float64], counter: NDArray[np.float64]) -> float:
+    """By how much a counter rose during the experiment: since the last reading up to t = 0, or the first."""
+    first = max(0, int(np.searchsorted(t_s, 0.0, side="right")) - 1)
+    return float(counter[-1] - counter[first])
+
+
+METRICS = [
+    *distribution(
+        "queue_delay",
+        ("flow", "end"),
+        "the queue delay. Of a TCP flow: smoothed RTT minus the RTT of the idle path, at each ACK. Of a "
+        "bottleneck: the time each packet spent in its queue where that was recorded, else bytes waiting "
+        "over the rate at each sample. While flows were active after the warm-up.",
+        _queue_delay,
+    ),
+    Metric(
+        "queue_max_bytes",
+        "B",
+        "lower",
+        ("end",),
+        "The most bytes seen waiting in the queue at any sample.",
+        _queue_bytes,
+    ),
+    Metric(
+        "drops",
+        "packets",
+        "lower",
+        ("end", "total"),
+        "Packets that the queue dropped during the experiment, by its own count (of the root qdisc, which "
+        "includes what the qdiscs below it dropped). Losses on the wire are not drops.",
+        _drops,
+    ),
+    Metric(
+        "marks",
+        "packets",
+        "none",
+        ("end", "total"),
+        "Packets that the queue marked with Congestion Experienced (RFC 3168) during the experiment, by "
+        "the counters of the qdiscs that mark.",
+        _marks,
+    ),
+]

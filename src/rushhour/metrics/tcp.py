@@ -1,0 +1,176 @@
+"""What TCP did: retransmissions, timeouts, and the three metrics of RFC 6349."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rushhour.metrics.value import TOTAL, Found, Metric, of_flow, ratio
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from rushhour.context import Flow
+    from rushhour.record import Record
+
+_NO_READING = "the kernel gave no such reading"
+
+
+def last(record: Record, flow: Flow, field: str) -> int | None:
+    """A counter of the sender's `tcp_info` at its last sample; None if this kernel or record has none."""
+    _, info = record.tcp_info(flow.id)
+    if not len(info) or field not in (info.dtype.names or ()):
+        return None
+    return int(info[field][-1])
+
+
+def retransmitted(record: Record, flow: Flow) -> int | None:
+    """Segments retransmitted: the greater of the events traced and the kernel's last count.
+
+    Both can only fall short: an event may carry several segments, and the last sample of a flow may lie
+    before its last retransmission.
+    """
+    counts = [last(record, flow, "total_retrans")]
+    if record.has("tcp_retransmit_skb"):
+        counts.append(len(record.table("tcp_retransmit_skb", flow=flow.id)))
+    return max((count for count in counts if count is not None), default=None)
+
+
+def _retransmits(record: Record) -> Iterator[Found]:
+    counts = []
+    for flow in record.flows("tcp"):
+        count = retransmitted(record, flow)
+        yield Found(of_flow(flow), count, None if count is not None else _NO_READING)
+        counts += [] if count is None else [count]
+    if counts:
+        yield Found(TOTAL, sum(counts))
+
+
+def _fraction(record: Record) -> Iterator[Found]:
+    retransmits, segments = 0, 0
+    for flow in record.flows("tcp"):
+        again, sent = last(record, flow, "total_retrans"), last(record, flow, "data_segs_out")
+        if again is None or sent is None:
+            yield Found(of_flow(flow), None, _NO_READING)
+            continue
+        retransmits, segments = retransmits + again, segments + sent
+        yield ratio(of_flow(flow), again, sent, "no segment was sent")
+    if segments:
+        yield Found(TOTAL, retransmits / segments)
+
+
+def _counter(field: str) -> Callable[[Record], Iterator[Found]]:
+    def function(record: Record) -> Iterator[Found]:
+        for flow in record.flows("tcp"):
+            count = last(record, flow, field)
+            yield Found(of_flow(flow), count, None if count is not None else _NO_READING)
+
+    return function
+
+
+def _transfer_time_ratio(record: Record) -> Iterator[Found]:
+    for flow in record.flows("tcp"):
+        ideal, span = ideal_bps(flow), flow.active_ns
+        moved = flow.outcome.bytes_received
+        if ideal is None or span is None or not moved:
+            yield Found(of_flow(flow), None, "no bottleneck rate, or the flow moved nothing")
+            continue
+        yield Found(of_flow(flow), (span[1] - span[0]) / (moved * 8e9 / ideal))
+
+
+def ideal_bps(flow: Flow) -> float | None:
+    """The most payload the bottleneck can carry: rate · payload / frame, in bit/s."""
+    if not flow.bottleneck_bps or not flow.payload_per_packet or not flow.frame_bytes:
+        return None
+    return flow.bottleneck_bps * flow.payload_per_packet / flow.frame_bytes
+
+
+def _efficiency(record: Record) -> Iterator[Found]:
+    for flow in record.flows("tcp"):
+        sent, again = last(record, flow, "bytes_sent"), last(record, flow, "bytes_retrans")
+        if sent is None or again is None:
+            yield Found(
+                of_flow(flow), None, "the kernel counts no bytes sent and retransmitted (before 4.19)"
+            )
+            continue
+        yield ratio(of_flow(flow), sent - again, sent, "nothing was sent", 100)
+
+
+def _buffer_delay(record: Record) -> Iterator[Found]:
+    for flow in record.flows("tcp"):
+        series = record.series("srtt_us", flow=flow.id)
+        known = series.values[~np.isnan(series.values)]
+        if not flow.base_rtt_ns or not len(known):
+            yield Found(of_flow(flow), None, "no RTT reading, or an idle path without delay")
+            continue
+        base = flow.base_rtt_ns / 1e3
+        yield Found(of_flow(flow), 100 * (float(known.mean()) - base) / base)
+
+
+METRICS = [
+    Metric(
+        "retransmits",
+        "segments",
+        "lower",
+        ("flow", "total"),
+        "Segments that TCP sent again: the greater of the retransmission events traced and "
+        "tcpi_total_retrans at the last sample (an event may carry several segments; the last sample may "
+        "come before the last event).",
+        _retransmits,
+    ),
+    Metric(
+        "retransmit_fraction",
+        "1",
+        "lower",
+        ("flow", "total"),
+        "Segments sent again over all segments with payload sent, retransmissions included: "
+        "tcpi_total_retrans / tcpi_data_segs_out at the last sample.",
+        _fraction,
+    ),
+    Metric(
+        "spurious_retransmits",
+        "segments",
+        "lower",
+        ("flow",),
+        "Duplicates that the receiver reported by DSACK (tcpi_dsack_dups; RFC 2883): retransmissions that "
+        "were not needed, and duplicates made by the network.",
+        _counter("dsack_dups"),
+    ),
+    Metric(
+        "timeouts",
+        "1",
+        "lower",
+        ("flow",),
+        "Retransmission timeouts (tcpi_total_rto, since Linux 6.7), those of the handshake included.",
+        _counter("total_rto"),
+    ),
+    Metric(
+        "transfer_time_ratio",
+        "1",
+        "lower",
+        ("flow",),
+        "Actual over ideal transfer time (RFC 6349, section 4.1): the time the flow was active over bytes "
+        "received / (bottleneck rate · payload / frame). Flows that share a bottleneck cannot come near 1.",
+        _transfer_time_ratio,
+    ),
+    Metric(
+        "tcp_efficiency_pct",
+        "%",
+        "higher",
+        ("flow",),
+        "TCP efficiency (RFC 6349, section 4.2): (transmitted bytes - retransmitted bytes) / transmitted "
+        "bytes · 100, from tcpi_bytes_sent and tcpi_bytes_retrans at the last sample.",
+        _efficiency,
+    ),
+    Metric(
+        "buffer_delay_pct",
+        "%",
+        "lower",
+        ("flow",),
+        "Buffer delay (RFC 6349, section 4.3): (average RTT during the transfer - baseline RTT) / "
+        "baseline RTT · 100; the average is of the smoothed RTT at each ACK, the baseline is the RTT of "
+        "the idle path.",
+        _buffer_delay,
+    ),
+]

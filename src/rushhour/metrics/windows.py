@@ -1,0 +1,91 @@
+"""Windows: when a flow was active, when all were, and what moved in between.
+
+Takes flows and their readings, gives spans in ns. A window is cut to readings that exist; nothing is
+interpolated between them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rushhour.series import delivered
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from numpy.typing import NDArray
+
+    from rushhour.context import End, Flow
+    from rushhour.record import Record
+
+
+def payload_flows(record: Record) -> list[Flow]:
+    """The flows that carry payload one way: TCP and UDP."""
+    return record.flows("tcp", "udp")
+
+
+def steady_window(record: Record, flow: Flow) -> tuple[int, int] | None:
+    """When the flow was sending after the warm-up and before the end, in ns; None if never."""
+    active = flow.active_ns
+    if active is None:
+        return None
+    context = record.context
+    begin = max(active[0], context.warmup_ns)
+    stops = [active[1], context.duration_ns, *([] if flow.stop_ns is None else [flow.stop_ns])]
+    return (begin, min(stops)) if min(stops) > begin else None
+
+
+def moved_within(record: Record, flow: Flow, begin: int, done: int) -> tuple[int, int, int] | None:
+    """Bytes between the first reading from `begin` on and the last up to `done`, with their stamps.
+
+    None where there are no two readings in the window.
+    """
+    t_ns, count = delivered(record, flow)
+    first, last = int(np.searchsorted(t_ns, begin)), int(np.searchsorted(t_ns, done, side="right")) - 1
+    if last <= first or t_ns[last] <= t_ns[first]:
+        return None
+    return int(count[last] - count[first]), int(t_ns[first]), int(t_ns[last])
+
+
+def bottlenecks(record: Record) -> list[End]:
+    """The bottleneck ends of the flows, each once."""
+    ends = record.context.ends
+    found = {flow.bottleneck_end for flow in record.flows() if flow.bottleneck_end in ends}
+    return [end for number, end in ends.items() if number in found]
+
+
+def busy_window(record: Record, end: End) -> tuple[int, int] | None:
+    """From when the first flow across this end was active to when the last was, after the warm-up, in ns."""
+    windows = [
+        window
+        for flow in payload_flows(record)
+        if end.end in flow.ends and (window := steady_window(record, flow)) is not None
+    ]
+    return (min(begin for begin, _ in windows), max(done for _, done in windows)) if windows else None
+
+
+def common_window(record: Record, flows: Iterable[Flow]) -> tuple[int, int] | None:
+    """When all of these flows were active after the warm-up, in ns; None if never."""
+    windows = [steady_window(record, flow) for flow in flows]
+    known = [window for window in windows if window is not None]
+    if not known or len(known) < len(windows):
+        return None
+    begin, done = max(begin for begin, _ in known), min(done for _, done in known)
+    return (begin, done) if done > begin else None
+
+
+def by_kind(record: Record) -> dict[str, list[Flow]]:
+    """Scope → the flows of one kind, for the kinds that have at least two; `total` if only one has."""
+    kinds = {kind: record.flows(kind) for kind in ("tcp", "udp")}
+    many = {f"kind:{kind}": flows for kind, flows in kinds.items() if len(flows) > 1}
+    return {"total": next(iter(many.values()))} if len(many) == 1 else many
+
+
+def within(t_s: NDArray[np.float64], span: tuple[int, int] | None) -> NDArray[np.bool_]:
+    """Which stamps lie in a span of ns; none if there is no span."""
+    if span is None:
+        return np.zeros(len(t_s), bool)
+    inside: NDArray[np.bool_] = (t_s >= span[0] * 1e-9) & (t_s <= span[1] * 1e-9)
+    return inside
