@@ -1,5 +1,7 @@
 """Quantities: what is read, what is refused and why, that writing and reading are inverse."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,7 +23,7 @@ from rushhour.units import Buffer, Duration, Probability, Rate, Size, UnitError
         ("10tbit", 10**13),
     ],
 )
-def test_rates_are_read_as_tc_writes_them(word, bps):
+def test_rates_are_read_as_tc_writes_them(word: object, bps: int) -> None:
     assert Rate.parse(word) == Rate(bps)
 
 
@@ -35,18 +37,18 @@ def test_rates_are_read_as_tc_writes_them(word, bps):
         ("2min", 120 * 10**9),
     ],
 )
-def test_durations_are_read(word, ns):
+def test_durations_are_read(word: object, ns: int) -> None:
     assert Duration.parse(word) == Duration(ns)
 
 
-def test_both_signs_for_micro_are_read():
+def test_both_signs_for_micro_are_read() -> None:
     assert Duration.parse("5µs") == Duration.parse("5μs") == Duration(5_000)
 
 
 @pytest.mark.parametrize(
     ("word", "size"), [("500kB", 500_000), ("64KiB", 65_536), ("1500B", 1500), ("1.5MB", 1_500_000)]
 )
-def test_sizes_are_read(word, size):
+def test_sizes_are_read(word: object, size: int) -> None:
     assert Size.parse(word) == Size(size)
 
 
@@ -60,7 +62,7 @@ def test_sizes_are_read(word, size):
         ("0.5bdp", Buffer(bdp=0.5)),
     ],
 )
-def test_buffers_are_read_in_four_ways(word, buffer):
+def test_buffers_are_read_in_four_ways(word: object, buffer: Buffer) -> None:
     assert Buffer.parse(word) == buffer
     assert str(buffer) == word
 
@@ -68,7 +70,7 @@ def test_buffers_are_read_in_four_ways(word, buffer):
 @pytest.mark.parametrize(
     ("word", "p"), [("1%", 0.01), ("0.1%", 0.001), (0.01, 0.01), ("100%", 1.0), (0, 0.0)]
 )
-def test_probabilities_are_percentages_or_fractions(word, p):
+def test_probabilities_are_percentages_or_fractions(word: object, p: float) -> None:
     assert Probability.parse(word) == Probability(p)
 
 
@@ -111,20 +113,20 @@ def test_probabilities_are_percentages_or_fractions(word, p):
         (Probability, "0.5", "has no unit"),
     ],
 )
-def test_what_is_refused_says_what_to_write(kind, word, says):
+def test_what_is_refused_says_what_to_write(kind: Any, word: object, says: str) -> None:
     with pytest.raises(UnitError) as refused:
         kind.parse(word)
     assert says in str(refused.value)
 
 
-def test_a_buffer_has_exactly_one_limit():
+def test_a_buffer_has_exactly_one_limit() -> None:
     with pytest.raises(UnitError):
         Buffer(bytes=1, packets=1)
     with pytest.raises(UnitError):
         Buffer()
 
 
-def test_canonical_words_use_the_largest_unit_that_divides():
+def test_canonical_words_use_the_largest_unit_that_divides() -> None:
     assert [str(Rate(bps)) for bps in (10**9, 1_500_000, 65_536, 1)] == [
         "1gbit",
         "1500kbit",
@@ -137,22 +139,22 @@ def test_canonical_words_use_the_largest_unit_that_divides():
 
 
 @given(st.integers(0, 10**13))
-def test_rates_survive_writing_and_reading(bps):
+def test_rates_survive_writing_and_reading(bps: int) -> None:
     assert Rate.parse(str(Rate(bps))) == Rate(bps)
 
 
 @given(st.integers(0, 3_600_000 * 10**9))
-def test_durations_survive_writing_and_reading(ns):
+def test_durations_survive_writing_and_reading(ns: int) -> None:
     assert Duration.parse(str(Duration(ns))) == Duration(ns)
 
 
 @given(st.integers(0, 10**15))
-def test_sizes_survive_writing_and_reading(size):
+def test_sizes_survive_writing_and_reading(size: int) -> None:
     assert Size.parse(str(Size(size))) == Size(size)
 
 
 @given(st.floats(0, 1, allow_subnormal=False).filter(lambda p: p == 0 or p > 1e-12))
-def test_probabilities_survive_writing_and_reading(p):
+def test_probabilities_survive_writing_and_reading(p: float) -> None:
     assert Probability.parse(str(Probability(p))) == Probability(p)
 
 
@@ -164,18 +166,18 @@ def test_probabilities_survive_writing_and_reading(p):
         st.floats(1e-3, 1e4).map(lambda n: Buffer(bdp=n)),
     )
 )
-def test_buffers_survive_writing_and_reading(buffer):
+def test_buffers_survive_writing_and_reading(buffer: Buffer) -> None:
     assert Buffer.parse(str(buffer)) == buffer
 
 
 @given(st.text(max_size=60) | st.integers() | st.floats() | st.none() | st.lists(st.integers(), max_size=3))
-def test_any_value_is_read_or_refused_with_a_reason(value):
+def test_any_value_is_read_or_refused_with_a_reason(value: Any) -> None:
     for kind in (Rate, Duration, Size, Buffer, Probability):
         reason = _refusal(kind, value)
         assert kind.parse(str(kind.parse(value))) == kind.parse(value) if reason is None else len(reason) > 10
 
 
-def _refusal(kind, value):
+def _refusal(kind: Any, value: Any) -> str | None:
     try:
         kind.parse(value)
     except UnitError as refused:

@@ -1,6 +1,7 @@
 """The line of every header and key, through all of TOML's ways to write them."""
 
 import tomllib
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -62,27 +63,27 @@ cc = [
         (("sweep", "together", 0, "cc"), 29),
     ],
 )
-def test_every_key_has_its_line(path, line):
+def test_every_key_has_its_line(path: Any, line: Any) -> None:
     assert find_line(key_lines(TEXT), path) == line
 
 
-def test_a_key_that_is_not_there_has_the_line_of_its_table():
+def test_a_key_that_is_not_there_has_the_line_of_its_table() -> None:
     lines = key_lines(TEXT)
     assert find_line(lines, ("topology", "rtt")) == 7
     assert find_line(lines, ("flow", 1, "start")) == 16
     assert find_line(lines, ("link", 0, "reverse", "rate")) == 19
 
 
-def test_a_missing_table_has_the_first_line():
+def test_a_missing_table_has_the_first_line() -> None:
     assert find_line(key_lines(TEXT), ("readings", "tcp_probe")) == 1
 
 
-def test_arrays_of_inline_tables_over_several_lines():
+def test_arrays_of_inline_tables_over_several_lines() -> None:
     lines = key_lines('flow = [\n  {name="a", cc="x"},\n  {name="b",\n   cc="y"},\n]\n')
     assert [lines[key] for key in ("flow", "flow.0.cc", "flow.1", "flow.1.cc")] == [1, 2, 3, 4]
 
 
-def test_windows_line_ends_are_counted_once():
+def test_windows_line_ends_are_counted_once() -> None:
     assert key_lines("a = 1\r\n[t]\r\nb = 2\r\n")["t.b"] == 3
 
 
@@ -93,7 +94,7 @@ VALUES = st.sampled_from(
 
 
 @given(st.dictionaries(WORDS, st.dictionaries(WORDS, VALUES, max_size=4), max_size=4))
-def test_lines_agree_with_the_text_that_was_written(tables):
+def test_lines_agree_with_the_text_that_was_written(tables: dict[str, dict[str, str]]) -> None:
     text, expected, number = "", {}, 1
     for table, keys in tables.items():
         expected[table] = number
@@ -109,5 +110,5 @@ def test_lines_agree_with_the_text_that_was_written(tables):
 
 
 @given(st.text(max_size=300))
-def test_any_text_is_scanned(text):
+def test_any_text_is_scanned(text: str) -> None:
     assert all(1 <= line <= text.count("\n") + 1 for line in key_lines(text).values())

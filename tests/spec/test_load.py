@@ -1,6 +1,7 @@
 """Files and texts become scenarios, or errors with every fault, its line and what is allowed."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -13,7 +14,7 @@ from rushhour.spec.load import LARGEST_FILE
 from rushhour.units import Duration, Probability, Rate
 
 
-def test_a_scenario_is_read():
+def test_a_scenario_is_read() -> None:
     found = scenario('[[flow]]\nkind = "ping"\n', top='title = "x"\nsysctl.net.ipv4.tcp_sack = false\n')
     assert found.title == "x"
     assert found.topology is not None
@@ -22,7 +23,7 @@ def test_a_scenario_is_read():
     assert found.sysctl == {"net.ipv4.tcp_sack": "0"}
 
 
-def test_every_fault_is_reported_at_once_with_its_line():
+def test_every_fault_is_reported_at_once_with_its_line() -> None:
     found = faults(
         'titel = "x"\nduration = "30"\n[topology]\npreset = "dumbell"\nrate = "100mbps"\nrtt = "2ms"\n'
         'delay = "1ms"\n[[flow]]\nstar = "3s"\n[[flow]]\nname = "b"\nkind = "udp"\ncc = "reno"\n'
@@ -52,7 +53,7 @@ def test_every_fault_is_reported_at_once_with_its_line():
         ('[[node]]\nname = "s1"\nsysctls = 1', "node.s1.sysctls", '"sysctl"'),
     ],
 )
-def test_the_nearest_right_word_is_named(line, key, guess):
+def test_the_nearest_right_word_is_named(line: Any, key: str, guess: str) -> None:
     text = BASE.replace("[topology]", f"{line}\n[topology]")
     assert guess in (faults(text)[key].hint or "")
 
@@ -81,11 +82,11 @@ def test_the_nearest_right_word_is_named(line, key, guess):
         ("expect = [{min = 1}]", "is missing"),
     ],
 )
-def test_wrong_types_and_values_say_what_is_allowed(value, says):
+def test_wrong_types_and_values_say_what_is_allowed(value: Any, says: str) -> None:
     assert says in " ".join(f"{fault.message} {fault.hint}" for fault in faults(value).values())
 
 
-def test_a_missing_preset_is_explained():
+def test_a_missing_preset_is_explained() -> None:
     found = faults('duration = "1s"\n[topology]\nrate = "1mbit"\nrtt = "1ms"\n[[flow]]\n')
     assert list(found) == ["topology.preset"]
     assert "[[link]]" in (found["topology.preset"].hint or "")
@@ -102,13 +103,13 @@ def test_a_missing_preset_is_explained():
         ("x = " + "[" * 5000, None, "nested too deeply"),
     ],
 )
-def test_what_is_no_toml_is_refused_with_its_line(text, line, says):
+def test_what_is_no_toml_is_refused_with_its_line(text: str, line: Any, says: str) -> None:
     (fault,) = faults(text).values()
     assert fault.line == line
     assert says in fault.message
 
 
-def test_a_word_without_quotes_is_guessed():
+def test_a_word_without_quotes_is_guessed() -> None:
     (fault,) = faults("duration = 30s\n").values()
     assert fault.hint == 'texts stand in quotes: duration = "30s"'
 
@@ -123,21 +124,21 @@ def test_a_word_without_quotes_is_guessed():
     ],
     ids=["binary", "latin-1", "huge", "empty"],
 )
-def test_files_that_are_no_scenarios(tmp_path: Path, content, says):
+def test_files_that_are_no_scenarios(tmp_path: Path, content: bytes, says: str) -> None:
     path = tmp_path / "x.toml"
     path.write_bytes(content)
     with pytest.raises(ScenarioError, match=says):
         load_scenario(path)
 
 
-def test_a_folder_and_a_missing_file(tmp_path: Path):
+def test_a_folder_and_a_missing_file(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError, match="is a folder"):
         load_scenario(tmp_path)
     with pytest.raises(ScenarioError, match="No such file"):
         load_scenario(tmp_path / "none.toml")
 
 
-def test_a_missing_file_names_the_nearest_beside_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_missing_file_names_the_nearest_beside_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "bottleneck.toml").write_text(BASE)
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ScenarioError, match=r'did you mean "bottleneck\.toml"'):
@@ -145,20 +146,20 @@ def test_a_missing_file_names_the_nearest_beside_it(tmp_path: Path, monkeypatch:
 
 
 @pytest.mark.parametrize("name", ["x" * 5000, "a\0b", "x" * 5000 + ".toml"])
-def test_names_that_no_file_can_have(name):
+def test_names_that_no_file_can_have(name: str) -> None:
     with pytest.raises(RushHourError, match=r"no (such )?file"):
         load_scenario(name)
     with pytest.raises(ScenarioError, match="cannot be read"):
         load_scenario(Path(name))
 
 
-def test_a_byte_order_mark_is_ignored(tmp_path: Path):
+def test_a_byte_order_mark_is_ignored(tmp_path: Path) -> None:
     path = tmp_path / "x.toml"
     path.write_bytes(b"\xef\xbb\xbf" + BASE.encode())
     assert load_scenario(path).duration == Duration(30 * 10**9)
 
 
-def test_sets_go_over_the_file():
+def test_sets_go_over_the_file() -> None:
     found = scenario(
         sets=(
             "topology.rate=10mbit",
@@ -190,20 +191,20 @@ def test_sets_go_over_the_file():
         ("flow.long.name=x", "no key"),
     ],
 )
-def test_wrong_sets_are_blamed_on_the_command_line(word, says):
+def test_wrong_sets_are_blamed_on_the_command_line(word: str, says: str) -> None:
     (fault,) = faults(BASE, sets=(word,)).values()
     assert fault.file == "--set"
     assert fault.line is None
     assert says in f"{fault.message} {fault.hint}"
 
 
-def test_a_set_fixes_a_factor():
+def test_a_set_fixes_a_factor() -> None:
     more = '[sweep]\ncc = ["cubic", "reno"]\ntopology.rate = ["1mbit", "2mbit"]\n'
     assert scenario(more).sweep.size == 4
     assert scenario(more, sets=("topology.rate=5mbit",)).sweep.root == {"cc": ["cubic", "reno"]}
 
 
-def test_the_canonical_form_is_stable_and_complete():
+def test_the_canonical_form_is_stable_and_complete() -> None:
     first = scenario('[sweep]\ncc = ["cubic", "reno"]\n')
     again = Scenario.model_validate(first.canonical())
     assert again == first
@@ -222,7 +223,7 @@ KEYS = st.sampled_from([*Scenario.model_fields, "rate", "between", "name", "kind
 
 
 @given(st.dictionaries(KEYS, VALUES, max_size=5))
-def test_any_document_is_a_scenario_or_has_faults(document):
+def test_any_document_is_a_scenario_or_has_faults(document: dict[str, Any]) -> None:
     from rushhour.spec.examine import examine  # noqa: PLC0415 the one test of the inside
 
     scenario_, problems = examine(document)
@@ -239,12 +240,12 @@ def _faults_of(text: str) -> list[Fault] | None:
 
 
 @given(st.text(max_size=200))
-def test_any_text_is_a_scenario_or_has_faults(text):
+def test_any_text_is_a_scenario_or_has_faults(text: str) -> None:
     assert _faults_of(text) is None or _faults_of(text)
 
 
 @given(st.data())
-def test_any_damage_to_a_file_is_reported(data):
+def test_any_damage_to_a_file_is_reported(data: st.DataObject) -> None:
     at = data.draw(st.integers(0, len(BASE) - 1))
     damaged = BASE[:at] + data.draw(st.text(max_size=3)) + BASE[at + 1 :]
     lines = [fault.line or 1 for fault in _faults_of(damaged) or ()]
