@@ -10,7 +10,8 @@ from scenarios import BASE, faults, scenario
 
 from rushhour.errors import Fault, RushHourError, ScenarioError
 from rushhour.spec import Scenario, load_scenario, parse_scenario
-from rushhour.spec.load import LARGEST_FILE
+from rushhour.spec.load import LARGEST_FILE, apply_sets
+from rushhour.spec.scenario import name_flows
 from rushhour.units import Duration, Probability, Rate
 
 
@@ -185,6 +186,7 @@ def test_sets_go_over_the_file() -> None:
         ("topology.rat=1mbit", 'did you mean "rate"'),
         ("flow.lng.cc=bbr", 'did you mean "long"'),
         ("link.a.rate=1mbit", "names no link"),
+        ("flow.*.packet=1kB", "no flow of this scenario has a packet"),
         ("topology.rate=10mbps", "bps"),
         ("cc=BBR", "congestion control"),
         ("nonsense=1", "no key"),
@@ -219,14 +221,23 @@ VALUES = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
     max_leaves=6,
 )
+FACTORS = st.sampled_from(
+    [
+        *("cc", "seed", "topology.rate", "flow.*.start", "flow.tcp1.cc", "link.a-b.rate", "readings.qdisc"),
+        *("link.*.forward.loss", "sysctl.net.x", "node.a.sysctl.net.x", "together", "x"),
+    ]
+)
 KEYS = st.sampled_from([*Scenario.model_fields, "rate", "between", "name", "kind", "sysctl.net.a", "x"])
 
 
-@given(st.dictionaries(KEYS, VALUES, max_size=5))
-def test_any_document_is_a_scenario_or_has_faults(document: dict[str, Any]) -> None:
+SWEEPS = st.dictionaries(FACTORS, st.lists(VALUES, max_size=3) | VALUES, max_size=3)
+
+
+@given(st.fixed_dictionaries({}, optional={"sweep": SWEEPS}), st.dictionaries(KEYS, VALUES, max_size=5))
+def test_any_document_is_a_scenario_or_has_faults(sweep: dict[str, Any], rest: dict[str, Any]) -> None:
     from rushhour.spec.examine import examine  # noqa: PLC0415 the one test of the inside
 
-    scenario_, problems = examine(document)
+    scenario_, problems = examine(rest | sweep)
     assert (scenario_ is None) == bool(problems)
 
 
@@ -250,3 +261,9 @@ def test_any_damage_to_a_file_is_reported(data: st.DataObject) -> None:
     damaged = BASE[:at] + data.draw(st.text(max_size=3)) + BASE[at + 1 :]
     lines = [fault.line or 1 for fault in _faults_of(damaged) or ()]
     assert all(1 <= line <= damaged.count("\n") + 1 for line in lines)
+
+
+@given(st.sampled_from(["topology", "flow", "link", "readings", "sysctl", "node", "sweep"]), VALUES, FACTORS)
+def test_sets_on_any_document_are_faults_at_worst(table: str, value: Any, key: str) -> None:
+    document, faults_ = apply_sets(name_flows({table: value}), [f"{key}=1"])
+    assert faults_ or document != {table: value}

@@ -65,17 +65,15 @@ def _put(document: dict[str, Any], key: str, value: Any) -> None:
     head, _, rest = key.partition(".")
     top = [name for name in fields(Scenario) if name not in _TABLES]
     if head == "cc" and not rest:
-        for flow in _tables(document, "flow"):
-            if flow.get("kind", "tcp") in KINDS_OF_KEY["cc"]:
-                flow["cc"] = value
+        _put_named(document, "flow.*.cc", value)
     elif not rest and head in top:
         document[head] = value
     elif rest and head == "topology":
-        _put_field(document.setdefault("topology", {}), rest, value, Topology, key)
+        _put_field(_inner(document, head, key), rest, value, Topology, key)
     elif rest and head == "readings":
-        _put_field(document.setdefault("readings", {}), rest, value, Readings, key)
+        _put_field(_inner(document, head, key), rest, value, Readings, key)
     elif rest and head == "sysctl":
-        _put_sysctl(document, rest, value)
+        _put_sysctl(document, rest, value, key)
     elif rest and head in _NAMED:
         _put_named(document, key, value)
     else:
@@ -96,18 +94,25 @@ def _put_named(document: dict[str, Any], key: str, value: Any) -> None:
             f'"{key}" names no {kind} of this scenario', nearest(rest.split(".", maxsplit=1)[0], tables)
         )
     field = rest[len(name) + 1 :]
-    for table in tables.values() if name == "*" else [tables[name]]:
+    meant = list(tables.values()) if name == "*" else [tables[name]]
+    if name == "*" and kind == "flow":
         # All flows means all that have such a key: a ping has no congestion control.
-        if name != "*" or kind != "flow" or table.get("kind", "tcp") in KINDS_OF_KEY.get(field, ALL_KINDS):
-            _put_table(table, field, value, kind, key)
+        kinds: tuple[str, ...] = KINDS_OF_KEY.get(field, ALL_KINDS)
+        meant = [table for table in meant if table.get("kind", "tcp") in kinds]
+        if not meant:
+            raise UnknownKeyError(
+                f"no flow of this scenario has a {field}", f"it belongs to {', '.join(kinds)}"
+            )
+    for table in meant:
+        _put_table(table, field, value, kind, key)
 
 
 def _put_table(table: dict[str, Any], rest: str, value: Any, kind: str, key: str) -> None:
     side, _, inner = rest.partition(".")
     if kind == "link" and side in ("forward", "reverse") and inner:
-        _put_field(table.setdefault(side, {}), inner, value, Direction, key)
+        _put_field(_inner(table, side, key), inner, value, Direction, key)
     elif kind == "node" and side == "sysctl" and inner:
-        _put_sysctl(table, inner, value)
+        _put_sysctl(table, inner, value, key)
     else:
         _put_field(table, rest, value, _NAMED[kind], key)
 
@@ -119,8 +124,16 @@ def _put_field(table: dict[str, Any], name: str, value: Any, model: type[Model],
     table[name] = value
 
 
-def _put_sysctl(table: dict[str, Any], name: str, value: Any) -> None:
-    table["sysctl"] = flatten(table.get("sysctl", {})) | {name: value}
+def _put_sysctl(table: dict[str, Any], name: str, value: Any, key: str) -> None:
+    table["sysctl"] = flatten(_inner(table, "sysctl", key)) | {name: value}
+
+
+def _inner(table: dict[str, Any], name: str, key: str) -> dict[str, Any]:
+    """Give the table of a name within a table, made where it is missing."""
+    inner = table.setdefault(name, {})
+    if not isinstance(inner, dict):
+        raise UnknownKeyError(f'no key "{key}" in this scenario', f"{name} is no table there")
+    return inner
 
 
 def _tables(document: dict[str, Any], kind: str) -> list[dict[str, Any]]:
@@ -129,8 +142,9 @@ def _tables(document: dict[str, Any], kind: str) -> list[dict[str, Any]]:
 
 
 def _name(kind: str, table: dict[str, Any], index: int) -> str:
-    if kind == "link" and "name" not in table:
-        return "-".join(str(node) for node in table.get("between", [index]))
+    between = table.get("between")
+    if kind == "link" and "name" not in table and isinstance(between, list | tuple):
+        return "-".join(str(node) for node in between)
     return str(table.get("name", index))
 
 

@@ -84,7 +84,7 @@ def parse_scenario(text: str, file: str = "scenario", sets: Sequence[str] = ()) 
     """Give the scenario that a TOML text describes; `file` is its name in faults."""
     lines = key_lines(text)
     document = name_flows(_parse(text, file))
-    document, faults = _apply(document, sets)
+    document, faults = apply_sets(document, sets)
     scenario, found = examine(document)
     given = {word.partition("=")[0].strip() for word in sets}
     faults += [_fault(problem, document, lines, file, given) for problem in found]
@@ -146,7 +146,7 @@ def _toml_hint(text: str, line: int) -> str | None:
     return f'texts stand in quotes: {match[1]} = "{match[2].strip()}"' if match else (found[:80] or None)
 
 
-def _apply(document: dict[str, Any], sets: Sequence[str]) -> tuple[dict[str, Any], list[Fault]]:
+def apply_sets(document: dict[str, Any], sets: Sequence[str]) -> tuple[dict[str, Any], list[Fault]]:
     """Put `KEY=VALUE` words into the document; a factor that is set varies no longer."""
     faults = []
     for word in sets:
