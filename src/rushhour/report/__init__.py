@@ -1,0 +1,1 @@
+"""Reports: what a result set says, as a page, a terminal view, figures, tables. Pure: records in, text and pictures out."""

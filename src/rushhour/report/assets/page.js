@@ -1,0 +1,229 @@
+"use strict";
+
+// The page around the plots: which run is shown, its words, the controls, the result table.
+(() => {
+  const $ = (selector, root = document) => root.querySelector(selector);
+  const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
+  const SVG = "http://www.w3.org/2000/svg";
+  let run = null;
+  let index = -1;
+  const runs = JSON.parse($("#runs").textContent);
+
+  function make(tag, text, name) {
+    const element = document.createElement(tag);
+    if (text !== undefined) element.textContent = text;
+    if (name) element.className = name;
+    return element;
+  }
+
+  function swatch(curve, position) {
+    const picture = document.createElementNS(SVG, "svg");
+    picture.setAttribute("viewBox", "0 0 28 8");
+    picture.setAttribute("class", "swatch");
+    picture.setAttribute("aria-hidden", "true");
+    const line = document.createElementNS(SVG, "line");
+    for (const [key, value] of Object.entries({ x1: 0, x2: 28, y1: 4, y2: 4, "stroke-width": curve.faint ? 1.5 : 2.5,
+      stroke: Plots.colour(curve, position), "stroke-dasharray": Plots.dash(curve, position).join(" ") || "none" })) {
+      line.setAttribute(key, value);
+    }
+    picture.append(line);
+    return picture;
+  }
+
+  function legend(panel) {
+    const list = make("ul", undefined, "legend");
+    panel.readings = panel.curves.map((curve, position) => {
+      const entry = make("li");
+      const reading = make("output", "");
+      entry.append(swatch(curve, position), make("span", curve.label), reading);
+      list.append(entry);
+      return reading;
+    });
+    return list;
+  }
+
+  function read(panel, instant) {
+    panel.curves.forEach((curve, position) => {
+      const value = instant === null || panel.marks ? null : Series.at(curve, instant);
+      panel.readings[position].textContent = instant === null || panel.marks ? "" : Words.quantity(value, panel.unit);
+    });
+    $("#instant").textContent = instant === null ? "" : `t = ${instant.toFixed(4)} s`;
+  }
+
+  function spoken(panel) {
+    const parts = panel.curves.map((curve) => {
+      const values = curve.v.filter((value) => value !== null);
+      const low = values.reduce((a, b) => Math.min(a, b), Infinity);
+      const high = values.reduce((a, b) => Math.max(a, b), -Infinity);
+      return `${curve.label} ${Words.quantity(low, panel.unit)} to ${Words.quantity(high, panel.unit)}`;
+    });
+    return `${panel.title} over time. ${parts.join("; ")}.`;
+  }
+
+  function figure(panel) {
+    const whole = make("figure", undefined, "panel");
+    const heading = make("h3", panel.title);
+    const unit = make("span", "", "unit");
+    heading.append(" ", unit);
+    const plot = make("div", undefined, "plot");
+    plot.setAttribute("role", "img");
+    plot.setAttribute("aria-label", spoken(panel));
+    const caption = make("figcaption", [run.conditions.join(" · "), panel.note].filter(Boolean).join(". "));
+    whole.append(heading, plot, legend(panel), caption);
+    $("#panels").append(whole);
+    Plots.draw(panel, run, plot, read);
+    unit.textContent = panel.marks ? "" : panel.shown || panel.unit;
+  }
+
+  function flows() {
+    const list = $("#flows");
+    list.replaceChildren();
+    run.flows.slice(0, run.drawn).forEach((flow, position) => {
+      const button = make("button");
+      button.type = "button";
+      button.setAttribute("aria-pressed", "true");
+      button.append(swatch({ flow: position }, position), make("b", flow.name),
+        make("span", [flow.kind === "tcp" ? flow.cc : flow.kind, flow.path, flow.when].filter(Boolean).join(" · ")));
+      button.addEventListener("click", () => button.setAttribute("aria-pressed", String(Plots.toggle(position))));
+      list.append(button);
+    });
+    const more = run.flows.length - run.drawn;
+    if (more > 0) list.append(make("p", `and ${more} more, in the tables only`, "aside"));
+  }
+
+  function words() {
+    $("#run-label").textContent = run.label;
+    $("#run-conditions").textContent = [...run.conditions, run.kernel, `${run.lab} lab`, `seed ${run.seed}`].join(" · ");
+    const notes = $("#run-notes");
+    notes.replaceChildren();
+    for (const reason of run.reasons) notes.append(make("li", `Invalid: ${reason}`, "bad"));
+    for (const warning of run.warnings) notes.append(make("li", warning, "doubt"));
+    $("#run").classList.toggle("invalid", !run.valid);
+    const body = $("#run-metrics tbody");
+    body.replaceChildren(...run.metrics.map((cells) => {
+      const row = make("tr");
+      cells.slice(0, 3).forEach((cell, column) => row.append(make(column === 0 ? "th" : "td", cell, column === 2 ? "num" : "")));
+      row.append(make("td", cells[3], "why"));
+      return row;
+    }));
+  }
+
+  function redraw() {
+    Plots.clear();
+    $("#panels").replaceChildren();
+    flows();
+    run.panels.forEach(figure);
+    $("#empty").hidden = run.panels.length > 0;
+  }
+
+  async function show(next) {
+    if (!runs[next]) return;
+    index = next;
+    const packed = $(`#series-${next}`);
+    if (!packed) return;
+    run = await Series.unpack(packed.textContent);
+    if (index !== next) return;
+    Plots.forget();
+    words();
+    redraw();
+    for (const select of $$("#picker select")) select.value = runs[next].factors[select.name] ?? "";
+    $$("[data-run]").forEach((link) => link.toggleAttribute("aria-current", Number(link.dataset.run) === next));
+    $("#position").textContent = `${next + 1} of ${runs.length}`;
+    document.documentElement.dataset.drawn = String(run.panels.length);
+    if (location.hash.endsWith("-check")) document.documentElement.dataset.inked = String(Plots.inked());
+  }
+
+  // The run with these factors; where a combination was not run, the one that shares most of them.
+  function pick(changed) {
+    const wanted = Object.fromEntries($$("#picker select").map((select) => [select.name, select.value]));
+    const score = (entry) => Object.entries(wanted)
+      .reduce((sum, [key, value]) => sum + (entry.factors[key] === value ? (key === changed ? 100 : 1) : 0), 0);
+    const best = runs.reduce((found, entry, position) => (score(entry) > score(runs[found]) ? position : found), 0);
+    go(best);
+  }
+
+  function go(next) {
+    const wrapped = (next + runs.length) % runs.length;
+    history.replaceState(null, "", `#run-${wrapped}`);
+    show(wrapped);
+  }
+
+  function keys(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey || /^(SELECT|INPUT)$/.test(event.target.tagName)) return;
+    const actions = {
+      ArrowLeft: () => Plots.step(event.shiftKey ? -20 : -2), ArrowRight: () => Plots.step(event.shiftKey ? 20 : 2),
+      "+": () => Plots.zoomBy(0.5, run), "-": () => Plots.zoomBy(2, run), 0: () => Plots.reset(run),
+      "[": () => go(index - 1), "]": () => go(index + 1),
+    };
+    const scoped = event.key.startsWith("Arrow") && !$("#run").contains(document.activeElement);
+    if (!run || !actions[event.key] || scoped) return;
+    actions[event.key]();
+    event.preventDefault();
+  }
+
+  function sortBy(header) {
+    const table = header.closest("table");
+    const body = table.tBodies[0];
+    const column = header.cellIndex;
+    const down = header.getAttribute("aria-sort") !== "descending";
+    $$("th[aria-sort]", table).forEach((other) => other.removeAttribute("aria-sort"));
+    header.setAttribute("aria-sort", down ? "descending" : "ascending");
+    const worth = (row) => Number(row.cells[column].dataset.value ?? "NaN");
+    const compare = (a, b) => {
+      const [left, right] = [worth(a), worth(b)];
+      if (Number.isNaN(left) && Number.isNaN(right)) {
+        return a.cells[column].textContent.localeCompare(b.cells[column].textContent) * (down ? 1 : -1);
+      }
+      if (Number.isNaN(left) || Number.isNaN(right)) return Number.isNaN(left) ? 1 : -1;
+      return down ? right - left : left - right;
+    };
+    body.append(...[...body.rows].sort(compare));
+  }
+
+  function listen() {
+    $$("#picker select").forEach((select) => select.addEventListener("change", () => pick(select.name)));
+    $$("[data-run]").forEach((link) => link.addEventListener("click", () => show(Number(link.dataset.run))));
+    $$("button[data-step]").forEach((b) => b.addEventListener("click", () => go(index + Number(b.dataset.step))));
+    $("#reset").addEventListener("click", () => run && Plots.reset(run));
+    $$("button.sort").forEach((button) => button.addEventListener("click", () => sortBy(button.closest("th"))));
+    $$("[name=heat]").forEach((radio) => radio.addEventListener("change", heat));
+    document.addEventListener("keydown", keys);
+    addEventListener("hashchange", () => show(wanted()));
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => run && redraw());
+    addEventListener("beforeprint", () => paper(true));
+    addEventListener("afterprint", () => paper(false));
+    let waiting = 0;
+    let width = innerWidth;
+    addEventListener("resize", () => {
+      clearTimeout(waiting);
+      waiting = setTimeout(() => {
+        if (run && innerWidth !== width) redraw();
+        width = innerWidth;
+      }, 150);
+    });
+  }
+
+  function paper(on) {
+    document.documentElement.classList.toggle("paper", on);
+    if (run) redraw();
+  }
+
+  function heat() {
+    const chosen = $("[name=heat]:checked");
+    $$(".heat").forEach((map) => { map.hidden = Boolean(chosen) && map.dataset.metric !== chosen.value; });
+  }
+
+  function wanted() {
+    const match = /^#run-(\d+)/.exec(location.hash);
+    return match && runs[Number(match[1])] ? Number(match[1]) : 0;
+  }
+
+  listen();
+  heat();
+  if (runs.length) {
+    show(wanted()).catch((fault) => {
+      $("#empty").hidden = false;
+      $("#empty").textContent = `The plots could not be drawn: ${fault.message}. The tables are complete.`;
+    });
+  }
+})();

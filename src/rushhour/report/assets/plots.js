@@ -1,0 +1,211 @@
+"use strict";
+
+// Panels over time: one uPlot each, with one time axis, one cursor and one zoom for all.
+const Plots = (() => {
+  const DASHES = [[], [8, 4], [2, 3], [10, 3, 2, 3], [14, 4], [5, 2, 1, 2]];
+  const COLOURS = 8;
+  // Room above the highest value or limit, for the limit's label.
+  const HEADROOM = 1.14;
+  let live = [];
+  let hidden = new Set();
+
+  function ink(name) {
+    return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  }
+
+  function colour(curve, position) {
+    if (curve.flow !== null) return ink(`--c${curve.flow % COLOURS}`);
+    return curve.label === "total" ? ink("--ink-2") : ink(`--q${position % 4}`);
+  }
+
+  function dash(curve, position) {
+    if (curve.faint) return [1, 3];
+    const index = curve.flow === null ? position : curve.flow;
+    return DASHES[(index + Math.floor(index / COLOURS)) % DASHES.length];
+  }
+
+  function drawn(curve, position, panel) {
+    const stroke = colour(curve, position);
+    const series = { label: curve.label, stroke, width: curve.faint ? 1.2 : 1.6, dash: dash(curve, position),
+      show: !hidden.has(curve.flow), points: { show: false } };
+    if (panel.marks) Object.assign(series, { paths: () => null });
+    else if (curve.shape === "points") {
+      Object.assign(series, { paths: () => null, points: { show: true, size: 3, fill: stroke, width: 0 } });
+    } else if (curve.shape === "hold") series.paths = uPlot.paths.stepped({ align: 1 });
+    else if (curve.shape === "interval") series.paths = uPlot.paths.stepped({ align: -1 });
+    return series;
+  }
+
+  function largest(panel) {
+    let most = 0;
+    for (const curve of panel.curves) for (const value of curve.v) if (value > most) most = value;
+    return most;
+  }
+
+  // The top of the value axis: all samples, and the limits unless they would flatten them.
+  function top(panel) {
+    const most = largest(panel);
+    const limits = panel.limits.map((limit) => limit.value).filter((value) => value <= 4 * most || most === 0);
+    return (Math.max(most, ...limits) || 1) * HEADROOM;
+  }
+
+  function axes(panel, ceiling, wide) {
+    const [divisor, name] = Words.scale(ceiling / HEADROOM, panel.unit);
+    const common = { stroke: ink("--ink-2"), font: `11px ${ink("--sans")}`, labelFont: `11px ${ink("--sans")}`,
+      grid: { stroke: ink("--rule"), width: 1 }, ticks: { show: false } };
+    const list = [
+      { ...common, size: 26, space: 70, values: (_, splits) => splits.map((value) => `${Words.number(value)} s`) },
+      { ...common, scale: "y", size: wide ? 52 : 40, space: 32, gap: 6, show: true,
+        values: (_, splits) => splits.map((value) => panel.marks ? "" : Words.number(value / divisor)) },
+    ];
+    panel.shown = name;
+    if (panel.second && wide) {
+      const [unit, factor] = panel.second;
+      const [part, second] = Words.scale((ceiling / HEADROOM) * factor, unit);
+      list.push({ ...common, scale: "y2", side: 1, size: 52, space: 32, gap: 6, grid: { show: false },
+        values: (_, splits) => splits.map((value) => Words.number(value / part)) });
+      panel.shown = `${name} (left), ${second} at the rate of the link (right)`;
+    }
+    return list;
+  }
+
+  function drawLimits(u, panel) {
+    const { ctx, bbox } = u;
+    const ratio = devicePixelRatio;
+    ctx.save();
+    ctx.font = `${11 * ratio}px ${ink("--sans")}`;
+    ctx.textAlign = "right";
+    for (const limit of panel.limits) {
+      const y = Math.round(u.valToPos(limit.value, "y", true));
+      if (y < bbox.top || y > bbox.top + bbox.height) continue;
+      ctx.strokeStyle = ctx.fillStyle = ink("--limit");
+      ctx.lineWidth = ratio;
+      ctx.setLineDash([6 * ratio, 4 * ratio]);
+      ctx.beginPath();
+      ctx.moveTo(bbox.left, y);
+      ctx.lineTo(bbox.left + bbox.width, y);
+      ctx.stroke();
+      const below = y - bbox.top < 16 * ratio;
+      ctx.textBaseline = below ? "top" : "bottom";
+      ctx.fillText(`${limit.label} ${Words.quantity(limit.value, panel.unit)}`, bbox.left + bbox.width - 4 * ratio,
+        y + (below ? 3 : -3) * ratio);
+    }
+    ctx.restore();
+  }
+
+  function drawMarks(u, panel) {
+    const { ctx, bbox } = u;
+    const ratio = devicePixelRatio;
+    const lane = bbox.height / panel.curves.length;
+    ctx.save();
+    ctx.font = `${11 * ratio}px ${ink("--sans")}`;
+    ctx.textBaseline = "top";
+    ctx.textAlign = "left";
+    panel.curves.forEach((curve, position) => {
+      const floor = bbox.top + lane * (position + 1) - 3 * ratio;
+      const most = Math.max(...curve.v);
+      ctx.fillStyle = colour(curve, position);
+      ctx.globalAlpha = hidden.has(curve.flow) ? 0.15 : 1;
+      curve.t.forEach((t, index) => {
+        const x = u.valToPos(t, "x", true);
+        if (x < bbox.left || x > bbox.left + bbox.width) return;
+        const height = (0.25 + (0.75 * curve.v[index]) / most) * (lane - 18 * ratio);
+        ctx.fillRect(Math.round(x) - ratio / 2, floor - height, 1.5 * ratio, height);
+      });
+      ctx.fillStyle = ink("--ink-2");
+      const total = curve.v.reduce((sum, value) => sum + value, 0);
+      ctx.fillText(`${curve.label}: ${Words.number(total)}`, bbox.left + 4 * ratio, bbox.top + lane * position + ratio);
+    });
+    ctx.restore();
+  }
+
+  function options(panel, run, width, onCursor) {
+    const wide = width >= 560;
+    const ceiling = panel.marks ? 1 : top(panel);
+    const scales = { x: { time: false, range: (_, min, max) => [min, max] }, y: { range: [0, ceiling] } };
+    if (panel.second) scales.y2 = { from: "y", range: (_, min, max) => [min * panel.second[1], max * panel.second[1]] };
+    const height = panel.marks ? 40 + 34 * panel.curves.length : wide ? 200 : 168;
+    return {
+      width, height, scales, legend: { show: false }, axes: axes(panel, ceiling, wide),
+      padding: [8, wide ? (panel.second ? 0 : 52) : 8, 0, 0],
+      series: [{}, ...panel.curves.map((curve, position) => drawn(curve, position, panel))],
+      cursor: { sync: { key: "run", scales: ["x", null] }, drag: { x: true, y: false }, points: { show: false }, y: false },
+      hooks: {
+        draw: [(u) => (panel.marks ? drawMarks(u, panel) : drawLimits(u, panel))],
+        setCursor: [(u) => onCursor(panel, u.cursor.left >= 0 ? u.posToVal(u.cursor.left, "x") : null)],
+        init: [(u) => u.over.addEventListener("dblclick", () => reset(run))],
+      },
+    };
+  }
+
+  function data(panel, run) {
+    const tables = panel.curves.map((curve) => [curve.t, curve.v]);
+    const edges = [[0, run.duration_s], [null, null]];
+    const joined = uPlot.join([edges, ...tables]);
+    joined.splice(1, 1);
+    return joined;
+  }
+
+  function draw(panel, run, host, onCursor) {
+    const plot = new uPlot(options(panel, run, host.clientWidth, onCursor), data(panel, run), host);
+    plot.setScale("x", { min: 0, max: run.duration_s });
+    live.push({ plot, host, panel });
+    return plot;
+  }
+
+  function clear() {
+    for (const { plot } of live) plot.destroy();
+    live = [];
+  }
+
+  function zoom(min, max) {
+    for (const { plot } of live) plot.setScale("x", { min, max });
+  }
+
+  function reset(run) {
+    zoom(0, run.duration_s);
+  }
+
+  // Zoom by a factor around the cursor, or around the middle where there is none.
+  function zoomBy(factor, run) {
+    if (!live.length) return;
+    const { plot } = live[0];
+    const { min, max } = plot.scales.x;
+    const centre = plot.cursor.left >= 0 ? plot.posToVal(plot.cursor.left, "x") : (min + max) / 2;
+    const low = Math.max(0, centre - (centre - min) * factor);
+    zoom(low, Math.min(run.duration_s, centre + (max - centre) * factor));
+  }
+
+  function step(pixels) {
+    if (!live.length) return;
+    const { plot } = live[0];
+    const left = plot.cursor.left >= 0 ? plot.cursor.left : plot.over.clientWidth / 2;
+    const next = Math.min(plot.over.clientWidth - 1, Math.max(0, left + pixels));
+    plot.setCursor({ left: next, top: 10 });
+  }
+
+  function toggle(flow) {
+    if (!hidden.delete(flow)) hidden.add(flow);
+    for (const { plot, panel } of live) {
+      panel.curves.forEach((curve, position) => {
+        if (curve.flow === flow) plot.setSeries(position + 1, { show: !hidden.has(flow) });
+      });
+      plot.redraw();
+    }
+    return !hidden.has(flow);
+  }
+
+  function forget() {
+    hidden = new Set();
+  }
+
+  // How many canvases have something on them: for the test that a browser draws.
+  function inked() {
+    return live.filter(({ plot }) => {
+      const { width, height } = plot.ctx.canvas;
+      return plot.ctx.getImageData(0, 0, width, height).data.some((byte) => byte > 0);
+    }).length;
+  }
+
+  return { draw, clear, reset, zoomBy, step, toggle, forget, colour, dash, inked };
+})();

@@ -1,0 +1,96 @@
+"use strict";
+
+// Curves as they travel in the page: rushhour-series/1, described and written by report/embed.py.
+const Series = (() => {
+  const MISSING = -2147483648;
+
+  async function inflate(text) {
+    const bytes = Uint8Array.from(atob(text.trim()), (letter) => letter.charCodeAt(0));
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+    return new Uint8Array(await new Response(stream).arrayBuffer());
+  }
+
+  function column(bytes, offset, size, scale) {
+    const values = new Array(size);
+    let whole = 0;
+    for (let i = 0; i < size; i++) {
+      const zigzag = bytes[offset + i] | (bytes[offset + size + i] << 8)
+        | (bytes[offset + 2 * size + i] << 16) | (bytes[offset + 3 * size + i] << 24);
+      whole = (whole + ((zigzag >>> 1) ^ -(zigzag & 1))) | 0;
+      values[i] = whole === MISSING ? null : whole * scale;
+    }
+    return values;
+  }
+
+  // The header of a run, each of its curves with arrays `t` (seconds) and `v` (null where there is none).
+  async function unpack(text) {
+    const bytes = await inflate(text);
+    const length = new DataView(bytes.buffer).getUint32(0, true);
+    const run = JSON.parse(new TextDecoder().decode(bytes.subarray(4, 4 + length)));
+    let offset = 4 + length;
+    const columns = run.columns.map(([size, scale]) => {
+      const values = column(bytes, offset, size, scale);
+      offset += 4 * size;
+      return values;
+    });
+    for (const panel of run.panels) {
+      for (const curve of panel.curves) {
+        curve.t = columns[curve.columns[0]];
+        curve.v = columns[curve.columns[1]];
+      }
+    }
+    return run;
+  }
+
+  // Position of the last entry of ascending `list` that is not after `x`; -1 if there is none.
+  function before(list, x) {
+    let low = 0;
+    let high = list.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (list[middle] <= x) low = middle + 1;
+      else high = middle;
+    }
+    return low - 1;
+  }
+
+  // What a curve says at instant `x`: held, valid for the interval before, or the nearest sample.
+  function at(curve, x) {
+    let index = before(curve.t, x);
+    const last = curve.t.length - 1;
+    if (curve.shape === "interval") {
+      if (index < 0 || curve.t[index] < x) index += 1;
+    } else if (curve.shape !== "hold" && index < last) {
+      if (index < 0 || curve.t[index + 1] - x < x - curve.t[index]) index += 1;
+    }
+    return index < 0 || index > last ? null : curve.v[index];
+  }
+
+  return { unpack, at };
+})();
+
+// Numbers with their units, the same words as report/words.py.
+const Words = (() => {
+  const STEPS = {
+    "bit/s": [[1e9, "Gbit/s"], [1e6, "Mbit/s"], [1e3, "kbit/s"], [1, "bit/s"]],
+    "µs": [[1e6, "s"], [1e3, "ms"], [1, "µs"]],
+    bytes: [[1e9, "GB"], [1e6, "MB"], [1e3, "kB"], [1, "B"]],
+  };
+
+  function scale(largest, unit) {
+    const steps = STEPS[unit] || [[1, unit]];
+    return steps.find(([divisor]) => largest >= divisor) || steps[steps.length - 1];
+  }
+
+  function number(value) {
+    return String(Number(value.toPrecision(4)));
+  }
+
+  function quantity(value, unit) {
+    if (value === null || value === undefined || !Number.isFinite(value)) return "–";
+    const [divisor, name] = scale(Math.abs(value), unit);
+    return `${number(value / divisor)} ${name === "count" ? "" : name}`.trim();
+  }
+
+  return { scale, number, quantity };
+})();

@@ -1,0 +1,33 @@
+"""How each number of a report is defined: from the catalogue of metrics, only those that occur."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rushhour.report.model import RunView
+
+
+@dataclass(frozen=True)
+class Definition:
+    """One metric: name, unit, which way is better (`higher`, `lower`, `none`), the text of its definition."""
+
+    name: str
+    unit: str
+    better: str
+    text: str
+
+
+def definitions(runs: Iterable[RunView]) -> dict[str, Definition]:
+    """The definitions of the metrics that these runs have, in the catalogue's order."""
+    from rushhour.metrics.catalog import METRICS
+
+    found = {value.metric for run in runs for value in run.metrics}
+    return {
+        metric.name: Definition(metric.name, metric.unit, metric.better, metric.definition)
+        for metric in METRICS.values()
+        if metric.name in found
+    }

@@ -1,0 +1,133 @@
+"""What a report says, free of how it is drawn: one run as a person wants to see it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from rushhour.report.panels import Panel, bottlenecks, panels_of
+from rushhour.report.words import quantity
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rushhour.context import End
+    from rushhour.metrics.value import MetricValue
+    from rushhour.record import Record
+
+
+@dataclass(frozen=True)
+class FlowLine:
+    """One flow in words: `s1 → r1`, `cubic`, `0–30 s`."""
+
+    name: str
+    kind: str
+    path: str
+    cc: str
+    when: str
+
+
+@dataclass(frozen=True)
+class RunView:
+    """One run: what was asked, whether it is to be trusted, and what came out.
+
+    `factors` are the run's factors, with `kernel` and `repetition` among them when they vary in the set.
+    """
+
+    name: str
+    title: str
+    factors: dict[str, str]
+    kernel: str
+    lab: str
+    seed: int
+    conditions: list[str]
+    flows: list[FlowLine]
+    valid: bool
+    reasons: list[str]
+    warnings: list[str]
+    metrics: Sequence[MetricValue]
+    panels: list[Panel]
+    duration_s: float
+
+    @property
+    def label(self) -> str:
+        """The factors in one line; the scenario's title where nothing varies."""
+        return " · ".join(f"{key} {value}" for key, value in self.factors.items()) or self.title
+
+
+def view(record: Record, metrics: Sequence[MetricValue], *, factors: Mapping[str, Any], points: int) -> RunView:
+    """A run ready to be drawn, with at most about `points` samples in all its curves."""
+    manifest = record.manifest
+    scenario = manifest.get("scenario", {})
+    return RunView(
+        name=record.path.name,
+        title=str(scenario.get("title") or scenario.get("name") or record.path.name),
+        factors={key: said(value) for key, value in factors.items()},
+        kernel=kernel_name(manifest),
+        lab=str(manifest.get("lab", "unknown")),
+        seed=int(manifest.get("seed", 0)),
+        conditions=conditions(record),
+        flows=flow_lines(record),
+        valid=bool(manifest.get("valid", False)),
+        reasons=[str(reason) for reason in manifest.get("invalid_reasons", [])],
+        warnings=[str(warning) for warning in manifest.get("warnings", [])],
+        metrics=metrics,
+        panels=panels_of(record, points) if points else [],
+        duration_s=record.context.duration_ns / 1e9,
+    )
+
+
+def said(value: Any) -> str:
+    """A factor's value in words: lists joined, booleans as on and off."""
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if isinstance(value, list | tuple):
+        return ", ".join(said(item) for item in value)
+    return str(value)
+
+
+def kernel_name(manifest: Mapping[str, Any]) -> str:
+    """`Linux 6.12.117 (name)`; the name only where it says more than the release."""
+    kernel = manifest.get("kernel", {})
+    release, name = str(kernel.get("release") or "unknown"), str(kernel.get("name") or "")
+    return f"Linux {release}" if name in ("", release) else f"Linux {release} ({name})"
+
+
+def conditions(record: Record) -> list[str]:
+    """The path in words: rate, base RTT, buffer, queue, jitter, loss; ranges where flows or links differ."""
+    ends = bottlenecks(record)
+    wires = [end for end in record.context.ends.values() if end.role == "wire"]
+    base = [flow.base_rtt_ns / 1e3 for flow in record.context.flows.values() if flow.base_rtt_ns]
+    lines = [
+        _range([float(end.rate_bps) for end in ends if end.rate_bps], "bit/s"),
+        _range(base, "µs", "base RTT "),
+        _range([float(end.buffer_bytes) for end in ends if end.buffer_bytes], "bytes", "buffer "),
+        _range([float(end.buffer_packets) for end in ends if end.buffer_packets], "packets", "buffer "),
+        _queues(ends),
+        _range([end.jitter_ns / 1e3 for end in wires if end.jitter_ns], "µs", "jitter "),
+        _range([100 * end.loss for end in wires if end.loss], "%", "loss "),
+    ]
+    return [line for line in lines if line]
+
+
+def _range(values: list[float], unit: str, before: str = "") -> str:
+    if not values:
+        return ""
+    low, high = quantity(min(values), unit), quantity(max(values), unit)
+    return f"{before}{low}" if low == high else f"{before}{low} … {high}"
+
+
+def _queues(ends: list[End]) -> str:
+    return ", ".join(sorted({end.queue for end in ends if end.queue}))
+
+
+def flow_lines(record: Record) -> list[FlowLine]:
+    """The flows in words, in their order."""
+    planned = {flow.get("id"): flow for flow in record.plan.get("flows", [])}
+    lines = []
+    for flow in record.context.flows.values():
+        asked = planned.get(flow.id, {})
+        stop = f"{flow.stop_ns / 1e9:g}" if flow.stop_ns is not None else "end"
+        path = f"{asked.get('from', '?')} → {asked.get('to', '?')}"
+        lines.append(FlowLine(flow.name, flow.kind, path, str(asked.get("cc") or ""), f"{flow.start_ns / 1e9:g}–{stop} s"))
+    return lines

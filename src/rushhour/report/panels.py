@@ -1,0 +1,197 @@
+"""Which panels a run has, and the curves, limits and marks in each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rushhour.report.curves import Curve, thinned
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from rushhour.context import End, Flow
+    from rushhour.record import Record
+    from rushhour.report.curves import Shape
+
+MAX_FLOWS = 16
+"""Flows drawn in one panel; more cannot be told apart, the tables have them all."""
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A horizontal line: what the curves are measured against."""
+
+    label: str
+    value: float
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One plot over time.
+
+    `unit` is that of the values (`segments`, `µs`, `bytes`, `packets`, `bit/s`, `count`). `second` is a second axis that is
+    the first times a constant: `(unit, factor)`, for a queue whose bytes are also a delay. A panel of `marks` shows
+    events: one lane a curve, its values the number of events since the sample before.
+    """
+
+    id: str
+    title: str
+    unit: str
+    curves: list[Curve]
+    limits: list[Limit] = field(default_factory=list)
+    second: tuple[str, float] | None = None
+    marks: bool = False
+    note: str = ""
+
+
+def panels_of(record: Record, points: int) -> list[Panel]:
+    """The panels of a run, without those that have nothing to show.
+
+    Args:
+        record: The run.
+        points: Samples kept of all its curves together; each curve gets an equal share.
+    """
+    found = [panel for build in _PANELS if (panel := build(record)) is not None]
+    share = max(200, points // max(1, sum(len(panel.curves) for panel in found)))
+    return [_thinned(panel, share) for panel in found]
+
+
+def _thinned(panel: Panel, share: int) -> Panel:
+    curves = [thinned(curve, share) for curve in panel.curves]
+    left_out = sum(1 for curve in curves if len(curve.t_s) > share // 2 and curve.samples > share)
+    note = panel.note
+    if left_out:
+        note = f"{note} Of every 1/{share // 4} of the time the first, least, greatest and last sample are drawn.".strip()
+    return Panel(panel.id, panel.title, panel.unit, curves, panel.limits, panel.second, panel.marks, note)
+
+
+def flows_of(record: Record, *kinds: str) -> Iterator[tuple[int, Flow]]:
+    """Position and context of each flow of these kinds, at most as many as can be told apart."""
+    for position, flow in enumerate(list(record.context.flows.values())[:MAX_FLOWS]):
+        if not kinds or flow.kind in kinds:
+            yield position, flow
+
+
+def bottlenecks(record: Record) -> list[End]:
+    """The ends whose queue limits a flow, in order of their index; without any, every shaped end."""
+    used = {flow.bottleneck_end for flow in record.context.flows.values()}
+    ends = list(record.context.ends.values())
+    return [end for end in ends if end.end in used] or [end for end in ends if end.rate_bps]
+
+
+def _curve(
+    record: Record, name: str, label: str, *, flow: int | None = None, position: int | None = None,
+    end: int | None = None, shape: Shape = "line", faint: bool = False,
+) -> Curve | None:
+    series = record.series(name, flow=flow, end=end)
+    if len(series.t_s) == 0 or bool(np.all(np.isnan(series.values))):
+        return None
+    t_s, values = series.t_s, series.values
+    if np.any(np.diff(t_s) < 0):
+        order = np.argsort(t_s, kind="stable")
+        t_s, values = t_s[order], values[order]
+    return Curve(label, position, t_s, values, shape, faint)
+
+
+def _per_flow(
+    record: Record, name: str, kinds: tuple[str, ...], suffix: str = "", *, shape: Shape = "line", faint: bool = False
+) -> list[Curve]:
+    curves = (
+        _curve(record, name, f"{flow.name}{suffix}", flow=flow.id, position=position, shape=shape, faint=faint)
+        for position, flow in flows_of(record, *kinds)
+    )
+    return [curve for curve in curves if curve is not None]
+
+
+def _window(record: Record) -> Panel | None:
+    windows = _per_flow(record, "snd_cwnd", ("tcp",), shape="hold")
+    if not windows:
+        return None
+    # snd_ssthresh is the threshold itself; tcp_probe's is never below 3/4 of the window.
+    thresholds = _per_flow(record, "snd_ssthresh", ("tcp",), " ssthresh", shape="hold", faint=True)
+    note = "ssthresh dotted, from the first loss on." if thresholds else ""
+    return Panel("cwnd", "Congestion window", "segments", windows + thresholds, note=note)
+
+
+def _round_trip(record: Record) -> Panel | None:
+    curves = _per_flow(record, "srtt_us", ("tcp",))
+    curves += _per_flow(record, "ping_rtt_us", ("ping",), " echo", shape="points")
+    if not curves:
+        return None
+    bases = sorted({flow.base_rtt_ns for _, flow in flows_of(record, "tcp", "ping") if flow.base_rtt_ns})
+    limits = [Limit("base RTT", base / 1e3) for base in bases[:4]]
+    return Panel("rtt", "Round-trip time", "µs", curves, limits, note="TCP: smoothed by the kernel (srtt).")
+
+
+def _queue(record: Record) -> Panel | None:
+    ends = bottlenecks(record)[:4]
+    in_packets = bool(ends) and all(not end.buffer_bytes and end.buffer_packets for end in ends)
+    name, unit = ("queue_packets", "packets") if in_packets else ("queue_bytes", "bytes")
+    curves = [_curve(record, name, end.label, end=end.end) for end in ends]
+    shown = [curve for curve in curves if curve is not None]
+    if not shown:
+        return None
+    buffers = {end.buffer_packets if in_packets else end.buffer_bytes for end in ends}
+    limits = [Limit("buffer", float(value)) for value in sorted(value for value in buffers if value)]
+    rates = {end.rate_bps for end in ends}
+    rate = rates.pop() if len(rates) == 1 else None
+    second = ("µs", 8e6 / rate) if rate and not in_packets else None
+    return Panel("queue", "Queue at the bottleneck", unit, shown, limits, second)
+
+
+def _goodput(record: Record) -> Panel | None:
+    curves = _per_flow(record, "goodput_bps", ("tcp", "udp"), shape="interval")
+    if not curves:
+        return None
+    if len(curves) > 1:
+        curves.append(_sum(curves))
+    rates = sorted({end.rate_bps for end in bottlenecks(record) if end.rate_bps})
+    limits = [Limit("rate of the link", float(rate)) for rate in rates[:4]]
+    return Panel("goodput", "Goodput", "bit/s", curves, limits, note="Payload that reached the receiver, in each sampling interval.")
+
+
+def _sum(curves: list[Curve]) -> Curve:
+    """The total of rates that each hold for the interval before their sample: exact at every sample of any flow."""
+    instants = np.unique(np.concatenate([curve.t_s for curve in curves]))
+    total = np.zeros(len(instants))
+    for curve in curves:
+        step = float(np.median(np.diff(curve.t_s))) if len(curve.t_s) > 1 else 0.0
+        index = np.searchsorted(curve.t_s, instants, side="left")
+        inside = (index < len(curve.t_s)) & (instants > curve.t_s[0] - step)
+        total[inside] += np.nan_to_num(curve.values[index[inside]])
+    return Curve("total", None, instants, total, "interval", faint=True)
+
+
+def _delay(record: Record) -> Panel | None:
+    curves = _per_flow(record, "one_way_delay_us", ("udp",), shape="points")
+    return Panel("owd", "One-way delay", "µs", curves, note="One point a datagram.") if curves else None
+
+
+def _events(record: Record) -> Panel | None:
+    lanes: list[Curve | None] = []
+    for end in bottlenecks(record)[:4]:
+        where = f" {end.label}" if len(bottlenecks(record)) > 1 else ""
+        lanes += [_increments(_curve(record, name, f"{name}{where}", end=end.end)) for name in ("drops", "marks")]
+    for position, flow in flows_of(record, "tcp"):
+        label = f"retransmits {flow.name}"
+        lanes.append(_increments(_curve(record, "retransmits", label, flow=flow.id, position=position)))
+    shown = [lane for lane in lanes if lane is not None]
+    note = "A tick is a sampling interval with events; its height is their number against the busiest of the lane."
+    return Panel("events", "Events", "count", shown, marks=True, note=note) if shown else None
+
+
+def _increments(curve: Curve | None) -> Curve | None:
+    """Events since the sample before, from a running count; only instants at which some happened."""
+    if curve is None:
+        return None
+    step = np.diff(curve.values, prepend=0.0)
+    some = step > 0
+    if not np.any(some):
+        return None
+    return Curve(curve.label, curve.flow, curve.t_s[some], step[some], "points")
+
+
+_PANELS: tuple[Callable[[Record], Panel | None], ...] = (_window, _round_trip, _queue, _goodput, _delay, _events)

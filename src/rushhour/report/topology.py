@@ -1,0 +1,147 @@
+"""The topology as a small SVG: nodes by their place on the paths of the flows, links with what they do to a packet."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING
+
+from rushhour.report.words import quantity
+
+if TYPE_CHECKING:
+    from rushhour.context import End
+    from rushhour.record import Record
+
+MAX_ROWS = 8
+"""Nodes drawn one under another; of more the first ones and the last are drawn, and how many are left out is said."""
+_WIDTH, _ROW, _BOX, _MARGIN = 960, 46, 28, 16
+
+
+@dataclass(frozen=True)
+class _Node:
+    name: str
+    x: float
+    y: float
+    half: float
+    router: bool
+
+
+def topology_svg(record: Record) -> str:
+    """An SVG drawing (classes only, coloured by the page) of the nodes and links the flows use."""
+    links = _links(record)
+    layers = _layers(record, links)
+    if not layers:
+        return ""
+    places, hidden = _places(layers, {node["name"] for node in record.plan["nodes"] if node.get("forward")})
+    rows = max(min(len(names), MAX_ROWS) for names in layers.values())
+    height = 2 * _MARGIN + rows * _ROW + 22
+    parts = [_link(places[a], places[b], _said(ends)) for (a, b), ends in links.items() if a in places and b in places]
+    parts += [_box(node) for node in places.values()]
+    parts += [f'<text class="t-more" x="{x:.0f}" y="{height - 6}">and {count} more</text>' for x, count in hidden]
+    title = "Topology: " + ", ".join(f"{a} to {b}" for a, b in list(links)[:12])
+    return (
+        f'<svg class="topology" viewBox="0 0 {_WIDTH} {height}" role="img" aria-label="{escape(title)}">' + "".join(parts) + "</svg>"
+    )
+
+
+def _visible(record: Record, name: str) -> bool:
+    # Emulators are named LINK.1, LINK.2: they are part of a link.
+    names = {link["name"] for link in record.plan["links"]}
+    stem, _, number = name.rpartition(".")
+    return not (number.isdigit() and stem and (stem in names or any(n.startswith(f"{stem}.") for n in names)))
+
+
+def _links(record: Record) -> dict[tuple[str, str], list[End]]:
+    """Pairs of visible nodes with the ends between them in the direction of the data, emulators folded in."""
+    context, found = record.context, {}
+    for flow in context.flows.values():
+        start, ends = None, []
+        for index in flow.ends:
+            end = context.ends.get(index)
+            if end is None:
+                break
+            if start is None or _visible(record, end.node):
+                start, ends = end.node, []
+            ends.append(end)
+            target = _target(record, index)
+            if _visible(record, target):
+                found.setdefault((start, target), ends)
+    return found
+
+
+def _target(record: Record, index: int) -> str:
+    return str(record.plan["links"][index // 2]["ends"][1 - index % 2]["node"])
+
+
+def _layers(record: Record, links: dict[tuple[str, str], list[End]]) -> dict[int, list[str]]:
+    """Nodes by column: the longest way from a source, along the data's direction (loops end the search)."""
+    column: dict[str, int] = defaultdict(int)
+    for _ in range(min(64, len(links) + 1)):
+        changed = False
+        for a, b in links:
+            if column[b] < column[a] + 1 <= 64:
+                column[b] = column[a] + 1
+                changed = True
+        if not changed:
+            break
+    deepest = max(column.values(), default=0)
+    if deepest > 12:
+        return {}
+    order = [node["name"] for node in record.plan["nodes"]]
+    layers: dict[int, list[str]] = defaultdict(list)
+    for name in sorted({name for pair in links for name in pair}, key=order.index):
+        layers[column[name]].append(name)
+    return dict(sorted(layers.items()))
+
+
+def _places(layers: dict[int, list[str]], routers: set[str]) -> tuple[dict[str, _Node], list[tuple[float, int]]]:
+    rows = max(min(len(names), MAX_ROWS) for names in layers.values())
+    step = (_WIDTH - 2 * _MARGIN - 110) / max(1, len(layers) - 1)
+    places, hidden = {}, []
+    for place, names in enumerate(layers.values()):
+        x = _MARGIN + 55 + place * step
+        shown = names if len(names) <= MAX_ROWS else [*names[: MAX_ROWS - 1], names[-1]]
+        if len(shown) < len(names):
+            hidden.append((x, len(names) - len(shown)))
+        top = _MARGIN + 18 + (rows - len(shown)) * _ROW / 2
+        for row, name in enumerate(shown):
+            half = max(22.0, 4.2 * min(len(name), 14) + 10)
+            places[name] = _Node(name, x, top + row * _ROW + _ROW / 2, half, name in routers)
+    return places, hidden
+
+
+def _said(ends: list[End]) -> tuple[str, str]:
+    """What stands above and below a link: rate and queue; delay, jitter and loss."""
+    above = [quantity(float(end.rate_bps), "bit/s") for end in ends if end.rate_bps]
+    above += [f"{end.queue} {_buffer(end)}".strip() for end in ends if end.rate_bps and (end.queue or _buffer(end))]
+    below = [quantity(end.delay_ns / 1e3, "µs") for end in ends if end.delay_ns]
+    below += [f"loss {quantity(100 * end.loss, '%')}" for end in ends if end.loss]
+    return " · ".join(above), " · ".join(below)
+
+
+def _buffer(end: End) -> str:
+    if end.buffer_bytes:
+        return quantity(float(end.buffer_bytes), "bytes")
+    return f"{end.buffer_packets} packets" if end.buffer_packets else ""
+
+
+def _link(a: _Node, b: _Node, said: tuple[str, str]) -> str:
+    x1, x2 = (a.x + a.half, b.x - b.half) if a.x < b.x else (a.x, b.x)
+    x, y = (x1 + x2) / 2, (a.y + b.y) / 2
+    kind = "t-link t-narrow" if said[0] else "t-link"
+    line = f'<line class="{kind}" x1="{x1:.1f}" y1="{a.y:.1f}" x2="{x2:.1f}" y2="{b.y:.1f}"/>'
+    above = f'<text class="t-said" x="{x:.1f}" y="{y - 8:.1f}">{escape(said[0])}</text>' if said[0] else ""
+    below = f'<text class="t-said t-dim" x="{x:.1f}" y="{y + 16:.1f}">{escape(said[1])}</text>' if said[1] else ""
+    return line + above + below
+
+
+def _box(node: _Node) -> str:
+    name = node.name if len(node.name) <= 14 else node.name[:13] + "…"
+    corner = 4 if node.router else 14
+    return (
+        f'<rect class="t-node" x="{node.x - node.half:.1f}" y="{node.y - _BOX / 2:.1f}" width="{2 * node.half:.1f}" '
+        f'height="{_BOX}" rx="{corner}"/><text class="t-name" x="{node.x:.1f}" y="{node.y + 5:.1f}">{escape(name)}</text>'
+    )
+
+

@@ -1,0 +1,86 @@
+"""How numbers are said: one scale for a column or an axis, units as people write them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_STEPS: dict[str, tuple[tuple[float, str], ...]] = {
+    "bit/s": ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s")),
+    "µs": ((1e6, "s"), (1e3, "ms"), (1.0, "µs")),
+    "s": ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")),
+    "bytes": ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")),
+}
+_ALIASES = {"bps": "bit/s", "us": "µs", "byte": "bytes", "B": "bytes", "1": "", "ratio": "", "fraction": "", "pct": "%"}
+_COUNTS = frozenset({"packets", "segments", "retransmits", "drops", "marks", "datagrams", "count", "events"})
+
+
+@dataclass(frozen=True)
+class Scale:
+    """What a column of values is divided by, the unit then, and how many decimals are shown."""
+
+    divisor: float
+    unit: str
+    decimals: int
+
+    def text(self, value: float | None) -> str:
+        """The value in this scale; a dash where there is none."""
+        if value is None or not math.isfinite(value):
+            return "–"
+        return f"{value / self.divisor:.{self.decimals}f}"
+
+    def with_unit(self, value: float | None) -> str:
+        """The value followed by its unit."""
+        text = self.text(value)
+        if text == "–" or not self.unit:
+            return text
+        return f"{text}{'' if self.unit == '%' else ' '}{self.unit}"
+
+
+def plain_unit(unit: str) -> str:
+    """The unit by the one name used here (`us` becomes `µs`; ratios have none)."""
+    return _ALIASES.get(unit, unit)
+
+
+def scale_for(values: Iterable[float | None], unit: str) -> Scale:
+    """The scale in which these values read best together: the largest decides."""
+    known = [abs(value) for value in values if value is not None and math.isfinite(value)]
+    largest = max(known, default=0.0)
+    unit = plain_unit(unit)
+    divisor, name = _step(largest, unit)
+    whole = unit in _COUNTS and all(value == int(value) for value in known)
+    return Scale(divisor, name, 0 if whole else _decimals(largest / divisor, unit))
+
+
+def quantity(value: float | None, unit: str) -> str:
+    """One value with its unit: `95.64 Mbit/s`, `27.4 ms`, `500 kB`; zeros after the point are dropped."""
+    scale = scale_for([value], unit)
+    text = scale.text(value)
+    if "." in text:
+        text = text.rstrip("0").rstrip(".")
+    if text == "–" or not scale.unit:
+        return text
+    return f"{text}{'' if scale.unit == '%' else ' '}{scale.unit}"
+
+
+def _step(largest: float, unit: str) -> tuple[float, str]:
+    steps = _STEPS.get(unit)
+    if steps is None:
+        return 1.0, unit
+    for divisor, name in steps:
+        if largest >= divisor:
+            return divisor, name
+    return steps[-1] if unit != "s" or largest > 0 else steps[0]
+
+
+def _decimals(largest: float, unit: str) -> int:
+    """Four significant figures of the largest value; a ratio always shows three decimals."""
+    if unit == "":
+        return 3 if largest < 100 else 1
+    if largest <= 0:
+        return 0
+    return min(4, max(0, 3 - math.floor(math.log10(largest))))
