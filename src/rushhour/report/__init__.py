@@ -1,1 +1,4 @@
-"""Reports: what a result set says, as a page, a terminal view, figures, tables. Pure: records in, text and pictures out."""
+"""Reports: what a result set says, as a page, a terminal view, figures and tables.
+
+Pure: records in, text and pictures out.
+"""

@@ -1,8 +1,8 @@
 """Curves: what is drawn of a series, thinned without hiding anything.
 
-A long curve is reduced by M4 (Jugel et al., "M4: a visualization-oriented time series data aggregation", VLDB 2014): of every
-interval the first, the least, the greatest and the last sample are kept. No spike disappears, and at a width of up to that many
-pixels the picture is the one that all samples would give.
+A long curve is reduced by M4 (Jugel et al., "M4: a visualization-oriented time series data aggregation",
+VLDB 2014): of every interval the first, the least, the greatest and the last sample are kept. No spike
+disappears, and at a width of up to that many pixels the picture is the one that all samples would give.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def _without_repeats(curve: Curve) -> Curve:
 
 
 def _m4(t_s: NDArray[np.float64], values: NDArray[np.float64], buckets: int) -> NDArray[np.intp]:
-    """Indices of first, least, greatest and last of each of `buckets` equal intervals, and of every start of a gap."""
+    """Indices of the first, least, greatest and last of each of `buckets` equal times; starts of gaps."""
     span = float(t_s[-1] - t_s[0]) or 1.0
     bucket = np.minimum(((t_s - t_s[0]) * (buckets / span)).astype(np.int64), buckets - 1)
     missing = np.isnan(values)

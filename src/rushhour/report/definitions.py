@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from rushhour.metrics.catalog import METRICS
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -23,8 +25,6 @@ class Definition:
 
 def definitions(runs: Iterable[RunView]) -> dict[str, Definition]:
     """The definitions of the metrics that these runs have, in the catalogue's order."""
-    from rushhour.metrics.catalog import METRICS
-
     found = {value.metric for run in runs for value in run.metrics}
     return {
         metric.name: Definition(metric.name, metric.unit, metric.better, metric.definition)

@@ -1,10 +1,11 @@
 """How curves travel inside the HTML page: `rushhour-series/1`.
 
-A run is one text: base64 of gzip of a `u32` little-endian length, a JSON header of that length, and columns. A column of *n* numbers
-is `4·n` bytes: each number divided by the column's scale and rounded to an `i32` (nan is -2³¹), the difference to its predecessor
-modulo 2³², zigzag (so that small differences of either sign are small numbers), then all first bytes, all second bytes, all third,
-all fourth. Slowly changing columns become long runs of zeros, which gzip removes. Whole numbers below 2³¹ are kept exactly, others to one part in
-ten million of the largest; time to the microsecond.
+A run is one text: base64 of gzip of a `u32` little-endian length, a JSON header of that length, and columns.
+A column of *n* numbers is `4·n` bytes: each number divided by the column's scale and rounded to an `i32`
+(nan is -2³¹), the difference to its predecessor modulo 2³², zigzag (so that small differences of either sign
+are small numbers), then all first bytes, all second, all third, all fourth. Slowly changing columns become
+long runs of zeros, which gzip removes. Whole numbers below 2³¹ are kept exactly, others to one part in ten
+million of the largest; time to the microsecond.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    Columns = list[tuple[NDArray[np.float64], float]]
+
 FORMAT = "rushhour-series/1"
 _MISSING = -(2**31)
 _LARGEST = 2**31 - 2
@@ -34,7 +37,9 @@ def pack(header: dict[str, Any], columns: Sequence[tuple[NDArray[np.float64], fl
     The header gains `format` and `columns`: a list of `[n, scale]` in the order given.
     """
     sizes = [[len(values), scale] for values, scale in columns]
-    head = json.dumps({"format": FORMAT, **header, "columns": sizes}, separators=(",", ":"), ensure_ascii=False).encode()
+    head = json.dumps(
+        {"format": FORMAT, **header, "columns": sizes}, separators=(",", ":"), ensure_ascii=False
+    ).encode()
     body = b"".join(_column(values, scale) for values, scale in columns)
     raw = struct.pack("<I", len(head)) + head + body
     return base64.b64encode(gzip.compress(raw, compresslevel=6, mtime=0)).decode("ascii")
@@ -58,7 +63,7 @@ def time_scale(duration_s: float) -> float:
 
 
 def value_scale(values: NDArray[np.float64]) -> float:
-    """The scale of a value column: 1 for whole numbers, else a power of ten, seven digits below the largest."""
+    """The scale of a value column: 1 for whole numbers, else a power of ten, seven digits finer."""
     finite = values[np.isfinite(values)]
     largest = float(np.max(np.abs(finite), initial=0.0))
     if largest <= 0:

@@ -1,4 +1,4 @@
-"""Sweeps at a glance: a metric over two factors as a coloured table, one for each combination of the others."""
+"""Sweeps at a glance: a metric over two factors as a coloured table, one for each level of the others."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Spot:
 
 @dataclass(frozen=True)
 class Map:
-    """A metric over `rows` × `columns`, with the other factors at the values in `title`."""
+    """A metric over `rows` and `columns`, with the other factors at the values in `title`."""
 
     title: str
     down: str
@@ -54,12 +54,17 @@ def heats(table: Table) -> list[Heat]:
     if len(varied) < 2:
         return []
     # The two factors with most levels span the map; the one with more lies across.
-    down, across = sorted(sorted(varied, key=lambda place: -len(levels[place]))[:2], key=lambda place: len(levels[place]))
-    rest = [place for place in varied if place not in (down, across)]
-    return [heat for index in range(len(table.columns)) if (heat := _heat(table, levels, down, across, rest, index))]
+    down, across = sorted(
+        sorted(varied, key=lambda place: -len(levels[place]))[:2], key=lambda place: len(levels[place])
+    )
+    sides = (down, across)
+    found = (_heat(table, levels, sides, index) for index in range(len(table.columns)))
+    return [heat for heat in found if heat is not None]
 
 
-def _heat(table: Table, levels: list[list[str]], down: int, across: int, rest: list[int], index: int) -> Heat | None:
+def _heat(table: Table, levels: list[list[str]], sides: tuple[int, int], index: int) -> Heat | None:
+    down, across = sides
+    rest = [place for place, level in enumerate(levels) if len(level) > 1 and place not in sides]
     column = table.columns[index]
     known = [row.values[index] for row in table.rows if row.valid and row.values[index] is not None]
     values = [value for value in known if value is not None]
@@ -73,7 +78,7 @@ def _heat(table: Table, levels: list[list[str]], down: int, across: int, rest: l
         lines = []
         for level in levels[down]:
             spots = [
-                _spot(_find(rows, levels, {**fixed, down: level, across: other}), column, index, low, high)
+                _spot(_find(rows, levels, {**fixed, down: level, across: other}), column, index, (low, high))
                 for other in levels[across]
             ]
             lines.append((level, spots))
@@ -86,9 +91,9 @@ def _find(rows: dict[tuple[str, ...], Row], levels: list[list[str]], at: dict[in
     return rows.get(tuple(at.get(place, level[0]) for place, level in enumerate(levels)))
 
 
-def _spot(row: Row | None, column: Column, index: int, low: float, high: float) -> Spot | None:
+def _spot(row: Row | None, column: Column, index: int, limits: tuple[float, float]) -> Spot | None:
     if row is None:
         return None
-    value = row.values[index]
+    value, (low, high) = row.values[index], limits
     shade = None if value is None or not row.valid else round((SHADES - 1) * (value - low) / (high - low))
     return Spot(column.scale.text(value), shade, row.run, row.valid)

@@ -1,29 +1,29 @@
 """The report as one HTML file: no network, no server, opens from a mail attachment.
 
-Words and tables are in the page as they stand; the curves travel packed (`report/embed.py`) and are drawn in the browser by uPlot,
-run by run as they are looked at. A Content-Security-Policy with the hashes of the page's own script and style forbids
-everything else, so nothing a scenario or record says can act.
+Words and tables are in the page as they stand; the curves travel packed (`report/embed.py`) and are drawn
+in the browser by uPlot, run by run as they are looked at. A Content-Security-Policy with the hashes of the
+page's own script and style forbids everything else, so nothing a scenario or record says can act.
 """
 
 from __future__ import annotations
 
 import base64
 import hashlib
-import json
 import os
 import tempfile
 from collections import Counter
 from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from rushhour.errors import RecordError
-from rushhour.report import embed
+import jinja2
+
+from rushhour.errors import ReportError
+from rushhour.report import payload
 from rushhour.report.definitions import definitions
 from rushhour.report.gather import about, views
 from rushhour.report.heat import heats
-from rushhour.report.panels import MAX_FLOWS
 from rushhour.report.tables import cells_table, flows_table
 from rushhour.report.topology import topology_svg
 from rushhour.report.words import quantity
@@ -44,19 +44,24 @@ def write(results: ResultSet, path: Path) -> Path:
     """Write the report of a result set to `path`, whole or not at all.
 
     Raises:
-        RecordError: a record cannot be read, or the file cannot be written.
+        RecordError: a record cannot be read.
+        ReportError: the file cannot be written.
     """
     text = render(results)
     try:
-        with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False, encoding="utf-8", suffix=".tmp") as file:
+        with tempfile.NamedTemporaryFile(
+            "w", dir=path.parent, delete=False, encoding="utf-8", suffix=".tmp"
+        ) as file:
             file.write(text)
         mask = os.umask(0)
         os.umask(mask)
         Path(file.name).chmod(0o666 & ~mask)
         Path(file.name).replace(path)
     except OSError as error:
-        raise RecordError(
-            f"cannot write the report: {error.strerror}", where=str(path), hint="choose another place with --out"
+        raise ReportError(
+            f"cannot write the report: {error.strerror}",
+            where=str(path),
+            hint="choose another place with --out",
         ) from error
     return path
 
@@ -66,28 +71,49 @@ def render(results: ResultSet) -> str:
     head = about(results)
     packed, slim = [], []
     for run in views(results):
-        packed.append(_packed(run) if run.panels else "")
+        packed.append(payload.packed(run) if run.panels else "")
         # Only the words of a run are kept in memory, its curves are packed by now.
         slim.append(replace(run, panels=[]))
-    script = "\n".join(_asset(name) for name in _SCRIPTS)
-    style = "\n".join(_asset(name) for name in _STYLES)
+    script, style = _joined(_SCRIPTS), _joined(_STYLES)
     table = cells_table(slim)
-    first = next(iter(results))
     return _template().render(
-        about=head, facts=_facts(head, slim), runs=slim, packed=packed, index=_json(_index(slim)), topology=topology_svg(first),
-        cells=replace(table, rows=table.rows[:MAX_ROWS]) if len(slim) > 1 else None, left_out=max(0, len(table.rows) - MAX_ROWS),
-        flows=flows_table(slim[0]) if len(slim) == 1 else None, heats=heats(table), definitions=definitions(slim),
-        environment=_environment(head, slim), script=script, style=style, script_hash=_hash(script), style_hash=_hash(style),
-        invalid=[run for run in slim if not run.valid], pickers=_pickers(slim), bars=_bars,
-        warnings=_warnings(slim), expectations=[], repeated=any(row.count > 1 for row in table.rows), reproduce="",
-    )  # fmt: skip
+        about=head,
+        facts=_facts(head, slim),
+        runs=slim,
+        invalid=[run for run in slim if not run.valid],
+        warnings=_warnings(slim),
+        topology=topology_svg(next(iter(results))),
+        cells=replace(table, rows=table.rows[:MAX_ROWS]) if len(slim) > 1 else None,
+        left_out=max(0, len(table.rows) - MAX_ROWS),
+        repeated=any(row.count > 1 for row in table.rows),
+        flows=flows_table(slim[0]) if len(slim) == 1 else None,
+        bars=_bars,
+        heats=heats(table),
+        pickers=_pickers(slim),
+        definitions=definitions(slim),
+        environment=_environment(head, slim),
+        index=payload.index(slim),
+        packed=packed,
+        script=script,
+        style=style,
+        script_hash=_hash(script),
+        style_hash=_hash(style),
+    )
 
 
-def _template() -> Any:
-    import jinja2
+def _template() -> jinja2.Template:
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("rushhour.report", "assets"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    return environment.get_template("report.html")
 
-    loader = jinja2.PackageLoader("rushhour.report", "assets")
-    return jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined).get_template("report.html")
+
+def _joined(names: tuple[str, ...]) -> str:
+    return "\n".join(_asset(name) for name in names)
 
 
 def _asset(name: str) -> str:
@@ -98,46 +124,12 @@ def _hash(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
-def _json(value: Any) -> str:
-    # Inside a script element only "</script" and "<!--" could end the text.
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
-
-
-def _index(runs: list[RunView]) -> list[dict[str, Any]]:
-    return [{"label": run.label, "factors": run.factors, "valid": run.valid} for run in runs]
-
-
 def _pickers(runs: list[RunView]) -> dict[str, list[str]]:
     levels: dict[str, dict[str, None]] = {}
     for run in runs:
         for key, value in run.factors.items():
             levels.setdefault(key, {})[value] = None
     return {key: list(values) for key, values in levels.items() if len(values) > 1}
-
-
-def _packed(run: RunView) -> str:
-    columns: list[Any] = []
-    panels = []
-    for panel in run.panels:
-        curves = []
-        for curve in panel.curves:
-            curves.append({"label": curve.label, "flow": curve.flow, "shape": curve.shape, "faint": curve.faint,
-                           "samples": curve.samples, "columns": [len(columns), len(columns) + 1]})  # fmt: skip
-            columns += [(curve.t_s, embed.time_scale(run.duration_s)), (curve.values, embed.value_scale(curve.values))]
-        limits = [{"label": limit.label, "value": limit.value} for limit in panel.limits]
-        panels.append({"id": panel.id, "title": panel.title, "unit": panel.unit, "second": panel.second, "marks": panel.marks,
-                       "note": panel.note, "limits": limits, "curves": curves})  # fmt: skip
-    return embed.pack({**_words(run), "panels": panels}, columns)
-
-
-def _words(run: RunView) -> dict[str, Any]:
-    flows = [{"name": f.name, "kind": f.kind, "cc": f.cc, "path": f.path, "when": f.when} for f in run.flows[:200]]
-    metrics = [[value.metric, value.scope, quantity(value.value, value.unit), value.note or ""] for value in run.metrics]
-    return {
-        "label": run.label, "conditions": run.conditions, "kernel": run.kernel, "lab": run.lab, "seed": run.seed,
-        "valid": run.valid, "reasons": run.reasons, "warnings": run.warnings, "duration_s": run.duration_s,
-        "flows": flows, "drawn": min(len(run.flows), MAX_FLOWS), "metrics": metrics[:400],
-    }  # fmt: skip
 
 
 def _facts(head: About, runs: list[RunView]) -> list[tuple[str, str]]:
@@ -161,7 +153,11 @@ def _environment(head: About, runs: list[RunView]) -> list[tuple[str, str]]:
     kernel, agent, host = (manifest.get(key) or {} for key in ("kernel", "agent", "host"))
     rows = [(f"kernel {key.replace('_', ' ')}", kernel.get(key)) for key in sorted(kernel)]
     rows += [(f"agent {key}", agent.get(key)) for key in sorted(agent)]
-    rows += [("Rush Hour", manifest.get("rushhour")), ("lab", manifest.get("lab")), ("record format", manifest.get("format"))]
+    rows += [
+        ("Rush Hour", manifest.get("rushhour")),
+        ("lab", manifest.get("lab")),
+        ("record format", manifest.get("format")),
+    ]
     rows += [("run key", manifest.get("key"))] if len(runs) == 1 else []
     rows += [(f"host {key.replace('_', ' ')}", host.get(key)) for key in sorted(host)]
     return [(label, str(value)) for label, value in rows if value not in (None, "")]
@@ -171,8 +167,9 @@ def _bars(table: Table, row: Row) -> list[int]:
     """For each number of a row its share of the column's greatest, in twentieths: the bar behind it."""
     lengths = []
     for place, value in enumerate(row.values):
-        greatest = max((abs(other.values[place] or 0.0) for other in table.rows), default=0.0)
-        lengths.append(round(20 * abs(value) / greatest) if value and greatest else 0)
+        column = [abs(other.values[place] or 0.0) for other in table.rows]
+        greatest = max(column)
+        lengths.append(round(20 * abs(value) / greatest) if value and greatest > min(column) else 0)
     return lengths
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FlowLine:
-    """One flow in words: `s1 → r1`, `cubic`, `0–30 s`."""
+    """One flow in words: `s1 → r1`, `cubic`, `0 to 30 s`."""
 
     name: str
     kind: str
@@ -55,7 +55,9 @@ class RunView:
         return " · ".join(f"{key} {value}" for key, value in self.factors.items()) or self.title
 
 
-def view(record: Record, metrics: Sequence[MetricValue], *, factors: Mapping[str, Any], points: int) -> RunView:
+def view(
+    record: Record, metrics: Sequence[MetricValue], *, factors: Mapping[str, Any], points: int
+) -> RunView:
     """A run ready to be drawn, with at most about `points` samples in all its curves."""
     manifest = record.manifest
     scenario = manifest.get("scenario", {})
@@ -128,6 +130,7 @@ def flow_lines(record: Record) -> list[FlowLine]:
     for flow in record.context.flows.values():
         asked = planned.get(flow.id, {})
         stop = f"{flow.stop_ns / 1e9:g}" if flow.stop_ns is not None else "end"
+        when = f"{flow.start_ns / 1e9:g} \N{EN DASH} {stop} s"
         path = f"{asked.get('from', '?')} → {asked.get('to', '?')}"
-        lines.append(FlowLine(flow.name, flow.kind, path, str(asked.get("cc") or ""), f"{flow.start_ns / 1e9:g}–{stop} s"))
+        lines.append(FlowLine(flow.name, flow.kind, path, str(asked.get("cc") or ""), when))
     return lines

@@ -32,9 +32,9 @@ class Limit:
 class Panel:
     """One plot over time.
 
-    `unit` is that of the values (`segments`, `µs`, `bytes`, `packets`, `bit/s`, `count`). `second` is a second axis that is
-    the first times a constant: `(unit, factor)`, for a queue whose bytes are also a delay. A panel of `marks` shows
-    events: one lane a curve, its values the number of events since the sample before.
+    `unit` is that of the values (`segments`, `µs`, `bytes`, `packets`, `bit/s`, `count`). `second` is a
+    second axis that is the first times a constant: `(unit, factor)`, for a queue whose bytes are also a
+    delay. A panel of `marks` shows events: one lane a curve, its values the events since the sample before.
     """
 
     id: str
@@ -64,7 +64,8 @@ def _thinned(panel: Panel, share: int) -> Panel:
     left_out = sum(1 for curve in curves if len(curve.t_s) > share // 2 and curve.samples > share)
     note = panel.note
     if left_out:
-        note = f"{note} Of every 1/{share // 4} of the time the first, least, greatest and last sample are drawn.".strip()
+        kept = f"Of every 1/{share // 4} of the time the first, least, greatest and last sample are drawn."
+        note = f"{note} {kept}".strip()
     return Panel(panel.id, panel.title, panel.unit, curves, panel.limits, panel.second, panel.marks, note)
 
 
@@ -83,8 +84,15 @@ def bottlenecks(record: Record) -> list[End]:
 
 
 def _curve(
-    record: Record, name: str, label: str, *, flow: int | None = None, position: int | None = None,
-    end: int | None = None, shape: Shape = "line", faint: bool = False,
+    record: Record,
+    name: str,
+    label: str,
+    *,
+    flow: int | None = None,
+    position: int | None = None,
+    end: int | None = None,
+    shape: Shape = "line",
+    faint: bool = False,
 ) -> Curve | None:
     series = record.series(name, flow=flow, end=end)
     if len(series.t_s) == 0 or bool(np.all(np.isnan(series.values))):
@@ -97,10 +105,18 @@ def _curve(
 
 
 def _per_flow(
-    record: Record, name: str, kinds: tuple[str, ...], suffix: str = "", *, shape: Shape = "line", faint: bool = False
+    record: Record,
+    name: str,
+    kinds: tuple[str, ...],
+    suffix: str = "",
+    *,
+    shape: Shape = "line",
+    faint: bool = False,
 ) -> list[Curve]:
     curves = (
-        _curve(record, name, f"{flow.name}{suffix}", flow=flow.id, position=position, shape=shape, faint=faint)
+        _curve(
+            record, name, f"{flow.name}{suffix}", flow=flow.id, position=position, shape=shape, faint=faint
+        )
         for position, flow in flows_of(record, *kinds)
     )
     return [curve for curve in curves if curve is not None]
@@ -150,11 +166,18 @@ def _goodput(record: Record) -> Panel | None:
         curves.append(_sum(curves))
     rates = sorted({end.rate_bps for end in bottlenecks(record) if end.rate_bps})
     limits = [Limit("rate of the link", float(rate)) for rate in rates[:4]]
-    return Panel("goodput", "Goodput", "bit/s", curves, limits, note="Payload that reached the receiver, in each sampling interval.")
+    return Panel(
+        "goodput",
+        "Goodput",
+        "bit/s",
+        curves,
+        limits,
+        note="Payload that reached the receiver, in each sampling interval.",
+    )
 
 
 def _sum(curves: list[Curve]) -> Curve:
-    """The total of rates that each hold for the interval before their sample: exact at every sample of any flow."""
+    """The total of rates that each hold for the interval before their sample."""
     instants = np.unique(np.concatenate([curve.t_s for curve in curves]))
     total = np.zeros(len(instants))
     for curve in curves:
@@ -174,12 +197,14 @@ def _events(record: Record) -> Panel | None:
     lanes: list[Curve | None] = []
     for end in bottlenecks(record)[:4]:
         where = f" {end.label}" if len(bottlenecks(record)) > 1 else ""
-        lanes += [_increments(_curve(record, name, f"{name}{where}", end=end.end)) for name in ("drops", "marks")]
+        lanes += [
+            _increments(_curve(record, name, f"{name}{where}", end=end.end)) for name in ("drops", "marks")
+        ]
     for position, flow in flows_of(record, "tcp"):
         label = f"retransmits {flow.name}"
         lanes.append(_increments(_curve(record, "retransmits", label, flow=flow.id, position=position)))
     shown = [lane for lane in lanes if lane is not None]
-    note = "A tick is a sampling interval with events; its height is their number against the busiest of the lane."
+    note = "A tick is an instant with events; its height is their number against the most in this lane."
     return Panel("events", "Events", "count", shown, marks=True, note=note) if shown else None
 
 
@@ -194,4 +219,11 @@ def _increments(curve: Curve | None) -> Curve | None:
     return Curve(curve.label, curve.flow, curve.t_s[some], step[some], "points")
 
 
-_PANELS: tuple[Callable[[Record], Panel | None], ...] = (_window, _round_trip, _queue, _goodput, _delay, _events)
+_PANELS: tuple[Callable[[Record], Panel | None], ...] = (
+    _window,
+    _round_trip,
+    _queue,
+    _goodput,
+    _delay,
+    _events,
+)

@@ -40,10 +40,11 @@ TELLING: tuple[tuple[str, str], ...] = (
 
 @dataclass(frozen=True)
 class Column:
-    """One metric: its name in the catalogue, a short title, the scale of all its values."""
+    """One metric: its name in the catalogue, a short title, its unit, the scale of all its values."""
 
     metric: str
     title: str
+    unit: str
     scale: Scale
 
 
@@ -51,7 +52,8 @@ class Column:
 class Row:
     """One line: what it is about, and a value (None: undefined) for each column.
 
-    `spread` holds least and greatest over repetitions, where there are several; `run` is the position of the (first) run.
+    `spread` holds least and greatest over repetitions, where there are several; `run` is the position of the
+    (first) run.
     """
 
     head: tuple[str, ...]
@@ -72,7 +74,7 @@ class Table:
 
 
 def cells_table(runs: Sequence[RunView]) -> Table:
-    """Cells × the most telling metrics over the whole run, repetitions joined: mean, least and greatest."""
+    """Cells by the most telling metrics over the whole run, repetitions joined: mean, least and greatest."""
     heads = tuple(key for key in (runs[0].factors if runs else {}) if key != "repetition")
     groups: dict[tuple[str, ...], list[int]] = {}
     for position, run in enumerate(runs):
@@ -82,7 +84,10 @@ def cells_table(runs: Sequence[RunView]) -> Table:
     rows = []
     for head, members in groups.items():
         trusted = [member for member in members if runs[member].valid]
-        found = [_joined([totals[member].get(column.metric) for member in trusted or members]) for column in columns]
+        found = [
+            _joined([totals[member].get(column.metric) for member in trusted or members])
+            for column in columns
+        ]
         rows.append(
             Row(head, [mean for mean, _ in found], members[0], len(trusted) == len(members), len(members),
                 [spread for _, spread in found])
@@ -91,7 +96,7 @@ def cells_table(runs: Sequence[RunView]) -> Table:
 
 
 def flows_table(run: RunView) -> Table:
-    """Flows × the most telling metrics that flows have."""
+    """Flows by the most telling metrics that flows have."""
     scopes = [(flow, f"flow:{flow.name}") for flow in run.flows]
     by_scope: dict[str, dict[str, MetricValue]] = {}
     for value in run.metrics:
@@ -122,7 +127,12 @@ def _columns(values: Sequence[MetricValue]) -> list[Column]:
         if value.value is not None:
             known.setdefault(value.metric, []).append(value)
     return [
-        Column(metric, title, scale_for([value.value for value in known[metric]], known[metric][0].unit))
+        Column(
+            metric,
+            title,
+            known[metric][0].unit,
+            scale_for([value.value for value in known[metric]], known[metric][0].unit),
+        )
         for metric, title in TELLING
         if metric in known
     ]

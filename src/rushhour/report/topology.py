@@ -1,4 +1,4 @@
-"""The topology as a small SVG: nodes by their place on the paths of the flows, links with what they do to a packet."""
+"""The topology as a small SVG: nodes by their place on the paths of the flows, links with what they do."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rushhour.record import Record
 
 MAX_ROWS = 8
-"""Nodes drawn one under another; of more the first ones and the last are drawn, and how many are left out is said."""
+"""Nodes drawn one under another; of more, the first ones and the last, and how many are left out is said."""
 _WIDTH, _ROW, _BOX, _MARGIN = 960, 46, 28, 16
 
 
@@ -36,12 +36,20 @@ def topology_svg(record: Record) -> str:
     places, hidden = _places(layers, {node["name"] for node in record.plan["nodes"] if node.get("forward")})
     rows = max(min(len(names), MAX_ROWS) for names in layers.values())
     height = 2 * _MARGIN + rows * _ROW + 22
-    parts = [_link(places[a], places[b], _said(ends)) for (a, b), ends in links.items() if a in places and b in places]
+    parts = [
+        _link(places[a], places[b], _said(ends))
+        for (a, b), ends in links.items()
+        if a in places and b in places
+    ]
     parts += [_box(node) for node in places.values()]
-    parts += [f'<text class="t-more" x="{x:.0f}" y="{height - 6}">and {count} more</text>' for x, count in hidden]
+    parts += [
+        f'<text class="t-more" x="{x:.0f}" y="{height - 6}">and {count} more</text>' for x, count in hidden
+    ]
     title = "Topology: " + ", ".join(f"{a} to {b}" for a, b in list(links)[:12])
     return (
-        f'<svg class="topology" viewBox="0 0 {_WIDTH} {height}" role="img" aria-label="{escape(title)}">' + "".join(parts) + "</svg>"
+        f'<svg class="topology" viewBox="0 0 {_WIDTH} {height}" role="img" aria-label="{escape(title)}">'
+        + "".join(parts)
+        + "</svg>"
     )
 
 
@@ -54,9 +62,11 @@ def _visible(record: Record, name: str) -> bool:
 
 def _links(record: Record) -> dict[tuple[str, str], list[End]]:
     """Pairs of visible nodes with the ends between them in the direction of the data, emulators folded in."""
-    context, found = record.context, {}
+    context = record.context
+    found: dict[tuple[str, str], list[End]] = {}
     for flow in context.flows.values():
-        start, ends = None, []
+        start: str | None = None
+        ends: list[End] = []
         for index in flow.ends:
             end = context.ends.get(index)
             if end is None:
@@ -95,7 +105,9 @@ def _layers(record: Record, links: dict[tuple[str, str], list[End]]) -> dict[int
     return dict(sorted(layers.items()))
 
 
-def _places(layers: dict[int, list[str]], routers: set[str]) -> tuple[dict[str, _Node], list[tuple[float, int]]]:
+def _places(
+    layers: dict[int, list[str]], routers: set[str]
+) -> tuple[dict[str, _Node], list[tuple[float, int]]]:
     rows = max(min(len(names), MAX_ROWS) for names in layers.values())
     step = (_WIDTH - 2 * _MARGIN - 110) / max(1, len(layers) - 1)
     places, hidden = {}, []
@@ -114,7 +126,9 @@ def _places(layers: dict[int, list[str]], routers: set[str]) -> tuple[dict[str, 
 def _said(ends: list[End]) -> tuple[str, str]:
     """What stands above and below a link: rate and queue; delay, jitter and loss."""
     above = [quantity(float(end.rate_bps), "bit/s") for end in ends if end.rate_bps]
-    above += [f"{end.queue} {_buffer(end)}".strip() for end in ends if end.rate_bps and (end.queue or _buffer(end))]
+    above += [
+        f"{end.queue} {_buffer(end)}".strip() for end in ends if end.rate_bps and (end.queue or _buffer(end))
+    ]
     below = [quantity(end.delay_ns / 1e3, "µs") for end in ends if end.delay_ns]
     below += [f"loss {quantity(100 * end.loss, '%')}" for end in ends if end.loss]
     return " · ".join(above), " · ".join(below)
@@ -132,16 +146,16 @@ def _link(a: _Node, b: _Node, said: tuple[str, str]) -> str:
     kind = "t-link t-narrow" if said[0] else "t-link"
     line = f'<line class="{kind}" x1="{x1:.1f}" y1="{a.y:.1f}" x2="{x2:.1f}" y2="{b.y:.1f}"/>'
     above = f'<text class="t-said" x="{x:.1f}" y="{y - 8:.1f}">{escape(said[0])}</text>' if said[0] else ""
-    below = f'<text class="t-said t-dim" x="{x:.1f}" y="{y + 16:.1f}">{escape(said[1])}</text>' if said[1] else ""
+    below = (
+        f'<text class="t-said t-dim" x="{x:.1f}" y="{y + 16:.1f}">{escape(said[1])}</text>' if said[1] else ""
+    )
     return line + above + below
 
 
 def _box(node: _Node) -> str:
     name = node.name if len(node.name) <= 14 else node.name[:13] + "…"
     corner = 4 if node.router else 14
-    return (
-        f'<rect class="t-node" x="{node.x - node.half:.1f}" y="{node.y - _BOX / 2:.1f}" width="{2 * node.half:.1f}" '
-        f'height="{_BOX}" rx="{corner}"/><text class="t-name" x="{node.x:.1f}" y="{node.y + 5:.1f}">{escape(name)}</text>'
-    )
-
-
+    place = f'x="{node.x - node.half:.1f}" y="{node.y - _BOX / 2:.1f}"'
+    box = f'{place} width="{2 * node.half:.1f}" height="{_BOX}"'
+    text = f'<text class="t-name" x="{node.x:.1f}" y="{node.y + 5:.1f}">{escape(name)}</text>'
+    return f'<rect class="t-node" {box} rx="{corner}"/>{text}'

@@ -9,13 +9,25 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+NONE = "\N{EN DASH}"
+"""What stands for a value that is not there."""
+
 _STEPS: dict[str, tuple[tuple[float, str], ...]] = {
     "bit/s": ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s")),
     "µs": ((1e6, "s"), (1e3, "ms"), (1.0, "µs")),
     "s": ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")),
     "bytes": ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")),
 }
-_ALIASES = {"bps": "bit/s", "us": "µs", "byte": "bytes", "B": "bytes", "1": "", "ratio": "", "fraction": "", "pct": "%"}
+_ALIASES = {
+    "bps": "bit/s",
+    "us": "µs",
+    "byte": "bytes",
+    "B": "bytes",
+    "1": "",
+    "ratio": "",
+    "fraction": "",
+    "pct": "%",
+}
 _COUNTS = frozenset({"packets", "segments", "retransmits", "drops", "marks", "datagrams", "count", "events"})
 
 
@@ -30,13 +42,13 @@ class Scale:
     def text(self, value: float | None) -> str:
         """The value in this scale; a dash where there is none."""
         if value is None or not math.isfinite(value):
-            return "–"
+            return NONE
         return f"{value / self.divisor:.{self.decimals}f}"
 
     def with_unit(self, value: float | None) -> str:
         """The value followed by its unit."""
         text = self.text(value)
-        if text == "–" or not self.unit:
+        if text == NONE or not self.unit:
             return text
         return f"{text}{'' if self.unit == '%' else ' '}{self.unit}"
 
@@ -62,7 +74,7 @@ def quantity(value: float | None, unit: str) -> str:
     text = scale.text(value)
     if "." in text:
         text = text.rstrip("0").rstrip(".")
-    if text == "–" or not scale.unit:
+    if text == NONE or not scale.unit:
         return text
     return f"{text}{'' if scale.unit == '%' else ' '}{scale.unit}"
 

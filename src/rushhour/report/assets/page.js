@@ -78,7 +78,7 @@
   function flows() {
     const list = $("#flows");
     list.replaceChildren();
-    run.flows.slice(0, run.drawn).forEach((flow, position) => {
+    run.flows.forEach((flow, position) => {
       const button = make("button");
       button.type = "button";
       button.setAttribute("aria-pressed", "true");
@@ -87,8 +87,7 @@
       button.addEventListener("click", () => button.setAttribute("aria-pressed", String(Plots.toggle(position))));
       list.append(button);
     });
-    const more = run.flows.length - run.drawn;
-    if (more > 0) list.append(make("p", `and ${more} more, in the tables only`, "aside"));
+    if (run.more_flows > 0) list.append(make("p", `and ${run.more_flows} more, in the tables only`, "aside"));
   }
 
   function words() {

@@ -1,0 +1,84 @@
+"""What the page's script reads: the runs by name, and each run packed with its words and curves."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from rushhour.report import embed
+from rushhour.report.panels import MAX_FLOWS
+from rushhour.report.words import quantity
+
+if TYPE_CHECKING:
+    from rushhour.report.embed import Columns
+    from rushhour.report.model import RunView
+    from rushhour.report.panels import Panel
+
+MAX_METRICS = 400
+"""Numbers of one run that the page lists; the index of the result set has all."""
+
+
+def index(runs: list[RunView]) -> str:
+    """Label, factors and validity of every run, as JSON that is safe inside a script element."""
+    entries = [{"label": run.label, "factors": run.factors, "valid": run.valid} for run in runs]
+    # Only "</script" and "<!--" could end the text early.
+    return json.dumps(entries, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+
+
+def packed(run: RunView) -> str:
+    """A run with its curves (`report/embed.py`)."""
+    columns: Columns = []
+    panels = [_panel(panel, run.duration_s, columns) for panel in run.panels]
+    return embed.pack({**_words(run), "panels": panels}, columns)
+
+
+def _panel(panel: Panel, duration_s: float, columns: Columns) -> dict[str, Any]:
+    # The panel's words; its curves go to `columns`, two each: time and value.
+    curves = []
+    for curve in panel.curves:
+        place = len(columns)
+        columns += [
+            (curve.t_s, embed.time_scale(duration_s)),
+            (curve.values, embed.value_scale(curve.values)),
+        ]
+        curves.append(
+            {
+                "label": curve.label,
+                "flow": curve.flow,
+                "shape": curve.shape,
+                "faint": curve.faint,
+                "columns": [place, place + 1],
+            }
+        )
+    return {
+        "id": panel.id,
+        "title": panel.title,
+        "unit": panel.unit,
+        "second": panel.second,
+        "marks": panel.marks,
+        "note": panel.note,
+        "limits": [{"label": limit.label, "value": limit.value} for limit in panel.limits],
+        "curves": curves,
+    }
+
+
+def _words(run: RunView) -> dict[str, Any]:
+    flows = [vars(flow) for flow in run.flows[:MAX_FLOWS]]
+    metrics = [
+        [value.metric, value.scope, quantity(value.value, value.unit), value.note or ""]
+        for value in run.metrics
+    ]
+    return {
+        "label": run.label,
+        "conditions": run.conditions,
+        "kernel": run.kernel,
+        "lab": run.lab,
+        "seed": run.seed,
+        "valid": run.valid,
+        "reasons": run.reasons,
+        "warnings": run.warnings,
+        "duration_s": run.duration_s,
+        "flows": flows,
+        "more_flows": len(run.flows) - len(flows),
+        "metrics": metrics[:MAX_METRICS],
+    }

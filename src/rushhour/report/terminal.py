@@ -1,0 +1,210 @@
+"""The result in the terminal: a table, small charts over time, whether to trust it, where the report is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.console import Group
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from rushhour.report.braille import chart
+from rushhour.report.gather import about, views
+from rushhour.report.tables import cells_table, flows_table
+from rushhour.report.words import quantity, scale_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from rich.console import Console, RenderableType
+
+    from rushhour.record import ResultSet
+    from rushhour.report.gather import About
+    from rushhour.report.model import RunView
+    from rushhour.report.panels import Panel
+    from rushhour.report.tables import Column, Row, Table
+
+COLOURS = ("blue", "red", "green", "yellow", "magenta", "cyan")
+MAX_ROWS = 48
+MAX_WIDTH = 120
+"""Wider than this a chart is no easier to read."""
+_CHARTS = ("cwnd", "rtt", "queue", "owd")
+_MARGIN = 9
+"""Letters left of a chart, for the value at its upper edge."""
+_POINTS = 24_000
+
+
+def print_results(results: ResultSet, console: Console, report: Path | None = None) -> None:
+    """Print what a result set says, in the width of the console.
+
+    Args:
+        results: The runs.
+        console: Where to; without colour everything is still said.
+        report: The HTML report, if one was written.
+    """
+    single = len(results) == 1
+    runs = list(views(results, curves=single, total_points=_POINTS))
+    width = min(console.width, MAX_WIDTH)
+    console.print()
+    console.print(_head(about(results), runs))
+    console.print(_table(flows_table(runs[0]) if single else cells_table(runs), width, cells=not single))
+    if single:
+        totals = _totals(cells_table(runs), width)
+        console.print(totals)
+        if not console.options.ascii_only:
+            console.print(_charts(runs[0], width))
+    console.print(_state(runs))
+    if report is not None:
+        console.print(Text.assemble(("Report  ", "bold"), str(report)), soft_wrap=True)
+
+
+def _head(head: About, runs: list[RunView]) -> RenderableType:
+    first = runs[0]
+    lines = [Text(head.title, "bold")]
+    if head.question:
+        lines.append(Text(head.question, "italic"))
+    same = all(run.conditions == first.conditions for run in runs)
+    if same and first.conditions:
+        lines.append(Text(" · ".join(first.conditions)))
+    kernels = list(dict.fromkeys(run.kernel for run in runs))
+    shown = ", ".join(kernels[:3]) + (f" and {len(kernels) - 3} more" if len(kernels) > 3 else "")
+    seeds = sorted({run.seed for run in runs})
+    seed = f"seed {seeds[0]}" if len(seeds) == 1 else f"{len(seeds)} seeds"
+    count = f" · {len(runs)} runs" if len(runs) > 1 else ""
+    lines.append(Text(f"{shown} · {first.lab} · {seed} · {first.duration_s:g} s{count}", "dim"))
+    return Group(*lines, Text())
+
+
+def _table(table: Table, width: int, *, cells: bool) -> RenderableType:
+    columns = _fitting(table, width)
+    rich = RichTable(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="none")
+    for place, head in enumerate(table.heads):
+        rich.add_column(
+            Text(head, "dim"), no_wrap=True, style="bold" if place == 0 else "", overflow="ellipsis"
+        )
+    for column in columns:
+        rich.add_column(Text(_heading(column), "dim", justify="right"), justify="right", no_wrap=True)
+    for row in table.rows[:MAX_ROWS]:
+        values = [Text(text, "" if row.valid else "strike dim") for text in _texts(row, columns)]
+        heads = (
+            [*row.head[:-1], row.head[-1] if row.valid or not cells else f"{row.head[-1]} (invalid)"]
+            if row.head
+            else []
+        )
+        rich.add_row(*(Text(head) for head in heads), *values)
+    notes = []
+    if len(table.rows) > MAX_ROWS:
+        notes.append(f"{len(table.rows) - MAX_ROWS} more rows")
+    if len(columns) < len(table.columns):
+        notes.append("more columns: " + ", ".join(column.title for column in table.columns[len(columns) :]))
+    if not notes or not cells:
+        return Group(rich, Text())
+    return Group(rich, Text("In the report: " + "; ".join(notes), "dim"), Text())
+
+
+def _heading(column: Column) -> str:
+    first, _, rest = column.title.partition(" ")
+    lines = [first, rest] if len(column.title) > 9 and rest else [column.title]
+    return "\n".join([*lines, column.scale.unit] if column.scale.unit else lines)
+
+
+def _texts(row: Row, columns: list[Column]) -> list[str]:
+    return [column.scale.text(value) for column, value in zip(columns, row.values, strict=False)]
+
+
+def _fitting(table: Table, width: int) -> list[Column]:
+    """As many columns as the width holds, from the first."""
+    used = sum(
+        2 + max([len(head), *(len(row.head[place]) for row in table.rows[:MAX_ROWS])])
+        for place, head in enumerate(table.heads)
+    )
+    columns = []
+    for place, column in enumerate(table.columns):
+        numbers = [len(column.scale.text(row.values[place])) for row in table.rows[:MAX_ROWS]]
+        used += 2 + max([*numbers, *(len(line) for line in _heading(column).split("\n"))])
+        if used > width + 2:
+            break
+        columns.append(column)
+    return columns
+
+
+def _totals(table: Table, width: int) -> RenderableType:
+    """The metrics of the run as a whole, several to a line."""
+    if not table.rows:
+        return Text()
+    parts = [
+        f"{column.title} {quantity(value, column.unit)}"
+        for column, value in zip(table.columns, table.rows[0].values, strict=True)
+        if value is not None
+    ]
+    lines, line = [], ""
+    for part in parts:
+        if line and len(line) + 3 + len(part) > width:
+            lines.append(line)
+            line = ""
+        line = f"{line} · {part}" if line else part
+    return Group(*(Text(text) for text in [*lines, line] if text), Text())
+
+
+def _charts(run: RunView, width: int) -> RenderableType:
+    parts: list[Text] = []
+    for panel in run.panels:
+        if panel.id in _CHARTS:
+            parts += _panel(panel, run, width)
+    if parts:
+        parts.append(_axis(run.duration_s, width))
+    return Group(*parts, Text())
+
+
+def _panel(panel: Panel, run: RunView, width: int) -> Iterator[Text]:
+    curves = [curve for curve in panel.curves if not curve.faint][:6]
+    top = max((float(curve.values[curve.values == curve.values].max()) for curve in curves), default=0.0)
+    scale = scale_for([top], panel.unit)
+    limits = "; ".join(f"{limit.label} {quantity(limit.value, panel.unit)}" for limit in panel.limits[:2])
+    heading = Text(f"{panel.title}, {scale.unit}" if scale.unit else panel.title, "bold")
+    yield heading.append(f"  {limits}" if limits else "", "not bold dim")
+    height = 3 if len(curves) <= 2 else 2
+    for position, curve in enumerate(curves):
+        labels = [scale.text(top), *[""] * (height - 2), "0"]
+        if len(curves) > 1:
+            labels[1] = curve.label[: _MARGIN - 2]
+        lines = chart(curve, width - _MARGIN, height, run.duration_s, top)
+        colour = COLOURS[(position if curve.flow is None else curve.flow) % len(COLOURS)]
+        yield from _lane(labels, lines, colour)
+
+
+def _lane(labels: list[str], lines: list[str], colour: str) -> Iterator[Text]:
+    for row, (label, line) in enumerate(zip(labels, lines, strict=True)):
+        words = (f"{label:>{_MARGIN - 2}} ", colour if row == 1 else "dim")
+        yield Text.assemble(words, ("│", "dim"), (line.rstrip(), colour))
+
+
+def _axis(duration_s: float, width: int) -> Text:
+    """Instants under the charts: the start, the quarters, the end."""
+    room = width - _MARGIN
+    line = [" "] * room
+    for share in (0.0, 0.25, 0.5, 0.75, 1.0):
+        label = f"{share * duration_s:g} s"
+        start = min(max(0, round(share * (room - 1)) - len(label) // 2), room - len(label))
+        line[start : start + len(label)] = label
+    return Text(" " * _MARGIN + "".join(line), "dim")
+
+
+def _state(runs: list[RunView]) -> RenderableType:
+    invalid = [run for run in runs if not run.valid]
+    if not invalid:
+        who = "The links were" if len(runs) == 1 else f"In all {len(runs)} runs the links were"
+        lines = [Text.assemble(("✓ Valid  ", "bold green"), f"{who} measured and are what was asked.")]
+    else:
+        lines = [
+            Text.assemble(
+                ("✗ Invalid  ", "bold red"), f"{len(invalid)} of {len(runs)} runs: do not use their numbers."
+            )
+        ]
+        for run in invalid[:5]:
+            name = f"{run.label}: " if len(runs) > 1 else ""
+            lines += [Text(f"  {name}{reason}") for reason in run.reasons[:3] or ["no reason was recorded"]]
+    warnings = list(dict.fromkeys(warning for run in runs for warning in run.warnings))
+    lines += [Text.assemble(("! Warning  ", "bold yellow"), warning) for warning in warnings[:5]]
+    return Group(*lines)
