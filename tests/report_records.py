@@ -45,7 +45,7 @@ def make_record(
     model = simulate(seconds, index + 100 * repetition if like is None else like)
     with RecordWriter(path) as writer:
         write_raw(writer.raw, model)
-        plan, result, context = documents(seconds, str(factors.get("cc", "cubic")))
+        plan, result, context = documents(seconds, str(factors.get("cc", "cubic")), model.received[-1])
         for name, document in (("plan", plan), ("result", result)):
             (writer.folder / f"{name}.json").write_text(json.dumps(document))
         whole = {
@@ -180,7 +180,7 @@ def info(model: Model, at: Any, flow: int, side: int) -> Any:
     )  # fmt: skip
 
 
-def documents(seconds: int, cc: str) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+def documents(seconds: int, cc: str, received: Any) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
     """The plan, the result and the context of such a run."""
     whole = seconds * 1_000_000_000
     times = [(0, whole), (whole // 6, whole * 2 // 3)]
@@ -216,7 +216,14 @@ def documents(seconds: int, cc: str) -> tuple[dict[str, Any], dict[str, Any], di
         "error": None,
         "kernel": {"release": "6.12.117", "hz": 1000},
         "flows": [
-            {"id": i, "connected_ns": start, "sender_done_ns": stop, "receiver_done_ns": stop, "error": None}
+            {
+                "id": i,
+                "connected_ns": start,
+                "sender_done_ns": stop,
+                "receiver_done_ns": stop,
+                "bytes_received": int(received[i]),
+                "error": None,
+            }
             for i, (start, stop) in enumerate(times)
         ],
         "calibration": {"pings": [], "trains": [], "qdiscs": []},

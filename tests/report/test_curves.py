@@ -43,7 +43,10 @@ def test_the_start_of_a_gap_stays() -> None:
     assert kept.t_s[missing].tolist() == [5000]
 
 
-@given(st.lists(st.one_of(st.floats(-1e9, 1e9), st.just(float("nan"))), min_size=1, max_size=400), st.integers(8, 60))
+@given(
+    st.lists(st.one_of(st.floats(-1e9, 1e9), st.just(float("nan"))), min_size=1, max_size=400),
+    st.integers(8, 60),
+)
 def test_extremes_and_ends_always_survive(values: list[float], limit: int) -> None:
     kept = thinned(curve(values), limit)
     known = [value for value in values if not np.isnan(value)]

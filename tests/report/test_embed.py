@@ -49,7 +49,9 @@ def test_time_is_kept_to_the_microsecond_while_that_fits(duration_s: float, scal
 
 
 def test_columns_keep_their_order_and_the_header_its_words() -> None:
-    text = embed.pack({"label": "</script>é"}, [(np.array([1.0]), 1.0), (np.array([]), 1.0), (np.array([2.0]), 1.0)])
+    text = embed.pack(
+        {"label": "</script>é"}, [(np.array([1.0]), 1.0), (np.array([]), 1.0), (np.array([2.0]), 1.0)]
+    )
     header, columns = embed.unpack(text)
     assert header["label"] == "</script>é"
     assert [column.tolist() for column in columns] == [[1.0], [], [2.0]]

@@ -66,7 +66,8 @@ def value_scale(values: NDArray[np.float64]) -> float:
     """The scale of a value column: 1 for whole numbers, else a power of ten, seven digits finer."""
     finite = values[np.isfinite(values)]
     largest = float(np.max(np.abs(finite), initial=0.0))
-    if largest <= 0:
+    # Below this a power of ten seven digits finer is no normal number any more.
+    if largest < 1e-290:
         return 1.0
     if np.array_equal(finite, np.rint(finite)):
         return _coarser(largest)
@@ -78,7 +79,7 @@ def _coarser(largest: float) -> float:
 
 
 def _column(values: NDArray[np.float64], scale: float) -> bytes:
-    missing = np.isnan(values)
+    missing = ~np.isfinite(values)
     whole = np.clip(np.rint(np.where(missing, 0.0, values) / scale), -_LARGEST, _LARGEST).astype(np.int64)
     whole[missing] = _MISSING
     step = np.diff(whole, prepend=0).astype(np.uint64).astype(np.uint32).view(np.int32)

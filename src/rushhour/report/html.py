@@ -9,19 +9,16 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import os
-import tempfile
 from collections import Counter
 from dataclasses import replace
 from importlib.resources import files
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import jinja2
 
-from rushhour.errors import ReportError
 from rushhour.report import payload
 from rushhour.report.definitions import definitions
+from rushhour.report.files import put
 from rushhour.report.gather import about, views
 from rushhour.report.heat import heats
 from rushhour.report.tables import cells_table, flows_table
@@ -29,6 +26,8 @@ from rushhour.report.topology import topology_svg
 from rushhour.report.words import quantity
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rushhour.record import ResultSet
     from rushhour.report.gather import About
     from rushhour.report.model import RunView
@@ -47,22 +46,7 @@ def write(results: ResultSet, path: Path) -> Path:
         RecordError: a record cannot be read.
         ReportError: the file cannot be written.
     """
-    text = render(results)
-    try:
-        with tempfile.NamedTemporaryFile(
-            "w", dir=path.parent, delete=False, encoding="utf-8", suffix=".tmp"
-        ) as file:
-            file.write(text)
-        mask = os.umask(0)
-        os.umask(mask)
-        Path(file.name).chmod(0o666 & ~mask)
-        Path(file.name).replace(path)
-    except OSError as error:
-        raise ReportError(
-            f"cannot write the report: {error.strerror}",
-            where=str(path),
-            hint="choose another place with --out",
-        ) from error
+    put(render(results), path)
     return path
 
 

@@ -128,6 +128,11 @@
     for (const select of $$("#picker select")) select.value = runs[next].factors[select.name] ?? "";
     $$("[data-run]").forEach((link) => link.toggleAttribute("aria-current", Number(link.dataset.run) === next));
     $("#position").textContent = `${next + 1} of ${runs.length}`;
+    setTimeout(report, 50);
+  }
+
+  // Say in the document what was drawn, for a test that looks from outside: panels, and canvases with something on them.
+  function report() {
     document.documentElement.dataset.drawn = String(run.panels.length);
     if (location.hash.endsWith("-check")) document.documentElement.dataset.inked = String(Plots.inked());
   }

@@ -1,0 +1,93 @@
+"""The first screen: complete in 80 columns, without colour, and honest about invalid runs."""
+
+import io
+from pathlib import Path
+
+import numpy as np
+import pytest
+from report_records import make_set
+from rich.console import Console
+
+from rushhour.record import ResultSet
+from rushhour.report.braille import chart
+from rushhour.report.curves import Curve
+from rushhour.report.terminal import print_results
+
+
+def screen(path: Path, width: int = 80) -> str:
+    text = io.StringIO()
+    print_results(ResultSet.open(path), Console(file=text, width=width, no_color=True), Path("report.html"))
+    return text.getvalue()
+
+
+@pytest.fixture(scope="module")
+def single(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_set(tmp_path_factory.mktemp("single"), [{}])
+
+
+def test_one_run_says_question_path_kernel_flows_charts_and_verdict(single: Path) -> None:
+    text = screen(single)
+    for part in (
+        "Window scaling\nDoes the queue a second flow built outlive it?\n",
+        "100 Mbit/s · base RTT 2.1 ms · buffer 500 kB · fifo",
+        "Linux 6.12.117 (6.12) · uml · seed 1 · 30 s",
+        "long   cubic  s1 → r1",
+        "Congestion window, segments",
+        "Round-trip time, ms  base RTT 2.1 ms",
+        "Queue at the bottleneck, kB  buffer 500 kB",
+        "✓ Valid  The links were measured and are what was asked.",
+        "Report  report.html",
+    ):
+        assert part in text
+
+
+@pytest.mark.parametrize("width", [60, 80, 120, 200])
+def test_no_line_is_wider_than_the_console(single: Path, width: int) -> None:
+    assert max(len(line.rstrip()) for line in screen(single, width).splitlines()) <= width
+
+
+def test_the_screen_without_colour_holds_no_escape(single: Path) -> None:
+    assert "\x1b" not in screen(single)
+
+
+def test_a_sweep_is_a_table_with_a_row_for_each_cell(tmp_path: Path) -> None:
+    path = make_set(tmp_path, [{"cc": "cubic", "loss": "0%"}, {"cc": "reno", "loss": "1%"}], seconds=6)
+    lines = screen(path).splitlines()
+    assert [line.split()[:2] for line in lines if line.startswith(("cubic", "reno"))] == [
+        ["cubic", "0%"],
+        ["reno", "1%"],
+    ]
+    assert "In all 2 runs" in screen(path)
+
+
+def test_repetitions_are_one_row(tmp_path: Path) -> None:
+    make_set(tmp_path, [{"cc": "cubic"}], seconds=6)
+    make_set(tmp_path / "more", [{"cc": "cubic"}], seconds=6, repetition=1)
+    (tmp_path / "more/runs/0000").rename(tmp_path / "runs/0001")
+    assert sum(line.startswith("cubic") for line in screen(tmp_path).splitlines()) == 1
+
+
+def test_an_invalid_run_is_said_with_its_reason(tmp_path: Path) -> None:
+    path = make_set(tmp_path, [{}], seconds=6, valid=False, invalid_reasons=["[red]measured 80 Mbit/s"])
+    text = screen(path)
+    assert "✗ Invalid  1 of 1 runs: do not use their numbers." in text
+    assert "[red]measured 80 Mbit/s" in text
+
+
+def test_a_rising_line_rises_in_the_chart() -> None:
+    curve = Curve("x", 0, np.linspace(0, 10, 200), np.linspace(0, 100, 200))
+    top, bottom = chart(curve, 10, 2, 10.0, 100.0)
+    assert top[:4] == "    "
+    assert " " not in top[5:]
+    assert " " not in bottom[:5]
+    assert bottom[6:] == "    "
+
+
+def test_a_held_value_fills_the_time_to_the_next_sample() -> None:
+    curve = Curve("x", 0, np.array([0.0, 9.99]), np.array([50.0, 50.0]), "hold")
+    assert " " not in chart(curve, 20, 1, 10.0, 100.0)[0]
+
+
+def test_a_flow_that_ended_leaves_the_rest_of_the_chart_empty() -> None:
+    curve = Curve("x", 0, np.array([0.0, 4.9]), np.array([50.0, 50.0]), "hold")
+    assert chart(curve, 20, 1, 10.0, 100.0)[0][10:] == " " * 10
