@@ -7,38 +7,25 @@ its environment, its clock. What differs from run to run is the plan, and the se
 from __future__ import annotations
 
 import os
-import platform
-from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-import rushhour
 from rushhour.errors import AgentError, LabError, UsageError
 from rushhour.lab import agent, console
 from rushhour.lab.base import CancelledError, Job, canonical, sha256
 from rushhour.lab.confine import Ending, Guest, Limits, Sandbox
-from rushhour.record import read_json, seal
-from rushhour.seal import FORMAT, MANIFEST, write_json
+from rushhour.lab.manifest import Facts, host, seal_run
+from rushhour.record import read_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
 # Counts up with every change of how a guest is started that could change its records.
 VERSION = 1
 START_NS = 1_700_000_000_000_000_000
 MIN_MEMORY_MB, MAX_MEMORY_MB = 1024, 16384
-
-
-@dataclass(frozen=True)
-class Facts:
-    """What was found out by running, and is the same for everyone who has this record."""
-
-    key: str
-    agent: Mapping[str, Any]
-    elapsed_s: float
-    warnings: tuple[str, ...]
 
 
 class UmlLab:
@@ -68,8 +55,8 @@ class UmlLab:
                 sandbox.console.rename(sandbox.out / "console.log")
                 (sandbox.out / "progress").unlink(missing_ok=True)
                 about = {"version": self.agent.version, "sha256": self.agent.sha256}
-                facts = Facts(self.key(job), about, ending.elapsed_s, ending.warnings)
-                return _seal(sandbox.out, destination, job, facts)
+                facts = Facts(self.key(job), self.name, about, host(), ending.elapsed_s, ending.warnings)
+                return seal_run(sandbox.out, destination, job, facts)
         except OSError as error:
             raise LabError(
                 f"the run cannot be written: {error.strerror}",
@@ -143,73 +130,6 @@ def memory(plan: Mapping[str, Any], context: Mapping[str, Any]) -> int:
     while size < need / 2**20 and size < MAX_MEMORY_MB:
         size *= 2
     return size
-
-
-def relabel(known: Path, destination: Path, job: Job) -> Path:
-    """Give a known run to `job`: the same files, a manifest that says what it is for here."""
-    from rushhour.lab import cache as store  # noqa: PLC0415
-
-    manifest = read_json(known / MANIFEST)
-    facts = Facts(manifest["key"], manifest["agent"], manifest["elapsed_s"], tuple(manifest["warnings"]))
-    new = _manifest(job, facts, read_json(known / "result.json"))
-    new |= {"files": manifest["files"], "host": manifest["host"]}
-    for name in ("valid", "invalid_reasons"):
-        new[name] = manifest[name]
-    destination.parent.mkdir(parents=True, exist_ok=True)
-    destination.mkdir()
-    store.share(known, destination, with_manifest=False)
-    write_json(destination / MANIFEST, new)
-    return destination
-
-
-def _seal(folder: Path, destination: Path, job: Job, facts: Facts) -> Path:
-    manifest = _manifest(job, facts, read_json(folder / "result.json"))
-    for path in folder.rglob("*"):
-        if path.is_file() and not path.is_symlink():
-            path.chmod(0o444)
-    return seal(folder, manifest, destination)
-
-
-def _manifest(job: Job, facts: Facts, result: Mapping[str, Any]) -> dict[str, Any]:
-    start_ns, duration_ns = result.get("start_clock_ns", 0), job.plan["duration_ns"]
-    return {
-        "format": FORMAT,
-        "key": facts.key,
-        **job.labels,
-        "seed": job.plan["seed"],
-        "kernel": dict(job.kernel.identity),
-        "agent": dict(facts.agent),
-        "lab": "uml",
-        "rushhour": rushhour.__version__,
-        "host": host(),
-        "elapsed_s": round(facts.elapsed_s, 3),
-        "virtual_s": (start_ns + duration_ns) / 1e9,
-        "warnings": [*facts.warnings, *result.get("warnings", [])],
-        "valid": True,
-        "invalid_reasons": [],
-        "context": dict(job.context),
-    }
-
-
-@cache
-def host() -> dict[str, Any]:
-    """What is worth knowing of this machine."""
-    model = next(
-        (
-            line.partition(":")[2].strip()
-            for line in _text("/proc/cpuinfo").splitlines()
-            if line.startswith("model name")
-        ),
-        platform.machine(),
-    )
-    return {"cpu_model": model, "cpus": os.cpu_count(), "kernel": platform.release()}
-
-
-def _text(path: str) -> str:
-    try:
-        return Path(path).read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""
 
 
 @cache

@@ -1,0 +1,93 @@
+"""The command line: `rushhour`.
+
+Commands are found by name and imported when they are used; none of their modules imports a scientific package
+before it runs. Errors are told here, in one place, on standard error.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+import click
+
+import rushhour
+from rushhour.errors import RushHourError
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+# In the order of the help page. `rushhour NAME` is `rushhour.cli.NAME.NAME`, or as said here.
+COMMANDS = {
+    "run": "run:run",
+    "list": "list:list_scenarios",
+    "show": "show:show",
+    "kernel": "kernel:kernel",
+    "report": "report:report",
+}
+INTERRUPTED = 130
+
+
+class _Lazy(click.Group):
+    """A group that imports a command when it is asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's interface
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, name = COMMANDS[cmd_name].partition(":")
+        command: click.Command = getattr(import_module(f"rushhour.cli.{module}"), name)
+        return command
+
+
+@click.command(
+    cls=_Lazy,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Example: rushhour run tomasov",
+)
+@click.version_option(rushhour.__version__, message="rushhour %(version)s")
+def cli() -> None:
+    """A congestion laboratory: the real kernel's TCP, in virtual time, repeatable to the byte."""
+
+
+def main() -> None:
+    """Run the command line; the only place where errors become words and exit codes."""
+    signal.signal(signal.SIGTERM, _interrupt)
+    signal.signal(signal.SIGHUP, _interrupt)
+    try:
+        code = cli.main(prog_name="rushhour", standalone_mode=False)
+        sys.exit(code if isinstance(code, int) else 0)
+    except RushHourError as error:
+        tell(error)
+        sys.exit(error.exit_code)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (KeyboardInterrupt, click.Abort):
+        sys.exit(INTERRUPTED)
+    except BrokenPipeError:
+        # Whoever read our output has seen enough; Python would complain once more when it flushes.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+
+
+def tell(error: RushHourError) -> None:
+    """Print an error to standard error: what, where, and what to do next."""
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(stderr=True, soft_wrap=True, highlight=False)
+    place = f"{error.where}: " if error.where else ""
+    console.print(Text.assemble(("error: ", "bold red"), (place, "bold"), error.message))
+    if error.hint:
+        console.print(Text(f"  {error.hint}"))
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    # To be ended by a signal is to be interrupted: what runs is stopped, what finished is kept.
+    raise KeyboardInterrupt

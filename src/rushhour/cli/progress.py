@@ -1,0 +1,87 @@
+"""How a sweep goes on, for people: a bar on a terminal, a line per run elsewhere; on standard error."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol, Self
+
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from rich.console import Console
+
+    from rushhour.runner import Outcome
+
+
+class Display(Protocol):
+    """Shows outcomes as they come; a context manager."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+    def show(self, outcome: Outcome) -> None: ...
+
+
+def display(total: int, console: Console) -> Display:
+    """The display that suits the console."""
+    return _Bar(total, console) if console.is_terminal else _Lines(total, console)
+
+
+class _Lines:
+    def __init__(self, total: int, console: Console) -> None:
+        self._total, self._console, self._done = total, console, 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        pass
+
+    def show(self, outcome: Outcome) -> None:
+        self._done += 1
+        width = len(str(self._total))
+        count = f"[{self._done:>{width}}/{self._total}] "
+        self._console.print(Text(count + describe(outcome)), soft_wrap=True)
+
+
+class _Bar:
+    def __init__(self, total: int, console: Console) -> None:
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[last]}"),
+        )
+        self._bar = Progress(*columns, console=console, transient=True)
+        self._task = self._bar.add_task("Running", total=total, last="")
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bar.stop()
+
+    def show(self, outcome: Outcome) -> None:
+        if outcome.error is not None:
+            self._bar.console.print(Text(describe(outcome), "red"))
+        self._bar.update(self._task, advance=1, last=outcome.run.cell.label)
+
+
+def describe(outcome: Outcome) -> str:
+    """One line: which run, and what became of it."""
+    if outcome.error is not None:
+        state = f"failed: {outcome.error.message.splitlines()[0]}"
+    else:
+        state = "known" if outcome.cached else "done"
+    return f"{outcome.study.name} · {outcome.run}: {state}"

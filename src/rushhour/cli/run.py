@@ -1,0 +1,161 @@
+"""`rushhour run`: carry out scenarios and show what came of them."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from rushhour.runner import Outcome, Study
+
+FAILED, INVALID, INTERRUPTED = 1, 4, 130
+
+
+@click.command()
+@click.argument("scenarios", nargs=-1, required=True, metavar="SCENARIO...")
+@click.option("--kernel", "kernels", multiple=True, metavar="K", help="Kernel under test; may be repeated.")
+@click.option("--lab", default="uml", show_default=True, help="Where to run.")
+@click.option("--set", "sets", multiple=True, metavar="KEY=VALUE", help="Override a key of the scenario.")
+@click.option("--repeat", type=click.IntRange(1), metavar="N", help="Runs of each cell, with derived seeds.")
+@click.option("--seed", type=click.IntRange(0), metavar="S", help="What losses and jitter start from.")
+@click.option("--jobs", type=click.IntRange(1), metavar="N", help="Runs at once; default: one per CPU.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder of the results; default: results/…",
+)
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
+@click.option("--fresh", is_flag=True, help="Run also what is known.")
+@click.option("--quick", is_flag=True, help="A quick look: no repetitions, at most 3 values of a factor.")
+@click.option("--no-report", is_flag=True, help="Do not write report.html.")
+def run(
+    scenarios: tuple[str, ...],
+    *,
+    lab: str,
+    jobs: int | None,
+    as_json: bool,
+    fresh: bool,
+    no_report: bool,
+    **options: Any,
+) -> int:
+    r"""Run SCENARIOs: files, names of the catalogue, or a study's folder of it.
+
+    Every cell of the sweep runs in a virtual kernel of its own, as many at once as there are CPUs. Results are
+    kept as they come; interrupted, the same command goes on where it stopped.
+
+    \b
+    Exit code: 0 all went well, 1 a run failed, 2 nothing could be run, 4 a run is invalid, 130 interrupted.
+
+    Example: rushhour run window-scaling --set topology.rate=10mbit
+    """
+    from rich.console import Console
+
+    from rushhour import runner
+
+    words = Console(stderr=True)
+    studies = runner.prepare(scenarios, **options)
+    outcomes, stopped = _carry_out(studies, runner.make_lab(lab), words, jobs=jobs, fresh=fresh)
+    document = [
+        _finish(study, outcomes, None if as_json else Console(), report=not no_report) for study in studies
+    ]
+    if as_json:
+        click.echo(json.dumps({"sets": document}, indent=1, ensure_ascii=False))
+    _tell_failures(outcomes, words)
+    if stopped:
+        words.print("interrupted; what finished is kept. To go on: the same command")
+        return INTERRUPTED
+    runs = [one for entry in document for one in entry["runs"]]
+    if any(one["error"] for one in runs):
+        return FAILED
+    return 0 if all(one["valid"] for one in runs) else INVALID
+
+
+def _carry_out(
+    studies: list[Study], lab: Any, words: Console, *, jobs: int | None, fresh: bool
+) -> tuple[list[Outcome], bool]:
+    """Every outcome, and whether it was cut short."""
+    from rushhour.cli.progress import display
+    from rushhour.runner import carry_out
+
+    outcomes: list[Outcome] = []
+    total = sum(len(study) for study in studies)
+    try:
+        with (
+            closing(carry_out(studies, lab, jobs=jobs, fresh=fresh)) as going,
+            display(total, words) as screen,
+        ):
+            for outcome in going:
+                outcomes.append(outcome)
+                screen.show(outcome)
+    except KeyboardInterrupt:
+        return outcomes, True
+    return outcomes, False
+
+
+def _finish(
+    study: Study, outcomes: list[Outcome], console: Console | None, *, report: bool
+) -> dict[str, Any]:
+    """Print a study's results and write its report; what is to be said of it as JSON."""
+    mine = [outcome for outcome in outcomes if outcome.study is study]
+    page: Path | None = None
+    if any(outcome.folder for outcome in mine):
+        results = study.results()
+        if report:
+            from rushhour.report import html
+
+            page = html.write(results, study.folder / "report.html")
+        if console is not None:
+            from rushhour.report.terminal import print_results
+
+            print_results(results, console, page)
+    return {
+        "scenario": study.name,
+        "folder": str(study.folder),
+        "report": None if page is None else str(page),
+        "runs": [_entry(outcome) for outcome in sorted(mine, key=lambda outcome: outcome.run.number)],
+    }
+
+
+def _entry(outcome: Outcome) -> dict[str, Any]:
+    from rushhour.record import Record
+
+    one = outcome.run
+    manifest = {} if outcome.folder is None else Record.open(outcome.folder).manifest
+    return {
+        "cell": one.cell.index,
+        "factors": one.cell.factors,
+        "kernel": one.kernel.name,
+        "repetition": one.repetition,
+        "seed": one.seed,
+        "folder": None if outcome.folder is None else str(outcome.folder),
+        "cached": outcome.cached,
+        "valid": manifest.get("valid"),
+        "invalid_reasons": manifest.get("invalid_reasons", []),
+        "warnings": manifest.get("warnings", []),
+        "error": None if outcome.error is None else str(outcome.error),
+    }
+
+
+def _tell_failures(outcomes: list[Outcome], words: Console) -> None:
+    """Name the runs that failed, each error once."""
+    from rushhour.cli import tell
+
+    told: dict[str, int] = {}
+    failed = [outcome for outcome in outcomes if outcome.error is not None]
+    for outcome in failed:
+        assert outcome.error is not None
+        if outcome.error.message not in told:
+            tell(outcome.error)
+        told[outcome.error.message] = told.get(outcome.error.message, 0) + 1
+    if failed:
+        words.print(f"{len(failed)} of {len(outcomes)} runs failed:", highlight=False)
+        for outcome in failed[:20]:
+            words.print(f"  {outcome.study.name} · {outcome.run}", highlight=False, markup=False)
+        if len(failed) > 20:
+            words.print(f"  … and {len(failed) - 20} more; set.json has all of them", highlight=False)

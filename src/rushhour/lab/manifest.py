@@ -1,0 +1,109 @@
+"""Manifests: what a record says of itself, for a new run and for a known one that serves again.
+
+A run is determined by its key; scenario, cell and repetition only name it. So a known run is given to another
+cell by sharing its files and writing the manifest anew.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import tempfile
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import rushhour
+from rushhour.errors import LabError
+from rushhour.lab import cache as store
+from rushhour.record import read_json
+from rushhour.seal import FORMAT, MANIFEST, seal, write_json
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rushhour.lab.base import Job
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What only running could tell; the same for everyone who has this record."""
+
+    key: str
+    lab: str
+    agent: Mapping[str, Any]
+    host: Mapping[str, Any]
+    elapsed_s: float
+    warnings: tuple[str, ...]
+
+
+def seal_run(folder: Path, destination: Path, job: Job, facts: Facts) -> Path:
+    """Make the folder of a finished run a record at `destination`."""
+    manifest = _manifest(job, facts, read_json(folder / "result.json"))
+    for path in folder.rglob("*"):
+        if path.is_file() and not path.is_symlink():
+            path.chmod(0o444)
+    return seal(folder, manifest, destination)
+
+
+def relabel(known: Path, destination: Path, job: Job) -> Path:
+    """Give a known run to `job`: the same files at `destination`, a manifest that says what it is for here.
+
+    Raises:
+        LabError: it cannot be written.
+    """
+    old = read_json(known / MANIFEST)
+    facts = Facts(old["key"], old["lab"], old["agent"], old["host"], old["elapsed_s"], tuple(old["warnings"]))
+    manifest = _manifest(job, facts, {"start_clock_ns": 0})
+    manifest |= {name: old[name] for name in ("virtual_s", "files", "valid", "invalid_reasons")}
+    try:
+        destination.parent.mkdir(parents=True, exist_ok=True)
+        folder = Path(tempfile.mkdtemp(prefix=".new-", dir=destination.parent))
+        try:
+            store.share(known, folder, with_manifest=False)
+            write_json(folder / MANIFEST, manifest)
+            folder.chmod(0o755)
+            folder.rename(destination)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+    except OSError as error:
+        raise LabError(
+            f"the run cannot be written: {error.strerror}",
+            where=str(error.filename or destination),
+            hint="check that the folder is writable and that there is space left",
+        ) from error
+    return destination
+
+
+def _manifest(job: Job, facts: Facts, result: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "format": FORMAT,
+        "key": facts.key,
+        **job.labels,
+        "seed": job.plan["seed"],
+        "kernel": dict(job.kernel.identity),
+        "agent": dict(facts.agent),
+        "lab": facts.lab,
+        "rushhour": rushhour.__version__,
+        "host": dict(facts.host),
+        "elapsed_s": round(facts.elapsed_s, 3),
+        "virtual_s": (result.get("start_clock_ns", 0) + job.plan["duration_ns"]) / 1e9,
+        "warnings": [*facts.warnings, *result.get("warnings", [])],
+        "valid": True,
+        "invalid_reasons": [],
+        "context": dict(job.context),
+    }
+
+
+@cache
+def host() -> Mapping[str, Any]:
+    """What is worth knowing of this machine."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        lines = []
+    models = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    model = next(models, platform.machine())
+    return {"cpu_model": model, "cpus": os.cpu_count(), "kernel": platform.release()}
