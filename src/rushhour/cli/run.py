@@ -46,8 +46,8 @@ def run(
 ) -> int:
     r"""Run SCENARIOs: files, names of the catalogue, or a study's folder of it.
 
-    Every cell of the sweep runs in a virtual kernel of its own, as many at once as there are CPUs. Results are
-    kept as they come; interrupted, the same command goes on where it stopped.
+    Every cell of the sweep runs in a virtual kernel of its own, as many at once as there are CPUs. Results
+    are kept as they come; interrupted, the same command goes on where it stopped.
 
     \b
     Exit code: 0 all went well, 1 a run failed, 2 nothing could be run, 4 a run is invalid, 130 interrupted.

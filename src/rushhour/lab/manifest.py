@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 import rushhour
 from rushhour.errors import LabError
 from rushhour.lab import cache as store
-from rushhour.record import read_json
+from rushhour.metrics.calibration import invalid_reasons
+from rushhour.record import Record, read_json
 from rushhour.seal import FORMAT, MANIFEST, seal, write_json
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ class Facts:
 
 def seal_run(folder: Path, destination: Path, job: Job, facts: Facts) -> Path:
     """Make the folder of a finished run a record at `destination`."""
-    manifest = _manifest(job, facts, read_json(folder / "result.json"))
+    manifest = _judged(folder, _manifest(job, facts, read_json(folder / "result.json")))
     for path in folder.rglob("*"):
         if path.is_file() and not path.is_symlink():
             path.chmod(0o444)
@@ -57,13 +58,13 @@ def relabel(known: Path, destination: Path, job: Job) -> Path:
     old = read_json(known / MANIFEST)
     facts = Facts(old["key"], old["lab"], old["agent"], old["host"], old["elapsed_s"], tuple(old["warnings"]))
     manifest = _manifest(job, facts, {"start_clock_ns": 0})
-    manifest |= {name: old[name] for name in ("virtual_s", "files", "valid", "invalid_reasons")}
+    manifest |= {name: old[name] for name in ("virtual_s", "files")}
     try:
         destination.parent.mkdir(parents=True, exist_ok=True)
         folder = Path(tempfile.mkdtemp(prefix=".new-", dir=destination.parent))
         try:
             store.share(known, folder, with_manifest=False)
-            write_json(folder / MANIFEST, manifest)
+            write_json(folder / MANIFEST, _judged(folder, manifest))
             folder.chmod(0o755)
             folder.rename(destination)
         finally:
@@ -75,6 +76,12 @@ def relabel(known: Path, destination: Path, job: Job) -> Path:
             hint="check that the folder is writable and that there is space left",
         ) from error
     return destination
+
+
+def _judged(folder: Path, manifest: dict[str, Any]) -> dict[str, Any]:
+    """The manifest with calibration's judgement: what the links were against what this job asked."""
+    reasons = invalid_reasons(Record(folder, manifest))
+    return manifest | {"valid": not reasons, "invalid_reasons": reasons}
 
 
 def _manifest(job: Job, facts: Facts, result: Mapping[str, Any]) -> dict[str, Any]:
@@ -91,8 +98,6 @@ def _manifest(job: Job, facts: Facts, result: Mapping[str, Any]) -> dict[str, An
         "elapsed_s": round(facts.elapsed_s, 3),
         "virtual_s": (result.get("start_clock_ns", 0) + job.plan["duration_ns"]) / 1e9,
         "warnings": [*facts.warnings, *result.get("warnings", [])],
-        "valid": True,
-        "invalid_reasons": [],
         "context": dict(job.context),
     }
 

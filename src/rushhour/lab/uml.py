@@ -117,8 +117,8 @@ def memory(plan: Mapping[str, Any], context: Mapping[str, Any]) -> int:
     """The guest's memory in MB: a power of two that holds what can be under way at once.
 
     A queued packet takes up to four times its bytes in the kernel, a flow two socket buffers of some MB in
-    the worst case but seldom more than its share of the path. It is a function of the cell alone, for the kernel
-    scales its buffers by it; and it is sparse: what is not touched costs nothing.
+    the worst case but seldom more than its share of the path. It is a function of the cell alone, for the
+    kernel scales its buffers by it; and it is sparse: what is not touched costs nothing.
     """
     queued = sum(end["buffer_bytes"] or 1514 * (end["buffer_packets"] or 0) for end in context["ends"])
     flying = sum((end["rate_bps"] or 0) / 8 * end["delay_ns"] * 1e-9 for end in context["ends"])
