@@ -26,7 +26,6 @@ COMMANDS = {
     "list": "list:list_scenarios",
     "show": "show:show",
     "kernel": "kernel:kernel",
-    "report": "report:report",
 }
 INTERRUPTED = 130
 
