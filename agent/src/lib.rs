@@ -3,6 +3,7 @@
 //! Reading order: [`plan`] (what is asked), [`experiment`] (the order of things), then the part you came for:
 //! [`topology`] and [`qdisc`] build, [`flow`] drives, [`sampler`] and [`trace`] read, [`table`] writes.
 
+pub mod bpf;
 pub mod calibration;
 pub mod clock;
 pub mod error;
@@ -21,4 +22,5 @@ pub mod sysctl;
 pub mod table;
 pub mod topology;
 pub mod trace;
+pub mod wire;
 pub mod words;

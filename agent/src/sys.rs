@@ -1,5 +1,6 @@
 //! The system calls, as thin safe functions. The only file with `unsafe`.
 
+pub mod bpf;
 pub mod ethtool;
 pub mod socket;
 

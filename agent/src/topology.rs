@@ -15,6 +15,7 @@ use crate::plan::{End, Node, Plan};
 use crate::qdisc;
 use crate::result::QdiscReadBack;
 use crate::sysctl;
+use crate::wire::{self, Counters};
 
 /// One end of a link as it was built.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,6 +31,7 @@ pub struct BuiltEnd {
 pub struct Topology {
     ends: Vec<BuiltEnd>,
     sockets: HashMap<String, Socket>,
+    wires: Vec<(u32, Counters)>,
 }
 
 impl Topology {
@@ -51,6 +53,17 @@ impl Topology {
         (usize::try_from(index).ok()? < self.ends.len()).then_some(index)
     }
 
+    /// The seeded elements, by the index of their end.
+    #[must_use]
+    pub fn wires(&self) -> &[(u32, Counters)] {
+        &self.wires
+    }
+
+    /// On every wire the next packet is number 0.
+    pub fn reset_wires(&self) -> Result<()> {
+        self.wires.iter().try_for_each(|(_, counters)| counters.reset())
+    }
+
     /// The routing socket that is open in a node.
     pub fn socket(&mut self, node: &str) -> Result<&mut Socket> {
         self.sockets
@@ -61,7 +74,7 @@ impl Topology {
 
 /// Builds the plan's network. On return every device is up and every queue in place.
 pub fn build(plan: &Plan, nodes: &mut Nodes) -> Result<Topology> {
-    let mut topology = Topology { ends: links::numbered(plan), sockets: HashMap::new() };
+    let mut topology = Topology { ends: links::numbered(plan), sockets: HashMap::new(), wires: Vec::new() };
     for node in &plan.nodes {
         nodes.create(&node.name)?;
         let socket =
@@ -139,7 +152,12 @@ fn egress(topology: &mut Topology, nodes: &Nodes, index: usize, end: &End) -> Re
     let lines = qdisc::in_order(&end.qdiscs, &end.filters);
     let orders = lines.iter().map(|line| qdisc::parse(line, &device)).collect::<Result<Vec<_>>>()?;
     let socket = topology.socket(&end.node)?;
-    qdisc::apply(&orders, socket, |work| nodes.within(&end.node, work))
+    qdisc::apply(&orders, socket, |work| nodes.within(&end.node, work))?;
+    if let Some(wire) = &end.wire {
+        let counters = wire::attach(wire, &device, socket)?;
+        topology.wires.push((index as u32, counters));
+    }
+    Ok(())
 }
 
 /// Every qdisc of every end, as the kernel tells it now.

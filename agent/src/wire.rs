@@ -1,0 +1,287 @@
+//! The wire: delay, jitter and loss by packet number, the same on every kernel (`docs/plan-format.md`).
+//!
+//! A program at a device's clsact egress counts the packets, lets some vanish and stamps the others with the instant of
+//! their departure; `fq` below holds them until then ("earliest departure time").
+
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use crate::bpf::{Alu, Program, Size, When, FRAME, R0, R1, R2, R3, R6, R7, R8, R9};
+use crate::error::{Context, Error, Result};
+use crate::netlink::{u64_at, Message, Socket, CREATE, EXCL};
+use crate::plan::Wire;
+use crate::qdisc::{self, Device};
+use crate::sys::bpf::{load_classifier, Map, MapKind};
+
+/// Longest list of packet numbers to drop.
+pub const MAX_DROPS: usize = 4096;
+
+/// The increment and the two factors of `SplitMix64` (Steele, Lea, Flood: "Fast splittable pseudorandom number
+/// generators", OOPSLA 2014; the mixer is variant 13 of Stafford's).
+const GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
+const FACTOR_1: u64 = 0xbf58_476d_1ce4_e5b9;
+const FACTOR_2: u64 = 0x94d0_49bb_1331_11eb;
+
+const HELPER_MAP_LOOKUP: i32 = 1;
+const HELPER_KTIME_GET_NS: i32 = 5;
+/// Offset of `tstamp` in `struct __sk_buff`.
+const SKB_TSTAMP: i16 = 152;
+const TC_ACT_OK: i32 = 0;
+const TC_ACT_STOLEN: i32 = 4;
+/// Bit of the first byte of a hardware address that means "to many".
+const MULTICAST_BIT: i32 = 1;
+
+const COUNTER: i16 = 0;
+const LOST: i16 = 8;
+const LAST_STAMP: i16 = 16;
+const STATE_SIZE: usize = 24;
+
+const TC_H_CLSACT_EGRESS: u32 = 0xffff_fff3;
+const TCA_BPF_FD: u16 = 6;
+const TCA_BPF_NAME: u16 = 7;
+const TCA_BPF_FLAGS: u16 = 8;
+const ACT_DIRECT: u32 = 1;
+
+fn mix(mut z: u64) -> u64 {
+    z = (z ^ z >> 30).wrapping_mul(FACTOR_1);
+    z = (z ^ z >> 27).wrapping_mul(FACTOR_2);
+    z ^ z >> 31
+}
+
+/// The 64 dice of packet `n`: the upper 32 decide its loss, the lower 32 its jitter.
+#[must_use]
+pub fn hash(seed: u64, n: u64) -> u64 {
+    mix(mix(seed).wrapping_add(n.wrapping_add(1).wrapping_mul(GAMMA)))
+}
+
+/// The loss probability as a number out of 2³².
+fn threshold(loss: f64) -> u64 {
+    (loss * 4_294_967_296.0).round() as u64
+}
+
+/// What becomes of packet `n`: `None` when it is lost, else its delay in nanoseconds (before the clamp that keeps order).
+#[must_use]
+pub fn fate(wire: &Wire, n: u64) -> Option<u64> {
+    let dice = hash(wire.seed, n);
+    if wire.drop.contains(&n) || dice >> 32 < threshold(wire.loss) {
+        return None;
+    }
+    Some(wire.delay_ns + (((dice & 0xffff_ffff) * (wire.jitter_ns + 1)) >> 32))
+}
+
+/// What a wire has counted.
+#[derive(Debug)]
+pub struct Counters {
+    state: Map,
+    /// Kept open as long as the program runs.
+    _drops: Option<Map>,
+}
+
+impl Counters {
+    /// Packets that came and how many of them were lost.
+    pub fn read(&self) -> Result<(u64, u64)> {
+        let mut state = [0; STATE_SIZE];
+        self.state.get(&0_u32.to_ne_bytes(), &mut state).context("read a wire's counters")?;
+        let field = |offset: i16| u64_at(&state, offset as usize).unwrap_or(0);
+        Ok((field(COUNTER), field(LOST)))
+    }
+
+    /// The next packet is number 0.
+    pub fn reset(&self) -> Result<()> {
+        self.state.set(&0_u32.to_ne_bytes(), &[0; STATE_SIZE]).context("reset a wire's counters")
+    }
+}
+
+fn check(wire: &Wire) -> Result<()> {
+    let fault = |message: String| Err(Error::new("plan", message));
+    if !(0.0..=1.0).contains(&wire.loss) {
+        return fault(format!("a wire's loss is {}, it must be between 0 and 1", wire.loss));
+    }
+    if wire.jitter_ns >= u64::from(u32::MAX) {
+        return fault(format!("a wire's jitter is {} ns, it must be below 4.29 s", wire.jitter_ns));
+    }
+    if wire.drop.len() > MAX_DROPS {
+        return fault(format!(
+            "a wire drops {} named packets, at most {MAX_DROPS} are possible",
+            wire.drop.len()
+        ));
+    }
+    Ok(())
+}
+
+/// Puts a wire on a device's egress. Its root qdisc must be `fq`.
+pub fn attach(wire: &Wire, device: &Device, socket: &mut Socket) -> Result<Counters> {
+    check(wire)?;
+    let lacking = "The kernel needs CONFIG_BPF_SYSCALL.";
+    let state = Map::create(MapKind::Array, 4, STATE_SIZE, 1)
+        .context("create a wire's counters")
+        .map_err(|error| error.hint(lacking))?;
+    let drops = drop_list(&wire.drop)?;
+    let program = load(
+        &program(wire, &state, drops.as_ref())
+            .ok_or_else(|| Error::new("topology", "a wire's program does not assemble"))?,
+    )?;
+    let clsact = qdisc::parse("qdisc clsact", device)?;
+    qdisc::apply(&[clsact], socket, |work| work())?;
+    socket.request(&filter(device, &program)).map_err(|error| {
+        error.hint("The kernel needs CONFIG_NET_CLS_BPF, CONFIG_NET_SCH_INGRESS and CONFIG_NET_SCH_FQ.")
+    })?;
+    Ok(Counters { state, _drops: drops })
+}
+
+fn drop_list(numbers: &[u64]) -> Result<Option<Map>> {
+    if numbers.is_empty() {
+        return Ok(None);
+    }
+    let map = Map::create(MapKind::Hash, 8, 1, numbers.len()).context("create a wire's list of drops")?;
+    for number in numbers {
+        map.set(&number.to_ne_bytes(), &[1]).context("fill a wire's list of drops")?;
+    }
+    Ok(Some(map))
+}
+
+/// Loads a program; a refused one is loaded again for the verifier's words.
+fn load(instructions: &[u64]) -> Result<OwnedFd> {
+    const LICENSE: &std::ffi::CStr = c"Apache-2.0";
+    load_classifier(instructions, LICENSE, &mut []).or_else(|cause| {
+        let mut log = vec![0; 1 << 16];
+        load_classifier(instructions, LICENSE, &mut log).map_err(|_| {
+            let words = String::from_utf8_lossy(&log);
+            let words = words.trim_end_matches('\0').trim();
+            Error::new("topology", format!("load a wire's program: {cause}: {words}"))
+        })
+    })
+}
+
+fn filter(device: &Device, program: &OwnedFd) -> Message {
+    const PRIORITY: u32 = 1 << 16;
+    let protocol = u32::from((libc::ETH_P_ALL as u16).to_be());
+    let mut header = vec![libc::AF_UNSPEC as u8, 0, 0, 0];
+    for field in [device.ifindex, 0, TC_H_CLSACT_EGRESS, PRIORITY | protocol] {
+        header.extend(field.to_ne_bytes());
+    }
+    let what = format!("put a wire on {}", device.name);
+    let mut order = Message::new(what, libc::RTM_NEWTFILTER, CREATE | EXCL, &header);
+    order.body.text(qdisc::TCA_KIND, "bpf").nest(qdisc::TCA_OPTIONS, |options| {
+        options
+            .u32(TCA_BPF_FD, program.as_raw_fd() as u32)
+            .text(TCA_BPF_NAME, "wire")
+            .u32(TCA_BPF_FLAGS, ACT_DIRECT);
+    });
+    order
+}
+
+/// [`fate`] as a program: R6 the packet, R7 the state, R8 its number and then its dice, R9 its stamp.
+fn program(wire: &Wire, state: &Map, drops: Option<&Map>) -> Option<Vec<u64>> {
+    let mut code = Program::new();
+    let (pass, lost) = (code.label(), code.label());
+    code.alu_reg(Alu::Mov, R6, R1);
+    code.load_packet_byte(0).alu(Alu::And, R0, MULTICAST_BIT).jump_if(When::NotEqual, R0, 0, pass);
+    code.store_constant(Size::Word, FRAME, -4, 0);
+    look_up(&mut code, state, -4);
+    code.jump_if(When::Equal, R0, 0, pass).alu_reg(Alu::Mov, R7, R0);
+    code.load(Size::Double, R8, R7, COUNTER).alu_reg(Alu::Mov, R1, R8).alu(Alu::Add, R1, 1);
+    code.store(Size::Double, R7, COUNTER, R1);
+    if let Some(drops) = drops {
+        code.store(Size::Double, FRAME, -16, R8);
+        look_up(&mut code, drops, -16);
+        code.jump_if(When::NotEqual, R0, 0, lost);
+    }
+    throw_dice(&mut code, wire.seed);
+    code.alu_reg(Alu::Mov, R1, R8).alu(Alu::Rsh, R1, 32).load_constant(R2, threshold(wire.loss));
+    code.jump_if_reg(When::Below, R1, R2, lost);
+    stamp(&mut code, wire);
+    code.place(pass).alu(Alu::Mov, R0, TC_ACT_OK).exit();
+    code.place(lost).load(Size::Double, R1, R7, LOST).alu(Alu::Add, R1, 1).store(Size::Double, R7, LOST, R1);
+    code.alu(Alu::Mov, R0, TC_ACT_STOLEN).exit();
+    code.assemble()
+}
+
+/// `R0 = map[key on the stack]`, 0 when it is not there.
+fn look_up(code: &mut Program, map: &Map, key: i16) {
+    code.load_map(R1, map.as_raw_fd());
+    code.alu_reg(Alu::Mov, R2, FRAME).alu(Alu::Add, R2, key.into()).call(HELPER_MAP_LOOKUP);
+}
+
+/// `R8 = hash(seed, R8)`.
+fn throw_dice(code: &mut Program, seed: u64) {
+    code.alu(Alu::Add, R8, 1).load_constant(R1, GAMMA).alu_reg(Alu::Mul, R8, R1);
+    code.load_constant(R1, mix(seed)).alu_reg(Alu::Add, R8, R1);
+    for (shift, factor) in [(30, Some(FACTOR_1)), (27, Some(FACTOR_2)), (31, None)] {
+        code.alu_reg(Alu::Mov, R1, R8).alu(Alu::Rsh, R1, shift).alu_reg(Alu::Xor, R8, R1);
+        if let Some(factor) = factor {
+            code.load_constant(R1, factor).alu_reg(Alu::Mul, R8, R1);
+        }
+    }
+}
+
+/// Stamps the packet with now + delay + jitter, not before its predecessor unless order may be lost.
+fn stamp(code: &mut Program, wire: &Wire) {
+    code.call(HELPER_KTIME_GET_NS).alu_reg(Alu::Mov, R9, R0);
+    code.alu(Alu::Lsh, R8, 32).alu(Alu::Rsh, R8, 32);
+    code.load_constant(R1, wire.jitter_ns + 1).alu_reg(Alu::Mul, R8, R1).alu(Alu::Rsh, R8, 32);
+    code.alu_reg(Alu::Add, R9, R8).load_constant(R1, wire.delay_ns).alu_reg(Alu::Add, R9, R1);
+    if !wire.reorder {
+        let later = code.label();
+        code.load(Size::Double, R3, R7, LAST_STAMP).jump_if_reg(When::AtLeast, R9, R3, later);
+        code.alu_reg(Alu::Mov, R9, R3).place(later).store(Size::Double, R7, LAST_STAMP, R9);
+    }
+    code.store(Size::Double, R6, SKB_TSTAMP, R9);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wire(loss: f64, jitter_ns: u64, drop: Vec<u64>) -> Wire {
+        Wire { delay_ns: 1000, jitter_ns, reorder: false, loss, drop, seed: 7 }
+    }
+
+    #[test]
+    fn the_mixer_is_splitmix64() {
+        // First outputs of SplitMix64 seeded with 1234567, as published with the generator.
+        let outputs: Vec<u64> =
+            (1..=3_u64).map(|n| mix(1_234_567_u64.wrapping_add(n.wrapping_mul(GAMMA)))).collect();
+        assert_eq!(
+            outputs,
+            [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423]
+        );
+    }
+
+    #[test]
+    fn losses_come_as_often_as_asked() {
+        let wire = wire(0.01, 0, Vec::new());
+        let lost = (0..1_000_000).filter(|n| fate(&wire, *n).is_none()).count();
+        // 99 % of a binomial of 1e6 trials with p = 0.01: 10000 ± 257.
+        assert!((9743..=10257).contains(&lost), "{lost}");
+    }
+
+    #[test]
+    fn jitter_is_uniform_between_its_bounds() {
+        let wire = wire(0.0, 9, Vec::new());
+        let mut counts = [0_u32; 10];
+        for n in 0..100_000 {
+            counts[(fate(&wire, n).expect("no loss") - 1000) as usize] += 1;
+        }
+        // Pearson's chi-squared, 9 degrees of freedom, 99.9 %: 27.9.
+        let chi: f64 = counts.iter().map(|count| (f64::from(*count) - 1e4).powi(2) / 1e4).sum();
+        assert!(chi < 27.9, "{counts:?}");
+    }
+
+    #[test]
+    fn named_packets_are_dropped_and_certain_loss_takes_all() {
+        let named = wire(0.0, 0, vec![3, 5]);
+        let gone: Vec<u64> = (0..10).filter(|n| fate(&named, *n).is_none()).collect();
+        assert_eq!(gone, [3, 5]);
+        assert!((0..1000).all(|n| fate(&wire(1.0, 0, Vec::new()), n).is_none()));
+        assert!((0..1000).all(|n| fate(&wire(0.0, 0, Vec::new()), n) == Some(1000)));
+    }
+
+    #[test]
+    fn impossible_wires_are_refused() {
+        for wrong in [wire(1.5, 0, Vec::new()), wire(-0.1, 0, Vec::new()), wire(f64::NAN, 0, Vec::new())] {
+            assert!(check(&wrong).is_err());
+        }
+        assert!(check(&wire(0.0, 1 << 33, Vec::new())).is_err());
+        assert!(check(&wire(0.0, 0, vec![0; MAX_DROPS + 1])).is_err());
+    }
+}
