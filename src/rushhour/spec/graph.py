@@ -6,6 +6,7 @@ Takes a `Scenario`, gives names; addresses and routes are the plan's business.
 from __future__ import annotations
 
 from collections import Counter
+from itertools import cycle
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -76,7 +77,8 @@ def _complete(
 def _pairs(scenario: Scenario) -> list[tuple[str, str]]:
     """Hosts that talk to each other unless told otherwise."""
     if scenario.topology is not None:
-        return [scenario.topology.endpoints(k) for k in range(len(scenario.topology.senders))]
+        receivers = cycle(scenario.topology.receivers)
+        return list(zip(scenario.topology.senders, receivers, strict=False))
     ends = hosts(scenario)
     return [(ends[0], ends[1])] if len(ends) == 2 else []
 

@@ -82,15 +82,15 @@ def load_scenario(source: str | Path | ScenarioFile, sets: Sequence[str] = ()) -
 
 def parse_scenario(text: str, file: str = "scenario", sets: Sequence[str] = ()) -> Scenario:
     """Give the scenario that a TOML text describes; `file` is its name in faults."""
-    lines = key_lines(text)
     document = name_flows(_parse(text, file))
     document, faults = apply_sets(document, sets)
     scenario, found = examine(document)
+    if scenario is not None and not faults:
+        return scenario
+    lines = key_lines(text)
     given = {word.partition("=")[0].strip() for word in sets}
     faults += [_fault(problem, document, lines, file, given) for problem in found]
-    if scenario is None or faults:
-        raise ScenarioError(sorted(faults, key=lambda fault: fault.line or 0))
-    return scenario
+    raise ScenarioError(sorted(faults, key=lambda fault: fault.line or 0))
 
 
 def _read(source: ScenarioFile) -> str:

@@ -129,6 +129,8 @@ def _check_ends(scenario: Scenario) -> Iterator[Problem]:
 
 def _check_ecn(scenario: Scenario) -> Iterator[Problem]:
     """ECN is a setting of the host (net.ipv4.tcp_ecn): its TCP flows have it or have it not."""
+    if scenario.ecn is None and all(flow.ecn is None for flow in scenario.flow):
+        return
     said: dict[str, tuple[bool, str]] = {}
     blamed: Counter[int] = Counter()
     for talk in conversations(scenario):
