@@ -37,10 +37,12 @@ class PlannedFlow:
 def planned_flows(scenario: Scenario, graph: Graph) -> list[PlannedFlow]:
     """Count out all flows; those without `from` and `to` get the preset's pairs in turn."""
     flows: list[PlannedFlow] = []
+    default = _default_ends(scenario, graph)
     for number, keys in enumerate(scenario.flow):
         name = keys.name or f"{keys.kind}{number + 1}"
         for copy in range(1, keys.count + 1):
-            sender, receiver = _ends(scenario, graph, keys, len(flows), name)
+            pair = default[len(flows) % len(default)] if default else None
+            sender, receiver = _ends(graph, keys, pair, name)
             own = name if keys.count == 1 else f"{name}.{copy}"
             flows.append(PlannedFlow(len(flows), own, name, keys, sender, receiver))
     if len(flows) > workload.MAX_FLOWS:
@@ -52,20 +54,24 @@ def planned_flows(scenario: Scenario, graph: Graph) -> list[PlannedFlow]:
     return flows
 
 
-def _ends(scenario: Scenario, graph: Graph, keys: Flow, index: int, name: str) -> tuple[str, str]:
+def _default_ends(scenario: Scenario, graph: Graph) -> list[tuple[str, str]]:
+    """Pairs that flows without `from` and `to` get in turn: a preset's, or the only two hosts of a graph."""
+    if scenario.topology is not None:
+        senders, receivers = scenario.topology.senders, scenario.topology.receivers
+        return [(sender, receivers[k % len(receivers)]) for k, sender in enumerate(senders)]
+    hosts = [node.name for node in graph.nodes if not node.router]
+    return [(hosts[0], hosts[1])] if len(hosts) == 2 else []
+
+
+def _ends(graph: Graph, keys: Flow, default: tuple[str, str] | None, name: str) -> tuple[str, str]:
     sender, receiver = keys.from_, keys.to
     if sender is None or receiver is None:
-        if scenario.topology is not None:
-            default = scenario.topology.endpoints(index)
-        else:
-            hosts = [node.name for node in graph.nodes if not node.router]
-            if len(hosts) != 2:
-                raise PlanError(
-                    f"the graph has {len(hosts)} hosts, so a flow must say from where to where",
-                    where=f"flow {name}",
-                    hint=f"from and to are among {', '.join(hosts) or ', '.join(graph.by_name)}",
-                )
-            default = (hosts[0], hosts[1])
+        if default is None:
+            raise PlanError(
+                "it must say from where to where: the graph does not have just two hosts",
+                where=f"flow {name}",
+                hint=f"from and to are among {', '.join(graph.by_name)}",
+            )
         sender, receiver = _fill(sender, receiver, default)
     for node in (sender, receiver):
         if node not in graph.by_name:

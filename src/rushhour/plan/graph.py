@@ -159,25 +159,30 @@ class Graph:
         return hops
 
     def _tree(self, root: str) -> dict[str, Hop]:
-        """Every node's first hop towards `root`, by breadth-first search from there."""
+        """First hops towards `root` of all nodes with several links, by breadth-first search from there."""
         distance = {root: 0}
+        hops: dict[str, Hop] = {}
         queue = deque([root])
         while queue:
             node = queue.popleft()
             if node != root and not self.by_name[node].router:
                 continue
-            for peer, _ in self.neighbours[node]:
+            further = distance[node] + 1
+            for peer, hop in self._between_junctions[node]:
                 if peer not in distance:
-                    distance[peer] = distance[node] + 1
+                    distance[peer] = further
+                    hops[peer] = hop.back
                     queue.append(peer)
+                elif distance[peer] == further and hop.back < hops[peer]:
+                    hops[peer] = hop.back
+        return hops
+
+    @cached_property
+    def _between_junctions(self) -> dict[str, list[tuple[str, Hop]]]:
+        """`neighbours` without those on a single link, whose first hop is clear."""
         return {
-            node: min(
-                hop
-                for peer, hop in self.neighbours[node]
-                if distance.get(peer) == steps - 1 and (peer == root or self.by_name[peer].router)
-            )
-            for node, steps in distance.items()
-            if steps
+            node: [(peer, hop) for peer, hop in around if len(self.neighbours[peer]) > 1]
+            for node, around in self.neighbours.items()
         }
 
 

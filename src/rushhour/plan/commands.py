@@ -1,0 +1,143 @@
+"""A plan as the commands a person could type: ip, tc, sysctl and ethtool, in the agent's order.
+
+Takes a plan, gives lines for a root shell with iproute2. What they build is the plan's network in
+namespaces of the running kernel; its flows are the agent's. The wire has no tc words of its own, so its
+line calls the agent, and a comment names the netem line that comes nearest (other packets are lost, and
+they may overtake).
+"""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, Any
+
+from rushhour.units import Duration
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+Json = dict[str, Any]
+
+
+def commands(plan: Json) -> list[str]:
+    """Give the commands that build the plan's network."""
+    ends = [end for link in plan["links"] for end in link["ends"]]
+    with_ipv6 = {end["node"] for end in ends if any(":" in address for address in end["addresses"])}
+    with_ipv6 |= {node["name"] for node in plan["nodes"] if any(":" in a for a in node["addresses"])}
+    lines: list[str] = []
+    for node in plan["nodes"]:
+        lines += _node(node, ipv6=node["name"] in with_ipv6)
+    for link in plan["links"]:
+        lines += _link(link, with_ipv6)
+    for item in plan["neighbours"]:
+        lines.append(
+            f"ip -n {_q(item['node'])} neigh add {item['address']} "
+            f"lladdr {item['mac']} dev {_q(item['dev'])} nud permanent"
+        )
+    lines += [_route(route) for route in plan["routes"]]
+    for node in plan["nodes"]:
+        lines += [_sysctl(node["name"], key, value) for key, value in node["sysctl"]]
+    for end in ends:
+        lines += _egress(end)
+    return lines
+
+
+def _q(word: str) -> str:
+    return shlex.quote(word)
+
+
+def _sysctl(node: str, key: str, value: str) -> str:
+    return f"ip netns exec {_q(node)} sysctl -qw {_q(f'{key}={value}')}"
+
+
+def _node(node: Json, *, ipv6: bool) -> Iterator[str]:
+    name = node["name"]
+    yield f"ip netns add {_q(name)}"
+    if node["forward"]:
+        yield _sysctl(name, "net.ipv4.ip_forward", "1")
+    if not ipv6:
+        yield _sysctl(name, "net.ipv6.conf.all.disable_ipv6", "1")
+    elif node["forward"]:
+        yield _sysctl(name, "net.ipv6.conf.all.forwarding", "1")
+    for scope in ("all", "default"):
+        yield _sysctl(name, f"net.ipv4.conf.{scope}.rp_filter", "0")
+    yield f"ip -n {_q(name)} link set dev lo up"
+    for address in node["addresses"]:
+        yield f"ip -n {_q(name)} addr add {address} dev lo" + (" nodad" if ":" in address else "")
+
+
+def _link(link: Json, with_ipv6: set[str]) -> Iterator[str]:
+    one, other = link["ends"]
+    queues = "numtxqueues 1 numrxqueues 1"
+    # The word `name` keeps ip from taking a device called "m" for the beginning of "mtu".
+    yield (
+        f"ip link add name {_q(one['dev'])} netns {_q(one['node'])} address {one['mac']} {queues} "
+        f"type veth peer name {_q(other['dev'])} netns {_q(other['node'])} address {other['mac']} {queues}"
+    )
+    for end in link["ends"]:
+        node, dev = _q(end["node"]), _q(end["dev"])
+        segments = "" if end["offload"] else " gso_max_segs 1"
+        if not end["offload"]:
+            yield f"ip netns exec {node} ethtool -K {dev} tso off gso off gro off"
+        if end["node"] in with_ipv6:
+            yield f"ip -n {node} link set dev {dev} addrgenmode none"
+        yield f"ip -n {node} link set dev {dev} mtu {end['mtu']}{segments} up"
+        for address in end["addresses"]:
+            yield f"ip -n {node} addr add {address} dev {dev}" + (" nodad" if ":" in address else "")
+
+
+def _route(route: Json) -> str:
+    via = route["via"]
+    to = f"ip -n {_q(route['node'])} route add {route['to']}"
+    if isinstance(via, str):
+        return f"{to} via {via} dev {_q(route['dev'])}"
+    return to + "".join(f" nexthop via {address}" for address in via)
+
+
+def _egress(end: Json) -> Iterator[str]:
+    """Root qdiscs, then classes, then what sits under classes, then filters, then the wire."""
+    tc = f"tc -n {_q(end['node'])}"
+    dev = f"dev {_q(end['dev'])}"
+    root = [line for line in end["qdiscs"] if line.startswith("root")]
+    under = [line for line in end["qdiscs"] if not line.startswith("root")]
+    for line in root:
+        yield f"{tc} qdisc add {dev} {line}"
+    for what in ("class", "filter"):
+        if what == "filter":
+            for line in under:
+                yield f"{tc} qdisc add {dev} {line}"
+        for line in end["filters"]:
+            if line.split()[0] == what:
+                yield f"{tc} {what} add {dev} {line.removeprefix(what).strip()}"
+    if end["wire"] is not None:
+        yield _wire(end)
+
+
+def _wire(end: Json) -> str:
+    wire = end["wire"]
+    words = f"delay {Duration(wire['delay_ns'])}"
+    near = ""
+    if wire["jitter_ns"]:
+        words += f" jitter {Duration(wire['jitter_ns'])}"
+        half = wire["jitter_ns"] // 2
+        near = f" {_tc_time(wire['delay_ns'] + half)} {_tc_time(half)}"
+    elif wire["delay_ns"]:
+        near = f" {_tc_time(wire['delay_ns'])}"
+    near = f" delay{near}" if near else ""
+    if wire["loss"]:
+        words += f" loss {wire['loss'] * 100:.10g}%"
+        near += f" loss {wire['loss'] * 100:.10g}%"
+    if wire["drop"]:
+        words += " drop " + ",".join(str(number) for number in wire["drop"])
+    if wire["reorder"]:
+        words += " reorder"
+    node, dev = _q(end["node"]), _q(end["dev"])
+    return (
+        f"ip netns exec {node} rushhour-agent wire {dev} {words} seed {wire['seed']}"
+        f"  # nearly: tc -n {node} qdisc replace dev {dev} root netem limit 1000000{near}"
+    )
+
+
+def _tc_time(ns: int) -> str:
+    """A time in microseconds, the finest unit of tc before 6.0."""
+    return f"{ns / 1000:.10g}us"

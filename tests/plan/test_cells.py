@@ -1,0 +1,61 @@
+from hypothesis import given
+from hypothesis import strategies as st
+from networks import DUMBBELL, scenario
+
+from rushhour.plan import derive_seed, expand, lower
+
+
+def test_a_scenario_without_a_sweep_is_one_cell() -> None:
+    (cell,) = expand(scenario(DUMBBELL))
+    assert (cell.index, cell.factors, cell.label) == (0, {}, "")
+
+
+def test_a_cells_scenario_has_its_factors_applied_and_nothing_left_to_vary() -> None:
+    together = {"topology.rate": ["1mbit", "2mbit"], "sample": ["1ms", "2ms"]}
+    sweep = {"cc": ["cubic", "reno"], "together": [together]}
+    cells = expand(scenario(DUMBBELL, [{}, {}], sweep=sweep))
+    assert [cell.label for cell in cells] == [
+        "cc=cubic, topology.rate=1mbit, sample=1ms",
+        "cc=cubic, topology.rate=2mbit, sample=2ms",
+        "cc=reno, topology.rate=1mbit, sample=1ms",
+        "cc=reno, topology.rate=2mbit, sample=2ms",
+    ]
+    assert all(cell.scenario.sweep.size == 1 for cell in cells)
+    plan = lower(cells[3].scenario, 1).plan
+    assert [flow["cc"] for flow in plan["flows"]] == ["reno", "reno"]
+    assert plan["sample_ns"] == 2_000_000
+    assert "rate 2000000bit" in plan["links"][1]["ends"][0]["qdiscs"][0]
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(["topology.rtt", "topology.rate", "topology.loss", "flow.tcp1.start", "warmup"]),
+        st.integers(1, 4),
+        max_size=4,
+    )
+)
+def test_a_sweep_has_the_product_of_its_factors(lengths: dict[str, int]) -> None:
+    unit = {"topology.rate": "mbit", "topology.loss": "%"}
+    values = {key: range(1, count + 1) for key, count in lengths.items()}
+    sweep = {key: [f"{n}{unit.get(key, 'ms')}" for n in some] for key, some in values.items()}
+    cells = expand(scenario(DUMBBELL, sweep=sweep))
+    size = 1
+    for count in lengths.values():
+        size *= count
+    assert len(cells) == size
+    assert [cell.index for cell in cells] == list(range(size))
+    assert len({cell.label for cell in cells}) == size
+    assert all(list(cell.factors) == list(lengths) for cell in cells)
+
+
+def test_seeds_are_the_same_on_every_machine_and_in_every_version() -> None:
+    assert [derive_seed(1, repetition) for repetition in range(3)] == [1, 834776824375715, 3779330550622929]
+    assert derive_seed(2**62, 0) == 2**62
+
+
+@given(st.integers(0, 2**63 - 1))
+def test_repetitions_have_distinct_seeds_that_json_keeps(base: int) -> None:
+    seeds = [derive_seed(base, repetition) for repetition in range(1, 50)]
+    assert len(set(seeds)) == 49
+    assert all(0 <= seed < 2**53 for seed in seeds)
+    assert not set(seeds) & {derive_seed(base + 1, repetition) for repetition in range(1, 50)}

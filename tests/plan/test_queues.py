@@ -1,0 +1,116 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rushhour.plan.graph import Queue
+from rushhour.plan.queues import Limit, queue_lines, resolve_buffer, stated_limit, value_after
+from rushhour.units import Buffer
+
+FRAME = 1514
+RATE = 100_000_000
+
+
+def lines(words: str, buffer: str = "500kB", shaper: str = "tbf", rate: int | None = RATE) -> list[str]:
+    queue = Queue(rate, Buffer.parse(buffer), words, shaper)
+    qdiscs, classes = queue_lines(queue, resolve_buffer(queue.buffer, rate, 20_000_000, FRAME), FRAME)
+    return [*qdiscs, *classes]
+
+
+def test_a_bdp_is_rate_times_rtt() -> None:
+    assert resolve_buffer(Buffer.parse("1bdp"), RATE, 20_000_000, FRAME) == Limit(250_000, None)
+    assert resolve_buffer(Buffer.parse("0.5bdp"), RATE, 20_000_000, FRAME) == Limit(125_000, None)
+
+
+def test_a_bdp_of_next_to_nothing_still_holds_ten_frames() -> None:
+    assert resolve_buffer(Buffer.parse("1bdp"), 10_000, 1_000_000, FRAME) == Limit(15_140, None)
+
+
+def test_a_time_is_what_the_rate_carries_in_it_and_a_size_is_taken_as_it_is() -> None:
+    assert resolve_buffer(Buffer.parse("20ms"), RATE, 0, FRAME) == Limit(250_000, None)
+    assert resolve_buffer(Buffer.parse("1ns"), RATE, 0, FRAME) == Limit(FRAME, None)
+    assert resolve_buffer(Buffer.parse("3kB"), RATE, 0, FRAME) == Limit(3000, None)
+    assert resolve_buffer(Buffer.parse("100p"), RATE, 0, FRAME) == Limit(None, 100)
+
+
+# 1 µs at 100 Mbit/s is 12.5 bytes, so the bucket is a frame and 13 bytes.
+TBF = "root handle 1: tbf rate 100000000bit burst 1527b"
+
+
+@pytest.mark.parametrize(
+    ("words", "buffer", "child"),
+    [
+        ("fifo", "500kB", []),
+        ("fifo", "100p", ["pfifo limit 100"]),
+        ("fq_codel target 5ms", "500kB", ["fq_codel target 5ms limit 330"]),
+        ("fq_codel limit 77", "500kB", ["fq_codel limit 77"]),
+        ("pie", "100p", ["pie limit 100"]),
+        ("sfq", "100MB", ["sfq limit 16256"]),
+        ("cake", "500kB", ["cake memlimit 1000000b"]),
+        ("bfifo", "500kB", ["bfifo limit 500000b"]),
+        ("prio bands 3", "500kB", ["prio bands 3"]),
+    ],
+)
+def test_the_buffer_is_the_limit_of_the_discipline_unless_its_words_have_one(
+    words: str, buffer: str, child: list[str]
+) -> None:
+    first, *rest = lines(words, buffer)
+    assert first.startswith(f"{TBF} limit ")
+    assert rest == [f"parent 1:1 handle 10: {words}" for words in child]
+
+
+def test_tbf_keeps_a_fifo_of_bytes_itself() -> None:
+    assert lines("fifo") == [f"{TBF} limit 500000b"]
+
+
+def test_htb_takes_its_rate_in_a_class_and_a_fifo_under_it() -> None:
+    rates = "rate 100000000bit ceil 100000000bit"
+    assert lines("fifo", shaper="htb") == [
+        "root handle 1: htb default 1",
+        "parent 1:1 handle 10: bfifo limit 500000b",
+        f"class parent 1: classid 1:1 htb {rates} burst 13b cburst 13b quantum 1514",
+    ]
+
+
+def test_red_gets_the_thresholds_that_tc_would_choose() -> None:
+    (_, red) = lines("red ecn", "480kB")
+    assert red == (
+        "parent 1:1 handle 10: red ecn limit 480000b min 40000b max 120000b avpkt 1000b burst 67 "
+        "probability 0.02 bandwidth 100000000bit"
+    )
+    (_, own) = lines("red limit 60kb min 5kb max 20kb avpkt 1000 burst 20")
+    assert own == (
+        "parent 1:1 handle 10: red limit 60kb min 5kb max 20kb avpkt 1000 burst 20 "
+        "probability 0.02 bandwidth 100000000bit"
+    )
+
+
+def test_without_a_rate_there_is_no_shaper_and_a_fifo_is_nothing() -> None:
+    assert lines("fifo", rate=None) == []
+    assert lines("fq_codel", "1bdp", rate=None) == ["root handle 10: fq_codel"]
+    assert lines("fq_codel", "50p", rate=None) == ["root handle 10: fq_codel limit 50"]
+
+
+@given(
+    st.sampled_from(["fifo", "pfifo", "bfifo", "red", "codel", "fq", "sfq", "choke", "cake", "prio"]),
+    st.integers(8, 10**12),
+    st.one_of(
+        st.integers(1514, 10**12).map(lambda n: Buffer(bytes=n)),
+        st.integers(1, 10**7).map(lambda n: Buffer(packets=n)),
+        st.floats(0.01, 100).map(lambda n: Buffer(bdp=n)),
+    ),
+    st.sampled_from(["tbf", "htb"]),
+)
+def test_every_number_fits_the_kernels_fields(kind: str, rate: int, buffer: Buffer, shaper: str) -> None:
+    queue = Queue(rate, buffer, kind, shaper)
+    limit = resolve_buffer(buffer, rate, 50_000_000, FRAME)
+    qdiscs, classes = queue_lines(queue, limit, FRAME)
+    for line in (*qdiscs, *classes):
+        words = line.split()
+        for key in ("limit", "memlimit", "burst", "min", "max"):
+            value = value_after(words, key)
+            assert value is None or 0 < int(value.rstrip("b")) < 2**32
+    if kind == "red":
+        low, high = (int((value_after(qdiscs[-1].split(), key) or "").rstrip("b")) for key in ("min", "max"))
+        assert low < high
+    stated = stated_limit(queue, limit, FRAME)
+    assert (stated.packets or 0) + (stated.bytes or 0) > 0
