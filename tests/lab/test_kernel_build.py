@@ -70,6 +70,18 @@ def test_building_again_does_nothing_and_says_so(tree: Path) -> None:
     assert "compiling" not in steps
 
 
+def test_a_change_that_does_not_reach_the_image_is_not_compiled_twice(tree: Path) -> None:
+    first = kernels.build(str(tree))
+    first_inputs = first.origin()["inputs"]
+    origin = {**first.origin(), "inputs": "another day's"}
+    store.save(first.name, first.identity, first.id, origin, {})
+    assert kernels.find(first.name).origin()["inputs"] == "another day's"
+    assert kernels.build(str(tree)).origin()["inputs"] == first_inputs
+    steps: list[str] = []
+    kernels.build(str(tree), None, lambda step: steps.append(step.text))
+    assert steps[-1].startswith("unchanged")
+
+
 def test_an_unchanged_kernel_can_have_two_names(tree: Path) -> None:
     one, two = kernels.build(str(tree), "one"), kernels.build(str(tree), "two")
     assert (one.name, two.name) == ("one", "two")

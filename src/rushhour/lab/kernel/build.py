@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 import time
 from dataclasses import dataclass
@@ -17,27 +16,15 @@ from typing import TYPE_CHECKING, Any
 
 from rushhour.errors import KernelError
 from rushhour.lab.kernel import config, process, sources, store
+from rushhour.lab.kernel.make import ABSENT, STAMPS, Make, compiler
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     Progress = Callable[["Step"], None]
 
 # Objects of a whole build of 6.12; the denominator of a first build's progress.
-OBJECTS = 1450
-# What would differ from build to build. LOCALVERSION, empty but set, keeps a "+" out of a git tree's release.
-_STAMPS = {
-    "KBUILD_BUILD_TIMESTAMP": "Thu Jan  1 00:00:00 UTC 2026",
-    "KBUILD_BUILD_USER": "rushhour",
-    "KBUILD_BUILD_HOST": "lab",
-    "KBUILD_BUILD_VERSION": "1",
-    "LOCALVERSION": "",
-    "SOURCE_DATE_EPOCH": "1767225600",
-}
-# A person's own settings that would leak into a build.
-_UNWANTED = ("KCFLAGS", "KCPPFLAGS", "CFLAGS", "LDFLAGS", "MAKEFLAGS", "CROSS_COMPILE", "V", "KBUILD_OUTPUT")
-_OBJECT = re.compile(r"^  (?:CC|AS|LD|AR|HOSTCC|GEN|UPD)\b")
+OBJECTS = 1330
 
 
 @dataclass(frozen=True)
@@ -87,14 +74,8 @@ def _require_tools() -> None:
 def _inputs(found: sources.Source) -> str:
     """Hash of all that decides the image, known before anything is built."""
     return hashlib.sha256(
-        f"{found.sha256} {config.fragment_sha256()} {compiler()} {_STAMPS}".encode()
+        f"{found.sha256} {config.fragment_sha256()} {compiler()} {STAMPS} {ABSENT}".encode()
     ).hexdigest()
-
-
-def compiler() -> str:
-    """The compiler, the linker and the C library that go into an image."""
-    versions = [process.answer([tool, "--version"]).splitlines()[0] for tool in ("gcc", "ld")]
-    return ", ".join([*versions, os.confstr("CS_GNU_LIBC_VERSION") or "unknown C library"])
 
 
 def _again(same: store.Kernel, name: str, found: sources.Source) -> store.Kernel:
@@ -114,17 +95,17 @@ def _make(found: sources.Source, name: str, inputs: str, held: int, tell: Progre
     log = place / "build.log"
     log.write_text(f"{found.spec}\n")
     tell(Step("configuring"))
-    make = _Make(tree, place, log, held)
-    settings = make.configure()
-    lacking = config.check(settings, found.spec)
-    made = make.compile(tell)
+    make = Make(tree, place, log, held)
+    lacking = config.check(make.configure(), found.spec)
+    total = None if (place / "linux").exists() else OBJECTS
+    made = make.compile(lambda count: tell(Step("compiling", count, total and max(total, count))))
     release = (place / "include/config/kernel.release").read_text().strip()
     identity: dict[str, Any] = {
         "name": name,
         "release": release,
         "source": found.facts,
         "source_sha256": found.sha256,
-        "config_sha256": hashlib.sha256(settings.encode()).hexdigest(),
+        "config_sha256": sources.hash_file(place / ".config"),
         "compiler": compiler(),
         "image_sha256": sources.hash_file(place / "linux"),
         "hz": config.HZ,
@@ -143,49 +124,3 @@ def _key(identity: dict[str, Any]) -> str:
         for key in ("release", "source_sha256", "config_sha256", "compiler", "image_sha256")
     }
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
-
-
-class _Make:
-    """The kernel's make, out of tree, in one build directory."""
-
-    def __init__(self, tree: Path, place: Path, log: Path, held: int) -> None:
-        self.tree, self.place, self.log, self.held = tree, place, log, held
-        (place / "lab.Kconfig").write_text(config.overlay(tree))
-        (place / "lab.config").write_text(config.fragment())
-
-    def _run(self, target: str, what: str, on_line: Callable[[str], None] | None = None) -> None:
-        command = ["make", "-C", str(self.tree), f"O={self.place}", "ARCH=um", f"-j{os.cpu_count()}", target]
-        variables = {
-            "KBUILD_KCONFIG": str(self.place / "lab.Kconfig"),
-            "KCONFIG_ALLCONFIG": str(self.place / "lab.config"),
-            **_STAMPS,
-            **dict.fromkeys(_UNWANTED, ""),
-        }
-        process.run(
-            command,
-            what=what,
-            cwd=self.place,
-            extra=variables,
-            log=self.log,
-            on_line=on_line,
-            keep_open=[self.held],
-        )
-
-    def configure(self) -> str:
-        """Write `.config` and return its text."""
-        self._run("allnoconfig", "configure")
-        return (self.place / ".config").read_text()
-
-    def compile(self, tell: Progress) -> int:
-        """Compile and link; returns how many objects had to be made."""
-        total = None if (self.place / "linux").exists() else OBJECTS
-        made = 0
-
-        def count(line: str) -> None:
-            nonlocal made
-            if _OBJECT.match(line):
-                made += 1
-                tell(Step("compiling", made, max(total, made) if total else None))
-
-        self._run("linux", "build", count)
-        return made

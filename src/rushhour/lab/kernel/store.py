@@ -93,12 +93,14 @@ def scratch(target: Path) -> Iterator[Path]:
 def save(
     name: str, identity: dict[str, Any], key: str, origin: dict[str, Any], files: dict[str, Path]
 ) -> Kernel:
-    """Put a kernel into the store under `name`; an equal one that is there already stays as it is."""
+    """Put a kernel into the store under `name`; an equal one that is there becomes the newest again."""
     folder = cache("kernels", f"{name}-{key[:12]}")
-    if folder.is_dir():
-        os.utime(folder)  # the newest of its name again
-        return _load(folder)
     with scratch(folder) as room:
+        if folder.is_dir():
+            (room / "origin.json").write_text(json.dumps(origin, indent=1) + "\n")
+            (room / "origin.json").replace(folder / "origin.json")
+            os.utime(folder)
+            return _load(folder)
         whole = room / "kernel"
         whole.mkdir()
         for target, source in files.items():
