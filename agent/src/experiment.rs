@@ -50,6 +50,8 @@ fn attempt(out: &Path, report: &mut Report) -> Result<()> {
     report.calibration = calibration::run(&plan, &nodes)?;
     report.calibration.qdiscs = topology::read_back(&mut topology)?;
 
+    topology.reset_wires()?;
+
     let prepared = flow::prepare(&plan, &nodes)?;
     let clock = Clock::starting_at(next_start(sys::monotonic_ns()));
     report.start_clock_ns = clock.start_ns();

@@ -6,6 +6,7 @@
 mod interface;
 mod queue;
 mod socket;
+mod wire;
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -20,9 +21,10 @@ use crate::topology::Topology;
 use interface::Interfaces;
 use queue::Queues;
 use socket::Sockets;
+use wire::Wires;
 
-/// Interfaces change slowly and cost a dump a node: they are read this often at most.
-const INTERFACE_NS: i64 = 1_000_000_000;
+/// Totals of interfaces and wires say little in between and cost calls for each: they are read this often at most.
+const TOTALS_NS: i64 = 1_000_000_000;
 
 /// Everything that is read at each interval of a run.
 #[derive(Debug)]
@@ -30,12 +32,13 @@ pub struct Sampler<'a> {
     clock: Clock,
     duration_ns: i64,
     sample_ns: i64,
-    next_interfaces_ns: i64,
+    next_totals_ns: i64,
     /// Eight bytes, the experiment's time: whoever waits outside sees that this kernel is alive.
     progress: File,
     sockets: Option<Sockets>,
     queues: Option<Queues>,
     interfaces: Option<Interfaces>,
+    wires: Wires<'a>,
     topology: &'a Topology,
 }
 
@@ -54,11 +57,12 @@ impl<'a> Sampler<'a> {
             clock,
             duration_ns: plan.duration_ns,
             sample_ns: plan.sample_ns,
-            next_interfaces_ns: 0,
+            next_totals_ns: 0,
             progress: File::create(out.join("progress")).context("create the progress file")?,
             sockets: readings.tcp_info.then(|| Sockets::open(plan, nodes, &raw)).transpose()?,
             queues: readings.qdisc.then(|| Queues::open(plan, topology, nodes, &raw)).transpose()?,
             interfaces: readings.interface.then(|| Interfaces::open(topology, nodes, &raw)).transpose()?,
+            wires: Wires::open(topology, &raw)?,
             topology,
         })
     }
@@ -85,8 +89,9 @@ impl<'a> Sampler<'a> {
         if let Some(queues) = &mut self.queues {
             queues.read(self.topology, now_ns)?;
         }
-        if at_ns >= self.next_interfaces_ns || at_ns >= self.duration_ns {
-            self.next_interfaces_ns = at_ns + INTERFACE_NS;
+        if at_ns >= self.next_totals_ns || at_ns >= self.duration_ns {
+            self.next_totals_ns = at_ns + TOTALS_NS;
+            self.wires.read(now_ns)?;
             if let Some(interfaces) = &mut self.interfaces {
                 interfaces.read(self.topology, now_ns)?;
             }
@@ -104,7 +109,7 @@ impl<'a> Sampler<'a> {
         if let Some(interfaces) = &mut self.interfaces {
             interfaces.flush()?;
         }
-        Ok(())
+        self.wires.flush()
     }
 }
 
