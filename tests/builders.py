@@ -131,6 +131,7 @@ def record(
     warmup_ns: int = 0,
     sample_ns: int = 100_000_000,
     result: Any = None,
+    plan: Any = None,
     manifest: Any = None,
 ) -> Record:
     """Write and open a record with these tables (name → rows); everything has a sane default."""
@@ -141,9 +142,9 @@ def record(
     plan_flows = [{"id": entry["id"], "name": entry["name"], "kind": entry["kind"]} for entry in flows]
     for entry in plan_flows:
         entry.update((planned or {}).get(entry["id"], {}))
-    plan = {
+    planned_run = {
         "format": "rushhour-plan/1", "seed": 1, "duration_ns": duration_ns, "sample_ns": sample_ns,
-        "flows": plan_flows,
+        "flows": plan_flows, **(plan or {}),
     }  # fmt: skip
     empty: dict[str, Any] = {"pings": [], "trains": [], "qdiscs": []}
     answer = {
@@ -153,7 +154,7 @@ def record(
     with RecordWriter(folder) as writer:
         for name, content in (tables or {}).items():
             write_table(writer.raw / f"{name}.rh", name, content)
-        write_json(writer.folder / "plan.json", plan)
+        write_json(writer.folder / "plan.json", planned_run)
         write_json(writer.folder / "result.json", answer)
         (writer.folder / "console.log").write_text("Linux version 6.12.1\n")
         about = {

@@ -10,7 +10,7 @@ import json
 import re
 from functools import cached_property
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -23,10 +23,12 @@ from rushhour.series import Series, make
 from rushhour.tables import Table, read_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     import pyarrow as pa
     from numpy.typing import NDArray
+
+T = TypeVar("T")
 
 __all__ = ["MetricValue", "Record", "RecordWriter", "ResultSet", "Series", "read_json", "seal"]
 
@@ -47,6 +49,7 @@ class Record:
         self.manifest = manifest
         self._tables: dict[str, Table] = {}
         self._groups: dict[tuple[str, str], Mapping[int, slice | NDArray[np.intp]]] = {}
+        self._made: dict[Callable[[Record], Any], Any] = {}
         self._info: dict[tuple[int, int], tuple[NDArray[np.int64], decode.Rows]] = {}
 
     @classmethod
@@ -227,6 +230,13 @@ class Record:
         from rushhour.metrics.catalog import measure  # noqa: PLC0415 - the catalogue reads records
 
         return measure(self)
+
+    def once(self, function: Callable[[Record], T]) -> T:
+        """What `function(record)` gives, computed at the first call and then kept."""
+        if function not in self._made:
+            self._made[function] = function(self)
+        made: T = self._made[function]
+        return made
 
     def flows(self, *kinds: str) -> list[Flow]:
         """The flows of these kinds (all kinds, if none is named), in the order of the plan."""

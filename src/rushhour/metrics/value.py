@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -77,18 +76,34 @@ def ratio(scope: str, part: float, whole: float, note: str, factor: float = 1.0)
     return Found(scope, factor * part / whole) if whole > 0 else Found(scope, None, note)
 
 
-# What is told of a distribution: name and how to compute it. Percentiles are of the samples themselves,
-# linearly interpolated between neighbours in rank (Hyndman and Fan's type 7).
-STATISTICS: dict[str, tuple[str, Callable[[NDArray[np.float64]], float]]] = {
-    "min": ("least", lambda values: float(values.min())),
-    "mean": ("arithmetic mean", lambda values: float(values.mean())),
-    "p50": ("median", lambda values: float(np.percentile(values, 50))),
-    "p95": ("95th percentile", lambda values: float(np.percentile(values, 95))),
-    "p99": ("99th percentile", lambda values: float(np.percentile(values, 99))),
-    "max": ("greatest", lambda values: float(values.max())),
+# What is told of a distribution. Percentiles are of the samples themselves, linearly interpolated between
+# neighbours in rank (Hyndman and Fan's type 7).
+STATISTICS = {
+    "min": "least",
+    "mean": "arithmetic mean",
+    "p50": "median",
+    "p95": "95th percentile",
+    "p99": "99th percentile",
+    "max": "greatest",
 }
 
 Distribution = tuple[str, "NDArray[np.float64]"]
+
+
+def describe(values: NDArray[np.float64]) -> dict[str, float]:
+    """The `STATISTICS` of values [n] without their nan; empty if nothing is left."""
+    known = np.sort(values[~np.isnan(values)])
+    if not len(known):
+        return {}
+    ranks = {name: int(name[1:]) / 100 for name in ("p50", "p95", "p99")}
+    percentiles = {name: _interpolated(known, rank * (len(known) - 1)) for name, rank in ranks.items()}
+    return {"min": float(known[0]), "mean": float(known.mean()), **percentiles, "max": float(known[-1])}
+
+
+def _interpolated(known: NDArray[np.float64], place: float) -> float:
+    below = int(place)
+    above = min(below + 1, len(known) - 1)
+    return float(known[below] + (known[above] - known[below]) * (place - below))
 
 
 def distribution(
@@ -102,20 +117,16 @@ def distribution(
     `samples` yields (scope, values [n]) of each scope; nan are left out, and no sample at all is undefined.
     """
 
+    def described(record: Record) -> list[tuple[str, dict[str, float]]]:
+        return [(scope, describe(values)) for scope, values in samples(record)]
+
     def metric(name: str) -> Metric:
-        words, compute = STATISTICS[name]
-
         def function(record: Record) -> Iterator[Found]:
-            for scope, values in samples(record):
-                known = values[~np.isnan(values)]
-                value = compute(known) if len(known) else None
-                yield Found(scope, value, None if len(known) else "no samples in this window")
+            for scope, known in record.once(described):
+                yield Found(scope, known.get(name), None if known else "no samples in this window")
 
-        return Metric(f"{stem}_{name}_us", "µs", "lower", scopes, f"The {words} of {definition}", function)
+        return Metric(
+            f"{stem}_{name}_us", "µs", "lower", scopes, f"The {STATISTICS[name]} of {definition}", function
+        )
 
     return [metric(name) for name in STATISTICS]
-
-
-def finite(value: float) -> float | None:
-    """The value, or None where it is nan or infinite."""
-    return value if math.isfinite(value) else None

@@ -1,0 +1,89 @@
+"""Series: raw samples by name, with what is unknown as nan and what was not read as empty."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import builders as make
+import numpy as np
+import pytest
+from builders import SECOND
+
+from rushhour.series import SERIES
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_what_the_probe_saw(tmp_path: Path) -> None:
+    rows = make.rows(
+        make.TCP_PROBE, t_ns=[SECOND, 2 * SECOND], snd_cwnd=[10, 20], ssthresh=[0x7FFFFFFF, 15],
+        snd_wnd=65_535, snd_nxt=[5, 2_000], snd_una=[2**32 - 95, 1_000],
+    )  # fmt: skip
+    record = make.record(tmp_path / "run", {"tcp_probe": rows})
+
+    def values(name: str) -> list[float]:
+        return list(record.series(name, flow="long").values)
+
+    assert record.series("snd_cwnd", flow="long").t_s.tolist() == [1, 2]
+    assert values("snd_cwnd") == [10, 20]
+    assert values("ssthresh") == [pytest.approx(np.nan, nan_ok=True), 15]
+    assert values("snd_wnd") == [65_535, 65_535]
+    # Over the wrap of sequence numbers: 5 - (2³² - 95) = 100.
+    assert values("inflight") == [100, 1_000]
+
+
+def test_rates_and_windows_of_tcp_info(tmp_path: Path) -> None:
+    info = np.concatenate(
+        [
+            make.tcp_info(
+                [SECOND, 2 * SECOND], pacing_rate=[2**64 - 1, 1_250_000], delivery_rate=1_000_000,
+                bytes_sent=[1_000_000, 3_000_000], total_retrans=[0, 3],
+            ),
+            make.tcp_info([SECOND], side=1, rcv_wnd=70_000),
+        ]
+    )  # fmt: skip
+    record = make.record(tmp_path / "run", {"tcp_info": info}, sample_ns=SECOND)
+
+    assert np.isnan(record.series("pacing_rate_bps", flow=0).values[0])
+    assert record.series("pacing_rate_bps", flow=0).values[1] == 10e6
+    assert record.series("delivery_rate_bps", flow=0).values.tolist() == [8e6, 8e6]
+    assert record.series("send_rate_bps", flow=0).values.tolist() == [8e6, 16e6]
+    assert record.series("retransmits", flow=0).values.tolist() == [0, 3]
+    assert record.series("rcv_wnd", flow=0).values.tolist() == [70_000]
+
+
+def test_sockets_without_tcp_info_are_left_out(tmp_path: Path) -> None:
+    info = make.tcp_info([1, 2, 3], snd_cwnd=[1, 2, 3])
+    info["state"] = [10, 1, 6]
+    record = make.record(tmp_path / "run", {"tcp_info": info})
+
+    assert record.series("snd_cwnd", flow=0).values.tolist() == [2]
+
+
+def test_congestion_events(tmp_path: Path) -> None:
+    # Open → Disorder → Recovery → Open → Recovery → Loss → Open.
+    rows = make.rows(make.CONG_STATE, t_ns=np.arange(7) * SECOND, cong_state=[0, 1, 3, 0, 3, 4, 0])
+    again = make.rows(make.TCP_RETRANSMIT, t_ns=np.array([2, 4, 5]) * SECOND)
+    record = make.record(tmp_path / "run", {"tcp_cong_state_set": rows, "tcp_retransmit_skb": again})
+
+    assert record.series("cong_state", flow=0).values.tolist() == [0, 1, 3, 0, 3, 4, 0]
+    assert record.series("loss_events", flow=0).t_s.tolist() == [2, 4, 5]
+    assert record.series("retransmits", flow=0).values.tolist() == [1, 2, 3]
+
+
+def test_what_links_did(tmp_path: Path) -> None:
+    t_ns = np.array([0, 1, 2]) * SECOND
+    sent = make.rows(make.INTERFACE, t_ns=t_ns, end=2, tx_bytes=[0, 1_000_000, 1_500_000])
+    lost = make.rows(make.WIRE, t_ns=t_ns, end=2, packets=[0, 10, 20], lost=[0, 1, 1])
+    record = make.record(tmp_path / "run", {"interface": sent, "wire": lost})
+
+    assert record.series("tx_rate_bps", end=2).values.tolist() == [8e6, 4e6]
+    assert record.series("wire_lost", end="left → right").values.tolist() == [0, 1, 1]
+
+
+@pytest.mark.parametrize("name", sorted(SERIES))
+def test_what_was_not_read_is_empty(tmp_path: Path, name: str) -> None:
+    series = make.record(tmp_path / "run").series(name, flow="long", end=2)
+
+    assert (len(series), series.unit, series.source) == (0, SERIES[name].unit, "")
