@@ -2,6 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rushhour.errors import PlanError
 from rushhour.plan.graph import Queue
 from rushhour.plan.queues import Limit, queue_lines, resolve_buffer, stated_limit, value_after
 from rushhour.units import Buffer
@@ -44,6 +45,7 @@ TBF = "root handle 1: tbf rate 100000000bit burst 1527b"
         ("fq_codel target 5ms", "500kB", ["fq_codel target 5ms limit 330"]),
         ("fq_codel limit 77", "500kB", ["fq_codel limit 77"]),
         ("pie", "100p", ["pie limit 100"]),
+        ("fq nopacing", "100p", ["fq nopacing limit 100 flow_limit 100"]),
         ("sfq", "100MB", ["sfq limit 16256"]),
         ("cake", "500kB", ["cake memlimit 1000000b"]),
         ("bfifo", "500kB", ["bfifo limit 500000b"]),
@@ -82,6 +84,11 @@ def test_red_gets_the_thresholds_that_tc_would_choose() -> None:
         "parent 1:1 handle 10: red limit 60kb min 5kb max 20kb avpkt 1000 burst 20 "
         "probability 0.02 bandwidth 100000000bit"
     )
+
+
+def test_a_discipline_that_lets_nothing_pass_is_refused() -> None:
+    with pytest.raises(PlanError, match="drr lets no packet pass"):
+        lines("drr")
 
 
 def test_without_a_rate_there_is_no_shaper_and_a_fifo_is_nothing() -> None:

@@ -20,6 +20,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from rushhour.errors import PlanError
+
 if TYPE_CHECKING:
     from rushhour.plan.graph import Queue
     from rushhour.units import Buffer
@@ -33,6 +35,8 @@ PACKET_LIMITED = frozenset(
 )
 BYTE_LIMITED = {"bfifo": "limit", "red": "limit", "cake": "memlimit"}
 MOST = {"sfq": 127 * 128}
+# Without classes and filters, for which a scenario has no words, these let no packet pass.
+NEED_CLASSES = frozenset({"drr", "qfq", "hfsc", "plug"})
 RED_PACKET = 1000  # avpkt as in tc-red(8)
 
 
@@ -94,6 +98,12 @@ def _discipline(queue: Queue, limit: Limit, frame: int) -> str:
     """The words of the queue discipline with our limit in them; empty where the shaper's own fifo does it."""
     words = queue.words.split() or ["fifo"]
     kind = words[0]
+    if kind in NEED_CLASSES:
+        raise PlanError(
+            f'queue = "{queue.words}": without classes and filters {kind} lets no packet pass',
+            where="topology",
+            hint="take a discipline that works alone: fifo, fq_codel, prio, sfq, cake, …",
+        )
     if kind == "fifo":
         if queue.rate_bps is None:
             return ""  # nothing ever waits in front of a link without a rate
@@ -126,6 +136,8 @@ def _own_limit(queue: Queue, kind: str, words: list[str], limit: Limit, frame: i
         return more | {"bandwidth": f"{queue.rate_bps or NS}bit"}
     if kind in BYTE_LIMITED:
         return {BYTE_LIMITED[kind]: f"{min(U32, 2 * size if kind == 'cake' else size)}b"}
+    if kind == "fq":  # its own limit of a flow, 100 packets, would otherwise be the true buffer
+        return {"limit": str(packets), "flow_limit": str(packets)}
     return {"limit": str(packets)} if kind in PACKET_LIMITED else {}
 
 
