@@ -19,6 +19,10 @@ use crate::sys::{self, socket};
 /// After this long without an arrival the rest is lost: longer than a full-sized packet takes at 1 kbit/s.
 const PATIENCE_S: i64 = 20;
 
+/// A device that has just come up drops packets until the kernel's own worker has put its queue to use, and timers are
+/// coarse until the second tick after boot.
+const SETTLE_NS: i64 = 50_000_000;
+
 /// Identifiers of these echoes, apart from those of flows.
 const FIRST_ID: u16 = 0x8000;
 
@@ -33,6 +37,7 @@ const SOCKET_BYTES: i32 = 32 << 20;
 /// # Errors
 /// Sockets that cannot be opened or paths without a route; what is lost on the way is data.
 pub fn run(plan: &Plan, nodes: &Nodes) -> Result<Calibration> {
+    sys::sleep_until(sys::monotonic_ns() + SETTLE_NS);
     let mut calibration = Calibration::default();
     for (index, path) in plan.calibration.paths.iter().enumerate() {
         let place = || format!("calibration {} → {}", path.from, path.to);
