@@ -71,6 +71,19 @@ pub fn set_timer_slack(ns: u64) -> io::Result<()> {
     check(unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, ns) }).map(drop)
 }
 
+/// Lets this process hold at least `count` files open.
+pub fn allow_open_files(count: u64) -> io::Result<()> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: `limit` is a valid place for the answer.
+    check(unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) })?;
+    if limit.rlim_cur >= count {
+        return Ok(());
+    }
+    limit = libc::rlimit { rlim_cur: count, rlim_max: limit.rlim_max.max(count) };
+    // SAFETY: `limit` is valid for reading.
+    check(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) }).map(drop)
+}
+
 pub fn mount(source: &str, target: &str, kind: &str, options: &str) -> io::Result<()> {
     let (source, target, kind, options) = (text(source)?, text(target)?, text(kind)?, text(options)?);
     // SAFETY: four valid strings that outlive the call.

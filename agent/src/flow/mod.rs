@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::sync::Arc;
-use std::thread::{self, JoinHandle};
+use std::thread;
 use std::time::Duration;
 
 use crate::clock::Clock;
@@ -31,6 +31,10 @@ use tables::Tables;
 
 /// Threads of flows call a handful of functions; a thousand flows must not fill the memory with stacks.
 const STACK_BYTES: usize = 64 << 10;
+
+/// Sockets of a flow, and what else the agent holds open.
+const FILES_A_FLOW: u64 = 4;
+const OTHER_FILES: u64 = 1024;
 
 /// How long the end of all threads is waited for after everything was shut down.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -69,7 +73,6 @@ pub struct Prepared {
 pub struct Running {
     ends: BTreeMap<u32, FlowEnd>,
     switches: Vec<Arc<Switch>>,
-    threads: Vec<JoinHandle<()>>,
     outcomes: Receiver<FlowEnd>,
     tables: Arc<Tables>,
 }
@@ -79,6 +82,8 @@ pub struct Running {
 /// # Errors
 /// A congestion control the kernel does not have, an address that is no node's, a flow that says too little.
 pub fn prepare(plan: &Plan, nodes: &Nodes) -> Result<Prepared> {
+    let files = OTHER_FILES + FILES_A_FLOW * plan.flows.len() as u64;
+    sys::allow_open_files(files).context(format_args!("open {files} files at once"))?;
     let mut tasks = Vec::new();
     for node in &plan.nodes {
         let here = |name: &str| name == node.name;
@@ -121,24 +126,23 @@ impl Prepared {
         let tables = Arc::new(Tables::create(raw, &self.kinds)?);
         let stage = Stage { clock, tables: Arc::clone(&tables) };
         let (report, outcomes) = mpsc::channel();
-        let mut threads = Vec::with_capacity(self.tasks.len() + 1);
         let mut switches = Vec::with_capacity(self.tasks.len());
         let mut stops = Vec::new();
         for Task { flow, work, switch, stop } in self.tasks {
             let (stage, report, holder) = (stage.clone(), report.clone(), Arc::clone(&switch));
-            threads.push(spawn(move || {
+            spawn(move || {
                 let outcome = work(&stage);
                 holder.release();
                 let _unheard = report.send(FlowEnd { id: flow, ..outcome });
-            })?);
+            })?;
             stops.extend(stop.map(|stop| (stop, Arc::clone(&switch))));
             switches.push(switch);
         }
         if !stops.is_empty() {
-            threads.push(spawn(move || schedule::run(clock, stops))?);
+            spawn(move || schedule::run(clock, stops))?;
         }
         let ends = self.flows.into_iter().map(|id| (id, FlowEnd { id, ..FlowEnd::default() })).collect();
-        Ok(Running { ends, switches, threads, outcomes, tables })
+        Ok(Running { ends, switches, outcomes, tables })
     }
 }
 
@@ -148,10 +152,12 @@ fn wait(clock: Clock, due_ns: i64, end_ns: i64) -> bool {
     due_ns < end_ns
 }
 
-fn spawn(work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>> {
+/// Starts a thread on its own: its outcome tells its end, and joining a thousand would cost a thousand calls.
+fn spawn(work: impl FnOnce() + Send + 'static) -> Result<()> {
     thread::Builder::new()
         .stack_size(STACK_BYTES)
         .spawn(work)
+        .map(drop)
         .context("start a thread for a flow")
         .map_err(|error| error.hint("give the lab more memory or the scenario fewer flows"))
 }
@@ -176,11 +182,6 @@ impl Running {
                     )
                     .hint("this is a fault of the agent: please report the scenario"));
                 }
-            }
-        }
-        for thread in self.threads {
-            if thread.join().is_err() {
-                return Err(Error::new("flow", "a flow's thread ended in a panic"));
             }
         }
         self.tables.flush()?;
