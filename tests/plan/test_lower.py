@@ -248,3 +248,62 @@ def test_every_packet_of_every_graph_arrives_and_meets_the_stages_in_order(asked
             for before, after in pairwise(way):
                 assert roles[after] == "plain" or roles[before] != "plain" or before == way[0]
     assert stages == sum(role != "plain" for role in roles)
+
+
+PRESET = st.fixed_dictionaries(
+    {"preset": st.sampled_from(["dumbbell", "chain", "star"]), "rate": st.sampled_from(["64kbit", "1gbit"])},
+    optional={
+        "rtt": st.sampled_from(["1us", "20ms", "15s"]),
+        "buffer": st.sampled_from(["3kB", "1p", "5ms", "2bdp"]),
+        "queue": st.sampled_from(["fifo", "cake", "choke", "netem delay 1ms"]),
+        "reverse_rate": st.just("3mbit"),
+        "access_rate": st.just("2gbit"),
+        "shape_at": st.sampled_from(["path", "sender"]),
+        "shaper": st.just("htb"),
+        "loss": st.just("1%"),
+        "drop": st.just([3, 1, 3]),
+        "jitter": st.sampled_from(["0us", "1ms"]),
+        "netem": st.just("delay 3ms rate 1gbit"),
+        "mtu": st.sampled_from(["576B", "9000B"]),
+    },
+)
+
+
+@given(PRESET, st.integers(1, 5), st.integers(1, 7), st.sampled_from(["ipv4", "ipv6"]))
+@settings(max_examples=150, deadline=None)
+def test_every_preset_works_and_its_rtts_are_what_was_asked(
+    keys: dict[str, Any], size: int, flows: int, family: str
+) -> None:
+    count = {"dumbbell": "pairs", "star": "leaves", "chain": "hops"}[keys["preset"]]
+    lowered = lower(scenario(keys | {count: size}, [{"count": flows}], family=family), 5)
+    check_plan(lowered)
+    asked = {"1us": 1_000, "20ms": 20_000_000, "15s": 15_000_000_000}.get(keys.get("rtt", ""), 0)
+    ends = lowered.context["ends"]
+    for flow in lowered.context["flows"]:
+        way = [*flow["ends"], *flow["reverse_ends"]]
+        assert sum(ends[end]["delay_ns"] for end in way if ends[end]["role"] == "wire") == asked
+        assert ends[flow["bottleneck_end"]]["rate_bps"] == flow["bottleneck_bps"]
+        assert flow["frame_bytes"] == int(keys.get("mtu", "1500B")[:-1]) + 14
+
+
+def test_parallel_flows_share_one_calibration_and_each_bottleneck_has_a_train() -> None:
+    plan = lower(scenario({"preset": "chain", "hops": 3, "rate": "1mbit"}, [{"count": 8}]), 1).plan
+    assert [(p["from"], p["to"]) for p in plan["calibration"]["paths"]] == [
+        ("s0", "r0"),
+        ("s1", "r1"),
+        ("s2", "r2"),
+        ("s3", "r3"),
+    ]
+    # The long path and the first cross pair share the first hop; ten frames are its buffer.
+    assert [(t["from"], t["packets"]) for t in plan["calibration"]["trains"]] == [
+        ("s0", 10),
+        ("s2", 10),
+        ("s3", 10),
+    ]
+
+
+def test_a_train_is_never_longer_than_the_shortest_queue() -> None:
+    plan = lower(scenario(DUMBBELL | {"buffer": "7p"}), 1).plan
+    assert plan["calibration"]["trains"][0]["packets"] == 7
+    plan = lower(scenario(DUMBBELL | {"buffer": "5000p"}), 1).plan
+    assert plan["calibration"]["trains"][0]["packets"] == 200
