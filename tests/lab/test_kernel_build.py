@@ -18,6 +18,8 @@ from rushhour.lab.kernel import config, store
 
 # `linux` depends on one.c, as an image on its sources; everything is written below O, as in the kernel.
 MAKEFILE = """
+VERSION = 6
+PATCHLEVEL = 99
 allnoconfig:
 \t@test "$(ARCH)" = um && test -s "$(KBUILD_KCONFIG)"
 \t@(cat "$(KCONFIG_ALLCONFIG)" extra.config; echo CONFIG_HZ=1000; echo) | grep -vxFf lacks > $(O)/.config
@@ -195,8 +197,8 @@ def test_an_ended_build_leaves_no_process(tree: Path, tmp_path: Path, number: si
     loop = f"echo $$$$ > {marker}; echo '  CC      x.o' || exit 1; sleep 0.1"
     wait = f"@for i in $$(seq 600); do {loop}; done; gcc"
     (tree / "Makefile").write_text(MAKEFILE.replace("@gcc", wait))
-    code = "from rushhour.cli.kernel import kernel; kernel()"
-    command = [sys.executable, "-c", code, "build", str(tree)]
+    code = "from rushhour.cli import main; main()"
+    command = [sys.executable, "-c", code, "kernel", "build", str(tree)]
     child = subprocess.Popen(command, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     while not marker.exists() or not marker.read_text():
         time.sleep(0.02)
@@ -228,6 +230,18 @@ def test_the_fragment_asks_for_each_option_once_and_for_all_that_is_required() -
     asked = config.asked()
     assert len(asked) == len(set(asked))
     assert set(config.REQUIRED) <= set(asked)
+
+
+def test_only_an_old_kernel_needs_block_devices_to_mount_its_root(tree: Path) -> None:
+    assert "CONFIG_BLOCK=y" not in config.fragment(tree)
+    (tree / "Makefile").write_text("# SPDX\nVERSION = 5\nPATCHLEVEL = 14\nSUBLEVEL = 1\n")
+    assert "CONFIG_BLOCK=y" in config.fragment(tree)
+
+
+def test_a_makefile_without_a_version_is_no_kernels(tree: Path) -> None:
+    (tree / "Makefile").write_text("all:\n")
+    with pytest.raises(KernelError, match="VERSION and PATCHLEVEL"):
+        kernels.build(str(tree))
 
 
 def test_the_overlay_defines_hz_before_anything_else(tree: Path) -> None:

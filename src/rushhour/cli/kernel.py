@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
 import sys
 import time
 from contextlib import contextmanager
@@ -48,7 +47,7 @@ def build(source: str, name: str | None, *, as_json: bool) -> None:
     """
     from rushhour.lab import kernel as kernels
 
-    with _ended_by_signals(), _progress() as tell:
+    with _progress() as tell:
         built = kernels.build(source, name, tell)
     _show(built, as_json=as_json)
 
@@ -187,18 +186,3 @@ def _lines() -> Callable[[Step], None]:
             )
 
     return tell
-
-
-@contextmanager
-def _ended_by_signals() -> Iterator[None]:
-    """End by a signal as by Ctrl-C: what was started is stopped on the way out."""
-
-    def interrupt(number: int, _frame: object) -> None:
-        raise SystemExit(128 + number)
-
-    before = {number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGHUP)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

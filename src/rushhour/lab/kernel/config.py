@@ -39,20 +39,32 @@ def _data(name: str) -> str:
 
 
 @cache
-def fragment() -> str:
-    """The fragment's text."""
-    return _data("um.config")
-
-
-@cache
 def fragment_sha256() -> str:
     """Hash of everything of ours that decides a configuration."""
-    return hashlib.sha256((fragment() + _data("hz.Kconfig")).encode()).hexdigest()
+    texts = [_data(name) for name in ("um.config", "um-before-5.15.config", "hz.Kconfig")]
+    return hashlib.sha256("".join(texts).encode()).hexdigest()
+
+
+def fragment(tree: Path) -> str:
+    """The options to switch on in this tree."""
+    older = _data("um-before-5.15.config") if version(tree) < (5, 15) else ""
+    return _data("um.config") + older
+
+
+def version(tree: Path) -> tuple[int, int]:
+    """Version and patch level, as the tree's Makefile has them."""
+    text = (tree / "Makefile").read_text(errors="replace")
+    numbers = [re.search(rf"^{name} *= *(\d+)", text, re.MULTILINE) for name in ("VERSION", "PATCHLEVEL")]
+    if not numbers[0] or not numbers[1]:
+        raise KernelError(
+            "its Makefile names no VERSION and PATCHLEVEL; this is no kernel source", where=str(tree)
+        )
+    return int(numbers[0][1]), int(numbers[1][1])
 
 
 def asked() -> list[str]:
-    """The options that the fragment switches on, as `NAME` without `CONFIG_`, in its order."""
-    return re.findall(r"^CONFIG_(\w+)=y$", fragment(), re.MULTILINE)
+    """The options that every kernel is asked for, as `NAME` without `CONFIG_`, in the fragment's order."""
+    return re.findall(r"^CONFIG_(\w+)=y$", _data("um.config"), re.MULTILINE)
 
 
 def overlay(tree: Path) -> str:

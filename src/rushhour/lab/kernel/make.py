@@ -50,7 +50,7 @@ class Make:
         self._kconfig, self._fragment = place / "lab.Kconfig", place / "lab.config"
         self._stamp = place / "configured"
         _write(self._kconfig, config.overlay(tree))
-        _write(self._fragment, config.fragment())
+        _write(self._fragment, config.fragment(tree))
 
     def configure(self) -> str:
         """Write `.config`, unless all that it depends on is as it was, and return its text."""

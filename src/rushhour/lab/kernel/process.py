@@ -124,8 +124,13 @@ def _end(child: subprocess.Popen[str]) -> None:
 
 
 def _faults(lines: Sequence[str]) -> str:
-    """The lines that tell what went wrong; the last ones where none does."""
-    telling = [line for line in lines if _FAULT.search(line)] or [*lines[-10:]]
+    """What went wrong: the compiler's errors with its excerpts, else make's, else the last lines."""
+    telling: list[str] = []
+    for line in lines:
+        excerpt = bool(telling) and re.match(r" +[0-9]* \|", line)
+        if excerpt or (_FAULT.search(line) and "***" not in line):
+            telling.append(line)
+    telling = telling or [line for line in lines if "***" in line] or list(lines[-10:])
     return "\n".join(f"  {line}" for line in telling[:12])
 
 
