@@ -7,6 +7,7 @@ import os
 import shutil
 from collections.abc import Callable
 
+import hypothesis
 import pytest
 
 
@@ -29,6 +30,10 @@ def _lacks_browser() -> str | None:
 def _lacks_root() -> str | None:
     return None if os.geteuid() == 0 else "not root"
 
+
+# A property is true or false; how long an example takes says how busy the machine is.
+hypothesis.settings.register_profile("rings", deadline=None)
+hypothesis.settings.load_profile("rings")
 
 RINGS: dict[str, Callable[[], str | None]] = {
     "virtual": _lacks_kernel,

@@ -232,7 +232,7 @@ def graphs(draw: st.DrawFn) -> Scenario:
 
 
 @given(graphs())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_every_packet_of_every_graph_arrives_and_meets_the_stages_in_order(asked: Scenario) -> None:
     lowered = lower(asked, 3)
     check_plan(lowered)
@@ -270,7 +270,7 @@ PRESET = st.fixed_dictionaries(
 
 
 @given(PRESET, st.integers(1, 5), st.integers(1, 7), st.sampled_from(["ipv4", "ipv6"]))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_every_preset_works_and_its_rtts_are_what_was_asked(
     keys: dict[str, Any], size: int, flows: int, family: str
 ) -> None:
