@@ -89,7 +89,7 @@ fn a_counted_transfer_arrives_whole_and_an_endless_one_stops_on_time() {
         &[
             json!({"bytes": 12_345_678, "cc": "reno"}),
             json!({"start_ns": 50 * MS, "stop_ns": 150 * MS}),
-            json!({"bytes": 1_000_003, "message_bytes": 1000, "stop_ns": null}),
+            json!({"bytes": 1_000_003, "message_bytes": 1000, "stop_ns": null, "src": "::1", "dst": "::1", "tos": 8}),
         ],
     );
     let (ends, _) = run("tcp", &plan);

@@ -159,7 +159,7 @@ fn spawn(work: impl FnOnce() + Send + 'static) -> Result<()> {
         .spawn(work)
         .map(drop)
         .context("start a thread for a flow")
-        .map_err(|error| error.hint("give the lab more memory or the scenario fewer flows"))
+        .map_err(|error| error.hint("Give the lab more memory or the scenario fewer flows"))
 }
 
 impl Running {
@@ -180,7 +180,7 @@ impl Running {
                         "flow",
                         "a flow's thread did not end after its sockets were shut down",
                     )
-                    .hint("this is a fault of the agent: please report the scenario"));
+                    .hint("This is a fault of the agent: please report the scenario"));
                 }
             }
         }

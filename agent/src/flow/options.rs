@@ -31,7 +31,7 @@ pub(crate) fn bound(at: SocketAddr, kind: i32, protocol: i32) -> Result<OwnedFd>
 pub(super) fn bind(socket: &OwnedFd, at: SocketAddr) -> Result<()> {
     sys::set_option(socket, libc::SOL_SOCKET, libc::SO_REUSEADDR, 1_i32).context("set SO_REUSEADDR")?;
     socket::bind(socket, at).context(format_args!("bind to {at}")).map_err(|error| {
-        error.kind("flow").hint("the address must be one of the node's, the port free there")
+        error.kind("flow").hint("The address must be one of the node's, the port free there")
     })
 }
 

@@ -46,7 +46,7 @@ impl Prober {
         socket::attach_filter(&socket, &mut answers_to(id, to.is_ipv4())).context("filter echo answers")?;
         socket::connect(&socket, to)
             .context(format_args!("route to {}", to.ip()))
-            .map_err(|error| error.kind("flow").hint("the plan's routes must lead there"))?;
+            .map_err(|error| error.kind("flow").hint("The plan's routes must lead there"))?;
         Ok(Self { socket: Arc::new(socket), v4: to.is_ipv4(), id, size })
     }
 
@@ -173,7 +173,7 @@ pub(super) fn open(flow: &Flow, side: Side, duration_ns: i64) -> Result<Vec<Task
     let payload = flow.packet_bytes.unwrap_or(USUAL_BYTES);
     if payload > LARGEST_BYTES {
         return Err(
-            Error::new("plan", format!("packet_bytes is {payload}")).hint(format!("at most {LARGEST_BYTES}"))
+            Error::new("plan", format!("packet_bytes is {payload}")).hint(format!("At most {LARGEST_BYTES}"))
         );
     }
     let (from, to) = (options::address(&flow.src, 0)?, options::address(&flow.dst, 0)?);
@@ -253,5 +253,39 @@ impl Listener {
             error: error.or_else(|| written.err().map(|cause| cause.to_string())),
             ..FlowEnd::default()
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_packet_with_its_checksum_sums_to_nothing() {
+        let mut packet = vec![8, 0, 0, 0, 0x12, 0x34, 0xab, 0xcd, 0xff];
+        let sum = checksum(&packet);
+        packet[2..4].copy_from_slice(&sum.to_be_bytes());
+        assert_eq!(checksum(&packet), 0);
+    }
+
+    #[test]
+    fn an_answer_belongs_to_the_newest_request_of_its_number() {
+        let echoes = Echoes::default();
+        *echoes.stamps() = vec![(0, -1); 70_000];
+        echoes.answer(5, 1);
+        echoes.answer((69_999 % 65_536) as u16, 2);
+        echoes.answer(60_000, 3);
+        let stamps = echoes.stamps();
+        let answered: Vec<_> = (0..70_000).filter(|seq| stamps[*seq].1 >= 0).collect();
+        assert_eq!(answered, [60_000, 65_541, 69_999]);
+    }
+
+    #[test]
+    fn an_answer_without_a_request_is_nobodys() {
+        let echoes = Echoes::default();
+        echoes.answer(0, 1);
+        *echoes.stamps() = vec![(0, -1); 3];
+        echoes.answer(3, 1);
+        assert!(echoes.stamps().iter().all(|(_, rx_ns)| *rx_ns < 0));
     }
 }

@@ -107,7 +107,12 @@ impl Sender {
             return end;
         }
         if let Err(cause) = socket::connect(&self.socket, self.to) {
-            end.error = Some(options::outcome(&format!("connect to {}", self.to), &cause));
+            let what = format!("connect to {}", self.to);
+            end.error = Some(if self.switch.stopped() {
+                format!("{what}: no answer before its end")
+            } else {
+                options::outcome(&what, &cause)
+            });
             return end;
         }
         end.connected_ns = Some(clock.now());
@@ -248,5 +253,25 @@ impl Reader {
                 return (received, None);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pace_neither_drifts_nor_overflows() {
+        let third = Pace::new(3, Some(1));
+        assert_eq!((third.due_ns(1), third.due_ns(3)), (2_666_666_666, 8_000_000_000));
+        let fast = Pace::new(400_000_000_000, Some(u32::MAX));
+        assert_eq!(fast.due_ns(1_000_000) / 1_000_000_000, 85_899);
+    }
+
+    #[test]
+    fn a_slow_writer_still_fills_packets() {
+        assert_eq!(Pace::new(64_000, None).bytes, PACE_LEAST_BYTES);
+        assert_eq!(Pace::new(100_000_000, None).bytes, 12_500);
+        assert_eq!(Pace::new(100_000_000, Some(200)).bytes, 200);
     }
 }

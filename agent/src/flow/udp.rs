@@ -57,7 +57,7 @@ fn sender(flow: &Flow, duration_ns: i64) -> Result<Task> {
     let size = flow.packet_bytes.unwrap_or(USUAL_BYTES);
     if !(HEADER_BYTES as u32..=LARGEST_BYTES).contains(&size) {
         return Err(Error::new("plan", format!("packet_bytes is {size}"))
-            .hint(format!("a numbered datagram has {HEADER_BYTES} to {LARGEST_BYTES} bytes")));
+            .hint(format!("A numbered datagram has {HEADER_BYTES} to {LARGEST_BYTES} bytes")));
     }
     let Some(rate_bps) = flow.rate_bps.filter(|bps| *bps > 0) else {
         return Err(Error::new("plan", "a udp flow needs rate_bps above 0"));
@@ -92,7 +92,7 @@ impl Sender {
             end.error = Some(options::outcome(&format!("route to {}", self.to), &cause));
             return end;
         }
-        let burst = self.burst();
+        let burst = burst(self.size, self.rate_bps);
         let mut packets = vec![0; self.size * burst];
         let (mut seq, mut sent, mut bytes) = (0_u64, 0_u64, 0_u64);
         while seq < self.count && super::wait(clock, self.due_ns(seq), self.stop_ns) && !self.switch.stopped()
@@ -125,22 +125,21 @@ impl Sender {
         self.start_ns + (bits * SECOND_NS / u128::from(self.rate_bps)) as i64
     }
 
-    /// Datagrams that leave together.
-    fn burst(&self) -> usize {
-        let interval_ps = (self.size as u128 * 8 * SECOND_NS * 1000 / u128::from(self.rate_bps)).max(1);
-        if interval_ps >= u128::from(SINGLE_NS) * 1000 {
-            return 1;
-        }
-        usize::try_from(u128::from(BURST_NS) * 1000 / interval_ps)
-            .unwrap_or(usize::MAX)
-            .clamp(1, socket::MAX_LIST)
-    }
-
     fn write_headers(&self, packets: &mut [u8], first: u64, now_ns: i64) {
         for (seq, packet) in (first..).zip(packets.chunks_exact_mut(self.size)) {
             packet[..HEADER_BYTES].copy_from_slice(&header(self.flow, seq, now_ns));
         }
     }
+}
+
+/// Datagrams of `size` bytes that leave together.
+fn burst(size: usize, rate_bps: u64) -> usize {
+    let interval_ps = (size as u128 * 8 * SECOND_NS * 1000 / u128::from(rate_bps)).max(1);
+    if interval_ps >= u128::from(SINGLE_NS) * 1000 {
+        return 1;
+    }
+    let many = usize::try_from(u128::from(BURST_NS) * 1000 / interval_ps).unwrap_or(usize::MAX);
+    many.clamp(1, socket::MAX_LIST)
 }
 
 pub(crate) fn header(flow: u32, seq: u64, tx_ns: i64) -> [u8; HEADER_BYTES] {
@@ -217,5 +216,35 @@ impl Sink {
             (flow == self.flow).then_some(Row { flow, seq: seq as u32, first_ns: tx_ns, second_ns: rx_ns })
         };
         batch.iter().filter_map(row).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn received(bytes: &[u8]) -> socket::Received {
+        let mut head = [0; socket::HEAD];
+        let kept = bytes.len().min(socket::HEAD);
+        head[..kept].copy_from_slice(&bytes[..kept]);
+        socket::Received { length: bytes.len(), head, realtime_ns: None }
+    }
+
+    #[test]
+    fn a_header_is_read_as_written_and_strangers_are_not() {
+        let packet = header(7, u64::MAX - 1, -5);
+        assert_eq!(read_header(&received(&packet)), Some((7, u64::MAX - 1, -5)));
+        assert_eq!(read_header(&received(&packet[..HEADER_BYTES - 1])), None);
+        assert_eq!(read_header(&received(&[0; 100])), None);
+    }
+
+    #[test]
+    fn only_fast_senders_send_bursts() {
+        // 1000 bytes each: one every 20 µs, every 10 µs, every 8 ns.
+        for (rate_bps, expected) in
+            [(400_000_000, 1), (800_000_000, 5), (1_000_000_000_000, socket::MAX_LIST)]
+        {
+            assert_eq!(burst(1000, rate_bps), expected);
+        }
     }
 }
