@@ -103,8 +103,10 @@ class Context:
         Raises:
             RecordError: there is none; the hint lists those there are.
         """
+        if which in self.flows:
+            return self.flows[int(which)]
         for flow in self.flows.values():
-            if which in (flow.id, flow.name):
+            if which == flow.name:
                 return flow
         raise RecordError(
             f"there is no flow {which!r} in this record",
@@ -117,8 +119,10 @@ class Context:
         Raises:
             RecordError: there is none; the hint lists those there are.
         """
+        if which in self.ends:
+            return self.ends[int(which)]
         for end in self.ends.values():
-            if which in (end.end, end.label):
+            if which == end.label:
                 return end
         raise RecordError(
             f"there is no link end {which!r} in this record",
