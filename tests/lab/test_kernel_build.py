@@ -1,5 +1,6 @@
 """The build: a little tree whose Makefile answers as the kernel's, through the real make, lock and store."""
 
+import errno
 import json
 import os
 import signal
@@ -120,6 +121,18 @@ def test_a_failed_build_shows_the_compilers_words_and_the_log(tree: Path) -> Non
     log = Path(str(caught.value.hint).rpartition(" ")[2])
     assert "nonsense" in log.read_text()
     assert not kernels.installed()
+
+
+def test_a_full_disk_is_said_and_leaves_no_half_kernel(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_source: Path, target: Path) -> None:
+        target.write_text("half")
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(target))
+
+    monkeypatch.setattr("shutil.copy2", full)
+    with pytest.raises(KernelError, match="No space left on device"):
+        kernels.build(str(tree))
+    assert not kernels.installed()
+    assert not list(store.cache("kernels").iterdir())
 
 
 def test_a_kernel_without_virtual_time_is_refused(tree: Path) -> None:

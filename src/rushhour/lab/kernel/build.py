@@ -51,6 +51,17 @@ def build(source: str, name: str | None = None, progress: Progress | None = None
     if name and not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._+-]*", name):
         raise KernelError(f"{name!r} cannot name a kernel", hint="letters, digits and . _ + - only")
     _require_tools()
+    try:
+        return _build(source, name, tell)
+    except OSError as fault:
+        raise KernelError(
+            f"{fault.strerror or fault}",
+            where=str(fault.filename or source),
+            hint=f"a build needs about 3 GB; the cache is {store.cache('kernels').parent}",
+        ) from fault
+
+
+def _build(source: str, name: str | None, tell: Progress) -> store.Kernel:
     tell(Step(f"looking at {source}"))
     found = sources.resolve(source, lambda text: tell(Step(text)))
     name = name or found.name
