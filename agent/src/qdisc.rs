@@ -2,11 +2,21 @@
 //!
 //! The common qdiscs are encoded here; a line of any other kind is given to `tc` itself, if the lab has one.
 
+mod cake;
+mod codel;
+mod distribution;
 mod fifo;
+mod found;
 mod fq;
+mod htb;
+mod netem;
 mod outside;
+mod pie;
+mod prio;
 mod rate;
+mod red;
 mod row;
+mod sfq;
 mod stab;
 mod tbf;
 pub mod units;
@@ -33,24 +43,61 @@ pub struct Device<'a> {
 /// The content of `TCA_OPTIONS`; `None` where tc sends no such attribute.
 pub type Options = Option<Attributes>;
 
-/// A kind of qdisc that is encoded here.
+/// A kind of qdisc that is encoded here, with its classes if it has any.
 struct Kind {
     name: &'static str,
+    qdisc: Encoder,
+    class: Option<Encoder>,
+}
+
+/// Turns words into options.
+#[derive(Clone, Copy)]
+struct Encoder {
     /// Every word it takes, for errors.
     takes: &'static [&'static str],
     encode: fn(&mut Words) -> Result<Options>,
 }
 
+const fn kind(
+    name: &'static str,
+    takes: &'static [&'static str],
+    encode: fn(&mut Words) -> Result<Options>,
+) -> Kind {
+    Kind { name, qdisc: Encoder { takes, encode }, class: None }
+}
+
+impl Kind {
+    const fn with_class(
+        self,
+        takes: &'static [&'static str],
+        encode: fn(&mut Words) -> Result<Options>,
+    ) -> Self {
+        Self { class: Some(Encoder { takes, encode }), ..self }
+    }
+}
+
 const KINDS: &[Kind] = &[
-    Kind { name: "pfifo", takes: fifo::TAKES, encode: fifo::encode },
-    Kind { name: "bfifo", takes: fifo::TAKES, encode: fifo::encode },
-    Kind { name: "pfifo_head_drop", takes: fifo::TAKES, encode: fifo::encode },
-    Kind { name: "pfifo_fast", takes: &[], encode: words::nothing },
-    Kind { name: "noqueue", takes: &[], encode: words::nothing },
-    Kind { name: "ingress", takes: &[], encode: words::nothing },
-    Kind { name: "clsact", takes: &[], encode: words::nothing },
-    Kind { name: "tbf", takes: tbf::TAKES, encode: tbf::encode },
-    Kind { name: "fq", takes: fq::TAKES, encode: fq::encode },
+    kind("pfifo", fifo::TAKES, fifo::encode),
+    kind("bfifo", fifo::TAKES, fifo::encode),
+    kind("pfifo_head_drop", fifo::TAKES, fifo::encode),
+    kind("pfifo_fast", &[], words::nothing),
+    kind("noqueue", &[], words::nothing),
+    kind("ingress", &[], words::nothing),
+    kind("clsact", &[], words::nothing),
+    kind("tbf", tbf::TAKES, tbf::encode),
+    kind("htb", htb::TAKES, htb::encode).with_class(htb::CLASS_TAKES, htb::class),
+    kind("netem", netem::TAKES, netem::encode),
+    kind("red", red::TAKES, red::encode),
+    kind("codel", codel::TAKES, codel::encode),
+    kind("fq_codel", codel::FQ_TAKES, codel::encode_fq),
+    kind("fq", fq::TAKES, fq::encode),
+    kind("pie", pie::TAKES, pie::encode),
+    kind("fq_pie", pie::FQ_TAKES, pie::encode_fq),
+    kind("cake", cake::TAKES, cake::encode),
+    kind("sfq", sfq::TAKES, sfq::encode),
+    kind("prio", prio::TAKES, prio::encode),
+    kind("drr", &[], words::nothing).with_class(prio::QUANTUM_TAKES, prio::drr_class),
+    kind("ets", prio::ETS_TAKES, prio::encode_ets).with_class(prio::QUANTUM_TAKES, prio::ets_class),
 ];
 
 /// The qdiscs that need no `tc`.
@@ -120,6 +167,7 @@ fn handle(text: &str) -> Result<u32> {
 pub fn parse(line: &str, device: &Device) -> Result<Order> {
     let order = match line.split_once(char::is_whitespace) {
         Some(("qdisc", rest)) => parse_qdisc(line, rest, device),
+        Some(("class", rest)) => parse_class(line, rest, device),
         _ => Ok(outside(line, device)),
     };
     order.map_err(|error| Error { kind: "qdisc", ..error }.at(format!("{line:?} on {}", device.name)))
@@ -164,17 +212,43 @@ fn parse_qdisc(line: &str, rest: &str, device: &Device) -> Result<Order> {
     if matches!(name, "ingress" | "clsact") {
         place = Place { parent: TC_H_INGRESS, handle: 0xffff_0000 };
     }
-    words.begin(name, kind.takes);
-    let options = (kind.encode)(&mut words)?;
     let mut message = tcmsg(format!("add qdisc {name}"), libc::RTM_NEWQDISC, device, &place);
-    message.body.text(TCA_KIND, name);
-    if let Some(options) = options {
-        message.body.put(TCA_OPTIONS, options.bytes());
-    }
+    kind.qdisc.complete(name, &mut words, &mut message)?;
     if let Some(table) = table {
         message.body.put(TCA_STAB, table.bytes());
     }
     Ok(Order::Native { kind: name.to_owned(), message })
+}
+
+fn parse_class(line: &str, rest: &str, device: &Device) -> Result<Order> {
+    let mut place = Place { parent: TC_H_ROOT, handle: 0 };
+    let mut words = Words::new("class", &["root", "parent", "classid"], rest.split_whitespace().collect());
+    let name = loop {
+        match words.value("class")? {
+            "root" => place.parent = TC_H_ROOT,
+            "parent" => place.parent = handle(words.value("parent")?)?,
+            "classid" => place.handle = handle(words.value("classid")?)?,
+            kind => break kind,
+        }
+    };
+    let known = KINDS.iter().find(|kind| kind.name == name).and_then(|kind| kind.class);
+    let Some(class) = known else { return Ok(outside(line, device)) };
+    let mut message = tcmsg(format!("add class of {name}"), libc::RTM_NEWTCLASS, device, &place);
+    class.complete(name, &mut words, &mut message)?;
+    Ok(Order::Native { kind: name.to_owned(), message })
+}
+
+impl Encoder {
+    /// Reads the words that follow the kind's name and adds kind and options to the message.
+    fn complete<'a>(&self, name: &'a str, words: &mut Words<'a>, message: &mut Message) -> Result<()> {
+        words.begin(name, self.takes);
+        let options = (self.encode)(words)?;
+        message.body.text(TCA_KIND, name);
+        if let Some(options) = options {
+            message.body.put(TCA_OPTIONS, options.bytes());
+        }
+        Ok(())
+    }
 }
 
 /// A message with a `struct tcmsg`.

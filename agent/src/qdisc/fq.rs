@@ -1,9 +1,9 @@
 //! `fq`: fair queueing with pacing (`tc-fq(8)`).
 
+use super::found::Found;
 use super::words::Words;
 use super::Options;
 use crate::error::Result;
-use crate::netlink::Attributes;
 
 pub const TAKES: &[&str] = &[
     "limit",
@@ -35,19 +35,12 @@ const PRIORITIES: usize = 16;
 const BANDS: usize = 3;
 
 pub fn encode(words: &mut Words) -> Result<Options> {
-    let mut found: Vec<(u16, Vec<u8>)> = Vec::new();
+    let mut found = Found::default();
     while let Some(word) = words.take() {
-        let value = value(words, word)?;
-        found.retain(|(kind, _)| *kind != value.0);
-        found.push(value);
+        let (kind, value) = value(words, word)?;
+        found.put(kind, &value);
     }
-    let mut options = Attributes::new();
-    for kind in ORDER {
-        if let Some((_, value)) = found.iter().find(|(other, _)| *other == kind) {
-            options.put(kind, value);
-        }
-    }
-    Ok(Some(options))
+    Ok(Some(found.in_order(&ORDER)))
 }
 
 /// The attribute that a word stands for.

@@ -94,28 +94,18 @@ pub fn nanos(text: &str) -> Option<i64> {
     (nanos <= i64::MAX as f64).then_some(nanos as i64)
 }
 
-/// A share in `[0, 1]`: `1%` or `0.01`.
+/// A percentage as a share in `[0, 1]`: `1%`, or `1` for the same.
 #[must_use]
-pub fn share(text: &str) -> Option<f64> {
+pub fn percent(text: &str) -> Option<f64> {
     let (number, unit) = split(text)?;
-    let share = match unit.as_str() {
-        "" => number,
-        "%" => number / 100.0,
-        _ => return None,
-    };
-    (share <= 1.0).then_some(share)
+    (number <= 100.0 && matches!(unit.as_str(), "" | "%")).then_some(number / 100.0)
 }
 
-/// Ticks of a number of microseconds.
-#[must_use]
-pub fn ticks(micros: f64) -> u32 {
-    (micros * (1000.0 / TICK_NS)) as u32
-}
-
-/// Ticks that `size` bytes take at `rate` bytes a second.
+/// Ticks that `size` bytes take at `rate` bytes a second, rounded up.
 #[must_use]
 pub fn transmit_ticks(rate: u64, size: u32) -> u32 {
-    ticks(1e6 * (f64::from(size) / rate as f64))
+    let micros = 1e6 * (f64::from(size) / rate as f64);
+    (micros * (1000.0 / TICK_NS)).ceil() as u32
 }
 
 #[cfg(test)]
@@ -136,8 +126,8 @@ mod tests {
         assert_eq!(micros("1.5ms"), Some(1500));
         assert_eq!(micros("20"), Some(20));
         assert_eq!(nanos("20ns"), Some(20));
-        assert_eq!(share("1%"), Some(0.01));
-        assert_eq!(ticks(64.0), 1000);
+        assert_eq!((percent("1%"), percent("1")), (Some(0.01), Some(0.01)));
+        assert_eq!(transmit_ticks(1_000_000, 64), 1000);
     }
 
     #[test]
@@ -146,6 +136,6 @@ mod tests {
             assert_eq!(rate(wrong), None, "{wrong}");
         }
         assert_eq!(size("5gb"), None);
-        assert_eq!(share("101%"), None);
+        assert_eq!(percent("101%"), None);
     }
 }

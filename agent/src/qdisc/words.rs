@@ -48,6 +48,12 @@ impl<'a> Words<'a> {
         self.peek().is_some_and(|word| word.starts_with(|first: char| first.is_ascii_digit() || first == '.'))
     }
 
+    /// Like [`Self::number_follows`], or with a minus.
+    #[must_use]
+    pub fn signed_number_follows(&self) -> bool {
+        self.number_follows() || self.peek().is_some_and(|word| word.len() > 1 && word.starts_with('-'))
+    }
+
     pub fn fault(&self, message: impl std::fmt::Display) -> Error {
         Error::new("qdisc", format!("{}: {message}", self.kind))
     }
@@ -132,9 +138,39 @@ impl<'a> Words<'a> {
         self.read(key, "a time like 10ms, 500us or 20ns", units::nanos)
     }
 
-    /// A share: `1%` or `0.01`.
-    pub fn share(&mut self, key: &str) -> Result<f64> {
-        self.read(key, "a share like 1% or 0.01", units::share)
+    /// A probability (`1%`, or `1` for the same) as a share of 2³²-1.
+    pub fn percent(&mut self, key: &str) -> Result<u32> {
+        let share = self.read(key, "a percentage between 0% and 100%", units::percent)?;
+        Ok((share * f64::from(u32::MAX)).round_ties_even() as u32)
+    }
+
+    pub fn number_up_to(&mut self, key: &str, most: u32) -> Result<u32> {
+        self.read(key, &format!("a number up to {most}"), |word| {
+            word.parse().ok().filter(|number| *number <= most)
+        })
+    }
+
+    pub fn integer_between(&mut self, key: &str, least: i32, most: i32) -> Result<i32> {
+        let what = format!("a whole number from {least} to {most}");
+        self.read(key, &what, |word| word.parse().ok().filter(|number| (least..=most).contains(number)))
+    }
+
+    /// A number in hexadecimal, with or without `0x`.
+    pub fn hexadecimal(&mut self, key: &str) -> Result<u32> {
+        let bare = |word: &str| u32::from_str_radix(word.strip_prefix("0x").unwrap_or(word), 16).ok();
+        self.read(key, "a hexadecimal number", bare)
+    }
+
+    /// `VALUE/MASK`, a byte each.
+    pub fn bytes_with_mask(&mut self, key: &str) -> Result<(u8, u8)> {
+        self.read(key, "two bytes like 0x01/0x03", |word| {
+            let (value, mask) = word.split_once('/')?;
+            let byte = |text: &str| match text.strip_prefix("0x") {
+                Some(digits) => u8::from_str_radix(digits, 16).ok(),
+                None => text.parse().ok(),
+            };
+            Some((byte(value)?, byte(mask)?))
+        })
     }
 }
 

@@ -1,0 +1,159 @@
+//! `red`: random early detection (`tc-red(8)`; Floyd and Jacobson 1993), and its arithmetic, which `sfq` shares.
+
+use super::found::Found;
+use super::units::{rate, transmit_ticks};
+use super::words::Words;
+use super::Options;
+use crate::error::Result;
+
+pub const TAKES: &[&str] = &[
+    "limit",
+    "min",
+    "max",
+    "avpkt",
+    "burst",
+    "probability",
+    "bandwidth",
+    "ecn",
+    "harddrop",
+    "nodrop",
+    "adaptive",
+    "adaptative",
+];
+
+pub const ECN: u32 = 1;
+pub const HARDDROP: u32 = 2;
+const ADAPTIVE: u32 = 4;
+const NODROP: u32 = 8;
+const ALL_FLAGS: u32 = ECN | HARDDROP | ADAPTIVE | NODROP;
+
+const TCA_RED_PARMS: u16 = 1;
+const TCA_RED_STAB: u16 = 2;
+const TCA_RED_MAX_P: u16 = 3;
+const TCA_RED_FLAGS: u16 = 4;
+const DEFAULT_BANDWIDTH: &str = "10mbit";
+const LONGEST_SHIFT: u8 = 31;
+
+/// The marking curve: thresholds on the average queue in bytes, and what the average is made of.
+#[derive(Debug, Clone, Copy)]
+pub struct Curve {
+    pub limit: u32,
+    pub min: u32,
+    pub max: u32,
+    pub average_packet: u32,
+    pub burst: u32,
+    pub probability: f64,
+}
+
+impl Curve {
+    /// Without any word: tc's defaults.
+    pub const EMPTY: Self = Self { limit: 0, min: 0, max: 0, average_packet: 0, burst: 0, probability: 0.02 };
+
+    /// Fills what was not given as Floyd recommends (the RED parameters page that `tc-red(8)` cites).
+    pub fn complete(&mut self) {
+        if self.max == 0 {
+            self.max = if self.min > 0 { self.min.saturating_mul(3) } else { self.limit / 4 };
+        }
+        if self.min == 0 {
+            self.min = self.max / 3;
+        }
+        if self.burst == 0 {
+            let sum = 2 * u64::from(self.min) + u64::from(self.max);
+            self.burst = (sum / (3 * u64::from(self.average_packet))) as u32;
+        }
+    }
+
+    /// log₂ of the inverse weight W of the average: the smallest with burst + 1 - min/avpkt ≤ (1 - (1-W)^burst) / W.
+    #[must_use]
+    pub fn weight_log(&self) -> Option<u8> {
+        let idle = f64::from(self.burst) + 1.0 - f64::from(self.min) / f64::from(self.average_packet);
+        let fits = |log: &u8| {
+            let weight = 0.5_f64.powi(i32::from(*log));
+            idle <= (1.0 - (1.0 - weight).powf(f64::from(self.burst))) / weight
+        };
+        (idle >= 1.0).then(|| (1..=LONGEST_SHIFT).find(fits)).flatten()
+    }
+
+    /// log₂ of (max - min) / probability, rounded up.
+    #[must_use]
+    pub fn probability_log(&self) -> Option<u8> {
+        let span = self.max.checked_sub(self.min)?;
+        if span == 0 {
+            return Some(0);
+        }
+        let slope = self.probability / f64::from(span);
+        (0..=LONGEST_SHIFT).find(|shift| slope * 2_f64.powi(i32::from(*shift)) > 1.0)
+    }
+
+    /// The probability as a share of 2³².
+    #[must_use]
+    pub fn probability_fixed(&self) -> u32 {
+        (self.probability * 4_294_967_296.0) as u32
+    }
+
+    /// How far the average decays while the queue is idle: table and cell size, for a link of `bandwidth` bytes a second.
+    #[must_use]
+    pub fn idle_table(&self, weight_log: u8, bandwidth: u64) -> Option<(u8, [u8; 256])> {
+        let packet_ticks = f64::from(transmit_ticks(bandwidth, self.average_packet));
+        let decay = -(1.0 - 0.5_f64.powi(i32::from(weight_log))).ln() / packet_ticks;
+        let longest = 31.0 / decay;
+        let cell = (0..=LONGEST_SHIFT).find(|shift| longest / 2_f64.powi(i32::from(*shift)) < 512.0)?;
+        let mut table = [0; 256];
+        for (at, entry) in (0_u64..).zip(&mut table).skip(1) {
+            // Kept in a byte before it is bounded, as tc does.
+            *entry = (((at << cell) as f64 * decay) as u64 as u8).min(31);
+        }
+        table[255] = 31;
+        Some((cell, table))
+    }
+}
+
+pub fn encode(words: &mut Words) -> Result<Options> {
+    let mut curve = Curve::EMPTY;
+    let (mut flags, mut bandwidth) = (0, 0);
+    while let Some(word) = words.take() {
+        match word {
+            "limit" => curve.limit = words.size(word)?,
+            "min" => curve.min = words.size(word)?,
+            "max" => curve.max = words.size(word)?,
+            "avpkt" => curve.average_packet = words.size(word)?,
+            "burst" => curve.burst = words.number(word)?,
+            "probability" => curve.probability = words.real(word)?,
+            "bandwidth" => bandwidth = words.rate32(word)?.into(),
+            "ecn" => flags |= ECN,
+            "harddrop" => flags |= HARDDROP,
+            "nodrop" => flags |= NODROP,
+            "adaptive" | "adaptative" => flags |= ADAPTIVE,
+            other => return Err(words.unknown(other)),
+        }
+    }
+    if curve.limit == 0 || curve.average_packet == 0 {
+        return Err(words.fault("'limit' and 'avpkt' are needed"));
+    }
+    if bandwidth == 0 {
+        bandwidth = rate(DEFAULT_BANDWIDTH).unwrap_or_default();
+    }
+    curve.complete();
+    options(words, &curve, flags, bandwidth).map(Some)
+}
+
+fn options(words: &Words, curve: &Curve, flags: u32, bandwidth: u64) -> Result<crate::netlink::Attributes> {
+    let least = 1 + curve.min / curve.average_packet;
+    let weight = curve.weight_log().ok_or_else(|| {
+        words.fault(format_args!("'burst {}' does not fit 'min' and 'avpkt', {least} would", curve.burst))
+    })?;
+    let slope = curve
+        .probability_log()
+        .ok_or_else(|| words.fault("'max' must be above 'min', and 'probability' not so small"))?;
+    let (cell, table) = curve
+        .idle_table(weight, bandwidth)
+        .ok_or_else(|| words.fault("'bandwidth' is too small for 'avpkt'"))?;
+    let mut parms = [curve.limit, curve.min, curve.max].map(u32::to_ne_bytes).concat();
+    parms.extend([weight, slope, cell, 0]);
+    let mut found = Found::default();
+    found.put(TCA_RED_PARMS, &parms);
+    found.put(TCA_RED_STAB, &table);
+    found.u32(TCA_RED_MAX_P, curve.probability_fixed());
+    found.put(TCA_RED_FLAGS, &[flags, ALL_FLAGS].map(u32::to_ne_bytes).concat());
+    Ok(found.in_order(&[TCA_RED_PARMS, TCA_RED_STAB, TCA_RED_MAX_P, TCA_RED_FLAGS]))
+}

@@ -1,0 +1,56 @@
+//! What the agent sends for a line is, byte for byte, what iproute2's tc sends (recorded by `scripts/golden-qdiscs`).
+
+use rushhour_agent::netlink::{attribute, u32_at};
+use rushhour_agent::qdisc::{parse, Device, Order};
+use serde_json::Value;
+
+const TCMSG: usize = 20;
+const TCA_OPTIONS: u16 = 2;
+const TCA_STAB: u16 = 8;
+const LONGEST_IN_FULL: usize = 400;
+
+fn shown(bytes: Option<&[u8]>) -> Value {
+    match bytes {
+        None => Value::Null,
+        Some(bytes) if bytes.len() > LONGEST_IN_FULL => {
+            format!("{} bytes, fnv1a {:016x}", bytes.len(), fnv1a(bytes)).into()
+        }
+        Some(bytes) => bytes.iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}")).into(),
+    }
+}
+
+fn fnv1a(bytes: &[u8]) -> u64 {
+    let step = |value: u64, byte: &u8| (value ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)
+}
+
+fn encoded(line: &str) -> Vec<u8> {
+    let device = Device { name: "lo", ifindex: 1 };
+    match parse(line, &device) {
+        Ok(Order::Native { message, .. }) => message.body.bytes().to_vec(),
+        Ok(Order::Outside { .. }) => panic!("{line:?} is left to tc"),
+        Err(error) => panic!("{line:?}: {error}"),
+    }
+}
+
+#[test]
+fn every_line_is_encoded_as_tc_does() {
+    let golden: Value = serde_json::from_str(include_str!("golden/qdiscs.json")).expect("a golden file");
+    let lines = golden["lines"].as_array().expect("lines");
+    let mut wrong = Vec::new();
+    for golden in lines {
+        let line = golden["line"].as_str().expect("a line");
+        let bytes = encoded(line);
+        let found = [
+            u32_at(&bytes, 8).into(),
+            u32_at(&bytes, 12).into(),
+            shown(attribute(&bytes[TCMSG..], TCA_OPTIONS)),
+            shown(attribute(&bytes[TCMSG..], TCA_STAB)),
+        ];
+        let wanted = ["handle", "parent", "options", "stab"].map(|key| golden[key].clone());
+        if found != wanted {
+            wrong.push(format!("{line}\n  tc    {wanted:?}\n  agent {found:?}"));
+        }
+    }
+    assert!(lines.len() > 70 && wrong.is_empty(), "{}", wrong.join("\n"));
+}
