@@ -118,7 +118,7 @@ def test_the_curves_in_the_page_are_those_of_the_record(single: ResultSet) -> No
 def test_two_factors_make_a_map_that_leads_to_the_runs(sweep: ResultSet) -> None:
     found = outline(render(sweep))
     maps = [attrs["data-metric"] for _, attrs in found.elements if attrs.get("class") == "heat"]
-    assert "goodput_bps" in maps
+    assert "jain_index" in maps
     shades = [
         attrs["class"] for tag, attrs in found.elements if tag == "td" and "s8" in str(attrs.get("class"))
     ]

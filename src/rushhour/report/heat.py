@@ -68,7 +68,8 @@ def _heat(table: Table, levels: list[list[str]], sides: tuple[int, int], index: 
     column = table.columns[index]
     known = [row.values[index] for row in table.rows if row.valid and row.values[index] is not None]
     values = [value for value in known if value is not None]
-    if not values or min(values) == max(values):
+    # Differences that the column's own digits do not show are no pattern to look at.
+    if not values or column.scale.text(min(values)) == column.scale.text(max(values)):
         return None
     low, high = min(values), max(values)
     rows = {tuple(row.head): row for row in table.rows}

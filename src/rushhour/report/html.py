@@ -71,6 +71,9 @@ def render(results: ResultSet) -> str:
         left_out=max(0, len(table.rows) - MAX_ROWS),
         repeated=any(row.count > 1 for row in table.rows),
         flows=flows_table(slim[0]) if len(slim) == 1 else None,
+        totals=_totals(table) if len(slim) == 1 else [],
+        judged=sum(len(run.verdicts) for run in slim),
+        held=sum(verdict.ok for run in slim for verdict in run.verdicts),
         bars=_bars,
         heats=heats(table),
         pickers=_pickers(slim),
@@ -147,13 +150,23 @@ def _environment(head: About, runs: list[RunView]) -> list[tuple[str, str]]:
     return [(label, str(value)) for label, value in rows if value not in (None, "")]
 
 
+def _totals(table: Table) -> list[tuple[str, str, str]]:
+    """Title, value in words and metric of what holds for a single run as a whole."""
+    pairs = zip(table.columns, table.rows[0].values, strict=True)
+    return [
+        (column.title, quantity(value, column.unit), column.metric)
+        for column, value in pairs
+        if value is not None
+    ]
+
+
 def _bars(table: Table, row: Row) -> list[int]:
     """For each number of a row its share of the column's greatest, in twentieths: the bar behind it."""
     lengths = []
     for place, value in enumerate(row.values):
-        column = [abs(other.values[place] or 0.0) for other in table.rows]
-        greatest = max(column)
-        lengths.append(round(20 * abs(value) / greatest) if value and greatest > min(column) else 0)
+        column, scale = [abs(other.values[place] or 0.0) for other in table.rows], table.columns[place].scale
+        differ = scale.text(max(column)) != scale.text(min(column))
+        lengths.append(round(20 * abs(value) / max(column)) if value and differ else 0)
     return lengths
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from rushhour.metrics.expectations import check
 from rushhour.report.panels import Panel, bottlenecks, panels_of
 from rushhour.report.words import quantity
 
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from rushhour.context import End
+    from rushhour.metrics.expectations import Verdict
     from rushhour.metrics.value import MetricValue
     from rushhour.record import Record
 
@@ -46,6 +48,7 @@ class RunView:
     reasons: list[str]
     warnings: list[str]
     metrics: Sequence[MetricValue]
+    verdicts: Sequence[Verdict]
     panels: list[Panel]
     duration_s: float
 
@@ -74,6 +77,7 @@ def view(
         reasons=[str(reason) for reason in manifest.get("invalid_reasons", [])],
         warnings=[str(warning) for warning in manifest.get("warnings", [])],
         metrics=metrics,
+        verdicts=check(record, metrics),
         panels=panels_of(record, points) if points else [],
         duration_s=record.context.duration_ns / 1e9,
     )

@@ -77,6 +77,7 @@ def _words(run: RunView) -> dict[str, Any]:
         "valid": run.valid,
         "reasons": run.reasons,
         "warnings": run.warnings,
+        "verdicts": [[verdict.ok, verdict.message] for verdict in run.verdicts],
         "duration_s": run.duration_s,
         "flows": flows,
         "more_flows": len(run.flows) - len(flows),

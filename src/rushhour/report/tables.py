@@ -18,24 +18,34 @@ TELLING: tuple[tuple[str, str], ...] = (
     ("goodput_steady_bps", "goodput after warm-up"),
     ("utilization", "utilization"),
     ("jain_index", "Jain index"),
-    ("rtt_p50_us", "RTT median"),
-    ("rtt_p95_us", "RTT p95"),
+    ("srtt_p50_us", "RTT median"),
+    ("srtt_p95_us", "RTT p95"),
     ("ping_rtt_p50_us", "echo RTT median"),
+    ("ping_rtt_p95_us", "echo RTT p95"),
     ("queue_delay_p50_us", "queue delay median"),
     ("queue_delay_p95_us", "queue delay p95"),
     ("one_way_delay_p50_us", "one-way delay median"),
     ("one_way_delay_p95_us", "one-way delay p95"),
+    ("ipdv_p95_us", "ipdv p95"),
     ("loss", "loss"),
     ("drops", "drops"),
+    ("marks", "marks"),
     ("retransmits", "retransmits"),
-    ("retransmit_fraction", "retransmitted"),
+    ("timeouts", "timeouts"),
+    ("reordered", "reordered"),
+    ("duplicates", "duplicates"),
     ("convergence_time_s", "convergence"),
-    ("transactions_per_second", "transactions/s"),
+    ("transactions_per_second", "transactions"),
     ("transaction_p50_us", "transaction median"),
     ("transaction_p95_us", "transaction p95"),
     ("flow_completion_time_s", "completion"),
 )
 """Metrics in the order in which they are worth a column, with short titles."""
+
+_ONLY_IF_ANY = frozenset({"marks", "timeouts", "reordered", "duplicates", "loss"})
+"""Columns that are left out where all their values are 0."""
+_COUNTED = frozenset({"timeouts"})
+"""Metrics of unit 1 that are numbers of events, not ratios."""
 
 
 @dataclass(frozen=True)
@@ -79,46 +89,54 @@ def cells_table(runs: Sequence[RunView]) -> Table:
     groups: dict[tuple[str, ...], list[int]] = {}
     for position, run in enumerate(runs):
         groups.setdefault(tuple(run.factors.get(key, "") for key in heads), []).append(position)
-    totals = [_worst_of_scopes(run.metrics) for run in runs]
-    columns = _columns([metric for total in totals for metric in total.values()])
+    wholes = [_whole(run.metrics) for run in runs]
+    columns = _columns([metric for whole in wholes for metric in whole.values()])
     rows = []
     for head, members in groups.items():
         trusted = [member for member in members if runs[member].valid]
         found = [
-            _joined([totals[member].get(column.metric) for member in trusted or members])
+            _joined([wholes[member].get(column.metric) for member in trusted or members])
             for column in columns
         ]
-        rows.append(
-            Row(head, [mean for mean, _ in found], members[0], len(trusted) == len(members), len(members),
-                [spread for _, spread in found])
-        )  # fmt: skip
+        means, spreads = [mean for mean, _ in found], [spread for _, spread in found]
+        rows.append(Row(head, means, members[0], len(trusted) == len(members), len(members), spreads))
     return Table(heads, columns, rows)
 
 
 def flows_table(run: RunView) -> Table:
     """Flows by the most telling metrics that flows have."""
-    scopes = [(flow, f"flow:{flow.name}") for flow in run.flows]
     by_scope: dict[str, dict[str, MetricValue]] = {}
     for value in run.metrics:
         by_scope.setdefault(value.scope, {})[value.metric] = value
-    columns = _columns([value for _, scope in scopes for value in by_scope.get(scope, {}).values()])
-    rows = []
-    for flow, scope in scopes:
-        values = by_scope.get(scope, {})
-        head = (flow.name, flow.cc or flow.kind, flow.path, flow.when)
-        rows.append(Row(head, [_value(values.get(column.metric)) for column in columns], valid=run.valid))
+    lines = [(flow, by_scope.get(f"flow:{flow.name}", {})) for flow in run.flows]
+    # A flow's queue delay is its RTT without the base RTT: no column of its own.
+    telling = (value for _, values in lines for value in values.values())
+    columns = _columns([value for value in telling if not value.metric.startswith("queue_delay")])
+    rows = [
+        Row(
+            (flow.name, flow.cc or flow.kind, flow.path, flow.when),
+            [_value(values.get(column.metric)) for column in columns],
+            valid=run.valid,
+        )
+        for flow, values in lines
+    ]
     return Table(("flow", "", "path", "active"), columns, rows)
 
 
-def _worst_of_scopes(metrics: Sequence[MetricValue]) -> dict[str, MetricValue]:
-    # A metric at scope `total`; where it has none but one of another scope, that one.
-    total = {value.metric: value for value in metrics if value.scope == "total"}
-    others: dict[str, list[MetricValue]] = {}
-    for value in metrics:
-        if value.metric not in total:
-            others.setdefault(value.metric, []).append(value)
-    single = {metric: values[0] for metric, values in others.items() if len(values) == 1}
-    return {**single, **total}
+def _whole(metrics: Sequence[MetricValue]) -> dict[str, MetricValue]:
+    """One value of each metric for the whole run: the total; else the only queue's; else the only flow's.
+
+    Where there are several, the run as a whole has no such number; the flows' table and the list of every
+    number have them.
+    """
+    chosen: dict[str, MetricValue] = {}
+    for scope in ("flow:", "end:", "total"):
+        found: dict[str, list[MetricValue]] = {}
+        for value in metrics:
+            if value.scope.startswith(scope):
+                found.setdefault(value.metric, []).append(value)
+        chosen.update({metric: values[0] for metric, values in found.items() if len(values) == 1})
+    return chosen
 
 
 def _columns(values: Sequence[MetricValue]) -> list[Column]:
@@ -126,16 +144,24 @@ def _columns(values: Sequence[MetricValue]) -> list[Column]:
     for value in values:
         if value.value is not None:
             known.setdefault(value.metric, []).append(value)
-    return [
-        Column(
-            metric,
-            title,
-            known[metric][0].unit,
-            scale_for([value.value for value in known[metric]], known[metric][0].unit),
-        )
-        for metric, title in TELLING
-        if metric in known
-    ]
+    columns = []
+    for metric, title in TELLING:
+        numbers = [value.value for value in known.get(metric, [])]
+        if not numbers or (metric in _ONLY_IF_ANY and not any(numbers)):
+            continue
+        unit = "events" if metric in _COUNTED else known[metric][0].unit
+        columns.append(Column(metric, title, unit, scale_for(numbers, unit)))
+    return [column for column in columns if not _is_repeated(column, known)]
+
+
+def _is_repeated(column: Column, known: dict[str, list[MetricValue]]) -> bool:
+    # Without a warm-up the steady goodput is the goodput.
+    if column.metric != "goodput_steady_bps" or "goodput_bps" not in known:
+        return False
+    whole, steady = (
+        {value.scope: value.value for value in known[name]} for name in ("goodput_bps", column.metric)
+    )
+    return whole == steady
 
 
 def _value(value: MetricValue | None) -> float | None:

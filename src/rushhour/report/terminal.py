@@ -205,6 +205,24 @@ def _state(runs: list[RunView]) -> RenderableType:
         for run in invalid[:5]:
             name = f"{run.label}: " if len(runs) > 1 else ""
             lines += [Text(f"  {name}{reason}") for reason in run.reasons[:3] or ["no reason was recorded"]]
+    lines += _verdicts(runs)
     warnings = list(dict.fromkeys(warning for run in runs for warning in run.warnings))
     lines += [Text.assemble(("! Warning  ", "bold yellow"), warning) for warning in warnings[:5]]
     return Group(*lines)
+
+
+def _verdicts(runs: list[RunView]) -> Iterator[Text]:
+    """What the scenario expects: that all holds, or what does not."""
+    judged = [(run, verdict) for run in runs for verdict in run.verdicts]
+    if not judged:
+        return
+    failed = [(run, verdict) for run, verdict in judged if not verdict.ok]
+    if not failed:
+        yield Text.assemble(
+            ("✓ As expected  ", "bold green"), f"{len(judged)} of {len(judged)} expectations hold."
+        )
+        return
+    held = len(judged) - len(failed)
+    yield Text.assemble(("✗ Not as expected  ", "bold red"), f"{held} of {len(judged)} expectations hold.")
+    for run, verdict in failed[:5]:
+        yield Text(f"  {run.label}: {verdict.message}" if len(runs) > 1 else f"  {verdict.message}")

@@ -80,6 +80,8 @@ def quantity(value: float | None, unit: str) -> str:
 
 
 def _step(largest: float, unit: str) -> tuple[float, str]:
+    if unit in ("count", "events"):
+        return 1.0, ""
     steps = _STEPS.get(unit)
     if steps is None:
         return 1.0, unit

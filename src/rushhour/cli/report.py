@@ -1,0 +1,69 @@
+"""`rushhour report`: a result set as a page, as text, as figures, as tables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from rushhour.record import ResultSet
+
+FORMATS = ("html", "md", "png", "svg", "pdf", "csv", "parquet")
+_FOLDERS = {"png": "figures", "svg": "figures", "pdf": "figures", "csv": "tables", "parquet": "tables"}
+
+
+@click.command()
+@click.argument("records", type=click.Path(path_type=Path))
+@click.option(
+    "--out", type=click.Path(path_type=Path), help="The file to write (a folder for figures and tables)."
+)
+@click.option("--format", "form", type=click.Choice(FORMATS), default="html", show_default=True)
+def report(records: Path, out: Path | None, form: str) -> None:
+    r"""Write a report of RECORDS, a folder that `rushhour run` made, or one run in it.
+
+    \b
+    html           one offline page: tables, zoomable plots, definitions
+    md             the same tables and definitions as Markdown
+    png, svg, pdf  a figure for each run, and one for each metric of a sweep
+    csv, parquet   metrics and series
+
+    Without --out it goes next to the records.
+
+    Example: rushhour report results/window-scaling/latest --format svg
+    """
+    from rushhour.record import ResultSet
+
+    results = ResultSet.open(records)
+    for path in write(results, out or _beside(records, form), form):
+        click.echo(path)
+
+
+def write(results: ResultSet, out: Path, form: str) -> list[Path]:
+    """Write one format; the files that were made."""
+    if form == "html":
+        from rushhour.report import html
+
+        return [html.write(results, out)]
+    if form == "md":
+        from rushhour.report import files, markdown
+
+        files.put(markdown.render(results), out)
+        return [out]
+    if form in ("csv", "parquet"):
+        from rushhour.report import export
+
+        return export.write(results, out, form)
+    from rushhour.report.gallery import draw
+
+    return draw(results, out, form)
+
+
+def _beside(records: Path, form: str) -> Path:
+    # A record is never written to again: what is made of a single run goes beside its folder.
+    records = records.resolve()
+    name = _FOLDERS.get(form, f"report.{form}")
+    if (records / "manifest.json").is_file():
+        return records.parent / f"{records.name}-{name}"
+    return records / name

@@ -1,0 +1,166 @@
+"""Figures for papers and slides: PNG, SVG and PDF by matplotlib, the same bytes for the same records."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING, Any
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.figure import Figure
+
+from rushhour.report.words import quantity, scale_for
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from rushhour.report.curves import Curve
+    from rushhour.report.heat import Heat
+    from rushhour.report.model import RunView
+    from rushhour.report.panels import Panel
+
+COLOURS = ("#1f66ad", "#d1495b", "#228833", "#b58900", "#6f4aa8", "#0f8b9d", "#8c4a2f", "#555b66")
+_QUEUES = ("#0f766e", "#a16207", "#86198f", "#3f3f46")
+_DASHES = ("-", (0, (6, 2.5)), (0, (1.5, 1.5)), (0, (7, 2, 1.5, 2)), (0, (10, 3)), (0, (4, 1.5, 1, 1.5)))
+_STEPS = {"hold": "steps-post", "interval": "steps-pre"}
+# matplotlib types each key by name; a plain dict of them is Any to it.
+_STYLE: Any = {
+    "font.size": 9,
+    "font.family": "DejaVu Sans",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": "#8f8a80",
+    "axes.grid": True,
+    "grid.color": "#e6e3dc",
+    "grid.linewidth": 0.7,
+    "legend.frameon": False,
+    "legend.fontsize": 8,
+    # Element ids of an SVG come from this and the drawing alone.
+    "svg.hashsalt": "rushhour",
+    "svg.fonttype": "none",
+}
+# Nothing of the day or the program's version goes into the file.
+_METADATA: dict[str, dict[str, None]] = {
+    "svg": {"Date": None, "Creator": None},
+    "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+    "png": {"Software": None},
+}
+
+
+def run_figure(run: RunView, form: str) -> bytes:
+    """All panels of a run under one another with one time axis, as the bytes of a `png`, `svg` or `pdf`."""
+    with mpl.rc_context(_STYLE):
+        heights = [0.5 + 0.25 * len(panel.curves) if panel.marks else 2.0 for panel in run.panels]
+        figure = Figure(figsize=(7.2, 0.9 + sum(heights)), layout="constrained")
+        grid = figure.subplots(len(heights), 1, sharex=True, squeeze=False, height_ratios=heights)
+        for axes, panel in zip(grid[:, 0], run.panels, strict=True):
+            _draw(axes, panel)
+        grid[-1, 0].set_xlabel("time, s")
+        grid[-1, 0].set_xlim(0, run.duration_s)
+        title = run.title if run.label == run.title else f"{run.title}: {run.label}"
+        conditions = " · ".join([*run.conditions, run.kernel, f"{run.lab} lab", f"seed {run.seed}"])
+        figure.suptitle(_plain(title), fontsize=11, fontweight="bold", x=0.01, ha="left")
+        state = "" if run.valid else "  INVALID RUN"
+        grid[0, 0].set_title(_plain(conditions) + state, fontsize=7.5, loc="left", pad=14)
+        return _bytes(figure, form)
+
+
+def heat_figure(heat: Heat, title: str, form: str) -> bytes:
+    """A metric over the factors: one map for each level of the factors that do not span it."""
+    with mpl.rc_context({**_STYLE, "axes.grid": False}):
+        across = min(3, len(heat.maps))
+        down = -(-len(heat.maps) // across)
+        size = (1.2 + 0.75 * len(heat.maps[0].columns), 0.9 + 0.42 * len(heat.maps[0].rows))
+        figure = Figure(figsize=(max(4.5, size[0] * across), 0.7 + size[1] * down), layout="constrained")
+        grid = figure.subplots(down, across, squeeze=False)
+        for place, axes in enumerate(grid.flat):
+            axes.set_visible(place < len(heat.maps))
+            if place < len(heat.maps):
+                _map(axes, heat, place)
+        unit = f", {heat.column.scale.unit}" if heat.column.scale.unit else ""
+        figure.suptitle(_plain(f"{title}: {heat.column.title}{unit}"), fontsize=10, x=0.01, ha="left")
+        return _bytes(figure, form)
+
+
+def _map(axes: Axes, heat: Heat, place: int) -> None:
+    drawn = heat.maps[place]
+    shades = np.array(
+        [
+            [np.nan if spot is None or spot.shade is None else spot.shade for spot in row]
+            for _, row in drawn.rows
+        ],
+        float,
+    )
+    axes.imshow(shades, cmap="Blues", vmin=-1, vmax=10, aspect="auto")
+    for y, (_, row) in enumerate(drawn.rows):
+        for x, spot in enumerate(row):
+            if spot is not None:
+                dark = spot.shade is not None and spot.shade >= 6
+                text = spot.text if spot.valid else "invalid"
+                axes.text(
+                    x, y, text, ha="center", va="center", fontsize=7.5, color="white" if dark else "black"
+                )
+    axes.set_xticks(range(len(drawn.columns)), [_plain(level) for level in drawn.columns])
+    axes.set_yticks(range(len(drawn.rows)), [_plain(level) for level, _ in drawn.rows])
+    axes.set_xlabel(_plain(drawn.across))
+    axes.set_ylabel(_plain(drawn.down))
+    axes.set_title(_plain(drawn.title), fontsize=8.5, loc="left")
+
+
+def _draw(axes: Axes, panel: Panel) -> None:
+    if panel.marks:
+        _marks(axes, panel)
+        return
+    values = [np.nanmax(curve.values) for curve in panel.curves]
+    scale = scale_for([float(max(values))], panel.unit)
+    for place, curve in enumerate(panel.curves):
+        colour, dash = _look(curve, place)
+        style: dict[str, Any] = {"color": colour, "linewidth": 0.8 if curve.faint else 1.2}
+        style |= (
+            {"linestyle": "", "marker": ".", "markersize": 1.5}
+            if curve.shape == "points"
+            else {"linestyle": dash}
+        )
+        style |= {"drawstyle": _STEPS[curve.shape]} if curve.shape in _STEPS else {}
+        axes.plot(curve.t_s, curve.values / scale.divisor, label=_plain(curve.label), **style)
+    for limit in panel.limits:
+        if limit.value <= 4 * max(values):
+            axes.axhline(limit.value / scale.divisor, color="#8f8a80", linewidth=0.9, linestyle=(0, (5, 3)))
+            words = f"{limit.label} {quantity(limit.value, panel.unit)} "
+            place = (1, limit.value / scale.divisor)
+            style = {"ha": "right", "va": "bottom", "fontsize": 7, "color": "#63656b"}
+            axes.annotate(words, place, xycoords=("axes fraction", "data"), **style)
+    axes.set_ylim(bottom=0)
+    axes.margins(y=0.12)
+    axes.set_ylabel(f"{panel.title},\n{scale.unit}" if scale.unit else panel.title, fontsize=8)
+    if len(panel.curves) > 1:
+        axes.legend(loc="lower left", bbox_to_anchor=(0, 0.98), ncols=6, handlelength=2.6, borderaxespad=0)
+
+
+def _marks(axes: Axes, panel: Panel) -> None:
+    for place, curve in enumerate(panel.curves):
+        share = curve.values / np.max(curve.values) if len(curve.values) else curve.values
+        floor = -place - 0.4
+        colour, _ = _look(curve, place)
+        axes.vlines(curve.t_s, floor, floor + 0.2 + 0.6 * share, color=colour, linewidth=0.9)
+    names = [f"{curve.label}: {quantity(float(np.sum(curve.values)), 'count')}" for curve in panel.curves]
+    axes.set_yticks([-place for place in range(len(names))], [_plain(name) for name in names], fontsize=7.5)
+    axes.set_ylim(-len(names) + 0.5, 0.5)
+    axes.grid(visible=False, axis="y")
+
+
+def _look(curve: Curve, place: int) -> tuple[str, Any]:
+    if curve.flow is None:
+        return ("#63656b" if curve.label == "total" else _QUEUES[place % 4]), ":" if curve.faint else "-"
+    return COLOURS[curve.flow % len(COLOURS)], ":" if curve.faint else _DASHES[curve.flow % len(_DASHES)]
+
+
+def _plain(text: str) -> str:
+    # A dollar sign would begin a formula.
+    return text.replace("$", r"\$")
+
+
+def _bytes(figure: Figure, form: str) -> bytes:
+    target = io.BytesIO()
+    figure.savefig(target, format=form, dpi=160, metadata=_METADATA[form])
+    return target.getvalue()

@@ -1,0 +1,58 @@
+"""All figures of a result set as files: one for each run, one for each metric of a sweep."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from rushhour.errors import ReportError
+from rushhour.report.figures import heat_figure, run_figure
+from rushhour.report.files import put
+from rushhour.report.gather import views
+from rushhour.report.heat import heats
+from rushhour.report.tables import cells_table
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rushhour.record import ResultSet
+    from rushhour.report.model import RunView
+
+_POINTS = 4_000_000
+
+
+def draw(results: ResultSet, folder: Path, form: str) -> list[Path]:
+    """Draw every figure into a folder, as `png`, `svg` or `pdf`; the files in order.
+
+    Raises:
+        ReportError: there is nothing to draw, or a file cannot be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ReportError(
+            f"cannot make the folder: {error.strerror}", where=str(folder), hint="choose another with --out"
+        ) from error
+    made: list[Path] = []
+    slim: list[RunView] = []
+    for place, run in enumerate(views(results, total_points=_POINTS)):
+        if run.panels:
+            made.append(folder / f"run-{place:03d}{_slug(run.label)}.{form}")
+            put(run_figure(run, form), made[-1])
+        slim.append(replace(run, panels=[]))
+    for heat in heats(cells_table(slim)):
+        made.append(folder / f"sweep-{heat.column.metric}.{form}")
+        put(heat_figure(heat, slim[0].title, form), made[-1])
+    if not made:
+        raise ReportError(
+            "the records hold nothing that can be drawn",
+            where=str(results.path),
+            hint="switch on [readings] in the scenario",
+        )
+    return made
+
+
+def _slug(label: str) -> str:
+    words = re.sub(r"[^A-Za-z0-9.]+", "-", label).strip("-.")
+    return f"-{words[:60].rstrip('-.')}" if words else ""

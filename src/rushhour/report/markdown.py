@@ -1,0 +1,91 @@
+"""The report as Markdown: for a commit message, an issue, a mail."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from rushhour.report.definitions import definitions
+from rushhour.report.gather import about, views
+from rushhour.report.tables import cells_table, flows_table
+from rushhour.report.words import quantity
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rushhour.record import ResultSet
+    from rushhour.report.model import RunView
+    from rushhour.report.tables import Table
+
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&])")
+
+
+def render(results: ResultSet) -> str:
+    """The report as text; the same records give the same text."""
+    runs = list(views(results, curves=False))
+    head = about(results)
+    lines = [f"# {said(head.title)}", ""]
+    lines += [f"*{said(head.question)}*", ""] if head.question else []
+    lines += [*_facts(runs), ""]
+    lines += [*_table(flows_table(runs[0]) if len(runs) == 1 else cells_table(runs)), ""]
+    if len(runs) == 1:
+        lines += [*_numbers(runs[0]), ""]
+    lines += [*_state(runs), ""]
+    found = definitions(runs).values()
+    lines += ["## Definitions", ""] if found else []
+    lines += [f"* `{entry.name}`: {said(' '.join(entry.text.split()))}" for entry in found]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def said(text: str) -> str:
+    """Text that Markdown shows as it stands, in one line."""
+    return _SPECIAL.sub(r"\\\1", " ".join(text.split()))
+
+
+def _facts(runs: list[RunView]) -> Iterator[str]:
+    first = runs[0]
+    if all(run.conditions == first.conditions for run in runs):
+        yield f"* path: {said(' · '.join(first.conditions))}"
+    yield f"* kernel: {said(', '.join(dict.fromkeys(run.kernel for run in runs)))}"
+    yield f"* lab: {said(first.lab)}"
+    yield f"* seed: {', '.join(str(seed) for seed in sorted({run.seed for run in runs})[:20])}"
+    yield f"* duration: {first.duration_s:g} s, runs: {len(runs)}"
+
+
+def _table(table: Table) -> Iterator[str]:
+    titles = [
+        f"{column.title} [{column.scale.unit}]" if column.scale.unit else column.title
+        for column in table.columns
+    ]
+    yield "| " + " | ".join(said(text) for text in [*table.heads, *titles]) + " |"
+    yield "|" + "---|" * len(table.heads) + "---:|" * len(table.columns)
+    for row in table.rows:
+        texts = [column.scale.text(value) for column, value in zip(table.columns, row.values, strict=True)]
+        heads = [said(head) for head in row.head]
+        if not row.valid and heads:
+            heads[0] += " (invalid)"
+        yield "| " + " | ".join([*heads, *texts]) + " |"
+
+
+def _numbers(run: RunView) -> Iterator[str]:
+    yield "| metric | of | value | note |"
+    yield "|---|---|---:|---|"
+    for value in run.metrics:
+        number = quantity(value.value, value.unit)
+        yield f"| `{value.metric}` | {said(value.scope)} | {number} | {said(value.note or '')} |"
+
+
+def _state(runs: list[RunView]) -> Iterator[str]:
+    invalid = [run for run in runs if not run.valid]
+    if invalid:
+        yield f"**{len(invalid)} of {len(runs)} runs are invalid; do not use their numbers:**"
+        yield ""
+        for run in invalid:
+            yield f"* {said(run.label)}: {said('; '.join(run.reasons) or 'no reason was recorded')}"
+    else:
+        yield "All runs are valid: the links were measured and are what was asked."
+    failed = [(run, verdict) for run in runs for verdict in run.verdicts if not verdict.ok]
+    for run, verdict in failed:
+        yield f"* not as expected, {said(run.label)}: {said(verdict.message)}"
+    for warning in dict.fromkeys(warning for run in runs for warning in run.warnings):
+        yield f"* warning: {said(warning)}"
