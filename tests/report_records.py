@@ -6,6 +6,8 @@ They look like an experiment but are none: tested with them is that a report sho
 from __future__ import annotations
 
 import json
+import os
+import shutil
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -29,6 +31,18 @@ def make_set(path: Path, cells: list[dict[str, Any]], **options: Any) -> Path:
     return path
 
 
+def make_copies(path: Path, cells: list[dict[str, Any]], **options: Any) -> Path:
+    """A result set whose runs share the files of one and differ in their factors alone; quick to make."""
+    first = make_record(path / "runs" / "0000", cells[0], **options)
+    manifest = json.loads((first / "manifest.json").read_text())
+    for index, factors in enumerate(cells[1:], 1):
+        copy = path / "runs" / f"{index:04d}"
+        shutil.copytree(first, copy, copy_function=os.link, ignore=lambda *_: ["manifest.json"])
+        manifest["cell"] = {"index": index, "factors": factors}
+        (copy / "manifest.json").write_text(json.dumps(manifest))
+    return path
+
+
 def make_record(
     path: Path,
     factors: dict[str, Any] | None = None,
@@ -38,11 +52,10 @@ def make_record(
     question: str = "Does the queue a second flow built outlive it?",
     seconds: int = 30,
     repetition: int = 0,
-    like: int | None = None,
     **manifest: Any,
 ) -> Path:
     factors = factors or {}
-    model = simulate(seconds, index + 100 * repetition if like is None else like)
+    model = simulate(seconds, index + 100 * repetition)
     with RecordWriter(path) as writer:
         write_raw(writer.raw, model)
         plan, result, context = documents(seconds, str(factors.get("cc", "cubic")), model.received[-1])

@@ -127,9 +127,9 @@ def _draw(axes: Axes, panel: Panel) -> None:
         if limit.value <= 4 * max(values):
             axes.axhline(limit.value / scale.divisor, color="#8f8a80", linewidth=0.9, linestyle=(0, (5, 3)))
             words = f"{limit.label} {quantity(limit.value, panel.unit)} "
-            place = (1, limit.value / scale.divisor)
+            where = (1, limit.value / scale.divisor)
             style = {"ha": "right", "va": "bottom", "fontsize": 7, "color": "#63656b"}
-            axes.annotate(words, place, xycoords=("axes fraction", "data"), **style)
+            axes.annotate(words, where, xycoords=("axes fraction", "data"), **style)
     axes.set_ylim(bottom=0)
     axes.margins(y=0.12)
     axes.set_ylabel(f"{panel.title},\n{scale.unit}" if scale.unit else panel.title, fontsize=8)

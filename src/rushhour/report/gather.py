@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
+from rushhour.metrics.value import MetricValue
 from rushhour.record import Record
 from rushhour.report.model import kernel_name, view
 
@@ -56,21 +57,36 @@ def views(results: ResultSet, *, curves: bool = True, total_points: int = POINTS
     A run's factors are its cell's, and `kernel` and `repetition` where these differ within the set. Without
     `curves` no series is read.
     """
-    manifests = [(record.path.name, record.manifest) for record in results]
-    kernels = {kernel_name(manifest) for _, manifest in manifests}
-    repetitions = {manifest.get("repetition", 0) for _, manifest in manifests}
-    order = sorted(range(len(manifests)), key=lambda place: _place(manifests[place][1]))
+    folders, manifests = [], []
+    for record in results:
+        folders.append(record.path)
+        manifests.append(record.manifest)
+    kernels = {kernel_name(manifest) for manifest in manifests}
+    repetitions = {manifest.get("repetition", 0) for manifest in manifests}
+    order = sorted(range(len(manifests)), key=lambda place: _place(manifests[place]))
     drawn = set(order[:: -(-len(order) // MAX_DRAWN)]) if curves else set()
     share = min(80_000, total_points // max(1, len(drawn)))
-    records = {record.path.name: record.path for record in results}
+    known = _indexed(results)
     for place in order:
-        record = Record.open(records[manifests[place][0]])
+        record = Record.open(folders[place])
         factors = dict(record.factors)
         if len(kernels) > 1:
             factors["kernel"] = kernel_name(record.manifest)
         if len(repetitions) > 1:
             factors["repetition"] = str(record.manifest.get("repetition", 0))
-        yield view(record, record.metrics(), factors=factors, points=share if place in drawn else 0)
+        metrics = known.get(record.path.name) or record.metrics()
+        yield view(record, metrics, factors=factors, points=share if place in drawn else 0)
+
+
+def _indexed(results: ResultSet) -> dict[str, list[MetricValue]]:
+    """The metrics of each run's folder as the index of the set has them; empty if it has no index."""
+    if not (results.path / "index.parquet").is_file():
+        return {}
+    columns = [field.name for field in fields(MetricValue)]
+    known: dict[str, list[MetricValue]] = {}
+    for row in results.index().select(["folder", *columns]).to_pylist():
+        known.setdefault(row.pop("folder"), []).append(MetricValue(**row))
+    return known
 
 
 def _place(manifest: Mapping[str, Any]) -> tuple[int, str, int]:
