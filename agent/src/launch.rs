@@ -16,7 +16,7 @@ use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ExitCode};
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
@@ -149,11 +149,13 @@ fn run(options: &Options) -> io::Result<Report> {
     let console_path = options.dir.join("console.log");
     let console = File::create(&console_path)?;
     let started = Instant::now();
-    let child = guest::spawn(options, &console, &mut warnings)?;
-    let stopped = supervise(options, &child, &console, started);
-    sys::kill_group(child.id());
-    let usage = sys::wait(child.id())?;
+    let guest = guest::spawn(options, &console, &mut warnings)?;
+    let keeper = guest.keeper.id();
+    let stopped = supervise(options, keeper, &console, started);
+    sys::kill_group(keeper);
+    let usage = sys::wait(keeper)?;
     sys::kill_orphans();
+    guest.clean_up();
     let elapsed_s = started.elapsed().as_secs_f64();
     trim(&console_path, options.console_limit)?;
     if stopped == Some(Reason::Cancelled) {
@@ -174,14 +176,14 @@ fn run(options: &Options) -> io::Result<Report> {
 }
 
 /// Watches the guest until it ends (`None`) or a limit is reached.
-fn supervise(options: &Options, child: &Child, console: &File, started: Instant) -> Option<Reason> {
+fn supervise(options: &Options, keeper: u32, console: &File, started: Instant) -> Option<Reason> {
     let stdin = io::stdin();
-    let end = sys::open_process(child.id());
+    let end = sys::open_process(keeper);
     let mut progress = Progress::new(&options.dir.join("out/progress"), started);
     loop {
         let ready = match &end {
             Ok(pidfd) => sys::wait_readable([stdin.as_fd(), pidfd.as_fd()], LOOK),
-            Err(_) => poll_without_pidfd(stdin.as_fd(), child.id()),
+            Err(_) => poll_without_pidfd(stdin.as_fd(), keeper),
         };
         if ready[1] {
             return None;

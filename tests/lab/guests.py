@@ -3,7 +3,6 @@
 import os
 import subprocess
 from pathlib import Path
-from typing import Any
 
 from rushhour.lab import agent, kernel, uml
 from rushhour.lab.confine import Ending, Guest, Limits, Sandbox
@@ -12,22 +11,23 @@ PROLOGUE = r"""
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 #include <sys/mount.h>
 #include <sys/reboot.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
-#include <time.h>
 
 static void say(const char *name, const char *text)
 {
     char path[256];
     snprintf(path, sizeof path, "/out/%s", name);
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND, 0644);
     write(fd, text, strlen(text));
     close(fd);
 }
@@ -47,17 +47,32 @@ static void nap(long ns)
     nanosleep(&time, 0);
 }
 
+static void device(const char *path, int major, int minor)
+{
+    mount("none", "/tmp", "tmpfs", 0, "");
+    mknod(path, S_IFCHR | 0600, makedev(major, minor));
+}
+
+static void attempt(const char *what, long result)
+{
+    char line[512];
+    snprintf(line, sizeof line, "%s: %s\n", what, result < 0 ? strerror(errno) : "DONE");
+    say("attempts", line);
+}
+"""
+MAIN = r"""
 int main(void)
 {
     mount("none", "/out", "hostfs", 0, "out");
     mount("none", "/proc", "proc", 0, "");
     say("began", "yes");
 """
-EPILOGUE = r"""
+END = r"""
     reboot(RB_POWER_OFF);
     return 0;
 }
 """
+FOREVER = "for (;;) { if (!fork()) { nap(1000); _exit(0); } beat(); nap(100000000); while (waitpid(-1, 0, 1) > 0); }"
 
 
 def build(folder: Path, body: str) -> Path:
@@ -66,27 +81,24 @@ def build(folder: Path, body: str) -> Path:
     for name in agent.MOUNT_POINTS:
         (root / name).mkdir(parents=True, exist_ok=True)
     source = folder / "init.c"
-    source.write_text(PROLOGUE + body + EPILOGUE)
+    source.write_text(PROLOGUE + MAIN + body + END)
     subprocess.run(["gcc", "-static", "-O1", "-w", "-o", root / "init", source], check=True)
     return root
 
 
-def start(
-    root: Path, sandbox: Sandbox, limits: Limits | None = None, memory_mb: int = 256, seed: int = 1
-) -> Guest:
-    words = uml.command(kernel.default().image, memory_mb, seed)
+def start(box: Sandbox, image: Path, limits: Limits | None = None, memory_mb: int = 256) -> Guest:
+    """Start the guest of a sandbox, pinned to one CPU."""
+    words = uml.command(image, memory_mb, seed=1)
     cpu = min(os.sched_getaffinity(0))
-    return Guest(agent.find().binary, sandbox, words, limits=limits or Limits(60, 30), cpu=cpu)
+    return Guest(agent.find().binary, box, words, limits=limits or Limits(60, 30), cpu=cpu)
 
 
-def sandbox(folder: Path, root: Path) -> Sandbox:
-    return Sandbox(folder / "runs", kernel.default().image, root)
-
-
-def run(folder: Path, body: str, **options: Any) -> tuple[Ending, dict[str, bytes], str]:
+def run(
+    folder: Path, body: str, image: Path | None = None, limits: Limits | None = None, memory_mb: int = 256
+) -> tuple[Ending, dict[str, bytes], str]:
     """How the guest ended, what it left in its output, and its console."""
-    root = build(folder, body)
-    with sandbox(folder, root) as box:
-        ending = start(root, box, **options).wait()
-        files = {str(p.relative_to(box.out)): p.read_bytes() for p in box.out.rglob("*") if p.is_file()}
+    image = image or kernel.default().image
+    with Sandbox(folder / "runs", image, build(folder, body)) as box:
+        ending = start(box, image, limits, memory_mb).wait()
+        files = {str(path.relative_to(box.out)): path.read_bytes() for path in box.out.rglob("*")}
         return ending, files, box.console.read_text(errors="replace")

@@ -41,6 +41,9 @@ mod access {
 const ALL_NET: u64 = 3;
 const ALL_SCOPES: u64 = 3;
 
+/// Since Linux 6.6.
+const SYS_FCHMODAT2: i64 = 452;
+
 /// System calls that a virtual kernel never needs and that would widen what a broken-out guest can do.
 const FORBIDDEN: &[i64] = &[
     libc::SYS_socket,
@@ -91,6 +94,25 @@ const FORBIDDEN: &[i64] = &[
     libc::SYS_open_by_handle_at,
     libc::SYS_syslog,
     libc::SYS_fanotify_init,
+    // Landlock does not know these; they would reach every file of the user by its path.
+    libc::SYS_chmod,
+    libc::SYS_fchmod,
+    libc::SYS_fchmodat,
+    SYS_FCHMODAT2,
+    libc::SYS_chown,
+    libc::SYS_fchown,
+    libc::SYS_lchown,
+    libc::SYS_fchownat,
+    libc::SYS_utime,
+    libc::SYS_utimes,
+    libc::SYS_futimesat,
+    libc::SYS_utimensat,
+    libc::SYS_setxattr,
+    libc::SYS_lsetxattr,
+    libc::SYS_fsetxattr,
+    libc::SYS_removexattr,
+    libc::SYS_lremovexattr,
+    libc::SYS_fremovexattr,
     libc::SYS_shmget,
     libc::SYS_msgget,
     libc::SYS_semget,
@@ -100,13 +122,12 @@ const FORBIDDEN: &[i64] = &[
 pub struct Sandbox {
     rules: Option<OwnedFd>,
     abi: i64,
-    dir: std::path::PathBuf,
     filter: Filter,
 }
 
 impl Sandbox {
     /// Looks what the host offers and adds to `warnings` what it does not.
-    pub fn prepare(dir: &Path, warnings: &mut Vec<String>) -> io::Result<Self> {
+    pub fn prepare(warnings: &mut Vec<String>) -> io::Result<Self> {
         let abi = sys::landlock_abi();
         let rules = if abi > 0 {
             let net = if abi >= 4 { ALL_NET } else { 0 };
@@ -118,19 +139,19 @@ impl Sandbox {
             );
             None
         };
-        Ok(Self { rules, abi, dir: dir.to_owned(), filter: filter() })
+        Ok(Self { rules, abi, filter: filter() })
     }
 
-    /// Confines the calling process and all it will start. Not to be undone.
-    pub fn enter(&self) -> io::Result<()> {
+    /// Confines the calling process and all it will start to the folders of `world`. Not to be undone.
+    pub fn enter(&self, world: &Path) -> io::Result<()> {
         sys::no_new_privileges()?;
         sys::drop_capabilities();
         if let Some(rules) = &self.rules {
             for (path, rights) in [
-                (self.dir.join("linux"), access::IMAGE),
-                (self.dir.join("root"), access::READ),
-                (self.dir.join("out"), access::WRITE),
-                (self.dir.join("mem"), access::WRITE | access::EXECUTE),
+                (world.join("linux"), access::IMAGE),
+                (world.join("root"), access::READ),
+                (world.join("out"), access::WRITE),
+                (world.join("mem"), access::WRITE | access::EXECUTE),
                 (Path::new("/dev/null").to_owned(), access::READ_FILE | access::WRITE_FILE),
             ] {
                 let rights = if path.is_dir() { rights } else { rights & access::FILE };
@@ -156,6 +177,10 @@ fn filter() -> Filter {
     for &call in FORBIDDEN {
         filter.refuse(call, libc::EPERM);
     }
-    filter.refuse_flags(libc::SYS_clone, sys::NAMESPACES | sys::USER_NAMESPACE, libc::EPERM);
+    filter.refuse_flags(
+        libc::SYS_clone,
+        sys::NAMESPACES | sys::MOUNT_NAMESPACE | sys::USER_NAMESPACE,
+        libc::EPERM,
+    );
     filter.finish()
 }

@@ -2,33 +2,52 @@
 
 use std::fs::{self, File};
 use std::io;
+use std::os::unix::fs::symlink;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use super::{confine, sys, Options};
 
 /// Largest file the guest may write; its memory is one of them.
 const FILE_LIMIT: u64 = 1 << 40;
+const SHARED_MEMORY: &str = "/dev/shm";
 
 /// How far the process tree could be set apart from the rest of the machine.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Apart {
-    /// Own user, pid, mount, network and IPC namespaces.
+    /// Own user, pid, network and IPC namespaces, and a mount namespace that holds the sandbox only.
     Namespaces,
     /// A process group only.
     Group,
 }
 
+/// A started guest.
+pub struct Guest {
+    pub keeper: Child,
+    /// A folder for its memory outside the sandbox, where it could not have a file system of its own.
+    memory: Option<PathBuf>,
+}
+
+impl Guest {
+    /// Removes what is outside the sandbox.
+    pub fn clean_up(&self) {
+        if let Some(memory) = &self.memory {
+            drop(fs::remove_dir_all(memory));
+        }
+    }
+}
+
 /// Starts the kernel under its keeper, output going to `console`; says in `warnings` what confinement is missing.
-pub fn spawn(options: &Options, console: &File, warnings: &mut Vec<String>) -> io::Result<Child> {
+pub fn spawn(options: &Options, console: &File, warnings: &mut Vec<String>) -> io::Result<Guest> {
     let dir = fs::canonicalize(&options.dir)?;
     let apart = set_apart(warnings);
-    let sandbox = confine::Sandbox::prepare(&dir, warnings)?;
+    let sandbox = confine::Sandbox::prepare(warnings)?;
     if options.require && !warnings.is_empty() {
         return Err(io::Error::other(format!("confinement is required, but: {}", warnings.join("; "))));
     }
     let (program, arguments) = options.command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
+    let memory = if apart == Apart::Group { shared_memory(&dir)? } else { None };
     let mut command = Command::new(program);
     command
         .args(arguments)
@@ -47,16 +66,18 @@ pub fn spawn(options: &Options, console: &File, warnings: &mut Vec<String>) -> i
             sys::pin(cpu)?;
         }
         limit_resources()?;
-        if apart == Apart::Namespaces {
-            private_memory(&dir)?;
-        }
+        let world = match apart {
+            Apart::Namespaces => jail(&dir)?,
+            Apart::Group => dir.clone(),
+        };
         keep(apart, launcher)?;
-        sandbox.enter()
+        sandbox.enter(&world)
     });
-    command.spawn()
+    let keeper = command.spawn().inspect_err(|_| drop(memory.as_ref().map(fs::remove_dir_all)))?;
+    Ok(Guest { keeper, memory })
 }
 
-/// Leaves the machine's namespaces, as an ordinary user inside a user namespace of its own.
+/// Leaves the machine's namespaces; an ordinary user does so inside a user namespace of its own.
 fn set_apart(warnings: &mut Vec<String>) -> Apart {
     let (uid, gid) = sys::my_ids();
     let result = sys::unshare(sys::NAMESPACES | sys::USER_NAMESPACE).and_then(|()| {
@@ -82,10 +103,41 @@ fn limit_resources() -> io::Result<()> {
     sys::limit(sys::OPEN_FILES, 4096)
 }
 
-/// A memory file system that no other process sees and that ends with the guest.
-fn private_memory(dir: &Path) -> io::Result<()> {
+/// Makes the sandbox the whole file system, and gives its root.
+///
+/// ```text
+/// /linux  the kernel's image     /out  where the guest writes
+/// /root   the guest's root       /mem  its memory, on a file system that ends with it
+/// /dev/null, and /proc/self/cwd → /, for the kernel's command line says so where there is no jail
+/// ```
+fn jail(dir: &Path) -> io::Result<PathBuf> {
     sys::private_mounts()?;
-    sys::mount_tmpfs(&dir.join("mem"))
+    let jail = dir.join("mem");
+    sys::mount_tmpfs(&jail)?;
+    for folder in ["root", "out", "mem", "dev", "proc/self"] {
+        fs::create_dir_all(jail.join(folder))?;
+    }
+    symlink("/", jail.join("proc/self/cwd"))?;
+    for file in ["linux", "dev/null"] {
+        File::create(jail.join(file))?;
+    }
+    sys::bind_read_only(&fs::canonicalize(dir.join("linux"))?, &jail.join("linux"))?;
+    sys::bind_read_only(&fs::canonicalize(dir.join("root"))?, &jail.join("root"))?;
+    sys::bind(&dir.join("out"), &jail.join("out"))?;
+    sys::bind(Path::new("/dev/null"), &jail.join("dev/null"))?;
+    sys::change_root(&jail)?;
+    Ok(PathBuf::from("/"))
+}
+
+/// Without a mount namespace: replaces `mem` by a link to a private folder in shared memory, if there is any.
+fn shared_memory(dir: &Path) -> io::Result<Option<PathBuf>> {
+    let folder = Path::new(SHARED_MEMORY).join(format!("rushhour-{}", sys::my_pid()));
+    if fs::create_dir(&folder).is_err() {
+        return Ok(None);
+    }
+    fs::remove_dir(dir.join("mem"))?;
+    symlink(&folder, dir.join("mem"))?;
+    Ok(Some(folder))
 }
 
 /// Splits in two: the parent becomes the keeper and never returns, the child goes on to be the kernel.

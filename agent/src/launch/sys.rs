@@ -9,7 +9,8 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-pub const NAMESPACES: i32 = libc::CLONE_NEWPID | libc::CLONE_NEWNET | libc::CLONE_NEWIPC | libc::CLONE_NEWNS;
+pub const NAMESPACES: i32 = libc::CLONE_NEWPID | libc::CLONE_NEWNET | libc::CLONE_NEWIPC;
+pub const MOUNT_NAMESPACE: i32 = libc::CLONE_NEWNS;
 pub const USER_NAMESPACE: i32 = libc::CLONE_NEWUSER;
 pub const KILL: i32 = libc::SIGKILL;
 /// Tells a keeper without a pid namespace that the launcher is gone.
@@ -110,12 +111,43 @@ pub fn die_with_parent(signal: i32) -> io::Result<()> {
     check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, signal, 0, 0, 0) }).map(drop)
 }
 
+/// A mount namespace of this process's own, from which nothing spreads.
 pub fn private_mounts() -> io::Result<()> {
+    unshare(MOUNT_NAMESPACE)?;
     mount(c"none", c"/", c"none", libc::MS_REC | libc::MS_PRIVATE)
 }
 
 pub fn mount_tmpfs(path: &Path) -> io::Result<()> {
     mount(c"none", &c_path(path)?, c"tmpfs", libc::MS_NOSUID | libc::MS_NODEV)
+}
+
+pub fn bind(source: &Path, target: &Path) -> io::Result<()> {
+    mount(&c_path(source)?, &c_path(target)?, c"none", libc::MS_BIND)
+}
+
+/// Keeps the restrictions of the file system below, which an ordinary user must not lift.
+pub fn bind_read_only(source: &Path, target: &Path) -> io::Result<()> {
+    bind(source, target)?;
+    let target = c_path(target)?;
+    // SAFETY: the string and the structure live through the call.
+    let kept = unsafe {
+        let mut about: libc::statvfs = std::mem::zeroed();
+        check(libc::statvfs(target.as_ptr(), &raw mut about))?;
+        about.f_flag
+            & (libc::ST_NOSUID | libc::ST_NODEV | libc::ST_NOEXEC | libc::ST_NOATIME | libc::ST_NODIRATIME)
+    };
+    mount(c"none", &target, c"none", libc::MS_BIND | libc::MS_REMOUNT | libc::MS_RDONLY | kept)
+}
+
+/// Makes `root` the root of the file system and lets go of the old one.
+pub fn change_root(root: &Path) -> io::Result<()> {
+    std::env::set_current_dir(root)?;
+    // SAFETY: constant strings. The old root is put upon the new one and taken off at once.
+    unsafe {
+        check(libc::syscall(libc::SYS_pivot_root, c".".as_ptr(), c".".as_ptr()))?;
+        check(libc::umount2(c".".as_ptr(), libc::MNT_DETACH))?;
+    }
+    std::env::set_current_dir("/")
 }
 
 fn mount(

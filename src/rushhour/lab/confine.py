@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 PREFIX = ".sandbox-"
-_SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - a private folder in it
+_SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - where the launcher makes a private folder
 
 
 @dataclass(frozen=True)
@@ -61,10 +61,10 @@ class Sandbox:
         self.folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
         self._lock = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         fcntl.flock(self._lock, fcntl.LOCK_EX)
-        self._memory = _memory_folder(self.folder)
         (self.folder / "linux").symlink_to(image)
         (self.folder / "root").symlink_to(root)
-        (self.folder / "out").mkdir()
+        for name in ("out", "mem"):
+            (self.folder / name).mkdir()
 
     @property
     def out(self) -> Path:
@@ -84,8 +84,7 @@ class Sandbox:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Remove it."""
-        _remove(self._memory)
-        _remove(self.folder)
+        _remove_sandbox(self.folder)
         os.close(self._lock)
 
 
@@ -154,37 +153,17 @@ def remove_abandoned(parent: Path) -> None:
             lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                memory = folder / "mem"
-                if memory.is_symlink():
-                    _remove(memory.readlink())
-                _remove(folder)
+                _remove_sandbox(folder)
             finally:
                 os.close(lock)
 
 
-def _memory_folder(folder: Path) -> Path:
-    """Where the guest's memory goes: `mem`, on a memory file system.
-
-    The launcher mounts a private one there; where it may not, this is a link to a folder in /dev/shm. Either
-    way the file has no name, and its folder the same one in every run.
-    """
+def _remove_sandbox(folder: Path) -> None:
     memory = folder / "mem"
-    if _may_have_namespaces() or not os.access(_SHARED_MEMORY, os.W_OK):
-        memory.mkdir()
-        return memory
-    shared = Path(tempfile.mkdtemp(prefix="rushhour-", dir=_SHARED_MEMORY))
-    memory.symlink_to(shared)
-    return shared
-
-
-def _may_have_namespaces() -> bool:
-    if os.geteuid() == 0:
-        return True
-    try:
-        allowed = Path("/proc/sys/user/max_user_namespaces").read_text()
-    except OSError:
-        return False
-    return int(allowed) > 0
+    # The launcher puts a link there where the guest's memory had to go outside.
+    if memory.is_symlink() and memory.readlink().parent == _SHARED_MEMORY:
+        _remove(memory.readlink())
+    _remove(folder)
 
 
 def _remove(folder: Path) -> None:
@@ -199,9 +178,7 @@ def _remove(folder: Path) -> None:
             else:
                 Path(path).unlink(missing_ok=True)
 
-    if folder.is_symlink():
-        folder.unlink(missing_ok=True)
-    elif folder.exists():
+    if folder.exists():
         shutil.rmtree(folder, onerror=open_up)
 
 
