@@ -72,7 +72,14 @@ END = r"""
     return 0;
 }
 """
-FOREVER = "for (;;) { if (!fork()) { nap(1000); _exit(0); } beat(); nap(100000000); while (waitpid(-1, 0, 1) > 0); }"
+FOREVER = r"""
+    for (;;) {
+        if (!fork()) { nap(1000); _exit(0); }
+        beat();
+        nap(100000000);
+        while (waitpid(-1, 0, 1) > 0);
+    }
+"""
 
 
 def build(folder: Path, body: str) -> Path:

@@ -8,12 +8,11 @@ import guests
 import pytest
 
 from rushhour.lab import agent, kernel, uml
-from rushhour.lab.confine import Sandbox
+from rushhour.lab.confine import Guest, Limits, Sandbox
 
 pytestmark = pytest.mark.virtual
 
-# Root in the guest tries what it can. hostfs is no jail: its paths may hold `..`, absolute ways do not exist, its
-# root can be remounted; /proc is the guest's own.
+# Root in the guest tries what it can. hostfs is no jail: its paths may hold `..`, its root can be remounted.
 ESCAPES = r"""
     char text[256], path[512];
     attempt("remount the root writable", mount("none", "/", "hostfs", MS_REMOUNT, ""));
@@ -32,7 +31,8 @@ ESCAPES = r"""
         mkdir(text, 0755);
         if (mount("none", text, "hostfs", 0, path) < 0)
             continue;
-        const char *aims[] = {"SECRET", "etc/passwd", "etc/hostname", "proc/self/environ", "linux", "root/init"};
+        const char *aims[] = {
+            "SECRET", "etc/passwd", "etc/hostname", "proc/self/environ", "linux", "root/init"};
         for (int aim = 0; aim < 6; aim++) {
             char place[600], what[700], read_back[64];
             snprintf(place, sizeof place, "/tmp/%d/%s", up, aims[aim][0] == 'S' ? SECRET : aims[aim]);
@@ -116,7 +116,7 @@ int main(void)
     for _ in range(2):
         with Sandbox(tmp_path / "runs", program, guests.build(tmp_path, "")) as box:
             words = uml.command(program, 256, seed=1)
-            ending = guests.Guest(agent.find().binary, box, words, limits=guests.Limits(20, 20), cpu=None).wait()
+            ending = Guest(agent.find().binary, box, words, limits=Limits(20, 20), cpu=None).wait()
             said.append(box.console.read_text())
     assert ending.reason == "done"
     lines = dict(line.split(" ", 1) for line in said[0].splitlines())
@@ -131,7 +131,8 @@ int main(void)
 def test_an_ordinary_user_gets_the_same_confinement_and_the_same_bytes(tmp_path: Path) -> None:
     """As root, `nobody` is asked to run the guest; its output equals root's own."""
     nobody = 65534
-    body = 'char t[99]; sprintf(t, "%d %d", getpid(), getuid()); say("who", t); for (int i = 0; i < 9; i++) beat();'
+    body = 'char t[99]; sprintf(t, "%d %d", getpid(), getuid()); say("who", t); '
+    body += "for (int i = 0; i < 9; i++) beat();"
     _, expected, console = guests.run(tmp_path, body)
     image = Path("/tmp") / f"rushhour-test-{os.getpid()}"  # pytest's own folder is closed to others
     image.mkdir(mode=0o755)
@@ -144,9 +145,17 @@ def test_an_ordinary_user_gets_the_same_confinement_and_the_same_bytes(tmp_path:
         with Sandbox(image / "runs", image / "linux", root) as box:
             for path in (box.folder, box.out, box.folder / "mem"):
                 os.chown(path, nobody, nobody)
-            words = [image / "launcher", "launch", "--dir", box.folder, "--require", "--timeout", "20", "--"]
+            words = [
+                str(image / "launcher"),
+                "launch",
+                "--dir",
+                str(box.folder),
+                "--require",
+                "--timeout",
+                "20",
+            ]
             launcher = subprocess.Popen(
-                [*words, *uml.command(image / "linux", 256, seed=1)],
+                [*words, "--", *uml.command(image / "linux", 256, seed=1)],
                 user=nobody,
                 group=nobody,
                 extra_groups=[],
@@ -154,6 +163,8 @@ def test_an_ordinary_user_gets_the_same_confinement_and_the_same_bytes(tmp_path:
                 stdout=subprocess.PIPE,
                 text=True,
             )
+            assert launcher.stdout is not None
+            assert launcher.stdin is not None
             said = launcher.stdout.read()
             launcher.stdin.close()
             launcher.stdout.close()

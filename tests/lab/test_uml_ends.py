@@ -55,8 +55,9 @@ def test_a_guest_that_eats_its_memory(tmp_path: Path) -> None:
 
 def test_a_guest_that_floods_its_console(tmp_path: Path) -> None:
     # The kernel itself holds back what its users log, unless told otherwise.
-    body = 'int on = open("/proc/sys/kernel/printk_devkmsg", 1); write(on, "on", 2); '
-    body += 'device("/tmp/kmsg", 1, 11); int k = open("/tmp/kmsg", 1); for (;;) { write(k, "spam\\n", 5); beat(); }'
+    body = 'int on = open("/proc/sys/kernel/printk_devkmsg", 1); write(on, "on\\n", 3); '
+    body += 'device("/tmp/kmsg", 1, 11); int k = open("/tmp/kmsg", 1); '
+    body += 'for (;;) { write(k, "spam\\n", 5); beat(); }'
     limit = 100_000
     ending, _, console = guests.run(tmp_path, body, limits=Limits(60, 30, limit))
     assert ending.reason == "flood"
@@ -71,5 +72,7 @@ def test_a_guest_without_a_result(tmp_path: Path) -> None:
 
 def test_last_lines_are_fit_for_a_terminal(tmp_path: Path) -> None:
     path = tmp_path / "console"
-    path.write_bytes(b"[    0.000000] one\x1b[31m\x07\n\n\xff\n[   12.5] two\n  [<60020874>] ? interrupt_end+0x84\n")
+    path.write_bytes(
+        b"[    0.000000] one\x1b[31m\x07\n\n\xff\n[   12.5] two\n  [<60020874>] ? interrupt_end+0x84\n"
+    )
     assert last_lines(path) == ["one[31m", "\ufffd", "two"]

@@ -29,7 +29,9 @@ with Sandbox(folder / "runs", image, folder / "root") as box:
     guests.start(box, image).wait()
 """
 # What makes a namespace impossible for a process and its children, as an administrator might.
-NO_NAMESPACES = 'for n in user pid net mnt ipc; do echo 0 > /proc/sys/user/max_${n}_namespaces; done; exec "$@"'
+NO_NAMESPACES = (
+    'for n in user pid net mnt ipc; do echo 0 > /proc/sys/user/max_${n}_namespaces; done; exec "$@"'
+)
 
 
 def processes(folder: Path) -> dict[int, str]:
@@ -57,11 +59,17 @@ def until(condition: Callable[[], bool], limit_s: float = 15) -> bool:
 
 def leftovers(folder: Path) -> list[str]:
     folders = [str(path) for path in (folder / "runs").glob(f"{PREFIX}*")]
-    return folders + [str(path) for path in Path("/dev/shm").glob("rushhour-*")] + list(processes(folder).values())
+    return (
+        folders
+        + [str(path) for path in Path("/dev/shm").glob("rushhour-*")]
+        + list(processes(folder).values())
+    )
 
 
 @pytest.fixture(params=["namespaces", "process group"])
-def controller(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[], subprocess.Popen[bytes]]]:
+def controller(
+    request: pytest.FixtureRequest, tmp_path: Path
+) -> Iterator[Callable[[], subprocess.Popen[bytes]]]:
     guests.build(tmp_path, guests.FOREVER)
     words = [sys.executable, "-c", CONTROLLER, str(tmp_path), str(kernel.default().image)]
     if request.param == "process group":
@@ -98,10 +106,13 @@ def find(victim: str, controller: int, folder: Path) -> int:
     """The process of this role in the tree controller → launcher → keeper → linux → user processes."""
     chain = {"controller": controller}
     for role in ("launcher", "keeper", "linux", "user process"):
-        parent = list(chain.values())[-1]
-        assert until(lambda parent=parent: bool(children(parent))), role
-        chain[role] = children(parent)[0]
+        chain[role] = first_child(list(chain.values())[-1])
     return chain[victim]
+
+
+def first_child(process: int) -> int:
+    assert until(lambda: bool(children(process)))
+    return children(process)[0]
 
 
 def children(process: int) -> list[int]:
