@@ -119,6 +119,11 @@ def outcome(number: int = 0, **more: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def found(record: Record, metric: str) -> dict[str, float | None]:
+    """The values of one metric by scope."""
+    return {value.scope: value.value for value in record.metrics() if value.metric == metric}
+
+
 def record(
     folder: Path,
     tables: Any = None,

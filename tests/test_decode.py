@@ -123,7 +123,3 @@ def test_unwrapping_restores_what_wrapped(start: int, steps: list[int]) -> None:
     wrapped = (values % 2**32).astype(np.uint32)
 
     assert np.array_equal(decode.unwrap32(wrapped) - int(wrapped[0]), values - start)
-
-
-def test_jiffies_are_ticks_of_the_kernels_hz() -> None:
-    assert decode.jiffies_to_us(np.array([1, 250]), 250).tolist() == [4000, 1_000_000]

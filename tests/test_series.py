@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from typing import TYPE_CHECKING
 
 import builders as make
@@ -51,6 +52,21 @@ def test_rates_and_windows_of_tcp_info(tmp_path: Path) -> None:
     assert record.series("send_rate_bps", flow=0).values.tolist() == [8e6, 16e6]
     assert record.series("retransmits", flow=0).values.tolist() == [0, 3]
     assert record.series("rcv_wnd", flow=0).values.tolist() == [70_000]
+
+
+def test_what_congestion_controls_tell_of_themselves(tmp_path: Path) -> None:
+    bbr, dctcp = make.tcp_info([SECOND], 0, cc=b"bbr"), make.tcp_info([SECOND], 1, cc=b"dctcp")
+    bbr["ccinfo"] = struct.pack("<5I", 1_250_000, 0, 20_000, 739, 512)
+    dctcp["ccinfo"] = struct.pack("<2H3I", 1, 0, 512, 0, 0).ljust(20, b"\0")
+    record = make.record(
+        tmp_path / "run",
+        {"tcp_info": np.concatenate([bbr, dctcp])},
+        flows=[make.flow(0, "b"), make.flow(1, "d")],
+    )
+
+    assert record.series("bbr_bandwidth_bps", flow="b").values.tolist() == [10e6]
+    assert record.series("dctcp_alpha", flow="d").values.tolist() == [0.5]
+    assert len(record.series("dctcp_alpha", flow="b")) == 0
 
 
 def test_sockets_without_tcp_info_are_left_out(tmp_path: Path) -> None:

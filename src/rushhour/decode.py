@@ -168,6 +168,12 @@ def bbr_bandwidth_bps(known: Rows) -> NDArray[np.float64]:
     return (high * 2.0**32 + low) * 8
 
 
+def dctcp_alpha(known: Rows) -> NDArray[np.float64]:
+    """DCTCP's moving average of the fraction of bytes marked, 0 to 1 (the kernel scales it by 1024)."""
+    alpha: NDArray[np.float64] = known["dctcp_alpha"].astype(np.float64)
+    return alpha / 1024
+
+
 def unwrap32(values: NDArray[np.unsignedinteger[Any]]) -> NDArray[np.int64]:
     """Undo the wrap of 32-bit sequence numbers or counters.
 
@@ -178,11 +184,6 @@ def unwrap32(values: NDArray[np.unsignedinteger[Any]]) -> NDArray[np.int64]:
         return np.zeros(0, np.int64)
     steps = np.diff(values.astype(np.uint32)).view(np.int32).astype(np.int64)
     return np.concatenate([[0], np.cumsum(steps)]) + int(values[0])
-
-
-def jiffies_to_us(jiffies: NDArray[np.integer[Any]], hz: int) -> NDArray[np.float64]:
-    """Kernel ticks to µs for a kernel of this HZ."""
-    return jiffies.astype(np.float64) * (1e6 / hz)
 
 
 def _view(raw: Rows, fields: Fields) -> Rows:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import builders as make
 import numpy as np
 import pytest
-from builders import SECOND
+from builders import SECOND, found
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,10 +20,6 @@ if TYPE_CHECKING:
     from rushhour.record import Record
 
 MS = 1_000_000
-
-
-def found(record: Record, metric: str) -> dict[str, float | None]:
-    return {value.scope: value.value for value in record.metrics() if value.metric == metric}
 
 
 def udp(folder: Path, sequence: Any, delay_us: Any, sent: int, **more: Any) -> Record:
@@ -105,8 +101,8 @@ def test_pings_without_answer_are_lost_and_have_no_rtt(tmp_path: Path) -> None:
     assert np.isnan(record.series("ping_rtt_us", flow=0).values[1])
 
 
-def test_reorder_extent_of_rfc_4737_example(tmp_path: Path) -> None:
-    # RFC 4737, section 7.1 gives this order: packets 4 and 5 arrive late, behind 6, 7, 8.
+def test_reorder_extent_of_two_late_packets(tmp_path: Path) -> None:
+    # 4 and 5 come behind 6, 7, 8: at places 7 and 8, the first greater one (6) at place 4.
     record = udp(tmp_path / "run", [1, 2, 3, 6, 7, 8, 4, 5, 9, 10], np.ones(10, int), sent=11)
 
     assert reorder_extents(np.array([1, 2, 3, 6, 7, 8, 4, 5, 9, 10])).tolist() == [3, 4]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import builders as make
 import numpy as np
 import pytest
-from builders import SECOND
+from builders import SECOND, found
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,10 +20,6 @@ if TYPE_CHECKING:
     from rushhour.record import Record
 
 TENTHS = np.arange(1, 101) * SECOND // 10
-
-
-def found(record: Record, metric: str) -> dict[str, float | None]:
-    return {value.scope: value.value for value in record.metrics() if value.metric == metric}
 
 
 def note(record: Record, metric: str, scope: str) -> str | None:

@@ -7,18 +7,12 @@ from typing import TYPE_CHECKING
 import builders as make
 import numpy as np
 import pytest
-from builders import SECOND
+from builders import SECOND, found
 
 from rushhour.metrics.catalog import METRICS
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from rushhour.record import Record
-
-
-def found(record: Record, metric: str) -> dict[str, float | None]:
-    return {value.scope: value.value for value in record.metrics() if value.metric == metric}
 
 
 def test_retransmits_take_the_greater_of_two_lower_bounds(tmp_path: Path) -> None:

@@ -8,9 +8,9 @@ from rushhour.models import bdp, cubic, mathis, queueing
 
 
 def test_bdp_and_window_limit_of_rfc_6349() -> None:
-    # Table 3.3.1: 100 Mbit/s and 5 ms are 62.5 kB; section 3.3.1: 64 kB over 10 ms would be 51.2 Mbit/s.
+    # Section 3.3.1: 100 Mbit/s and 5 ms are 62.5 kB; a window of 16 kB carries 25.6 Mbit/s over 5 ms.
     assert bdp.bdp_bytes(100e6, 0.005) == 62_500
-    assert bdp.window_limited_bps(64_000, 0.010) == pytest.approx(51.2e6)
+    assert bdp.window_limited_bps(16_000, 0.005) == pytest.approx(25.6e6)
     assert bdp.goodput_bps(100e6, 1448, 1514) == pytest.approx(95.6407e6, rel=1e-5)
 
 

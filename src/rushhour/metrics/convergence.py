@@ -8,7 +8,7 @@ import numpy as np
 
 from rushhour.metrics.value import Found, Metric
 from rushhour.metrics.windows import by_kind
-from rushhour.series import delivered
+from rushhour.readings import delivered
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

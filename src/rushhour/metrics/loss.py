@@ -8,7 +8,7 @@ import numpy as np
 
 from rushhour.metrics.queue import since_start
 from rushhour.metrics.value import TOTAL, Found, Metric, of_end, of_flow, ratio
-from rushhour.series import first_arrivals
+from rushhour.readings import first_arrivals
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -129,7 +129,8 @@ METRICS = [
         "lower",
         ("flow", "total"),
         "Fraction of UDP datagrams that never arrived: (sent - arrived) / sent, duplicates not counted "
-        "(RFC 7680). Of a ping: fraction of echo requests without an answer. Total: over all UDP flows.",
+        "(RFC 7680); what is still on the way when the experiment ends counts as lost. Of a ping: "
+        "fraction of echo requests without an answer. Total: over all UDP flows.",
         _loss,
     ),
     Metric(

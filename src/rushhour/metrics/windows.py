@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rushhour.series import delivered
+from rushhour.readings import delivered
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
