@@ -130,7 +130,8 @@ pub fn u64_at(bytes: &[u8], offset: usize) -> Option<u64> {
 pub struct Message {
     what: String,
     kind: u16,
-    flags: u16,
+    /// [`CREATE`], [`EXCL`], [`REPLACE`].
+    pub flags: u16,
     /// Family header followed by attributes.
     pub body: Attributes,
 }

@@ -23,7 +23,7 @@ pub mod units;
 pub mod words;
 
 use crate::error::{Error, Result};
-use crate::netlink::{Attributes, Message, Refusal, Socket, CREATE, EXCL};
+use crate::netlink::{Attributes, Message, Refusal, Socket, CREATE, EXCL, REPLACE};
 pub use row::{dump, Row};
 use words::Words;
 
@@ -32,6 +32,9 @@ const TC_H_INGRESS: u32 = 0xffff_fff1;
 pub(crate) const TCA_KIND: u16 = 1;
 pub(crate) const TCA_OPTIONS: u16 = 2;
 const TCA_STAB: u16 = 8;
+const NESTED: u16 = 0x8000;
+/// Younger kinds want their options marked as nested; the older ones never were.
+const INSIST_ON_NESTED: [&str; 2] = ["fq_pie", "ets"];
 
 /// The device a line is for.
 #[derive(Debug, Clone, Copy)]
@@ -170,7 +173,7 @@ pub fn parse(line: &str, device: &Device) -> Result<Order> {
         Some(("class", rest)) => parse_class(line, rest, device),
         _ => Ok(outside(line, device)),
     };
-    order.map_err(|error| Error { kind: "qdisc", ..error }.at(format!("{line:?} on {}", device.name)))
+    order.map_err(|error| Error { kind: "qdisc", message: format!("{} in {line:?}", error.message), ..error })
 }
 
 fn outside(line: &str, device: &Device) -> Order {
@@ -234,6 +237,10 @@ fn parse_class(line: &str, rest: &str, device: &Device) -> Result<Order> {
     let known = KINDS.iter().find(|kind| kind.name == name).and_then(|kind| kind.class);
     let Some(class) = known else { return Ok(outside(line, device)) };
     let mut message = tcmsg(format!("add class of {name}"), libc::RTM_NEWTCLASS, device, &place);
+    if name == "ets" {
+        // Its classes are there from the beginning: adding one is changing it.
+        message.flags = REPLACE;
+    }
     class.complete(name, &mut words, &mut message)?;
     Ok(Order::Native { kind: name.to_owned(), message })
 }
@@ -245,7 +252,8 @@ impl Encoder {
         let options = (self.encode)(words)?;
         message.body.text(TCA_KIND, name);
         if let Some(options) = options {
-            message.body.put(TCA_OPTIONS, options.bytes());
+            let mark = if INSIST_ON_NESTED.contains(&name) { NESTED } else { 0 };
+            message.body.put(TCA_OPTIONS | mark, options.bytes());
         }
         Ok(())
     }

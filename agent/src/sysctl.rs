@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::error::{Error, Result};
+use crate::error::{Context, Error, Result};
 use crate::words;
 
 const ROOT: &str = "/proc/sys";
@@ -49,10 +49,12 @@ pub fn read(name: &str) -> Result<String> {
     Ok(text.trim_end().to_owned())
 }
 
-/// Whether the setting exists in this namespace.
+/// Whether the setting can be written in this namespace; some are there only to be read, or only in the kernel's first one.
 #[must_use]
-pub fn exists(name: &str) -> bool {
-    path(name).is_ok_and(|path| path.exists())
+pub fn is_writable(name: &str) -> bool {
+    path(name)
+        .and_then(|path| fs::metadata(path).context("look"))
+        .is_ok_and(|there| !there.permissions().readonly())
 }
 
 fn explain(name: &str, value: &str, path: &Path, cause: &io::Error) -> Error {
@@ -60,7 +62,7 @@ fn explain(name: &str, value: &str, path: &Path, cause: &io::Error) -> Error {
         return Error::new("topology", format!("set sysctl {name} to {value:?}: {cause}"))
             .hint("The kernel does not take this value; see Documentation/networking/ip-sysctl.rst.");
     }
-    let error = Error::new("topology", format!("this kernel has no sysctl {name} in a node"));
+    let error = Error::new("topology", format!("this kernel has no sysctl {name}"));
     match neighbour(path) {
         Some(near) => error.hint(format!("The nearest it has is {near}.")),
         None => error,

@@ -8,14 +8,21 @@ mod links;
 
 use std::collections::HashMap;
 
-use crate::error::{Error, Result};
+use crate::error::{Context, Error, Result};
 use crate::netlink::{Message, Socket};
 use crate::netns::Nodes;
 use crate::plan::{End, Node, Plan};
 use crate::qdisc;
 use crate::result::QdiscReadBack;
+use crate::sys;
 use crate::sysctl;
 use crate::wire::{self, Counters};
+
+/// A namespace and a few netlink sockets.
+const FILES_PER_NODE: u64 = 4;
+/// Two sockets and what waits for them.
+const FILES_PER_FLOW: u64 = 8;
+const OTHER_FILES: u64 = 1024;
 
 /// One end of a link as it was built.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,6 +82,13 @@ impl Topology {
 /// Builds the plan's network. On return every device is up and every queue in place.
 pub fn build(plan: &Plan, nodes: &mut Nodes) -> Result<Topology> {
     let mut topology = Topology { ends: links::numbered(plan), sockets: HashMap::new(), wires: Vec::new() };
+    let files =
+        FILES_PER_NODE * plan.nodes.len() as u64 + FILES_PER_FLOW * plan.flows.len() as u64 + OTHER_FILES;
+    sys::allow_open_files(files).context(format_args!("allow {files} open files"))?;
+    if owns_kernel() {
+        // Else some kernels put three idle tunnel devices into every node.
+        sysctl::write_if_there("net.core.fb_tunnels_only_for_init_net", "2")?;
+    }
     for node in &plan.nodes {
         nodes.create(&node.name)?;
         let socket =
@@ -96,7 +110,7 @@ pub fn build(plan: &Plan, nodes: &mut Nodes) -> Result<Topology> {
         orders.extend(addresses::routes(plan, node)?);
         run(&mut topology, node, &orders)?;
         if !node.sysctl.is_empty() {
-            nodes.within(&node.name, || settings(node)).map_err(|error| error.at(&node.name))?;
+            settings(nodes, node).map_err(|error| error.at(format!("node {}", node.name)))?;
         }
     }
     for (index, end) in ends(plan).enumerate() {
@@ -142,8 +156,26 @@ fn prepare(plan: &Plan, node: &Node) -> Result<Socket> {
     Socket::route()
 }
 
-fn settings(node: &Node) -> Result<()> {
-    node.sysctl.iter().try_for_each(|(name, value)| sysctl::write(name, value))
+/// The node's own settings. One that a node cannot change but the kernel has (`net.core.rmem_max`) is set for the whole
+/// kernel, where that is a virtual one.
+fn settings(nodes: &Nodes, node: &Node) -> Result<()> {
+    let mut elsewhere = Vec::new();
+    nodes.within(&node.name, || {
+        for (name, value) in &node.sysctl {
+            if owns_kernel() && !sysctl::is_writable(name) {
+                elsewhere.push((name, value));
+            } else {
+                sysctl::write(name, value)?;
+            }
+        }
+        Ok(())
+    })?;
+    elsewhere.into_iter().try_for_each(|(name, value)| sysctl::write(name, value))
+}
+
+/// Whether this is the first process of a virtual kernel, so that nobody else's settings are touched.
+fn owns_kernel() -> bool {
+    std::process::id() == 1
 }
 
 /// Queues, classes and filters of one end.

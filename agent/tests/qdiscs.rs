@@ -1,11 +1,12 @@
 //! What the agent sends for a line is, byte for byte, what iproute2's tc sends (recorded by `scripts/golden-qdiscs`).
 
-use rushhour_agent::netlink::{attribute, u32_at};
+use rushhour_agent::netlink::{attribute, u16_at, u32_at};
 use rushhour_agent::qdisc::{parse, Device, Order};
 use serde_json::Value;
 
 const TCMSG: usize = 20;
 const TCA_OPTIONS: u16 = 2;
+const NESTED: u16 = 0x8000;
 const TCA_STAB: u16 = 8;
 const LONGEST_IN_FULL: usize = 400;
 
@@ -33,6 +34,17 @@ fn encoded(line: &str) -> Vec<u8> {
     }
 }
 
+/// Whether the options are marked as nested: some kinds insist on it.
+fn nested(mut attributes: &[u8]) -> bool {
+    while let (Some(length), Some(kind)) = (u16_at(attributes, 0), u16_at(attributes, 2)) {
+        if kind == TCA_OPTIONS | NESTED {
+            return true;
+        }
+        attributes = attributes.get(usize::from(length).next_multiple_of(4)..).unwrap_or_default();
+    }
+    false
+}
+
 #[test]
 fn every_line_is_encoded_as_tc_does() {
     let golden: Value = serde_json::from_str(include_str!("golden/qdiscs.json")).expect("a golden file");
@@ -44,10 +56,11 @@ fn every_line_is_encoded_as_tc_does() {
         let found = [
             u32_at(&bytes, 8).into(),
             u32_at(&bytes, 12).into(),
+            nested(&bytes[TCMSG..]).into(),
             shown(attribute(&bytes[TCMSG..], TCA_OPTIONS)),
             shown(attribute(&bytes[TCMSG..], TCA_STAB)),
         ];
-        let wanted = ["handle", "parent", "options", "stab"].map(|key| golden[key].clone());
+        let wanted = ["handle", "parent", "nested", "options", "stab"].map(|key| golden[key].clone());
         if found != wanted {
             wrong.push(format!("{line}\n  tc    {wanted:?}\n  agent {found:?}"));
         }
