@@ -203,6 +203,7 @@ def carry_out(
     for number in range(workers):
         free.put(cpus[number % len(cpus)])
     pool = ThreadPoolExecutor(workers, thread_name_prefix="lab")
+    finished = False
     try:
         for study in studies:
             study.write_about(complete=False)
@@ -214,8 +215,10 @@ def carry_out(
                     yield outcome
             finally:
                 _close(study, complete=done == len(study))
+        finished = True
     finally:
-        lab.cancel()
+        if not finished:
+            lab.cancel()
         pool.shutdown(cancel_futures=True)
 
 

@@ -25,6 +25,7 @@ COMMANDS = {
     "run": "run:run",
     "list": "list:list_scenarios",
     "show": "show:show",
+    "report": "report:report",
     "kernel": "kernel:kernel",
 }
 INTERRUPTED = 130

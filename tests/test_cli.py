@@ -1,0 +1,167 @@
+"""The command line: quick to answer, clear when it fails."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import rushhour
+
+HEAVY = ("numpy", "pyarrow", "pydantic", "scipy", "matplotlib", "rich", "jinja2")
+
+
+def rush(*words: str, cwd: Path | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
+    paths = os.pathsep.join(sys.path)
+    env = os.environ | {"PYTHONPATH": paths, "COLUMNS": "100", "NO_COLOR": "1"} | environment
+    command = [sys.executable, "-m", "rushhour", *words]
+    return subprocess.run(command, capture_output=True, text=True, env=env, cwd=cwd, timeout=300, check=False)
+
+
+def test_help_loads_no_scientific_package() -> None:
+    code = "import sys; sys.argv = ['rushhour', '--help']; from rushhour.cli import main\n"
+    code += "try: main()\nexcept SystemExit: pass\nprint('LOADED', *sys.modules)"
+    env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env, check=True)
+    loaded = done.stdout.partition("LOADED")[2].split()
+    assert "rushhour.cli.run" in loaded
+    assert not {name.partition(".")[0] for name in loaded} & set(HEAVY)
+
+
+@pytest.mark.parametrize("command", ["run", "list", "show", "kernel", "report"])
+def test_every_command_has_help_with_an_example(command: str) -> None:
+    done = rush(command, "--help")
+    assert done.returncode == 0
+    assert f"Example: rushhour {command}" in done.stdout
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    pyproject = (Path(__file__).parents[1] / "pyproject.toml").read_text()
+    assert f'version = "{rushhour.__version__}"' in pyproject
+    assert rush("--version").stdout == f"rushhour {rushhour.__version__}\n"
+
+
+def test_errors_say_what_where_and_what_next(tmp_path: Path) -> None:
+    done = rush("run", "window-scalign", cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert "window-scalign" in done.stderr
+    assert "window-scaling" in done.stderr, "the nearest name"
+    assert "Traceback" not in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_wrong_option_is_a_usage_error() -> None:
+    done = rush("run", "--nosuch", "window-scaling")
+    assert done.returncode == 2
+    assert "--nosuch" in done.stderr
+
+
+def test_without_a_kernel_it_says_how_to_build_one(tmp_path: Path) -> None:
+    done = rush("run", "window-scaling", cwd=tmp_path, XDG_CACHE_HOME=str(tmp_path / "cache"))
+    assert done.returncode == 2
+    assert "rushhour kernel build debian:6.12" in done.stderr
+
+
+def test_the_catalogue_for_people_and_machines() -> None:
+    assert "tomasov/window-scaling" in rush("list").stdout
+    entries = json.loads(rush("list", "queue", "--json").stdout)
+    assert {"tomasov/window-scaling"} <= {entry["name"] for entry in entries}
+    assert rush("list", "no such word").stdout == ""
+
+
+def test_show_draws_and_counts_and_runs_nothing(tmp_path: Path) -> None:
+    (tmp_path / "short.toml").write_text(SCENARIO)
+    assert "2 cells, 2 runs of 0.2 s" in rush("show", "short.toml", cwd=tmp_path).stdout
+    (tmp_path / "short.toml").unlink()
+    done = rush("show", "window-scaling", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "left" in done.stdout
+    assert "1 cell, 1 run of 30 s" in done.stdout
+    commands = rush("show", "window-scaling", "--commands", cwd=tmp_path).stdout
+    assert "ip netns add" in commands
+    document = json.loads(rush("show", "window-scaling", "--json", cwd=tmp_path).stdout)
+    assert document["plan"]["format"] == "rushhour-plan/1"
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_reader_that_leaves_early_is_no_error() -> None:
+    env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    command = f"{sys.executable} -m rushhour show window-scaling --json | head -1; echo ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, env=env, check=True)
+    assert done.stdout.splitlines() == ["{", "0"]
+    assert done.stderr == ""
+
+
+SCENARIO = """
+title = "Short"
+duration = "200ms"
+[topology]
+preset = "dumbbell"
+rate = "10mbit"
+rtt = "10ms"
+[[flow]]
+cc = "cubic"
+[sweep]
+cc = ["cubic", "reno"]
+"""
+
+
+@pytest.mark.virtual
+def test_run_writes_a_result_set_and_says_so_in_json(tmp_path: Path) -> None:
+    (tmp_path / "short.toml").write_text(SCENARIO)
+    done = rush("run", "short.toml", "--json", "--out", "mine", "--fresh", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    (entry,) = json.loads(done.stdout)["sets"]
+    assert [run["factors"] for run in entry["runs"]] == [{"cc": "cubic"}, {"cc": "reno"}]
+    assert all(run["valid"] and run["error"] is None for run in entry["runs"])
+    assert (tmp_path / entry["report"]).is_file()
+    assert "[2/2]" in done.stderr
+    assert {path.name for path in (tmp_path / "mine").iterdir()} == {
+        "set.json",
+        "runs",
+        "index.parquet",
+        "report.html",
+    }
+
+
+@pytest.mark.virtual
+def test_a_cell_that_fails_is_named_and_the_exit_code_says_so(tmp_path: Path) -> None:
+    (tmp_path / "short.toml").write_text(SCENARIO.replace("reno", "nosuch"))
+    done = rush("run", "short.toml", "--out", "mine", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "cc=nosuch" in done.stderr
+    assert "1 of 2 runs failed" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.virtual
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_leaves_nothing_but_results(number: signal.Signals, tmp_path: Path) -> None:
+    long = SCENARIO.replace('"200ms"', '"3000s"').replace('["cubic", "reno"]', '["cubic", "reno", "bbr"]')
+    (tmp_path / "long.toml").write_text(long)
+    env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-m", "rushhour", "run", "long.toml", "--out", "mine"]
+    process = subprocess.Popen(command, cwd=tmp_path, env=env, stderr=subprocess.PIPE, text=True)
+    runs = tmp_path / "mine/runs"
+    end = time.monotonic() + 60
+    while not list(runs.glob(".sandbox-*/out/progress")) and time.monotonic() < end:
+        time.sleep(0.05)
+    process.send_signal(number)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "the same command" in said
+    assert "Traceback" not in said
+    assert not list(runs.iterdir())
+    assert not [path for path in Path("/proc").glob("[0-9]*/cwd") if _inside(path, tmp_path)]
+
+
+def _inside(link: Path, folder: Path) -> bool:
+    try:
+        return str(link.readlink()).startswith(str(folder))
+    except OSError:
+        return False

@@ -1,0 +1,243 @@
+"""Sweeps: everything is run once, kept, resumed, told when it fails. The lab is a fake, the rest is real."""
+
+import errno
+import json
+import threading
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import builders
+import pytest
+
+from rushhour import runner
+from rushhour.errors import LabError, RecordError, UsageError
+from rushhour.lab import cache, kernel
+from rushhour.lab.base import CancelledError, Job, canonical, sha256
+from rushhour.lab.kernel import Kernel
+from rushhour.record import Record
+from rushhour.runner import Outcome, Study, carry_out, prepare
+
+SCENARIO = """
+title = "Fake"
+duration = "1s"
+[topology]
+preset = "dumbbell"
+rate = "10mbit"
+rtt = "10ms"
+[[flow]]
+name = "one"
+[sweep]
+cc = ["cubic", "reno", "vegas", "bbr", "westwood"]
+"topology.rtt" = ["10ms", "20ms"]
+"""
+
+
+class FakeLab:
+    """Writes a small record at once; `before` is called first and may fail."""
+
+    name = "uml"
+
+    def __init__(self, before: Callable[[Job], None] = lambda _: None) -> None:
+        self.before = before
+        self.ran: list[Job] = []
+        self.cpus: list[int | None] = []
+        self.busy: set[int | None] = set()
+        self.cancelled = threading.Event()
+
+    def key(self, job: Job) -> str:
+        return sha256(str(job.kernel.identity["image_sha256"]), canonical(job.plan))
+
+    def run(self, job: Job, destination: Path, cpu: int | None = None) -> Path:
+        if self.cancelled.is_set():
+            raise CancelledError("stopped")
+        assert cpu not in self.busy, "a CPU belongs to one run at a time"
+        self.busy.add(cpu)
+        self.cpus.append(cpu)
+        try:
+            self.before(job)
+            self.ran.append(job)
+            about = {
+                **job.labels, "key": self.key(job), "context": job.context, "kernel": job.kernel.identity,
+                "agent": {}, "host": {}, "elapsed_s": 0.0, "virtual_s": 1.0,
+            }  # fmt: skip
+            outcomes = [builders.outcome(flow["id"]) for flow in job.plan["flows"]]
+            record = builders.record(destination, flows=[], outcomes=outcomes, plan=job.plan, manifest=about)
+            return record.path
+        finally:
+            self.busy.remove(cpu)
+
+    def cancel(self) -> None:
+        self.cancelled.set()
+
+
+@pytest.fixture
+def scenario(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    kernels = {
+        name: Kernel(
+            name, tmp_path / name, "6.12.1", {"name": name, "image_sha256": name}, tmp_path / "config"
+        )
+        for name in ("old", "new")
+    }
+    monkeypatch.setattr(kernel, "find", kernels.__getitem__)
+    monkeypatch.setattr(kernel, "default", lambda: kernels["new"])
+    path = tmp_path / "fake.toml"
+    path.write_text(SCENARIO)
+    return path
+
+
+def everything(study: Study, lab: FakeLab, **options: Any) -> list[Outcome]:
+    with closing(carry_out([study], lab, **options)) as outcomes:
+        return list(outcomes)
+
+
+def about(study: Study) -> dict[str, Any]:
+    return dict(json.loads((study.folder / "set.json").read_text()))
+
+
+def test_every_cell_kernel_and_repetition_runs_once(scenario: Path) -> None:
+    (study,) = prepare([scenario], kernels=["old", "new"], repeat=3)
+    lab = FakeLab()
+    outcomes = everything(study, lab)
+    assert len(outcomes) == len(study) == 5 * 2 * 2 * 3
+    assert not any(outcome.cached or outcome.error for outcome in outcomes)
+    records = list(study.results())
+    found = {(r.manifest["kernel"]["name"], r.manifest["repetition"], *r.factors.values()) for r in records}
+    assert len(found) == len(study)
+    assert {r.manifest["seed"] for r in records if r.manifest["repetition"] == 0} == {1}
+    assert study.results().index().num_rows > 0
+    assert (study.folder / "index.parquet").is_file()
+    assert about(study)["complete"] is True
+    assert (study.folder.parent / "latest").resolve() == study.folder.resolve()
+
+
+def test_what_is_known_is_not_run_again_unless_asked(scenario: Path) -> None:
+    lab = FakeLab()
+    (first,) = prepare([scenario])
+    everything(first, lab)
+    (second,) = prepare([scenario])
+    assert first.folder != second.folder
+    outcomes = everything(second, lab)
+    assert len(lab.ran) == 10
+    assert all(outcome.cached for outcome in outcomes)
+    for record in second.results():
+        record.verify()
+        assert record.factors == Record.open(first.folder / "runs" / record.path.name).factors
+    everything(prepare([scenario])[0], lab, fresh=True)
+    assert len(lab.ran) == 20
+
+
+def test_a_change_of_anything_that_determines_a_run_is_another_run(scenario: Path) -> None:
+    lab = FakeLab()
+    everything(prepare([scenario])[0], lab)
+    for options in ({"seed": 2}, {"kernels": ["old"]}, {"sets": ["topology.rate=11mbit"]}):
+        before = len(lab.ran)
+        everything(prepare([scenario], **options)[0], lab)
+        assert len(lab.ran) == before + 10, options
+    everything(prepare([scenario], sets=["title=Another name"])[0], lab)
+    assert len(lab.ran) == 40, "a name determines nothing"
+
+
+def test_a_failed_run_is_told_and_stops_nothing(scenario: Path) -> None:
+    def fail(job: Job) -> None:
+        if job.labels["cell"]["factors"]["cc"] == "vegas":
+            raise LabError("the kernel panicked", where="here", hint="do that")
+
+    (study,) = prepare([scenario])
+    outcomes = everything(study, FakeLab(fail))
+    failed = [outcome for outcome in outcomes if outcome.error]
+    assert len(outcomes) == 10
+    assert {outcome.run.cell.factors["cc"] for outcome in failed} == {"vegas"}
+    assert len(study.results()) == 8
+    said = about(study)
+    assert said["complete"] is False
+    assert [entry["message"] for entry in said["failures"]] == ["the kernel panicked"] * 2
+
+
+def test_an_interrupted_sweep_keeps_what_it_has_and_goes_on(scenario: Path) -> None:
+    lab = FakeLab()
+    (study,) = prepare([scenario])
+    outcomes = carry_out([study], lab, jobs=1)
+    next(outcomes)
+    next(outcomes)
+    outcomes.close()
+    assert lab.cancelled.is_set()
+    kept = len(study.results())
+    assert 2 <= kept < 10
+    assert (study.folder / "index.parquet").is_file()
+    assert about(study)["complete"] is False
+    again = FakeLab()
+    (rest,) = prepare([scenario])
+    assert sum(outcome.cached for outcome in everything(rest, again)) == kept
+    assert len(again.ran) == 10 - kept
+
+
+def test_the_same_folder_given_again_is_completed(scenario: Path, tmp_path: Path) -> None:
+    out = tmp_path / "mine"
+    everything(prepare([scenario], out=out)[0], FakeLab())
+    everything(prepare([scenario], out=out)[0], FakeLab())
+    everything(prepare([scenario], out=out)[0], FakeLab(), fresh=True)
+    assert len(prepare([scenario], out=out)[0].results()) == 10
+
+
+def test_a_full_disk_ends_the_sweep_with_a_clear_word(scenario: Path) -> None:
+    def full(_: Job) -> None:
+        raise RecordError("cannot seal") from OSError(errno.ENOSPC, "No space left on device")
+
+    (study,) = prepare([scenario])
+    lab = FakeLab(full)
+    with pytest.raises(LabError, match="disk is full") as caught:
+        everything(study, lab, jobs=1)
+    assert "same command" in str(caught.value.hint)
+    assert lab.cancelled.is_set()
+
+
+def test_runs_are_handed_out_as_they_are_needed(scenario: Path) -> None:
+    """Memory stays flat: of a long sweep only a few runs are ever prepared ahead."""
+    scenario.write_text(SCENARIO.replace('"10ms", "20ms"', ", ".join(f'"{n}ms"' for n in range(10, 60))))
+    (study,) = prepare([scenario])
+    lab = FakeLab()
+    with closing(carry_out([study], lab, jobs=2)) as outcomes:
+        next(outcomes)
+        assert len(lab.ran) <= 8
+    assert len(study) == 250
+
+
+def test_a_quick_look_takes_few_values_and_no_repetitions(scenario: Path) -> None:
+    (study,) = prepare([scenario], repeat=5, quick=True)
+    assert len(study) == 3 * 2
+    assert [cell.factors["cc"] for cell in study.cells[::2]] == ["cubic", "vegas", "westwood"]
+    assert about(study)["quick"] is True if (study.folder / "set.json").exists() else True
+
+
+def test_cells_that_are_alike_have_records_of_their_own(scenario: Path) -> None:
+    scenario.write_text(SCENARIO.replace("[sweep]", '[sweep]\nwarmup = ["0s", "100ms"]'))
+    (study,) = prepare([scenario], sets=["cc=cubic", "topology.rtt=10ms"])
+    lab = FakeLab()
+    everything(study, lab, jobs=1)
+    assert len(study.results()) == len(study) == 2
+    assert {record.factors["warmup"] for record in study.results()} == {"0s", "100ms"}
+
+
+def test_words_that_name_nothing(scenario: Path) -> None:
+    with pytest.raises(UsageError, match="nosuch"):
+        prepare(["nosuch"])
+    with pytest.raises(UsageError, match="no scenario was named"):
+        prepare([])
+    with pytest.raises(UsageError, match="no lab 'moon'"):
+        runner.make_lab("moon")
+    assert not (scenario.parent / "results").exists(), "nothing is written before everything is checked"
+
+
+def test_the_cache_replaces_and_forgets_nothing_else(scenario: Path, tmp_path: Path) -> None:
+    record = builders.record(tmp_path / "abc").path
+    cache.keep("abc", record)
+    cache.keep("abc", record)
+    found = cache.find("abc")
+    assert found is not None
+    Record.open(found).verify()
+    assert [path.name for path in found.parent.iterdir()] == ["abc"]
+    assert cache.find("abd") is None
