@@ -218,7 +218,7 @@ def test_a_browser_draws_every_panel(single: ResultSet, tmp_path: Path) -> None:
 @pytest.mark.browser
 def test_a_browser_shows_the_run_of_the_address(sweep: ResultSet, tmp_path: Path) -> None:
     drawn = dom(write(sweep, tmp_path / "report.html"), "#run-4")
-    assert '<b id="run-label">cc reno · topology.loss 0.1%</b>' in drawn
+    assert '<b id="run-label">cc reno · loss 0.1%</b>' in drawn
     assert '<span id="position">5 of 6</span>' in drawn
 
 

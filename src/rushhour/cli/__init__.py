@@ -27,6 +27,7 @@ COMMANDS = {
     "show": "show:show",
     "report": "report:report",
     "kernel": "kernel:kernel",
+    "report": "report:report",
 }
 INTERRUPTED = 130
 

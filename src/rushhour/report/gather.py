@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from rushhour.metrics.value import MetricValue
 from rushhour.record import Record
-from rushhour.report.model import kernel_name, view
+from rushhour.report.model import kernel_name, said, view
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from rushhour.record import ResultSet
     from rushhour.report.model import RunView
 
 POINTS = 1_200_000
 """Samples drawn in one report, all runs together; runs get equal shares, and so do the curves of a run."""
+MAX_POINTS = 400_000
+"""Samples drawn of one run."""
 MAX_DRAWN = 400
 """Runs whose curves a report holds; of more, evenly chosen ones."""
 
@@ -39,13 +42,14 @@ def about(results: ResultSet) -> About:
     scenario = first.get("scenario", {})
     resolved = scenario.get("resolved") or {}
     source = resolved.get("source") or {}
-    said = ", ".join(str(source[key]) for key in ("document", "section", "figures") if source.get(key))
+    parts = [source.get(key) for key in ("document", "section", "figures")]
+    origin = "; ".join(said(part) for part in parts if part)
     title = str(scenario.get("title") or resolved.get("title") or scenario.get("name") or results.path.name)
     return About(
         title,
         str(resolved.get("question") or ""),
         str(resolved.get("description") or ""),
-        said,
+        origin,
         len(results),
         first,
     )
@@ -54,7 +58,8 @@ def about(results: ResultSet) -> About:
 def views(results: ResultSet, *, curves: bool = True, total_points: int = POINTS) -> Iterator[RunView]:
     """The runs of a set, each with its metrics, factors and curves.
 
-    A run's factors are its cell's, and `kernel` and `repetition` where these differ within the set. Without
+    A run's factors are its cell's, by short names, and `kernel` and `repetition` where these differ
+    within the set. Without
     `curves` no series is read.
     """
     folders, manifests = [], []
@@ -65,17 +70,34 @@ def views(results: ResultSet, *, curves: bool = True, total_points: int = POINTS
     repetitions = {manifest.get("repetition", 0) for manifest in manifests}
     order = sorted(range(len(manifests)), key=lambda place: _place(manifests[place]))
     drawn = set(order[:: -(-len(order) // MAX_DRAWN)]) if curves else set()
-    share = min(80_000, total_points // max(1, len(drawn)))
+    share = min(MAX_POINTS, total_points // max(1, len(drawn)))
     known = _indexed(results)
+    short = _short({name: None for manifest in manifests for name in _factors(manifest)})
     for place in order:
         record = Record.open(folders[place])
-        factors = dict(record.factors)
+        factors = {short[name]: value for name, value in record.factors.items()}
         if len(kernels) > 1:
             factors["kernel"] = kernel_name(record.manifest)
         if len(repetitions) > 1:
             factors["repetition"] = str(record.manifest.get("repetition", 0))
         metrics = known.get(record.path.name) or record.metrics()
         yield view(record, metrics, factors=factors, points=share if place in drawn else 0)
+
+
+def _factors(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
+    factors = manifest.get("cell", {}).get("factors")
+    return factors if isinstance(factors, dict) else {}
+
+
+def _short(names: Iterable[str]) -> dict[str, str]:
+    """Factors by the last part of their name (`topology.rtt` is `rtt`), where that says which."""
+    names = list(names)
+    lasts = Counter(name.rpartition(".")[2] for name in names)
+    taken = {"kernel", "repetition"}
+    return {
+        name: last if lasts[last := name.rpartition(".")[2]] == 1 and last not in taken else name
+        for name in names
+    }
 
 
 def _indexed(results: ResultSet) -> dict[str, list[MetricValue]]:

@@ -51,6 +51,7 @@ class RunView:
     verdicts: Sequence[Verdict]
     panels: list[Panel]
     duration_s: float
+    warmup_s: float
 
     @property
     def label(self) -> str:
@@ -80,6 +81,7 @@ def view(
         verdicts=check(record, metrics),
         panels=panels_of(record, points) if points else [],
         duration_s=record.context.duration_ns / 1e9,
+        warmup_s=record.context.warmup_ns / 1e9,
     )
 
 

@@ -47,6 +47,10 @@ class Panel:
     note: str = ""
 
 
+MAX_SAMPLES = 20_000
+"""Samples drawn of one curve."""
+
+
 def panels_of(record: Record, points: int) -> list[Panel]:
     """The panels of a run, without those that have nothing to show.
 
@@ -55,7 +59,8 @@ def panels_of(record: Record, points: int) -> list[Panel]:
         points: Samples kept of all its curves together; each curve gets an equal share.
     """
     found = [panel for build in _PANELS if (panel := build(record)) is not None]
-    share = max(200, points // max(1, sum(len(panel.curves) for panel in found)))
+    share = points // max(1, sum(len(panel.curves) for panel in found))
+    share = min(MAX_SAMPLES, max(200, share))
     return [_thinned(panel, share) for panel in found]
 
 
@@ -64,7 +69,7 @@ def _thinned(panel: Panel, share: int) -> Panel:
     left_out = sum(1 for curve in curves if len(curve.t_s) > share // 2 and curve.samples > share)
     note = panel.note
     if left_out:
-        kept = f"Of every 1/{share // 4} of the time the first, least, greatest and last sample are drawn."
+        kept = f"Drawn of each of {share // 4} equal times: the first, least, greatest and last sample."
         note = f"{note} {kept}".strip()
     return Panel(panel.id, panel.title, panel.unit, curves, panel.limits, panel.second, panel.marks, note)
 

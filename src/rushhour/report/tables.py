@@ -90,7 +90,8 @@ def cells_table(runs: Sequence[RunView]) -> Table:
     for position, run in enumerate(runs):
         groups.setdefault(tuple(run.factors.get(key, "") for key in heads), []).append(position)
     wholes = [_whole(run.metrics) for run in runs]
-    columns = _columns([metric for whole in wholes for metric in whole.values()])
+    warmup = any(run.warmup_s for run in runs)
+    columns = _columns([metric for whole in wholes for metric in whole.values()], warmup=warmup)
     rows = []
     for head, members in groups.items():
         trusted = [member for member in members if runs[member].valid]
@@ -111,7 +112,9 @@ def flows_table(run: RunView) -> Table:
     lines = [(flow, by_scope.get(f"flow:{flow.name}", {})) for flow in run.flows]
     # A flow's queue delay is its RTT without the base RTT: no column of its own.
     telling = (value for _, values in lines for value in values.values())
-    columns = _columns([value for value in telling if not value.metric.startswith("queue_delay")])
+    columns = _columns(
+        [value for value in telling if not value.metric.startswith("queue_delay")], warmup=run.warmup_s > 0
+    )
     rows = [
         Row(
             (flow.name, flow.cc or flow.kind, flow.path, flow.when),
@@ -139,10 +142,12 @@ def _whole(metrics: Sequence[MetricValue]) -> dict[str, MetricValue]:
     return chosen
 
 
-def _columns(values: Sequence[MetricValue]) -> list[Column]:
+def _columns(values: Sequence[MetricValue], *, warmup: bool) -> list[Column]:
+    # Without a warm-up the steady goodput is the goodput; with one it is the one to compare.
+    unwanted = "goodput_bps" if warmup else "goodput_steady_bps"
     known: dict[str, list[MetricValue]] = {}
     for value in values:
-        if value.value is not None:
+        if value.value is not None and value.metric != unwanted:
             known.setdefault(value.metric, []).append(value)
     columns = []
     for metric, title in TELLING:
@@ -151,17 +156,7 @@ def _columns(values: Sequence[MetricValue]) -> list[Column]:
             continue
         unit = "events" if metric in _COUNTED else known[metric][0].unit
         columns.append(Column(metric, title, unit, scale_for(numbers, unit)))
-    return [column for column in columns if not _is_repeated(column, known)]
-
-
-def _is_repeated(column: Column, known: dict[str, list[MetricValue]]) -> bool:
-    # Without a warm-up the steady goodput is the goodput.
-    if column.metric != "goodput_steady_bps" or "goodput_bps" not in known:
-        return False
-    whole, steady = (
-        {value.scope: value.value for value in known[name]} for name in ("goodput_bps", column.metric)
-    )
-    return whole == steady
+    return columns
 
 
 def _value(value: MetricValue | None) -> float | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rich.console import Group
@@ -23,10 +24,12 @@ if TYPE_CHECKING:
     from rushhour.report.gather import About
     from rushhour.report.model import RunView
     from rushhour.report.panels import Panel
-    from rushhour.report.tables import Column, Row, Table
+    from rushhour.report.tables import Column, Table
 
 COLOURS = ("blue", "red", "green", "yellow", "magenta", "cyan")
 MAX_ROWS = 48
+MAX_FLOWS = 16
+"""Flows with a row of their own; charts are drawn of the first three."""
 MAX_WIDTH = 120
 """Wider than this a chart is no easier to read."""
 _CHARTS = ("cwnd", "rtt", "queue", "owd")
@@ -47,7 +50,7 @@ def print_results(results: ResultSet, console: Console, report: Path | None = No
     runs = list(views(results, curves=single, total_points=_POINTS))
     width = min(console.width, MAX_WIDTH)
     console.print()
-    console.print(_head(about(results), runs))
+    console.print(_head(about(results), runs, width))
     console.print(_table(flows_table(runs[0]) if single else cells_table(runs), width, cells=not single))
     if single:
         totals = _totals(cells_table(runs), width)
@@ -59,14 +62,14 @@ def print_results(results: ResultSet, console: Console, report: Path | None = No
         console.print(Text.assemble(("Report  ", "bold"), str(report)), soft_wrap=True)
 
 
-def _head(head: About, runs: list[RunView]) -> RenderableType:
+def _head(head: About, runs: list[RunView], width: int) -> RenderableType:
     first = runs[0]
     lines = [Text(head.title, "bold")]
     if head.question:
         lines.append(Text(head.question, "italic"))
     same = all(run.conditions == first.conditions for run in runs)
     if same and first.conditions:
-        lines.append(Text(" · ".join(first.conditions)))
+        lines += _filled(first.conditions, width)
     kernels = list(dict.fromkeys(run.kernel for run in runs))
     shown = ", ".join(kernels[:3]) + (f" and {len(kernels) - 3} more" if len(kernels) > 3 else "")
     seeds = sorted({run.seed for run in runs})
@@ -77,30 +80,36 @@ def _head(head: About, runs: list[RunView]) -> RenderableType:
 
 
 def _table(table: Table, width: int, *, cells: bool) -> RenderableType:
-    columns = _fitting(table, width)
+    shown = replace(table, rows=table.rows[: MAX_ROWS if cells else MAX_FLOWS])
+    titles, heads = _heads(shown, cells=cells)
+    columns = _fitting(shown, [titles, *heads], width)
     rich = RichTable(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="none")
-    for place, head in enumerate(table.heads):
-        rich.add_column(
-            Text(head, "dim"), no_wrap=True, style="bold" if place == 0 else "", overflow="ellipsis"
-        )
+    for place, title in enumerate(titles):
+        rich.add_column(Text(title, "dim"), no_wrap=True, style="" if place else "bold", overflow="ellipsis")
     for column in columns:
         rich.add_column(Text(_heading(column), "dim", justify="right"), justify="right", no_wrap=True)
-    for row in table.rows[:MAX_ROWS]:
-        values = [Text(text, "" if row.valid else "strike dim") for text in _texts(row, columns)]
-        heads = (
-            [*row.head[:-1], row.head[-1] if row.valid or not cells else f"{row.head[-1]} (invalid)"]
-            if row.head
-            else []
-        )
-        rich.add_row(*(Text(head) for head in heads), *values)
+    for head, row in zip(heads, shown.rows, strict=True):
+        pairs = zip(columns, row.values, strict=False)
+        style = "" if row.valid else "strike dim"
+        rich.add_row(*map(Text, head), *(Text(column.scale.text(value), style) for column, value in pairs))
     notes = []
-    if len(table.rows) > MAX_ROWS:
-        notes.append(f"{len(table.rows) - MAX_ROWS} more rows")
-    if len(columns) < len(table.columns):
+    if left := len(table.rows) - len(shown.rows):
+        notes.append(f"{left} more {'cells' if cells else 'flows'}")
+    if cells and len(columns) < len(table.columns):
         notes.append("more columns: " + ", ".join(column.title for column in table.columns[len(columns) :]))
-    if not notes or not cells:
-        return Group(rich, Text())
-    return Group(rich, Text("In the report: " + "; ".join(notes), "dim"), Text())
+    return Group(rich, *([Text("In the report: " + "; ".join(notes), "dim")] if notes else []), Text())
+
+
+def _heads(table: Table, *, cells: bool) -> tuple[list[str], list[list[str]]]:
+    """Titles and texts of the columns before the numbers: factors, repetitions, invalid runs; or flows."""
+    titles, heads = list(table.heads), [list(row.head) for row in table.rows]
+    if cells and any(row.count > 1 for row in table.rows):
+        titles.append("runs")
+        heads = [[*head, str(row.count)] for head, row in zip(heads, table.rows, strict=True)]
+    if cells and not all(row.valid for row in table.rows):
+        titles.append("")
+        heads = [[*head, "" if row.valid else "invalid"] for head, row in zip(heads, table.rows, strict=True)]
+    return titles, heads
 
 
 def _heading(column: Column) -> str:
@@ -109,20 +118,13 @@ def _heading(column: Column) -> str:
     return "\n".join([*lines, column.scale.unit] if column.scale.unit else lines)
 
 
-def _texts(row: Row, columns: list[Column]) -> list[str]:
-    return [column.scale.text(value) for column, value in zip(columns, row.values, strict=False)]
-
-
-def _fitting(table: Table, width: int) -> list[Column]:
-    """As many columns as the width holds, from the first."""
-    used = sum(
-        2 + max([len(head), *(len(row.head[place]) for row in table.rows[:MAX_ROWS])])
-        for place, head in enumerate(table.heads)
-    )
+def _fitting(table: Table, heads: list[list[str]], width: int) -> list[Column]:
+    """As many columns as the width holds beside the heads, from the first."""
+    used = sum(2 + max(map(len, texts)) for texts in zip(*heads, strict=True))
     columns = []
     for place, column in enumerate(table.columns):
-        numbers = [len(column.scale.text(row.values[place])) for row in table.rows[:MAX_ROWS]]
-        used += 2 + max([*numbers, *(len(line) for line in _heading(column).split("\n"))])
+        texts = [column.scale.text(row.values[place]) for row in table.rows] + _heading(column).split("\n")
+        used += 2 + max(map(len, texts))
         if used > width + 2:
             break
         columns.append(column)
@@ -138,13 +140,18 @@ def _totals(table: Table, width: int) -> RenderableType:
         for column, value in zip(table.columns, table.rows[0].values, strict=True)
         if value is not None
     ]
-    lines, line = [], ""
+    return Group(*_filled(parts, width), Text())
+
+
+def _filled(parts: list[str], width: int) -> list[Text]:
+    """As many parts to a line as it holds; a line ends between parts, not between a number and its unit."""
+    lines: list[str] = []
     for part in parts:
-        if line and len(line) + 3 + len(part) > width:
-            lines.append(line)
-            line = ""
-        line = f"{line} · {part}" if line else part
-    return Group(*(Text(text) for text in [*lines, line] if text), Text())
+        if lines and len(lines[-1]) + 3 + len(part) <= width:
+            lines[-1] += f" · {part}"
+        else:
+            lines.append(part)
+    return [Text(line) for line in lines]
 
 
 def _charts(run: RunView, width: int) -> RenderableType:
@@ -158,12 +165,15 @@ def _charts(run: RunView, width: int) -> RenderableType:
 
 
 def _panel(panel: Panel, run: RunView, width: int) -> Iterator[Text]:
-    curves = [curve for curve in panel.curves if not curve.faint][:6]
+    plain = [curve for curve in panel.curves if not curve.faint]
+    curves = plain[:3]
     top = max((float(curve.values[curve.values == curve.values].max()) for curve in curves), default=0.0)
     scale = scale_for([top], panel.unit)
     limits = "; ".join(f"{limit.label} {quantity(limit.value, panel.unit)}" for limit in panel.limits[:2])
     heading = Text(f"{panel.title}, {scale.unit}" if scale.unit else panel.title, "bold")
-    yield heading.append(f"  {limits}" if limits else "", "not bold dim")
+    more = f"first 3 of {len(run.flows)} flows" if len(plain) > 3 and plain[0].flow is not None else ""
+    notes = "; ".join(part for part in (limits, more) if part)
+    yield heading.append(f"  {notes}" if notes else "", "not bold dim")
     height = 3 if len(curves) <= 2 else 2
     for position, curve in enumerate(curves):
         labels = [scale.text(top), *[""] * (height - 2), "0"]

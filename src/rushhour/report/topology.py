@@ -36,11 +36,10 @@ def topology_svg(record: Record) -> str:
     places, hidden = _places(layers, {node["name"] for node in record.plan["nodes"] if node.get("forward")})
     rows = max(min(len(names), MAX_ROWS) for names in layers.values())
     height = 2 * _MARGIN + rows * _ROW + 22
-    parts = [
-        _link(places[a], places[b], _said(ends))
-        for (a, b), ends in links.items()
-        if a in places and b in places
-    ]
+    limiting = {flow.bottleneck_end for flow in record.context.flows.values()}
+    drawn = [(places[a], places[b], ends) for (a, b), ends in links.items() if a in places and b in places]
+    parts = [_link(a, b, any(end.end in limiting for end in ends)) for a, b, ends in drawn]
+    parts += _labels(drawn)
     parts += [_box(node) for node in places.values()]
     parts += [
         f'<text class="t-more" x="{x:.0f}" y="{height - 6}">and {count} more</text>' for x, count in hidden
@@ -140,16 +139,36 @@ def _buffer(end: End) -> str:
     return f"{end.buffer_packets} packets" if end.buffer_packets else ""
 
 
-def _link(a: _Node, b: _Node, said: tuple[str, str]) -> str:
-    x1, x2 = (a.x + a.half, b.x - b.half) if a.x < b.x else (a.x, b.x)
-    x, y = (x1 + x2) / 2, (a.y + b.y) / 2
-    kind = "t-link t-narrow" if said[0] else "t-link"
-    line = f'<line class="{kind}" x1="{x1:.1f}" y1="{a.y:.1f}" x2="{x2:.1f}" y2="{b.y:.1f}"/>'
-    above = f'<text class="t-said" x="{x:.1f}" y="{y - 8:.1f}">{escape(said[0])}</text>' if said[0] else ""
-    below = (
-        f'<text class="t-said t-dim" x="{x:.1f}" y="{y + 16:.1f}">{escape(said[1])}</text>' if said[1] else ""
-    )
-    return line + above + below
+def _link(a: _Node, b: _Node, limiting: bool) -> str:  # noqa: FBT001 - a property of the link
+    x1, x2 = _sides(a, b)
+    kind = "t-link t-narrow" if limiting else "t-link"
+    return f'<line class="{kind}" x1="{x1:.1f}" y1="{a.y:.1f}" x2="{x2:.1f}" y2="{b.y:.1f}"/>'
+
+
+def _sides(a: _Node, b: _Node) -> tuple[float, float]:
+    return (a.x + a.half, b.x - b.half) if a.x < b.x else (a.x, b.x)
+
+
+def _labels(drawn: list[tuple[_Node, _Node, list[End]]]) -> list[str]:
+    """What links do, above and below the first of those that do the same between the same columns."""
+    alike: dict[tuple[float, float, tuple[str, str]], list[tuple[_Node, _Node]]] = defaultdict(list)
+    for a, b, ends in drawn:
+        alike[a.x, b.x, _said(ends)].append((a, b))
+    parts = []
+    for (_, _, (above, below)), pairs in alike.items():
+        a, b = pairs[0]
+        each = " each" if len(pairs) > 1 else ""
+        x, y = sum(_sides(a, b)) / 2, (a.y + b.y) / 2
+        # Beside a slanted line there is room on its outer side only.
+        shift = -9 if a.y <= b.y else -4
+        text = [above + each if above else "", below + each if below else ""]
+        if len(pairs) > 1 and a.y != b.y:
+            text = [" · ".join(part for part in (above, below) if part) + each if above or below else "", ""]
+        if text[0]:
+            parts.append(f'<text class="t-said" x="{x:.1f}" y="{y + shift:.1f}">{escape(text[0])}</text>')
+        if text[1]:
+            parts.append(f'<text class="t-said t-dim" x="{x:.1f}" y="{y + 17:.1f}">{escape(text[1])}</text>')
+    return parts
 
 
 def _box(node: _Node) -> str:

@@ -69,10 +69,13 @@ def scale_for(values: Iterable[float | None], unit: str) -> Scale:
 
 
 def quantity(value: float | None, unit: str) -> str:
-    """One value with its unit: `95.64 Mbit/s`, `27.4 ms`, `500 kB`; zeros after the point are dropped."""
+    """One value with its unit: `95.64 Mbit/s`, `27.4 ms`, `500 kB`.
+
+    Zeros at the end are dropped, except of ratios.
+    """
     scale = scale_for([value], unit)
     text = scale.text(value)
-    if "." in text:
+    if "." in text and plain_unit(unit):
         text = text.rstrip("0").rstrip(".")
     if text == NONE or not scale.unit:
         return text
