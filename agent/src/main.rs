@@ -3,11 +3,12 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use rushhour_agent::{experiment, init, launch};
+use rushhour_agent::{experiment, init, launch, wire};
 
 const USAGE: &str =
     "usage: rushhour-agent run FOLDER     run the plan in FOLDER/plan.json, leave the record there
-       rushhour-agent launch …      start a virtual kernel, confined and supervised";
+       rushhour-agent launch …      start a virtual kernel, confined and supervised
+       rushhour-agent wire DEV …    delay TIME, jitter TIME, loss P, seed N, reorder: on a device's egress, by hand";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().collect();
@@ -25,6 +26,13 @@ fn main() -> ExitCode {
             }
         }
         ["launch", ..] => launch::main(&arguments[2..]),
+        ["wire", words @ ..] => match wire::command(words) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("{error}");
+                ExitCode::FAILURE
+            }
+        },
         ["--version"] => {
             println!("{}", env!("CARGO_PKG_VERSION"));
             ExitCode::SUCCESS

@@ -303,6 +303,20 @@ impl Socket {
         }
     }
 
+    /// The index of a device of this namespace.
+    pub fn ifindex(&mut self, dev: &str) -> Result<u32> {
+        let mut found = None;
+        let order = Message::new("list devices", libc::RTM_GETLINK, 0, &[0; 16]);
+        self.dump(&order, |payload| {
+            let name =
+                payload.get(16..).and_then(|rest| attribute(rest, libc::IFLA_IFNAME)).unwrap_or_default();
+            if name.strip_suffix(&[0]) == Some(dev.as_bytes()) {
+                found = u32_at(payload, 4);
+            }
+        })?;
+        found.ok_or_else(|| Error::new("topology", format!("there is no device {dev:?}")))
+    }
+
     /// Asks for all objects of a kind; `visit` gets each one's payload (fixed header, then attributes).
     pub fn dump(&mut self, message: &Message, mut visit: impl FnMut(&[u8])) -> Result<()> {
         self.sequence += 1;
@@ -361,6 +375,13 @@ mod tests {
         let refused = refusal("add a thing", 0, reply.failure().expect("a failure"));
         assert_eq!(refused.errno, libc::EINVAL);
         assert_eq!(refused.error.message, "add a thing: Invalid argument (os error 22): no such thing");
+    }
+
+    #[test]
+    fn a_device_is_found_by_its_name() {
+        let mut socket = Socket::route().expect("a socket");
+        assert_eq!(socket.ifindex("lo").ok(), Some(1));
+        assert!(socket.ifindex("no such").is_err());
     }
 
     #[test]

@@ -6,6 +6,7 @@ mod cake;
 mod codel;
 mod distribution;
 mod fifo;
+mod filter;
 mod found;
 mod fq;
 mod htb;
@@ -29,6 +30,8 @@ use words::Words;
 
 const TC_H_ROOT: u32 = 0xffff_ffff;
 const TC_H_INGRESS: u32 = 0xffff_fff1;
+const TC_H_CLSACT_INGRESS: u32 = 0xffff_fff2;
+pub(crate) const TC_H_CLSACT_EGRESS: u32 = 0xffff_fff3;
 pub(crate) const TCA_KIND: u16 = 1;
 pub(crate) const TCA_OPTIONS: u16 = 2;
 const TCA_STAB: u16 = 8;
@@ -103,6 +106,12 @@ const KINDS: &[Kind] = &[
     kind("ets", prio::ETS_TAKES, prio::encode_ets).with_class(prio::QUANTUM_TAKES, prio::ets_class),
 ];
 
+/// The filters that are encoded here.
+const FILTERS: [(&str, Encoder); 2] = [
+    ("matchall", Encoder { takes: filter::MATCHALL_TAKES, encode: filter::matchall }),
+    ("u32", Encoder { takes: filter::U32_TAKES, encode: filter::u32 }),
+];
+
 /// The qdiscs that need no `tc`.
 #[must_use]
 pub fn native() -> Vec<&'static str> {
@@ -123,10 +132,10 @@ pub enum Order {
     },
 }
 
-/// Where a qdisc hangs and what it is called.
-struct Place {
-    parent: u32,
-    handle: u32,
+/// Where a qdisc, class or filter hangs and what it is called.
+pub(crate) struct Place {
+    pub parent: u32,
+    pub handle: u32,
 }
 
 /// The lines of an egress in an order that always finds what it refers to: a qdisc's classes follow it at once, filters
@@ -171,6 +180,7 @@ pub fn parse(line: &str, device: &Device) -> Result<Order> {
     let order = match line.split_once(char::is_whitespace) {
         Some(("qdisc", rest)) => parse_qdisc(line, rest, device),
         Some(("class", rest)) => parse_class(line, rest, device),
+        Some(("filter", rest)) => parse_filter(line, rest, device),
         _ => Ok(outside(line, device)),
     };
     order.map_err(|error| Error { kind: "qdisc", message: format!("{} in {line:?}", error.message), ..error })
@@ -215,7 +225,7 @@ fn parse_qdisc(line: &str, rest: &str, device: &Device) -> Result<Order> {
     if matches!(name, "ingress" | "clsact") {
         place = Place { parent: TC_H_INGRESS, handle: 0xffff_0000 };
     }
-    let mut message = tcmsg(format!("add qdisc {name}"), libc::RTM_NEWQDISC, device, &place);
+    let mut message = tcmsg(format!("add qdisc {name}"), libc::RTM_NEWQDISC, device, &place, 0);
     kind.qdisc.complete(name, &mut words, &mut message)?;
     if let Some(table) = table {
         message.body.put(TCA_STAB, table.bytes());
@@ -236,12 +246,36 @@ fn parse_class(line: &str, rest: &str, device: &Device) -> Result<Order> {
     };
     let known = KINDS.iter().find(|kind| kind.name == name).and_then(|kind| kind.class);
     let Some(class) = known else { return Ok(outside(line, device)) };
-    let mut message = tcmsg(format!("add class of {name}"), libc::RTM_NEWTCLASS, device, &place);
+    let mut message = tcmsg(format!("add class of {name}"), libc::RTM_NEWTCLASS, device, &place, 0);
     if name == "ets" {
         // Its classes are there from the beginning: adding one is changing it.
         message.flags = REPLACE;
     }
     class.complete(name, &mut words, &mut message)?;
+    Ok(Order::Native { kind: name.to_owned(), message })
+}
+
+fn parse_filter(line: &str, rest: &str, device: &Device) -> Result<Order> {
+    let mut place = Place { parent: 0, handle: 0 };
+    let (mut protocol, mut priority) = (libc::ETH_P_ALL as u16, 0_u16);
+    let takes = &["root", "ingress", "egress", "parent", "protocol", "prio"];
+    let mut words = Words::new("filter", takes, rest.split_whitespace().collect());
+    let name = loop {
+        match words.value("filter")? {
+            "root" => place.parent = TC_H_ROOT,
+            "ingress" => place.parent = TC_H_CLSACT_INGRESS,
+            "egress" => place.parent = TC_H_CLSACT_EGRESS,
+            "parent" => place.parent = handle(words.value("parent")?)?,
+            "protocol" => protocol = words.protocol("protocol")?,
+            "prio" | "pref" | "priority" => priority = words.number("prio")?,
+            kind => break kind,
+        }
+    };
+    let known = FILTERS.iter().find(|(known, _)| *known == name).filter(|_| !filter::is_foreign(line));
+    let Some((_, encoder)) = known else { return Ok(outside(line, device)) };
+    let info = u32::from(priority) << 16 | u32::from(protocol.to_be());
+    let mut message = tcmsg(format!("add filter {name}"), libc::RTM_NEWTFILTER, device, &place, info);
+    encoder.complete(name, &mut words, &mut message)?;
     Ok(Order::Native { kind: name.to_owned(), message })
 }
 
@@ -260,9 +294,9 @@ impl Encoder {
 }
 
 /// A message with a `struct tcmsg`.
-fn tcmsg(what: String, kind: u16, device: &Device, place: &Place) -> Message {
+pub(crate) fn tcmsg(what: String, kind: u16, device: &Device, place: &Place, info: u32) -> Message {
     let mut header = vec![libc::AF_UNSPEC as u8, 0, 0, 0];
-    for field in [device.ifindex, place.handle, place.parent, 0] {
+    for field in [device.ifindex, place.handle, place.parent, info] {
         header.extend(field.to_ne_bytes());
     }
     Message::new(what, kind, CREATE | EXCL, &header)
@@ -345,7 +379,8 @@ mod tests {
     fn a_wrong_word_is_answered_with_the_nearest() {
         let device = Device { name: "eth0", ifindex: 3 };
         let error = parse("qdisc root fq limmit 10", &device).expect_err("no such word");
-        assert!(error.message.contains("fq: unknown word 'limmit', did you mean 'limit'?"), "{error}");
+        assert!(error.message.starts_with("fq: unknown word 'limmit'"), "{error}");
+        assert!(error.hint.starts_with("Did you mean 'limit'? fq takes: limit flow_limit"), "{error}");
     }
 
     #[test]

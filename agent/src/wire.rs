@@ -7,10 +7,16 @@ use std::os::fd::{AsRawFd, OwnedFd};
 
 use crate::bpf::{Alu, Program, Size, When, FRAME, R0, R1, R2, R3, R6, R7, R8, R9};
 use crate::error::{Context, Error, Result};
-use crate::netlink::{u64_at, Message, Socket, CREATE, EXCL};
+use crate::netlink::{u64_at, Message, Socket};
 use crate::plan::Wire;
-use crate::qdisc::{self, Device};
+use crate::qdisc::words::Words;
+use crate::qdisc::{self, Device, Place};
 use crate::sys::bpf::{load_classifier, Map, MapKind};
+
+/// What releases the packets when a wire is made by hand.
+const RELEASE: &str =
+    "qdisc root handle 1: fq limit 1000000 flow_limit 1000000 nopacing timer_slack 1ns horizon 1000s";
+const TAKES: &[&str] = &["delay", "jitter", "loss", "seed", "reorder"];
 
 /// Longest list of packet numbers to drop.
 pub const MAX_DROPS: usize = 4096;
@@ -35,7 +41,6 @@ const LOST: i16 = 8;
 const LAST_STAMP: i16 = 16;
 const STATE_SIZE: usize = 24;
 
-const TC_H_CLSACT_EGRESS: u32 = 0xffff_fff3;
 const TCA_BPF_FD: u16 = 6;
 const TCA_BPF_NAME: u16 = 7;
 const TCA_BPF_FLAGS: u16 = 8;
@@ -155,12 +160,9 @@ fn load(instructions: &[u64]) -> Result<OwnedFd> {
 fn filter(device: &Device, program: &OwnedFd) -> Message {
     const PRIORITY: u32 = 1 << 16;
     let protocol = u32::from((libc::ETH_P_ALL as u16).to_be());
-    let mut header = vec![libc::AF_UNSPEC as u8, 0, 0, 0];
-    for field in [device.ifindex, 0, TC_H_CLSACT_EGRESS, PRIORITY | protocol] {
-        header.extend(field.to_ne_bytes());
-    }
+    let place = Place { parent: qdisc::TC_H_CLSACT_EGRESS, handle: 0 };
     let what = format!("put a wire on {}", device.name);
-    let mut order = Message::new(what, libc::RTM_NEWTFILTER, CREATE | EXCL, &header);
+    let mut order = qdisc::tcmsg(what, libc::RTM_NEWTFILTER, device, &place, PRIORITY | protocol);
     order.body.text(qdisc::TCA_KIND, "bpf").nest(qdisc::TCA_OPTIONS, |options| {
         options
             .u32(TCA_BPF_FD, program.as_raw_fd() as u32)
@@ -226,6 +228,31 @@ fn stamp(code: &mut Program, wire: &Wire) {
         code.alu_reg(Alu::Mov, R9, R3).place(later).store(Size::Double, R7, LAST_STAMP, R9);
     }
     code.store(Size::Double, R6, SKB_TSTAMP, R9);
+}
+
+/// `wire DEV [delay TIME] [jitter TIME] [loss P] [seed N] [reorder]` by hand, in the namespace of this process. It stays
+/// until `tc qdisc del dev DEV clsact` and `tc qdisc del dev DEV root`.
+pub fn command(words: &[&str]) -> Result<()> {
+    let [name, rest @ ..] = words else {
+        return Err(Error::new("usage", format!("wire DEV [{}]", TAKES.join(" | "))));
+    };
+    let mut words = Words::new("wire", TAKES, rest.to_vec());
+    let mut wire = Wire { delay_ns: 0, jitter_ns: 0, reorder: false, loss: 0.0, drop: Vec::new(), seed: 1 };
+    while let Some(word) = words.take() {
+        match word {
+            "delay" => wire.delay_ns = words.nanos(word)? as u64,
+            "jitter" => wire.jitter_ns = words.nanos(word)? as u64,
+            "loss" => wire.loss = f64::from(words.percent(word)?) / f64::from(u32::MAX),
+            "seed" => wire.seed = words.number(word)?,
+            "reorder" => wire.reorder = true,
+            other => return Err(words.unknown(other)),
+        }
+    }
+    let mut socket = Socket::route()?;
+    let device = Device { name, ifindex: socket.ifindex(name)? };
+    let queue = qdisc::parse(RELEASE, &device)?;
+    qdisc::apply(&[queue], &mut socket, |work| work())?;
+    attach(&wire, &device, &mut socket).map(drop)
 }
 
 #[cfg(test)]

@@ -56,11 +56,12 @@ fn every_line_is_encoded_as_tc_does() {
         let found = [
             u32_at(&bytes, 8).into(),
             u32_at(&bytes, 12).into(),
+            u32_at(&bytes, 16).into(),
             nested(&bytes[TCMSG..]).into(),
             shown(attribute(&bytes[TCMSG..], TCA_OPTIONS)),
             shown(attribute(&bytes[TCMSG..], TCA_STAB)),
         ];
-        let wanted = ["handle", "parent", "nested", "options", "stab"].map(|key| golden[key].clone());
+        let wanted = ["handle", "parent", "info", "nested", "options", "stab"].map(|key| golden[key].clone());
         if found != wanted {
             wrong.push(format!("{line}\n  tc    {wanted:?}\n  agent {found:?}"));
         }

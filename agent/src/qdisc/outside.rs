@@ -101,7 +101,7 @@ fn knows(socket: &mut Socket, kind: &str) -> bool {
         "ingress" | "clsact" => Place { parent: TC_H_INGRESS, handle: 0xffff_0000 },
         _ => Place { parent: TC_H_ROOT, handle: 0 },
     };
-    let mut order = tcmsg(format!("try {kind}"), libc::RTM_NEWQDISC, &loopback, &place);
+    let mut order = tcmsg(format!("try {kind}"), libc::RTM_NEWQDISC, &loopback, &place, 0);
     order.body.text(TCA_KIND, kind);
     match socket.batch(&[order]) {
         Ok(()) => true,

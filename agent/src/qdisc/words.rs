@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use super::{units, Options};
 use crate::error::{Error, Result};
-use crate::words::suggestion;
+use crate::words::nearest;
 
 /// A cursor over the words that follow a qdisc's name.
 #[derive(Debug)]
@@ -69,9 +69,10 @@ impl<'a> Words<'a> {
         if self.takes.is_empty() {
             return self.fault(format_args!("unknown word '{word}': it takes no words"));
         }
-        let near = suggestion(word, self.takes.iter().copied());
-        self.fault(format_args!("unknown word '{word}'{near}")).hint(format!(
-            "{} takes: {}.",
+        let near = nearest(word, self.takes.iter().copied());
+        let meant = near.map(|near| format!("Did you mean '{near}'? ")).unwrap_or_default();
+        self.fault(format_args!("unknown word '{word}'")).hint(format!(
+            "{meant}{} takes: {}.",
             self.kind,
             self.takes.join(" ")
         ))
@@ -159,6 +160,17 @@ impl<'a> Words<'a> {
     pub fn hexadecimal(&mut self, key: &str) -> Result<u32> {
         let bare = |word: &str| u32::from_str_radix(word.strip_prefix("0x").unwrap_or(word), 16).ok();
         self.read(key, "a hexadecimal number", bare)
+    }
+
+    /// A protocol of a filter: `ip`, `ipv6`, `arp`, `all` or a number.
+    pub fn protocol(&mut self, key: &str) -> Result<u16> {
+        self.read(key, "one of ip, ipv6, arp, all or a number like 0x800", |word| match word {
+            "all" => Some(libc::ETH_P_ALL as u16),
+            "ip" | "ipv4" => Some(libc::ETH_P_IP as u16),
+            "ipv6" => Some(libc::ETH_P_IPV6 as u16),
+            "arp" => Some(libc::ETH_P_ARP as u16),
+            other => u16::from_str_radix(other.strip_prefix("0x")?, 16).ok(),
+        })
     }
 
     /// `VALUE/MASK`, a byte each.
