@@ -103,3 +103,20 @@ def test_what_was_not_read_is_empty(tmp_path: Path, name: str) -> None:
     series = make.record(tmp_path / "run").series(name, flow="long", end=2)
 
     assert (len(series), series.unit, series.source) == (0, SERIES[name].unit, "")
+
+
+def test_a_tcp_flow_beside_datagrams_keeps_its_goodput(tmp_path: Path) -> None:
+    times = np.arange(11) * SECOND
+    record = make.record(
+        tmp_path / "run",
+        {
+            "udp": make.rows(make.UDP, flow=1, seq=range(3), tx_ns=0, rx_ns=SECOND),
+            "tcp_info": make.tcp_info(times, side=1, bytes_received=times // 100),
+        },
+        flows=[make.flow(), make.flow(1, "call", "udp")],
+    )
+
+    series = record.series("goodput_bps", flow="long")
+
+    assert series.source == "tcp_info"
+    assert series.values.tolist() == [80e6] * 10

@@ -100,7 +100,7 @@ def goodput_tcp(record: Record, flow: Flow) -> Samples:
 
 def goodput_udp(record: Record, flow: Flow) -> Samples:
     """Payload rate of the datagrams that arrived in each sampling interval, in bit/s."""
-    t_ns, _ = delivered(record, flow)
+    t_ns, _ = delivered(record, flow) if flow.kind == "udp" else empty()
     if not len(t_ns):
         return empty()
     # A bin holds what arrived in (k-1, k] sampling intervals and is stamped with its end.

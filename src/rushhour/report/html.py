@@ -129,7 +129,10 @@ def _facts(head: About, runs: list[RunView]) -> list[tuple[str, str]]:
         ("Kernel", ", ".join(kernels)),
         ("Lab", f"{first.lab}, virtual time" if first.lab in ("uml", "qemu") else first.lab),
         ("Duration", quantity(first.duration_s, "s")),
-        ("Seed", str(seeds[0]) if len(seeds) == 1 else f"{seeds[0]} … {seeds[-1]} ({len(seeds)})"),
+        (
+            "Seed",
+            str(first.seed) if len(seeds) == 1 else f"{first.seed} and {len(seeds) - 1} derived from it",
+        ),
     ]
     facts += [("Runs", str(head.runs))] if head.runs > 1 else []
     return facts + ([("Source", head.source)] if head.source else [])

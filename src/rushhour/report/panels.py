@@ -20,6 +20,12 @@ MAX_FLOWS = 16
 """Flows drawn in one panel; more cannot be told apart, the tables have them all."""
 
 
+MAX_COMPANIONS = 4
+"""Flows up to which each has its ssthresh, and its retransmissions a lane of their own."""
+MAX_TOTAL = 1000
+"""Flows up to which the total is drawn."""
+
+
 @dataclass(frozen=True)
 class Limit:
     """A horizontal line: what the curves are measured against."""
@@ -131,6 +137,8 @@ def _window(record: Record) -> Panel | None:
     windows = _per_flow(record, "snd_cwnd", ("tcp",), shape="hold")
     if not windows:
         return None
+    if len(windows) > MAX_COMPANIONS:
+        return Panel("cwnd", "Congestion window", "segments", windows)
     # snd_ssthresh is the threshold itself; tcp_probe's is never below 3/4 of the window.
     thresholds = _per_flow(record, "snd_ssthresh", ("tcp",), " ssthresh", shape="hold", faint=True)
     note = "ssthresh dotted, from the first loss on." if thresholds else ""
@@ -167,18 +175,16 @@ def _goodput(record: Record) -> Panel | None:
     curves = _per_flow(record, "goodput_bps", ("tcp", "udp"), shape="interval")
     if not curves:
         return None
-    if len(curves) > 1:
-        curves.append(_sum(curves))
+    flows = [flow for flow in record.context.flows.values() if flow.kind in ("tcp", "udp")]
+    if 1 < len(flows) <= MAX_TOTAL:
+        every = [_curve(record, "goodput_bps", flow.name, flow=flow.id, shape="interval") for flow in flows]
+        curves.append(_sum([curve for curve in every if curve is not None]))
     rates = sorted({end.rate_bps for end in bottlenecks(record) if end.rate_bps})
     limits = [Limit("rate of the link", float(rate)) for rate in rates[:4]]
-    return Panel(
-        "goodput",
-        "Goodput",
-        "bit/s",
-        curves,
-        limits,
-        note="Payload that reached the receiver, in each sampling interval.",
-    )
+    note = "Payload that reached the receiver, in each sampling interval."
+    if rates and max(float(np.nanmax(curve.values)) for curve in curves) > rates[-1]:
+        note += " A sample above the rate: a lost segment came, and what had waited behind it counts at once."
+    return Panel("goodput", "Goodput", "bit/s", curves, limits, note=note)
 
 
 def _sum(curves: list[Curve]) -> Curve:
@@ -205,12 +211,30 @@ def _events(record: Record) -> Panel | None:
         lanes += [
             _increments(_curve(record, name, f"{name}{where}", end=end.end)) for name in ("drops", "marks")
         ]
-    for position, flow in flows_of(record, "tcp"):
-        label = f"retransmits {flow.name}"
-        lanes.append(_increments(_curve(record, "retransmits", label, flow=flow.id, position=position)))
+    lanes += _retransmits(record)
     shown = [lane for lane in lanes if lane is not None]
     note = "A tick is an instant with events; its height is their number against the most in this lane."
     return Panel("events", "Events", "count", shown, marks=True, note=note) if shown else None
+
+
+def _retransmits(record: Record) -> list[Curve]:
+    """Retransmissions of each flow; of more than a few flows all together."""
+    flows = [
+        (position, flow) for position, flow in enumerate(record.context.flows.values()) if flow.kind == "tcp"
+    ]
+    found = [
+        _increments(
+            _curve(record, "retransmits", f"retransmits {flow.name}", flow=flow.id, position=position)
+        )
+        for position, flow in flows
+    ]
+    curves = [curve for curve in found if curve is not None]
+    if len(flows) <= MAX_COMPANIONS or not curves:
+        return curves
+    t_s = np.concatenate([curve.t_s for curve in curves])
+    order = np.argsort(t_s, kind="stable")
+    values = np.concatenate([curve.values for curve in curves])[order]
+    return [Curve("retransmits, all flows", None, t_s[order], values, "points")]
 
 
 def _increments(curve: Curve | None) -> Curve | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
@@ -10,12 +10,16 @@ from typing import TYPE_CHECKING
 from rushhour.report.words import quantity
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rushhour.context import End
     from rushhour.record import Record
 
 MAX_ROWS = 8
 """Nodes drawn one under another; of more, the first ones and the last, and how many are left out is said."""
 _WIDTH, _ROW, _BOX, _MARGIN = 960, 46, 28, 16
+_LETTER = 6.3
+"""Width of a letter of a label, about."""
 
 
 @dataclass(frozen=True)
@@ -52,16 +56,15 @@ def topology_svg(record: Record) -> str:
     )
 
 
-def _visible(record: Record, name: str) -> bool:
-    # Emulators are named LINK.1, LINK.2: they are part of a link.
-    names = {link["name"] for link in record.plan["links"]}
-    stem, _, number = name.rpartition(".")
-    return not (number.isdigit() and stem and (stem in names or any(n.startswith(f"{stem}.") for n in names)))
+def _emulators(record: Record) -> set[str]:
+    # Between the pieces LINK:0, LINK:1 … of a link stand the emulators LINK.1 …; they are part of it.
+    pieces = Counter(str(link["name"]).rpartition(":")[0] for link in record.plan["links"])
+    return {f"{link}.{number}" for link, count in pieces.items() if link for number in range(1, count)}
 
 
 def _links(record: Record) -> dict[tuple[str, str], list[End]]:
     """Pairs of visible nodes with the ends between them in the direction of the data, emulators folded in."""
-    context = record.context
+    context, emulators = record.context, _emulators(record)
     found: dict[tuple[str, str], list[End]] = {}
     for flow in context.flows.values():
         start: str | None = None
@@ -70,11 +73,11 @@ def _links(record: Record) -> dict[tuple[str, str], list[End]]:
             end = context.ends.get(index)
             if end is None:
                 break
-            if start is None or _visible(record, end.node):
+            if start is None or end.node not in emulators:
                 start, ends = end.node, []
             ends.append(end)
             target = _target(record, index)
-            if _visible(record, target):
+            if target not in emulators:
                 found.setdefault((start, target), ends)
     return found
 
@@ -94,6 +97,9 @@ def _layers(record: Record, links: dict[tuple[str, str], list[End]]) -> dict[int
                 changed = True
         if not changed:
             break
+    # A source stands just before the nearest node it sends to.
+    for source in {a for a, _ in links} - {b for _, b in links}:
+        column[source] = min(column[b] for a, b in links if a == source) - 1
     deepest = max(column.values(), default=0)
     if deepest > 12:
         return {}
@@ -122,15 +128,14 @@ def _places(
     return places, hidden
 
 
-def _said(ends: list[End]) -> tuple[str, str]:
-    """What stands above and below a link: rate and queue; delay, jitter and loss."""
-    above = [quantity(float(end.rate_bps), "bit/s") for end in ends if end.rate_bps]
-    above += [
-        f"{end.queue} {_buffer(end)}".strip() for end in ends if end.rate_bps and (end.queue or _buffer(end))
-    ]
+def _said(ends: list[End]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What stands above a link, rate and queue, and below it, delay and loss."""
+    shaped = [end for end in ends if end.rate_bps]
+    above = [quantity(float(end.rate_bps or 0), "bit/s") for end in shaped]
+    above += [f"{end.queue or ''} {_buffer(end)}".strip() for end in shaped if end.queue or _buffer(end)]
     below = [quantity(end.delay_ns / 1e3, "µs") for end in ends if end.delay_ns]
     below += [f"loss {quantity(100 * end.loss, '%')}" for end in ends if end.loss]
-    return " · ".join(above), " · ".join(below)
+    return tuple(above), tuple(below)
 
 
 def _buffer(end: End) -> str:
@@ -150,25 +155,45 @@ def _sides(a: _Node, b: _Node) -> tuple[float, float]:
 
 
 def _labels(drawn: list[tuple[_Node, _Node, list[End]]]) -> list[str]:
-    """What links do, above and below the first of those that do the same between the same columns."""
-    alike: dict[tuple[float, float, tuple[str, str]], list[tuple[_Node, _Node]]] = defaultdict(list)
+    """What links do, beside the first of those that do the same between the same columns."""
+    alike: dict[tuple[float, float, tuple[tuple[str, ...], ...]], list[tuple[_Node, _Node]]] = defaultdict(
+        list
+    )
     for a, b, ends in drawn:
         alike[a.x, b.x, _said(ends)].append((a, b))
     parts = []
     for (_, _, (above, below)), pairs in alike.items():
         a, b = pairs[0]
-        each = " each" if len(pairs) > 1 else ""
-        x, y = sum(_sides(a, b)) / 2, (a.y + b.y) / 2
-        # Beside a slanted line there is room on its outer side only.
-        shift = -9 if a.y <= b.y else -4
-        text = [above + each if above else "", below + each if below else ""]
-        if len(pairs) > 1 and a.y != b.y:
-            text = [" · ".join(part for part in (above, below) if part) + each if above or below else "", ""]
-        if text[0]:
-            parts.append(f'<text class="t-said" x="{x:.1f}" y="{y + shift:.1f}">{escape(text[0])}</text>')
-        if text[1]:
-            parts.append(f'<text class="t-said t-dim" x="{x:.1f}" y="{y + 17:.1f}">{escape(text[1])}</text>')
+        x1, x2 = _sides(a, b)
+        room = max(8, int((x2 - x1) / _LETTER))
+        if a.y == b.y:
+            parts += _lines((x1 + x2) / 2, a.y - 9, _stacked(above, room)[::-1], -14)
+            parts += _lines((x1 + x2) / 2, a.y + 17, _stacked(below, room), 14)
+        elif above or below:
+            # Beside a slanted line there is room on its outer side only.
+            said = [*above, *below]
+            said[-1] += " each" if len(pairs) > 1 else ""
+            lines = _stacked(said, room)
+            parts += _lines((x1 + x2) / 2, (a.y + b.y) / 2 - 14, lines[::-1], -14)
     return parts
+
+
+def _stacked(parts: Sequence[str], room: int) -> list[str]:
+    """The parts in as few lines of `room` letters as they need."""
+    lines: list[str] = []
+    for part in parts:
+        if lines and len(lines[-1]) + 3 + len(part) <= room:
+            lines[-1] += f" · {part}"
+        else:
+            lines.append(part)
+    return lines
+
+
+def _lines(x: float, y: float, lines: list[str], step: int) -> list[str]:
+    return [
+        f'<text class="t-said" x="{x:.1f}" y="{y + step * place:.1f}">{escape(line)}</text>'
+        for place, line in enumerate(lines)
+    ]
 
 
 def _box(node: _Node) -> str:

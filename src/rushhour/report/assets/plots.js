@@ -85,10 +85,16 @@ const Plots = (() => {
       ctx.moveTo(bbox.left, y);
       ctx.lineTo(bbox.left + bbox.width, y);
       ctx.stroke();
-      const below = y - bbox.top < 16 * ratio;
-      ctx.textBaseline = below ? "top" : "bottom";
-      ctx.fillText(`${limit.label} ${Words.quantity(limit.value, panel.unit)}`, bbox.left + bbox.width - 4 * ratio,
-        y + (below ? 3 : -3) * ratio);
+      const words = `${limit.label} ${Words.quantity(limit.value, panel.unit)}`;
+      const right = bbox.left + bbox.width - 4 * ratio;
+      const length = ctx.measureText(words).width;
+      ctx.textBaseline = "bottom";
+      ctx.globalAlpha = 0.8;
+      ctx.fillStyle = ink("--paper");
+      ctx.fillRect(right - length - 3 * ratio, y - 16 * ratio, length + 6 * ratio, 14 * ratio);
+      ctx.globalAlpha = 1;
+      ctx.fillStyle = ink("--limit");
+      ctx.fillText(words, right, y - 3 * ratio);
     }
     ctx.restore();
   }
