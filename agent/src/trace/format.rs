@@ -28,20 +28,16 @@ fn number<T: std::str::FromStr>(part: &str, key: &str) -> Option<T> {
 fn field(line: &str) -> Option<Field> {
     let mut parts = line.trim().strip_prefix("field:")?.split(';');
     let declaration = parts.next()?;
-    let (kind, name) = declaration.rsplit_once(' ')?;
-    let name = name.split('[').next()?.to_owned();
+    // Kernels before 5.15 print an array's length as it is in the source: saddr[sizeof(struct sockaddr_in6)].
+    let (scalar, array) = declaration.split_at(declaration.find('[').unwrap_or(declaration.len()));
+    let (kind, name) = scalar.rsplit_once(' ')?;
     Some(Field {
-        name,
-        kind: declaration_kind(kind, declaration),
+        name: name.to_owned(),
+        kind: format!("{kind}{array}"),
         offset: number(parts.next()?, "offset:")?,
         size: number(parts.next()?, "size:")?,
         signed: number::<u8>(parts.next()?, "signed:")? == 1,
     })
-}
-
-/// The type, with an array's brackets where there are any.
-fn declaration_kind(kind: &str, declaration: &str) -> String {
-    declaration.find('[').map_or_else(|| kind.to_owned(), |at| format!("{kind}{}", &declaration[at..]))
 }
 
 impl Field {
@@ -115,6 +111,14 @@ mod tests {
             format.columns().into_iter().map(|(name, kind)| format!("{name}:{kind}")).collect();
         assert_eq!(names, ["t_ns:<i8", "flow:<u4", "dport:<u2", "snd_cwnd:<u4"]);
         assert_eq!((format.id, format.size, format.stride()), (1203, 56, 18));
+    }
+
+    #[test]
+    fn an_array_may_name_its_length_in_words() {
+        let text = TEXT.replace("saddr[28]", "saddr[sizeof(struct sockaddr_in6)]");
+        let (plain, worded) =
+            (Format::parse(TEXT).expect("a format"), Format::parse(&text).expect("a format"));
+        assert_eq!(plain.columns(), worded.columns());
     }
 
     #[test]
