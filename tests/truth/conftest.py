@@ -1,0 +1,64 @@
+"""Live experiments in the `uml` lab, each held against a law.
+
+Virtual runs are exact, so tolerances are those of the law, not of the measurement; where a test allows more, it says why.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Protocol
+
+import pytest
+
+from rushhour.lab import kernel as kernels
+from rushhour.lab.base import Job
+from rushhour.lab.uml import UmlLab
+from rushhour.plan import lower
+from rushhour.record import Record
+from rushhour.spec.load import load_scenario
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rushhour.lab.kernel import Kernel
+
+KERNELS = ("debian-6.1", "debian-6.12")
+
+
+class Experiment(Protocol):
+    """Runs a scenario and gives its record."""
+
+    def __call__(self, text: str, *, seed: int = 1, kernel: str | None = None) -> Record: ...
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "truth" in item.path.parts:
+            item.add_marker(pytest.mark.virtual)
+
+
+@pytest.fixture(params=KERNELS)
+def kernel(request: pytest.FixtureRequest) -> Kernel:
+    """Both kernels that must hold every law."""
+    return kernels.find(request.param)
+
+
+@pytest.fixture
+def experiment(kernel: Kernel, tmp_path: Path) -> Experiment:
+    lab = UmlLab()
+    runs = iter(range(1_000_000))
+
+    def run(text: str, *, seed: int = 1, kernel: str | None = None) -> Record:
+        number = next(runs)
+        scenario = tmp_path / f"scenario-{number}.toml"
+        scenario.write_text('title = "Truth"\nquestion = "Does the law hold?"\n' + text)
+        lowered = lower(load_scenario(str(scenario)), seed)
+        chosen = kernels.find(kernel) if kernel else default
+        job = Job(lowered.plan, lowered.context, chosen, {})
+        cpu = min(os.sched_getaffinity(0))
+        record = Record.open(lab.run(job, tmp_path / f"run-{number}", cpu=cpu))
+        assert record.manifest["valid"], record.manifest["invalid_reasons"]
+        return record
+
+    default = kernel
+    return run
