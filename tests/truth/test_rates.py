@@ -32,7 +32,7 @@ def test_goodput_is_the_rate_times_payload_over_frame(experiment: Experiment, ra
         topology = {{ preset = "dumbbell", rate = "{rate}", rtt = "{rtt}", buffer = "2bdp" }}
         flow = [{{ name = "one" }}]
     """)
-    capacity = record.context["flows"][0]["bottleneck_bps"]
+    capacity = record.context.flows[0].bottleneck_bps
     assert metric(record, "goodput_steady_bps") == pytest.approx(capacity * MSS / 1514, rel=0.005)
 
 

@@ -89,7 +89,7 @@ def test_the_receivers_buffer_bounds_goodput_by_window_over_rtt(experiment: Expe
     goodput = metric(record, "goodput_steady_bps")
     # Whole segments only: of the window, up to one segment stays unused.
     assert (window - MSS) * 8 / 0.0501 <= goodput <= window * 8 / 0.05
-    assert metric(record, "rwnd_limited", "flow:one") > 0.9
+    assert metric(record, "limited_rwnd_pct", "flow:one") > 90
 
 
 @pytest.mark.parametrize("loss", [1e-2, 1e-3, 1e-4])
@@ -110,6 +110,6 @@ def test_reno_follows_mathis(experiment: Experiment, loss: float) -> None:
     lossy = [end for end in np.unique(wire["end"]) if wire["lost"][wire["end"] == end].max() > 0]
     last = wire[wire["end"] == lossy[0]][-1]
     p = last["lost"] / last["packets"]
-    rtt = record.context["flows"][0]["base_rtt_ns"] / 1e9
+    rtt = record.context.flows[0].base_rtt_ns / 1e9
     constant = metric(record, "goodput_steady_bps") * rtt / (8 * MSS) * np.sqrt(p)
     assert 1.2 <= constant <= 1.35
