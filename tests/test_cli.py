@@ -140,6 +140,17 @@ def test_a_cell_that_fails_is_named_and_the_exit_code_says_so(tmp_path: Path) ->
 
 
 @pytest.mark.virtual
+def test_a_scenario_is_a_test_by_what_it_expects(tmp_path: Path) -> None:
+    for least, code in (("1e6", 0), ("1e9", 1)):
+        expect = f'[[expect]]\nmetric = "goodput_bps"\nmin = {least}\n'
+        (tmp_path / "short.toml").write_text(SCENARIO + expect)
+        done = rush("run", "short.toml", "--out", least, "--json", "--no-report", cwd=tmp_path)
+        assert done.returncode == code, done.stderr
+        runs = json.loads(done.stdout)["sets"][0]["runs"]
+        assert [run["expectations"][0]["ok"] for run in runs] == [code == 0] * 2
+
+
+@pytest.mark.virtual
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_leaves_nothing_but_results(number: signal.Signals, tmp_path: Path) -> None:
     long = SCENARIO.replace('"200ms"', '"3000s"').replace('["cubic", "reno"]', '["cubic", "reno", "bbr"]')

@@ -29,9 +29,7 @@ with Sandbox(folder / "runs", image, folder / "root") as box:
     guests.start(box, image).wait()
 """
 # What makes a namespace impossible for a process and its children, as an administrator might.
-NO_NAMESPACES = (
-    'for n in user pid net mnt ipc; do echo 0 > /proc/sys/user/max_${n}_namespaces; done; exec "$@"'
-)
+NO_NAMESPACES = 'for n in $0; do echo 0 > /proc/sys/user/max_${n}_namespaces; done; exec "$@"'
 
 
 def processes(folder: Path) -> dict[int, str]:
@@ -66,14 +64,17 @@ def leftovers(folder: Path) -> list[str]:
     )
 
 
-@pytest.fixture(params=["namespaces", "process group"])
+FORBIDDEN = {"a world of its own": "", "no mounts": "mnt", "a process group": "user pid net mnt ipc"}
+
+
+@pytest.fixture(params=list(FORBIDDEN))
 def controller(
     request: pytest.FixtureRequest, tmp_path: Path
 ) -> Iterator[Callable[[], subprocess.Popen[bytes]]]:
     guests.build(tmp_path, guests.FOREVER)
     words = [sys.executable, "-c", CONTROLLER, str(tmp_path), str(kernel.default().image)]
-    if request.param == "process group":
-        words = ["unshare", "--user", "--map-root-user", "sh", "-c", NO_NAMESPACES, "sh", *words]
+    if forbidden := FORBIDDEN[request.param]:
+        words = ["unshare", "--user", "--map-root-user", "sh", "-c", NO_NAMESPACES, forbidden, *words]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     started: list[subprocess.Popen[bytes]] = []
 

@@ -17,7 +17,9 @@ const SHARED_MEMORY: &str = "/dev/shm";
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Apart {
     /// Own user, pid, network and IPC namespaces, and a mount namespace that holds the sandbox only.
-    Namespaces,
+    World,
+    /// The same without the mount namespace: some systems give an ordinary user the others, but no mounts.
+    Processes,
     /// A process group only.
     Group,
 }
@@ -41,13 +43,13 @@ impl Guest {
 /// Starts the kernel under its keeper, output going to `console`; says in `warnings` what confinement is missing.
 pub fn spawn(options: &Options, console: &File, warnings: &mut Vec<String>) -> io::Result<Guest> {
     let dir = fs::canonicalize(&options.dir)?;
-    let apart = set_apart(warnings);
+    let apart = set_apart(&dir, warnings);
     let sandbox = confine::Sandbox::prepare(warnings)?;
     if options.require && !warnings.is_empty() {
         return Err(io::Error::other(format!("confinement is required, but: {}", warnings.join("; "))));
     }
     let (program, arguments) = options.command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
-    let memory = if apart == Apart::Group { shared_memory(&dir)? } else { None };
+    let memory = if apart == Apart::World { None } else { shared_memory(&dir)? };
     let mut command = Command::new(program);
     command
         .args(arguments)
@@ -66,10 +68,7 @@ pub fn spawn(options: &Options, console: &File, warnings: &mut Vec<String>) -> i
             sys::pin(cpu)?;
         }
         limit_resources()?;
-        let world = match apart {
-            Apart::Namespaces => jail(&dir)?,
-            Apart::Group => dir.clone(),
-        };
+        let world = if apart == Apart::World { jail(&dir)? } else { dir.clone() };
         keep(apart, launcher)?;
         sandbox.enter(&world)
     });
@@ -77,24 +76,42 @@ pub fn spawn(options: &Options, console: &File, warnings: &mut Vec<String>) -> i
     Ok(Guest { keeper, memory })
 }
 
-/// Leaves the machine's namespaces; an ordinary user does so inside a user namespace of its own.
-fn set_apart(warnings: &mut Vec<String>) -> Apart {
-    let (uid, gid) = sys::my_ids();
-    let result = sys::unshare(sys::NAMESPACES | sys::USER_NAMESPACE).and_then(|()| {
-        fs::write("/proc/self/setgroups", "deny")?;
-        fs::write("/proc/self/uid_map", format!("{uid} {uid} 1"))?;
-        fs::write("/proc/self/gid_map", format!("{gid} {gid} 1"))
-    });
-    match result.or_else(|error| if uid == 0 { sys::unshare(sys::NAMESPACES) } else { Err(error) }) {
-        Ok(()) => Apart::Namespaces,
+/// Leaves the machine's namespaces as far as it may.
+fn set_apart(dir: &Path, warnings: &mut Vec<String>) -> Apart {
+    match leave_namespaces(dir) {
+        Ok(Apart::Processes) => {
+            warnings
+                .push("no mounts of its own: the guest is kept from other files by Landlock only".to_owned());
+            Apart::Processes
+        }
+        Ok(apart) => apart,
         Err(error) => {
             warnings.push(format!(
-                "no namespaces of its own ({error}): the guest is held by a process group only"
+                "no namespaces of its own ({error}): the guest is held by a process group, and kept from other \
+                 files by Landlock only"
             ));
             drop(sys::adopt_orphans());
             Apart::Group
         }
     }
+}
+
+/// An ordinary user does so inside a user namespace of its own, and so does root where it can.
+fn leave_namespaces(dir: &Path) -> io::Result<Apart> {
+    let (uid, gid) = sys::my_ids();
+    match sys::unshare(sys::USER_NAMESPACE) {
+        Ok(()) => {
+            fs::write("/proc/self/setgroups", "deny")?;
+            fs::write("/proc/self/uid_map", format!("{uid} {uid} 1"))?;
+            fs::write("/proc/self/gid_map", format!("{gid} {gid} 1"))?;
+        }
+        Err(error) if uid != 0 => return Err(error),
+        Err(_) => {}
+    }
+    // Before the pid namespace: the first process in that one is its life.
+    let world = sys::succeeds(|| jail(dir).map(drop));
+    sys::unshare(sys::NAMESPACES)?;
+    Ok(if world { Apart::World } else { Apart::Processes })
 }
 
 fn limit_resources() -> io::Result<()> {

@@ -76,6 +76,15 @@ pub fn fork() -> io::Result<i32> {
     check(unsafe { libc::fork() })
 }
 
+/// Tries something that cannot be undone, in a process of its own.
+pub fn succeeds(attempt: impl FnOnce() -> io::Result<()>) -> bool {
+    match fork() {
+        Ok(0) => exit(i32::from(attempt().is_err())),
+        Ok(child) => wait(child as u32).is_ok_and(|usage| usage.exit == 0 && usage.signal.is_none()),
+        Err(_) => false,
+    }
+}
+
 pub fn exit(code: i32) -> ! {
     // SAFETY: ends the process without running anything else.
     unsafe { libc::_exit(code) }

@@ -50,7 +50,8 @@ def run(
     are kept as they come; interrupted, the same command goes on where it stopped.
 
     \b
-    Exit code: 0 all went well, 1 a run failed, 2 nothing could be run, 4 a run is invalid, 130 interrupted.
+    Exit code: 0 all went well, 1 a run failed or is not as the scenario expects, 2 nothing could be run,
+    4 a run is invalid, 130 interrupted.
 
     Example: rushhour run window-scaling --set topology.rate=10mbit
     """
@@ -71,7 +72,7 @@ def run(
         words.print("interrupted; what finished is kept. To go on: the same command")
         return INTERRUPTED
     runs = [one for entry in document for one in entry["runs"]]
-    if any(one["error"] for one in runs):
+    if any(one["error"] or not all(verdict["ok"] for verdict in one["expectations"]) for one in runs):
         return FAILED
     return 0 if all(one["valid"] for one in runs) else INVALID
 
@@ -123,10 +124,14 @@ def _finish(
 
 
 def _entry(outcome: Outcome) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    from rushhour.metrics.expectations import check
     from rushhour.record import Record
 
     one = outcome.run
-    manifest = {} if outcome.folder is None else Record.open(outcome.folder).manifest
+    record = None if outcome.folder is None else Record.open(outcome.folder)
+    manifest = {} if record is None else record.manifest
     return {
         "cell": one.cell.index,
         "factors": one.cell.factors,
@@ -138,6 +143,7 @@ def _entry(outcome: Outcome) -> dict[str, Any]:
         "valid": manifest.get("valid"),
         "invalid_reasons": manifest.get("invalid_reasons", []),
         "warnings": manifest.get("warnings", []),
+        "expectations": [] if record is None else [asdict(verdict) for verdict in check(record)],
         "error": None if outcome.error is None else str(outcome.error),
     }
 
