@@ -1,6 +1,7 @@
 """Small guests for the lab's tests: one static C program each, as the first process of a virtual kernel."""
 
 import os
+import shlex
 import subprocess
 from pathlib import Path
 
@@ -93,11 +94,32 @@ def build(folder: Path, body: str) -> Path:
     return root
 
 
-def start(box: Sandbox, image: Path, limits: Limits | None = None, memory_mb: int = 256) -> Guest:
+def without_namespaces(kinds: str) -> list[str]:
+    """Words before a command that forbid it these kinds of namespaces, as an administrator might."""
+    forbid = 'for kind in $0; do echo 0 > /proc/sys/user/max_${kind}_namespaces; done; exec "$@"'
+    return ["unshare", "--user", "--map-root-user", "sh", "-c", forbid, kinds] if kinds else []
+
+
+def launcher(folder: Path, forbidden: str) -> Path:
+    """The launcher, on a machine that forbids these namespaces."""
+    script = folder / "launcher"
+    words = [*without_namespaces(forbidden), str(agent.find().binary)]
+    script.write_text(f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n')
+    script.chmod(0o755)
+    return script
+
+
+def start(
+    box: Sandbox,
+    image: Path,
+    limits: Limits | None = None,
+    memory_mb: int = 256,
+    program: Path | None = None,
+) -> Guest:
     """Start the guest of a sandbox, pinned to one CPU."""
     words = uml.command(image, memory_mb, seed=1)
     cpu = min(os.sched_getaffinity(0))
-    return Guest(agent.find().binary, box, words, limits=limits or Limits(60, 30), cpu=cpu)
+    return Guest(program or agent.find().binary, box, words, limits=limits or Limits(60, 30), cpu=cpu)
 
 
 def run(

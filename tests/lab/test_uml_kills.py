@@ -28,8 +28,6 @@ folder, image = Path(sys.argv[1]), Path(sys.argv[2])
 with Sandbox(folder / "runs", image, folder / "root") as box:
     guests.start(box, image).wait()
 """
-# What makes a namespace impossible for a process and its children, as an administrator might.
-NO_NAMESPACES = 'for n in $0; do echo 0 > /proc/sys/user/max_${n}_namespaces; done; exec "$@"'
 
 
 def processes(folder: Path) -> dict[int, str]:
@@ -73,8 +71,7 @@ def controller(
 ) -> Iterator[Callable[[], subprocess.Popen[bytes]]]:
     guests.build(tmp_path, guests.FOREVER)
     words = [sys.executable, "-c", CONTROLLER, str(tmp_path), str(kernel.default().image)]
-    if forbidden := FORBIDDEN[request.param]:
-        words = ["unshare", "--user", "--map-root-user", "sh", "-c", NO_NAMESPACES, forbidden, *words]
+    words = [*guests.without_namespaces(FORBIDDEN[request.param]), *words]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     started: list[subprocess.Popen[bytes]] = []
 
