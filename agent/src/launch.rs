@@ -9,6 +9,7 @@
 //! and then removes the sandbox too. It answers with one line of JSON, the [`Report`].
 
 mod confine;
+mod filter;
 mod guest;
 mod sys;
 

@@ -7,7 +7,8 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-use super::sys::{self, Filter};
+use super::filter::Filter;
+use super::sys;
 
 /// Access rights of <linux/landlock.h>.
 mod access {
@@ -122,7 +123,7 @@ const FORBIDDEN: &[i64] = &[
 pub struct Sandbox {
     rules: Option<OwnedFd>,
     abi: i64,
-    filter: Filter,
+    filter: Vec<libc::sock_filter>,
 }
 
 impl Sandbox {
@@ -169,7 +170,7 @@ impl Sandbox {
 ///
 /// Nothing is answered by a signal: newer kernels run their guests under a filter of their own with signals, and
 /// the stronger answer wins.
-fn filter() -> Filter {
+fn filter() -> Vec<libc::sock_filter> {
     let mut filter = Filter::for_this_machine(libc::EPERM);
     filter.refuse(libc::SYS_getrandom, libc::ENOSYS);
     filter.refuse(libc::SYS_clone3, libc::ENOSYS);
