@@ -1,6 +1,7 @@
 """Live experiments in the `uml` lab, each held against a law.
 
-Virtual runs are exact, so tolerances are those of the law, not of the measurement; where a test allows more, it says why.
+Virtual runs are exact, so tolerances are those of the law, not of the measurement; where a test allows
+more, it says why.
 """
 
 from __future__ import annotations

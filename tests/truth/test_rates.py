@@ -52,8 +52,9 @@ def test_ipv6_goodput_pays_for_its_longer_header(experiment: Experiment) -> None
 
 
 def test_the_idle_round_trip_is_the_sum_of_delays(experiment: Experiment) -> None:
-    """RTT = Σ delays; a shaped idle link adds nothing, its bucket holds a frame. Within 5 µs: each hop's timers are
-    late by less than a microsecond (256 ns clock, hrtimers never early).
+    """RTT = Σ delays; a shaped idle link adds nothing, its bucket holds a frame.
+
+    Within 5 µs: each hop's timers are late by less than a microsecond (256 ns clock, hrtimers never early).
     """
     record = experiment("""
         duration = "2s"
@@ -94,7 +95,7 @@ def test_a_full_fifo_delays_by_its_limit_over_its_rate(experiment: Experiment) -
     rows = record.table("udp")
     delay_ms = (rows["rx_ns"] - rows["tx_ns"]) / 1e6
     late = delay_ms[len(delay_ms) // 2 :]
-    # 5 ms of path; the queue holds whole frames only, so it may lack one (0.24 ms), and one frame is on its way.
+    # 5 ms of path; the queue holds whole frames only, so it may lack one (0.24 ms); one is on its way.
     assert late.max() == pytest.approx(5 + 40, abs=0.3)
     assert late.min() >= 5 + 40 - 3 * 0.25
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 LOSSY = """
     duration = "5s"
-    topology = { preset = "dumbbell", rate = "20mbit", rtt = "30ms", buffer = "1bdp", pairs = 2, loss = 0.002 }
+    topology = { preset = "dumbbell", rate = "20mbit", rtt = "30ms", pairs = 2, loss = 0.002 }
     flow = [{ name = "a", cc = "cubic" }, { name = "b", cc = "bbr", start = "1s" }]
 """
 
@@ -74,8 +74,10 @@ def share_of_the_first(experiment: Experiment, shift_us: int, jitter: str) -> fl
 
 
 def test_jitter_takes_the_edge_off_phase_effects(experiment: Experiment) -> None:
-    """Floyd & Jacobson 1992: where arrivals keep their phase to a full queue's departures, a path longer by less than the
-    121 µs a packet takes decides who is dropped. The default jitter is of that order: most of the bias goes, not all.
+    """Where arrivals keep their phase to a full queue's departures, phase decides who is dropped.
+
+    A path longer by less than the 121 µs a packet takes is enough (Floyd & Jacobson, "Traffic phase effects",
+    1992). The default jitter is of that order: much of the bias goes, not all.
     """
     locked = share_of_the_first(experiment, 120, 'jitter = "0us"')
     shaken = share_of_the_first(experiment, 120, "")

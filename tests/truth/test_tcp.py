@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from rushhour.record import Record
 
-# beta and C of Linux's CUBIC: 717/1024, and bic_scale 41 · 10 / 1024 (net/ipv4/tcp_cubic.c; RFC 9438 says 0.7, 0.4).
+# beta and C of Linux's CUBIC: 717/1024 and bic_scale 41 · 10 / 1024 (net/ipv4/tcp_cubic.c); RFC 9438: 0.7, 0.4.
 CUBIC_BETA = 717 / 1024
 CUBIC_C = 410 / 1024
 
@@ -23,8 +23,8 @@ CUBIC_C = 410 / 1024
 def reduction(record: Record) -> tuple[float, float, float]:
     """When the first loss was repaired (s), the window before it, and the threshold it set (segments).
 
-    HyStart sets a threshold too, so the first retransmission marks the loss; a row of `tcp_probe` shows the state
-    before its ACK is processed.
+    HyStart sets a threshold too, so the first retransmission marks the loss; a row of `tcp_probe` shows the
+    state before its ACK is processed.
     """
     cwnd, ssthresh = record.series("snd_cwnd", flow=0), record.series("ssthresh", flow=0)
     at = record.table("tcp_retransmit_skb")["t_ns"][0] / 1e9
@@ -36,7 +36,7 @@ def reduction(record: Record) -> tuple[float, float, float]:
 
 
 def test_slow_start_doubles_from_ten(experiment: Experiment) -> None:
-    """After r round trips 10·2^r segments may be in flight (RFC 6928, RFC 5681; Linux counts bytes as RFC 3465 does)."""
+    """After r round trips 10·2^r segments may be in flight (RFC 6928, RFC 5681, counting as RFC 3465)."""
     record = experiment("""
         duration = "1s"
         topology = { preset = "dumbbell", rate = "1gbit", rtt = "100ms", buffer = "1bdp", jitter = "0us" }
@@ -44,8 +44,8 @@ def test_slow_start_doubles_from_ten(experiment: Experiment) -> None:
     """)
     cwnd = record.series("snd_cwnd", flow=0)
     for trips in range(6):
-        # The connection takes one trip, each round another. A row shows the window before its ACK is processed, so
-        # the first one of a round shows what the round before has grown.
+        # The connection takes one trip, each round another. A row shows the window before its ACK is
+        # processed, so the first one of a round shows what the round before has grown.
         first = np.flatnonzero(cwnd.t_s > 0.1 * (trips + 2) - 0.001)[0]
         assert cwnd.values[first] == 10 * 2**trips
 
@@ -105,8 +105,10 @@ def test_the_receivers_buffer_bounds_goodput_by_window_over_rtt(experiment: Expe
 
 @pytest.mark.parametrize("loss", [1e-2, 1e-3, 1e-4])
 def test_reno_follows_mathis(experiment: Experiment, loss: float) -> None:
-    """BW = MSS/RTT · C/√p with 1.2 ≤ C ≤ 1.35 (Mathis et al. 1997: 1.22 for periodic, 1.31 for random loss; Linux counts
-    acknowledged segments, so delayed ACKs do not lower it). p is the loss that happened.
+    """BW = MSS/RTT · C/√p with 1.2 ≤ C ≤ 1.35, p the loss that happened.
+
+    Mathis et al. 1997: 1.22 for periodic, 1.31 for random loss; Linux counts acknowledged segments, so delayed
+    ACKs do not lower it.
     """
     seconds = {1e-2: 400, 1e-3: 400, 1e-4: 800}[loss]
     record = experiment(f"""
@@ -121,7 +123,7 @@ def test_reno_follows_mathis(experiment: Experiment, loss: float) -> None:
     lossy = [end for end in np.unique(wire["end"]) if wire["lost"][wire["end"] == end].max() > 0]
     last = wire[wire["end"] == lossy[0]][-1]
     p = last["lost"] / last["packets"]
-    # The round trip that clocks the window: delayed ACKs (up to 40 ms for an odd last segment) are part of it.
+    # The round trip that clocks the window: delayed ACKs (40 ms for an odd last segment) are part of it.
     rtt = metric(record, "srtt_mean_us", "flow:one") / 1e6
     constant = metric(record, "goodput_steady_bps") * rtt / (8 * MSS) * np.sqrt(p)
     assert 1.2 <= constant <= 1.35
