@@ -181,7 +181,7 @@ pub fn parse(line: &str, device: &Device) -> Result<Order> {
         Some(("qdisc", rest)) => parse_qdisc(line, rest, device),
         Some(("class", rest)) => parse_class(line, rest, device),
         Some(("filter", rest)) => parse_filter(line, rest, device),
-        _ => Ok(outside(line, device)),
+        _ => Err(Error::new("qdisc", "a line begins with 'class' or 'filter' and says more")),
     };
     order.map_err(|error| Error { kind: "qdisc", message: format!("{} in {line:?}", error.message), ..error })
 }

@@ -18,6 +18,9 @@ use crate::sys;
 use crate::sysctl;
 use crate::wire::{self, Counters};
 
+/// Time for the kernel's workers to notice that links are up and to take IPv6 addresses into use.
+const SETTLE_NS: i64 = 10_000_000;
+
 /// A namespace and a few netlink sockets.
 const FILES_PER_NODE: u64 = 4;
 /// Two sockets and what waits for them.
@@ -105,6 +108,9 @@ pub fn build(plan: &Plan, nodes: &mut Nodes) -> Result<Topology> {
         run(&mut topology, node, &orders)?;
         links::switch_offload_off(plan, node, topology.socket(&node.name)?)?;
     }
+    if plan.nodes.iter().any(|node| addresses::has_ipv6(plan, node)) {
+        sys::sleep_until(sys::monotonic_ns() + SETTLE_NS);
+    }
     for node in &plan.nodes {
         let mut orders = addresses::neighbours(plan, node)?;
         orders.extend(addresses::routes(plan, node)?);
@@ -143,10 +149,12 @@ fn prepare(plan: &Plan, node: &Node) -> Result<Socket> {
     if node.forward {
         sysctl::write("net.ipv4.ip_forward", forward)?;
     }
-    if !addresses::has_ipv6(plan, node) {
-        sysctl::write_if_there("net.ipv6.conf.all.disable_ipv6", "1")?;
-    } else if node.forward {
+    if addresses::has_ipv6(plan, node) {
+        // Nobody announces routers here, so nobody shall look for them.
+        sysctl::write("net.ipv6.conf.default.accept_ra", "0")?;
         sysctl::write("net.ipv6.conf.all.forwarding", forward)?;
+    } else {
+        sysctl::write_if_there("net.ipv6.conf.all.disable_ipv6", "1")?;
     }
     for name in ["net.ipv4.conf.all.rp_filter", "net.ipv4.conf.default.rp_filter"] {
         if sysctl::read(name)? != "0" {

@@ -21,6 +21,9 @@ const TAKES: &[&str] = &["delay", "jitter", "loss", "seed", "reorder"];
 /// Longest list of packet numbers to drop.
 pub const MAX_DROPS: usize = 4096;
 
+/// About as long as `fq` can be told to hold a packet back.
+const MAX_DELAY_NS: u64 = 1_000_000_000_000;
+
 /// The increment and the two factors of `SplitMix64` (Steele, Lea, Flood: "Fast splittable pseudorandom number
 /// generators", OOPSLA 2014; the mixer is variant 13 of Stafford's).
 const GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -100,6 +103,9 @@ fn check(wire: &Wire) -> Result<()> {
     let fault = |message: String| Err(Error::new("plan", message));
     if !(0.0..=1.0).contains(&wire.loss) {
         return fault(format!("a wire's loss is {}, it must be between 0 and 1", wire.loss));
+    }
+    if wire.delay_ns > MAX_DELAY_NS {
+        return fault(format!("a wire's delay is {} ns, it must not be above 1000 s", wire.delay_ns));
     }
     if wire.jitter_ns >= u64::from(u32::MAX) {
         return fault(format!("a wire's jitter is {} ns, it must be below 4.29 s", wire.jitter_ns));
@@ -308,6 +314,7 @@ mod tests {
         for wrong in [wire(1.5, 0, Vec::new()), wire(-0.1, 0, Vec::new()), wire(f64::NAN, 0, Vec::new())] {
             assert!(check(&wrong).is_err());
         }
+        assert!(check(&Wire { delay_ns: u64::MAX, ..wire(0.0, 0, Vec::new()) }).is_err());
         assert!(check(&wire(0.0, 1 << 33, Vec::new())).is_err());
         assert!(check(&wire(0.0, 0, vec![0; MAX_DROPS + 1])).is_err());
     }

@@ -68,3 +68,62 @@ fn every_line_is_encoded_as_tc_does() {
     }
     assert!(lines.len() > 70 && wrong.is_empty(), "{}", wrong.join("\n"));
 }
+
+/// A generator of test lines (Marsaglia's xorshift64).
+struct Dice(u64);
+
+impl Dice {
+    fn throw<'a>(&mut self, words: &[&'a str]) -> &'a str {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        words[(self.0 % words.len() as u64) as usize]
+    }
+}
+
+#[test]
+fn no_line_makes_the_agent_panic() {
+    const ODD: [&str; 24] = [
+        "0",
+        "1",
+        "-1",
+        "4294967295",
+        "4294967296",
+        "18446744073709551615",
+        "1e300",
+        "0.5",
+        "100%",
+        "101%",
+        "1ns",
+        "1000s",
+        "1gbit",
+        "1bit",
+        "9999tbit",
+        "4gb",
+        "1/2147483648",
+        "0x",
+        "ffff:ffff",
+        "1:",
+        "/",
+        "é",
+        "nan",
+        "2001:db8::/129",
+    ];
+    let golden: Vec<&str> =
+        include_str!("golden/qdiscs.txt").lines().filter(|line| !line.starts_with('#')).collect();
+    let vocabulary: Vec<&str> = golden.iter().flat_map(|line| line.split_whitespace()).chain(ODD).collect();
+    let device = Device { name: "lo", ifindex: 1 };
+    let mut dice = Dice(7);
+    let mut refused = 0;
+    for turn in 0..20_000 {
+        let mut line: Vec<&str> = dice.throw(&golden).split_whitespace().collect();
+        let at = turn % line.len();
+        match turn % 3 {
+            0 => line[at] = dice.throw(&vocabulary),
+            1 => line.insert(at, dice.throw(&ODD)),
+            _ => line.truncate(at),
+        }
+        refused += usize::from(parse(&line.join(" "), &device).is_err());
+    }
+    assert!(refused > 1000, "{refused}");
+}

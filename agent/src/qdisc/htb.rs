@@ -119,7 +119,7 @@ impl Class {
         for rate in [&mut self.rate, &mut self.ceil] {
             *rate = Rate { bytes: rate.bytes, cell_log: rate.cell_log, ..shared };
         }
-        let least = |rate: &Rate| (rate.bytes / CLOCK_HZ) as u32 + shared.mtu;
+        let least = |rate: &Rate| ((rate.bytes / CLOCK_HZ) as u32).saturating_add(shared.mtu);
         if self.burst == 0 {
             self.burst = least(&self.rate);
         }

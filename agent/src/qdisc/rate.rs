@@ -36,7 +36,7 @@ impl LinkLayer {
         let size = size.max(mpu);
         match self {
             Self::Ethernet => size,
-            Self::Atm => size.div_ceil(ATM_CELL_PAYLOAD) * ATM_CELL,
+            Self::Atm => size.div_ceil(ATM_CELL_PAYLOAD).wrapping_mul(ATM_CELL),
         }
     }
 }
@@ -90,7 +90,8 @@ impl Rate {
     #[must_use]
     pub fn table(&self, rate: u64) -> Vec<u8> {
         let log = self.cell_log();
-        let size = |cell: u32| self.link_layer.wire_size(cell << log, u32::from(self.mpu));
+        // Enormous cells wrap around, as in tc: kernels do not look at the table.
+        let size = |cell: u32| self.link_layer.wire_size(cell.wrapping_mul(1 << log), u32::from(self.mpu));
         (1..=CELLS).flat_map(|cell| transmit_ticks(rate, size(cell)).to_ne_bytes()).collect()
     }
 }

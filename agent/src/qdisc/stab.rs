@@ -11,6 +11,8 @@ const TCA_STAB_BASE: u16 = 1;
 const TCA_STAB_DATA: u16 = 2;
 const DEFAULT_MTU: u32 = 2047;
 const DEFAULT_CELLS: u32 = 512;
+/// What fits an attribute.
+const MOST_CELLS: u32 = 16_384;
 
 #[derive(Default)]
 struct Table {
@@ -34,6 +36,9 @@ pub fn encode(words: &mut Words) -> Result<Attributes> {
             _ => table.link_layer = Some(LinkLayer::read(words)?),
         }
     }
+    if table.cells > MOST_CELLS {
+        return Err(words.fault(format_args!("stab: 'tsize {}' is more than {MOST_CELLS}", table.cells)));
+    }
     Ok(table.encode())
 }
 
@@ -49,7 +54,7 @@ impl Table {
         self.cells = if self.cells == 0 { DEFAULT_CELLS } else { self.cells };
         let cell_log = (0..31_u8).find(|shift| self.mtu >> shift < self.cells).unwrap_or(31);
         let layer = self.link_layer.unwrap_or_default();
-        let size = |cell: u32| layer.wire_size((cell + 1) << cell_log, self.mpu);
+        let size = |cell: u32| layer.wire_size((cell + 1).wrapping_mul(1 << cell_log), self.mpu);
         let fits = |shift: &u8| (0..self.cells).all(|cell| u16::try_from(size(cell) >> shift).is_ok());
         let size_log = (0..16_u8).find(fits).unwrap_or(16);
         options.put(TCA_STAB_BASE, &self.spec(cell_log, size_log, -1));

@@ -55,7 +55,7 @@ pub(super) fn has_ipv6(plan: &Plan, node: &Node) -> bool {
 /// Brings the loopback up, with the node's own addresses.
 pub(super) fn loopback(node: &Node) -> Result<Vec<Message>> {
     let own = node.addresses.iter().map(|address| add(address, LOOPBACK, "lo"));
-    std::iter::once(Ok(links::up(LOOPBACK, "lo", false))).chain(own).collect()
+    std::iter::once(Ok(links::up(LOOPBACK, "lo"))).chain(own).collect()
 }
 
 /// Adds an address to a device; IPv6 ones are usable at once (no duplicate detection).

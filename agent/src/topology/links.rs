@@ -95,7 +95,13 @@ pub(super) fn configure(plan: &Plan, node: &Node) -> Result<Vec<Message>> {
     let mut orders = Vec::new();
     let ipv6 = addresses::has_ipv6(plan, node);
     for (ifindex, end) in of(plan, node) {
-        orders.push(up(ifindex, &end.dev, ipv6));
+        if ipv6 {
+            orders.push(without_own_address(ifindex, &end.dev));
+        }
+        orders.push(up(ifindex, &end.dev));
+        if ipv6 {
+            orders.push(addresses::add(&link_local(mac(&end.mac)?), ifindex, &end.dev)?);
+        }
         for address in &end.addresses {
             orders.push(addresses::add(address, ifindex, &end.dev)?);
         }
@@ -103,18 +109,27 @@ pub(super) fn configure(plan: &Plan, node: &Node) -> Result<Vec<Message>> {
     Ok(orders)
 }
 
-/// Brings a device up; without link-local addresses, so that no router is sought and nothing is probed for duplicates.
-pub(super) fn up(ifindex: u32, dev: &str, ipv6: bool) -> Message {
-    let header = ifinfomsg(ifindex, libc::IFF_UP as u32);
-    let mut order = Message::new(format!("bring {dev} up"), libc::RTM_SETLINK, 0, &header);
-    if ipv6 {
-        order.body.nest(libc::IFLA_AF_SPEC, |spec| {
-            spec.nest(libc::AF_INET6 as u16, |inet6| {
-                inet6.u8(IFLA_INET6_ADDR_GEN_MODE, IN6_ADDR_GEN_MODE_NONE);
-            });
+/// The link-local address of a hardware address (RFC 4291, appendix A): who lacks a neighbour entry asks from it.
+fn link_local(mac: [u8; 6]) -> String {
+    let pair = |high: u8, low: u8| format!("{high:02x}{low:02x}");
+    let groups = [pair(mac[0] ^ 2, mac[1]), pair(mac[2], 0xff), pair(0xfe, mac[3]), pair(mac[4], mac[5])];
+    format!("fe80::{}/64", groups.join(":"))
+}
+
+/// Keeps the kernel from adding a link-local address of its own, which it would probe for duplicates for a second.
+fn without_own_address(ifindex: u32, dev: &str) -> Message {
+    let what = format!("set how {dev} gets its link-local address");
+    let mut order = Message::new(what, libc::RTM_SETLINK, 0, &ifinfomsg(ifindex, 0));
+    order.body.nest(libc::IFLA_AF_SPEC, |spec| {
+        spec.nest(libc::AF_INET6 as u16, |inet6| {
+            inet6.u8(IFLA_INET6_ADDR_GEN_MODE, IN6_ADDR_GEN_MODE_NONE);
         });
-    }
+    });
     order
+}
+
+pub(super) fn up(ifindex: u32, dev: &str) -> Message {
+    Message::new(format!("bring {dev} up"), libc::RTM_SETLINK, 0, &ifinfomsg(ifindex, libc::IFF_UP as u32))
 }
 
 pub(super) fn switch_offload_off(plan: &Plan, node: &Node, socket: &Socket) -> Result<()> {
@@ -130,6 +145,11 @@ pub(super) fn switch_offload_off(plan: &Plan, node: &Node, socket: &Socket) -> R
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn link_local_addresses_come_from_the_hardware() {
+        assert_eq!(link_local([2, 0, 0, 0xa, 1, 0xff]), "fe80::0000:00ff:fe0a:01ff/64");
+    }
 
     #[test]
     fn hardware_addresses_are_six_pairs_of_digits() {
