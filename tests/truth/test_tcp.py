@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from rushhour.record import Record
 
-# beta and C of Linux's CUBIC: 717/1024 and bic_scale 41 · 10 / 1024 (net/ipv4/tcp_cubic.c); RFC 9438: 0.7, 0.4.
+# beta and C of Linux's CUBIC: 717/1024, bic_scale 41 · 10 / 1024 (net/ipv4/tcp_cubic.c); RFC 9438: 0.7, 0.4.
 CUBIC_BETA = 717 / 1024
 CUBIC_C = 410 / 1024
 
@@ -107,8 +107,8 @@ def test_the_receivers_buffer_bounds_goodput_by_window_over_rtt(experiment: Expe
 def test_reno_follows_mathis(experiment: Experiment, loss: float) -> None:
     """BW = MSS/RTT · C/√p with 1.2 ≤ C ≤ 1.35, p the loss that happened.
 
-    Mathis et al. 1997: 1.22 for periodic, 1.31 for random loss; Linux counts acknowledged segments, so delayed
-    ACKs do not lower it.
+    Mathis et al. 1997: 1.22 for periodic, 1.31 for random loss; Linux counts acknowledged segments, so
+    delayed ACKs do not lower it.
     """
     seconds = {1e-2: 400, 1e-3: 400, 1e-4: 800}[loss]
     record = experiment(f"""
