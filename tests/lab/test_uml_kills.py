@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
@@ -147,6 +148,18 @@ def test_an_abandoned_sandbox_is_removed_and_a_living_one_is_not(tmp_path: Path)
         remove_abandoned(tmp_path / "runs")
         assert living.folder.exists()
     assert not living.folder.exists()
+
+
+def test_many_sandboxes_at_once_do_not_take_each_other_for_abandoned(tmp_path: Path) -> None:
+    image = kernel.default().image
+
+    def one(_: int) -> bool:
+        with Sandbox(tmp_path / "runs", image, tmp_path) as box:
+            return box.out.is_dir()
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(one, range(400)))
+    assert not list((tmp_path / "runs").iterdir())
 
 
 def test_cancelling_ends_the_guest_at_once(tmp_path: Path) -> None:

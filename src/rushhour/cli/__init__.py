@@ -27,7 +27,6 @@ COMMANDS = {
     "show": "show:show",
     "report": "report:report",
     "kernel": "kernel:kernel",
-    "report": "report:report",
 }
 INTERRUPTED = 130
 

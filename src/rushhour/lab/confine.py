@@ -14,7 +14,7 @@ import shutil
 import stat
 import subprocess
 import tempfile
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Self
 from rushhour.errors import LabError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from types import TracebackType
 
 PREFIX = ".sandbox-"
@@ -58,9 +58,10 @@ class Sandbox:
     def __init__(self, parent: Path, image: Path, root: Path) -> None:
         parent.mkdir(parents=True, exist_ok=True)
         remove_abandoned(parent)
-        self.folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
-        self._lock = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        fcntl.flock(self._lock, fcntl.LOCK_EX)
+        with _locked(parent):  # a new folder that is not locked yet looks abandoned
+            self.folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
+            self._lock = _open(self.folder)
+            fcntl.flock(self._lock, fcntl.LOCK_EX)
         (self.folder / "linux").symlink_to(image)
         (self.folder / "root").symlink_to(root)
         for name in ("out", "mem"):
@@ -148,14 +149,24 @@ class Guest:
 
 def remove_abandoned(parent: Path) -> None:
     """Remove the sandboxes in `parent` whose processes are gone."""
-    for folder in parent.glob(f"{PREFIX}*"):
-        with suppress(OSError):
-            lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    with _locked(parent):
+        for folder in parent.glob(f"{PREFIX}*"):
+            with suppress(OSError), _locked(folder, wait=False):
                 _remove_sandbox(folder)
-            finally:
-                os.close(lock)
+
+
+def _open(folder: Path) -> int:
+    return os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+
+
+@contextmanager
+def _locked(folder: Path, *, wait: bool = True) -> Iterator[None]:
+    lock = _open(folder)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(lock)
 
 
 def _remove_sandbox(folder: Path) -> None:
