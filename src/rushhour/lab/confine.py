@@ -149,6 +149,8 @@ class Guest:
 
 def remove_abandoned(parent: Path) -> None:
     """Remove the sandboxes in `parent` whose processes are gone."""
+    if not parent.is_dir():
+        return
     with _locked(parent):
         for folder in parent.glob(f"{PREFIX}*"):
             with suppress(OSError), _locked(folder, wait=False):
