@@ -96,17 +96,18 @@ def save(
     """Put a kernel into the store under `name`; an equal one that is there becomes the newest again."""
     folder = cache("kernels", f"{name}-{key[:12]}")
     with scratch(folder) as room:
-        if folder.is_dir():
-            (room / "origin.json").write_text(json.dumps(origin, indent=1) + "\n")
-            (room / "origin.json").replace(folder / "origin.json")
-            os.utime(folder)
-            return _load(folder)
         whole = room / "kernel"
         whole.mkdir()
+        facts = {"identity.json": identity, "origin.json": origin}
+        for target, fact in facts.items():
+            (whole / target).write_text(json.dumps(fact, indent=1) + "\n")
+        if folder.is_dir():
+            for target in facts:
+                (whole / target).replace(folder / target)
+            os.utime(folder)
+            return _load(folder)
         for target, source in files.items():
             shutil.copy2(source, whole / target)
-        (whole / "identity.json").write_text(json.dumps(identity, indent=1) + "\n")
-        (whole / "origin.json").write_text(json.dumps(origin, indent=1) + "\n")
         whole.rename(folder)
     return _load(folder)
 
