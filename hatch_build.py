@@ -1,7 +1,7 @@
 """Puts the static agent into the wheel.
 
-Built wheels carry the agent as package data (`rushhour/_agent/x86_64/rushhour-agent`), so that a user needs no Rust. An editable
-installation uses the one in the checkout.
+Built wheels carry the agent as package data (`rushhour/_agent/x86_64/rushhour-agent`), so that a user
+needs no Rust. An editable installation uses the one in the checkout.
 """
 
 import subprocess

@@ -35,6 +35,8 @@ def _lacks_root() -> str | None:
 hypothesis.settings.register_profile("rings", deadline=None)
 hypothesis.settings.load_profile("rings")
 
+pytest_plugins = ["experiments"]
+
 RINGS: dict[str, Callable[[], str | None]] = {
     "virtual": _lacks_kernel,
     "browser": _lacks_browser,

@@ -6,23 +6,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from experiments import metric
 from scipy import stats
 
 if TYPE_CHECKING:
-    from conftest import Experiment
+    from experiments import Experiment
 
-    from rushhour.record import Record
+pytestmark = pytest.mark.virtual
 
 # tbf counts the Ethernet header but neither preamble nor checksum (qdisc_pkt_len, net/sched/sch_generic.c).
 ETHERNET = 14
 MSS = 1448
-
-
-def metric(record: Record, name: str, scope: str = "total") -> float:
-    values = {(value.metric, value.scope): value.value for value in record.metrics()}
-    found = values[name, scope]
-    assert found is not None
-    return found
 
 
 @pytest.mark.parametrize(("rate", "rtt"), [("10mbit", "20ms"), ("100mbit", "10ms"), ("1gbit", "5ms")])

@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from test_rates import metric
+from experiments import metric
 
 if TYPE_CHECKING:
-    from conftest import Experiment
+    from experiments import Experiment
 
     from rushhour.record import Record
+
+pytestmark = pytest.mark.virtual
 
 LOSSY = """
     duration = "5s"

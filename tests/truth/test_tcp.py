@@ -6,15 +6,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from experiments import metric
 from scipy.optimize import curve_fit
-from test_rates import MSS, metric
 
 if TYPE_CHECKING:
-    from conftest import Experiment
+    from experiments import Experiment
     from numpy.typing import NDArray
 
     from rushhour.record import Record
 
+pytestmark = pytest.mark.virtual
+
+MSS = 1448
 # beta and C of Linux's CUBIC: 717/1024, bic_scale 41 · 10 / 1024 (net/ipv4/tcp_cubic.c); RFC 9438: 0.7, 0.4.
 CUBIC_BETA = 717 / 1024
 CUBIC_C = 410 / 1024

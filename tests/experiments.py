@@ -1,4 +1,4 @@
-"""Live experiments in the `uml` lab, each held against a law.
+"""Fixtures for live experiments in the `uml` lab.
 
 Virtual runs are exact, so tolerances are those of the law, not of the measurement; where a test allows
 more, it says why.
@@ -32,12 +32,6 @@ class Experiment(Protocol):
     def __call__(self, text: str, *, seed: int = 1, kernel: str | None = None) -> Record: ...
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if "truth" in item.path.parts:
-            item.add_marker(pytest.mark.virtual)
-
-
 @pytest.fixture(params=KERNELS)
 def kernel(request: pytest.FixtureRequest) -> Kernel:
     """Both kernels that must hold every law."""
@@ -63,3 +57,11 @@ def experiment(kernel: Kernel, tmp_path: Path) -> Experiment:
 
     default = kernel
     return run
+
+
+def metric(record: Record, name: str, scope: str = "total") -> float:
+    """A metric's value, which must be defined."""
+    values = {(value.metric, value.scope): value.value for value in record.metrics()}
+    found = values[name, scope]
+    assert found is not None
+    return found
