@@ -134,6 +134,18 @@ def test_utilization_does_not_count_what_passed_before_the_warm_up(tmp_path: Pat
     assert found(record, "utilization")["end:left → right"] == 1.0
 
 
+def test_two_readings_around_a_short_flow_are_enough_for_utilization(tmp_path: Path) -> None:
+    # Connected at 50 ms; the second reading comes a moment after the end: 62.19 MB in 9.95 s at 100 Mbit/s.
+    rows = make.rows(make.INTERFACE, t_ns=[256, 10 * SECOND + 512], end=2, tx_bytes=[99, 99 + 62_187_506])
+    record = make.record(
+        tmp_path / "run",
+        {"interface": rows},
+        outcomes=[make.outcome(connected_ns=50_000_000, receiver_done_ns=10 * SECOND + 9)],
+    )
+
+    assert found(record, "utilization")["end:left → right"] == pytest.approx(0.5, rel=1e-6)
+
+
 def test_without_readings_utilization_is_undefined_not_zero(tmp_path: Path) -> None:
     record = make.record(tmp_path / "run")
 

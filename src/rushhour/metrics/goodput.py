@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from rushhour.metrics.value import TOTAL, Found, Metric, of_end, of_flow
 from rushhour.metrics.windows import bottlenecks, busy_window, moved_within, payload_flows, steady_window
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from numpy.typing import NDArray
 
     from rushhour.record import Record
 
@@ -68,13 +72,23 @@ def _utilization(record: Record) -> Iterator[Found]:
             yield Found(scope, None, "no rate, no active flow or no interface readings")
             continue
         rows = record.table("interface", end=end.end)
-        t_ns = rows["t_ns"]
-        inside = rows[(t_ns >= span[0]) & (t_ns <= span[1])]
-        if len(inside) < 2 or inside["t_ns"][-1] <= inside["t_ns"][0]:
+        first, last, begin = _edges(record, rows["t_ns"], span)
+        if last <= first or rows["t_ns"][last] <= begin:
             yield Found(scope, None, "fewer than two readings while the flows were active")
             continue
-        bits = (int(inside["tx_bytes"][-1]) - int(inside["tx_bytes"][0])) * 8
-        yield Found(scope, bits * 1e9 / (int(inside["t_ns"][-1]) - int(inside["t_ns"][0])) / rate)
+        bits = (int(rows["tx_bytes"][last]) - int(rows["tx_bytes"][first])) * 8
+        yield Found(scope, bits * 1e9 / (int(rows["t_ns"][last]) - begin) / rate)
+
+
+def _edges(record: Record, t_ns: NDArray[np.int64], span: tuple[int, int]) -> tuple[int, int, int]:
+    """The readings that begin and end a window, and from when what lies between them passed, in ns."""
+    # The reading at the very end of the window is taken a moment after it.
+    last = int(np.searchsorted(t_ns, span[1] + record.sample_ns // 100, side="right")) - 1
+    first = int(np.searchsorted(t_ns, span[0]))
+    if first and span[0] > record.context.warmup_ns:
+        # The window begins with the first connection: since the reading before, only handshakes passed.
+        return first - 1, last, span[0]
+    return first, last, int(t_ns[first]) if first < len(t_ns) else span[1]
 
 
 METRICS = [
@@ -112,7 +126,8 @@ METRICS = [
         "higher",
         ("end",),
         "Bits that left the bottleneck over what its rate allows, while flows were active after the "
-        "warm-up. Bits are those of whole frames with the 14-byte Ethernet header and without preamble, "
+        "warm-up: from the first connection (or the first reading after the warm-up) to the last reading "
+        "before the flows stop. Bits are those of whole frames with the 14-byte Ethernet header and without preamble, "
         "checksum and gap: what the kernel's shapers count. Pings and acknowledgements that cross the "
         "same end are part of it. A full bucket at the first reading can bring it above 1 by a frame.",
         _utilization,
