@@ -11,10 +11,11 @@ interrupted goes on where it stopped when the same command is given again.
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import closing, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
@@ -32,7 +33,7 @@ from rushhour.record import ResultSet
 from rushhour.seal import write_json
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable, Iterator, Sequence
+    from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 
     from rushhour.lab.kernel import Kernel
     from rushhour.spec import Scenario, ScenarioFile
@@ -83,6 +84,7 @@ class Study:
     seed: int
     quick: bool
     folder: Path
+    asked: Mapping[str, Any] = field(default_factory=dict, compare=False)
     failures: list[dict[str, Any]] = field(default_factory=list, compare=False)
 
     def __len__(self) -> int:
@@ -136,6 +138,7 @@ class Study:
             "repeat": self.repeat,
             "seed": self.seed,
             "quick": self.quick,
+            "asked": self.asked,
             "runs": len(self),
             "failures": self.failures,
             "complete": complete,
@@ -173,11 +176,13 @@ def prepare(
     words = list(sets)
     words += [f"repeat={repeat}"] if repeat is not None else []
     words += [f"seed={seed}"] if seed is not None else []
+    asked = {"kernels": [*kernels], "sets": [*sets], "repeat": repeat, "seed": seed, "quick": quick}
     stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
     studies = []
     for file in files:
         folder = _folder(file, out, stamp, alone=len(files) == 1)
-        studies.append(_study(file, spec.load_scenario(file, words), chosen, folder, quick=quick))
+        study = _study(file, spec.load_scenario(file, words), chosen, folder, quick=quick)
+        studies.append(replace(study, asked=_named(file) | asked))
     return studies
 
 
@@ -271,6 +276,13 @@ def _study(
         scenario = scenario.model_copy(update={"sweep": _thinned(scenario)})
     repeat = 1 if quick else scenario.repeat
     return Study(file.name, scenario, expand(scenario), kernels, repeat, scenario.seed, quick, folder)
+
+
+def _named(file: ScenarioFile) -> dict[str, Any]:
+    """What was asked for: a name of the catalogue, or a file; and which contents it had."""
+    known = file in spec.catalogue().values()
+    word = file.name if known else file.file.name
+    return {"scenario": word, "file_sha256": hashlib.sha256(file.file.read_bytes()).hexdigest()}
 
 
 def _thinned(scenario: Scenario) -> spec.Sweep:

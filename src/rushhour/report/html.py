@@ -21,6 +21,7 @@ from rushhour.report.definitions import definitions
 from rushhour.report.files import put
 from rushhour.report.gather import about, views
 from rushhour.report.heat import heats
+from rushhour.report.reproduce import reproduction
 from rushhour.report.tables import cells_table, flows_table
 from rushhour.report.topology import topology_svg
 from rushhour.report.words import quantity
@@ -79,6 +80,7 @@ def render(results: ResultSet) -> str:
         heats=heats(table),
         pickers=_pickers(slim),
         definitions=definitions(slim),
+        again=reproduction(results),
         environment=_environment(head, slim),
         index=payload.index(slim),
         packed=packed,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from rushhour.metrics.expectations import check
 from rushhour.report.panels import Panel, bottlenecks, panels_of
+from rushhour.report.reproduce import run_command
 from rushhour.report.words import quantity
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ class RunView:
     panels: list[Panel]
     duration_s: float
     warmup_s: float
+    command: str
 
     @property
     def label(self) -> str:
@@ -82,6 +84,7 @@ def view(
         panels=panels_of(record, points) if points else [],
         duration_s=record.context.duration_ns / 1e9,
         warmup_s=record.context.warmup_ns / 1e9,
+        command=run_command(manifest),
     )
 
 

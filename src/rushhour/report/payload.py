@@ -82,4 +82,5 @@ def _words(run: RunView) -> dict[str, Any]:
         "flows": flows,
         "more_flows": len(run.flows) - len(flows),
         "metrics": metrics[:MAX_METRICS],
+        "command": run.command,
     }

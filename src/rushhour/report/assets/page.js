@@ -98,6 +98,8 @@
     for (const reason of run.reasons) notes.append(make("li", `Invalid: ${reason}`, "bad"));
     for (const warning of run.warnings) notes.append(make("li", warning, "doubt"));
     for (const [ok, message] of run.verdicts) notes.append(make("li", `${ok ? "✓" : "✗"} ${message}`, ok ? "good" : "bad"));
+    $("#run-command").textContent = run.command;
+    for (const id of ["#run-again", "#run-command"]) $(id).hidden = runs.length < 2;
     $("#run").classList.toggle("invalid", !run.valid);
     const body = $("#run-metrics tbody");
     body.replaceChildren(...run.metrics.map((cells) => {

@@ -1,0 +1,153 @@
+"""How to get the same numbers again: the command, the scenario as a file, the kernel and the agent.
+
+Everything is read from the records and their `set.json`; nothing of the machine they were made on is in it.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import tomllib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from rushhour.spec.toml import inline, scenario_toml
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from rushhour.record import ResultSet
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """Commands with what each does, the scenario as TOML, its file's name, and what must be the same."""
+
+    commands: list[tuple[str, str]]
+    scenario: str
+    file: str
+    facts: list[tuple[str, str]]
+
+
+def reproduction(results: ResultSet) -> Reproduction:
+    """How the runs of this set can be made again."""
+    first = next(iter(results)).manifest
+    about = results.about or _alone(first)
+    scenario = _part(about, "scenario")
+    file = _file(scenario)
+    kernels = [kernel for kernel in about.get("kernels") or [] if isinstance(kernel, dict)]
+    commands = [
+        (f"The kernel {kernel.get('name')}", command) for kernel in kernels if (command := build(kernel))
+    ]
+    asked = _part(about, "asked")
+    if asked:
+        commands.append(("As it was asked for", _asked(asked, kernels)))
+    commands.append((f"From the scenario below, saved as {file}", _whole(about, file, kernels)))
+    resolved = _part(scenario, "resolved")
+    text = scenario_toml(resolved) if resolved else ""
+    return Reproduction(commands, text, file, _facts(scenario, asked, kernels, first))
+
+
+def run_command(manifest: Mapping[str, Any]) -> str:
+    """The command for this run alone, from the scenario of its set saved as a file."""
+    scenario, kernel = _part(manifest, "scenario"), _part(manifest, "kernel")
+    factors = _part(_part(manifest, "cell"), "factors")
+    words = ["run", _file(scenario)]
+    for key, value in factors.items():
+        words += ["--set", f"{key}={_value(value)}"]
+    words += _kernels([kernel])
+    return _command([*words, "--seed", str(manifest.get("seed", 1)), "--repeat", "1"])
+
+
+def build(kernel: Mapping[str, Any]) -> str:
+    """The command that builds a kernel from the source it was built from; empty where that is not known."""
+    source, name = _part(kernel, "source"), str(kernel.get("name") or "")
+    kind = source.get("kind")
+    if kind == "debian":
+        package = str(source.get("package", "")).removeprefix("linux-source-")
+        word = f"debian:{package}@{source.get('version')}"
+    elif kind == "git":
+        word = f"TREE@{source.get('commit')}"
+    elif kind == "tarball":
+        word = str(source.get("file"))
+    elif kind == "tree":
+        word = str(source.get("directory"))
+    else:
+        return ""
+    return _command(["kernel", "build", word, *(["--name", name] if name else [])])
+
+
+def _alone(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    # A single run: its manifest has the scenario of its cell, with nothing left to vary.
+    return {
+        "scenario": _part(manifest, "scenario"),
+        "kernels": [_part(manifest, "kernel")],
+        "repeat": 1,
+        "seed": manifest.get("seed"),
+    }
+
+
+def _asked(asked: Mapping[str, Any], kernels: list[dict[str, Any]]) -> str:
+    words = ["run", str(asked.get("scenario"))]
+    for value in asked.get("sets") or []:
+        words += ["--set", str(value)]
+    words += _kernels(kernels)
+    for key in ("repeat", "seed"):
+        words += [f"--{key}", str(asked[key])] if asked.get(key) is not None else []
+    return _command([*words, *(["--quick"] if asked.get("quick") else [])])
+
+
+def _whole(about: Mapping[str, Any], file: str, kernels: list[dict[str, Any]]) -> str:
+    resolved = _part(_part(about, "scenario"), "resolved")
+    words = ["run", file, *_kernels(kernels)]
+    for key in ("seed", "repeat"):
+        value = about.get(key)
+        words += [f"--{key}", str(value)] if value is not None and value != resolved.get(key, 1) else []
+    return _command(words)
+
+
+def _kernels(kernels: Iterable[Mapping[str, Any]]) -> list[str]:
+    # Also where none was named: the one built last may be another by then.
+    names = (kernel.get("name") for kernel in kernels)
+    return [word for name in names if name for word in ("--kernel", str(name))]
+
+
+def _facts(
+    scenario: Mapping[str, Any],
+    asked: Mapping[str, Any],
+    kernels: list[dict[str, Any]],
+    manifest: Mapping[str, Any],
+) -> list[tuple[str, str]]:
+    agent = _part(manifest, "agent")
+    facts = [("scenario", scenario.get("sha256")), ("scenario file", asked.get("file_sha256"))]
+    for kernel in kernels:
+        name = f"kernel {kernel.get('name') or ''}".strip()
+        facts += [(f"{name} {what}", kernel.get(f"{what}_sha256")) for what in ("source", "config", "image")]
+        facts += [(f"{name} compiler", kernel.get("compiler"))]
+    facts += [(f"agent {agent.get('version') or ''}".strip(), agent.get("sha256"))]
+    return [(label, str(value)) for label, value in facts if value]
+
+
+def _file(scenario: Mapping[str, Any]) -> str:
+    stem = str(scenario.get("name") or "scenario").rpartition("/")[2]
+    return (re.sub(r"[^A-Za-z0-9._-]+", "-", stem).strip("-.") or "scenario") + ".toml"
+
+
+def _value(value: Any) -> str:
+    """A value as `--set` reads it: a text without quotes where it cannot be taken for something else."""
+    if not isinstance(value, str):
+        return inline(value)
+    try:
+        tomllib.loads(f"value = {value}")
+    except tomllib.TOMLDecodeError:
+        return value if value == value.strip() and "\n" not in value else inline(value)
+    return inline(value)
+
+
+def _part(document: Mapping[str, Any], key: str) -> dict[str, Any]:
+    value = document.get(key)
+    return value if isinstance(value, dict) else {}
+
+
+def _command(words: list[str]) -> str:
+    return shlex.join(["rushhour", *words])

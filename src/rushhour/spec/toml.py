@@ -1,0 +1,76 @@
+"""A scenario written as TOML: what `load` reads back to an equal scenario.
+
+Takes a document (dicts, lists, texts, numbers), gives a text. Empty tables, lists and texts are left out by
+`scenario_toml`: they say what is said without them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+
+
+def scenario_toml(canonical: Mapping[str, Any]) -> str:
+    """A scenario in its canonical form (`Scenario.canonical`) as a file that `rushhour run` takes."""
+    return dumps({key: value for key, value in canonical.items() if value not in ("", {}, [], None)})
+
+
+def dumps(document: Mapping[str, Any]) -> str:
+    """The document as TOML; `tomllib.loads` gives an equal one."""
+    return "\n".join(_table(document, ())).strip() + "\n"
+
+
+def inline(value: Any) -> str:
+    """One value as it stands on the right of `=`."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return _text(value)
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(inline(item) for item in value)}]"
+    if isinstance(value, dict):
+        return f"{{ {', '.join(f'{_key(key)} = {inline(item)}' for key, item in value.items())} }}"
+    return repr(value)
+
+
+def _table(table: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[str]:
+    # Plain values first: what follows the head of a table belongs to that table.
+    for key, value in table.items():
+        if not _is_table(value) and not _are_tables(value):
+            yield f"{_key(key)} = {_long(value) if isinstance(value, str) else inline(value)}"
+    for key, value in table.items():
+        head = ".".join(_key(part) for part in (*path, key))
+        if _is_table(value):
+            yield from ("", f"[{head}]", *_table(value, (*path, key)))
+        elif _are_tables(value):
+            for item in value:
+                yield from ("", f"[[{head}]]", *_table(item, (*path, key)))
+
+
+def _is_table(value: Any) -> bool:
+    return isinstance(value, dict)
+
+
+def _are_tables(value: Any) -> bool:
+    return isinstance(value, list | tuple) and bool(value) and all(isinstance(item, dict) for item in value)
+
+
+def _key(key: str) -> str:
+    return key if _BARE.fullmatch(key) else _text(key)
+
+
+def _text(text: str) -> str:
+    # JSON's escapes are TOML's; only DEL is allowed in one and not in the other.
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _long(text: str) -> str:
+    if "\n" not in text:
+        return _text(text)
+    return '"""\n' + "\n".join(_text(line)[1:-1] for line in text.split("\n")) + '"""'
