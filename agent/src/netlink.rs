@@ -6,14 +6,15 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 use crate::error::{Context, Error, Result};
-use crate::sys;
+use crate::sys::{self, socket};
 
 const HEADER: usize = 16;
 const ALIGN: usize = 4;
-/// Large enough for every single message of a dump; the kernel fills what it is given.
-const BUFFER: usize = 1 << 14;
 /// What one `send` may carry: half of the default send buffer.
 const BATCH: usize = 1 << 16;
+/// Parts of a dump taken by one call, the end included; the kernel makes a part up to as large as the buffer it goes to.
+const PARTS: usize = 8;
+const PART: usize = 1 << 15;
 
 const NLMSG_ERROR: u16 = 2;
 const NLMSG_DONE: u16 = 3;
@@ -248,7 +249,8 @@ impl Socket {
         for option in [NETLINK_CAP_ACK, NETLINK_EXT_ACK] {
             sys::set_option(&fd, libc::SOL_NETLINK, option, 1_i32).context("ask netlink for error texts")?;
         }
-        Ok(Self { fd, sequence: 0, buffer: vec![0; BUFFER] })
+        // Pages of it that nothing is written to cost nothing.
+        Ok(Self { fd, sequence: 0, buffer: vec![0; PARTS * PART] })
     }
 
     /// Sends one request and waits for its acknowledgement.
@@ -324,8 +326,10 @@ impl Socket {
         message.append_to(&mut data, NLM_F_DUMP, self.sequence);
         sys::send(&self.fd, &data, 0).context(&message.what)?;
         loop {
-            let size = sys::receive(&self.fd, &mut self.buffer, 0).context(&message.what)?;
-            for reply in replies(&self.buffer[..size]).filter(|reply| reply.sequence == self.sequence) {
+            let sizes = socket::receive_ready(&self.fd, &mut self.buffer, PART).context(&message.what)?;
+            let parts =
+                self.buffer.chunks_exact(PART).zip(sizes).flat_map(|(part, size)| replies(&part[..size]));
+            for reply in parts.filter(|reply| reply.sequence == self.sequence) {
                 if reply.kind != NLMSG_ERROR && reply.kind != NLMSG_DONE {
                     visit(reply.payload);
                     continue;

@@ -195,6 +195,25 @@ pub fn receive_batch(socket: &impl AsRawFd, count: usize) -> io::Result<Vec<Rece
         .collect())
 }
 
+/// Waits for one message and takes those that have come with it, each into its own part of `buffer`, `size` bytes long;
+/// gives their lengths.
+pub fn receive_ready(socket: &impl AsRawFd, buffer: &mut [u8], size: usize) -> io::Result<Vec<usize>> {
+    let mut pieces: Vec<libc::iovec> = buffer
+        .chunks_exact_mut(size)
+        .map(|part| libc::iovec { iov_base: part.as_mut_ptr().cast(), iov_len: part.len() })
+        .collect();
+    let mut messages: Vec<libc::mmsghdr> = pieces
+        .iter_mut()
+        .map(|piece| libc::mmsghdr { msg_hdr: message(std::slice::from_mut(piece)), msg_len: 0 })
+        .collect();
+    let (list, count) = (messages.as_mut_ptr(), messages.len() as u32);
+    // SAFETY: messages, pieces and the buffer live through the call and are as long as they say.
+    let received = check(unsafe {
+        libc::recvmmsg(socket.as_raw_fd(), list, count, libc::MSG_WAITFORONE, ptr::null_mut())
+    })? as usize;
+    Ok(messages[..received].iter().map(|message| message.msg_len as usize).collect())
+}
+
 /// The `SO_TIMESTAMPNS` stamp among a message's control data.
 fn stamp(header: &libc::msghdr) -> Option<i64> {
     // SAFETY: the kernel filled the control buffer, which still lives, and set its length; the macros walk inside it.
