@@ -23,8 +23,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 # Counts up with every change of how a guest is started that could change its records.
-VERSION = 1
+VERSION = 2
 START_NS = 1_700_000_000_000_000_000
+# What the kernel chooses for 1 GB.
+SOCKETS = 8192
 MIN_MEMORY_MB, MAX_MEMORY_MB = 1024, 16384
 
 
@@ -72,7 +74,10 @@ class UmlLab:
                 guest.cancel()
 
     def _launch(self, job: Job, sandbox: Sandbox, cpu: int | None) -> Ending:
-        words = command(job.kernel.image, memory(job.plan, job.context), int(job.plan["seed"]))
+        sockets = hash_entries(job.plan)
+        words = command(
+            job.kernel.image, memory(job.plan, job.context), int(job.plan["seed"]), sockets=sockets
+        )
         with self._lock:
             if self._cancelled:
                 raise CancelledError("stopped before it began")
@@ -97,7 +102,7 @@ class UmlLab:
             raise _agent_error(report.get("error"), where)
 
 
-def command(image: Path, memory_mb: int, seed: int) -> list[str]:
+def command(image: Path, memory_mb: int, seed: int, *, sockets: int = SOCKETS) -> list[str]:
     """The kernel's command line.
 
     It is the seed: the kernel's own randomness starts from it, so nothing but the seed and what the plan
@@ -110,6 +115,8 @@ def command(image: Path, memory_mb: int, seed: int) -> list[str]:
     words += ["con=null", "con0=null,fd:1", "norandmaps"]
     words += ["time-travel=inf-cpu", f"time-travel-start={START_NS}", "umid=lab", "uml_dir=mem/"]
     words += ["seccomp=on"] if _has_seccomp(image) else []
+    # Tables of files need no room; those of sockets are gone through whole at each sample.
+    words += ["dhash_entries=1024", "ihash_entries=1024", f"thash_entries={sockets}"]
     return [*words, f"RUSHHOUR_SEED={seed}"]
 
 
@@ -130,6 +137,17 @@ def memory(plan: Mapping[str, Any], context: Mapping[str, Any]) -> int:
     while size < need / 2**20 and size < MAX_MEMORY_MB:
         size *= 2
     return size
+
+
+def hash_entries(plan: Mapping[str, Any]) -> int:
+    """Size of the kernel's table of TCP connections.
+
+    The kernel would choose by its memory and allows half as many sockets in `TIME_WAIT` and
+    half as many orphans. A plan that opens a connection for each transaction gets that; one whose connections
+    are counted gets four for each flow, so that neither limit is in reach and chains are short.
+    """
+    least = SOCKETS if any(flow["kind"] == "crr" for flow in plan["flows"]) else 1024
+    return max(least, 1 << (4 * len(plan["flows"]) - 1).bit_length())
 
 
 @cache
