@@ -12,6 +12,7 @@ use crate::plan::Plan;
 use crate::result::{Kernel, Report, FORMAT};
 use crate::sampler::Sampler;
 use crate::sys;
+use crate::tool;
 use crate::topology;
 use crate::trace::Trace;
 
@@ -41,6 +42,7 @@ pub fn write_report(out: &Path, report: &Report) -> std::io::Result<()> {
 fn attempt(out: &Path, report: &mut Report) -> Result<()> {
     let text = fs::read_to_string(out.join("plan.json")).context("read the plan")?;
     let plan = Plan::parse(&text)?;
+    plan.tools.iter().try_for_each(|name| tool::require(name).map(drop))?;
     sys::set_timer_slack(1).context("set the timer slack")?;
     let raw = out.join("raw");
     fs::create_dir_all(&raw).context("create the folder of raw tables")?;

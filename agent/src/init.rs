@@ -11,6 +11,10 @@ use crate::trace::TRACEFS;
 /// Where the host's folder of this run appears; `out` is its name beside the guest's root on the host.
 const OUT: &str = "/out";
 
+/// What programs expect in `/dev`: name and minor number (major 1, the memory devices).
+const DEVICES: [(&str, u32); 4] =
+    [("/dev/null", 3), ("/dev/zero", 5), ("/dev/random", 8), ("/dev/urandom", 9)];
+
 pub fn main() -> ! {
     // Whatever happens, a reason is left behind.
     std::panic::set_hook(Box::new(|panic| {
@@ -35,10 +39,13 @@ fn mount_all() -> Result<()> {
         ("none", "/sys", "sysfs", ""),
         ("none", TRACEFS, "tracefs", ""),
         ("none", "/tmp", "tmpfs", ""),
+        ("none", "/dev", "tmpfs", ""),
     ] {
         sys::mount(source, target, kind, options).context(format_args!("mount {kind} on {target}"))?;
     }
-    Ok(())
+    DEVICES.into_iter().try_for_each(|(path, minor)| {
+        sys::character_device(path, 0o666, 1, minor).context(format_args!("make {path}"))
+    })
 }
 
 fn report_failure(error: Error) {

@@ -20,6 +20,7 @@ pub mod sampler;
 pub mod sys;
 pub mod sysctl;
 pub mod table;
+pub mod tool;
 pub mod topology;
 pub mod trace;
 pub mod wire;

@@ -29,6 +29,9 @@ pub struct Plan {
     pub readings: Readings,
     #[serde(default)]
     pub calibration: Calibration,
+    /// Programs from outside that the lab must have put into the guest's root.
+    #[serde(default)]
+    pub tools: Vec<String>,
 }
 
 /// A network namespace.

@@ -91,6 +91,13 @@ pub fn mount(source: &str, target: &str, kind: &str, options: &str) -> io::Resul
         .map(drop)
 }
 
+/// Makes a character device.
+pub fn character_device(path: &str, mode: u32, major: u32, minor: u32) -> io::Result<()> {
+    let path = text(path)?;
+    // SAFETY: a valid string that outlives the call.
+    check(unsafe { libc::mknod(path.as_ptr(), libc::S_IFCHR | mode, libc::makedev(major, minor)) }).map(drop)
+}
+
 pub fn power_off() -> ! {
     // SAFETY: no memory is passed.
     unsafe {

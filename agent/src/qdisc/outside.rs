@@ -1,6 +1,6 @@
 //! What is not encoded here: lines for `tc` itself, and the question which kinds the kernel has.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
 
@@ -8,9 +8,7 @@ use super::{native, tcmsg, Device, Place, TCA_KIND, TC_H_INGRESS, TC_H_ROOT};
 use crate::error::{Context, Error, Result};
 use crate::netlink::Socket;
 use crate::sys;
-
-/// Where the lab keeps a `tc` for the guest.
-const TOOL: &str = "/tools/tc";
+use crate::tool;
 
 /// Kinds worth asking for when one is missing.
 const COMMON: [&str; 32] = [
@@ -48,23 +46,15 @@ const COMMON: [&str; 32] = [
     "clsact",
 ];
 
-fn tool() -> Option<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let places = std::env::split_paths(&path).map(|folder| folder.join("tc"));
-    std::iter::once(PathBuf::from(TOOL)).chain(places).find(|place| place.is_file())
-}
-
 /// Runs `tc` with these words in the namespace of this thread.
 pub fn run(kind: &str, words: &[String]) -> Result<()> {
-    let Some(tool) = tool() else {
+    let Some(tool) = tool::find("tc") else {
         let native = native().join(" ");
         return Err(Error::new(
             "qdisc",
             format!("{kind:?} is not known to the agent, and the lab has no tc to ask"),
         )
-        .hint(format!(
-            "Known without tc: {native}. For others put iproute2's tc at {TOOL} of the guest's root."
-        )));
+        .hint(format!("Known without tc: {native}. For others the plan must name tc under \"tools\".")));
     };
     execute(&tool, words)
 }

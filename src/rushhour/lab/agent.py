@@ -1,7 +1,8 @@
 """The agent's binary: found, identified, and laid out as the root of a virtual kernel.
 
-A guest's root holds nothing but the agent as `init` and empty folders to mount on. It is kept in the cache by
-the binary's hash, so that runs under way are not disturbed when the agent is built anew.
+A guest's root holds nothing but the agent as `init`, empty folders to mount on, and the programs that the plan
+names. It is kept in the cache by the hash of what it holds, so that runs under way are not disturbed when the
+agent is built anew.
 """
 
 from __future__ import annotations
@@ -13,10 +14,17 @@ import tempfile
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rushhour.errors import LabError
 from rushhour.lab import cache as store
+from rushhour.lab.base import sha256
 from rushhour.seal import checksum
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rushhour.lab.tools import Tool
 
 VARIABLE = "RUSHHOUR_AGENT"
 TARGET = "x86_64-unknown-linux-gnu"
@@ -35,6 +43,21 @@ class Agent:
     def binary(self) -> Path:
         """The program, as it was when it was found."""
         return self.root / "init"
+
+    def root_with(self, tools: Sequence[Tool]) -> Path:
+        """A guest's root folder that holds these programs, too.
+
+        Raises:
+            LabError: it cannot be laid out.
+        """
+        if not tools:
+            return self.root
+        digest = sha256(self.sha256, *(tool.sha256 for tool in tools))
+        root = store.folder("guest", digest[:16])
+        if not root.is_dir():
+            files = {place: path for tool in tools for place, path in tool.files}
+            _lay_out({"init": self.binary} | files, root)
+        return root
 
 
 def find() -> Agent:
@@ -70,7 +93,7 @@ def _identify(binary: Path, _changed: int) -> Agent:
     digest = checksum(binary)
     root = store.folder("guest", digest[:16])
     if not root.is_dir():
-        _lay_out(binary, root)
+        _lay_out({"init": binary}, root)
     command = [str(root / "init"), "--version"]
     try:
         answer = subprocess.run(command, capture_output=True, text=True, check=True, timeout=10)
@@ -81,13 +104,16 @@ def _identify(binary: Path, _changed: int) -> Agent:
     return Agent(answer.stdout.strip(), digest, root)
 
 
-def _lay_out(binary: Path, root: Path) -> None:
+def _lay_out(files: Mapping[str, Path], root: Path) -> None:
+    """Make the folder `root` of files (path in the guest → file here), all at once or not at all."""
     try:
         folder = Path(tempfile.mkdtemp(prefix=".new-", dir=root.parent))
         for name in MOUNT_POINTS:
             (folder / name).mkdir()
-        shutil.copyfile(binary, folder / "init")
-        (folder / "init").chmod(0o555)
+        for place, path in files.items():
+            (folder / place).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, folder / place)
+            (folder / place).chmod(0o555)
         folder.chmod(0o755)
         try:
             folder.rename(root)

@@ -35,6 +35,7 @@ class Facts:
     key: str
     lab: str
     agent: Mapping[str, Any]
+    tools: Mapping[str, Any]
     host: Mapping[str, Any]
     elapsed_s: float
     warnings: tuple[str, ...]
@@ -56,7 +57,8 @@ def relabel(known: Path, destination: Path, job: Job) -> Path:
         LabError: it cannot be written.
     """
     old = read_json(known / MANIFEST)
-    facts = Facts(old["key"], old["lab"], old["agent"], old["host"], old["elapsed_s"], tuple(old["warnings"]))
+    about = (old["key"], old["lab"], old["agent"], old.get("tools", {}), old["host"])
+    facts = Facts(*about, old["elapsed_s"], tuple(old["warnings"]))
     manifest = _manifest(job, facts, {"start_clock_ns": 0})
     manifest |= {name: old[name] for name in ("virtual_s", "files")}
     try:
@@ -92,6 +94,7 @@ def _manifest(job: Job, facts: Facts, result: Mapping[str, Any]) -> dict[str, An
         "seed": job.plan["seed"],
         "kernel": dict(job.kernel.identity),
         "agent": dict(facts.agent),
+        **({"tools": dict(facts.tools)} if facts.tools else {}),
         "lab": facts.lab,
         "rushhour": rushhour.__version__,
         "host": dict(facts.host),

@@ -12,7 +12,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from rushhour.errors import AgentError, LabError, UsageError
-from rushhour.lab import agent, console
+from rushhour.lab import agent, console, tools
 from rushhour.lab.base import CancelledError, Job, canonical, sha256
 from rushhour.lab.confine import Ending, Guest, Limits, Sandbox
 from rushhour.lab.manifest import Facts, host, seal_run
@@ -43,21 +43,27 @@ class UmlLab:
         self._cancelled = False
 
     def key(self, job: Job) -> str:
-        """The hash of kernel, agent, plan, and the way they are run."""
+        """The hash of kernel, agent, programs, plan, and the way they are run."""
         how = f"uml/{VERSION} {memory(job.plan, job.context)} MB"
-        return sha256(how, str(job.kernel.identity["image_sha256"]), self.agent.sha256, canonical(job.plan))
+        what = [str(job.kernel.identity["image_sha256"]), self.agent.sha256, canonical(job.plan)]
+        return sha256(how, *what, *(tool.sha256 for tool in _tools(job)))
 
     def run(self, job: Job, destination: Path, cpu: int | None = None) -> Path:
         """Run a plan; see `Lab.run`."""
         try:
-            with Sandbox(destination.parent, job.kernel.image.resolve(), self.agent.root) as sandbox:
+            needed = _tools(job)
+            root = self.agent.root_with(needed)
+            with Sandbox(destination.parent, job.kernel.image.resolve(), root) as sandbox:
                 (sandbox.out / "plan.json").write_text(canonical(job.plan) + "\n", encoding="utf-8")
                 ending = self._launch(job, sandbox, cpu)
                 self._check(ending, sandbox, job)
                 sandbox.console.rename(sandbox.out / "console.log")
                 (sandbox.out / "progress").unlink(missing_ok=True)
                 about = {"version": self.agent.version, "sha256": self.agent.sha256}
-                facts = Facts(self.key(job), self.name, about, host(), ending.elapsed_s, ending.warnings)
+                programs = {tool.name: tool.identity() for tool in needed}
+                facts = Facts(
+                    self.key(job), self.name, about, programs, host(), ending.elapsed_s, ending.warnings
+                )
                 return seal_run(sandbox.out, destination, job, facts)
         except OSError as error:
             raise LabError(
@@ -148,6 +154,10 @@ def hash_entries(plan: Mapping[str, Any]) -> int:
     """
     least = SOCKETS if any(flow["kind"] == "crr" for flow in plan["flows"]) else 1024
     return max(least, 1 << (4 * len(plan["flows"]) - 1).bit_length())
+
+
+def _tools(job: Job) -> list[tools.Tool]:
+    return [tools.find(name) for name in job.plan.get("tools", ())]
 
 
 @cache

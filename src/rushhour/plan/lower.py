@@ -16,6 +16,7 @@ from rushhour.plan.context import context
 from rushhour.plan.flows import plan_entry
 from rushhour.plan.layout import Layout
 from rushhour.plan.presets import resolve
+from rushhour.plan.tools import tools
 
 if TYPE_CHECKING:
     from rushhour.spec.scenario import Scenario
@@ -44,7 +45,7 @@ def lower(scenario: Scenario, seed: int) -> Lowered:
             "the experiment has no length", where="duration", hint='write, for example, duration = "30s"'
         )
     layout = Layout(scenario, resolve(scenario))
-    plan = {
+    plan: dict[str, Any] = {
         "format": FORMAT,
         "seed": seed,
         "duration_ns": scenario.span.ns,
@@ -62,6 +63,8 @@ def lower(scenario: Scenario, seed: int) -> Lowered:
         "readings": scenario.readings.model_dump(),
         "calibration": calibration(layout),
     }
+    if needed := tools(plan["links"], plan["flows"]):
+        plan["tools"] = needed
     return Lowered(plan, context(layout))
 
 

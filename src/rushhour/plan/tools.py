@@ -1,0 +1,62 @@
+"""Programs from outside that a plan needs beside the agent.
+
+Takes the tc lines of a plan's links and its flows, gives the names of programs. What the agent does itself
+is listed here once more, because the plan must be known before an agent is: a kind that is missing here only
+brings a program along that nobody calls.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+Json = dict[str, Any]
+
+NATIVE_QDISCS = frozenset(
+    "pfifo bfifo pfifo_head_drop pfifo_fast noqueue ingress clsact tbf htb netem red codel fq_codel fq pie "  # noqa: SIM905 words
+    "fq_pie cake sfq prio drr ets".split()
+)
+NATIVE_CLASSES = frozenset({"htb", "drr", "ets"})
+NATIVE_FILTERS = frozenset({"matchall", "u32"})
+# Words of a filter that only tc understands.
+FOREIGN = frozenset(
+    "action police indev offset hashkey divisor order link ht sample skip_hw skip_sw mark ether".split()  # noqa: SIM905 words
+)
+# Words before a kind's name, with the number of words that each takes along.
+_PLACE = dict.fromkeys(("root", "ingress", "egress", "stab"), 0)
+_PLACE |= dict.fromkeys(("parent", "handle", "classid", "protocol", "prio", "pref", "priority"), 1)
+_PLACE |= dict.fromkeys(("mtu", "tsize", "mpu", "overhead", "linklayer"), 1)  # of stab
+
+
+def tools(links: Iterable[Json], flows: Iterable[Json]) -> list[str]:
+    """The programs that these links and flows of a plan need, sorted."""
+    needed = {flow["generator"] for flow in flows if "generator" in flow}
+    if any(not _native(line) for link in links for end in link["ends"] for line in _lines(end)):
+        needed.add("tc")
+    return sorted(needed)
+
+
+def _lines(end: Json) -> Iterator[str]:
+    yield from (f"qdisc {line}" for line in end["qdiscs"])
+    yield from end["filters"]
+
+
+def _native(line: str) -> bool:
+    what, *words = line.split()
+    kind = _kind(words)
+    if what == "filter":
+        return kind in NATIVE_FILTERS and FOREIGN.isdisjoint(words)
+    return kind in (NATIVE_CLASSES if what == "class" else NATIVE_QDISCS)
+
+
+def _kind(words: list[str]) -> str | None:
+    """The kind a line names: the first word that does not say where."""
+    rest = iter(words)
+    for word in rest:
+        if word not in _PLACE:
+            return word
+        for _ in range(_PLACE[word]):
+            next(rest, None)
+    return None
