@@ -1,5 +1,6 @@
 //! The first process of a virtual kernel: mounts what an experiment needs, runs it, switches the machine off.
 
+use std::fs::File;
 use std::path::Path;
 
 use crate::error::{Context, Error, Result};
@@ -43,9 +44,13 @@ fn mount_all() -> Result<()> {
     ] {
         sys::mount(source, target, kind, options).context(format_args!("mount {kind} on {target}"))?;
     }
-    DEVICES.into_iter().try_for_each(|(path, minor)| {
-        sys::character_device(path, 0o666, 1, minor).context(format_args!("make {path}"))
-    })
+    for (path, minor) in DEVICES {
+        sys::character_device(path, 0o666, 1, minor).context(format_args!("make {path}"))?;
+    }
+    // Programs may ask for random numbers, and the kernel would look for a seed in the jitter of a clock that has none.
+    // What makes one run differ from another is the seed on the command line, which the kernel has mixed in already.
+    let random = File::open("/dev/random").context("open /dev/random")?;
+    sys::add_entropy(&random, *b"RUSHHOUR_SEED is the seed of all").context("make random numbers ready")
 }
 
 fn report_failure(error: Error) {

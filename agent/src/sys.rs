@@ -98,6 +98,20 @@ pub fn character_device(path: &str, mode: u32, major: u32, minor: u32) -> io::Re
     check(unsafe { libc::mknod(path.as_ptr(), libc::S_IFCHR | mode, libc::makedev(major, minor)) }).map(drop)
 }
 
+/// Gives the kernel bytes for its random numbers and says that they are enough (`RNDADDENTROPY`, random(4)).
+pub fn add_entropy(device: &File, bytes: [u8; 32]) -> io::Result<()> {
+    #[repr(C)]
+    struct Pool {
+        bits: libc::c_int,
+        size: libc::c_int,
+        bytes: [u8; 32],
+    }
+    const RNDADDENTROPY: libc::Ioctl = 0x4008_5203;
+    let pool = Pool { bits: 256, size: 32, bytes };
+    // SAFETY: the structure is a `struct rand_pool_info` with its bytes behind it and lives through the call.
+    check(unsafe { libc::ioctl(device.as_raw_fd(), RNDADDENTROPY, &raw const pool) }).map(drop)
+}
+
 pub fn power_off() -> ! {
     // SAFETY: no memory is passed.
     unsafe {

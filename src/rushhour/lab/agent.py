@@ -1,8 +1,8 @@
 """The agent's binary: found, identified, and laid out as the root of a virtual kernel.
 
-A guest's root holds nothing but the agent as `init`, empty folders to mount on, and the programs that the plan
-names. It is kept in the cache by the hash of what it holds, so that runs under way are not disturbed when the
-agent is built anew.
+A guest's root holds nothing but the agent as `init`, empty folders to mount on, and the programs that the
+plan names. It is kept in the cache by the hash of what it holds, so that runs under way are not disturbed
+when the agent is built anew.
 """
 
 from __future__ import annotations
