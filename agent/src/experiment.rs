@@ -54,10 +54,10 @@ fn attempt(out: &Path, report: &mut Report) -> Result<()> {
 
     topology.reset_wires()?;
 
-    let prepared = flow::prepare(&plan, &nodes)?;
+    let prepared = flow::prepare(&plan, &nodes, &raw)?;
     let clock = Clock::starting_at(next_start(sys::monotonic_ns()));
     report.start_clock_ns = clock.start_ns();
-    let trace = Trace::start(plan.readings, clock, &raw, &mut report.warnings)?;
+    let trace = Trace::start(&plan, clock, &raw, &mut report.warnings)?;
     let mut sampler = Sampler::start(&plan, &topology, &nodes, clock, out)?;
     let running = prepared.start(clock, &raw)?;
     sampler.run()?;

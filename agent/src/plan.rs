@@ -1,5 +1,7 @@
 //! The plan: a cell of a sweep resolved to the last number (`docs/plan-format.md`).
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 
 use crate::error::{Error, Result};
@@ -134,6 +136,15 @@ pub enum Kind {
     Crr,
 }
 
+/// Who drives a flow.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Generator {
+    #[default]
+    Agent,
+    Iperf3,
+}
+
 /// One conversation with one payload direction, `from` → `to`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -141,6 +152,8 @@ pub struct Flow {
     pub id: u32,
     pub name: String,
     pub kind: Kind,
+    #[serde(default)]
+    pub generator: Generator,
     pub from: String,
     pub to: String,
     pub src: String,
@@ -260,6 +273,15 @@ impl Plan {
             }
         }
         Ok(())
+    }
+}
+
+impl Plan {
+    /// The port of the sending side of each flow that has other connections to its listening port beside its own.
+    #[must_use]
+    pub fn only_ports(&self) -> BTreeMap<u32, u16> {
+        let others = self.flows.iter().filter(|flow| flow.generator == Generator::Iperf3);
+        others.map(|flow| (flow.id, flow.sport)).collect()
     }
 }
 

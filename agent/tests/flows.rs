@@ -1,7 +1,7 @@
 //! Flows on real sockets, in namespaces of their own (root is needed to make them).
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process;
 
 use rushhour_agent::calibration;
@@ -64,7 +64,7 @@ fn run(name: &str, plan: &Plan) -> (Vec<FlowEnd>, Raw) {
     let nodes = nodes();
     let raw = std::env::temp_dir().join(format!("rushhour-flows-{}-{name}", process::id()));
     fs::create_dir_all(&raw).expect("a folder for tables");
-    let prepared = flow::prepare(plan, &nodes).expect("sockets open");
+    let prepared = flow::prepare(plan, &nodes, &raw).expect("sockets open");
     let clock = Clock::starting_at(sys::monotonic_ns() + 20 * MS);
     let running = prepared.start(clock, &raw).expect("threads start");
     clock.sleep_until(plan.duration_ns);
@@ -133,7 +133,7 @@ fn nobody_listening_is_the_flows_own_error() {
 
 #[test]
 fn an_unknown_congestion_control_is_answered_with_those_there_are() {
-    let error: Result<_> = flow::prepare(&plan(100, &[json!({"cc": "cubicc"})]), &nodes());
+    let error: Result<_> = flow::prepare(&plan(100, &[json!({"cc": "cubicc"})]), &nodes(), Path::new("."));
     let error = error.err().expect("refused");
     assert!(error.message.contains("reno") && error.hint.contains("cubic"), "{error}");
     assert!(error.place.contains("flow 0"), "{error}");

@@ -57,6 +57,7 @@ class Flow:
     packet_bytes: int | None
     count: int | None
     outcome: Outcome
+    generator: str = "agent"
 
     @property
     def active_ns(self) -> tuple[int, int] | None:
@@ -231,6 +232,7 @@ class _Reader:
             packet_bytes=self.optional(planned, "packet_bytes", wanted),
             count=self.optional(planned, "count", wanted),
             outcome=self.outcome(outcome),
+            generator=self.text(planned, "generator", wanted, "agent"),
         )
 
     def outcome(self, entry: Mapping[str, Any]) -> Outcome:

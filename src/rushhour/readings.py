@@ -36,8 +36,11 @@ def delivered(record: Record, flow: Flow) -> tuple[NDArray[np.int64], NDArray[np
     """Payload bytes that had reached the receiver, cumulative: stamps in ns [n], bytes [n].
 
     TCP: `tcpi_bytes_received` of the receiver at each sample, between the connection (0 bytes) and the end
-    as the agent reports it. UDP: each datagram at its first arrival (duplicates do not count).
+    as the agent reports it. UDP: each datagram at its first arrival (duplicates do not count), or what iperf3
+    reports of its intervals.
     """
+    if flow.kind == "udp" and flow.generator == "iperf3":
+        return _intervals(record, flow)
     if flow.kind == "udp" and not record.has("udp"):
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
     if flow.kind == "udp":
@@ -45,6 +48,16 @@ def delivered(record: Record, flow: Flow) -> tuple[NDArray[np.int64], NDArray[np
         rx = np.sort(rows["rx_ns"].astype(np.int64))
         return rx, np.arange(1, len(rx) + 1, dtype=np.int64) * (flow.packet_bytes or 0)
     return curve(record, flow, "bytes_received", 1)
+
+
+def _intervals(record: Record, flow: Flow) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    begin = flow.outcome.connected_ns
+    if begin is None or flow.outcome.error is not None:
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    intervals = record.iperf3(flow.id, "server").intervals
+    ends = np.array([0.0, *(interval.end_s for interval in intervals)])
+    counts = np.array([0, *(interval.bytes for interval in intervals)], np.int64)
+    return begin + np.round(ends * 1e9).astype(np.int64), np.cumsum(counts)
 
 
 def first_arrivals(record: Record, flow: Flow) -> decode.Rows:
@@ -100,6 +113,8 @@ def goodput_tcp(record: Record, flow: Flow) -> Samples:
 
 def goodput_udp(record: Record, flow: Flow) -> Samples:
     """Payload rate of the datagrams that arrived in each sampling interval, in bit/s."""
+    if flow.kind == "udp" and flow.generator == "iperf3":
+        return rate(*delivered(record, flow), record.sample_ns)
     t_ns, _ = delivered(record, flow) if flow.kind == "udp" else empty()
     if not len(t_ns):
         return empty()

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from rushhour import decode
+from rushhour import decode, iperf3
 from rushhour.context import Context, Flow, read_context
 from rushhour.errors import RecordError
 from rushhour.metrics.value import MetricValue
@@ -193,6 +193,14 @@ class Record:
                 )
             self._tables[name] = read_table(self.path / "raw" / f"{name}.rh")
         return self._tables[name]
+
+    def iperf3(self, flow: int | str, side: iperf3.Side) -> iperf3.Iperf3Report:
+        """What iperf3 reports of a flow it generated, as the sender (client) or the receiver (server) saw it.
+
+        Raises:
+            RecordError: there is no such report, or it makes no sense.
+        """
+        return iperf3.read(self.path / "raw" / f"iperf3-{self.context.flow(flow).id}-{side}.json", side)
 
     def tcp_info(self, flow: int | str, side: int = 0) -> tuple[NDArray[np.int64], decode.Rows]:
         """`struct tcp_info` of a flow's sender (side 0) or receiver (1): stamps in ns [n], fields [n].

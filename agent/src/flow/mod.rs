@@ -4,6 +4,7 @@
 //! senders hand over megabytes, receivers wait inside the kernel ([`crate::sys::socket::discard`],
 //! [`crate::sys::socket::receive_batch`]). Every end is a [`Task`]: work that blocks, and a [`Switch`] that ends it from outside.
 
+mod iperf3;
 pub(crate) mod options;
 pub(crate) mod ping;
 mod schedule;
@@ -22,7 +23,7 @@ use std::time::Duration;
 use crate::clock::Clock;
 use crate::error::{Context, Error, Result};
 use crate::netns::Nodes;
-use crate::plan::{Flow, Kind, Plan};
+use crate::plan::{Flow, Generator, Kind, Plan};
 use crate::result::FlowEnd;
 use crate::sys;
 
@@ -77,11 +78,12 @@ pub struct Running {
     tables: Arc<Tables>,
 }
 
-/// Opens listeners and binds sockets, node by node, so that starting a flow is nothing but its first packet.
+/// Opens listeners and binds sockets, node by node, so that starting a flow is nothing but its first packet. Reports of
+/// programs that generate flows go to the folder `raw`.
 ///
 /// # Errors
 /// A congestion control the kernel does not have, an address that is no node's, a flow that says too little.
-pub fn prepare(plan: &Plan, nodes: &Nodes) -> Result<Prepared> {
+pub fn prepare(plan: &Plan, nodes: &Nodes, raw: &Path) -> Result<Prepared> {
     let files = OTHER_FILES + FILES_A_FLOW * plan.flows.len() as u64;
     sys::allow_open_files(files).context(format_args!("open {files} files at once"))?;
     let mut tasks = Vec::new();
@@ -94,21 +96,25 @@ pub fn prepare(plan: &Plan, nodes: &Nodes) -> Result<Prepared> {
             for flow in &plan.flows {
                 let place = || format!("flow {} ({} → {})", flow.name, flow.from, flow.to);
                 if here(&flow.to) {
-                    tasks.extend(open(flow, Side::To, plan.duration_ns).map_err(|e| e.at(place()))?);
+                    tasks.extend(open(flow, Side::To, plan.duration_ns, raw).map_err(|e| e.at(place()))?);
                 }
                 if here(&flow.from) {
-                    tasks.extend(open(flow, Side::From, plan.duration_ns).map_err(|e| e.at(place()))?);
+                    tasks.extend(open(flow, Side::From, plan.duration_ns, raw).map_err(|e| e.at(place()))?);
                 }
             }
             Ok(())
         })?;
     }
     let flows = plan.flows.iter().map(|flow| flow.id).collect();
-    Ok(Prepared { flows, kinds: plan.flows.iter().map(|flow| flow.kind).collect(), tasks })
+    let own = plan.flows.iter().filter(|flow| flow.generator == Generator::Agent);
+    Ok(Prepared { flows, kinds: own.map(|flow| flow.kind).collect(), tasks })
 }
 
 /// The tasks of one side of a flow; called inside that side's node.
-fn open(flow: &Flow, side: Side, duration_ns: i64) -> Result<Vec<Task>> {
+fn open(flow: &Flow, side: Side, duration_ns: i64, raw: &Path) -> Result<Vec<Task>> {
+    if flow.generator == Generator::Iperf3 {
+        return iperf3::open(flow, side, duration_ns, raw).map(|task| vec![task]);
+    }
     match flow.kind {
         Kind::Tcp => tcp::open(flow, side, duration_ns).map(|task| vec![task]),
         Kind::Udp => udp::open(flow, side, duration_ns).map(|task| vec![task]),

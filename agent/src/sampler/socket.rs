@@ -1,5 +1,6 @@
 //! TCP sockets by `sock_diag` (`inet_diag_msg` and its attributes, `include/uapi/linux/inet_diag.h`).
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
@@ -33,7 +34,15 @@ pub struct Sockets {
     folder: PathBuf,
     dumps: Vec<(Socket, Message)>,
     table: Option<TableWriter>,
-    flows: u32,
+    flows: Flows,
+}
+
+/// Which sockets belong to which flow.
+#[derive(Debug)]
+struct Flows {
+    count: u32,
+    /// See [`Plan::only_ports`].
+    only: BTreeMap<u32, u16>,
 }
 
 fn request(family: u8) -> Message {
@@ -61,7 +70,12 @@ impl Sockets {
             Ok((socket, request(*family)))
         });
         let dumps = dumps.collect::<Result<_>>()?;
-        Ok(Self { folder: raw.to_owned(), dumps, table: None, flows: plan.flows.len() as u32 })
+        Ok(Self {
+            folder: raw.to_owned(),
+            dumps,
+            table: None,
+            flows: Flows { count: plan.flows.len() as u32, only: plan.only_ports() },
+        })
     }
 
     pub fn read(&mut self, now_ns: i64) -> Result<()> {
@@ -70,7 +84,7 @@ impl Sockets {
         for (socket, message) in dumps {
             socket.dump(message, |payload| {
                 if outcome.is_ok() {
-                    outcome = keep(folder, table, *flows, now_ns, payload);
+                    outcome = keep(folder, table, flows, now_ns, payload);
                 }
             })?;
         }
@@ -83,13 +97,16 @@ impl Sockets {
 }
 
 /// The flow a socket belongs to, and its side: 0 for the one that connects (and sends), 1 for the one that listens.
-fn flow_of(payload: &[u8], flows: u32) -> Option<(u32, u8)> {
+fn flow_of(payload: &[u8], flows: &Flows) -> Option<(u32, u8)> {
     let port = |at: usize| Some(u16::from_be_bytes(*payload.get(at..)?.first_chunk()?));
     let by_port = |port: u16| {
         let id = u32::from(port.checked_sub(FIRST_PORT)?);
-        (port <= LAST_PORT && id < flows).then_some(id)
+        (port <= LAST_PORT && id < flows.count).then_some(id)
     };
-    by_port(port(6)?).map(|id| (id, 0)).or_else(|| by_port(port(4)?).map(|id| (id, 1)))
+    let (local, peer) = (port(4)?, port(6)?);
+    let found = by_port(peer).map(|id| (id, 0, local)).or_else(|| by_port(local).map(|id| (id, 1, peer)));
+    let (id, side, sender) = found?;
+    flows.only.get(&id).is_none_or(|only| *only == sender).then_some((id, side))
 }
 
 #[derive(Debug, Default)]
@@ -134,7 +151,7 @@ fn create(folder: &Path, info: usize) -> Result<TableWriter> {
 fn keep(
     folder: &Path,
     table: &mut Option<TableWriter>,
-    flows: u32,
+    flows: &Flows,
     now_ns: i64,
     payload: &[u8],
 ) -> Result<()> {
@@ -176,11 +193,22 @@ mod tests {
 
     #[test]
     fn a_socket_is_found_by_the_listening_port() {
-        assert_eq!(flow_of(&payload(33_002, FIRST_PORT + 2), 3), Some((2, 0)));
-        assert_eq!(flow_of(&payload(FIRST_PORT + 2, 33_002), 3), Some((2, 1)));
-        assert_eq!(flow_of(&payload(FIRST_PORT + 3, 40_000), 3), None);
-        assert_eq!(flow_of(&payload(22, 80), 3), None);
-        assert_eq!(flow_of(&[0; 3], 3), None);
+        let flows = Flows { count: 3, only: BTreeMap::new() };
+        assert_eq!(flow_of(&payload(33_002, FIRST_PORT + 2), &flows), Some((2, 0)));
+        assert_eq!(flow_of(&payload(FIRST_PORT + 2, 33_002), &flows), Some((2, 1)));
+        assert_eq!(flow_of(&payload(FIRST_PORT + 3, 40_000), &flows), None);
+        assert_eq!(flow_of(&payload(22, 80), &flows), None);
+        assert_eq!(flow_of(&[0; 3], &flows), None);
+    }
+
+    #[test]
+    fn other_connections_to_that_port_are_not_the_flow() {
+        let flows = Flows { count: 3, only: BTreeMap::from([(2, 33_002)]) };
+        assert_eq!(flow_of(&payload(33_002, FIRST_PORT + 2), &flows), Some((2, 0)));
+        assert_eq!(flow_of(&payload(FIRST_PORT + 2, 33_002), &flows), Some((2, 1)));
+        assert_eq!(flow_of(&payload(40_000, FIRST_PORT + 2), &flows), None);
+        assert_eq!(flow_of(&payload(FIRST_PORT + 2, 40_000), &flows), None);
+        assert_eq!(flow_of(&payload(40_000, FIRST_PORT + 1), &flows), Some((1, 0)));
     }
 
     #[test]

@@ -17,7 +17,8 @@ pub struct Format {
     pub id: u16,
     /// Bytes an event has at least.
     pub size: usize,
-    port_at: usize,
+    /// Where the ports of sender and receiver are.
+    ports_at: [usize; 2],
     kept: Vec<Field>,
 }
 
@@ -60,14 +61,15 @@ impl Field {
 }
 
 impl Format {
-    /// `None` when the text is no format of an event that has a `dport`.
+    /// `None` when the text is no format of an event that has `sport` and `dport`.
     pub fn parse(text: &str) -> Option<Self> {
         let id = text.lines().find_map(|line| number(line, "ID:"))?;
         let fields: Vec<Field> = text.lines().filter_map(field).collect();
-        let port_at = fields.iter().find(|field| field.name == "dport" && field.size == 2)?.offset;
+        let at = |name: &str| fields.iter().find(|field| field.name == name && field.size == 2);
+        let ports_at = [at("sport")?.offset, at("dport")?.offset];
         let size = fields.iter().map(|field| field.offset + field.size).max()?;
         let kept = fields.into_iter().filter(Field::is_kept).collect();
-        Some(Self { id, size, port_at, kept })
+        Some(Self { id, size, ports_at, kept })
     }
 
     pub fn columns(&self) -> Vec<(&str, String)> {
@@ -80,11 +82,16 @@ impl Format {
         12 + self.kept.iter().map(|field| field.size).sum::<usize>()
     }
 
+    /// The flow an event is of, and the port of its sending side; `data` has at least [`Self::size`] bytes.
+    pub fn flow(&self, data: &[u8]) -> (u32, u16) {
+        let [sender, receiver] = self.ports_at.map(|at| u16::from_le_bytes([data[at], data[at + 1]]));
+        (u32::from(receiver.wrapping_sub(FIRST_PORT)), sender)
+    }
+
     /// Appends one row; `data` has at least [`Self::size`] bytes.
     pub fn append(&self, t_ns: i64, data: &[u8], row: &mut Vec<u8>) {
-        let port = u16::from_le_bytes([data[self.port_at], data[self.port_at + 1]]);
         row.extend(t_ns.to_le_bytes());
-        row.extend(u32::from(port.wrapping_sub(FIRST_PORT)).to_le_bytes());
+        row.extend(self.flow(data).0.to_le_bytes());
         for field in &self.kept {
             row.extend(&data[field.offset..field.offset + field.size]);
         }
@@ -98,7 +105,8 @@ mod tests {
     const TEXT: &str = "name: tcp_probe\nID: 1203\nformat:\n\
         \tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\
         \tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n\
-        \tfield:__u8 saddr[28];\toffset:8;\tsize:28;\tsigned:0;\n\
+        \tfield:__u8 saddr[28];\toffset:8;\tsize:26;\tsigned:0;\n\
+        \tfield:__u16 sport;\toffset:34;\tsize:2;\tsigned:0;\n\
         \tfield:__u16 dport;\toffset:36;\tsize:2;\tsigned:0;\n\
         \tfield:__u32 snd_cwnd;\toffset:40;\tsize:4;\tsigned:0;\n\
         \tfield:const void * skaddr;\toffset:48;\tsize:8;\tsigned:0;\n\n\
@@ -109,8 +117,8 @@ mod tests {
         let format = Format::parse(TEXT).expect("a format");
         let names: Vec<_> =
             format.columns().into_iter().map(|(name, kind)| format!("{name}:{kind}")).collect();
-        assert_eq!(names, ["t_ns:<i8", "flow:<u4", "dport:<u2", "snd_cwnd:<u4"]);
-        assert_eq!((format.id, format.size, format.stride()), (1203, 56, 18));
+        assert_eq!(names, ["t_ns:<i8", "flow:<u4", "sport:<u2", "dport:<u2", "snd_cwnd:<u4"]);
+        assert_eq!((format.id, format.size, format.stride()), (1203, 56, 20));
     }
 
     #[test]
@@ -125,13 +133,15 @@ mod tests {
     fn a_row_names_the_flow_by_its_port() {
         let format = Format::parse(TEXT).expect("a format");
         let mut data = vec![0; 56];
+        data[34..36].copy_from_slice(&33_003u16.to_le_bytes());
         data[36..38].copy_from_slice(&(FIRST_PORT + 3).to_le_bytes());
         data[40..44].copy_from_slice(&10u32.to_le_bytes());
+        assert_eq!(format.flow(&data), (3, 33_003));
         let mut row = Vec::new();
         format.append(-1, &data, &mut row);
         assert_eq!(row.len(), format.stride());
         assert_eq!(row[..12], [255, 255, 255, 255, 255, 255, 255, 255, 3, 0, 0, 0]);
-        assert_eq!(row[14..], [10, 0, 0, 0]);
+        assert_eq!(row[16..], [10, 0, 0, 0]);
     }
 
     #[test]

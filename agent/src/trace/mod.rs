@@ -15,7 +15,7 @@ use std::thread;
 
 use crate::clock::Clock;
 use crate::error::{Context, Error, Result};
-use crate::plan::{Readings, FIRST_PORT, LAST_PORT};
+use crate::plan::{Plan, Readings, FIRST_PORT, LAST_PORT};
 use crate::sys;
 use crate::table::TableWriter;
 
@@ -42,6 +42,8 @@ struct Stream {
 struct Sink {
     streams: Vec<Stream>,
     clock: Clock,
+    /// See [`Plan::only_ports`].
+    only: BTreeMap<u32, u16>,
     lost: u64,
 }
 
@@ -72,13 +74,8 @@ fn write(path: &Path, value: &str) -> Result<()> {
 
 impl Trace {
     /// Switches the events on. Gives `None` when nothing is wanted; adds a warning for each event the kernel lacks.
-    pub fn start(
-        readings: Readings,
-        clock: Clock,
-        out: &Path,
-        warnings: &mut Vec<String>,
-    ) -> Result<Option<Self>> {
-        let names = wanted(readings);
+    pub fn start(plan: &Plan, clock: Clock, out: &Path, warnings: &mut Vec<String>) -> Result<Option<Self>> {
+        let names = wanted(plan.readings);
         if names.is_empty() {
             return Ok(None);
         }
@@ -94,7 +91,10 @@ impl Trace {
             }
             streams.push(Stream::enable(name, &event, out)?);
         }
-        let trace = Self { root, sink: Arc::new(Mutex::new(Sink { streams, clock, lost: 0 })) };
+        let trace = Self {
+            root,
+            sink: Arc::new(Mutex::new(Sink { streams, clock, only: plan.only_ports(), lost: 0 })),
+        };
         trace.spawn_reader()?;
         Ok(Some(trace))
     }
@@ -105,14 +105,20 @@ impl Trace {
 
     /// The reader sleeps in the kernel until the ring is half full, so it costs nothing in between.
     fn spawn_reader(&self) -> Result<()> {
-        let ring = File::open(self.ring_path()).context("open the trace ring")?;
+        let path = self.ring_path();
+        let mut ring = File::open(&path).context("open the trace ring")?;
         let sink = Arc::clone(&self.sink);
         let (from, to) = sys::pipe(PIPE_PAGES * PAGE).context("make a pipe for the trace")?;
         let read = move || {
             let mut pages = vec![0; PIPE_PAGES * PAGE];
             loop {
                 match move_pages(&ring, &from, &to, &mut pages) {
-                    Ok(0) => {}
+                    // Kernels from 6.8 on end a reader for good when any copy of its file is closed, as in every
+                    // process that is started meanwhile.
+                    Ok(0) => match File::open(&path) {
+                        Ok(again) => ring = again,
+                        Err(_) => return,
+                    },
                     Ok(length) => {
                         let mut sink = sink.lock().unwrap_or_else(PoisonError::into_inner);
                         if sink.take(&pages[..length]).is_err() {
@@ -184,7 +190,7 @@ impl Sink {
     fn take_page(&mut self, page: &[u8]) -> Result<()> {
         let Some(mut events) = ring::Events::of(page) else { return Ok(()) };
         self.lost += events.missed;
-        let (clock, streams) = (self.clock, &mut self.streams);
+        let (clock, streams, only) = (self.clock, &mut self.streams, &self.only);
         events.try_for_each(|event| {
             let stream = streams.iter_mut().find(|stream| stream.format.id == event.id());
             let Some(stream) = stream else { return Ok(()) };
@@ -193,6 +199,10 @@ impl Sink {
                     "trace",
                     format!("an event tcp:{} is shorter than its format", stream.name),
                 ));
+            }
+            let (flow, sender) = stream.format.flow(event.data);
+            if only.get(&flow).is_some_and(|only| *only != sender) {
+                return Ok(());
             }
             stream.format.append(clock.since_start(event.stamp_ns as i64), event.data, stream.table.row());
             stream.table.written()

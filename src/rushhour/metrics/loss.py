@@ -36,6 +36,9 @@ def _loss(record: Record) -> Iterator[Found]:
 
 
 def _sent_and_arrived(record: Record, flow: Flow) -> tuple[int, int] | None:
+    if flow.kind == "udp" and flow.generator == "iperf3":
+        sent, arrived = flow.outcome.packets_sent, flow.outcome.packets_received
+        return None if sent is None or arrived is None else (sent, min(sent, arrived))
     if not record.has(flow.kind):
         return None
     if flow.kind == "ping":
@@ -52,7 +55,9 @@ def _duplicates(record: Record) -> Iterator[Found]:
 
 
 def _udp(record: Record) -> list[Flow]:
-    return record.flows("udp") if record.has("udp") else []
+    # iperf3 counts datagrams and does not say which of them arrived.
+    flows = record.flows("udp") if record.has("udp") else []
+    return [flow for flow in flows if flow.generator == "agent"]
 
 
 def _wire_loss(record: Record) -> Iterator[Found]:

@@ -144,6 +144,7 @@ def plan_entry(flow: PlannedFlow, addresses: dict[str, str], scenario: Scenario,
     ecn = keys.ecn if keys.ecn is not None else scenario.ecn
     tos = (keys.dscp or 0) << 2 | (ECT0 if keys.kind == "udp" and ecn else 0)
     optional = {
+        "generator": "iperf3" if keys.generator == "iperf3" else None,
         "bytes": keys.bytes and keys.bytes.bytes,
         "cc": keys.cc,
         "receiver_cc": keys.receiver_cc,

@@ -12,6 +12,7 @@ from rushhour.units import Duration, Rate, Size
 MAX_FLOWS = 20_000
 Kind = Literal["tcp", "udp", "ping", "rr", "crr"]
 ALL_KINDS: tuple[Kind, ...] = ("tcp", "udp", "ping", "rr", "crr")
+Generator = Literal["agent", "iperf3"]
 Algorithm = Annotated[
     str, Field(pattern=r"^[a-z][a-z0-9_-]{0,14}$")
 ]  # TCP_CA_NAME_MAX is 16 with the final 0
@@ -26,6 +27,7 @@ _STREAM: tuple[Kind, ...] = ("tcp", "udp")
 _CALLS: tuple[Kind, ...] = ("rr", "crr")
 # Which kinds use a key; a key that is not listed holds for all.
 KINDS_OF_KEY: dict[str, tuple[Kind, ...]] = {
+    "generator": _STREAM,
     "cc": (*_TCP, *_CALLS),
     "receiver_cc": _TCP,
     "bytes": _TCP,
@@ -55,6 +57,9 @@ class Flow(Model):
         "tcp",
         description='"tcp" and "udp": a stream; "ping": ICMP echo; "rr": request and response over one '
         'connection; "crr": connection, request, response, close',
+    )
+    generator: Generator | None = Field(
+        None, description='program that drives it: "agent" (default) or "iperf3", from this machine'
     )
     from_: Name | None = Field(
         None, alias="from", description="sending host; presets give their pairs in turn"

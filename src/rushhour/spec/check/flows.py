@@ -6,6 +6,7 @@ from collections import Counter
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from rushhour.spec.check.iperf3 import check_iperf3
 from rushhour.spec.check.problem import Path, Problem
 from rushhour.spec.graph import conversations, hosts, nodes
 from rushhour.spec.keys import nearest
@@ -34,6 +35,8 @@ def check_flows(scenario: Scenario) -> Iterator[Problem]:
         yield from _check_kind(flow, here)
         yield from _check_values(flow, here)
         yield from _check_times(scenario, flow, here)
+        if flow.generator == "iperf3":
+            yield from check_iperf3(scenario, flow, here)
     total = sum(flow.count for flow in scenario.flow)
     if total > MAX_FLOWS:
         yield Problem(("flow",), f"{total} flows are more than {MAX_FLOWS}")
