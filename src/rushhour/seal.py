@@ -11,6 +11,7 @@ import json
 import os
 import shutil
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 FORMAT = "rushhour-record/1"
 MANIFEST = "manifest.json"
+# Files made durable at once.
+_SYNCS = 8
 
 
 class RecordWriter:
@@ -81,8 +84,9 @@ def seal(folder: Path, manifest: Mapping[str, Any], destination: Path | None = N
             "format": FORMAT,
             "files": {name: checksum(path) for name, path in files.items()},
         }
-        for path in files.values():
-            _sync(path)
+        # Together: the file system then writes its journal once instead of once a file.
+        with ThreadPoolExecutor(_SYNCS) as pool:
+            list(pool.map(_sync, files.values()))
         write_json(folder / MANIFEST, whole)
         _sync(folder)
         return folder if destination is None else _rename(folder, destination)
