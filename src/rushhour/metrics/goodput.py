@@ -128,7 +128,7 @@ METRICS = [
         "Bits that left the bottleneck over what its rate allows, while flows were active after the "
         "warm-up: from the first connection (or the first reading after the warm-up) to the last reading "
         "before the flows stop. Bits are those of whole frames with the 14-byte Ethernet header and without "
-        "preamble, checksum and gap: what the kernel's shapers count. Pings and acknowledgements that cross the "
+        "preamble, checksum and gap: what the kernel's shapers count. Pings and ACKs crossing the "
         "same end are part of it. A full bucket at the first reading can bring it above 1 by a frame.",
         _utilization,
     ),

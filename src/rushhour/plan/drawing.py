@@ -6,18 +6,20 @@ path or a tree one of that, every other graph a list of its links.
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from rushhour.plan.presets import resolve
+from rushhour.spec import conversations
 from rushhour.units import Duration, Rate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rushhour.plan.graph import Direction, Graph, Link, Queue, Wire
+    from rushhour.spec import Conversation
     from rushhour.spec.scenario import Scenario
     from rushhour.spec.topology import Topology
-    from rushhour.spec.workload import Flow
 
 MOST_HOSTS = 6  # drawn at one side; of more the first, the second and the last
 MOST_ROUTERS = 5
@@ -298,26 +300,26 @@ def _table(rows: Sequence[Sequence[str]]) -> list[str]:
 
 def _flows(scenario: Scenario) -> list[str]:
     rows: list[list[str]] = []
-    first = 0
-    for keys in scenario.flow:
-        if len(rows) < MOST_FLOWS:
-            rows.append(_flow_row(scenario, keys, first))
-        first += keys.count
+    for _, talks in groupby(conversations(scenario), key=lambda talk: talk.position):
+        if len(rows) == MOST_FLOWS:
+            break
+        rows.append(_flow_row(scenario, list(talks)))
     lines = _table(rows)
     hidden = len(scenario.flow) - MOST_FLOWS
     return [*lines, f"… and {hidden} more flows"] if hidden > 0 else lines
 
 
-def _flow_row(scenario: Scenario, keys: Flow, first: int) -> list[str]:
+def _from_to(names: list[str | None]) -> str:
+    """The first and the last of the copies' ends, or the one that all share."""
+    first, last = names[0] or "?", names[-1] or "?"
+    return first if len(set(names)) == 1 else f"{first} … {last}"
+
+
+def _flow_row(scenario: Scenario, talks: list[Conversation]) -> list[str]:
     """A flow's name, way, kind, time and limits."""
-    sender, receiver = keys.from_ or "", keys.to or ""
-    if scenario.topology is not None and not (sender and receiver):
-        pair = scenario.topology.endpoints(first)
-        several = keys.count > 1 and len(scenario.topology.senders) > 1
-        last = scenario.topology.endpoints(first + keys.count - 1)
-        sender = sender or (f"{pair[0]} … {last[0]}" if several else pair[0])
-        receiver = receiver or (f"{pair[1]} … {last[1]}" if several and pair[1] != last[1] else pair[1])
-    name = f"{keys.name}" + (f" ×{keys.count}" if keys.count > 1 else "")  # noqa: RUF001 the sign is meant
+    keys = talks[0].flow
+    sender, receiver = _from_to([talk.sender for talk in talks]), _from_to([talk.receiver for talk in talks])
+    name = keys.label + (f" ×{keys.count}" if keys.count > 1 else "")  # noqa: RUF001 the sign is meant
     until = keys.start.ns + keys.duration.ns if keys.duration else scenario.span.ns
     open_end = keys.duration is None and (keys.bytes or keys.datagrams or keys.transactions)
     time = f"{keys.start} → {'done' if open_end else Duration(until)}"

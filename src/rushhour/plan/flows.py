@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rushhour.errors import PlanError
-from rushhour.spec import workload
+from rushhour.spec import conversations, workload
 
 if TYPE_CHECKING:
     from rushhour.plan.graph import Graph
+    from rushhour.spec import Conversation
     from rushhour.spec.scenario import Scenario
     from rushhour.spec.workload import Flow
 
@@ -35,16 +36,11 @@ class PlannedFlow:
 
 
 def planned_flows(scenario: Scenario, graph: Graph) -> list[PlannedFlow]:
-    """Count out all flows; those without `from` and `to` get the preset's pairs in turn."""
-    flows: list[PlannedFlow] = []
-    default = _default_ends(scenario, graph)
-    for number, keys in enumerate(scenario.flow):
-        name = keys.name or f"{keys.kind}{number + 1}"
-        for copy in range(1, keys.count + 1):
-            pair = default[len(flows) % len(default)] if default else None
-            sender, receiver = _ends(graph, keys, pair, name)
-            own = name if keys.count == 1 else f"{name}.{copy}"
-            flows.append(PlannedFlow(len(flows), own, name, keys, sender, receiver))
+    """Count out all flows, each with its number and its ends (`spec.conversations` fills open ones)."""
+    flows = [
+        PlannedFlow(number, talk.name, talk.flow.label, talk.flow, *_ends(graph, talk))
+        for number, talk in enumerate(conversations(scenario))
+    ]
     if len(flows) > workload.MAX_FLOWS:
         raise PlanError(
             f"{len(flows)} flows; there are ports for {workload.MAX_FLOWS}",
@@ -54,42 +50,27 @@ def planned_flows(scenario: Scenario, graph: Graph) -> list[PlannedFlow]:
     return flows
 
 
-def _default_ends(scenario: Scenario, graph: Graph) -> list[tuple[str, str]]:
-    """Pairs that flows without `from` and `to` get in turn: a preset's, or the only two hosts of a graph."""
-    if scenario.topology is not None:
-        senders, receivers = scenario.topology.senders, scenario.topology.receivers
-        return [(sender, receivers[k % len(receivers)]) for k, sender in enumerate(senders)]
-    hosts = [node.name for node in graph.nodes if not node.router]
-    return [(hosts[0], hosts[1])] if len(hosts) == 2 else []
-
-
-def _ends(graph: Graph, keys: Flow, default: tuple[str, str] | None, name: str) -> tuple[str, str]:
-    sender, receiver = keys.from_, keys.to
+def _ends(graph: Graph, talk: Conversation) -> tuple[str, str]:
+    """Check the ends: a scenario made by hand has not been through the loader."""
+    sender, receiver = talk.sender, talk.receiver
     if sender is None or receiver is None:
-        if default is None:
-            raise PlanError(
-                "it must say from where to where: the graph does not have just two hosts",
-                where=f"flow {name}",
-                hint=f"from and to are among {', '.join(graph.by_name)}",
-            )
-        sender, receiver = _fill(sender, receiver, default)
+        raise PlanError(
+            "it must say from where to where: the graph does not have just two hosts",
+            where=f"flow {talk.name}",
+            hint=f"from and to are among {', '.join(graph.by_name)}",
+        )
     for node in (sender, receiver):
         if node not in graph.by_name:
             raise PlanError(
-                f"there is no node {node}", where=f"flow {name}", hint=f"nodes: {', '.join(graph.by_name)}"
+                f"there is no node {node}",
+                where=f"flow {talk.name}",
+                hint=f"nodes: {', '.join(graph.by_name)}",
             )
     if sender == receiver:
-        raise PlanError(f"it goes from {sender} to {sender}", where=f"flow {name}", hint="name two nodes")
+        raise PlanError(
+            f"it goes from {sender} to {sender}", where=f"flow {talk.name}", hint="name two nodes"
+        )
     return sender, receiver
-
-
-def _fill(sender: str | None, receiver: str | None, default: tuple[str, str]) -> tuple[str, str]:
-    """Take what is missing from the default pair, so that the ends differ where they can."""
-    if sender is None and receiver is None:
-        return default
-    if sender is None:
-        return (default[0] if receiver != default[0] else default[1]), receiver or default[1]
-    return sender, default[1] if sender != default[1] else default[0]
 
 
 def stop_ns(keys: Flow, span_ns: int) -> int | None:

@@ -130,10 +130,6 @@ class Topology(LinkKeys):
             return tuple(f"n{k}" for k in range(1, self.size + 2))
         return ("left", "right") if self.preset == "dumbbell" else ("hub",)
 
-    def endpoints(self, index: int) -> tuple[str, str]:
-        """Default sender and receiver of flow number `index` (from 0): the pairs in turn."""
-        return self.senders[index % len(self.senders)], self.receivers[index % len(self.receivers)]
-
 
 class Node(Model):
     """A node of a free graph; nodes named only in links need no table of their own."""
