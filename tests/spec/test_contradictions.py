@@ -35,6 +35,8 @@ def _both(text: str) -> str:
         ('reverse_buffer = "10B"', "topology.reverse_buffer", "less than one packet"),
         ('reverse_rate = "0bit"', "topology.reverse_rate", "carries nothing"),
         ('mtu = "100B"', "topology.mtu", "576B"),
+        ('jitter = "5s"', "topology.jitter", "more than the wire can draw"),
+        (f"drop = {list(range(4097))}", "topology.drop", "more than 4096"),
         ("reorder = true", "topology.reorder", "no jitter"),
         ('queue = "root fifo"', "topology.queue", "the plan decides"),
         ('queue = " "', "topology.queue", "is empty"),

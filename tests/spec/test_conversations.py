@@ -78,7 +78,7 @@ def test_the_default_jitter_is_a_twentieth_within_bounds() -> None:
 
 def test_samples_by_default_are_200_within_bounds() -> None:
     text = BASE.replace('duration = "30s"', "")
-    spans = {"10ms": "1ms", "2s": "10ms", "30s": "100ms"}
+    spans = {"10ms": "1ms", "2s": "10ms", "30s": "100ms", "6min": "100ms", "1h": "1s"}
     assert {
         span: str(parse_scenario(f'duration = "{span}"\n{text}').sample_interval) for span in spans
     } == spans

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 Text = Annotated[str, Field(max_length=20_000)]
 _SAMPLES = 200  # readings in an experiment, where the scenario does not say how often
 _FINEST, _COARSEST = 1_000_000, 100_000_000  # ns
+_MOST_SAMPLES = 3600  # of a long experiment, which may be idle for hours
 
 
 class Readings(Model):
@@ -76,7 +77,9 @@ class Scenario(Model):
     )
     warmup: Duration = Field(Duration(0), description="excluded from steady-state metrics")
     sample: Duration | None = Field(
-        None, description="interval of the periodic readings; default duration/200 within 1ms..100ms"
+        None,
+        description="interval of the periodic readings; default duration/200 within 1ms..100ms, "
+        "beyond six minutes duration/3600",
     )
     seed: Annotated[int, Field(strict=True, ge=0, lt=2**63)] = Field(
         1, description="what the seeded elements start from"
@@ -114,7 +117,8 @@ class Scenario(Model):
     @property
     def sample_interval(self) -> Duration:
         """Interval of the periodic readings, given or by default."""
-        return self.sample or Duration(min(_COARSEST, max(_FINEST, self.span.ns // _SAMPLES)))
+        coarsest = max(_COARSEST, self.span.ns // _MOST_SAMPLES)
+        return self.sample or Duration(min(coarsest, max(_FINEST, self.span.ns // _SAMPLES)))
 
     def canonical(self) -> dict[str, Any]:
         """Everything that determines the experiment, as JSON values with units as canonical words."""

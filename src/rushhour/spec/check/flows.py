@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from rushhour.spec.scenario import Scenario
     from rushhour.spec.workload import Flow
 
+SMALLEST_DATAGRAM = 24  # holds the number and the stamp of each
 LARGEST_DATAGRAM = 65507  # 65535 less the headers of IPv4 and UDP
 _MSS = range(88, 32768)  # TCP_MIN_MSS and MAX_TCP_WINDOW, net/ipv4/tcp.c do_tcp_setsockopt()
 _LARGEST_COPY = 2**30  # of a write, a request, a socket buffer: all are int in the kernel
@@ -69,8 +70,11 @@ def _check_values(flow: Flow, here: Path) -> Iterator[Problem]:
             yield Problem((*here, key), "is zero", 'at least "1B"')
         if size is not None and key != "bytes" and size.bytes > _LARGEST_COPY:
             yield Problem((*here, key), f'"{size}" is too large', 'at most "1GiB"')
-    if flow.packet is not None and not 0 < flow.packet.bytes <= LARGEST_DATAGRAM:
-        yield Problem((*here, "packet"), f'"{flow.packet}" is not between "1B" and "{LARGEST_DATAGRAM}B"')
+    least = SMALLEST_DATAGRAM if flow.kind == "udp" else 1
+    if flow.packet is not None and not least <= flow.packet.bytes <= LARGEST_DATAGRAM:
+        yield Problem(
+            (*here, "packet"), f'"{flow.packet}" is not between "{least}B" and "{LARGEST_DATAGRAM}B"'
+        )
     if flow.mss is not None and flow.mss.bytes not in _MSS:
         yield Problem((*here, "mss"), f'"{flow.mss}" is not between "{_MSS[0]}B" and "{_MSS[-1]}B"')
     if flow.kind == "ping" and flow.interval is not None and flow.interval.ns == 0:

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from rushhour.spec.topology import Direction, LinkKeys, Topology
     from rushhour.units import Rate
 
-MAX_DROPS = 10_000
+MAX_DROPS = 4096  # as many as the seeded element keeps
+_LONGEST_JITTER = 4 * 10**9  # ns; the seeded element draws 32 bits
 DEFAULT_MTU = Size(1500)
 _SMALLEST_MTU = {"ipv4": 576, "ipv6": 1280}  # RFC 791, RFC 8200 section 5
 _LARGEST_MTU = 65535
@@ -89,6 +90,9 @@ def _check_direction(direction: Direction, link: LinkKeys, here: Path) -> Iterat
             "has no jitter that could reorder",
             'give a jitter, for example jitter = "5ms"',
         )
+    if direction.jitter is not None and direction.jitter.ns > _LONGEST_JITTER:
+        message = f'"{direction.jitter}" is more than the wire can draw'
+        yield Problem((*here, "jitter"), message, 'at most "4s"; netem = "delay …" takes more')
     if direction.drop is not None and len(direction.drop) > MAX_DROPS:
         yield Problem((*here, "drop"), f"names more than {MAX_DROPS} packets", "use loss")
     yield from _check_words(direction.queue, (*here, "queue"), "a queue discipline")
