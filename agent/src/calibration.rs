@@ -16,7 +16,8 @@ use crate::plan::{PingPath, Plan, Train};
 use crate::result::{Calibration, Pings, TrainArrivals};
 use crate::sys::{self, socket};
 
-/// After this long without an arrival the rest is lost: longer than a full-sized packet takes at 1 kbit/s.
+/// After this long without an arrival, beyond all delays of the wires, the rest is lost: longer than a full-sized packet
+/// takes at 1 kbit/s.
 const PATIENCE_S: i64 = 20;
 
 /// A device that has just come up drops packets until the kernel's own worker has put its queue to use, and timers are
@@ -38,30 +39,39 @@ const SOCKET_BYTES: i32 = 32 << 20;
 /// Sockets that cannot be opened or paths without a route; what is lost on the way is data.
 pub fn run(plan: &Plan, nodes: &Nodes) -> Result<Calibration> {
     sys::sleep_until(sys::monotonic_ns() + SETTLE_NS);
+    let patience_s = patience_s(plan);
     let mut calibration = Calibration::default();
     for (index, path) in plan.calibration.paths.iter().enumerate() {
         let place = || format!("calibration {} → {}", path.from, path.to);
-        let rtt_ns = nodes.within(&path.from, || ping(path, index)).map_err(|error| error.at(place()))?;
+        let rtt_ns =
+            nodes.within(&path.from, || ping(path, index, patience_s)).map_err(|error| error.at(place()))?;
         calibration.pings.push(Pings { path: index, rtt_ns });
     }
     for (index, train) in plan.calibration.trains.iter().enumerate() {
         let place = || format!("calibration {} → {}", train.from, train.to);
-        let arrivals_ns = send_train(train, nodes).map_err(|error| error.at(place()))?;
+        let arrivals_ns = send_train(train, nodes, patience_s).map_err(|error| error.at(place()))?;
         calibration.trains.push(TrainArrivals { train: index, sent: train.packets, arrivals_ns });
     }
     Ok(calibration)
 }
 
-fn patient(socket: &OwnedFd) -> Result<()> {
-    let patience = libc::timeval { tv_sec: PATIENCE_S, tv_usec: 0 };
+/// No path can be longer than all wires together.
+fn patience_s(plan: &Plan) -> i64 {
+    let wires = plan.links.iter().flat_map(|link| &link.ends).filter_map(|end| end.wire.as_ref());
+    let longest_ns = wires.fold(0_u64, |sum, wire| sum.saturating_add(wire.delay_ns + wire.jitter_ns));
+    PATIENCE_S + (longest_ns / 1_000_000_000) as i64
+}
+
+fn patient(socket: &OwnedFd, patience_s: i64) -> Result<()> {
+    let patience = libc::timeval { tv_sec: patience_s, tv_usec: 0 };
     sys::set_option(socket, libc::SOL_SOCKET, libc::SO_RCVTIMEO, patience).context("set SO_RCVTIMEO")
 }
 
 /// Round trips, the next one when the last has come back.
-fn ping(path: &PingPath, index: usize) -> Result<Vec<i64>> {
+fn ping(path: &PingPath, index: usize, patience_s: i64) -> Result<Vec<i64>> {
     let (from, to) = (options::address(&path.src, 0)?, options::address(&path.dst, 0)?);
     let prober = Prober::open(from, to, FIRST_ID | index as u16, path.size as usize)?;
-    patient(&prober.socket)?;
+    patient(&prober.socket, patience_s)?;
     let offset_ns = realtime_offset_ns();
     (0..path.pings as u16).map(|seq| round_trip(&prober, seq, offset_ns)).collect()
 }
@@ -80,13 +90,13 @@ fn round_trip(prober: &Prober, seq: u16, offset_ns: i64) -> Result<i64> {
 }
 
 /// Sends a train back to back; gives its arrivals counted from the first.
-fn send_train(train: &Train, nodes: &Nodes) -> Result<Vec<i64>> {
+fn send_train(train: &Train, nodes: &Nodes, patience_s: i64) -> Result<Vec<i64>> {
     let to = options::address(&train.dst, TRAIN_PORT)?;
     let sink = nodes.within(&train.to, || {
         let socket = options::bound(to, libc::SOCK_DGRAM, 0)?;
         roomy(&socket, libc::SO_RCVBUFFORCE)?;
         udp::stamped(&socket)?;
-        patient(&socket)?;
+        patient(&socket, patience_s)?;
         Ok(socket)
     })?;
     let source = nodes.within(&train.from, || train_source(train, to))?;

@@ -20,6 +20,8 @@ use crate::trace::Trace;
 /// threads of flows must have reached their starting line.
 const LEAD_NS: i64 = 20_000_000;
 const SECOND_NS: i64 = 1_000_000_000;
+/// The number of the first packet on a wire during calibration.
+const CALIBRATION_NUMBERS: u64 = 1 << 48;
 
 /// Runs the plan in `out/plan.json` and leaves raw tables and `result.json` in `out`. Gives whether all went well.
 #[must_use]
@@ -49,10 +51,12 @@ fn attempt(out: &Path, report: &mut Report) -> Result<()> {
 
     let mut nodes = Nodes::new()?;
     let mut topology = topology::build(&plan, &mut nodes)?;
+    // What calibration sends takes none of the experiment's numbers, so a list of drops does not meet it.
+    topology.count_wires_from(CALIBRATION_NUMBERS)?;
     report.calibration = calibration::run(&plan, &nodes)?;
+    topology::renew_queues(&plan, &mut topology, &nodes)?;
     report.calibration.qdiscs = topology::read_back(&mut topology)?;
-
-    topology.reset_wires()?;
+    topology.count_wires_from(0)?;
 
     let prepared = flow::prepare(&plan, &nodes, &raw)?;
     let clock = Clock::starting_at(next_start(sys::monotonic_ns()));

@@ -69,9 +69,9 @@ impl Topology {
         &self.wires
     }
 
-    /// On every wire the next packet is number 0.
-    pub fn reset_wires(&self) -> Result<()> {
-        self.wires.iter().try_for_each(|(_, counters)| counters.reset())
+    /// On every wire the next packet is number `first`.
+    pub fn count_wires_from(&self, first: u64) -> Result<()> {
+        self.wires.iter().try_for_each(|(_, counters)| counters.count_from(first))
     }
 
     /// The routing socket that is open in a node.
@@ -188,14 +188,36 @@ fn owns_kernel() -> bool {
 
 /// Queues, classes and filters of one end.
 fn egress(topology: &mut Topology, nodes: &Nodes, index: usize, end: &End) -> Result<()> {
-    let device = qdisc::Device { name: &end.dev, ifindex: topology.ends[index].ifindex };
-    let lines = qdisc::in_order(&end.qdiscs, &end.filters);
-    let orders = lines.iter().map(|line| qdisc::parse(line, &device)).collect::<Result<Vec<_>>>()?;
-    let socket = topology.socket(&end.node)?;
-    qdisc::apply(&orders, socket, |work| nodes.within(&end.node, work))?;
+    queues(topology, nodes, index, end, &qdisc::in_order(&end.qdiscs, &end.filters))?;
     if let Some(wire) = &end.wire {
-        let counters = wire::attach(wire, &device, socket)?;
+        let device = qdisc::Device { name: &end.dev, ifindex: topology.ends[index].ifindex };
+        let counters = wire::attach(wire, &device, topology.socket(&end.node)?)?;
         topology.wires.push((index as u32, counters));
+    }
+    Ok(())
+}
+
+fn queues(topology: &mut Topology, nodes: &Nodes, index: usize, end: &End, lines: &[String]) -> Result<()> {
+    let device = qdisc::Device { name: &end.dev, ifindex: topology.ends[index].ifindex };
+    let orders = lines.iter().map(|line| qdisc::parse(line, &device)).collect::<Result<Vec<_>>>()?;
+    qdisc::apply(&orders, topology.socket(&end.node)?, |work| nodes.within(&end.node, work))
+}
+
+/// Makes the queues anew whose discipline remembers what has passed: an average of red, a dropping probability of pie.
+pub fn renew_queues(plan: &Plan, topology: &mut Topology, nodes: &Nodes) -> Result<()> {
+    for (index, end) in ends(plan).enumerate() {
+        let lines = qdisc::in_order(&end.qdiscs, &end.filters);
+        if !lines.iter().any(|line| qdisc::remembers(line)) {
+            continue;
+        }
+        let device = qdisc::Device { name: &end.dev, ifindex: topology.ends[index].ifindex };
+        let lines: Vec<String> = lines.into_iter().filter(|line| qdisc::is_below_root(line)).collect();
+        topology
+            .socket(&end.node)?
+            .batch(&[qdisc::removal(&device)])
+            .map_err(|refusal| refusal.error)
+            .and_then(|()| queues(topology, nodes, index, end, &lines))
+            .map_err(|error| error.at(place(plan, index)))?;
     }
     Ok(())
 }

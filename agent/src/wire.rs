@@ -93,9 +93,11 @@ impl Counters {
         Ok((field(COUNTER), field(LOST)))
     }
 
-    /// The next packet is number 0.
-    pub fn reset(&self) -> Result<()> {
-        self.state.set(&0_u32.to_ne_bytes(), &[0; STATE_SIZE]).context("reset a wire's counters")
+    /// The next packet is number `first`; all else is forgotten.
+    pub fn count_from(&self, first: u64) -> Result<()> {
+        let mut state = [0; STATE_SIZE];
+        state[COUNTER as usize..LOST as usize].copy_from_slice(&first.to_ne_bytes());
+        self.state.set(&0_u32.to_ne_bytes(), &state).context("reset a wire's counters")
     }
 }
 
