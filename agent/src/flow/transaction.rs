@@ -1,5 +1,6 @@
 //! Request and response: over one kept connection (`rr`), or a new one each time (`crr`).
 
+use std::cell::Cell;
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -53,6 +54,8 @@ struct Client {
     stop_ns: i64,
     request: Vec<u8>,
     response_bytes: usize,
+    /// Handed over so far, answered or not.
+    requests: Cell<u64>,
 }
 
 fn client(flow: &Flow, duration_ns: i64) -> Result<Task> {
@@ -72,6 +75,7 @@ fn client(flow: &Flow, duration_ns: i64) -> Result<Task> {
         stop_ns: flow.stop_or(duration_ns),
         request: message(flow.request_bytes),
         response_bytes: message(flow.response_bytes).len(),
+        requests: Cell::new(0),
     };
     let stop = Some(Stop { at_ns: client.stop_ns, how: libc::SHUT_RDWR });
     Ok(Task { flow: flow.id, work: Box::new(move |stage| client.run(stage)), switch, stop })
@@ -109,7 +113,7 @@ impl Client {
         end.connected_ns = self.kept.is_some().then(|| stage.clock.now());
         let (done, error) = self.repeat(stage);
         end.packets_sent = Some(done);
-        end.bytes_sent = Some(done * self.request.len() as u64);
+        end.bytes_sent = Some(self.requests.get() * self.request.len() as u64);
         end.sender_done_ns = Some(stage.clock.now());
         end.error = error.map(|error| error.to_string());
         end
@@ -167,8 +171,11 @@ impl Client {
     }
 
     fn exchange(&self, socket: &OwnedFd, clock: Clock) -> Result<Option<i64>> {
-        let done = send_all(socket, &self.request).context("send a request")?
-            && take_all(socket, self.response_bytes).context("receive a response")?;
+        if !send_all(socket, &self.request).context("send a request")? {
+            return Ok(None);
+        }
+        self.requests.set(self.requests.get() + 1);
+        let done = take_all(socket, self.response_bytes).context("receive a response")?;
         Ok(done.then(|| clock.now()))
     }
 
