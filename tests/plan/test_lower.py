@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from networks import DUMBBELL, Edge, check_plan, graph, scenario
 
 from rushhour.errors import PlanError
-from rushhour.plan import lower
+from rushhour.plan import lower, netem
 from rushhour.spec import Scenario
 from rushhour.spec.load import load_scenario
 
@@ -307,3 +307,33 @@ def test_a_train_is_never_longer_than_the_shortest_queue() -> None:
     assert plan["calibration"]["trains"][0]["packets"] == 7
     plan = lower(scenario(DUMBBELL | {"buffer": "5000p"}), 1).plan
     assert plan["calibration"]["trains"][0]["packets"] == 200
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("delay 5ms 2ms distribution normal", (5_000_000, 2_000_000)),
+        ("slot 800us 1ms", (0, 1_000_000)),
+        ("delay 5ms slot 800us", (5_000_000, 800_000)),
+        ("slot distribution normal 800us 100us", (0, 900_000)),
+        ("loss 1% delay 5ms", (5_000_000, 0)),
+    ],
+)
+def test_netems_delay_and_all_that_may_come_to_it(words: str, expected: tuple[int, int]) -> None:
+    assert netem.delay_ns(words) == expected
+
+
+def line_of(hops: int, **keys: Any) -> Scenario:
+    links: list[Edge] = [((f"n{n}", f"n{n + 1}"), {"rate": "10mbit"}) for n in range(hops)]
+    return graph(*links, flows=[{"from": "n0", "to": f"n{hops}"}], **keys)
+
+
+@pytest.mark.parametrize(("hops", "living"), [(30, 0), (70, 2), (120, 2)])
+def test_hosts_at_the_ends_of_long_paths_send_packets_that_live_longer(hops: int, living: int) -> None:
+    nodes = lower(line_of(hops), 1).plan["nodes"]
+    assert [node["sysctl"] for node in nodes].count([["net.ipv4.ip_default_ttl", "255"]]) == living
+
+
+def test_a_path_that_no_packet_survives_is_refused() -> None:
+    with pytest.raises(PlanError, match="hops"):
+        lower(line_of(300), 1)

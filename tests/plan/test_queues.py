@@ -119,5 +119,17 @@ def test_every_number_fits_the_kernels_fields(kind: str, rate: int, buffer: Buff
     if kind == "red":
         low, high = (int((value_after(qdiscs[-1].split(), key) or "").rstrip("b")) for key in ("min", "max"))
         assert low < high
+        # The kernel keeps the average times the weight in 32 bits, and a weight exists.
+        packet, burst = (
+            int((value_after(qdiscs[-1].split(), key) or "").rstrip("b")) for key in ("avpkt", "burst")
+        )
+        weights = [log for log in range(1, 32) if burst + 1 - low / packet <= _settled(log, burst)]
+        assert weights
+        assert high.bit_length() + weights[0] < 32
     stated = stated_limit(queue, limit, FRAME)
     assert (stated.packets or 0) + (stated.bytes or 0) > 0
+
+
+def _settled(log: int, burst: int) -> float:
+    # tc_red_eval_ewma() in iproute2: the bound for a weight of 2^-log.
+    return float((1 - (1 - 2.0**-log) ** burst) * 2**log)

@@ -19,10 +19,14 @@ from rushhour.plan.presets import resolve
 from rushhour.plan.tools import tools
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from rushhour.spec.scenario import Scenario
 
 FORMAT = "rushhour-plan/1"
 ECN = "net.ipv4.tcp_ecn"  # of IPv6, too
+TTL = "net.ipv4.ip_default_ttl"
+USUAL_HOPS, MOST_HOPS = 64, 255  # IPDEFTTL (RFC 1700); eight bits of the header
 JSON_SAFE_BITS = 52  # integers that survive a reader that keeps all numbers as doubles
 
 
@@ -113,7 +117,25 @@ def _sysctls(layout: Layout) -> dict[str, list[list[str]]]:
     for flow in layout.flows:
         if flow.keys.ecn is not None and flow.keys.kind in ("tcp", "rr", "crr"):
             merged[flow.sender][ECN] = merged[flow.receiver][ECN] = str(int(flow.keys.ecn))
+    for host, name in _hop_limits(layout):
+        merged[host].setdefault(name, str(MOST_HOPS))
     return {name: [[key, value] for key, value in own.items()] for name, own in merged.items()}
+
+
+def _hop_limits(layout: Layout) -> Iterator[tuple[str, str]]:
+    """Hosts whose packets would die on the way, and the setting that lets them live."""
+    for pair in layout.hops:
+        steps = layout.steps(*pair)
+        if len(steps) > MOST_HOPS:
+            raise PlanError(
+                f"the path {pair[0]} → {pair[1]} has {len(steps)} hops, an IP packet lives for {MOST_HOPS}",
+                where="topology",
+                hint="emulators count too: a link with a rate and a delay may need one in each direction",
+            )
+        if len(steps) > USUAL_HOPS:
+            dev = layout.addressing.ends[steps[0].cable][steps[0].side].dev
+            family = layout.scenario.family
+            yield pair[0], TTL if family == "ipv4" else f"net/ipv6/conf/{dev}/hop_limit"
 
 
 def _link(layout: Layout, number: int, seed: int) -> dict[str, Any]:

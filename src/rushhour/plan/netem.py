@@ -16,13 +16,27 @@ LEAST = 1000  # packets; netem's own default limit, which a fast link with a del
 
 
 def delay_ns(words: str) -> tuple[int, int]:
-    """Give the mean delay and the jitter (its deviation, both ways) that netem's words ask for."""
+    """Give the mean delay and the jitter (its deviation, both ways) that netem's words ask for.
+
+    A packet that waits for its slot counts as jitter.
+    """
     split = words.split()
+    slot = _slot_ns(split)
     for key in ("delay", "latency"):
         if (first := _scaled(value_after(split, key), _TIME)) is not None:
             at = split.index(key) + 2
-            return first, (_scaled(split[at], _TIME) or 0) if at < len(split) else 0
-    return 0, 0
+            return first, slot + ((_scaled(split[at], _TIME) or 0) if at < len(split) else 0)
+    return 0, slot
+
+
+def _slot_ns(split: list[str]) -> int:
+    """Longest wait for a slot: `slot MIN [MAX]`, or `slot distribution NAME DELAY JITTER` with both."""
+    if "slot" not in split:
+        return 0
+    after = split[split.index("slot") + 1 :]
+    if after[:1] == ["distribution"]:
+        return sum(_scaled(word, _TIME) or 0 for word in after[2:4])
+    return max((_scaled(word, _TIME) or 0 for word in after[:2]), default=0)
 
 
 def rate_bps(words: str) -> int | None:

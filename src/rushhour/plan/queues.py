@@ -38,6 +38,7 @@ MOST = {"sfq": 127 * 128}
 # Without classes and filters, for which a scenario has no words, these let no packet pass.
 NEED_CLASSES = frozenset({"drr", "qfq", "hfsc", "plug"})
 RED_PACKET = 1000  # avpkt as in tc-red(8)
+RED_HIGHEST = 2_000_000  # of max: with the weight that goes with it the average must fit 32 bits
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,11 +122,13 @@ def _own_limit(queue: Queue, kind: str, words: list[str], limit: Limit, frame: i
     size = limit.in_bytes(frame)
     if kind == "red":
         size = _bytes(value_after(words, "limit")) or size
-        highest = _bytes(value_after(words, "max")) or max(frame, size // 4)
-        lowest = _bytes(value_after(words, "min")) or max(1, highest // 3)
-        burst = -(-(2 * lowest + highest) // (3 * RED_PACKET))
+        highest = _bytes(value_after(words, "max")) or max(frame, min(size // 4, RED_HIGHEST))
+        # No weight fits thresholds that are not well above the average packet.
+        packet = _bytes(value_after(words, "avpkt")) or min(RED_PACKET, max(1, highest // 3))
+        lowest = _bytes(value_after(words, "min")) or max(packet * 3 // 2, highest // 3)
+        burst = -(-(2 * lowest + highest) // (3 * packet))
         more = {"limit": f"{size}b", "min": f"{lowest}b", "max": f"{highest}b"}
-        more |= {"avpkt": f"{RED_PACKET}b", "burst": str(burst), "probability": "0.02"}
+        more |= {"avpkt": f"{packet}b", "burst": str(burst), "probability": "0.02"}
         return more | ({"bandwidth": f"{queue.rate_bps}bit"} if queue.rate_bps else {})
     if kind == "choke":
         packets = int(value_after(words, "limit") or packets)
