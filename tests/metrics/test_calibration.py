@@ -22,11 +22,19 @@ FRAME_NS = 1514 * 80  # at 100 Mbit/s
 
 
 def built(
-    folder: Path, *, rtt: Any = None, arrivals: Any = None, kinds: Any = ("tbf",), **tables: Any
+    folder: Path,
+    *,
+    rtt: Any = None,
+    arrivals: Any = None,
+    kinds: Any = ("tbf",),
+    netem: str | None = None,
+    **tables: Any,
 ) -> Record:
     """A dumbbell with 10 ms, 20 µs jitter and 1 % loss each way, and what calibration measured."""
     wire = {"rate_bps": None, "buffer_bytes": None, "role": "wire", "delay_ns": DELAY, "jitter_ns": 20_000}
     ends = [make.end(), make.end(3, "right → r1", **wire, loss=0.01), make.end(5, "left → s1", **wire)]
+    if netem is not None:
+        ends.append(make.end(0, "s1 → left", role="netem", queue=netem, rate_bps=None, buffer_bytes=None))
     flows = [make.flow(ends=[0, 2, 3], reverse_ends=[4, 5])]
     pings = [2 * DELAY + 20_000] * 5 if rtt is None else rtt
     train = (np.arange(64) * FRAME_NS).tolist() if arrivals is None else arrivals
@@ -92,6 +100,19 @@ def test_a_train_at_another_rate_is_found(tmp_path: Path) -> None:
     assert failed(record) == ["rate"]
     assert "measured 50" in invalid_reasons(record)[0]
     assert "asked for 100 Mbit/s" in invalid_reasons(record)[0]
+
+
+@pytest.mark.parametrize(
+    ("words", "factor", "ok"),
+    [("netem loss 9%", 2, True), ("netem loss 9%", 0.5, False), ("netem duplicate 1%", 2, False)],
+)
+def test_netem_may_thin_a_train_but_not_speed_it_up(
+    tmp_path: Path, words: str, factor: float, *, ok: bool
+) -> None:
+    arrivals = (np.arange(64) * FRAME_NS * factor).tolist()
+    record = built(tmp_path / "run", arrivals=arrivals, netem=words)
+
+    assert ("rate" not in failed(record)) is ok
 
 
 def test_a_burst_at_the_head_of_a_train_does_not_count(tmp_path: Path) -> None:

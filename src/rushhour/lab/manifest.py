@@ -19,6 +19,7 @@ import rushhour
 from rushhour.errors import LabError
 from rushhour.lab import cache as store
 from rushhour.metrics.calibration import invalid_reasons
+from rushhour.metrics.doubts import doubts
 from rushhour.record import Record, read_json
 from rushhour.seal import FORMAT, MANIFEST, seal, write_json
 
@@ -82,8 +83,10 @@ def relabel(known: Path, destination: Path, job: Job) -> Path:
 
 def _judged(folder: Path, manifest: dict[str, Any]) -> dict[str, Any]:
     """The manifest with calibration's judgement: what the links were against what this job asked."""
-    reasons = invalid_reasons(Record(folder, manifest))
-    return manifest | {"valid": not reasons, "invalid_reasons": reasons}
+    record = Record(folder, manifest)
+    reasons = invalid_reasons(record)
+    warnings = list(dict.fromkeys([*manifest["warnings"], *doubts(record)]))
+    return manifest | {"warnings": warnings, "valid": not reasons, "invalid_reasons": reasons}
 
 
 def _manifest(job: Job, facts: Facts, result: Mapping[str, Any]) -> dict[str, Any]:

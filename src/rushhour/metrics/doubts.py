@@ -1,0 +1,35 @@
+"""Doubts: what a run did that its scenario did not ask for, though its links are true."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from rushhour.record import Record
+
+SENDER = 0
+
+
+def doubts(record: Record) -> list[str]:
+    """Sentences for the manifest's warnings: congestion controls that the kernel replaced by another.
+
+    A kernel may do so: `dctcp` becomes `dctcp-reno` on a connection for which ECN was not agreed.
+    """
+    if not record.has("tcp_info"):
+        return []
+    rows = record.table("tcp_info")
+    rows = rows[rows["side"] == SENDER]
+    asked = {flow["id"]: flow.get("cc") for flow in record.plan.get("flows") or []}
+    flows, places = np.unique(rows["flow"][::-1], return_index=True)
+    found = []
+    for flow, place in zip(flows.tolist(), places.tolist(), strict=True):
+        used = rows["cc"][::-1][place].decode(errors="replace")
+        if asked.get(flow) and used and used != asked[flow]:
+            name = record.context.flows[flow].name
+            found.append(
+                f"flow {name} asked for {asked[flow]}, the kernel used {used}"
+                + (": ECN was not agreed; set receiver_cc too" if used == "dctcp-reno" else "")
+            )
+    return found
