@@ -11,9 +11,12 @@ import pytest
 from rushhour.errors import AgentError
 
 if TYPE_CHECKING:
-    from conftest import Experiment
+    from experiments import Experiment
 
     from rushhour.record import Record
+
+
+pytestmark = pytest.mark.virtual
 
 
 def flows(record: Record) -> list[Any]:

@@ -14,10 +14,12 @@ import numpy as np
 import pytest
 
 if TYPE_CHECKING:
-    from conftest import Experiment
+    from experiments import Experiment
     from numpy.typing import NDArray
 
     from rushhour.record import Record
+
+pytestmark = pytest.mark.virtual
 
 READINGS = ("tcp_probe", "events", "tcp_info", "qdisc", "interface")
 CLOCK_STEP_NS = 256
