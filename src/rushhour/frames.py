@@ -91,7 +91,7 @@ def read_index(results: ResultSet) -> pa.Table:
     if not path.is_file():
         return _measure(results)
     try:
-        index = pq.read_table(path)
+        index = pq.ParquetFile(path).read()
     except (pa.ArrowException, OSError) as error:
         raise RecordError(f"cannot read the index: {error}", where=str(path), hint=_AGAIN) from error
     if (index.schema.metadata or {}).get(b"format") != _FORMAT:

@@ -9,6 +9,7 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
 
+from rushhour.report.lines import apart, counts
 from rushhour.report.words import quantity, scale_for
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from rushhour.report.curves import Curve
     from rushhour.report.heat import Heat
+    from rushhour.report.lines import Chart
     from rushhour.report.model import RunView
     from rushhour.report.panels import Panel
 
@@ -80,6 +82,56 @@ def heat_figure(heat: Heat, title: str, form: str) -> bytes:
         unit = f", {heat.column.scale.unit}" if heat.column.scale.unit else ""
         figure.suptitle(_plain(f"{title}: {heat.column.title}{unit}"), fontsize=10, x=0.01, ha="left")
         return _bytes(figure, form)
+
+
+def lines_figure(charts: list[Chart], title: str, form: str) -> bytes:
+    """A metric over one factor: a chart for each level of the factors that are neither axis nor lines."""
+    with mpl.rc_context(_STYLE):
+        across = min(2, len(charts))
+        down = -(-len(charts) // across)
+        figure = Figure(figsize=(5.2 if across == 1 else 9.0, 0.6 + 2.9 * down), layout="constrained")
+        grid = figure.subplots(down, across, squeeze=False, sharey=True)
+        for place, axes in enumerate(grid.flat):
+            axes.set_visible(place < len(charts))
+            if place < len(charts):
+                _chart(axes, charts[place])
+        if charts[0].by:
+            grid[0, 0].legend(title=_plain(charts[0].by), handlelength=2.6)
+        column = charts[0].column
+        unit = f", {column.scale.unit}" if column.scale.unit else ""
+        figure.suptitle(_plain(f"{title}: {column.title}{unit}"), fontsize=10, x=0.01, ha="left")
+        figure.supxlabel(counts(charts), fontsize=7.5, x=0.01, ha="left")
+        return _bytes(figure, form)
+
+
+def _chart(axes: Axes, chart: Chart) -> None:
+    divisor = chart.column.scale.divisor
+    for line in chart.lines:
+        shift = 0.0 if chart.numeric else 0.02 * (line.look - (len(chart.lines) - 1) / 2)
+        places = [point.place + shift for point in line.points]
+        mean, low, high = (
+            np.array([getattr(point, name) / divisor for point in line.points])
+            for name in ("value", "low", "high")
+        )
+        style: dict[str, Any] = {
+            "color": COLOURS[line.look],
+            "marker": "os^D"[line.look % 4],
+            "markersize": 4,
+        }
+        label = _plain(line.label)
+        if chart.numeric:
+            axes.plot(places, mean, label=label, linestyle=_DASHES[line.look % len(_DASHES)], **style)
+            axes.fill_between(places, low, high, color=style["color"], alpha=0.16, linewidth=0)
+        else:
+            around = [mean - low, high - mean]
+            axes.errorbar(places, mean, around, label=label, linestyle="", capsize=2, **style)
+    # An axis of about 60 letters.
+    ticks = apart(chart.ticks, 60, 1)
+    axes.set_xticks([place for place, _ in ticks], [_plain(word) for _, word in ticks])
+    axes.set_xlim(-0.04, 1.04)
+    axes.set_ylim(0, 1.05 * chart.top / divisor if chart.top > 0 else 1)
+    axes.set_xlabel(_plain(chart.axis))
+    axes.set_title(_plain(chart.title), fontsize=8.5, loc="left")
 
 
 def _map(axes: Axes, heat: Heat, place: int) -> None:

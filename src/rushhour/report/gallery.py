@@ -7,10 +7,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rushhour.errors import ReportError
-from rushhour.report.figures import heat_figure, run_figure
+from rushhour.report.figures import heat_figure, lines_figure, run_figure
 from rushhour.report.files import put
 from rushhour.report.gather import views
 from rushhour.report.heat import heats
+from rushhour.report.lines import charts
 from rushhour.report.tables import cells_table
 
 if TYPE_CHECKING:
@@ -41,7 +42,11 @@ def draw(results: ResultSet, folder: Path, form: str) -> list[Path]:
             made.append(folder / f"run-{place:03d}{_slug(run.label)}.{form}")
             put(run_figure(run, form), made[-1])
         slim.append(replace(run, panels=[]))
-    for heat in heats(cells_table(slim)):
+    table = cells_table(slim)
+    for metric, found in charts(table).items():
+        made.append(folder / f"sweep-lines-{metric}.{form}")
+        put(lines_figure(found, slim[0].title, form), made[-1])
+    for heat in heats(table):
         made.append(folder / f"sweep-{heat.column.metric}.{form}")
         put(heat_figure(heat, slim[0].title, form), made[-1])
     if not made:

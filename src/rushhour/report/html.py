@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections import Counter
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
@@ -19,8 +19,10 @@ import jinja2
 from rushhour.report import payload
 from rushhour.report.definitions import definitions
 from rushhour.report.files import put
-from rushhour.report.gather import about, views
+from rushhour.report.gather import MAX_DRAWN, about, views
 from rushhour.report.heat import heats
+from rushhour.report.lines import charts, counts
+from rushhour.report.lines_svg import chart_svg, swatch_svg
 from rushhour.report.reproduce import reproduction
 from rushhour.report.tables import cells_table, flows_table
 from rushhour.report.topology import topology_svg
@@ -31,8 +33,10 @@ if TYPE_CHECKING:
 
     from rushhour.record import ResultSet
     from rushhour.report.gather import About
+    from rushhour.report.heat import Heat
+    from rushhour.report.lines import Chart
     from rushhour.report.model import RunView
-    from rushhour.report.tables import Row, Table
+    from rushhour.report.tables import Column, Row, Table
 
 _SCRIPTS = ("uplot/uPlot.iife.min.js", "series.js", "plots.js", "page.js")
 _STYLES = ("uplot/uPlot.min.css", "report.css")
@@ -77,13 +81,17 @@ def render(results: ResultSet) -> str:
         judged=sum(len(run.verdicts) for run in slim),
         held=sum(verdict.ok for run in slim for verdict in run.verdicts),
         bars=_bars,
-        heats=heats(table),
+        overviews=_overviews(table),
+        chart_svg=chart_svg,
+        swatch_svg=swatch_svg,
+        counts=counts,
         pickers=_pickers(slim),
         definitions=definitions(slim),
         again=reproduction(results),
         environment=_environment(head, slim),
         index=payload.index(slim),
         packed=packed,
+        undrawn=packed.count("") if len(packed) > MAX_DRAWN else 0,
         script=script,
         style=style,
         script_hash=_hash(script),
@@ -154,6 +162,23 @@ def _environment(head: About, runs: list[RunView]) -> list[tuple[str, str]]:
     rows += [("run key", manifest.get("key"))] if len(runs) == 1 else []
     rows += [(f"host {key.replace('_', ' ')}", host.get(key)) for key in sorted(host)]
     return [(label, str(value)) for label, value in rows if value not in (None, "")]
+
+
+@dataclass(frozen=True)
+class Overview:
+    """One metric over the sweep: its charts, and its map where two factors vary."""
+
+    column: Column
+    charts: list[Chart]
+    heat: Heat | None
+
+
+def _overviews(table: Table) -> list[Overview]:
+    lines, maps = charts(table), {heat.column.metric: heat for heat in heats(table)}
+    found = [
+        Overview(column, lines.get(column.metric, []), maps.get(column.metric)) for column in table.columns
+    ]
+    return [overview for overview in found if overview.charts or overview.heat]
 
 
 def _totals(table: Table) -> list[tuple[str, str, str]]:

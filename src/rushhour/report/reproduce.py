@@ -11,7 +11,7 @@ import tomllib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from rushhour.spec.toml import inline, scenario_toml
+from rushhour.toml import inline, scenario_toml
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -122,16 +122,32 @@
     if (!runs[next]) return;
     index = next;
     const packed = $(`#series-${next}`);
-    if (!packed) return;
+    if (!packed) return missing(next);
     run = await Series.unpack(packed.textContent);
     if (index !== next) return;
     Plots.forget();
     words();
     redraw();
+    mark(next);
+    setTimeout(report, 50);
+  }
+
+  // Of very large sets the page holds the curves of some runs only.
+  function missing(next) {
+    run = null;
+    Plots.forget();
+    Plots.clear();
+    for (const id of ["#panels", "#flows", "#run-notes", "#run-metrics tbody"]) $(id).replaceChildren();
+    $("#run-label").textContent = runs[next].label;
+    $("#run-conditions").textContent = "";
+    $("#empty").hidden = false;
+    mark(next);
+  }
+
+  function mark(next) {
     for (const select of $$("#picker select")) select.value = runs[next].factors[select.name] ?? "";
     $$("[data-run]").forEach((link) => link.toggleAttribute("aria-current", Number(link.dataset.run) === next));
     $("#position").textContent = `${next + 1} of ${runs.length}`;
-    setTimeout(report, 50);
   }
 
   // Say in the document what was drawn, for a test that looks from outside: panels, and canvases with something on them.
