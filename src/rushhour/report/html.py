@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 
 import jinja2
 
-from rushhour.report import payload
+from rushhour.report import gather, payload
 from rushhour.report.definitions import definitions
 from rushhour.report.files import put
-from rushhour.report.gather import MAX_DRAWN, about, views
+from rushhour.report.gather import about, views
 from rushhour.report.heat import heats
 from rushhour.report.lines import charts, counts
 from rushhour.report.lines_svg import chart_svg, swatch_svg
@@ -91,7 +91,7 @@ def render(results: ResultSet) -> str:
         environment=_environment(head, slim),
         index=payload.index(slim),
         packed=packed,
-        undrawn=packed.count("") if len(packed) > MAX_DRAWN else 0,
+        undrawn=packed.count("") if len(packed) > gather.MAX_DRAWN else 0,
         script=script,
         style=style,
         script_hash=_hash(script),

@@ -179,7 +179,7 @@
       "[": () => go(index - 1), "]": () => go(index + 1),
     };
     const scoped = event.key.startsWith("Arrow") && !$("#run").contains(document.activeElement);
-    if (!run || !actions[event.key] || scoped) return;
+    if (!actions[event.key] || scoped || (!run && !"[]".includes(event.key))) return;
     actions[event.key]();
     event.preventDefault();
   }

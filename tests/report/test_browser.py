@@ -1,0 +1,138 @@
+"""The page in a browser, driven by a script: on a phone, by keyboard, by the picker, by a large set."""
+
+import html
+import json
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from report_records import make_set
+
+from rushhour.record import ResultSet
+from rushhour.report import gather
+from rushhour.report.html import render
+
+pytestmark = pytest.mark.browser
+
+# The page in a frame of a phone's width: windows of a headless browser are at least 500 pixels wide.
+FRAME = """<!DOCTYPE html><body><iframe src="page.html#run-0" style="width:{width}px;height:800px"></iframe>
+<script>addEventListener("message", (event) => {{ document.body.textContent = event.data; }});</script>"""
+DRIVER = """<script>
+const $ = (selector) => document.querySelector(selector);
+const settle = () => new Promise((done) => setTimeout(done, 200));
+const all = (selector) => [...document.querySelectorAll(selector)];
+const press = (key, shiftKey) =>
+  document.dispatchEvent(new KeyboardEvent("keydown", {{ key, shiftKey, bubbles: true }}));
+(async () => {{
+  while (!document.documentElement.dataset.drawn) await settle();
+  const said = {{}};
+  {steps}
+  parent.postMessage(JSON.stringify(said), "*");
+}})();
+</script></body>"""
+
+
+def drive(page: str, folder: Path, steps: str, width: int) -> dict[str, Any]:
+    """What the script says after its steps, on a page whose policy is lifted so that it may run."""
+    page = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", page)
+    (folder / "page.html").write_text(page.replace("</body>", DRIVER.format(steps=steps)))
+    (folder / "frame.html").write_text(FRAME.format(width=width))
+    command = ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=20000"]
+    done = subprocess.run(
+        [*command, f"--user-data-dir={folder / 'profile'}", "--dump-dom", f"file://{folder}/frame.html"],
+        capture_output=True, text=True, timeout=120, check=True,
+    )  # fmt: skip
+    found = re.search(r"<body>(\{.*\})", done.stdout, re.DOTALL)
+    assert found is not None, done.stdout[:500]
+    said: dict[str, Any] = json.loads(html.unescape(found[1].partition("</body>")[0]))
+    return said
+
+
+@pytest.fixture(scope="module")
+def sweep(tmp_path_factory: pytest.TempPathFactory) -> str:
+    cells = [{"cc": cc, "topology.loss": loss} for cc in ("cubic", "reno") for loss in ("0%", "0.1%", "1%")]
+    return render(ResultSet.open(make_set(tmp_path_factory.mktemp("sweep"), cells, seconds=6)))
+
+
+@pytest.mark.parametrize("width", [360, 390])
+def test_a_phone_scrolls_in_one_direction(sweep: str, tmp_path: Path, width: int) -> None:
+    steps = """
+    for (const part of all("details")) part.open = true;
+    await settle();
+    said.width = innerWidth;
+    said.page = document.documentElement.scrollWidth;
+    said.plot = $("#panels canvas").clientWidth;
+    said.letters = $(".lines .l-x").getBoundingClientRect().height;
+    """
+    said = drive(sweep, tmp_path, steps, width)
+    assert said["width"] == width
+    assert said["page"] <= width
+    assert 0.7 * width < said["plot"] <= width
+    assert said["letters"] >= 9
+
+
+def test_keys_move_the_cursor_zoom_and_change_the_run(sweep: str, tmp_path: Path) -> None:
+    steps = """
+    $("#run").focus();
+    const end = () => {
+      for (let i = 0; i < 60; i += 1) press("ArrowRight", true);
+      return $("#instant").textContent;
+    };
+    press("+"); await settle();
+    said.zoomed = end();
+    press("0"); await settle();
+    said.whole = end();
+    press("]"); await settle(); await settle();
+    said.next = [$("#position").textContent, $("#run-label").textContent, $("#run-command").textContent];
+    press("["); press("["); await settle(); await settle();
+    said.last = $("#position").textContent;
+    """
+    said = drive(sweep, tmp_path, steps, 900)
+    assert float(re.findall(r"[\d.]+", said["zoomed"])[0]) == pytest.approx(4.5, abs=0.1)
+    assert float(re.findall(r"[\d.]+", said["whole"])[0]) == pytest.approx(6, abs=0.1)
+    assert said["next"][:2] == ["2 of 6", "cc cubic · loss 0.1%"]
+    assert "--set topology.loss=0.1%" in said["next"][2]
+    assert said["last"] == "6 of 6"
+
+
+def test_picker_points_and_metrics_are_followed(sweep: str, tmp_path: Path) -> None:
+    steps = """
+    const cc = $("#picker select[name=cc]");
+    cc.value = "reno"; cc.dispatchEvent(new Event("change")); await settle(); await settle();
+    said.picked = [$("#run-label").textContent, location.hash];
+    $(".lines a[data-run='2']").dispatchEvent(new MouseEvent("click", { bubbles: true, cancelable: true }));
+    await settle(); await settle();
+    said.point = $("#run-label").textContent;
+    const radios = all("[name=heat]");
+    radios.at(-1).click(); await settle();
+    said.shown = all(".heat").filter((part) => !part.hidden).map((part) => part.dataset.metric);
+    said.wanted = [radios.at(-1).value];
+    $("#flows button").click();
+    said.pressed = $("#flows button").getAttribute("aria-pressed");
+    $(".result th:nth-child(3) button").click();
+    said.sorted = $(".result th:nth-child(3)").getAttribute("aria-sort");
+    """
+    said = drive(sweep, tmp_path, steps, 900)
+    assert said["picked"] == ["cc reno · loss 0%", "#run-3"]
+    assert said["point"] == "cc cubic · loss 1%"
+    assert said["shown"] == said["wanted"]
+    assert said["pressed"] == "false"
+    assert said["sorted"] == "descending"
+
+
+def test_a_run_whose_curves_are_left_out_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gather, "MAX_DRAWN", 2)
+    cells = [{"cc": cc} for cc in ("cubic", "reno", "bbr", "vegas")]
+    page = render(ResultSet.open(make_set(tmp_path / "set", cells, seconds=6)))
+    assert "Curves of 2 of 4 runs, evenly chosen, are in this page" in page
+    steps = """
+    press("]"); await settle(); await settle();
+    said.without = [$("#run-label").textContent, $("#empty").hidden, all("canvas").length];
+    press("]"); await settle(); await settle();
+    said.with = [$("#run-label").textContent, $("#empty").hidden, all("canvas").length];
+    """
+    said = drive(page, tmp_path, steps, 900)
+    assert said["without"] == ["cc reno", False, 0]
+    assert said["with"] == ["cc bbr", True, 5]
