@@ -6,13 +6,31 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
+from report_records import make_set
 
 import rushhour
+from rushhour.cli import cli
 
 HEAVY = ("numpy", "pyarrow", "pydantic", "scipy", "matplotlib", "rich", "jinja2")
+
+
+def commands(group: click.Group, words: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Every command, as it is typed."""
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
+        yield (*words, name)
+        if isinstance(command, click.Group):
+            yield from commands(command, (*words, name))
+
+
+COMMANDS = list(commands(cli))
 
 
 def rush(*words: str, cwd: Path | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -32,11 +50,36 @@ def test_help_loads_no_scientific_package() -> None:
     assert not {name.partition(".")[0] for name in loaded} & set(HEAVY)
 
 
-@pytest.mark.parametrize("command", ["run", "list", "show", "kernel", "report"])
-def test_every_command_has_help_with_an_example(command: str) -> None:
-    done = rush(command, "--help")
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_every_command_has_help_with_an_example(words: tuple[str, ...]) -> None:
+    done = rush(*words, "--help", COLUMNS="80")
     assert done.returncode == 0
-    assert f"Example: rushhour {command}" in done.stdout
+    assert f"Example: rushhour {' '.join(words)}" in done.stdout
+    assert "\\b" not in done.stdout
+    assert max(len(line) for line in done.stdout.splitlines()) <= 80
+
+
+def test_a_sweep_is_shown_by_its_factors_and_on_request_by_its_cells(tmp_path: Path) -> None:
+    together = '[[sweep.together]]\n"topology.rtt" = ["1ms", "2ms"]\n"topology.buffer" = ["10kB", "20kB"]\n'
+    (tmp_path / "short.toml").write_text(SCENARIO + together)
+    shown = rush("show", "short.toml", cwd=tmp_path)
+    assert "  cc               cubic, reno\n" in shown.stdout
+    assert "  topology.buffer  10kB, 20kB  (together with the line above)\n" in shown.stdout
+    assert shown.stderr.splitlines()[-1] == "To run it: rushhour run short.toml"
+    listed = rush("show", "short.toml", "--cells", cwd=tmp_path).stdout
+    assert "3  cc=reno, topology.rtt=2ms, topology.buffer=20kB" in listed
+
+
+def test_show_and_report_give_machines_one_document(tmp_path: Path) -> None:
+    (tmp_path / "short.toml").write_text(SCENARIO)
+    shown = json.loads(rush("show", "short.toml", "--json", cwd=tmp_path).stdout)
+    assert [cell["factors"] for cell in shown["cells"]] == [{"cc": "cubic"}, {"cc": "reno"}]
+    assert any(line.startswith("ip netns add") for line in shown["commands"])
+    make_set(tmp_path / "set", [{"cc": "cubic"}], seconds=6)
+    made = json.loads(rush("report", "set", "--format", "csv", "--json", cwd=tmp_path).stdout)
+    assert made["runs"] == 1
+    assert {Path(name).name for name in made["files"]} == {"metrics.csv", "series.csv"}
+    assert all((tmp_path / name).is_file() for name in made["files"])
 
 
 def test_the_version_is_that_of_the_package() -> None:

@@ -32,7 +32,7 @@ def kernel() -> None:
 @click.option("--name", help="How to call it; default: after the source.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
 def build(source: str, name: str | None, *, as_json: bool) -> None:
-    r"""Build a kernel from SOURCE.
+    """Build a kernel from SOURCE.
 
     \b
     debian:6.12            the Debian package linux-source-6.12
@@ -44,7 +44,7 @@ def build(source: str, name: str | None, *, as_json: bool) -> None:
     Building an unchanged source again does nothing; after a change only what changed is compiled.
 
     Example: rushhour kernel build ~/linux@v6.12 --name good
-    """
+    """  # noqa: D301 - click wants the letter itself
     from rushhour.lab import kernel as kernels
 
     with _progress() as tell:

@@ -7,7 +7,7 @@ import json
 import click
 
 
-@click.command("list")
+@click.command("list", short_help="List the scenarios that ship.")
 @click.argument("words", nargs=-1, metavar="[WORD]...")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
 def list_scenarios(words: tuple[str, ...], *, as_json: bool) -> None:
@@ -34,8 +34,9 @@ def list_scenarios(words: tuple[str, ...], *, as_json: bool) -> None:
         click.echo(json.dumps(entries, indent=1, ensure_ascii=False))
     elif entries:
         _table(entries)
+        click.echo("To look at one: rushhour show NAME · to run it: rushhour run NAME", err=True)
     else:
-        click.echo("no scenario of the catalogue has these words", err=True)
+        click.echo("no scenario of the catalogue has these words; `rushhour list` shows all", err=True)
 
 
 def _table(entries: list[dict[str, object]]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,14 +15,15 @@ FORMATS = ("html", "md", "png", "svg", "pdf", "csv", "parquet")
 _FOLDERS = {"png": "figures", "svg": "figures", "pdf": "figures", "csv": "tables", "parquet": "tables"}
 
 
-@click.command()
+@click.command(short_help="Write a page, figures or tables of results.")
 @click.argument("records", type=click.Path(path_type=Path))
 @click.option(
     "--out", type=click.Path(path_type=Path), help="The file to write (a folder for figures and tables)."
 )
 @click.option("--format", "form", type=click.Choice(FORMATS), default="html", show_default=True)
-def report(records: Path, out: Path | None, form: str) -> None:
-    r"""Write a report of RECORDS, a folder that `rushhour run` made, or one run in it.
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
+def report(records: Path, out: Path | None, form: str, *, as_json: bool) -> None:
+    """Write a report of RECORDS, a folder that `rushhour run` made, or one run in it.
 
     \b
     html           one offline page: tables, zoomable plots, definitions
@@ -32,12 +34,17 @@ def report(records: Path, out: Path | None, form: str) -> None:
     Without --out it goes next to the records.
 
     Example: rushhour report results/window-scaling/latest --format svg
-    """
+    """  # noqa: D301 - click wants the letter itself
     from rushhour.record import ResultSet
 
     results = ResultSet.open(records)
-    for path in write(results, out or _beside(records, form), form):
-        click.echo(path)
+    made = write(results, out or _beside(records, form), form)
+    if as_json:
+        document = {"format": form, "runs": len(results), "files": [str(path) for path in made]}
+        click.echo(json.dumps(document, indent=1, ensure_ascii=False))
+    else:
+        for path in made:
+            click.echo(path)
 
 
 def write(results: ResultSet, out: Path, form: str) -> list[Path]:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 FAILED, INVALID, INTERRUPTED = 1, 4, 130
 
 
-@click.command()
+@click.command(short_help="Run scenarios and report what came of them.")
 @click.argument("scenarios", nargs=-1, required=True, metavar="SCENARIO...")
 @click.option("--kernel", "kernels", multiple=True, metavar="K", help="Kernel under test; may be repeated.")
 @click.option("--lab", default="uml", show_default=True, help="Where to run.")
@@ -44,17 +44,21 @@ def run(
     no_report: bool,
     **options: Any,
 ) -> int:
-    r"""Run SCENARIOs: files, names of the catalogue, or a study's folder of it.
+    """Run SCENARIOs: files, names of the catalogue, or a study's folder of it.
 
     Every cell of the sweep runs in a virtual kernel of its own, as many at once as there are CPUs. Results
     are kept as they come; interrupted, the same command goes on where it stopped.
 
     \b
-    Exit code: 0 all went well, 1 a run failed or is not as the scenario expects, 2 nothing could be run,
-    4 a run is invalid, 130 interrupted.
+    Exit code:
+        0    all went well
+        1    a run failed, or is not as the scenario expects
+        2    nothing could be run
+        4    a run is invalid: its links were not what was asked
+        130  interrupted
 
     Example: rushhour run window-scaling --set topology.rate=10mbit
-    """
+    """  # noqa: D301 - click wants the letter itself
     from rich.console import Console
 
     from rushhour import runner

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+import shlex
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,13 +13,13 @@ if TYPE_CHECKING:
     from rushhour.spec import Scenario
 
 
-@click.command()
+@click.command(short_help="Show what a scenario would do; nothing runs.")
 @click.argument("scenario")
 @click.option("--set", "sets", multiple=True, metavar="KEY=VALUE", help="Override a key of the scenario.")
 @click.option("--cells", is_flag=True, help="Every cell of the sweep.")
 @click.option("--commands", is_flag=True, help="The ip and tc commands that build the first cell by hand.")
 @click.option("--plan", is_flag=True, help="The plan of the first cell, as the agent gets it.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output: all of these.")
 def show(
     scenario: str, *, sets: tuple[str, ...], cells: bool, commands: bool, plan: bool, as_json: bool
 ) -> None:
@@ -31,24 +32,26 @@ def show(
 
     loaded = spec.load_scenario(scenario, sets)
     every = planning.expand(loaded)
+    first = planning.lower(every[0].scenario, loaded.seed).plan
     if as_json:
-        click.echo(json.dumps(_document(loaded, every), indent=1, ensure_ascii=False))
+        document = {
+            "scenario": loaded.canonical(),
+            "cells": [{"index": cell.index, "factors": cell.factors} for cell in every],
+            "plan": first,
+            "commands": planning.commands(first),
+        }
+        click.echo(json.dumps(document, indent=1, ensure_ascii=False))
     elif plan:
-        click.echo(json.dumps(planning.lower(every[0].scenario, loaded.seed).plan, indent=1))
+        click.echo(json.dumps(first, indent=1))
     elif commands:
-        click.echo("\n".join(planning.commands(planning.lower(every[0].scenario, loaded.seed).plan)))
+        click.echo("\n".join(planning.commands(first)))
     else:
         _describe(loaded, every, all_cells=cells)
+        click.echo(f"\nTo run it: rushhour {shlex.join(['run', scenario, *_given(sets)])}", err=True)
 
 
-def _document(scenario: Scenario, cells: list[Cell]) -> dict[str, Any]:
-    from rushhour import plan as planning
-
-    return {
-        "scenario": scenario.canonical(),
-        "cells": [{"index": cell.index, "factors": cell.factors} for cell in cells],
-        "plan": planning.lower(cells[0].scenario, scenario.seed).plan,
-    }
+def _given(sets: tuple[str, ...]) -> list[str]:
+    return [word for value in sets for word in ("--set", value)]
 
 
 def _describe(scenario: Scenario, cells: list[Cell], *, all_cells: bool) -> None:
@@ -57,15 +60,25 @@ def _describe(scenario: Scenario, cells: list[Cell], *, all_cells: bool) -> None
     head = [text for text in (scenario.title, scenario.question) if text]
     if head:
         click.echo("\n".join(head) + "\n")
-    click.echo(planning.drawing(cells[0].scenario))
-    click.echo()
+    click.echo(planning.drawing(cells[0].scenario).rstrip() + "\n")
     runs = len(cells) * scenario.repeat
     click.echo(f"{_count(len(cells), 'cell')}, {_count(runs, 'run')} of {scenario.span.ns / 1e9:g} s")
-    shown = cells if all_cells else cells[:12]
-    for cell in shown if len(cells) > 1 else ():
-        click.echo(f"{cell.index:>6}  {cell.label}")
-    if len(shown) < len(cells):
-        click.echo(f"        … {len(cells) - len(shown)} more (--cells)")
+    if all_cells:
+        for cell in cells:
+            click.echo(f"{cell.index:>6}  {cell.label}")
+    elif len(cells) > 1:
+        _factors(scenario)
+        click.echo("Every cell by its number: --cells")
+
+
+def _factors(scenario: Scenario) -> None:
+    """What varies, a line for each factor; keys that vary together stand under one another."""
+    width = max(len(key) for factor in scenario.sweep.factors for key in factor.keys)
+    for factor in scenario.sweep.factors:
+        for place, key in enumerate(factor.keys):
+            values = ", ".join(str(step[place]) for step in factor.steps)
+            note = "  (together with the line above)" if place else ""
+            click.echo(f"  {key:<{width}}  {values}{note}")
 
 
 def _count(number: int, word: str) -> str:
