@@ -106,8 +106,8 @@ def write_json(path: Path, value: Mapping[str, Any]) -> None:
         "w", dir=path.parent, prefix=f".{path.name}.", delete=False, encoding="utf-8"
     ) as file:
         try:
-            json.dump(value, file, indent=1, ensure_ascii=False)
-            file.write("\n")
+            # In one piece: json.dump would write word by word.
+            file.write(json.dumps(value, indent=1, ensure_ascii=False) + "\n")
             file.flush()
             os.fsync(file.fileno())
             Path(file.name).chmod(0o644)
