@@ -28,6 +28,7 @@ def needed(*lines: str) -> list[str]:
     [
         "root handle 1: tbf rate 1mbit burst 2kb limit 9000b",
         "parent 1:1 handle 10: fq_codel limit 100",
+        "parent 1:1 handle 10: prio",
         "root stab mtu 2047 overhead 24 linklayer ethernet handle 1: htb default 1",
         "class parent 1: classid 1:1 htb rate 1mbit",
         "filter parent 1: protocol ip prio 1 u32 match ip dport 80 0xffff flowid 1:1",

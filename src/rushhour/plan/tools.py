@@ -24,10 +24,11 @@ NATIVE_FILTERS = frozenset({"matchall", "u32"})
 FOREIGN = frozenset(
     "action police indev offset hashkey divisor order link ht sample skip_hw skip_sw mark ether".split()  # noqa: SIM905 words
 )
-# Words before a kind's name, with the number of words that each takes along.
+# Words before a kind's name, with the number of words that each takes along; `prio` is a place of a filter only.
 _PLACE = dict.fromkeys(("root", "ingress", "egress", "stab"), 0)
-_PLACE |= dict.fromkeys(("parent", "handle", "classid", "protocol", "prio", "pref", "priority"), 1)
+_PLACE |= dict.fromkeys(("parent", "handle", "classid"), 1)
 _PLACE |= dict.fromkeys(("mtu", "tsize", "mpu", "overhead", "linklayer"), 1)  # of stab
+_PLACE_OF_FILTER = _PLACE | dict.fromkeys(("protocol", "prio", "pref", "priority"), 1)
 
 
 def tools(links: Iterable[Json], flows: Iterable[Json]) -> list[str]:
@@ -45,18 +46,18 @@ def _lines(end: Json) -> Iterator[str]:
 
 def _native(line: str) -> bool:
     what, *words = line.split()
-    kind = _kind(words)
+    kind = _kind(words, _PLACE_OF_FILTER if what == "filter" else _PLACE)
     if what == "filter":
         return kind in NATIVE_FILTERS and FOREIGN.isdisjoint(words)
     return kind in (NATIVE_CLASSES if what == "class" else NATIVE_QDISCS)
 
 
-def _kind(words: list[str]) -> str | None:
+def _kind(words: list[str], place: dict[str, int]) -> str | None:
     """The kind a line names: the first word that does not say where."""
     rest = iter(words)
     for word in rest:
-        if word not in _PLACE:
+        if word not in place:
             return word
-        for _ in range(_PLACE[word]):
+        for _ in range(place[word]):
             next(rest, None)
     return None
