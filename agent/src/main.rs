@@ -8,7 +8,7 @@ use rushhour_agent::{experiment, init, launch, wire};
 const USAGE: &str =
     "usage: rushhour-agent run FOLDER     run the plan in FOLDER/plan.json, leave the record there
        rushhour-agent launch …      start a virtual kernel, confined and supervised
-       rushhour-agent wire DEV …    delay TIME, jitter TIME, loss P, seed N, reorder: on a device's egress, by hand";
+       rushhour-agent wire DEV …    delay TIME, jitter TIME, loss P, drop N,N…, seed N, reorder: on a device's egress, by hand";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().collect();

@@ -28,7 +28,7 @@ use crate::netlink::{Attributes, Message, Refusal, Socket, CREATE, EXCL, REPLACE
 pub use row::{dump, Row};
 use words::Words;
 
-const TC_H_ROOT: u32 = 0xffff_ffff;
+pub(crate) const TC_H_ROOT: u32 = 0xffff_ffff;
 const TC_H_INGRESS: u32 = 0xffff_fff1;
 const TC_H_CLSACT_INGRESS: u32 = 0xffff_fff2;
 pub(crate) const TC_H_CLSACT_EGRESS: u32 = 0xffff_fff3;

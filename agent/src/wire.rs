@@ -16,7 +16,7 @@ use crate::sys::bpf::{load_classifier, Map, MapKind};
 /// What releases the packets when a wire is made by hand.
 const RELEASE: &str =
     "qdisc root handle 1: fq limit 1000000 flow_limit 1000000 nopacing timer_slack 1ns horizon 1000s";
-const TAKES: &[&str] = &["delay", "jitter", "loss", "seed", "reorder"];
+const TAKES: &[&str] = &["delay", "jitter", "loss", "drop", "seed", "reorder"];
 
 /// Longest list of packet numbers to drop.
 pub const MAX_DROPS: usize = 4096;
@@ -238,8 +238,8 @@ fn stamp(code: &mut Program, wire: &Wire) {
     code.store(Size::Double, R6, SKB_TSTAMP, R9);
 }
 
-/// `wire DEV [delay TIME] [jitter TIME] [loss P] [seed N] [reorder]` by hand, in the namespace of this process. It stays
-/// until `tc qdisc del dev DEV clsact` and `tc qdisc del dev DEV root`.
+/// `wire DEV [delay TIME] [jitter TIME] [loss P] [drop N,N,…] [seed N] [reorder]` by hand, in the namespace of this
+/// process. A root `fq` that is there already stays as it is. The wire stays until `tc qdisc del dev DEV clsact` and `tc qdisc del dev DEV root`.
 pub fn command(words: &[&str]) -> Result<()> {
     let [name, rest @ ..] = words else {
         return Err(Error::new("usage", format!("wire DEV [{}]", TAKES.join(" | "))));
@@ -250,7 +250,8 @@ pub fn command(words: &[&str]) -> Result<()> {
         match word {
             "delay" => wire.delay_ns = words.nanos(word)? as u64,
             "jitter" => wire.jitter_ns = words.nanos(word)? as u64,
-            "loss" => wire.loss = f64::from(words.percent(word)?) / f64::from(u32::MAX),
+            "loss" => wire.loss = probability(&mut words)?,
+            "drop" => wire.drop = numbers(&mut words)?,
             "seed" => wire.seed = words.number(word)?,
             "reorder" => wire.reorder = true,
             other => return Err(words.unknown(other)),
@@ -258,9 +259,34 @@ pub fn command(words: &[&str]) -> Result<()> {
     }
     let mut socket = Socket::route()?;
     let device = Device { name, ifindex: socket.ifindex(name)? };
-    let queue = qdisc::parse(RELEASE, &device)?;
-    qdisc::apply(&[queue], &mut socket, |work| work())?;
+    if !releases(&mut socket, &device)? {
+        let queue = qdisc::parse(RELEASE, &device)?;
+        qdisc::apply(&[queue], &mut socket, |work| work())?;
+    }
     attach(&wire, &device, &mut socket).map(drop)
+}
+
+/// Whether the device's root is an `fq`.
+fn releases(socket: &mut Socket, device: &Device) -> Result<bool> {
+    let mut found = false;
+    qdisc::dump(socket, |row| {
+        found |= row.ifindex == device.ifindex && row.parent == qdisc::TC_H_ROOT && row.kind == "fq";
+    })?;
+    Ok(found)
+}
+
+/// A probability as tc writes it, `1.5%` or a bare percentage, without tc's rounding.
+fn probability(words: &mut Words) -> Result<f64> {
+    let text = words.value("loss")?;
+    let percent = text.strip_suffix('%').unwrap_or(text).parse::<f64>();
+    percent.map(|percent| percent / 100.0).map_err(|_| words.fault(format_args!("{text:?} is no percentage")))
+}
+
+/// Packet numbers with commas between them.
+fn numbers(words: &mut Words) -> Result<Vec<u64>> {
+    let text = words.value("drop")?;
+    let numbers = text.split(',').map(str::parse).collect::<std::result::Result<_, _>>();
+    numbers.map_err(|_| words.fault(format_args!("{text:?} are no packet numbers with commas between them")))
 }
 
 #[cfg(test)]
@@ -309,6 +335,16 @@ mod tests {
         assert_eq!(gone, [3, 5]);
         assert!((0..1000).all(|n| fate(&wire(1.0, 0, Vec::new()), n).is_none()));
         assert!((0..1000).all(|n| fate(&wire(0.0, 0, Vec::new()), n) == Some(1000)));
+    }
+
+    #[test]
+    fn a_wire_by_hand_takes_exact_words() {
+        let words = |text| Words::new("wire", TAKES, vec![text]);
+        for (text, loss) in [("1.5%", Some(0.015)), ("2", Some(0.02)), ("some", None)] {
+            assert_eq!(probability(&mut words(text)).ok(), loss);
+        }
+        assert_eq!(numbers(&mut words("3,5")).ok(), Some(vec![3, 5]));
+        assert!(numbers(&mut words("3,,5")).is_err());
     }
 
     #[test]
