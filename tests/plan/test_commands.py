@@ -8,7 +8,7 @@ import pytest
 from networks import DUMBBELL, Edge, graph, scenario
 
 from rushhour.plan import commands, lower
-from rushhour.plan.commands import Json
+from rushhour.plan.commands import Json, link_local
 
 
 def test_every_part_of_a_plan_has_its_command() -> None:
@@ -40,6 +40,10 @@ def test_the_wires_line_says_what_it_does_and_what_comes_nearest() -> None:
     words, nearly = line.split("  # nearly: ")
     assert " r1 delay 10ms jitter 50us loss 1.5% drop 3,5 reorder seed " in words
     assert nearly == "tc -n right qdisc replace dev r1 root netem limit 1000000 delay 10025us 25us loss 1.5%"
+
+
+def test_a_link_local_address_comes_from_the_hardware() -> None:
+    assert link_local("02:00:00:0a:01:ff") == "fe80::ff:fe0a:1ff"
 
 
 NETWORK: list[Edge] = [
@@ -102,4 +106,5 @@ def _check_device(end: Json, device: Json) -> None:
     assert device["mtu"] == end["mtu"]
     assert device["operstate"] == "UP"
     assert device["gso_max_segs"] == 1 or end["offload"]
-    assert [f"{a['local']}/{a['prefixlen']}" for a in device["addr_info"]] == end["addresses"]
+    own = {f"{link_local(end['mac'])}/64"} if ":" in end["addresses"][0] else set()
+    assert {f"{a['local']}/{a['prefixlen']}" for a in device["addr_info"]} == {*end["addresses"], *own}

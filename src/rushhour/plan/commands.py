@@ -9,6 +9,7 @@ they may overtake).
 from __future__ import annotations
 
 import shlex
+from ipaddress import IPv6Address
 from typing import TYPE_CHECKING, Any
 
 from rushhour.units import Duration
@@ -57,8 +58,10 @@ def _node(node: Json, *, ipv6: bool) -> Iterator[str]:
         yield _sysctl(name, "net.ipv4.ip_forward", "1")
     if not ipv6:
         yield _sysctl(name, "net.ipv6.conf.all.disable_ipv6", "1")
-    elif node["forward"]:
-        yield _sysctl(name, "net.ipv6.conf.all.forwarding", "1")
+    else:
+        yield _sysctl(name, "net.ipv6.conf.default.accept_ra", "0")
+        if node["forward"]:
+            yield _sysctl(name, "net.ipv6.conf.all.forwarding", "1")
     for scope in ("all", "default"):
         yield _sysctl(name, f"net.ipv4.conf.{scope}.rp_filter", "0")
     yield f"ip -n {_q(name)} link set dev lo up"
@@ -82,8 +85,17 @@ def _link(link: Json, with_ipv6: set[str]) -> Iterator[str]:
         if end["node"] in with_ipv6:
             yield f"ip -n {node} link set dev {dev} addrgenmode none"
         yield f"ip -n {node} link set dev {dev} mtu {end['mtu']}{segments} up"
+        if end["node"] in with_ipv6:
+            yield f"ip -n {node} addr add {link_local(end['mac'])}/64 dev {dev} nodad"
         for address in end["addresses"]:
             yield f"ip -n {node} addr add {address} dev {dev}" + (" nodad" if ":" in address else "")
+
+
+def link_local(mac: str) -> str:
+    """The link-local address of a hardware address (RFC 4291, appendix A)."""
+    first, *rest = bytes.fromhex(mac.replace(":", ""))
+    octets = bytes([0xFE, 0x80, *[0] * 6, first ^ 2, *rest[:2], 0xFF, 0xFE, *rest[2:]])
+    return str(IPv6Address(octets))
 
 
 def _route(route: Json) -> str:
@@ -125,7 +137,7 @@ def _wire(end: Json) -> str:
         near = f" {_tc_time(wire['delay_ns'])}"
     near = f" delay{near}" if near else ""
     if wire["loss"]:
-        words += f" loss {wire['loss'] * 100:.10g}%"
+        words += f" loss {wire['loss'] * 100:.15g}%"
         near += f" loss {wire['loss'] * 100:.10g}%"
     if wire["drop"]:
         words += " drop " + ",".join(str(number) for number in wire["drop"])

@@ -24,7 +24,7 @@ NATIVE_FILTERS = frozenset({"matchall", "u32"})
 FOREIGN = frozenset(
     "action police indev offset hashkey divisor order link ht sample skip_hw skip_sw mark ether".split()  # noqa: SIM905 words
 )
-# Words before a kind's name, with the number of words that each takes along; `prio` is a place of a filter only.
+# Words before a kind's name, with the number of words that each takes along; `prio` is one for filters only.
 _PLACE = dict.fromkeys(("root", "ingress", "egress", "stab"), 0)
 _PLACE |= dict.fromkeys(("parent", "handle", "classid"), 1)
 _PLACE |= dict.fromkeys(("mtu", "tsize", "mpu", "overhead", "linklayer"), 1)  # of stab

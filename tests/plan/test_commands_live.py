@@ -1,0 +1,233 @@
+"""What the printed commands build and what the agent builds, side by side in one virtual kernel.
+
+The guest's shell runs the commands; then the agent carries out the same plan; iproute2 tells what there is in
+both sets of namespaces, and both tell the same, counters and interface numbers apart.
+"""
+
+import json
+import re
+import shlex
+import shutil
+import subprocess
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+import pytest
+from networks import DUMBBELL, Document, graph, scenario
+
+from rushhour.lab import agent, kernel, tools, uml
+from rushhour.lab.confine import Guest, Limits, Sandbox
+from rushhour.plan import commands, lower
+from rushhour.spec import Scenario
+
+pytestmark = pytest.mark.virtual
+
+TOOLS = ("dash", "ethtool", "ip", "sysctl", "tc")
+INIT = r"""
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/reboot.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static int start(const char *program, const char *word, const char *file)
+{
+    int pid = fork();
+    if (pid)
+        return pid;
+    chdir("/tmp");
+    char *words[] = {(char *)program, (char *)word, (char *)file, 0};
+    char *environment[] = {"PATH=/tools", 0};
+    execve(program, words, environment);
+    _exit(127);
+}
+
+static void name_namespaces(int pid)
+{
+    int found = 0;
+    for (int fd = 0; fd < 1024; fd++) {
+        char path[64], target[64] = "", name[64];
+        snprintf(path, sizeof path, "/proc/%d/fd/%d", pid, fd);
+        readlink(path, target, sizeof target - 1);
+        /* The first is the agent's own, then come the nodes in the plan's order. */
+        if (strncmp(target, "net:[", 5) || found++ == 0)
+            continue;
+        snprintf(name, sizeof name, "/run/netns/agent%d", found - 2);
+        close(open(name, O_CREAT | O_WRONLY, 0600));
+        mount(path, name, "none", MS_BIND, 0);
+    }
+}
+
+int main(void)
+{
+    mount("none", "/out", "hostfs", 0, "out");
+    mount("none", "/proc", "proc", 0, "");
+    mount("none", "/sys", "sysfs", 0, "");
+    mount("none", "/dev", "tmpfs", 0, "");
+    mount("none", "/tmp", "tmpfs", 0, "");
+    mount("none", "/run", "tmpfs", 0, "");
+
+    mkdir("/run/netns", 0755);
+    mknod("/dev/null", S_IFCHR | 0666, makedev(1, 3));
+    waitpid(start("/tools/dash", "/out/commands.sh", 0), 0, 0);
+    int builder = start("/tools/rushhour-agent", "run", "/out/agent");
+    for (int tries = 0; access("/out/agent/progress", F_OK) && tries < 1000; tries++) {
+        struct timespec nap = {0, 10000000};
+        nanosleep(&nap, 0);
+    }
+    name_namespaces(builder);
+    waitpid(start("/tools/dash", "/out/dump.sh", 0), 0, 0);
+    reboot(RB_POWER_OFF);
+    return 0;
+}
+"""
+FAMILIES = {4: "-4", 6: "-6"}
+
+
+def dump(namespace: str, devices: list[str], prefix: str) -> list[str]:
+    """Commands that write all there is in a namespace to `/out/found/PREFIX.WHAT`."""
+    asked = {"link": f"ip -n {namespace} -d -j link", "address": f"ip -n {namespace} -d -j address"}
+    for number, option in FAMILIES.items():
+        asked[f"route{number}"] = f"ip {option} -n {namespace} -d -j route show table all"
+        asked[f"neighbour{number}"] = f"ip {option} -n {namespace} -d -j neigh"
+    asked["qdisc"] = f"tc -n {namespace} -d -j qdisc"
+    for device in devices:
+        dev = shlex.quote(device)
+        asked[f"class.{device}"] = f"tc -n {namespace} -d -j class show dev {dev}"
+        for parent in ("root", "egress"):
+            asked[f"filter.{device}.{parent}"] = f"tc -n {namespace} -d -j filter show dev {dev} {parent}"
+        asked[f"offload.{device}"] = f"ip netns exec {namespace} ethtool -k {dev}"
+    asked["sysctl"] = f"ip netns exec {namespace} sysctl -a --pattern ^net"
+    return [f"{line} > /out/found/{prefix}.{what} 2>&1" for what, line in asked.items()]
+
+
+def root_folder(folder: Path) -> Path:
+    """A guest's root with a shell, iproute2, and the agent as a program among them."""
+    root = folder / "root"
+    files = {place: path for name in TOOLS for place, path in tools.find(name).files}
+    files["tools/rushhour-agent"] = agent.find().binary
+    for place, path in files.items():
+        (root / place).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, root / place)
+    for name in (*agent.MOUNT_POINTS, "run"):
+        (root / name).mkdir(exist_ok=True)
+    source = folder / "init.c"
+    source.write_text(INIT)
+    subprocess.run(["gcc", "-static", "-O1", "-w", "-o", root / "init", source], check=True)
+    return root
+
+
+def both(plan: Document, folder: Path) -> dict[str, dict[str, str]]:
+    """What is found after the commands and after the agent: name of the dump → its text."""
+    devices = {
+        node["name"]: [
+            end["dev"] for link in plan["links"] for end in link["ends"] if end["node"] == node["name"]
+        ]
+        for node in plan["nodes"]
+    }
+    bare = plan | {"flows": [], "calibration": {}, "duration_ns": 10**10, "readings": {}}
+    script = ["set -e", "sysctl -qw net.core.fb_tunnels_only_for_init_net=2", *commands(plan)]
+    after_agent: list[str] = []
+    for number, (name, own) in enumerate(devices.items()):
+        script += dump(shlex.quote(name), own, f"commands.{number}")
+        after_agent += dump(f"agent{number}", own, f"agent.{number}")
+    image = kernel.find("debian-6.12").image
+    with Sandbox(folder / "runs", image, root_folder(folder)) as box:
+        for name in ("agent", "found"):
+            (box.out / name).mkdir()
+        (box.out / "agent/plan.json").write_text(json.dumps(bare))
+        (box.out / "commands.sh").write_text(
+            "\n".join(["exec > /out/commands.log 2>&1", *script, "echo end"])
+        )
+        (box.out / "dump.sh").write_text("\n".join(after_agent))
+        words = uml.command(image, 1024, seed=1)
+        ending = Guest(agent.find().binary, box, words, limits=Limits(240, 120), cpu=0).wait()
+        assert ending.reason == "done", box.console.read_text()[-2000:]
+        assert (box.out / "commands.log").read_text() == "end\n"
+        found: dict[str, dict[str, str]] = {"commands": {}, "agent": {}}
+        for path in (box.out / "found").iterdir():
+            who, _, what = path.name.partition(".")
+            found[who][what] = path.read_text()
+        return found
+
+
+# What depends on when a thing was made, or counts what happened.
+TRANSIENT = {
+    *("ifindex", "link_index", "link_netnsid", "expires", "used", "confirmed", "updated", "probes"),
+    *("valid_life_time", "preferred_life_time", "id", "map_ids", "load_time"),
+}
+IGNORED_SYSCTL = re.compile(
+    # Random keys of this boot, and counters.
+    r"stable_secret|\.seed|conntrack|fib_sync_mem|tcp_fastopen_key|dst_entries|flow_limit_cpu|random"
+)
+
+
+def told(what: str, text: str) -> Any:
+    """A dump without what is transient, in an order of its own."""
+    if what == "sysctl":
+        return sorted(line for line in text.splitlines() if not IGNORED_SYSCTL.search(line))
+    try:
+        # Who made a route is no matter: `boot` by hand, `static` by the agent.
+        entries = strip(json.loads(text or "[]"))
+        return [{**entry, "protocol": None} for entry in entries] if what.startswith("route") else entries
+    except ValueError:
+        # Older tc cut the time of htb's bursts to whole µs; the agent does not, as newer ones.
+        return sorted(re.sub(r"burst \d+b/\d+", "burst", line) for line in text.splitlines())
+
+
+def strip(value: Any) -> Any:
+    """Without what is transient."""
+    if isinstance(value, dict):
+        return {key: strip(item) for key, item in value.items() if key not in TRANSIENT}
+    if isinstance(value, list):
+        return sorted((strip(item) for item in value), key=lambda item: json.dumps(item, sort_keys=True))
+    return value
+
+
+def differences(ours: list[Any], theirs: list[Any]) -> list[tuple[Any, Any]]:
+    """Entries that only one side has, side by side."""
+    only_ours = [entry for entry in ours if entry not in theirs]
+    only_theirs = [entry for entry in theirs if entry not in ours]
+    return list(zip_longest(only_ours, only_theirs))
+
+
+WIDE: Document = DUMBBELL | {"loss": "1%"}
+CASES: dict[str, Scenario] = {
+    "dumbbell": scenario(WIDE | {"pairs": 2}, sysctl={"net.ipv4.tcp_ecn": "1", "net.core.somaxconn": "77"}),
+    "chain": scenario({"preset": "chain", "hops": 2, "rate": "10mbit", "rtt": "20ms", "queue": "fq_codel"}),
+    "star": scenario(
+        {"preset": "star", "leaves": 2, "rate": "10mbit", "rtt": "20ms", "shaper": "htb", "queue": "red"}
+    ),
+    "ipv6": scenario(DUMBBELL | {"queue": "pie"}, family="ipv6"),
+    "netem": scenario(
+        DUMBBELL | {"netem": "delay 10ms 1ms loss gemodel 1% 10% duplicate 1%", "queue": "cake"}
+    ),
+    "graph": graph(
+        (("a", "m"), {"mtu": "1400B", "rate": "9mbit", "queue": "sfq"}),
+        (("m", "n"), {"rate": "50mbit", "buffer": "40p", "reverse": {"rate": "2mbit", "queue": "hhf"}}),
+        (("n", "b"), {"offload": True, "rate": "7mbit", "queue": "codel ecn"}),
+        flows=[{"from": "a", "to": "b"}],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_commands_build_what_the_agent_builds(case: str, tmp_path: Path) -> None:
+    plan = lower(CASES[case], 1).plan
+    found = both(plan, tmp_path)
+    assert set(found["commands"]) == set(found["agent"])
+    differing = [
+        f"{name}: the commands {ours}, the agent {theirs}"
+        for name, text in sorted(found["agent"].items())
+        for ours, theirs in differences(
+            told(name.split(".")[1], found["commands"][name]), told(name.split(".")[1], text)
+        )
+    ]
+    assert not differing, "\n".join(differing)
