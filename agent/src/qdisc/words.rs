@@ -121,7 +121,8 @@ impl<'a> Words<'a> {
         self.read(key, "a size like 1500, 32kb or 32kb/8", |word| {
             let Some((size, cell)) = word.split_once('/') else { return Some((units::size(word)?, None)) };
             let cell: u32 = cell.parse().ok()?;
-            cell.is_power_of_two().then_some((units::size(size)?, Some(cell.ilog2() as u8)))
+            let size = units::size(size)?;
+            cell.is_power_of_two().then(|| (size, Some(cell.ilog2() as u8)))
         })
     }
 
