@@ -1,5 +1,6 @@
 """Files and texts become scenarios, or errors with every fault, its line and what is allowed."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from scenarios import BASE, faults, scenario
 
 from rushhour.errors import Fault, RushHourError, ScenarioError
 from rushhour.spec import Scenario, load_scenario, parse_scenario
-from rushhour.spec.load import LARGEST_FILE, apply_sets
+from rushhour.spec.load import LARGEST_FILE, apply_sets, find_scenarios
 from rushhour.spec.scenario import name_flows
 from rushhour.units import Duration, Probability, Rate
 
@@ -130,6 +131,19 @@ def test_files_that_are_no_scenarios(tmp_path: Path, content: bytes, says: str) 
     path.write_bytes(content)
     with pytest.raises(ScenarioError, match=says):
         load_scenario(path)
+
+
+@pytest.mark.parametrize("text", ["a = " + "[" * 40 + "]" * 40, "a" + ".a" * 5000 + " = 1"])
+def test_what_is_nested_too_deeply_is_refused(text: str) -> None:
+    with pytest.raises(ScenarioError, match="too deeply"):
+        parse_scenario(text)
+
+
+def test_what_is_no_regular_file_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    os.mkfifo(tmp_path / "pipe.toml")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ScenarioError, match="no regular file"):
+        find_scenarios("pipe.toml")
 
 
 def test_a_folder_and_a_missing_file(tmp_path: Path) -> None:

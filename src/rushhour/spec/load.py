@@ -5,6 +5,7 @@ Takes TOML and `--set KEY=VALUE` words, gives a `Scenario`.
 
 from __future__ import annotations
 
+import os
 import re
 import tomllib
 from pathlib import Path
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 LARGEST_FILE = 2**20
 _AT = re.compile(r"(.*) \(at (?:line (\d+), column \d+|(end of document))\)", re.DOTALL)
+DEEPEST = 32  # levels of tables and lists
 _SET = "--set"
 
 
@@ -46,7 +48,9 @@ def find_scenarios(word: str | Path) -> list[ScenarioFile]:
         if path.suffix != ".toml":
             raise
         beside = sorted(str(item) for item in path.parent.glob("*.toml"))
-        fault = Fault(name, None, "", "there is no such file", nearest(name, beside))
+        odd = os.path.lexists(path)
+        message = "is no regular file, or cannot be looked at" if odd else "there is no such file"
+        fault = Fault(name, None, "", message, None if odd else nearest(name, beside))
         raise ScenarioError([fault]) from error
 
 
@@ -131,11 +135,28 @@ def _parse(text: str, file: str) -> dict[str, Any]:
             [Fault(file, line, "", f"not TOML: {message}", _toml_hint(text, line))]
         ) from error
     except RecursionError as error:
-        raise _unreadable(file, "is nested too deeply", "a scenario has no more than a few levels") from error
+        raise _too_deep(file) from error
+    if _levels(document) > DEEPEST:
+        raise _too_deep(file)
     if not document:
         hint = "begin with a title, a [topology] and a [[flow]]; `rushhour list` names examples"
         raise _unreadable(file, "says nothing: there is no key in it", hint)
     return document
+
+
+def _too_deep(file: str) -> ScenarioError:
+    return _unreadable(file, "is nested too deeply", "a scenario has no more than a few levels")
+
+
+def _levels(document: dict[str, Any]) -> int:
+    """Levels of tables and lists, up to one more than allowed: TOML's dotted keys nest without limit."""
+    values: list[Any] = [document]
+    levels = 0
+    while values and levels <= DEEPEST:
+        levels += 1
+        nested = (value.values() if isinstance(value, dict) else value for value in values)
+        values = [item for items in nested for item in items if isinstance(item, dict | list)]
+    return levels
 
 
 def _toml_hint(text: str, line: int) -> str | None:
