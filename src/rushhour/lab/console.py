@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 from typing import TYPE_CHECKING
 
@@ -46,6 +48,26 @@ _MEANINGS = {
         "was it killed? run the same command again",
     ),
 }
+
+
+# Less than this left is nothing left: the guest writes its tables in blocks of some hundred kB.
+_LEAST_ROOM = 1 << 18
+_ROOM = "make room there, or choose another place with --out, and give the same command again"
+
+
+def check_room(folder: Path) -> None:
+    """Tell a full disk from other ends: the guest cannot, for it has nowhere to write it to.
+
+    Raises:
+        LabError: the file system that the guest writes to is full; its cause is the OSError.
+    """
+    try:
+        there = os.statvfs(folder)
+    except OSError:
+        return
+    if there.f_bavail * there.f_frsize < _LEAST_ROOM or (there.f_files and not there.f_favail):
+        cause = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder))
+        raise LabError("there was no room left for the run's files", where=str(folder), hint=_ROOM) from cause
 
 
 def last_lines(path: Path, count: int = LINES) -> list[str]:

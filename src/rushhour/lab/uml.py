@@ -102,9 +102,11 @@ class UmlLab:
             raise CancelledError("stopped", where=where)
         result = sandbox.out / "result.json"
         if ending.reason != "done" or result.is_symlink() or not result.is_file():
+            console.check_room(sandbox.out)
             raise console.explain(ending, sandbox.console, where)
         report = read_json(result)
         if report.get("ok") is not True:
+            console.check_room(sandbox.out)
             raise _agent_error(report.get("error"), where)
 
 
