@@ -1,13 +1,15 @@
-"""Write the documents that are generated from the code: run it after a change of the scenario models."""
+"""Write the documents that are generated: run it after a change of the scenario models or the commands."""
 
 from pathlib import Path
 
+from rushhour.cli.document import render as commands
 from rushhour.spec.reference import reference, schema
 
 ROOT = Path(__file__).resolve().parent.parent
 
 GENERATED = {
     ROOT / "docs/scenario.md": reference,
+    ROOT / "docs/commands.md": commands,
     ROOT / "schema/scenario.schema.json": schema,
     ROOT / "src/rushhour/spec/scenario.schema.json": schema,
 }

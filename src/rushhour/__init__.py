@@ -5,35 +5,83 @@
         record.series("snd_cwnd", flow="long")
         record.metrics()
 
-`open` reads a result set or a run that is already there.
+`open` reads a result set or a run that is already there. docs/api.md has the whole of it.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from rushhour.errors import RushHourError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
-    from rushhour.record import ResultSet
+    from rushhour.record import Record, ResultSet
 
 __version__ = "0.1.0"
+__all__ = ["Record", "ResultSet", "RushHourError", "__version__", "open", "run"]
 
 
 # The imports wait until they are needed: `import rushhour` and `rushhour --help` load no scientific package.
-def run(scenario: str | Path, **options: Any) -> ResultSet:
-    """Run a scenario (a file, or a name of the catalogue) and give its result set.
+def run(
+    scenario: str | Path,
+    *,
+    kernels: Sequence[str] = (),
+    sets: Sequence[str] = (),
+    repeat: int | None = None,
+    seed: int | None = None,
+    jobs: int | None = None,
+    out: Path | str | None = None,
+    fresh: bool = False,
+    quick: bool = False,
+) -> ResultSet:
+    """Run a scenario and give its result set; iterate it for the records.
 
-    Takes the options of `rushhour.runner.run`: `kernels`, `sets`, `repeat`, `seed`, `jobs`, `out`, `fresh`,
-    `quick`.
+    Args:
+        scenario: A file, or a name of the catalogue.
+        kernels: Kernels under test by name; by default the one built last.
+        sets: `KEY=VALUE` words over the scenario's keys.
+        repeat: Runs of each cell; by default the scenario's.
+        seed: What losses and jitter start from; by default the scenario's.
+        jobs: Runs at once; by default one per CPU.
+        out: Folder of the results; by default `results/NAME/DATE-TIME`.
+        fresh: Run also what is known.
+        quick: No repetitions, at most three values of a factor.
+
+    Raises:
+        RushHourError: of the first run that failed, after all others have been carried out.
     """
     from rushhour import runner  # noqa: PLC0415
 
-    return runner.run(scenario, **options)
+    return runner.run(
+        scenario,
+        kernels=kernels,
+        sets=sets,
+        repeat=repeat,
+        seed=seed,
+        jobs=jobs,
+        out=out,
+        fresh=fresh,
+        quick=quick,
+    )
 
 
 def open(path: str | Path) -> ResultSet:  # noqa: A001 - as in `rushhour.open`
-    """Open a result set, or the folder of one run."""
+    """Open a result set, or the folder of one run.
+
+    Raises:
+        RecordError: there are no runs in it.
+    """
     from rushhour.record import ResultSet  # noqa: PLC0415
 
     return ResultSet.open(path)
+
+
+def __getattr__(name: str) -> object:
+    if name in ("Record", "ResultSet"):
+        from rushhour import record  # noqa: PLC0415
+
+        return getattr(record, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

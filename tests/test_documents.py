@@ -1,0 +1,77 @@
+"""What the documents say is there, what is there is said, and the examples run."""
+
+import inspect
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from report_records import make_set
+
+import rushhour
+from rushhour import runner
+from rushhour.cli import COMMANDS
+from rushhour.cli.document import render
+from rushhour.record import ResultSet
+
+ROOT = Path(__file__).parents[1]
+API = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"```python\n(.*?)```", API, re.DOTALL)
+
+
+def test_the_api_document_lists_what_the_package_gives() -> None:
+    listed = re.findall(r"^\| `rushhour\.(\w+)` \|", API, re.MULTILINE)
+    assert sorted(listed) == sorted(rushhour.__all__)
+    assert all(hasattr(rushhour, name) for name in listed)
+
+
+def test_the_options_of_run_are_those_of_the_runner_and_documented() -> None:
+    options = list(inspect.signature(rushhour.run).parameters)[1:]
+    assert options == list(inspect.signature(runner.run).parameters)[1:]
+    rows = re.findall(r"^\| (`\w+`(?:, `\w+`)*) \|", API, re.MULTILINE)
+    assert set(options) <= {name for row in rows for name in re.findall(r"\w+", row)}
+
+
+def test_importing_the_package_is_cheap() -> None:
+    code = "import sys, rushhour; print(*sys.modules)"
+    env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env, check=True)
+    assert not {"numpy", "pyarrow", "pydantic", "matplotlib"} & set(done.stdout.split())
+
+
+def test_the_document_of_the_commands_is_current() -> None:
+    text = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
+    assert text == render(), "run: python docs/generate.py"
+    assert all(f"## rushhour {name}\n" in text for name in COMMANDS)
+
+
+def execute(blocks: list[str]) -> None:
+    """Run the blocks one after the other, as a reader would."""
+    names: dict[str, object] = {}
+    for block in blocks:
+        exec(compile(block, "docs/api.md", "exec"), names)
+
+
+def test_the_examples_run_on_records(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "results/window-scaling/latest"
+    make_set(folder, [{"cc": "cubic"}, {"cc": "reno"}], seconds=6)
+    ResultSet.open(folder).write_index()
+    execute([block for block in BLOCKS if "rushhour.run(" not in block])
+    said = capsys.readouterr().out
+    assert "0000 {'cc': 'cubic'} valid" in said
+    assert "samples from tcp_probe in segments" in said
+    assert "there are no records here" in said
+
+
+@pytest.mark.virtual
+def test_the_examples_run_as_they_stand(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    execute(BLOCKS)
+    assert "flow:long" in capsys.readouterr().out
