@@ -10,7 +10,7 @@ import pytest
 from rushhour.seal import checksum
 
 if TYPE_CHECKING:
-    from conftest import Experiment
+    from experiments import Experiment
 
     from rushhour.record import Record
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from conftest import Experiment
+    from experiments import Experiment
 
     from rushhour.record import Record
 
