@@ -87,7 +87,7 @@ def packets(shop: Workshop) -> Iterator[Figure]:
 
 def thousand(shop: Workshop) -> Iterator[Figure]:
     """A thousand flows against one, per packet: of a whole run, and of the seconds a longer one adds."""
-    short, long = (1, 2) if shop.quick else (2, 10)
+    short, long = (1, 4) if shop.quick else (2, 10)
     sums = [[_fast(shop, seconds, flows) for seconds in (short, long)] for flows in (1, 1000)]
     per_packet = [_lowest(found) / sent for (_, (found, sent)) in sums]
     added = [(_lowest(late) - _lowest(early)) / (more - few) for ((early, few), (late, more)) in sums]
