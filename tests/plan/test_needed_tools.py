@@ -1,9 +1,12 @@
 """Which programs a plan needs beside the agent."""
 
+import re
+from pathlib import Path
+
 import pytest
 
 from rushhour.plan import lower
-from rushhour.plan.tools import tools
+from rushhour.plan.tools import FOREIGN, NATIVE_CLASSES, NATIVE_FILTERS, NATIVE_QDISCS, tools
 from rushhour.spec import parse_scenario
 
 TEXT = """
@@ -63,3 +66,17 @@ def test_the_plan_says_so_only_where_it_must() -> None:
     assert plan["tools"] == ["iperf3", "tc"]
     assert plan["flows"][0]["generator"] == "iperf3"
     assert "generator" not in plain["flows"][0]
+
+
+def test_the_agent_encodes_what_is_taken_for_granted() -> None:
+    folder = Path(__file__).parents[2] / "agent/src"
+    kinds = re.findall(r'kind\("(\w+)", .*?(\.with_class.*)?,\n', (folder / "qdisc.rs").read_text())
+    assert {name for name, _ in kinds} == NATIVE_QDISCS
+    assert {name for name, with_class in kinds if with_class} == NATIVE_CLASSES
+    filters = re.findall(r'\("(\w+)", Encoder \{ takes: filter::', (folder / "qdisc.rs").read_text())
+    assert set(filters) == NATIVE_FILTERS
+    foreign = re.search(
+        r"const FOREIGN: \[&str; \d+\] = \[(.*?)\];", (folder / "qdisc/filter.rs").read_text(), re.DOTALL
+    )
+    assert foreign is not None
+    assert set(re.findall(r'"(\w+)"', foreign[1])) == FOREIGN

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from rushhour.errors import AgentError
 from rushhour.seal import checksum
 
 if TYPE_CHECKING:
@@ -95,3 +96,15 @@ def test_a_flow_that_ends_by_its_size(experiment: Experiment) -> None:
     sent = record.iperf3("one", "client").bytes_sent
     assert sent >= 1_000_000
     assert record.iperf3("two", "client").sent_s == pytest.approx(1, abs=0.01)
+
+
+def test_what_the_kernel_lacks_is_said_before_the_experiment(experiment: Experiment) -> None:
+    """As for the agent's own flows."""
+    with pytest.raises(AgentError, match="nosuch"):
+        experiment(TCP.format(more=BY_IPERF3).replace("cubic", "nosuch"))
+
+
+def test_a_path_that_carries_nothing_is_the_flows_own_error(experiment: Experiment) -> None:
+    """The run goes on and says of the flow that its client never finished."""
+    record = experiment(TCP.format(more=BY_IPERF3).replace('"1bdp"', '"1bdp", loss = "100%"'))
+    assert "client did not end" in str(record.context.flows[0].outcome.error)

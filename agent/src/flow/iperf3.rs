@@ -19,6 +19,7 @@ use crate::plan::{Flow, Kind};
 use crate::result::FlowEnd;
 use crate::{sys, tool};
 
+use super::options;
 use super::schedule::Switch;
 use super::{Side, Stage, Task};
 
@@ -61,9 +62,11 @@ pub(super) fn open(flow: &Flow, side: Side, duration_ns: i64, raw: &Path) -> Res
         Side::To => {
             let report = report(raw, flow.id, "server");
             let process = Process::start(&mut server(flow)?, report, "server")?;
-            Box::new(move |stage: &Stage| serve(process, stage.clock, stop_ns, deadline_ns))
+            // The client knows better than a server that waits for it what went wrong: it has the first word.
+            Box::new(move |stage: &Stage| serve(process, stage.clock, stop_ns, deadline_ns + SECOND_NS))
         }
         Side::From => {
+            has_congestion_control(flow)?;
             let client = Client {
                 command: client(tool::require(NAME)?, flow),
                 node: sys::current_netns().context("open the network namespace of an iperf3 client")?,
@@ -76,6 +79,13 @@ pub(super) fn open(flow: &Flow, side: Side, duration_ns: i64, raw: &Path) -> Res
         }
     };
     Ok(Task { flow: flow.id, work, switch: Arc::new(Switch::default()), stop: None })
+}
+
+/// Refuses an algorithm that the kernel lacks before the experiment, as the agent's own flows do.
+fn has_congestion_control(flow: &Flow) -> Result<()> {
+    let Some(name) = &flow.cc else { return Ok(()) };
+    let socket = sys::socket(libc::AF_INET, libc::SOCK_STREAM, 0).context("open a socket")?;
+    options::congestion_control(&socket, Some(name))
 }
 
 fn report(raw: &Path, flow: u32, side: &str) -> PathBuf {
@@ -138,11 +148,7 @@ impl Process {
                 Ok(None) if at_ns < deadline_ns => at_ns += LOOK_NS,
                 Ok(None) => {
                     let _gone = self.child.kill().and_then(|()| self.child.wait().map(drop));
-                    return Err(format!(
-                        "the {NAME} {} did not end within {} s of the experiment",
-                        self.side,
-                        GRACE_NS / SECOND_NS
-                    ));
+                    return Err(format!("the {NAME} {} did not end when the experiment was over", self.side));
                 }
                 Err(cause) => return Err(format!("wait for the {NAME} {}: {cause}", self.side)),
             }
