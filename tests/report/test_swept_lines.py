@@ -3,7 +3,7 @@
 import math
 import xml.etree.ElementTree as ET
 from collections.abc import Mapping
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any
 
 import pytest
@@ -73,6 +73,13 @@ def test_a_third_factor_makes_a_chart_for_each_of_its_levels() -> None:
     assert [chart.title for chart in made] == ["queue x", "queue y"]
     assert made[0].across == "rtt"
     assert len(made[0].lines) == 3
+
+
+def test_words_tell_lines_apart_before_numbers_do() -> None:
+    every = product(LOSSES, ("1ms", "20ms", "300ms"), ("a", "bb"))
+    made = only(charts(table(("loss", "rtt", "cc"), {head: float(sum(map(len, head))) for head in every})))
+    assert [chart.title for chart in made] == ["rtt 1ms", "rtt 20ms", "rtt 300ms"]
+    assert (made[0].across, made[0].by) == ("loss", "cc")
 
 
 def test_what_does_not_differ_or_is_invalid_is_not_drawn() -> None:

@@ -91,7 +91,10 @@ def charts(table: Table) -> dict[str, list[Chart]]:
     if not varied:
         return {}
     across = max(varied, key=lambda axis: (axis.numeric, len(axis.levels)))
-    others = sorted((axis for axis in varied if axis is not across), key=lambda axis: -len(axis.levels))
+    # Words tell lines apart better than numbers do.
+    others = sorted(
+        (axis for axis in varied if axis is not across), key=lambda axis: (axis.numeric, -len(axis.levels))
+    )
     by = next((axis for axis in others if len(axis.levels) <= MAX_LINES), None)
     rest = [axis for axis in others if axis is not by]
     made = {
