@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from rushhour.record import Record
 
+pytestmark = pytest.mark.virtual
+
 TCP = """
 duration = "8s"
 warmup = "2s"

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
     from rushhour.record import Record
 
+pytestmark = pytest.mark.virtual
+
 # Encoded by the agent; a discipline by its words.
 NATIVE = (
     "fifo",
