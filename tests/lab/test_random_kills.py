@@ -1,0 +1,89 @@
+"""Any process of a sweep killed at any moment: nothing is left, what finished is kept, and it goes on."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.virtual
+
+CELLS = 3
+SCENARIO = f"""
+    duration = "6s"
+    topology = {{ preset = "dumbbell", rate = "100mbit", rtt = "5ms" }}
+    flow = [{{ name = "a" }}]
+    sweep = {{ seed = {list(range(700, 700 + CELLS))} }}
+"""
+
+
+def below(pid: int) -> list[int]:
+    """All processes that descend from one."""
+    parents: dict[int, int] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                text = (entry / "stat").read_text()
+            except OSError:
+                continue
+            parents[int(entry.name)] = int(text.rpartition(")")[2].split()[1])
+    found = [pid]
+    for one in found:
+        found += [child for child, parent in parents.items() if parent == one]
+    return found[1:]
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def sweep(folder: Path) -> subprocess.Popen[str]:
+    words = ["run", str(folder / "k.toml"), "--out", str(folder / "out"), "--no-report"]
+    return subprocess.Popen(
+        [sys.executable, "-m", "rushhour", *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env=os.environ | {"XDG_CACHE_HOME": str(folder / "cache"), "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_kill_at_any_moment_leaves_nothing_and_the_sweep_goes_on(tmp_path: Path, seed: int) -> None:
+    # Known runs are elsewhere, the kernels the same: every sweep here has something to do.
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rushhour"
+    (tmp_path / "cache/rushhour").mkdir(parents=True)
+    (tmp_path / "cache/rushhour/kernels").symlink_to(cache / "kernels")
+    (tmp_path / "k.toml").write_text(SCENARIO)
+    dice = random.Random(seed)
+
+    first = sweep(tmp_path)
+    deadline = time.monotonic() + 20
+    while not (family := below(first.pid)) and first.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.02)
+    time.sleep(dice.uniform(0, 1))
+    family = below(first.pid) or family
+    victim = dice.choice([first.pid, *family])
+    if is_alive(victim):
+        os.kill(victim, signal.SIGKILL)
+    said, _ = first.communicate(timeout=60)
+    assert "Traceback" not in said
+    deadline = time.monotonic() + 10
+    while any(is_alive(pid) for pid in family) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert [pid for pid in family if is_alive(pid)] == []
+    kept = {path.name for path in (tmp_path / "out/runs").glob("0*")}
+
+    again = sweep(tmp_path)
+    said, _ = again.communicate(timeout=60)
+    assert again.returncode == 0, said
+    runs = {path.name for path in (tmp_path / "out/runs").iterdir()}
+    assert kept <= runs
+    assert len(runs) == CELLS
