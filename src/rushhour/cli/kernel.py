@@ -86,16 +86,21 @@ def show(name: str, *, as_json: bool) -> None:
 @kernel.command()
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
 @click.option("--sources", is_flag=True, help="Also the unpacked source and the build directory.")
-def remove(names: tuple[str, ...], *, sources: bool) -> None:
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
+def remove(names: tuple[str, ...], *, sources: bool, as_json: bool) -> None:
     """Remove built kernels; recorded runs stay valid.
 
     Example: rushhour kernel remove debian-6.1
     """
     from rushhour.lab import kernel as kernels
 
+    removed = []
     for name in names:
         gone = kernels.remove(name, sources=sources)
+        removed.append({"name": gone.name, "release": gone.release, "id": gone.id})
         click.echo(f"removed {gone.name} ({gone.release}, {gone.id})", err=True)
+    if as_json:
+        click.echo(json.dumps(removed, indent=1))
 
 
 def _table(found: list[Kernel]) -> None:
