@@ -10,9 +10,9 @@ import time
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 
-from rushhour.cli.kernel import kernel as group
+from rushhour.cli import cli
 from rushhour.errors import KernelError
 from rushhour.lab import kernel as kernels
 from rushhour.lab.kernel import config, store
@@ -227,16 +227,19 @@ def test_an_ended_build_leaves_no_process(tree: Path, tmp_path: Path, number: si
 
 
 def test_commands_speak_json_to_machines_and_words_to_people(tree: Path) -> None:
-    run = CliRunner()
-    done = run.invoke(group, ["build", str(tree), "--name", "k", "--json"])
+    def run(*words: str) -> Result:
+        # By way of the root, as a user does.
+        return CliRunner().invoke(cli, ["kernel", *words])
+
+    done = run("build", str(tree), "--name", "k", "--json")
     assert done.exit_code == 0, done.output
     assert json.loads(done.stdout)["release"] == "6.99.0"
     assert "compiling" in done.stderr
-    assert [one["name"] for one in json.loads(run.invoke(group, ["list", "--json"]).stdout)] == ["k"]
-    assert "k" in run.invoke(group, ["list"]).stdout
-    assert "HZ=1000" in run.invoke(group, ["show", "k"]).stdout
-    assert run.invoke(group, ["remove", "k"]).exit_code == 0
-    assert run.invoke(group, ["list"]).stdout == ""
+    assert [one["name"] for one in json.loads(run("list", "--json").stdout)] == ["k"]
+    assert "k" in run("list").stdout
+    assert "HZ=1000" in run("show", "k").stdout
+    assert run("remove", "k").exit_code == 0
+    assert run("list").stdout == ""
 
 
 def test_the_fragment_asks_for_each_option_once_and_for_all_that_is_required() -> None:

@@ -46,9 +46,13 @@ class _Lazy(click.Group):
         return command
 
 
+# Given to every command: one keeps the help options it was first asked with, by whatever way.
+SETTINGS = {"help_option_names": ["-h", "--help"]}
+
+
 @click.command(
     cls=_Lazy,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings=SETTINGS,
     epilog="Example: rushhour run tomasov",
 )
 @click.version_option(rushhour.__version__, message="rushhour %(version)s")

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rushhour.cli import SETTINGS
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 _QUIET_S = 10.0
 
 
-@click.group()
+@click.group(context_settings=SETTINGS)
 def kernel() -> None:
     """Build and keep the kernels under test.
 

@@ -6,8 +6,10 @@ import json
 
 import click
 
+from rushhour.cli import SETTINGS
 
-@click.command("list", short_help="List the scenarios that ship.")
+
+@click.command("list", context_settings=SETTINGS, short_help="List the scenarios that ship.")
 @click.argument("words", nargs=-1, metavar="[WORD]...")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
 def list_scenarios(words: tuple[str, ...], *, as_json: bool) -> None:

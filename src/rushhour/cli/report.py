@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from rushhour.cli import SETTINGS
+
 if TYPE_CHECKING:
     from rushhour.record import ResultSet
 
@@ -15,7 +17,7 @@ FORMATS = ("html", "md", "png", "svg", "pdf", "csv", "parquet")
 _FOLDERS = {"png": "figures", "svg": "figures", "pdf": "figures", "csv": "tables", "parquet": "tables"}
 
 
-@click.command(short_help="Write a page, figures or tables of results.")
+@click.command(context_settings=SETTINGS, short_help="Write a page, figures or tables of results.")
 @click.argument("records", type=click.Path(path_type=Path))
 @click.option(
     "--out", type=click.Path(path_type=Path), help="The file to write (a folder for figures and tables)."

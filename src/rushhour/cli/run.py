@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rushhour.cli import SETTINGS
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
 FAILED, INVALID, INTERRUPTED = 1, 4, 130
 
 
-@click.command(short_help="Run scenarios and report what came of them.")
+@click.command(context_settings=SETTINGS, short_help="Run scenarios and report what came of them.")
 @click.argument("scenarios", nargs=-1, required=True, metavar="SCENARIO...")
 @click.option("--kernel", "kernels", multiple=True, metavar="K", help="Kernel under test; may be repeated.")
 @click.option("--lab", default="uml", show_default=True, help="Where to run.")

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 
 import click
 
+from rushhour.cli import SETTINGS
+
 if TYPE_CHECKING:
     from rushhour.plan import Cell
     from rushhour.spec import Scenario
 
 
-@click.command(short_help="Show what a scenario would do; nothing runs.")
+@click.command(context_settings=SETTINGS, short_help="Show what a scenario would do; nothing runs.")
 @click.argument("scenario")
 @click.option("--set", "sets", multiple=True, metavar="KEY=VALUE", help="Override a key of the scenario.")
 @click.option("--cells", is_flag=True, help="Every cell of the sweep.")
