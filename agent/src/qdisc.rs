@@ -379,13 +379,7 @@ fn explain(kind: &str, refusal: Refusal) -> Error {
     if errno != libc::ENOENT {
         return error;
     }
-    let known = outside::known_to_kernel();
-    if known.iter().any(|have| have == kind) || known.is_empty() {
-        return error;
-    }
-    let option = kind.to_uppercase();
-    Error::new("qdisc", format!("this kernel has no qdisc {kind} (CONFIG_NET_SCH_{option})"))
-        .hint(format!("It has: {}.", known.join(" ")))
+    outside::lacking(kind).unwrap_or(error)
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use crate::error::{Context, Error, Result};
 use crate::netlink::Socket;
 use crate::sys;
 use crate::tool;
+use crate::words;
 
 /// Kinds worth asking for when one is missing.
 const COMMON: [&str; 32] = [
@@ -47,7 +48,7 @@ const COMMON: [&str; 32] = [
 ];
 
 /// Runs `tc` with these words in the namespace of this thread.
-pub fn run(kind: &str, words: &[String]) -> Result<()> {
+pub fn run(kind: &str, line: &[String]) -> Result<()> {
     let Some(tool) = tool::find("tc") else {
         let native = native().join(" ");
         return Err(Error::new(
@@ -56,7 +57,25 @@ pub fn run(kind: &str, words: &[String]) -> Result<()> {
         )
         .hint(format!("Known without tc: {native}. For others the plan must name tc under \"tools\".")));
     };
-    execute(&tool, words)
+    execute(&tool, line).map_err(|error| lacking(kind).unwrap_or(error))
+}
+
+/// That this kernel has no such kind, what it has, and the nearest of these; `None` when it does have it.
+#[must_use]
+pub fn lacking(kind: &str) -> Option<Error> {
+    let known = known_to_kernel(kind);
+    if known.is_empty() || known.iter().any(|have| have == kind) {
+        return None;
+    }
+    let option = if COMMON.contains(&kind) {
+        format!(" (CONFIG_NET_SCH_{})", kind.to_uppercase())
+    } else {
+        String::new()
+    };
+    let near = words::nearest(kind, known.iter().map(String::as_str));
+    let near = near.map(|near| format!("Did you mean {near:?}? ")).unwrap_or_default();
+    let error = Error::new("qdisc", format!("this kernel has no qdisc {kind}{option}"));
+    Some(error.hint(format!("{near}It has: {}.", known.join(" "))))
 }
 
 fn execute(tool: &Path, words: &[String]) -> Result<()> {
@@ -72,14 +91,17 @@ fn execute(tool: &Path, words: &[String]) -> Result<()> {
     Err(Error::new("qdisc", format!("tc {}: {}", words.join(" "), said.trim())))
 }
 
-/// The common kinds that this kernel has, tried one by one in a namespace made for it; empty when that cannot be found out.
+/// The common kinds, and the one in question, that this kernel has, tried one by one in a namespace made for it; empty when that cannot be found out.
 #[must_use]
-pub fn known_to_kernel() -> Vec<String> {
-    let asked = thread::spawn(|| {
+pub fn known_to_kernel(kind: &str) -> Vec<String> {
+    let mut asked: Vec<String> = COMMON.iter().copied().map(str::to_owned).collect();
+    if !COMMON.contains(&kind) {
+        asked.push(kind.to_owned());
+    }
+    let asked = thread::spawn(move || {
         let _scratch = sys::new_netns().ok()?;
         let mut socket = Socket::route().ok()?;
-        let has = |kind: &&str| knows(&mut socket, kind);
-        Some(COMMON.into_iter().filter(has).map(str::to_owned).collect())
+        Some(asked.into_iter().filter(|kind| knows(&mut socket, kind)).collect::<Vec<String>>())
     });
     asked.join().ok().flatten().unwrap_or_default()
 }
