@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from experiments import metric
 
 from rushhour.errors import AgentError
 from rushhour.seal import checksum
@@ -13,7 +14,6 @@ from rushhour.seal import checksum
 if TYPE_CHECKING:
     from experiments import Experiment
 
-    from rushhour.record import Record
 
 pytestmark = pytest.mark.virtual
 
@@ -31,13 +31,6 @@ topology = {{ preset = "dumbbell", rate = "10mbit", rtt = "20ms" }}
 flow = [{{ name = "one", kind = "udp", rate = "20mbit"{more} }}]
 """
 BY_IPERF3 = ', generator = "iperf3"'
-
-
-def metric(record: Record, name: str) -> float:
-    values = {(value.metric, value.scope): value.value for value in record.metrics()}
-    found = values[name, "total"]
-    assert found is not None
-    return found
 
 
 def test_tcp_is_the_same_from_both(experiment: Experiment) -> None:

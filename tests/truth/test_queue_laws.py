@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from experiments import metric
 
 if TYPE_CHECKING:
     from experiments import Experiment
@@ -29,6 +30,7 @@ NATIVE = (
 # Given to tc in the guest.
 BY_TC = ("hhf", "choke", "sfb", "skbprio")
 RATE = 20_000_000
+ONE = "flow:one"
 SCENARIO = """
 duration = "8s"
 warmup = "3s"
@@ -53,13 +55,6 @@ def run(
     return experiment(SCENARIO.format(queue=queue, buffer=buffer, shaper=shaper, count=count))
 
 
-def metric(record: Record, name: str, scope: str = "flow:one") -> float:
-    values = {(value.metric, value.scope): value.value for value in record.metrics()}
-    found = values[name, scope]
-    assert found is not None
-    return found
-
-
 def kinds(record: Record) -> set[str]:
     """The kinds of the qdiscs at the bottleneck, as the kernel tells them."""
     end = record.context.flows[0].bottleneck_end
@@ -70,7 +65,7 @@ def kinds(record: Record) -> set[str]:
 def test_every_discipline_carries_a_flow(experiment: Experiment, queue: str) -> None:
     """A CUBIC flow has at least 85 % of the rate as goodput: no discipline starves its link."""
     record = run(experiment, queue)
-    assert metric(record, "goodput_steady_bps") >= 0.85 * RATE
+    assert metric(record, "goodput_steady_bps", ONE) >= 0.85 * RATE
     # The shaper's own queue is a fifo already.
     assert kinds(record) == {"tbf"} | ({queue} - {"fifo"})
     assert "tools" not in record.manifest
@@ -93,8 +88,8 @@ def test_htb_shapes_as_tbf_does(experiment: Experiment, queue: str) -> None:
     """The shaper is a choice of means: the goodput is the same within 1 %."""
     by_tbf, by_htb = run(experiment, queue), run(experiment, queue, shaper="htb")
     assert "htb" in kinds(by_htb)
-    assert metric(by_htb, "goodput_steady_bps") == pytest.approx(
-        metric(by_tbf, "goodput_steady_bps"), rel=0.01
+    assert metric(by_htb, "goodput_steady_bps", ONE) == pytest.approx(
+        metric(by_tbf, "goodput_steady_bps", ONE), rel=0.01
     )
 
 
@@ -115,7 +110,7 @@ def test_delay_is_held_near_the_target(
     experiment: Experiment, queue: str, target_ms: float, most_ms: float
 ) -> None:
     """Where a fifo fills its whole buffer of 4 BDP (80 ms), the median delay is at the target."""
-    delay_us = metric(run(experiment, queue, "4bdp"), "queue_delay_p50_us")
+    delay_us = metric(run(experiment, queue, "4bdp"), "queue_delay_p50_us", ONE)
     assert target_ms / 4 <= delay_us / 1e3 <= most_ms
 
 
@@ -125,5 +120,5 @@ def test_a_fifo_fills_its_buffer(experiment: Experiment) -> None:
     Window at least 0.7 (1 + 4) BDP, so queue at least 2.5 BDP = 50 ms.
     """
     record = run(experiment, "fifo", "4bdp")
-    assert metric(record, "queue_delay_p50_us") >= 50_000
-    assert metric(record, "queue_delay_p95_us") == pytest.approx(80_000, rel=0.1)
+    assert metric(record, "queue_delay_p50_us", ONE) >= 50_000
+    assert metric(record, "queue_delay_p95_us", ONE) == pytest.approx(80_000, rel=0.1)
