@@ -1,4 +1,4 @@
-"""CUBIC's window (RFC 9438). Range: congestion avoidance; mean window without timeouts."""
+"""CUBIC's window and response function (RFC 9438). Range: no timeouts, 1e-8 ≲ p ≲ 1e-2."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import math
 # RFC 9438, section 4.6 and 4.1; Linux keeps them as 717/1024 and 410/1024.
 BETA = 0.7
 C = 0.4
+MOST_LOSS = 0.02
 
 
 def k_seconds(w_max: float, beta: float = BETA, c: float = C) -> float:
@@ -19,10 +20,38 @@ def window_segments(t_s: float, w_max: float, beta: float = BETA, c: float = C) 
     return c * (t_s - k_seconds(w_max, beta, c)) ** 3 + w_max
 
 
-def mean_window_segments(rtt_s: float, loss: float, beta: float = BETA, c: float = C) -> float:
-    """Mean window under loss probability p, the greater of CUBIC's own and its Reno-friendly region.
+def own_window_segments(rtt_s: float, loss: float, beta: float = BETA, c: float = C) -> float:
+    """Mean window of CUBIC's own region: ⁴√(C (3 + β) / (4 (1 - β))) · R^¾ / p^¾ (RFC 9438, 5.1)."""
+    return math.pow(c * (3 + beta) / (4 * (1 - beta)), 0.25) * math.pow(rtt_s / loss, 0.75)
 
-    ⁴√(C (3 + β) / (4 (1 - β))) · R^¾ / p^¾ (RFC 9438, section 5.1) and √(3/2) / √p.
-    """
-    own = math.pow(c * (3 + beta) / (4 * (1 - beta)), 0.25) * math.pow(rtt_s / loss, 0.75)
-    return max(own, math.sqrt(1.5 / loss))
+
+def friendly_alpha(beta: float = BETA) -> float:
+    """Segments a round trip adds in the Reno-friendly region: 3 (1 - β) / (1 + β) (RFC 9438, section 4.3)."""
+    return 3 * (1 - beta) / (1 + beta)
+
+
+def friendly_window_segments(loss: float, beta: float = BETA) -> float:
+    """Mean window of the Reno-friendly region: √(a (1 + β) / (2 (1 - β) p)), which is Reno's √(3/2)/√p."""
+    return math.sqrt(friendly_alpha(beta) * (1 + beta) / (2 * (1 - beta) * loss))
+
+
+def is_friendly(rtt_s: float, loss: float) -> bool:
+    """Whether the Reno-friendly region rules: its window is the greater."""
+    return friendly_window_segments(loss) >= own_window_segments(rtt_s, loss)
+
+
+def mean_window_segments(rtt_s: float, loss: float, beta: float = BETA, c: float = C) -> float:
+    """Mean window under loss probability p: the greater of the two regions (RFC 9438, section 4.3)."""
+    return max(own_window_segments(rtt_s, loss, beta, c), friendly_window_segments(loss, beta))
+
+
+def outside(loss: float) -> str | None:
+    """Why the response function does not hold at this loss, or None."""
+    if loss <= 0:
+        return "without loss nothing but a limit bounds the window"
+    return "beyond p = 0.02 timeouts rule, which the model leaves out" if loss > MOST_LOSS else None
+
+
+def rate_bps(mss_bytes: float, rtt_s: float, loss: float) -> float:
+    """Mean window over the round trip, in bit/s (RFC 9438, section 5.2)."""
+    return mean_window_segments(rtt_s, loss) * mss_bytes * 8 / rtt_s

@@ -10,6 +10,19 @@ PERIODIC = math.sqrt(3 / 2)
 RANDOM = 1.31
 
 
+LOSS_RANGE = (1e-5, 2e-2)
+
+
+def outside(loss: float) -> str | None:
+    """Why the law does not hold at this loss, or None."""
+    low, high = LOSS_RANGE
+    if loss <= 0:
+        return "without loss nothing but a limit bounds the window"
+    if loss > high:
+        return f"beyond p = {high:g} timeouts rule; see PFTK"
+    return f"below p = {low:g} a window takes hours to settle" if loss < low else None
+
+
 def rate_bps(mss_bytes: float, rtt_s: float, loss: float, constant: float = PERIODIC) -> float:
     """BW = MSS/R · C/√p in bit/s (Mathis, Semke, Mahdavi, Ott, CCR 27(3), 1997)."""
     return mss_bytes * 8 / rtt_s * constant / math.sqrt(loss)
