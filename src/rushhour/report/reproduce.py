@@ -11,6 +11,7 @@ import tomllib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from rushhour.spec.sweep import LABEL
 from rushhour.toml import inline, scenario_toml
 
 if TYPE_CHECKING:
@@ -54,6 +55,8 @@ def run_command(manifest: Mapping[str, Any]) -> str:
     factors = _part(_part(manifest, "cell"), "factors")
     words = ["run", _file(scenario)]
     for key, value in factors.items():
+        if key.startswith(LABEL):
+            continue
         words += ["--set", f"{key}={_value(value)}"]
     words += _kernels([kernel])
     return _command([*words, "--seed", str(manifest.get("seed", 1)), "--repeat", "1"])

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, get_args
 
 from rushhour.spec.check.problem import Path, Problem
+from rushhour.spec.figure import Figure
 from rushhour.spec.keys import fields, nearest
 from rushhour.spec.scenario import Expect, Readings, Scenario, Source
 from rushhour.spec.topology import Direction, Link, Node, Topology
@@ -30,6 +31,7 @@ MODELS: dict[tuple[str, ...], type[Model]] = {
     ("readings",): Readings,
     ("source",): Source,
     ("expect",): Expect,
+    ("figure",): Figure,
 }
 _TYPES = {
     "bool_type": "true or false",

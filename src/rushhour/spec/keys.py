@@ -4,7 +4,8 @@ Takes a scenario's document (parsed TOML) and puts values at keys; the same synt
 
     KEY of the top level, topology.KEY, readings.KEY, sysctl.NAME,
     flow.FLOW.KEY, flow.*.KEY (all flows), cc (short for the cc of all flows that have one),
-    link.LINK.KEY, link.LINK.forward.KEY, link.*.KEY, node.NODE.sysctl.NAME
+    link.LINK.KEY, link.LINK.forward.KEY, link.*.KEY, node.NODE.sysctl.NAME,
+    label.NAME (a factor alone: sets nothing, names the cells)
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from rushhour.spec.model import flatten
 from rushhour.spec.scenario import Readings, Scenario
+from rushhour.spec.sweep import LABEL
 from rushhour.spec.topology import Direction, Link, Node, Topology
 from rushhour.spec.workload import ALL_KINDS, KINDS_OF_KEY, Flow
 
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 
     from rushhour.spec.model import Model
 
-_TABLES = {"topology", "readings", "sysctl", "flow", "link", "node", "source", "sweep", "expect"}
+_TABLES = {"topology", "readings", "sysctl", "flow", "link", "node", "source", "sweep", "expect", "figure"}
 _NAMED: dict[str, type[Model]] = {"flow": Flow, "link": Link, "node": Node}
 
 
@@ -63,6 +65,8 @@ def put(document: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any
 
 def _put(document: dict[str, Any], key: str, value: Any) -> None:
     head, _, rest = key.partition(".")
+    if key.startswith(LABEL):
+        return  # it names the cell and is nothing of the experiment
     top = [name for name in fields(Scenario) if name not in _TABLES]
     if head == "cc" and not rest:
         _put_named(document, "flow.*.cc", value)

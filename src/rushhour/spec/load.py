@@ -16,8 +16,10 @@ from rushhour.spec.catalog import ScenarioFile, find_in_catalogue
 from rushhour.spec.examine import examine, inside
 from rushhour.spec.keys import UnknownKeyError, nearest, put
 from rushhour.spec.lines import find_line, key_lines
+from rushhour.spec.model import flatten
 from rushhour.spec.scenario import name_flows
-from rushhour.spec.sweep import TOGETHER
+from rushhour.spec.settle import settle
+from rushhour.spec.sweep import LABEL, TOGETHER
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -177,12 +179,16 @@ def apply_sets(document: dict[str, Any], sets: Sequence[str]) -> tuple[dict[str,
                 Fault(_SET, None, word, "is not KEY=VALUE", f"for example {_SET} topology.rate=10mbit")
             )
             continue
+        if key.startswith(LABEL):
+            hint = "set what the label stands for; `rushhour show` lists the factors"
+            faults.append(Fault(_SET, None, key, "a label sets nothing: it names cells of a sweep", hint))
+            continue
         try:
             document = put(document, {key: _value(value)})
         except UnknownKeyError as error:
             faults.append(Fault(_SET, None, key, str(error), error.hint))
         else:
-            document = _fix_factor(document, key)
+            document = _fix_factor(document, key, _value(value))
     return document, faults
 
 
@@ -195,7 +201,7 @@ def _value(word: str) -> Any:
     return value if isinstance(value, str | bool | int | float | list) else word
 
 
-def _fix_factor(document: dict[str, Any], key: str) -> dict[str, Any]:
+def _fix_factor(document: dict[str, Any], key: str, value: Any) -> dict[str, Any]:
     sweep = document.get("sweep")
     if not isinstance(sweep, dict):
         return document
@@ -203,8 +209,23 @@ def _fix_factor(document: dict[str, Any], key: str) -> dict[str, Any]:
     tables = left.get(TOGETHER, [])
     if isinstance(tables, list):
         coupled = [_without(table, key) if isinstance(table, dict) else table for table in tables]
-        left |= {TOGETHER: [table for table in coupled if table]} if TOGETHER in left else {}
-    return document | {"sweep": left}
+        left |= {TOGETHER: [table for table in coupled if not _names_only(table)]} if TOGETHER in left else {}
+    gone = {key: value} | dict.fromkeys(_factors(sweep) - _factors(left) - {key})
+    # What was no factor is no condition of an expectation or figure either.
+    return settle(document | {"sweep": left}, gone if key in _factors(sweep) else {})
+
+
+def _factors(sweep: Mapping[str, Any]) -> set[str]:
+    """Keys of the factors of a sweep that may not be well formed."""
+    tables = sweep.get(TOGETHER, [])
+    coupled = [table for table in tables if isinstance(table, dict)] if isinstance(tables, list) else []
+    single = {key: value for key, value in sweep.items() if key != TOGETHER}
+    return {key for table in (single, *coupled) for key in flatten(table)}
+
+
+def _names_only(table: Any) -> bool:
+    """Whether nothing is left in coupled factors that sets anything."""
+    return isinstance(table, dict) and all(key.startswith(LABEL) for key in flatten(table))
 
 
 def _without(table: Mapping[str, Any], key: str) -> dict[str, Any]:

@@ -33,6 +33,7 @@ _TITLES = {
     ("flow",): "`[[flow]]`: a conversation",
     ("readings",): "`[readings]`: what is recorded",
     ("expect",): "`[[expect]]`: what must hold",
+    ("figure",): "`[[figure]]`: a figure that compares cells",
     ("source",): "`[source]`: where a catalogue scenario comes from",
 }
 
@@ -98,8 +99,17 @@ The keys are written as `--set KEY=VALUE` takes them:
 | `link.LINK.KEY`, `link.*.KEY` | a key of a link, of all links |
 | `link.LINK.forward.KEY`, `link.LINK.reverse.KEY` | a key of one direction of a link |
 | `node.NODE.sysctl.NAME` | a sysctl of one node |
+| `label.NAME` | nothing: a number or text that names the cells in tables, figures and `where` |
 
 A factor that `--set` gives a value varies no longer.
+
+A label names what a step means where its keys do not say it, beside them in `[[sweep.together]]`:
+
+```toml
+[[sweep.together]]
+"label.over-subscription" = [0.8, 1.2, 2.0]
+"flow.*.rate" = ["40mbit", "60mbit", "100mbit"]
+```
 """
 
 _GRAPHS = """\

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
+from rushhour.spec.figure import Figure
 from rushhour.spec.model import Model, Sysctls
 from rushhour.spec.sweep import Sweep
 from rushhour.spec.topology import Link, Node, Topology
@@ -100,6 +101,7 @@ class Scenario(Model):
     flow: tuple[Flow, ...] = Field((), description="the conversations")
     sweep: Sweep = Field(default_factory=Sweep, description="what varies")
     expect: tuple[Expect, ...] = Field((), description="what must hold")
+    figure: tuple[Figure, ...] = Field((), description="figures that compare cells")
 
     @model_validator(mode="before")
     @classmethod

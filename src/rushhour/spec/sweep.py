@@ -7,24 +7,29 @@ cc = ["cubic", "reno"]                     every combination …
 [[sweep.together]]                         … of factors that vary as one
 "topology.rate" = ["10mbit", "100mbit"]
 "topology.buffer" = ["50kB", "500kB"]
+"label.path" = ["slow", "fast"]            … and a label that sets nothing, but names the cells
 """
 
 from __future__ import annotations
 
+import re
 from itertools import product
-from math import prod
+from math import isfinite, prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import ConfigDict, RootModel, model_validator
 from pydantic_core import PydanticCustomError
 
-from rushhour.spec.model import flatten
+from rushhour.spec.model import NAME, flatten
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MAX_CELLS = 10_000
 TOGETHER = "together"
+LABEL = "label."
+_LABEL_NAME = re.compile(NAME)
+_LABEL_LENGTH = 80
 
 
 class Factor(NamedTuple):
@@ -68,6 +73,15 @@ class Sweep(RootModel[dict[str, Any]]):
         return (*single, *coupled)
 
     @property
+    def values(self) -> dict[str, list[Any]]:
+        """Every factor's key with its values, as they are written."""
+        return {
+            key: [step[column] for step in factor.steps]
+            for factor in self.factors
+            for column, key in enumerate(factor.keys)
+        }
+
+    @property
     def size(self) -> int:
         """Number of cells; 1 where nothing varies."""
         return prod(len(factor.steps) for factor in self.factors)
@@ -87,6 +101,8 @@ def _check_values(single: dict[str, Any], coupled: list[dict[str, Any]]) -> None
         for key, values in table.items():
             if not isinstance(values, list) or not values:
                 _refuse(key, f'a factor is a list of values, for example "{key}" = [1, 2]')
+            if key.startswith(LABEL):
+                _check_label(key, values)
             if (
                 any(value in values[:index] for index, value in enumerate(values[:MAX_CELLS]))
                 and table is single
@@ -103,6 +119,17 @@ def _check_values(single: dict[str, Any], coupled: list[dict[str, Any]]) -> None
                 next(iter(table), TOGETHER),
                 f"factors that vary together have lists of one length; found {found}",
             )
+
+
+def _check_label(key: str, values: list[Any]) -> None:
+    """Refuse labels that could not stand in a table."""
+    if _LABEL_NAME.match(key.removeprefix(LABEL)) is None:
+        _refuse(key, 'a label has a name of letters, digits, ".", "_" and "-": "label.over-subscription"')
+    for value in values:
+        text = isinstance(value, str) and value.isprintable() and 0 < len(value) <= _LABEL_LENGTH
+        number = isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
+        if not text and not number:
+            _refuse(key, f"a label is a number or a text of at most {_LABEL_LENGTH} letters; found {value!r}")
 
 
 def _refuse(key: str, message: str) -> None:

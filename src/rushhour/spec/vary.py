@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from rushhour.errors import Fault, ScenarioError
 from rushhour.spec.examine import examine
 from rushhour.spec.keys import UnknownKeyError, put
+from rushhour.spec.settle import settle
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -34,6 +35,9 @@ def with_values(scenario: Scenario, values: Mapping[str, Any]) -> Scenario:
     except UnknownKeyError as error:
         raise ScenarioError([Fault(f"cell {where}", None, "", str(error), error.hint)]) from error
     fixed.pop("sweep", None)
+    # Figures compare cells; the cell itself has none.
+    fixed.pop("figure", None)
+    fixed = settle(fixed, values)
     cell, found = examine(fixed)
     if cell is None:
         keys = (".".join(str(part) for part in problem.path) for problem in found)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rushhour.spec.check.figures import check_figures
 from rushhour.spec.check.problem import Problem
 from rushhour.spec.keys import nearest
 from rushhour.spec.sweep import MAX_CELLS
@@ -25,7 +26,7 @@ def check_experiment(scenario: Scenario) -> Iterator[Problem]:
 
 
 def check_sweep(scenario: Scenario) -> Iterator[Problem]:
-    """Check the sweep as a whole: its size, and that expectations name its cells."""
+    """Check the sweep as a whole: its size, and that expectations and figures name its cells."""
     if scenario.sweep.size > MAX_CELLS:
         yield Problem(
             ("sweep",),
@@ -34,6 +35,7 @@ def check_sweep(scenario: Scenario) -> Iterator[Problem]:
         )
     for index, expect in enumerate(scenario.expect):
         yield from _check_where(scenario, index, expect)
+    yield from check_figures(scenario)
 
 
 def _check_time(scenario: Scenario) -> Iterator[Problem]:
@@ -90,11 +92,7 @@ def _check_expect(scenario: Scenario, index: int, expect: Expect) -> Iterator[Pr
 
 def _check_where(scenario: Scenario, index: int, expect: Expect) -> Iterator[Problem]:
     """Check that `where` names factors and their values."""
-    values = {
-        key: [step[column] for step in factor.steps]
-        for factor in scenario.sweep.factors
-        for column, key in enumerate(factor.keys)
-    }
+    values = scenario.sweep.values
     for key, value in expect.where.items():
         path = ("expect", index, "where", key)
         if key not in values:

@@ -1,0 +1,117 @@
+"""What formulas take of a flow in a run, and what they give: a number, or why they give none."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from rushhour.context import Flow
+    from rushhour.record import Record
+
+_HEADERS, _UDP = 14 + 20, 8
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One flow on its path, as it was asked for; None where the scenario leaves it open.
+
+    Attributes:
+        kind: `tcp`, `udp`, `ping`, `rr` or `crr`.
+        cc: Congestion control of the sender; empty where there is none.
+        mss_bytes: Payload of a full packet.
+        frame_bytes: The same packet as a shaper counts it.
+        rtt_s: Round-trip time of the idle path.
+        loss: Probability that a packet of data is lost on the wires it crosses.
+        rate_bps: Rate of the bottleneck.
+        buffer_bytes: Queue limit there.
+        flows: Flows of this kind whose bottleneck it is, this one included.
+        offered_bps: Frames per second that UDP flows offer to the bottleneck, in bit/s; 0 where none does.
+    """
+
+    kind: str
+    cc: str
+    mss_bytes: int | None
+    frame_bytes: int | None
+    rtt_s: float | None
+    loss: float
+    rate_bps: float | None
+    buffer_bytes: float | None
+    flows: int
+    offered_bps: float
+
+
+class Prediction(NamedTuple):
+    """What theory says: a value in the unit of what it predicts, and a doubt where it leaves its range.
+
+    No value: `doubt` says what is missing.
+    """
+
+    value: float | None
+    doubt: str = ""
+
+
+class Law(NamedTuple):
+    """One prediction of a model, and what it says of several flows together (scope `total`).
+
+    `sum`: each flow's adds up. `same`: it is about the path, whatever the flows are.
+    """
+
+    of: Callable[[Case], Prediction]
+    total: Literal["sum", "same"] = "same"
+
+
+@dataclass(frozen=True)
+class Model:
+    """A formula under the name by which scenarios ask for it.
+
+    `laws` are its predictions by metric or series, in that quantity's unit; `title` stands in legends.
+    """
+
+    name: str
+    title: str
+    laws: Mapping[str, Law]
+    meaning: str
+
+
+def cases(record: Record) -> dict[str, Case]:
+    """The case of each flow of a run, by its name."""
+    planned = {flow.get("id"): flow for flow in record.plan.get("flows", [])}
+    return {flow.name: _case(record, flow, planned) for flow in record.flows()}
+
+
+def _case(record: Record, flow: Flow, planned: Mapping[int, Mapping[str, object]]) -> Case:
+    ends = record.context.ends
+    kept = math.prod(1 - ends[end].loss for end in flow.ends if end in ends)
+    narrow = None if flow.bottleneck_end is None else ends.get(flow.bottleneck_end)
+    sharing = [other for other in record.flows() if other.bottleneck_end == flow.bottleneck_end]
+    buffer = None
+    if narrow is not None:
+        packets = narrow.buffer_packets and narrow.buffer_packets * (flow.frame_bytes or 0)
+        buffer = narrow.buffer_bytes or packets or None
+    return Case(
+        kind=flow.kind,
+        cc=str(planned.get(flow.id, {}).get("cc") or ""),
+        mss_bytes=flow.payload_per_packet,
+        frame_bytes=flow.frame_bytes,
+        rtt_s=flow.base_rtt_ns / 1e9 if flow.base_rtt_ns else None,
+        loss=1 - kept,
+        rate_bps=float(flow.bottleneck_bps) if flow.bottleneck_bps else None,
+        buffer_bytes=None if buffer is None else float(buffer),
+        flows=sum(other.kind == flow.kind for other in sharing),
+        offered_bps=sum(_offered(other, planned.get(other.id, {})) for other in sharing),
+    )
+
+
+def _offered(flow: Flow, asked: Mapping[str, object]) -> float:
+    """Bits of whole frames a second that a UDP flow hands to its path."""
+    rate = asked.get("rate_bps")
+    if flow.kind != "udp" or not isinstance(rate, int | float) or not flow.payload_per_packet:
+        return 0.0
+    payload, frame = flow.payload_per_packet, flow.frame_bytes or 0
+    # A datagram larger than the MTU travels in fragments, each with its own IPv4 and Ethernet header.
+    fragments = -(-payload // (frame - _HEADERS)) if payload >= frame > _HEADERS else 0
+    return rate * (payload + _UDP + fragments * _HEADERS if fragments else frame) / payload

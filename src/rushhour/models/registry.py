@@ -1,0 +1,42 @@
+"""Every model that a figure can be asked to draw, by name.
+
+To add one: write it in `laws` beside its kin and name it here; docs/figures.md lists them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rushhour.models import laws
+from rushhour.models.case import Prediction
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from rushhour.models.case import Case, Model
+
+_ALL = (
+    laws.MATHIS,
+    laws.PFTK,
+    laws.CUBIC,
+    laws.HIGHSPEED,
+    laws.BDP,
+    laws.QUEUE,
+    laws.OVERLOAD,
+    laws.SAWTOOTH,
+)
+
+MODELS: Mapping[str, Model] = {model.name: model for model in _ALL}
+
+
+def predict(model: Model, quantity: str, cases: Iterable[Case]) -> Prediction:
+    """What a model says of a metric or series: of one flow, or of several together (scope `total`)."""
+    law = model.laws[quantity]
+    found = [law.of(case) for case in cases]
+    known = [one for one in found if one.value is not None]
+    if not known:
+        return next(iter(found), Prediction(None, "the run has no flow"))
+    doubt = next((one.doubt for one in known if one.doubt), "")
+    if law.total == "sum":
+        return Prediction(sum(one.value for one in known if one.value is not None), doubt)
+    return known[0]

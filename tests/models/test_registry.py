@@ -1,0 +1,72 @@
+"""Models as figures ask for them: answers worked out by hand, and the doubts beside them."""
+
+import dataclasses
+import math
+from typing import Any
+
+import pytest
+
+from rushhour.metrics.catalog import METRICS
+from rushhour.models.case import Case
+from rushhour.models.registry import MODELS, predict
+from rushhour.series import SERIES
+
+CASE = Case("tcp", "reno", 1448, 1514, 0.1, 0.001, 10e6, 125_000, 1, 0.0)
+
+
+def test_every_law_is_about_something_that_is_measured() -> None:
+    named = {name for model in MODELS.values() for name in model.laws}
+    assert named <= set(METRICS) | set(SERIES)
+    assert all(name == model.name and model.title and model.meaning for name, model in MODELS.items())
+
+
+@pytest.mark.parametrize(
+    ("model", "quantity", "value"),
+    [
+        ("mathis", "goodput_bps", 1448 * 8 / 0.1 * math.sqrt(1.5 / 0.001)),
+        ("mathis", "snd_cwnd", math.sqrt(1.5 / 0.001)),
+        ("cubic", "snd_cwnd", math.sqrt(1.5 / 0.001)),
+        ("highspeed", "snd_cwnd", 1.2 / math.sqrt(0.001)),
+        ("bdp", "goodput_bps", 10e6 * 1448 / 1514),
+        ("bdp", "inflight", 125_000),
+        ("bdp", "snd_cwnd", 125_000 / 1514),
+        ("queue", "queue_delay_max_us", 100_000),
+        ("queue", "srtt_us", 200_000),
+        ("queue", "queue_bytes", 125_000),
+        ("sawtooth", "utilization", 1.0),
+    ],
+)
+def test_known_answers(model: str, quantity: str, value: float) -> None:
+    found = predict(MODELS[model], quantity, [CASE])
+    assert found.value == pytest.approx(value)
+    assert not found.doubt
+
+
+def test_overload_counts_whole_frames() -> None:
+    case = dataclasses.replace(CASE, kind="udp", offered_bps=40e6)
+    assert predict(MODELS["overload"], "loss", [case]).value == pytest.approx(0.75)
+
+
+def test_rates_of_several_flows_add_up_and_the_rate_of_the_path_does_not() -> None:
+    one = predict(MODELS["mathis"], "goodput_bps", [CASE]).value
+    assert one is not None
+    assert predict(MODELS["mathis"], "goodput_bps", [CASE, CASE]).value == pytest.approx(2 * one)
+    rate = predict(MODELS["bdp"], "goodput_bps", [CASE]).value
+    assert predict(MODELS["bdp"], "goodput_bps", [CASE, CASE]).value == rate
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"loss": 0.0}, "without loss"),
+        ({"loss": 0.05}, "timeouts rule"),
+        ({"loss": 0.0001, "rtt_s": 0.01}, "more than the link carries"),
+        ({"rtt_s": None}, "a base RTT"),
+    ],
+)
+def test_doubts(change: dict[str, Any], said: str) -> None:
+    assert said in predict(MODELS["mathis"], "goodput_bps", [dataclasses.replace(CASE, **change)]).doubt
+
+
+def test_no_flow_is_no_prediction() -> None:
+    assert predict(MODELS["mathis"], "goodput_bps", []).value is None
