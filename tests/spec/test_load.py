@@ -11,7 +11,8 @@ from scenarios import BASE, faults, scenario
 
 from rushhour.errors import Fault, RushHourError, ScenarioError
 from rushhour.spec import Scenario, load_scenario, parse_scenario
-from rushhour.spec.load import LARGEST_FILE, apply_sets, find_scenarios
+from rushhour.spec.document import LARGEST_FILE
+from rushhour.spec.load import apply_sets, find_scenarios
 from rushhour.spec.scenario import name_flows
 from rushhour.units import Duration, Probability, Rate
 

@@ -11,8 +11,10 @@ import click
 from rushhour.cli import SETTINGS
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rushhour.plan import Cell
-    from rushhour.spec import Scenario
+    from rushhour.spec import Published, Scenario
 
 
 @click.command(context_settings=SETTINGS, short_help="Show what a scenario would do; nothing runs.")
@@ -32,7 +34,11 @@ def show(
     from rushhour import plan as planning
     from rushhour import spec
 
-    loaded = spec.load_scenario(scenario, sets)
+    file = spec.find_scenario(scenario)
+    loaded = spec.load_scenario(file, sets)
+    published = (
+        [] if file.published is None else spec.load_published(file.published, spec.load_scenario(file))
+    )
     every = planning.expand(loaded)
     first = planning.lower(every[0].scenario, loaded.seed).plan
     if as_json:
@@ -41,6 +47,9 @@ def show(
             "cells": [{"index": cell.index, "factors": cell.factors} for cell in every],
             "plan": first,
             "commands": planning.commands(first),
+            "published": [
+                table.model_dump(mode="json", by_alias=True, exclude_none=True) for table in published
+            ],
         }
         click.echo(json.dumps(document, indent=1, ensure_ascii=False))
     elif plan:
@@ -49,6 +58,7 @@ def show(
         click.echo("\n".join(planning.commands(first)))
     else:
         _describe(loaded, every, all_cells=cells)
+        _published(published)
         click.echo(f"\nTo run it: rushhour {shlex.join(['run', scenario, *_given(sets)])}", err=True)
 
 
@@ -71,6 +81,14 @@ def _describe(scenario: Scenario, cells: list[Cell], *, all_cells: bool) -> None
     elif len(cells) > 1:
         _factors(scenario)
         click.echo("Every cell by its number: --cells")
+
+
+def _published(tables: Sequence[Published]) -> None:
+    if tables:
+        click.echo("\nPublished, to compare with:")
+    for table in tables:
+        count = _count(len(table.values), "value")
+        click.echo(f"  {table.source}: {table.title}, {count}, as {table.metric}")
 
 
 def _factors(scenario: Scenario) -> None:

@@ -3,16 +3,19 @@
 Takes a TOML file, gives a `Scenario`. Nothing here touches processes, sockets, clocks or randomness.
 """
 
-from rushhour.spec.catalog import ScenarioFile, catalogue, find_in_catalogue
+from rushhour.spec.catalog import ScenarioFile, StudyFile, catalogue, find_in_catalogue, studies
 from rushhour.spec.graph import Conversation, conversations, hosts, nodes
-from rushhour.spec.load import find_scenarios, load_scenario, parse_scenario
+from rushhour.spec.load import find_scenario, find_scenarios, load_scenario, parse_scenario
+from rushhour.spec.published import Published, load_published
 from rushhour.spec.scenario import Expect, Readings, Scenario, Source
+from rushhour.spec.study import Chapter, Study, load_study
 from rushhour.spec.sweep import Factor, Sweep
 from rushhour.spec.topology import Direction, Link, LinkKeys, Node, Topology, default_jitter
 from rushhour.spec.vary import cells, with_values
 from rushhour.spec.workload import Flow
 
 __all__ = [
+    "Chapter",
     "Conversation",
     "Direction",
     "Expect",
@@ -21,10 +24,13 @@ __all__ = [
     "Link",
     "LinkKeys",
     "Node",
+    "Published",
     "Readings",
     "Scenario",
     "ScenarioFile",
     "Source",
+    "Study",
+    "StudyFile",
     "Sweep",
     "Topology",
     "catalogue",
@@ -32,10 +38,14 @@ __all__ = [
     "conversations",
     "default_jitter",
     "find_in_catalogue",
+    "find_scenario",
     "find_scenarios",
     "hosts",
+    "load_published",
     "load_scenario",
+    "load_study",
     "nodes",
     "parse_scenario",
+    "studies",
     "with_values",
 ]

@@ -1,7 +1,8 @@
 """The catalogue: scenarios that ship with the package, found by name.
 
 A scenario is called by its path without the suffix (`tomasov/window-scaling`), by its last part where that is
-unambiguous (`window-scaling`), or all of a study by its folder (`tomasov`).
+unambiguous (`window-scaling`), or all of a study by its folder (`tomasov`). Beside a scenario `NAME.toml` may
+lie what its document published, `NAME.published.toml`, and in the folder the study's text, `study.toml`.
 """
 
 from __future__ import annotations
@@ -11,35 +12,68 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from rushhour.errors import UsageError
+from rushhour.errors import ScenarioError, UsageError
 from rushhour.spec.keys import nearest
+from rushhour.spec.study import STUDY, load_study
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from importlib.resources.abc import Traversable
+    from pathlib import Path
 
-_SUFFIX = ".toml"
+    from rushhour.spec.study import Study
+
+_SUFFIX, _PUBLISHED = ".toml", ".published.toml"
 
 
 @dataclass(frozen=True, slots=True)
 class ScenarioFile:
-    """A scenario's file and the name under which its results are kept."""
+    """A scenario's file, the name under which its results are kept, and the published data beside it."""
 
     name: str
     file: Traversable
+    published: Traversable | None = None
 
     @property
     def stem(self) -> str:
         """Last part of the name."""
         return self.name.rpartition("/")[2]
 
+    @property
+    def study(self) -> str:
+        """What stands before the last part of the name: the folder of the study; empty without one."""
+        return self.name.rpartition("/")[0]
+
+
+@dataclass(frozen=True, slots=True)
+class StudyFile:
+    """A study's folder: the text about it, if there is one, and its scenarios in the chapters' order."""
+
+    name: str
+    file: Traversable | None
+    scenarios: tuple[ScenarioFile, ...]
+
+    def load(self) -> Study | None:
+        """The study; None where nothing is said of it.
+
+        Raises:
+            ScenarioError: the text is malformed, or a scenario is not in exactly one chapter.
+        """
+        return None if self.file is None else load_study(self.file, [item.stem for item in self.scenarios])
+
 
 @cache
 def catalogue() -> dict[str, ScenarioFile]:
     """Give every scenario that ships, by its full name, in order."""
     root = files("rushhour") / "catalog"
-    found = (ScenarioFile(name, file) for name, file in _walk(root, "") if root.is_dir())
-    return {item.name: item for item in sorted(found, key=lambda item: item.name)}
+    return {item.name: item for study in _walk(root, "") for item in study.scenarios}
+
+
+@cache
+def studies() -> dict[str, StudyFile]:
+    """Give every study that ships, by its folder's name, in order."""
+    root = files("rushhour") / "catalog"
+    return {study.name: study for study in _walk(root, "") if study.scenarios}
 
 
 def find_in_catalogue(word: str) -> list[ScenarioFile]:
@@ -69,11 +103,42 @@ def find_in_catalogue(word: str) -> list[ScenarioFile]:
     )
 
 
-def _walk(folder: Traversable, prefix: str) -> Iterator[tuple[str, Traversable]]:
+def study_in(folder: Traversable, name: str) -> StudyFile:
+    """Give the study that the files of a folder make, its scenarios called `NAME/…`.
+
+    A scenario that no chapter names comes last; that it is missing there is said when the study is loaded.
+    """
+    items = {item.name: item for item in folder.iterdir() if item.name.endswith(_SUFFIX)}
+    prefix = f"{name}/" if name else ""
+    found = [
+        ScenarioFile(
+            prefix + file.removesuffix(_SUFFIX), item, items.get(file.removesuffix(_SUFFIX) + _PUBLISHED)
+        )
+        for file, item in sorted(items.items())
+        if file != STUDY and not file.endswith(_PUBLISHED)
+    ]
+    text = items.get(STUDY)
+    order = _order(text)
+    found.sort(key=lambda item: order.index(item.stem) if item.stem in order else len(order))
+    return StudyFile(name, text, tuple(found))
+
+
+def published_beside(file: Path) -> Path:
+    """Where published data of a scenario's file lie, if there are any."""
+    return file.parent / (file.name.removesuffix(_SUFFIX) + _PUBLISHED)
+
+
+def _order(text: Traversable | None) -> list[str]:
+    try:
+        return [] if text is None else load_study(text).scenarios
+    except ScenarioError:
+        return []  # what is wrong with it is said to whom asks for the study
+
+
+def _walk(folder: Traversable, prefix: str) -> Iterator[StudyFile]:
     if not folder.is_dir():
         return
-    for item in folder.iterdir():
+    yield study_in(folder, prefix)
+    for item in sorted(folder.iterdir(), key=lambda item: item.name):
         if item.is_dir():
-            yield from _walk(item, f"{prefix}{item.name}/")
-        elif item.name.endswith(_SUFFIX):
-            yield f"{prefix}{item.name.removesuffix(_SUFFIX)}", item
+            yield from _walk(item, f"{prefix}/{item.name}" if prefix else item.name)

@@ -5,6 +5,7 @@ Takes a `ValidationError` of a `Scenario`, gives `Problem`s.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, get_args
 
 from rushhour.spec.check.problem import Path, Problem
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
 
     from rushhour.spec.model import Model
 
-MODELS: dict[tuple[str, ...], type[Model]] = {
+Models = Mapping[tuple[str, ...], type["Model"]]
+
+MODELS: Models = {
     (): Scenario,
     ("topology",): Topology,
     ("node",): Node,
@@ -58,63 +61,63 @@ _PATTERNS = {
 _NAME = 'a name: letters, digits, ".", "_" and "-", beginning with a letter or digit, at most 64'
 
 
-def explain(error: ValidationError) -> list[Problem]:
-    """Give one problem for each of pydantic's errors."""
-    return [_problem(detail) for detail in error.errors(include_url=False)]
+def explain(error: ValidationError, models: Models = MODELS) -> list[Problem]:
+    """Give one problem for each of pydantic's errors; `models` are those of the document's tables."""
+    return [_problem(detail, models) for detail in error.errors(include_url=False)]
 
 
-def _problem(detail: ErrorDetails) -> Problem:
+def _problem(detail: ErrorDetails, models: Models) -> Problem:
     path, kind, context = tuple(detail["loc"]), detail["type"], detail.get("ctx", {})
     match kind:
         case "factor":
             return Problem((*path, context["factor"]), context["message"])
         case "extra_forbidden":
-            return _unknown_key(path)
+            return _unknown_key(path, models)
         case "missing":
-            return _missing(path)
-        case "unit" | "sysctl" | "sweep":
+            return _missing(path, models)
+        case "unit" | "sysctl" | "sweep" | "file":
             return Problem(path, detail["msg"])
-    return _bad_value(path, kind, detail["input"], detail["msg"])
+    return _bad_value(path, kind, detail["input"], detail["msg"], models)
 
 
-def _bad_value(path: Path, kind: str, found: Any, message: str) -> Problem:
+def _bad_value(path: Path, kind: str, found: Any, message: str, models: Models) -> Problem:
     shown = _show(found)
     if kind == "literal_error":
-        return Problem(path, f"{shown} is not allowed", nearest(str(found), _choices(path)))
+        return Problem(path, f"{shown} is not allowed", nearest(str(found), _choices(path, models)))
     if kind == "string_pattern_mismatch":
         return Problem(path, f"{shown} is not {_PATTERNS.get(str(path[-1]), _NAME)}")
     if kind in _TYPES:
-        return Problem(path, f"{shown} is not {_TYPES[kind]}", _example(path))
-    return Problem(path, f"{shown}: {message[:1].lower()}{message[1:]}", _example(path))
+        return Problem(path, f"{shown} is not {_TYPES[kind]}", _example(path, models))
+    return Problem(path, f"{shown}: {message[:1].lower()}{message[1:]}", _example(path, models))
 
 
-def _unknown_key(path: Path) -> Problem:
-    model = _model(path[:-1])
+def _unknown_key(path: Path, models: Models) -> Problem:
+    model = _model(path[:-1], models)
     return Problem(path, "unknown key", nearest(str(path[-1]), fields(model)) if model else None)
 
 
-def _missing(path: Path) -> Problem:
+def _missing(path: Path, models: Models) -> Problem:
     if path == ("topology", "preset"):
         hint = 'write preset = "dumbbell", "chain" or "star"; a graph is drawn with [[link]] tables instead'
         return Problem(path, "the topology has no preset", hint)
-    return Problem(path, "is missing", _example(path))
+    return Problem(path, "is missing", _example(path, models))
 
 
-def _model(path: Path) -> type[Model] | None:
-    return MODELS.get(tuple(part for part in path if isinstance(part, str)))
+def _model(path: Path, models: Models) -> type[Model] | None:
+    return models.get(tuple(part for part in path if isinstance(part, str)))
 
 
-def _example(path: Path) -> str | None:
+def _example(path: Path, models: Models) -> str | None:
     """What the reference says of this key."""
     key = next((part for part in reversed(path) if isinstance(part, str)), None)
-    model = _model(path[: path.index(key)]) if key in path else None
+    model = _model(path[: path.index(key)], models) if key in path else None
     named = {f.alias or n: f for n, f in model.model_fields.items()} if model else {}
     return named[key].description if key in named else None
 
 
-def _choices(path: Path) -> list[str]:
+def _choices(path: Path, models: Models) -> list[str]:
     """The words that a Literal allows."""
-    model = _model(path[:-1])
+    model = _model(path[:-1], models)
     field = model.model_fields.get(str(path[-1])) if model else None
     return _words(field.annotation) if field else []
 

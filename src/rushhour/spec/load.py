@@ -6,19 +6,20 @@ Takes TOML and `--set KEY=VALUE` words, gives a `Scenario`.
 from __future__ import annotations
 
 import os
-import re
 import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rushhour.errors import Fault, ScenarioError, UsageError
-from rushhour.spec.catalog import ScenarioFile, find_in_catalogue
+from rushhour.spec.catalog import ScenarioFile, find_in_catalogue, published_beside, study_in
+from rushhour.spec.document import parse_toml, read_text
 from rushhour.spec.examine import examine, inside
 from rushhour.spec.keys import UnknownKeyError, nearest, put
 from rushhour.spec.lines import find_line, key_lines
 from rushhour.spec.model import flatten
 from rushhour.spec.scenario import name_flows
 from rushhour.spec.settle import settle
+from rushhour.spec.study import STUDY
 from rushhour.spec.sweep import LABEL, TOGETHER
 
 if TYPE_CHECKING:
@@ -28,22 +29,22 @@ if TYPE_CHECKING:
     from rushhour.spec.check import Problem
     from rushhour.spec.scenario import Scenario
 
-LARGEST_FILE = 2**20
-_AT = re.compile(r"(.*) \(at (?:line (\d+), column \d+|(end of document))\)", re.DOTALL)
-DEEPEST = 32  # levels of tables and lists
 _SET = "--set"
 
 
 def find_scenarios(word: str | Path) -> list[ScenarioFile]:
-    """Give the scenarios that a word on the command line means: a file, or names of the catalogue.
+    """Give the scenarios that a word on the command line means: a file, a study's folder, or names.
 
     Raises:
         ScenarioError: it looks like a file, but there is none.
         UsageError: it is no name of the catalogue either.
     """
     path, name = Path(word), str(word)
+    if _is_file(path / STUDY):
+        return list(study_in(path, path.resolve().name).scenarios)
     if isinstance(word, Path) or _is_file(path) or ("/" in name and _is_folder(path)):
-        return [ScenarioFile(path.stem, path)]
+        data = published_beside(path)
+        return [ScenarioFile(path.stem, path, data if _is_file(data) else None)]
     try:
         return find_in_catalogue(name)
     except UsageError as error:
@@ -70,6 +71,20 @@ def _is_folder(path: Path) -> bool:
         return False
 
 
+def find_scenario(word: str | Path) -> ScenarioFile:
+    """Give the one scenario that a word means.
+
+    Raises:
+        ScenarioError: there is none, or there are several.
+        UsageError: it is no name of the catalogue.
+    """
+    found = find_scenarios(word)
+    if len(found) > 1:
+        hint = f"name one: {', '.join(item.name for item in found)}"
+        raise ScenarioError([Fault(str(word), None, "", f"names {len(found)} scenarios", hint)])
+    return found[0]
+
+
 def load_scenario(source: str | Path | ScenarioFile, sets: Sequence[str] = ()) -> Scenario:
     """Load one scenario from a file or from the catalogue; `sets` are `KEY=VALUE` words over the file's.
 
@@ -78,17 +93,13 @@ def load_scenario(source: str | Path | ScenarioFile, sets: Sequence[str] = ()) -
         UsageError: a name that the catalogue does not have, or has more than once.
     """
     if not isinstance(source, ScenarioFile):
-        found = find_scenarios(source)
-        if len(found) > 1:
-            hint = f"name one: {', '.join(item.name for item in found)}"
-            raise ScenarioError([Fault(str(source), None, "", f"names {len(found)} scenarios", hint)])
-        source = found[0]
-    return parse_scenario(_read(source), str(source.file), sets)
+        source = find_scenario(source)
+    return parse_scenario(read_text(source.file), str(source.file), sets)
 
 
 def parse_scenario(text: str, file: str = "scenario", sets: Sequence[str] = ()) -> Scenario:
     """Give the scenario that a TOML text describes; `file` is its name in faults."""
-    document = name_flows(_parse(text, file))
+    document = name_flows(parse_toml(text, file))
     document, faults = apply_sets(document, sets)
     scenario, found = examine(document)
     if scenario is not None and not faults:
@@ -97,76 +108,6 @@ def parse_scenario(text: str, file: str = "scenario", sets: Sequence[str] = ()) 
     given = {word.partition("=")[0].strip() for word in sets}
     faults += [_fault(problem, document, lines, file, given) for problem in found]
     raise ScenarioError(sorted(faults, key=lambda fault: fault.line or 0))
-
-
-def _read(source: ScenarioFile) -> str:
-    """Read a file of sane size as UTF-8."""
-    name = str(source.file)
-    try:
-        with source.file.open("rb") as stream:
-            raw = stream.read(LARGEST_FILE + 1)
-    except IsADirectoryError as error:
-        raise _unreadable(name, "is a folder, not a scenario", "name a file in it") from error
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise _unreadable(name, f"cannot be read: {reason}", None) from error
-    if len(raw) > LARGEST_FILE:
-        raise _unreadable(name, "is larger than 1 MiB", "a scenario is a small TOML file")
-    if b"\0" in raw:
-        raise _unreadable(name, "is a binary file", "a scenario is a TOML text")
-    try:
-        return raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = raw.count(b"\n", 0, error.start) + 1
-        message = f"byte 0x{raw[error.start]:02x} is not UTF-8"
-        raise ScenarioError([Fault(name, line, "", message, "save the file as UTF-8")]) from error
-
-
-def _unreadable(file: str, message: str, hint: str | None) -> ScenarioError:
-    return ScenarioError([Fault(file, None, "", message, hint)])
-
-
-def _parse(text: str, file: str) -> dict[str, Any]:
-    try:
-        document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        match = _AT.fullmatch(str(error))
-        message = match[1] if match else str(error)
-        line = int(match[2]) if match and match[2] else text.count("\n") + 1
-        raise ScenarioError(
-            [Fault(file, line, "", f"not TOML: {message}", _toml_hint(text, line))]
-        ) from error
-    except RecursionError as error:
-        raise _too_deep(file) from error
-    if _levels(document) > DEEPEST:
-        raise _too_deep(file)
-    if not document:
-        hint = "begin with a title, a [topology] and a [[flow]]; `rushhour list` names examples"
-        raise _unreadable(file, "says nothing: there is no key in it", hint)
-    return document
-
-
-def _too_deep(file: str) -> ScenarioError:
-    return _unreadable(file, "is nested too deeply", "a scenario has no more than a few levels")
-
-
-def _levels(document: dict[str, Any]) -> int:
-    """Levels of tables and lists, up to one more than allowed: TOML's dotted keys nest without limit."""
-    values: list[Any] = [document]
-    levels = 0
-    while values and levels <= DEEPEST:
-        levels += 1
-        nested = (value.values() if isinstance(value, dict) else value for value in values)
-        values = [item for items in nested for item in items if isinstance(item, dict | list)]
-    return levels
-
-
-def _toml_hint(text: str, line: int) -> str | None:
-    """Guess the most common slip: a word without quotes."""
-    lines = text.splitlines()
-    found = lines[line - 1].strip() if 0 < line <= len(lines) else ""
-    match = re.fullmatch(r"([\w.\"'-]+)\s*=\s*([A-Za-z0-9.][\w.%/ -]*)", found)
-    return f'texts stand in quotes: {match[1]} = "{match[2].strip()}"' if match else (found[:80] or None)
 
 
 def apply_sets(document: dict[str, Any], sets: Sequence[str]) -> tuple[dict[str, Any], list[Fault]]:
