@@ -8,7 +8,6 @@ from scenarios import scenario
 from rushhour.errors import Fault, ScenarioError
 from rushhour.measures import Tolerance, convert
 from rushhour.spec import find_scenarios, load_published
-from rushhour.spec.published import is_cell
 from rushhour.units import UnitError
 
 UNITS = {"loss": "1", "srtt_mean_us": "µs", "drops": "packets"}
@@ -95,13 +94,6 @@ def test_it_is_found_beside_a_file_of_ones_own(tmp_path: Path) -> None:
     beside = write(tmp_path, TABLE)
     assert [item.published for item in find_scenarios(tmp_path / "name.toml")] == [beside]
     assert [item.published for item in find_scenarios(tmp_path / "other.toml")] == [None]
-
-
-def test_a_cell_is_named_by_factors_that_are_equal_or_written_alike() -> None:
-    assert is_cell({}, {"cc": "reno"})
-    assert is_cell({"label.ratio": 2}, {"label.ratio": 2.0, "cc": "reno"})
-    assert not is_cell({"ecn": 1}, {"ecn": True})
-    assert not is_cell({"rtt": "2ms"}, {"cc": "reno"})
 
 
 def test_units_convert_within_their_kind() -> None:

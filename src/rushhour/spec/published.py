@@ -17,6 +17,7 @@ from rushhour.spec.explain import explain
 from rushhour.spec.keys import nearest
 from rushhour.spec.model import Model, flatten
 from rushhour.spec.scenario import Text
+from rushhour.spec.settle import matches
 from rushhour.units import Duration, UnitError
 
 if TYPE_CHECKING:
@@ -149,22 +150,10 @@ def _check_cells(table: Published, scenario: Scenario | None) -> Iterator[Proble
         for column, key in enumerate(factor.keys)
     }
     for index, value in enumerate(table.values):
-        for key, level in value.where.items():
+        for key, wanted in value.where.items():
             path = ("values", index, "where", key)
             if key not in factors:
                 yield Problem(path, f'"{key}" is no factor of the sweep', nearest(key, factors))
-            elif not any(is_level(level, other) for other in factors[key]):
-                hint = nearest(str(level), dict.fromkeys(map(str, factors[key])))
-                yield Problem(path, f"{level!r} is no value of the factor", hint)
-
-
-def is_level(asked: Any, level: Any) -> bool:
-    """Whether a `where` means this value of a factor: equal, or written alike (`2` and `2.0` are)."""
-    if isinstance(asked, bool) or isinstance(level, bool):
-        return asked is level
-    return bool(asked == level) or str(asked) == str(level)
-
-
-def is_cell(where: Mapping[str, Any], factors: Mapping[str, Any]) -> bool:
-    """Whether a cell of these factors is one that a `where` names."""
-    return all(key in factors and is_level(level, factors[key]) for key, level in where.items())
+            elif not any(matches({key: wanted}, {key: level}) for level in factors[key]):
+                hint = nearest(str(wanted), dict.fromkeys(map(str, factors[key])))
+                yield Problem(path, f"{wanted!r} is no value of the factor", hint)
