@@ -18,6 +18,7 @@ from rushhour.metrics import (
     queue,
     tcp,
     transactions,
+    window,
 )
 from rushhour.metrics.value import Metric, MetricValue
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     from rushhour.record import Record
 
-_TOPICS = (goodput, delay, queue, loss, tcp, limits, fairness, convergence, transactions)
+_TOPICS = (goodput, delay, queue, loss, tcp, window, limits, fairness, convergence, transactions)
 
 METRICS: Mapping[str, Metric] = {metric.name: metric for topic in _TOPICS for metric in topic.METRICS}
 
