@@ -32,6 +32,9 @@ def test_what_the_probe_saw(tmp_path: Path) -> None:
     assert values("snd_wnd") == [65_535, 65_535]
     # Over the wrap of sequence numbers: 5 - (2³² - 95) = 100.
     assert values("inflight") == [100, 1_000]
+    # From the first byte without an ACK on: 100 further, then 2095.
+    assert values("snd_nxt") == [100, 2_095]
+    assert values("snd_una") == [0, 1_095]
 
 
 def test_rates_and_windows_of_tcp_info(tmp_path: Path) -> None:

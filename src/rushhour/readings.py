@@ -172,6 +172,19 @@ def inflight(record: Record, flow: Flow) -> Samples:
     return stamps(rows), bytes_out.astype(np.float64)
 
 
+def sequence(column: str) -> Callable[[Record, Flow], Samples]:
+    """A sequence number of `tcp_probe` in bytes from the first that was unacknowledged, beyond 2³² too."""
+
+    def reading(record: Record, flow: Flow) -> Samples:
+        rows = record.table("tcp_probe", flow=flow.id)
+        numbers = rows[column].astype(np.uint32)
+        # Differences wrap as sequence numbers do; a step of more than 2³¹ is one back.
+        steps = np.diff(numbers, prepend=rows["snd_una"][:1].astype(np.uint32)).view(np.int32)
+        return stamps(rows), np.cumsum(steps, dtype=np.float64)
+
+    return reading
+
+
 def retransmit_events(record: Record, flow: Flow) -> Samples:
     """The number of retransmission events so far, at each."""
     rows = record.table("tcp_retransmit_skb", flow=flow.id)

@@ -121,6 +121,15 @@ SERIES: Mapping[str, Kind] = {
         tcp_info=read.info("snd_wnd"),
     ),
     "rcv_wnd": _of_flow("B", "receive window the receiver advertises", tcp_info=read.info("rcv_wnd", side=1)),
+    "snd_nxt": _of_flow(
+        "B", "next byte to send, counted from the first ACK's", tcp_probe=read.sequence("snd_nxt")
+    ),
+    "snd_una": _of_flow(
+        "B", "first byte not acknowledged, counted likewise", tcp_probe=read.sequence("snd_una")
+    ),
+    "data_len": _of_flow(
+        "B", "payload of the packet that carried the ACK (tcp_probe's)", tcp_probe=read.probe("data_len")
+    ),
     "inflight": _of_flow("B", "snd_nxt - snd_una", tcp_probe=read.inflight),
     "goodput_bps": _of_flow(
         "bit/s",
