@@ -11,7 +11,7 @@ use crate::result::FlowEnd;
 use crate::sys::{self, socket};
 
 use super::options;
-use super::schedule::Switch;
+use super::schedule::{Periods, Switch};
 use super::tables::Row;
 use super::{Side, Stage, Task};
 
@@ -45,11 +45,12 @@ struct Sender {
     socket: Arc<OwnedFd>,
     switch: Arc<Switch>,
     to: SocketAddr,
-    start_ns: i64,
+    periods: Periods,
     stop_ns: i64,
     count: u64,
     size: usize,
     rate_bps: u64,
+    burst: usize,
 }
 
 fn sender(flow: &Flow, duration_ns: i64) -> Result<Task> {
@@ -71,11 +72,15 @@ fn sender(flow: &Flow, duration_ns: i64) -> Result<Task> {
         socket,
         switch: Arc::clone(&switch),
         to,
-        start_ns: flow.start_ns,
+        periods: Periods::new(flow.start_ns, &flow.on),
         stop_ns: flow.stop_or(duration_ns),
         count: flow.count.unwrap_or(u64::MAX),
         size: size as usize,
         rate_bps,
+        burst: flow.burst.map_or_else(
+            || burst(size as usize, rate_bps),
+            |many| (many as usize).clamp(1, socket::MAX_LIST),
+        ),
     };
     Ok(Task {
         flow: flow.id,
@@ -92,7 +97,7 @@ impl Sender {
             end.error = Some(options::outcome(&format!("route to {}", self.to), &cause));
             return end;
         }
-        let burst = burst(self.size, self.rate_bps);
+        let burst = self.burst;
         let mut packets = vec![0; self.size * burst];
         let (mut seq, mut sent, mut bytes) = (0_u64, 0_u64, 0_u64);
         while seq < self.count && super::wait(clock, self.due_ns(seq), self.stop_ns) && !self.switch.stopped()
@@ -122,7 +127,7 @@ impl Sender {
     /// When datagram `seq` is due; whole numbers throughout, so that nothing drifts.
     fn due_ns(&self, seq: u64) -> i64 {
         let bits = u128::from(seq) * self.size as u128 * 8;
-        self.start_ns + (bits * SECOND_NS / u128::from(self.rate_bps)) as i64
+        self.periods.at((bits * SECOND_NS / u128::from(self.rate_bps)) as i64).unwrap_or(self.stop_ns)
     }
 
     fn write_headers(&self, packets: &mut [u8], first: u64, now_ns: i64) {
