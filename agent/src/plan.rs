@@ -184,6 +184,8 @@ pub struct Flow {
     #[serde(default)]
     pub interval_ns: Option<i64>,
     #[serde(default)]
+    pub patience_ns: Option<i64>,
+    #[serde(default)]
     pub request_bytes: Option<u32>,
     #[serde(default)]
     pub response_bytes: Option<u32>,
@@ -199,12 +201,6 @@ pub struct Flow {
     pub mss: Option<u32>,
     #[serde(default)]
     pub nodelay: Option<bool>,
-    /// Datagrams that leave at once.
-    #[serde(default)]
-    pub burst: Option<u32>,
-    /// When the source is on, from and to, ascending; absent: always.
-    #[serde(default)]
-    pub on: Vec<(i64, i64)>,
 }
 
 #[derive(Debug, Clone, Copy, Default, Deserialize)]

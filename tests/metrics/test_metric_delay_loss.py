@@ -79,6 +79,8 @@ def test_loss_does_not_count_duplicates_as_arrivals(tmp_path: Path) -> None:
 
     assert found(record, "loss")["total"] == 0.5
     assert found(record, "duplicates") == {"flow:probe": 2}
+    assert found(record, "messages_sent") == {"flow:probe": 4, "total": 4}
+    assert found(record, "messages_received") == {"flow:probe": 2, "total": 2}
 
 
 def test_nothing_sent_is_undefined_not_lossless(tmp_path: Path) -> None:
@@ -98,6 +100,9 @@ def test_pings_without_answer_are_lost_and_have_no_rtt(tmp_path: Path) -> None:
     assert found(record, "loss") == {"flow:echo": 0.25}
     assert found(record, "ping_rtt_min_us") == {"flow:echo": 20}
     assert found(record, "ping_rtt_mean_us") == {"flow:echo": 30}
+    assert found(record, "ping_rtt_mdev_us") == {"flow:echo": pytest.approx((200 / 3) ** 0.5)}
+    assert found(record, "messages_sent") == {"flow:echo": 4}
+    assert found(record, "messages_received") == {"flow:echo": 3}
     assert np.isnan(record.series("ping_rtt_us", flow=0).values[1])
 
 

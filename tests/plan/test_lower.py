@@ -55,6 +55,17 @@ def test_a_dumbbell_needs_no_emulator_and_delays_each_pair_by_its_own_rtt() -> N
     assert lowered.context["ends"][4]["label"] == "left → right"
 
 
+def test_every_pair_has_its_own_line_rate() -> None:
+    rates = {"pairs": 2, "access_rates": ["1gbit", "999999kbit"]}
+    links = lower(scenario(DUMBBELL | rates, [{}, {}]), 1).plan["links"]
+    by_ends = {(end["node"], end["dev"]): end["qdiscs"] for link in links for end in link["ends"]}
+    assert [by_ends[host, "left"][0].split()[5] for host in ("s1", "s2")] == ["1000000000bit", "999999000bit"]
+    assert [by_ends[host, "right"][0].split()[5] for host in ("r1", "r2")] == [
+        "1000000000bit",
+        "999999000bit",
+    ]
+
+
 def test_mean_jitter_counts_into_the_base_rtt() -> None:
     (flow,) = lower(scenario(DUMBBELL | {"jitter": "40us"}), 1).context["flows"]
     assert flow["base_rtt_ns"] == 20_000_000 + 20_000 + 20_000

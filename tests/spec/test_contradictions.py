@@ -27,6 +27,8 @@ def _both(text: str) -> str:
     [
         ('delay = "1ms"', "topology.delay", "says the same as rtt"),
         ('rtts = ["1ms"]', "topology.rtts", "says the same as rtt"),
+        ('access_rates = ["1gbit", "2gbit"]', "topology.access_rates", "2 values for 1"),
+        ('access_rates = ["0bit"]', "topology.access_rates", "carries nothing"),
         ("hops = 3", "topology.hops", 'belongs to "chain"'),
         ('buffer = "1000B"', "topology.buffer", "less than one packet"),
         ('buffer = "0p"', "topology.buffer", "no packet"),

@@ -4,7 +4,8 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use crate::clock::realtime_offset_ns;
 use crate::error::{Context, Error, Result};
@@ -112,6 +113,7 @@ fn answers_to(id: u16, v4: bool) -> Vec<libc::sock_filter> {
 #[derive(Debug, Default)]
 struct Echoes {
     stamps: Mutex<Vec<(i64, i64)>>,
+    heard: Condvar,
     ended: AtomicUsize,
 }
 
@@ -128,7 +130,17 @@ impl Echoes {
         if let Some(seq) = newest.checked_sub(back) {
             if stamps[seq].1 < 0 {
                 stamps[seq].1 = rx_ns;
+                self.heard.notify_one();
             }
+        }
+    }
+
+    /// Unless the newest request is answered already, waits for any answer, no longer than `patience_ns`.
+    fn await_answer(&self, patience_ns: i64) {
+        let stamps = self.stamps();
+        if stamps.last().is_some_and(|(_, rx_ns)| *rx_ns < 0) {
+            let patience = Duration::from_nanos(u64::try_from(patience_ns).unwrap_or(0));
+            drop(self.heard.wait_timeout(stamps, patience).unwrap_or_else(PoisonError::into_inner));
         }
     }
 
@@ -155,6 +167,7 @@ struct Asker {
     start_ns: i64,
     stop_ns: i64,
     interval_ns: i64,
+    patience_ns: Option<i64>,
     count: u64,
 }
 
@@ -188,6 +201,7 @@ pub(super) fn open(flow: &Flow, side: Side, duration_ns: i64) -> Result<Vec<Task
         start_ns: flow.start_ns,
         stop_ns: flow.stop_or(duration_ns),
         interval_ns: flow.interval_ns.unwrap_or(USUAL_INTERVAL_NS).max(1),
+        patience_ns: flow.patience_ns,
         count: flow.count.unwrap_or(u64::MAX),
     };
     let switch = Switch::holding(&prober.socket);
@@ -203,10 +217,7 @@ impl Asker {
     fn run(&self, stage: &Stage) -> FlowEnd {
         let mut end = FlowEnd::default();
         let mut seq = 0;
-        while seq < self.count
-            && super::wait(stage.clock, self.due_ns(seq), self.stop_ns)
-            && !self.switch.stopped()
-        {
+        while seq < self.count && self.wait(stage, seq) && !self.switch.stopped() {
             self.echoes.stamps().push((stage.clock.now(), -1));
             if let Err(cause) = self.prober.send(seq as u16) {
                 end.error = end.error.or_else(|| Some(options::outcome("send an echo request", &cause)));
@@ -221,8 +232,23 @@ impl Asker {
         end
     }
 
-    fn due_ns(&self, seq: u64) -> i64 {
-        self.start_ns.saturating_add((seq as i64).saturating_mul(self.interval_ns))
+    /// Waits until request `seq` may leave; gives `false` when the flow ends first.
+    ///
+    /// Without patience requests have an absolute schedule. With it one leaves when the interval since the one before has passed
+    /// and an answer has come or is waited for no longer, as iputils' ping does where it cannot sleep as shortly as it should.
+    fn wait(&self, stage: &Stage, seq: u64) -> bool {
+        let Some(patience_ns) = self.patience_ns else {
+            let due_ns = self.start_ns.saturating_add((seq as i64).saturating_mul(self.interval_ns));
+            return super::wait(stage.clock, due_ns, self.stop_ns);
+        };
+        let last_ns = self.echoes.stamps().last().map(|(tx_ns, _)| *tx_ns);
+        let due_ns = last_ns.map_or(self.start_ns, |tx_ns| tx_ns.saturating_add(self.interval_ns));
+        if !super::wait(stage.clock, due_ns, self.stop_ns) {
+            return false;
+        }
+        let until_ns = last_ns.map_or(due_ns, |tx_ns| tx_ns.saturating_add(patience_ns)).min(self.stop_ns);
+        self.echoes.await_answer(until_ns - stage.clock.now());
+        stage.clock.now() < self.stop_ns
     }
 }
 
@@ -287,5 +313,17 @@ mod tests {
         *echoes.stamps() = vec![(0, -1); 3];
         echoes.answer(3, 1);
         assert!(echoes.stamps().iter().all(|(_, rx_ns)| *rx_ns < 0));
+    }
+
+    #[test]
+    fn nothing_is_waited_for_once_the_newest_request_is_answered() {
+        let echoes = Echoes::default();
+        echoes.await_answer(i64::MAX);
+        *echoes.stamps() = vec![(0, -1), (1, -1)];
+        echoes.answer(1, 2);
+        echoes.await_answer(i64::MAX);
+        echoes.stamps().push((3, -1));
+        echoes.await_answer(1);
+        assert_eq!(echoes.stamps().last(), Some(&(3, -1)));
     }
 }

@@ -11,7 +11,7 @@ use crate::result::FlowEnd;
 use crate::sys::{self, socket};
 
 use super::options;
-use super::schedule::{Periods, Switch};
+use super::schedule::Switch;
 use super::tables::Row;
 use super::{Side, Stage, Task};
 
@@ -30,6 +30,10 @@ const LARGEST_BYTES: u32 = 65_507;
 const SINGLE_NS: u64 = 20_000;
 const BURST_NS: u64 = 50_000;
 
+/// A sender that is behind its schedule, because its socket is full, hands over so many at once: a visit to the kernel costs more
+/// than a datagram. Their send stamp is the moment of handing over.
+const LATE: usize = 16;
+
 /// Datagrams for one visit to the kernel by the receiver.
 const BATCH: usize = 512;
 
@@ -45,12 +49,11 @@ struct Sender {
     socket: Arc<OwnedFd>,
     switch: Arc<Switch>,
     to: SocketAddr,
-    periods: Periods,
+    start_ns: i64,
     stop_ns: i64,
     count: u64,
     size: usize,
     rate_bps: u64,
-    burst: usize,
 }
 
 fn sender(flow: &Flow, duration_ns: i64) -> Result<Task> {
@@ -72,15 +75,11 @@ fn sender(flow: &Flow, duration_ns: i64) -> Result<Task> {
         socket,
         switch: Arc::clone(&switch),
         to,
-        periods: Periods::new(flow.start_ns, &flow.on),
+        start_ns: flow.start_ns,
         stop_ns: flow.stop_or(duration_ns),
         count: flow.count.unwrap_or(u64::MAX),
         size: size as usize,
         rate_bps,
-        burst: flow.burst.map_or_else(
-            || burst(size as usize, rate_bps),
-            |many| (many as usize).clamp(1, socket::MAX_LIST),
-        ),
     };
     Ok(Task {
         flow: flow.id,
@@ -97,13 +96,15 @@ impl Sender {
             end.error = Some(options::outcome(&format!("route to {}", self.to), &cause));
             return end;
         }
-        let burst = self.burst;
-        let mut packets = vec![0; self.size * burst];
+        let burst = burst(self.size, self.rate_bps);
+        let mut packets = vec![0; self.size * burst.max(LATE)];
         let (mut seq, mut sent, mut bytes) = (0_u64, 0_u64, 0_u64);
         while seq < self.count && super::wait(clock, self.due_ns(seq), self.stop_ns) && !self.switch.stopped()
         {
-            let count = burst.min(usize::try_from(self.count - seq).unwrap_or(usize::MAX));
-            self.write_headers(&mut packets, seq, clock.now());
+            let now_ns = clock.now();
+            let late = usize::try_from(self.due_by(now_ns).saturating_sub(seq)).unwrap_or(LATE).min(LATE);
+            let count = burst.max(late).min(usize::try_from(self.count - seq).unwrap_or(usize::MAX));
+            self.write_headers(&mut packets, seq, now_ns);
             match self.send(&packets, count) {
                 Ok((some, size)) => (sent, bytes) = (sent + some as u64, bytes + size as u64),
                 // An ICMP error of an earlier datagram, or no route just now: the schedule goes on.
@@ -127,7 +128,13 @@ impl Sender {
     /// When datagram `seq` is due; whole numbers throughout, so that nothing drifts.
     fn due_ns(&self, seq: u64) -> i64 {
         let bits = u128::from(seq) * self.size as u128 * 8;
-        self.periods.at((bits * SECOND_NS / u128::from(self.rate_bps)) as i64).unwrap_or(self.stop_ns)
+        self.start_ns + (bits * SECOND_NS / u128::from(self.rate_bps)) as i64
+    }
+
+    /// Datagrams due before an instant.
+    fn due_by(&self, at_ns: i64) -> u64 {
+        let passed_ns = u128::try_from(at_ns - self.start_ns).unwrap_or(0);
+        (passed_ns * u128::from(self.rate_bps) / (self.size as u128 * 8 * SECOND_NS)) as u64
     }
 
     fn write_headers(&self, packets: &mut [u8], first: u64, now_ns: i64) {

@@ -50,6 +50,12 @@ def _min_rtt(record: Record) -> Iterator[Found]:
         )
 
 
+def _mdev(record: Record) -> Iterator[Found]:
+    for scope, rtts in _after_warmup("ping_rtt_us", "ping")(record):
+        known = rtts[~np.isnan(rtts)]
+        yield Found(scope, float(np.std(known)) if len(known) else None, None if len(known) else "no answer")
+
+
 METRICS = [
     *distribution(
         "srtt",
@@ -72,6 +78,15 @@ METRICS = [
         "the round-trip time of ICMP echo requests sent after the warm-up (RFC 2681); requests without an "
         "answer are left out here and counted by loss.",
         _after_warmup("ping_rtt_us", "ping"),
+    ),
+    Metric(
+        "ping_rtt_mdev_us",
+        "µs",
+        "lower",
+        ("flow",),
+        "Standard deviation of the round-trip time of ICMP echo requests sent after the warm-up, "
+        "√(mean of squares - square of the mean): what ping prints as mdev.",
+        _mdev,
     ),
     *distribution(
         "one_way_delay",

@@ -11,7 +11,7 @@ from rushhour.metrics.value import TOTAL, Found, Metric, of_end, of_flow, ratio
 from rushhour.readings import first_arrivals
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
 
@@ -46,6 +46,23 @@ def _sent_and_arrived(record: Record, flow: Flow) -> tuple[int, int] | None:
         return len(answered), int(np.count_nonzero(answered))
     sent = flow.outcome.packets_sent
     return None if sent is None else (sent, len(first_arrivals(record, flow)))
+
+
+def _count_of(which: int) -> Callable[[Record], Iterator[Found]]:
+    # Messages that were sent (0) or arrived (1); in total those of the UDP flows.
+    def counts(record: Record) -> Iterator[Found]:
+        total = None
+        for flow in record.flows("udp", "ping"):
+            counted = _sent_and_arrived(record, flow)
+            if counted is None:
+                continue
+            yield Found(of_flow(flow), float(counted[which]))
+            if flow.kind == "udp":
+                total = (total or 0) + counted[which]
+        if total is not None:
+            yield Found(TOTAL, float(total))
+
+    return counts
 
 
 def _duplicates(record: Record) -> Iterator[Found]:
@@ -137,6 +154,23 @@ METRICS = [
         "(RFC 7680); what is still on the way when the experiment ends counts as lost. Of a ping: "
         "fraction of echo requests without an answer. Total: over all UDP flows.",
         _loss,
+    ),
+    Metric(
+        "messages_sent",
+        "packets",
+        "none",
+        ("flow", "total"),
+        "Datagrams that a UDP flow sent, or echo requests of a ping. Total: of all UDP flows.",
+        _count_of(0),
+    ),
+    Metric(
+        "messages_received",
+        "packets",
+        "higher",
+        ("flow", "total"),
+        "Distinct datagrams of a UDP flow that arrived, or echo requests of a ping that were answered. "
+        "Total: of all UDP flows.",
+        _count_of(1),
     ),
     Metric(
         "wire_loss",

@@ -16,7 +16,6 @@ from rushhour.plan.context import context
 from rushhour.plan.flows import plan_entry
 from rushhour.plan.layout import Layout
 from rushhour.plan.presets import resolve
-from rushhour.plan.schedule import scheduled
 from rushhour.plan.tools import tools
 
 if TYPE_CHECKING:
@@ -50,7 +49,6 @@ def lower(scenario: Scenario, seed: int) -> Lowered:
             "the experiment has no length", where="duration", hint='write, for example, duration = "30s"'
         )
     layout = Layout(scenario, resolve(scenario))
-    flows = scheduled(layout, seed)
     plan: dict[str, Any] = {
         "format": FORMAT,
         "seed": seed,
@@ -63,17 +61,15 @@ def lower(scenario: Scenario, seed: int) -> Lowered:
         ],
         "neighbours": _neighbours(layout),
         "flows": [
-            plan_entry(
-                one, layout.addressing.identity, scenario, layout.mtu(one.flow.sender, one.flow.receiver)
-            )
-            for one in flows
+            plan_entry(flow, layout.addressing.identity, scenario, layout.mtu(flow.sender, flow.receiver))
+            for flow in layout.flows
         ],
         "readings": scenario.readings.model_dump(),
         "calibration": calibration(layout),
     }
     if needed := tools(plan["links"], plan["flows"]):
         plan["tools"] = needed
-    return Lowered(plan, context(layout, flows))
+    return Lowered(plan, context(layout))
 
 
 def element_seed(seed: int, link: str, side: int) -> int:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from rushhour.spec.scenario import Scenario
     from rushhour.spec.topology import Direction as DirectionKeys
     from rushhour.spec.topology import Topology
+    from rushhour.units import Rate
 
 DEFAULT_MTU = 1500
 DEFAULT_BUFFER = Buffer(bdp=1.0)
@@ -55,6 +56,7 @@ class _Preset:
         self.rtts = [rtt.ns for rtt in given] if given else [self.rtt] * len(topology.senders)
         if given:
             self.rtt = max(self.rtts)
+        self.access = topology.access_rates or (topology.access_rate,) * len(topology.senders)
 
     def queue(self, *, forward: bool) -> Queue | None:
         """The queue of the common link's direction; the reverse one is like the forward one unless given."""
@@ -96,36 +98,35 @@ class _Preset:
             a, b, Direction(queues[0], keys.netem, wire), Direction(queues[1], keys.reverse_netem, None)
         )
 
-    def host_egress(self, *, forward: bool) -> Direction:
+    def host_egress(self, rate: Rate | None, *, forward: bool) -> Direction:
         """What a host's own egress carries: its line rate, or the queue if the scenario wants it there."""
-        rate = self.topology.access_rate
         access = Queue(rate.bps, ACCESS_BUFFER) if rate else None
         return Direction(queue=self.queue(forward=forward) if self.at_sender else None, access=access)
 
     def senders(self, routers: list[str], delays: list[int]) -> list[Link]:
         """Make the links of all senders, each to its router, with the wire on the way back."""
-        names = zip(self.topology.senders, routers, delays, self.rtts, strict=True)
+        names = zip(self.topology.senders, routers, delays, self.rtts, self.access, strict=True)
         return [
             self.link(
                 host,
                 router,
-                self.host_egress(forward=True),
+                self.host_egress(access, forward=True),
                 Direction(wire=self.wire(delay, rtt, forward=False)),
             )
-            for host, router, delay, rtt in names
+            for host, router, delay, rtt, access in names
         ]
 
     def receivers(self, routers: list[str]) -> list[Link]:
         """Make the links of all receivers, each from its router, with the data direction's wire."""
-        names = zip(self.topology.receivers, routers, self.rtts, strict=True)
+        names = zip(self.topology.receivers, routers, self.rtts, self.access, strict=True)
         return [
             self.link(
                 router,
                 host,
                 Direction(wire=self.wire(rtt // 2, rtt, forward=True)),
-                self.host_egress(forward=False),
+                self.host_egress(access, forward=False),
             )
-            for host, router, rtt in names
+            for host, router, rtt, access in names
         ]
 
     def graph(self, links: list[Link]) -> Graph:
@@ -165,7 +166,7 @@ def _star(preset: _Preset) -> Graph:
     back = [rtt - there for rtt in preset.rtts]
     wire = preset.wire(there, min(preset.rtts), forward=True)
     common = preset.common("hub", "r1", wire)
-    own = preset.host_egress(forward=False)
+    own = preset.host_egress(preset.topology.access_rate, forward=False)
     reverse = Direction(own.queue or common.reverse.queue, common.reverse.netem, None, own.access)
     return preset.graph(
         [*preset.senders(["hub"] * len(back), back), preset.link("hub", "r1", common.forward, reverse)]

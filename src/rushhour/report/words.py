@@ -28,20 +28,7 @@ _ALIASES = {
     "fraction": "",
     "pct": "%",
 }
-_COUNTS = frozenset(
-    {
-        "packets",
-        "segments",
-        "retransmits",
-        "drops",
-        "marks",
-        "datagrams",
-        "count",
-        "events",
-        "flows",
-        "queries",
-    }
-)
+_COUNTS = frozenset({"packets", "segments", "retransmits", "drops", "marks", "datagrams", "count", "events"})
 
 
 @dataclass(frozen=True)

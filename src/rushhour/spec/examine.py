@@ -24,7 +24,20 @@ if TYPE_CHECKING:
 
 
 _ROUNDS = 3  # of cutting out what is malformed, to judge the rest
-_SHAPE = {"link", "node", "topology", "between", "name", "role", "preset", "pairs", "hops", "leaves", "rtts"}
+_SHAPE = {
+    "link",
+    "node",
+    "topology",
+    "between",
+    "name",
+    "role",
+    "preset",
+    "pairs",
+    "hops",
+    "leaves",
+    "rtts",
+    "access_rates",
+}
 
 
 def examine(document: Mapping[str, Any]) -> tuple[Scenario | None, list[Problem]]:

@@ -49,15 +49,10 @@ def conversations(scenario: Scenario) -> Iterator[Conversation]:
     """Give every copy of every flow with its ends.
 
     Where a flow names no ends, presets give their pairs in turn (copy after copy), a graph of two hosts gives
-    the first and the second. Where it names one end of a pair, the other is its partner; a host that is in
-    several pairs (the receiver of a star) takes its partners in turn.
+    the first and the second. Where it names one end of a pair, the other is its partner.
     """
     pairs = _pairs(scenario)
-    partners: dict[str, list[str]] = {}
-    for one, other in pairs:
-        partners.setdefault(one, []).append(other)
-        partners.setdefault(other, []).append(one)
-    partner = {name: cycle(others) for name, others in partners.items()}
+    partner = dict(reversed(pairs)) | {b: a for a, b in reversed(pairs)}
     turn = 0
     for position, flow in enumerate(scenario.flow):
         for copy in range(1, flow.count + 1):
@@ -70,12 +65,12 @@ def conversations(scenario: Scenario) -> Iterator[Conversation]:
 
 
 def _complete(
-    sender: str | None, receiver: str | None, partner: Mapping[str, Iterator[str]]
+    sender: str | None, receiver: str | None, partner: Mapping[str, str]
 ) -> tuple[str | None, str | None]:
     if sender is None and receiver is not None:
-        sender = next(partner.get(receiver, iter(())), None)
+        sender = partner.get(receiver)
     elif receiver is None and sender is not None:
-        receiver = next(partner.get(sender, iter(())), None)
+        receiver = partner.get(sender)
     return sender, receiver
 
 

@@ -25,7 +25,13 @@ Preset = Literal["dumbbell", "chain", "star"]
 PacketNumbers = tuple[Annotated[int, Field(strict=True, ge=0)], ...]
 
 # Which preset uses which of the keys that say how many.
-PRESET_KEYS = {"pairs": ("dumbbell",), "rtts": ("dumbbell", "star"), "hops": ("chain",), "leaves": ("star",)}
+PRESET_KEYS = {
+    "pairs": ("dumbbell",),
+    "rtts": ("dumbbell", "star"),
+    "access_rates": ("dumbbell", "star"),
+    "hops": ("chain",),
+    "leaves": ("star",),
+}
 
 
 class Direction(Model):
@@ -98,6 +104,11 @@ class Topology(LinkKeys):
         None,
         description="line rate of the hosts' own links, kept on the host's own egress as a network card "
         "does; default: not limited",
+    )
+    access_rates: tuple[Rate, ...] | None = Field(
+        None,
+        description="one line rate a pair (dumbbell) or a leaf (star), instead of `access_rate`: clocks of "
+        "real cards differ, by up to 100 ppm on Ethernet, and lines of equal rates keep their phase for ever",
     )
     pairs: Count | None = Field(None, le=MAX_NODES, description="dumbbell: number of host pairs; default 1")
     hops: Count | None = Field(None, le=MAX_NODES, description="chain: number of common links; default 2")

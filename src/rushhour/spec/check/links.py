@@ -34,6 +34,8 @@ def check_topology(scenario: Scenario) -> Iterator[Problem]:
         )
         for key in ("reverse_rate", "access_rate"):
             yield from _check_rate(getattr(top, key), ("topology", key))
+        for rate in top.access_rates or ():
+            yield from _check_rate(rate, ("topology", "access_rates"))
     for index, link in enumerate(scenario.link):
         here = ("link", index)
         yield from _check_link(scenario, link, here)
@@ -43,6 +45,17 @@ def check_topology(scenario: Scenario) -> Iterator[Problem]:
                 yield from _check_direction(link.direction(forward=side == "forward"), link, (*here, side))
         if link.buffer is not None and link.rate is link.forward.rate is link.reverse.rate is None:
             yield Problem((*here, "buffer"), "there is no rate, so no queue builds", "give the link a rate")
+
+
+def _check_access(top: Topology) -> Iterator[Problem]:
+    here = ("topology", "access_rates")
+    if top.access_rates is None or top.preset == "chain":
+        return
+    if top.access_rate is not None:
+        yield Problem(here, "says the same as access_rate", "keep one of access_rate and access_rates")
+    if len(top.access_rates) != len(top.senders):
+        message = f"has {len(top.access_rates)} values for {len(top.senders)}"
+        yield Problem(here, message, "give one rate for each")
 
 
 def _check_preset(top: Topology) -> Iterator[Problem]:
@@ -66,6 +79,7 @@ def _check_preset(top: Topology) -> Iterator[Problem]:
         yield Problem(
             ("topology", "rtts"), f"has {len(top.rtts)} values for {given or 1}", "give one RTT for each"
         )
+    yield from _check_access(top)
     count = len(top.senders) + len(top.routers) + len(top.receivers)
     if count > MAX_NODES:
         yield Problem(
