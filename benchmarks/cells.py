@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from rushhour.lab.base import Lab
     from rushhour.record import Record
-    from rushhour.runner import Study
+    from rushhour.runner import Batch
 
     from .workshop import Workshop
 
@@ -67,7 +67,7 @@ def repeated_run(shop: Workshop) -> Iterator[Figure]:
     )
 
 
-def _carry_out(study: Study, lab: Lab) -> list[runner.Outcome]:
+def _carry_out(study: Batch, lab: Lab) -> list[runner.Outcome]:
     return list(runner.carry_out([study], lab, jobs=1))
 
 

@@ -15,7 +15,7 @@ from .measure import Figure, cost
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rushhour.runner import Study
+    from rushhour.runner import Batch
 
     from .workshop import Workshop
 
@@ -86,13 +86,13 @@ def memory(shop: Workshop) -> Iterator[Figure]:
     )
 
 
-def _finish(study: Study) -> None:
+def _finish(study: Batch) -> None:
     failed = [outcome.error for outcome in runner.carry_out([study], runner.make_lab("uml")) if outcome.error]
     if failed:
         raise failed[0]
 
 
-def _peak_mb(study: Study) -> float:
+def _peak_mb(study: Batch) -> float:
     _finish(study)
     status = Path("/proc/self/status").read_text(encoding="utf-8")
     return int(status.partition("VmHWM:")[2].split()[0]) / 1024

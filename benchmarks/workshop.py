@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rushhour.lab.base import Job, Lab
-    from rushhour.runner import Study
+    from rushhour.runner import Batch
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Workshop:
         """A new name below the folder."""
         return self.folder / f"{next(self.numbers):04d}"
 
-    def study(self, text: str) -> Study:
+    def study(self, text: str) -> Batch:
         """A scenario's text, ready to run."""
         file = self.place().with_suffix(".toml")
         file.write_text(text, encoding="utf-8")

@@ -17,7 +17,7 @@ from rushhour.lab import cache, kernel
 from rushhour.lab.base import CancelledError, Job, canonical, sha256
 from rushhour.lab.kernel import Kernel
 from rushhour.record import Record
-from rushhour.runner import Outcome, Study, carry_out, prepare
+from rushhour.runner import Batch, Outcome, carry_out, prepare
 
 SCENARIO = """
 title = "Fake"
@@ -89,29 +89,29 @@ def scenario(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def everything(study: Study, lab: FakeLab, **options: Any) -> list[Outcome]:
-    with closing(carry_out([study], lab, **options)) as outcomes:
+def everything(batch: Batch, lab: FakeLab, **options: Any) -> list[Outcome]:
+    with closing(carry_out([batch], lab, **options)) as outcomes:
         return list(outcomes)
 
 
-def about(study: Study) -> dict[str, Any]:
-    return dict(json.loads((study.folder / "set.json").read_text()))
+def about(batch: Batch) -> dict[str, Any]:
+    return dict(json.loads((batch.folder / "set.json").read_text()))
 
 
 def test_every_cell_kernel_and_repetition_runs_once(scenario: Path) -> None:
-    (study,) = prepare([scenario], kernels=["old", "new"], repeat=3)
+    (batch,) = prepare([scenario], kernels=["old", "new"], repeat=3)
     lab = FakeLab()
-    outcomes = everything(study, lab)
-    assert len(outcomes) == len(study) == 5 * 2 * 2 * 3
+    outcomes = everything(batch, lab)
+    assert len(outcomes) == len(batch) == 5 * 2 * 2 * 3
     assert not any(outcome.cached or outcome.error for outcome in outcomes)
-    records = list(study.results())
+    records = list(batch.results())
     found = {(r.manifest["kernel"]["name"], r.manifest["repetition"], *r.factors.values()) for r in records}
-    assert len(found) == len(study)
+    assert len(found) == len(batch)
     assert {r.manifest["seed"] for r in records if r.manifest["repetition"] == 0} == {1}
-    assert study.results().index().num_rows > 0
-    assert (study.folder / "index.parquet").is_file()
-    assert about(study)["complete"] is True
-    assert (study.folder.parent / "latest").resolve() == study.folder.resolve()
+    assert batch.results().index().num_rows > 0
+    assert (batch.folder / "index.parquet").is_file()
+    assert about(batch)["complete"] is True
+    assert (batch.folder.parent / "latest").resolve() == batch.folder.resolve()
 
 
 def test_what_is_known_is_not_run_again_unless_asked(scenario: Path) -> None:
@@ -146,29 +146,29 @@ def test_a_failed_run_is_told_and_stops_nothing(scenario: Path) -> None:
         if job.labels["cell"]["factors"]["cc"] == "vegas":
             raise LabError("the kernel panicked", where="here", hint="do that")
 
-    (study,) = prepare([scenario])
-    outcomes = everything(study, FakeLab(fail))
+    (batch,) = prepare([scenario])
+    outcomes = everything(batch, FakeLab(fail))
     failed = [outcome for outcome in outcomes if outcome.error]
     assert len(outcomes) == 10
     assert {outcome.run.cell.factors["cc"] for outcome in failed} == {"vegas"}
-    assert len(study.results()) == 8
-    said = about(study)
+    assert len(batch.results()) == 8
+    said = about(batch)
     assert said["complete"] is False
     assert [entry["message"] for entry in said["failures"]] == ["the kernel panicked"] * 2
 
 
 def test_an_interrupted_sweep_keeps_what_it_has_and_goes_on(scenario: Path) -> None:
     lab = FakeLab()
-    (study,) = prepare([scenario])
-    outcomes = carry_out([study], lab, jobs=1)
+    (batch,) = prepare([scenario])
+    outcomes = carry_out([batch], lab, jobs=1)
     next(outcomes)
     next(outcomes)
     outcomes.close()
     assert lab.cancelled.is_set()
-    kept = len(study.results())
+    kept = len(batch.results())
     assert 2 <= kept < 10
-    assert (study.folder / "index.parquet").is_file()
-    assert about(study)["complete"] is False
+    assert (batch.folder / "index.parquet").is_file()
+    assert about(batch)["complete"] is False
     again = FakeLab()
     (rest,) = prepare([scenario])
     assert sum(outcome.cached for outcome in everything(rest, again)) == kept
@@ -187,10 +187,10 @@ def test_a_full_disk_ends_the_sweep_with_a_clear_word(scenario: Path) -> None:
     def full(_: Job) -> None:
         raise RecordError("cannot seal") from OSError(errno.ENOSPC, "No space left on device")
 
-    (study,) = prepare([scenario])
+    (batch,) = prepare([scenario])
     lab = FakeLab(full)
     with pytest.raises(LabError, match="disk is full") as caught:
-        everything(study, lab, jobs=1)
+        everything(batch, lab, jobs=1)
     assert "same command" in str(caught.value.hint)
     assert lab.cancelled.is_set()
 
@@ -198,28 +198,28 @@ def test_a_full_disk_ends_the_sweep_with_a_clear_word(scenario: Path) -> None:
 def test_runs_are_handed_out_as_they_are_needed(scenario: Path) -> None:
     """Memory stays flat: of a long sweep only a few runs are ever prepared ahead."""
     scenario.write_text(SCENARIO.replace('"10ms", "20ms"', ", ".join(f'"{n}ms"' for n in range(10, 60))))
-    (study,) = prepare([scenario])
+    (batch,) = prepare([scenario])
     lab = FakeLab()
-    with closing(carry_out([study], lab, jobs=2)) as outcomes:
+    with closing(carry_out([batch], lab, jobs=2)) as outcomes:
         next(outcomes)
         assert len(lab.ran) <= 8
-    assert len(study) == 250
+    assert len(batch) == 250
 
 
 def test_a_quick_look_takes_few_values_and_no_repetitions(scenario: Path) -> None:
-    (study,) = prepare([scenario], repeat=5, quick=True)
-    assert len(study) == 3 * 2
-    assert [cell.factors["cc"] for cell in study.cells[::2]] == ["cubic", "vegas", "westwood"]
-    assert about(study)["quick"] is True if (study.folder / "set.json").exists() else True
+    (batch,) = prepare([scenario], repeat=5, quick=True)
+    assert len(batch) == 3 * 2
+    assert [cell.factors["cc"] for cell in batch.cells[::2]] == ["cubic", "vegas", "westwood"]
+    assert about(batch)["quick"] is True if (batch.folder / "set.json").exists() else True
 
 
 def test_cells_that_are_alike_have_records_of_their_own(scenario: Path) -> None:
     scenario.write_text(SCENARIO.replace("[sweep]", '[sweep]\nwarmup = ["0s", "100ms"]'))
-    (study,) = prepare([scenario], sets=["cc=cubic", "topology.rtt=10ms"])
+    (batch,) = prepare([scenario], sets=["cc=cubic", "topology.rtt=10ms"])
     lab = FakeLab()
-    everything(study, lab, jobs=1)
-    assert len(study.results()) == len(study) == 2
-    assert {record.factors["warmup"] for record in study.results()} == {"0s", "100ms"}
+    everything(batch, lab, jobs=1)
+    assert len(batch.results()) == len(batch) == 2
+    assert {record.factors["warmup"] for record in batch.results()} == {"0s", "100ms"}
 
 
 def test_words_that_name_nothing(scenario: Path) -> None:

@@ -5,10 +5,13 @@ use std::io;
 
 use serde::Serialize;
 
+/// The kind of what this kernel lacks: other cells of the same sweep may do without.
+pub const UNSUPPORTED: &str = "unsupported";
+
 /// A failure the agent reports in `result.json`.
 #[derive(Debug, Clone, Serialize)]
 pub struct Error {
-    /// The part that failed: `plan`, `topology`, `qdisc`, `flow`, `trace`, `system`.
+    /// The part that failed: `plan`, `topology`, `qdisc`, `flow`, `trace`, `system`; or `unsupported`.
     pub kind: &'static str,
     /// What was tried and what came back.
     pub message: String,

@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::error::{Context, Error, Result};
+use crate::error::{Context, Error, Result, UNSUPPORTED};
 use crate::words;
 
 const ROOT: &str = "/proc/sys";
@@ -62,7 +62,7 @@ fn explain(name: &str, value: &str, path: &Path, cause: &io::Error) -> Error {
         return Error::new("topology", format!("set sysctl {name} to {value:?}: {cause}"))
             .hint("The kernel does not take this value; see Documentation/networking/ip-sysctl.rst.");
     }
-    let error = Error::new("topology", format!("this kernel has no sysctl {name}"));
+    let error = Error::new(UNSUPPORTED, format!("this kernel has no sysctl {name}"));
     match neighbour(path) {
         Some(near) => error.hint(format!("The nearest it has is {near}.")),
         None => error,

@@ -7,6 +7,7 @@
     ├── KernelError       a kernel under test: not found, not built, lacks something
     ├── LabError          a run that could not be carried out
     │   └── AgentError    the agent inside the lab reported a failure
+    │       └── UnsupportedError   the kernel under test has no such algorithm, qdisc or setting
     ├── RecordError       a record or result set that cannot be read, or must not be trusted
     └── ReportError       a report or an export that could not be written
 
@@ -90,6 +91,10 @@ class LabError(RushHourError):
 
 class AgentError(LabError):
     """The agent inside the lab reported a failure."""
+
+
+class UnsupportedError(AgentError):
+    """The kernel under test lacks what a cell asks for: the cell is skipped, the others run."""
 
 
 class RecordError(RushHourError):

@@ -43,7 +43,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 def test_a_sweep_on_a_full_disk_stops_and_says_so(tmp_path: Path, small_disk: Path) -> None:
     file = tmp_path / "full.toml"
     file.write_text(SCENARIO)
-    studies = runner.prepare([file], out=small_disk / "out")
+    batches = runner.prepare([file], out=small_disk / "out")
     with pytest.raises(LabError, match="the disk is full; what has finished is kept"):
-        list(runner.carry_out(studies, runner.make_lab("uml"), jobs=1, fresh=True))
+        list(runner.carry_out(batches, runner.make_lab("uml"), jobs=1, fresh=True))
     assert list((small_disk / "out/runs").glob(".sandbox-*")) == []

@@ -5,7 +5,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::OwnedFd;
 
-use crate::error::{Context, Error, Result};
+use crate::error::{Context, Error, Result, UNSUPPORTED};
 use crate::plan::Flow;
 use crate::sys::{self, socket};
 use crate::words;
@@ -76,7 +76,7 @@ fn unknown_congestion_control(name: &str) -> Error {
     let near = words::nearest(name, known.iter().copied());
     let hint = near.map_or_else(String::new, |word| format!("Did you mean {word}?"));
     let message = format!("no congestion control {name:?}; this kernel has: {}", known.join(" "));
-    Error::new("flow", message).hint(hint)
+    Error::new(UNSUPPORTED, message).hint(hint)
 }
 
 pub(super) fn tcp_number(socket: &OwnedFd, option: i32, what: &str, value: Option<i32>) -> Result<()> {

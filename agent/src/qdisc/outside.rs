@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 
 use super::{native, tcmsg, Device, Place, TCA_KIND, TC_H_INGRESS, TC_H_ROOT};
-use crate::error::{Context, Error, Result};
+use crate::error::{Context, Error, Result, UNSUPPORTED};
 use crate::netlink::Socket;
 use crate::sys;
 use crate::tool;
@@ -74,7 +74,7 @@ pub fn lacking(kind: &str) -> Option<Error> {
     };
     let near = words::nearest(kind, known.iter().map(String::as_str));
     let near = near.map(|near| format!("Did you mean {near:?}? ")).unwrap_or_default();
-    let error = Error::new("qdisc", format!("this kernel has no qdisc {kind}{option}"));
+    let error = Error::new(UNSUPPORTED, format!("this kernel has no qdisc {kind}{option}"));
     Some(error.hint(format!("{near}It has: {}.", known.join(" "))))
 }
 

@@ -74,14 +74,16 @@ class _Bar:
 
     def show(self, outcome: Outcome) -> None:
         if outcome.error is not None:
-            self._bar.console.print(Text(describe(outcome), "red"))
+            self._bar.console.print(Text(describe(outcome), "yellow" if outcome.skipped else "red"))
         self._bar.update(self._task, advance=1, last=outcome.run.cell.label)
 
 
 def describe(outcome: Outcome) -> str:
     """One line: which run, and what became of it."""
-    if outcome.error is not None:
+    if outcome.skipped:
+        state = f"skipped: {outcome.error.message.splitlines()[0]}" if outcome.error else "skipped"
+    elif outcome.error is not None:
         state = f"failed: {outcome.error.message.splitlines()[0]}"
     else:
         state = "known" if outcome.cached else "done"
-    return f"{outcome.study.name} · {outcome.run}: {state}"
+    return f"{outcome.batch.name} · {outcome.run}: {state}"

@@ -14,7 +14,7 @@ from rushhour.cli import SETTINGS
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from rushhour.runner import Outcome, Study
+    from rushhour.runner import Batch, Outcome
 
 FAILED, INVALID, INTERRUPTED = 1, 4, 130
 
@@ -53,7 +53,7 @@ def run(
 
     \b
     Exit code:
-        0    all went well
+        0    all went well; what the kernel lacks was skipped
         1    a run failed, or is not as the scenario expects
         2    nothing could be run
         4    a run is invalid: its links were not what was asked
@@ -66,10 +66,10 @@ def run(
     from rushhour import runner
 
     words = Console(stderr=True)
-    studies = runner.prepare(scenarios, **options)
-    outcomes, stopped = _carry_out(studies, runner.make_lab(lab), words, jobs=jobs, fresh=fresh)
+    batches = runner.prepare(scenarios, **options)
+    outcomes, stopped = _carry_out(batches, runner.make_lab(lab), words, jobs=jobs, fresh=fresh)
     document = [
-        _finish(study, outcomes, None if as_json else Console(), report=not no_report) for study in studies
+        _finish(batch, outcomes, None if as_json else Console(), report=not no_report) for batch in batches
     ]
     if as_json:
         click.echo(json.dumps({"sets": document}, indent=1, ensure_ascii=False))
@@ -78,23 +78,25 @@ def run(
         words.print("interrupted; what finished is kept. To go on: the same command")
         return INTERRUPTED
     runs = [one for entry in document for one in entry["runs"]]
+    if any(entry["runs"] and all(one["skipped"] for one in entry["runs"]) for entry in document):
+        return FAILED
     if any(one["error"] or not all(verdict["ok"] for verdict in one["expectations"]) for one in runs):
         return FAILED
-    return 0 if all(one["valid"] for one in runs) else INVALID
+    return 0 if all(one["valid"] for one in runs if not one["skipped"]) else INVALID
 
 
 def _carry_out(
-    studies: list[Study], lab: Any, words: Console, *, jobs: int | None, fresh: bool
+    batches: list[Batch], lab: Any, words: Console, *, jobs: int | None, fresh: bool
 ) -> tuple[list[Outcome], bool]:
     """Every outcome, and whether it was cut short."""
     from rushhour.cli.progress import display
     from rushhour.runner import carry_out
 
     outcomes: list[Outcome] = []
-    total = sum(len(study) for study in studies)
+    total = sum(len(batch) for batch in batches)
     try:
         with (
-            closing(carry_out(studies, lab, jobs=jobs, fresh=fresh)) as going,
+            closing(carry_out(batches, lab, jobs=jobs, fresh=fresh)) as going,
             display(total, words) as screen,
         ):
             for outcome in going:
@@ -106,24 +108,24 @@ def _carry_out(
 
 
 def _finish(
-    study: Study, outcomes: list[Outcome], console: Console | None, *, report: bool
+    batch: Batch, outcomes: list[Outcome], console: Console | None, *, report: bool
 ) -> dict[str, Any]:
     """Print a study's results and write its report; what is to be said of it as JSON."""
-    mine = [outcome for outcome in outcomes if outcome.study is study]
+    mine = [outcome for outcome in outcomes if outcome.batch is batch]
     page: Path | None = None
     if any(outcome.folder for outcome in mine):
-        results = study.results()
+        results = batch.results()
         if report:
             from rushhour.report import html
 
-            page = html.write(results, study.folder / "report.html")
+            page = html.write(results, batch.folder / "report.html")
         if console is not None:
             from rushhour.report.terminal import print_results
 
             print_results(results, console, page)
     return {
-        "scenario": study.name,
-        "folder": str(study.folder),
+        "scenario": batch.name,
+        "folder": str(batch.folder),
         "report": None if page is None else str(page),
         "runs": [_entry(outcome) for outcome in sorted(mine, key=lambda outcome: outcome.run.number)],
     }
@@ -150,7 +152,8 @@ def _entry(outcome: Outcome) -> dict[str, Any]:
         "invalid_reasons": manifest.get("invalid_reasons", []),
         "warnings": manifest.get("warnings", []),
         "expectations": [] if record is None else [asdict(verdict) for verdict in check(record)],
-        "error": None if outcome.error is None else str(outcome.error),
+        "skipped": outcome.error.message if outcome.skipped and outcome.error else None,
+        "error": None if outcome.error is None or outcome.skipped else str(outcome.error),
     }
 
 
@@ -159,7 +162,7 @@ def _tell_failures(outcomes: list[Outcome], words: Console) -> None:
     from rushhour.cli import tell
 
     told: dict[str, int] = {}
-    failed = [outcome for outcome in outcomes if outcome.error is not None]
+    failed = [outcome for outcome in outcomes if outcome.error is not None and not outcome.skipped]
     for outcome in failed:
         assert outcome.error is not None
         if outcome.error.message not in told:
@@ -168,6 +171,6 @@ def _tell_failures(outcomes: list[Outcome], words: Console) -> None:
     if failed:
         words.print(f"{len(failed)} of {len(outcomes)} runs failed:", highlight=False)
         for outcome in failed[:20]:
-            words.print(f"  {outcome.study.name} · {outcome.run}", highlight=False, markup=False)
+            words.print(f"  {outcome.batch.name} · {outcome.run}", highlight=False, markup=False)
         if len(failed) > 20:
             words.print(f"  … and {len(failed) - 20} more; set.json has all of them", highlight=False)

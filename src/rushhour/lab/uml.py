@@ -11,7 +11,7 @@ from functools import cache
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from rushhour.errors import AgentError, LabError, UsageError
+from rushhour.errors import AgentError, LabError, UnsupportedError, UsageError
 from rushhour.lab import agent, console, tools
 from rushhour.lab.base import CancelledError, Job, canonical, sha256
 from rushhour.lab.confine import Ending, Guest, Limits, Sandbox
@@ -172,7 +172,8 @@ def _agent_error(error: Any, where: str) -> AgentError:
     if not isinstance(error, dict):
         return AgentError("the agent failed without a reason", where=where, hint="look at console.log")
     place = f"{where}: {error['where']}" if error.get("where") else where
-    return AgentError(str(error.get("message")), where=place, hint=error.get("hint"))
+    kind = UnsupportedError if error.get("kind") == "unsupported" else AgentError
+    return kind(str(error.get("message")), where=place, hint=error.get("hint"))
 
 
 def _limits() -> Limits:

@@ -10,10 +10,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from rushhour import spec
+from rushhour.errors import Fault, ScenarioError
+from rushhour.spec.sweep import SKIP
+from rushhour.toml import inline
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from rushhour.spec.scenario import Scenario
 
+NAMED = 3  # combinations that a fault names
 SEED_BITS = 52  # integers that survive a reader that keeps all numbers as doubles
 
 
@@ -28,16 +34,44 @@ class Cell:
     @property
     def label(self) -> str:
         """The factors in one line: `cc=reno, topology.rtt=10ms`; empty where nothing varies."""
-        return ", ".join(f"{key}={value}" for key, value in self.factors.items())
+        return _label(self.factors)
 
 
 def expand(scenario: Scenario) -> list[Cell]:
     """Give all cells of a scenario, the last factor varying fastest; one cell where nothing varies.
 
     Raises:
-        ScenarioError: a combination contradicts itself; the error names its values.
+        ScenarioError: combinations contradict themselves; one fault for each contradiction names them.
     """
-    return [Cell(index, factors, cell) for index, (factors, cell) in enumerate(spec.cells(scenario))]
+    made: list[Cell] = []
+    wrong: dict[tuple[str, str, str | None], list[Mapping[str, Any]]] = {}
+    for values in scenario.sweep.combinations():
+        try:
+            made.append(Cell(len(made), values, spec.with_values(scenario, values)))
+        except ScenarioError as error:
+            for fault in error.faults:
+                wrong.setdefault((fault.key, fault.message, fault.hint), []).append(values)
+    if wrong:
+        raise ScenarioError([_fault(*what, values, scenario) for what, values in wrong.items()])
+    return made
+
+
+def _fault(
+    key: str, message: str, hint: str | None, values: Sequence[Mapping[str, Any]], scenario: Scenario
+) -> Fault:
+    """What contradicts itself in which combinations, and how to leave the first of them out."""
+    shown = "; ".join(_label(cell) for cell in values[:NAMED])
+    more = f" and {len(values) - NAMED} more" if len(values) > NAMED else ""
+    many = f"{len(values)} of {scenario.sweep.size} combinations" if len(values) > 1 else "the combination"
+    out = f"{SKIP} = [{inline(dict(values[0]))}]" if values[0] else ""
+    hints = [hint, f"or leave out what cannot be, in [sweep]: {out}" if out else None]
+    return Fault(
+        f"{many} {shown}{more}".strip(), None, key, message, "; ".join(part for part in hints if part) or None
+    )
+
+
+def _label(values: Mapping[str, Any]) -> str:
+    return ", ".join(f"{key}={value}" for key, value in values.items())
 
 
 def derive_seed(base: int, repetition: int) -> int:

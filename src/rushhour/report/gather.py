@@ -26,7 +26,10 @@ MAX_DRAWN = 400
 
 @dataclass(frozen=True)
 class About:
-    """What the runs of a set have in common, read from the first: words for the head of a report."""
+    """What the runs of a set have in common, read from the first: words for the head of a report.
+
+    `skipped` and `failed` are pairs of a cell in words and the reason why it has no run.
+    """
 
     title: str
     question: str
@@ -34,6 +37,9 @@ class About:
     source: str
     runs: int
     manifest: Mapping[str, Any]
+    quick: bool = False
+    skipped: tuple[tuple[str, str], ...] = ()
+    failed: tuple[tuple[str, str], ...] = ()
 
 
 def about(results: ResultSet) -> About:
@@ -52,7 +58,21 @@ def about(results: ResultSet) -> About:
         origin,
         len(results),
         first,
+        results.about.get("quick") is True,
+        _reasons(results.about.get("skipped")),
+        _reasons(results.about.get("failures")),
     )
+
+
+def _reasons(found: Any) -> tuple[tuple[str, str], ...]:
+    """What did not run and why, as `set.json` keeps it: cells in words and a reason, each pair once."""
+    entries = [entry for entry in found if isinstance(entry, dict)] if isinstance(found, list) else []
+    pairs = []
+    for entry in entries:
+        factors = _factors(entry)
+        label = " · ".join(f"{name} {said(value)}" for name, value in factors.items())
+        pairs.append((label or "the only cell", str(entry.get("message", "no reason was recorded"))))
+    return tuple(dict.fromkeys(pairs))
 
 
 def views(results: ResultSet, *, curves: bool = True, total_points: int = POINTS) -> Iterator[RunView]:

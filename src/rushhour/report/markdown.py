@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rushhour.record import ResultSet
+    from rushhour.report.gather import About
     from rushhour.report.model import RunView
     from rushhour.report.tables import Table
 
@@ -28,6 +29,7 @@ def render(results: ResultSet) -> str:
     lines += [f"*{said(head.question)}*", ""] if head.question else []
     lines += [*_facts(runs), ""]
     lines += [*_table(flows_table(runs[0]) if len(runs) == 1 else cells_table(runs)), ""]
+    lines += [*_missing(head), ""]
     if len(runs) == 1:
         lines += [*_numbers(runs[0]), ""]
     lines += [*_state(runs), ""]
@@ -65,6 +67,13 @@ def _table(table: Table) -> Iterator[str]:
         if not row.valid and heads:
             heads[0] += " (invalid)"
         yield "| " + " | ".join([*heads, *texts]) + " |"
+
+
+def _missing(head: About) -> Iterator[str]:
+    if head.quick:
+        yield "A quick look: shorter and with fewer cells than the experiment itself."
+    for word, pairs in (("skipped", head.skipped), ("failed", head.failed)):
+        yield from (f"* {word}, {said(cell)}: {said(reason)}" for cell, reason in pairs)
 
 
 def _numbers(run: RunView) -> Iterator[str]:

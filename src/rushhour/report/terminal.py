@@ -50,13 +50,16 @@ def print_results(results: ResultSet, console: Console, report: Path | None = No
     runs = list(views(results, curves=single, total_points=_POINTS))
     width = min(console.width, MAX_WIDTH)
     console.print()
-    console.print(_head(about(results), runs, width))
+    head = about(results)
+    console.print(_head(head, runs, width))
     console.print(_table(flows_table(runs[0]) if single else cells_table(runs), width, cells=not single))
     if single:
         totals = _totals(cells_table(runs), width)
         console.print(totals)
         if not console.options.ascii_only:
             console.print(_charts(runs[0], width))
+    for line in _missing(head):
+        console.print(line)
     console.print(_state(runs))
     if report is not None:
         console.print(Text.assemble(("Report  ", "bold"), str(report)), soft_wrap=True)
@@ -199,6 +202,19 @@ def _axis(duration_s: float, width: int) -> Text:
         start = min(max(0, round(share * (room - 1)) - len(label) // 2), room - len(label))
         line[start : start + len(label)] = label
     return Text(" " * _MARGIN + "".join(line), "dim")
+
+
+def _missing(head: About) -> Iterator[Text]:
+    """What is not in the tables, and why."""
+    if head.quick:
+        yield Text.assemble(
+            ("Quick look  ", "bold"), "shorter and with fewer cells; not the experiment itself."
+        )
+    for word, style, pairs in (("Skipped", "yellow", head.skipped), ("Failed", "red", head.failed)):
+        for cell, reason in pairs[:8]:
+            yield Text.assemble((f"- {word}  ", f"bold {style}"), (cell, "bold"), f"  {reason}")
+        if len(pairs) > 8:
+            yield Text(f"  and {len(pairs) - 8} more; set.json has all of them", "dim")
 
 
 def _state(runs: list[RunView]) -> RenderableType:

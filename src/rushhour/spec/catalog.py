@@ -33,6 +33,7 @@ class ScenarioFile:
     name: str
     file: Traversable
     published: Traversable | None = None
+    text: Traversable | None = None  # of the study it belongs to
 
     @property
     def stem(self) -> str:
@@ -109,15 +110,13 @@ def study_in(folder: Traversable, name: str) -> StudyFile:
     A scenario that no chapter names comes last; that it is missing there is said when the study is loaded.
     """
     items = {item.name: item for item in folder.iterdir() if item.name.endswith(_SUFFIX)}
-    prefix = f"{name}/" if name else ""
+    prefix, text = f"{name}/" if name else "", items.get(STUDY)
+    stems = [file.removesuffix(_SUFFIX) for file in sorted(items)]
     found = [
-        ScenarioFile(
-            prefix + file.removesuffix(_SUFFIX), item, items.get(file.removesuffix(_SUFFIX) + _PUBLISHED)
-        )
-        for file, item in sorted(items.items())
-        if file != STUDY and not file.endswith(_PUBLISHED)
+        ScenarioFile(prefix + stem, items[stem + _SUFFIX], items.get(stem + _PUBLISHED), text)
+        for stem in stems
+        if stem + _SUFFIX != STUDY and not (stem + _SUFFIX).endswith(_PUBLISHED)
     ]
-    text = items.get(STUDY)
     order = _order(text)
     found.sort(key=lambda item: order.index(item.stem) if item.stem in order else len(order))
     return StudyFile(name, text, tuple(found))

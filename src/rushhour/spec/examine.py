@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from rushhour.spec.check import Problem, check_sweep, problems
 from rushhour.spec.explain import explain
 from rushhour.spec.keys import UnknownKeyError, put
+from rushhour.spec.quick import as_told
 from rushhour.spec.scenario import Scenario, name_flows
 from rushhour.spec.sweep import Sweep
 from rushhour.spec.topology import PRESET_KEYS
@@ -48,9 +49,7 @@ def examine(document: Mapping[str, Any]) -> tuple[Scenario | None, list[Problem]
     cell; the cells of the cross product are judged when they are made.
     """
     sweep, found = _sweep(document)
-    first = {
-        key: step for factor in sweep.factors for key, step in zip(factor.keys, factor.steps[0], strict=True)
-    }
+    first = next(sweep.combinations(), {})
     # A sweep that makes no sense is left out, so that the rest can be judged.
     whole = {key: value for key, value in document.items() if key != "sweep" or not found}
     fixed, unknown = _put_known(name_flows(whole), first)
@@ -58,6 +57,7 @@ def examine(document: Mapping[str, Any]) -> tuple[Scenario | None, list[Problem]
     found += unknown + more
     if scenario is not None and not found:
         found += [*check_sweep(scenario), *_check_factors(fixed, sweep, first)]
+        found += _check_quick(scenario)
     return (None if found else scenario), found
 
 
@@ -142,12 +142,31 @@ def _follows(path: Path, gone: Path) -> bool:
     return shape and (path[0] in ("link", "node") or path[-1] in ("from", "to", "ecn", *PRESET_KEYS))
 
 
+def _check_quick(scenario: Scenario) -> Iterator[Problem]:
+    """Judge what is left of the scenario in a quick look."""
+    if not scenario.quick:
+        return
+    whole = scenario.model_dump(mode="json", by_alias=True, exclude_unset=True)
+    for key in scenario.quick:
+        try:
+            put(whole, {key: scenario.quick[key]})
+        except UnknownKeyError as error:
+            yield Problem(("quick", key), str(error), error.hint)
+            return
+    left = as_told(whole, scenario.quick)
+    for problem in examine(left)[1]:
+        yield Problem(("quick",), f"{'.'.join(map(str, problem.path))}: {problem.message}", problem.hint)
+
+
 def _check_factors(document: Mapping[str, Any], sweep: Sweep, first: Mapping[str, Any]) -> Iterator[Problem]:
-    """Judge each step of each factor beside the first values of the others."""
+    """Judge each step of each factor beside the first values of the others with which it is not left out."""
     for factor in sweep.factors:
         for step in factor.steps[1:]:
+            values = sweep.beside(first, dict(zip(factor.keys, step, strict=True)))
+            if values is None:
+                continue
             try:
-                varied = put(document, dict(first) | dict(zip(factor.keys, step, strict=True)))
+                varied = put(document, values)
             except UnknownKeyError as error:
                 yield Problem(("sweep", factor.keys[0]), str(error), error.hint)
                 break

@@ -25,7 +25,19 @@ if TYPE_CHECKING:
 
     from rushhour.spec.model import Model
 
-_TABLES = {"topology", "readings", "sysctl", "flow", "link", "node", "source", "sweep", "expect", "figure"}
+_TABLES = {
+    "topology",
+    "readings",
+    "sysctl",
+    "flow",
+    "link",
+    "node",
+    "source",
+    "sweep",
+    "quick",
+    "expect",
+    "figure",
+}
 _NAMED: dict[str, type[Model]] = {"flow": Flow, "link": Link, "node": Node}
 
 

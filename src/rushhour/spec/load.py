@@ -16,11 +16,10 @@ from rushhour.spec.document import parse_toml, read_text
 from rushhour.spec.examine import examine, inside
 from rushhour.spec.keys import UnknownKeyError, nearest, put
 from rushhour.spec.lines import find_line, key_lines
-from rushhour.spec.model import flatten
 from rushhour.spec.scenario import name_flows
-from rushhour.spec.settle import settle
+from rushhour.spec.settle import fix_factor
 from rushhour.spec.study import STUDY
-from rushhour.spec.sweep import LABEL, TOGETHER
+from rushhour.spec.sweep import LABEL
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -41,7 +40,9 @@ def find_scenarios(word: str | Path) -> list[ScenarioFile]:
     """
     path, name = Path(word), str(word)
     if _is_file(path / STUDY):
-        return list(study_in(path, path.resolve().name).scenarios)
+        study = study_in(path, path.resolve().name)
+        study.load()
+        return list(study.scenarios)
     if isinstance(word, Path) or _is_file(path) or ("/" in name and _is_folder(path)):
         data = published_beside(path)
         return [ScenarioFile(path.stem, path, data if _is_file(data) else None)]
@@ -129,7 +130,7 @@ def apply_sets(document: dict[str, Any], sets: Sequence[str]) -> tuple[dict[str,
         except UnknownKeyError as error:
             faults.append(Fault(_SET, None, key, str(error), error.hint))
         else:
-            document = _fix_factor(document, key, _value(value))
+            document = fix_factor(document, key, _value(value))
     return document, faults
 
 
@@ -140,44 +141,6 @@ def _value(word: str) -> Any:
     except (tomllib.TOMLDecodeError, RecursionError):
         return word
     return value if isinstance(value, str | bool | int | float | list) else word
-
-
-def _fix_factor(document: dict[str, Any], key: str, value: Any) -> dict[str, Any]:
-    sweep = document.get("sweep")
-    if not isinstance(sweep, dict):
-        return document
-    left = _without(sweep, key)
-    tables = left.get(TOGETHER, [])
-    if isinstance(tables, list):
-        coupled = [_without(table, key) if isinstance(table, dict) else table for table in tables]
-        left |= {TOGETHER: [table for table in coupled if not _names_only(table)]} if TOGETHER in left else {}
-    gone = {key: value} | dict.fromkeys(_factors(sweep) - _factors(left) - {key})
-    # What was no factor is no condition of an expectation or figure either.
-    return settle(document | {"sweep": left}, gone if key in _factors(sweep) else {})
-
-
-def _factors(sweep: Mapping[str, Any]) -> set[str]:
-    """Keys of the factors of a sweep that may not be well formed."""
-    tables = sweep.get(TOGETHER, [])
-    coupled = [table for table in tables if isinstance(table, dict)] if isinstance(tables, list) else []
-    single = {key: value for key, value in sweep.items() if key != TOGETHER}
-    return {key for table in (single, *coupled) for key in flatten(table)}
-
-
-def _names_only(table: Any) -> bool:
-    """Whether nothing is left in coupled factors that sets anything."""
-    return isinstance(table, dict) and all(key.startswith(LABEL) for key in flatten(table))
-
-
-def _without(table: Mapping[str, Any], key: str) -> dict[str, Any]:
-    """Give a table without a dotted key, quoted or as nested tables."""
-    left: dict[str, Any] = {}
-    for name, value in table.items():
-        if name == key:
-            continue
-        inner = key.removeprefix(f"{name}.") if key.startswith(f"{name}.") else None
-        left[name] = _without(value, inner) if inner and isinstance(value, dict) else value
-    return left
 
 
 def _fault(

@@ -17,11 +17,11 @@ from rushhour.spec.explain import explain
 from rushhour.spec.keys import nearest
 from rushhour.spec.model import Model, flatten
 from rushhour.spec.scenario import Text
-from rushhour.spec.settle import matches
+from rushhour.spec.sweep import matches
 from rushhour.units import Duration, UnitError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from importlib.resources.abc import Traversable
 
     from rushhour.spec.scenario import Scenario
@@ -144,11 +144,7 @@ def _check_cells(table: Published, scenario: Scenario | None) -> Iterator[Proble
     for key, instant in (("from", table.begin), ("to", table.to)):
         if instant is not None and instant > scenario.span:
             yield Problem((key,), f'"{instant}" is after the end of the experiment, "{scenario.span}"')
-    factors = {
-        key: [step[column] for step in factor.steps]
-        for factor in scenario.sweep.factors
-        for column, key in enumerate(factor.keys)
-    }
+    factors = scenario.sweep.values
     for index, value in enumerate(table.values):
         for key, wanted in value.where.items():
             path = ("values", index, "where", key)
@@ -157,3 +153,21 @@ def _check_cells(table: Published, scenario: Scenario | None) -> Iterator[Proble
             elif not any(matches({key: wanted}, {key: level}) for level in factors[key]):
                 hint = nearest(str(wanted), dict.fromkeys(map(str, factors[key])))
                 yield Problem(path, f"{wanted!r} is no value of the factor", hint)
+
+
+def settled(tables: Iterable[Published], fixed: Mapping[str, Any], factors: Iterable[str]) -> list[Published]:
+    """Give what the tables say of the cells that are left when factors are fixed at these values.
+
+    `factors` are the keys that vary still.
+    """
+    left, kept = set(factors), []
+    for table in tables:
+        values = [
+            value.model_copy(update={"where": {k: w for k, w in value.where.items() if k not in fixed}})
+            for value in table.values
+            if matches({k: w for k, w in value.where.items() if k in fixed}, fixed)
+        ]
+        values = [value for value in values if left.issuperset(value.where)]
+        if values:
+            kept.append(table.model_copy(update={"values": tuple(values)}))
+    return kept

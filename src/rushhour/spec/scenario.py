@@ -8,10 +8,10 @@ from collections import defaultdict
 from itertools import count
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from rushhour.spec.figure import Figure
-from rushhour.spec.model import Model, Sysctls
+from rushhour.spec.model import Model, Sysctls, flatten
 from rushhour.spec.sweep import Sweep
 from rushhour.spec.topology import Link, Node, Topology
 from rushhour.spec.workload import Flow
@@ -67,6 +67,10 @@ class Expect(Model):
     where: dict[str, Any] = Field(default_factory=dict, description="in the cells with these factors only")
 
 
+def _flat(value: Any) -> Any:
+    return flatten(value) if isinstance(value, dict) else value
+
+
 class Scenario(Model):
     """One question put to the network: topology, flows, what varies, what must hold."""
 
@@ -100,6 +104,9 @@ class Scenario(Model):
     link: tuple[Link, ...] = Field((), description="links of a free graph")
     flow: tuple[Flow, ...] = Field((), description="the conversations")
     sweep: Sweep = Field(default_factory=Sweep, description="what varies")
+    quick: Annotated[dict[str, Any], BeforeValidator(_flat)] = Field(
+        default_factory=dict, description="what `--quick` changes"
+    )
     expect: tuple[Expect, ...] = Field((), description="what must hold")
     figure: tuple[Figure, ...] = Field((), description="figures that compare cells")
 

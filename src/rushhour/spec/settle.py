@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from rushhour.spec.model import flatten
+from rushhour.spec.sweep import LABEL, SKIP, TOGETHER, matches
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -25,9 +28,22 @@ def settle(document: Mapping[str, Any], fixed: Mapping[str, Any]) -> dict[str, A
     return settled
 
 
-def matches(where: Mapping[str, Any], factors: Mapping[str, Any]) -> bool:
-    """Whether a cell is one of those that `where` names: a value or a list of values for each factor."""
-    return all(key in factors and _is(factors[key], wanted) for key, wanted in where.items())
+def fix_factor(document: dict[str, Any], key: str, value: Any) -> dict[str, Any]:
+    """Give the document in which a key varies no longer, because it was given this value."""
+    sweep = document.get("sweep")
+    if not isinstance(sweep, dict):
+        return document
+    left = _without(sweep, key)
+    tables = left.get(TOGETHER, [])
+    if isinstance(tables, list):
+        coupled = [_without(table, key) if isinstance(table, dict) else table for table in tables]
+        left |= {TOGETHER: [table for table in coupled if not _names_only(table)]} if TOGETHER in left else {}
+    fixed = key in _factors(sweep)
+    if fixed and isinstance(left.get(SKIP), list):
+        left[SKIP] = [kept for entry in left[SKIP] if (kept := _still_skipped(entry, key, value))]
+    gone = {key: value} | dict.fromkeys(_factors(sweep) - _factors(left) - {key})
+    # What was no factor is no condition of an expectation or figure either.
+    return settle(document | {"sweep": left}, gone if fixed else {})
 
 
 def _settled(table: Mapping[str, Any], fixed: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -46,7 +62,35 @@ def _settled(table: Mapping[str, Any], fixed: Mapping[str, Any]) -> dict[str, An
     return left
 
 
-def _is(value: Any, wanted: Any) -> bool:
-    choices = wanted if isinstance(wanted, list | tuple) else [wanted]
-    # A value of `--set` may be a number where the file has a text.
-    return any(value == choice or str(value) == str(choice) for choice in choices)
+def _still_skipped(entry: Any, key: str, value: Any) -> Any:
+    """What an entry of `skip` leaves out once a factor is fixed; nothing where that has another value."""
+    if not isinstance(entry, dict):
+        return entry
+    flat = flatten(entry)
+    if key in flat and not matches({key: flat[key]}, {key: value}):
+        return None
+    return {name: wanted for name, wanted in flat.items() if name != key}
+
+
+def _factors(sweep: Mapping[str, Any]) -> set[str]:
+    """Keys of the factors of a sweep that may not be well formed."""
+    tables = sweep.get(TOGETHER, [])
+    coupled = [table for table in tables if isinstance(table, dict)] if isinstance(tables, list) else []
+    single = {key: value for key, value in sweep.items() if key not in (TOGETHER, SKIP)}
+    return {key for table in (single, *coupled) for key in flatten(table)}
+
+
+def _names_only(table: Any) -> bool:
+    """Whether nothing is left in coupled factors that sets anything."""
+    return isinstance(table, dict) and all(key.startswith(LABEL) for key in flatten(table))
+
+
+def _without(table: Mapping[str, Any], key: str) -> dict[str, Any]:
+    """Give a table without a dotted key, quoted or as nested tables."""
+    left: dict[str, Any] = {}
+    for name, value in table.items():
+        if name == key:
+            continue
+        inner = key.removeprefix(f"{name}.") if key.startswith(f"{name}.") else None
+        left[name] = _without(value, inner) if inner and isinstance(value, dict) else value
+    return left

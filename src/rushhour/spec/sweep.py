@@ -8,6 +8,8 @@ cc = ["cubic", "reno"]                     every combination …
 "topology.rate" = ["10mbit", "100mbit"]
 "topology.buffer" = ["50kB", "500kB"]
 "label.path" = ["slow", "fast"]            … and a label that sets nothing, but names the cells
+
+skip = [{cc = "reno", "topology.rtt" = "10ms"}]   in [sweep]: combinations that are left out
 """
 
 from __future__ import annotations
@@ -23,10 +25,11 @@ from pydantic_core import PydanticCustomError
 from rushhour.spec.model import NAME, flatten
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 MAX_CELLS = 10_000
 TOGETHER = "together"
+SKIP = "skip"
 LABEL = "label."
 _LABEL_NAME = re.compile(NAME)
 _LABEL_LENGTH = 80
@@ -40,7 +43,10 @@ class Factor(NamedTuple):
 
 
 class Sweep(RootModel[dict[str, Any]]):
-    """Factors by key, each with its list of values; under `together` the tables of coupled factors."""
+    """Factors by key, each with its list of values; under `together` the tables of coupled factors.
+
+    Under `skip` stand the combinations that are left out: a value or a list of values for some factors.
+    """
 
     model_config = ConfigDict(frozen=True)
     root: dict[str, Any] = {}
@@ -50,13 +56,25 @@ class Sweep(RootModel[dict[str, Any]]):
     def _flat(cls, value: Any) -> Any:
         if not isinstance(value, dict):
             return value
-        tables = value.get(TOGETHER, [])
-        flat = flatten({key: values for key, values in value.items() if key != TOGETHER})
+        tables, skipped = value.get(TOGETHER, []), value.get(SKIP, [])
+        flat = flatten({key: values for key, values in value.items() if key not in (TOGETHER, SKIP)})
         if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
             raise PydanticCustomError("sweep", "together is written as [[sweep.together]] tables")
         coupled = [flatten(table) for table in tables]
         _check_values(flat, coupled)
-        return flat | ({TOGETHER: coupled} if coupled else {})
+        if not isinstance(skipped, list) or not all(isinstance(entry, dict) for entry in skipped):
+            raise PydanticCustomError(
+                "sweep", 'skip is a list of tables: skip = [{{cc = "dctcp", ecn = false}}]'
+            )
+        skip = [flatten(entry) for entry in skipped]
+        _check_skip(skip, {key: values for table in (flat, *coupled) for key, values in table.items()})
+        return flat | ({TOGETHER: coupled} if coupled else {}) | ({SKIP: skip} if skip else {})
+
+    @model_validator(mode="after")
+    def _not_empty(self) -> Sweep:
+        if self.skip and next(self.combinations(), None) is None:
+            _refuse(SKIP, "every combination is left out: nothing would run")
+        return self
 
     @property
     def factors(self) -> tuple[Factor, ...]:
@@ -64,7 +82,7 @@ class Sweep(RootModel[dict[str, Any]]):
         single = [
             Factor((key,), tuple((value,) for value in values))
             for key, values in self.root.items()
-            if key != TOGETHER
+            if key not in (TOGETHER, SKIP)
         ]
         coupled = [
             Factor(tuple(table), tuple(zip(*table.values(), strict=True)))
@@ -83,15 +101,62 @@ class Sweep(RootModel[dict[str, Any]]):
 
     @property
     def size(self) -> int:
-        """Number of cells; 1 where nothing varies."""
-        return prod(len(factor.steps) for factor in self.factors)
+        """Number of cells; 1 where nothing varies. Of too many also those are counted that are left out."""
+        whole = prod(len(factor.steps) for factor in self.factors)
+        if not self.skip or whole > MAX_CELLS:
+            return whole
+        return sum(1 for _ in self.combinations())
+
+    def beside(self, first: Mapping[str, Any], step: Mapping[str, Any]) -> dict[str, Any] | None:
+        """A combination with the values of a step that is not left out; else as in `first` if that goes."""
+        values = dict(first) | dict(step)
+        if not any(matches(entry, values) for entry in self.skip):
+            return values
+        found = (
+            cell for cell in self.combinations() if all(cell[key] == value for key, value in step.items())
+        )
+        return next(found, None)
+
+    @property
+    def skip(self) -> list[dict[str, Any]]:
+        """The combinations that are left out."""
+        return list(self.root.get(SKIP, []))
 
     def combinations(self) -> Iterator[dict[str, Any]]:
-        """Every combination as `{key: value}`, the last factor varying fastest."""
-        factors = self.factors
+        """Every combination that is not left out as `{key: value}`, the last factor varying fastest."""
+        factors, skip = self.factors, self.skip
         for steps in product(*(factor.steps for factor in factors)):
             pairs = zip(factors, steps, strict=True)
-            yield {k: v for factor, step in pairs for k, v in zip(factor.keys, step, strict=True)}
+            values = {k: v for factor, step in pairs for k, v in zip(factor.keys, step, strict=True)}
+            if not any(matches(entry, values) for entry in skip):
+                yield values
+
+
+def matches(where: Mapping[str, Any], factors: Mapping[str, Any]) -> bool:
+    """Whether a cell is one of those that `where` names: a value or a list of values for each factor."""
+    return all(key in factors and _is(factors[key], wanted) for key, wanted in where.items())
+
+
+def _is(value: Any, wanted: Any) -> bool:
+    choices = wanted if isinstance(wanted, list | tuple) else [wanted]
+    # A value of `--set` may be a number where the file has a text.
+    return any(value == choice or str(value) == str(choice) for choice in choices)
+
+
+def _check_skip(skip: list[dict[str, Any]], values: dict[str, list[Any]]) -> None:
+    """Refuse what names no combination of the sweep, and a sweep of which nothing is left."""
+    for entry in skip:
+        if not entry:
+            _refuse(SKIP, "an entry names no factor: it would leave out every cell")
+        for key, wanted in entry.items():
+            if key not in values:
+                _refuse(SKIP, f'"{key}" is no factor of the sweep; there are: {", ".join(values)}')
+            choices = wanted if isinstance(wanted, list) else [wanted]
+            unknown = [choice for choice in choices if not any(_is(value, [choice]) for value in values[key])]
+            if unknown or not choices:
+                shown = ", ".join(map(repr, unknown)) or "[]"
+                known = ", ".join(map(str, values[key][:40]))
+                _refuse(SKIP, f'{shown} is no value of "{key}"; there are: {known}')
 
 
 def _check_values(single: dict[str, Any], coupled: list[dict[str, Any]]) -> None:

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 from rushhour.errors import Fault, ScenarioError
 from rushhour.spec.examine import examine
 from rushhour.spec.keys import UnknownKeyError, put
+from rushhour.spec.quick import as_told, by_rule, shorter
+from rushhour.spec.scenario import Scenario
 from rushhour.spec.settle import settle
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-
-    from rushhour.spec.scenario import Scenario
 
 
 def document(scenario: Scenario) -> dict[str, Any]:
@@ -35,8 +35,9 @@ def with_values(scenario: Scenario, values: Mapping[str, Any]) -> Scenario:
     except UnknownKeyError as error:
         raise ScenarioError([Fault(f"cell {where}", None, "", str(error), error.hint)]) from error
     fixed.pop("sweep", None)
-    # Figures compare cells; the cell itself has none.
+    # Figures compare cells and quick looks have fewer; the cell itself has neither.
     fixed.pop("figure", None)
+    fixed.pop("quick", None)
     fixed = settle(fixed, values)
     cell, found = examine(fixed)
     if cell is None:
@@ -49,6 +50,26 @@ def with_values(scenario: Scenario, values: Mapping[str, Any]) -> Scenario:
 
 
 def cells(scenario: Scenario) -> Iterator[tuple[dict[str, Any], Scenario]]:
-    """Give every cell in the order of the sweep, as its factors and its scenario."""
+    """Give every cell in the order of the sweep, as its factors and its scenario.
+
+    Raises:
+        ScenarioError: at the first combination that contradicts itself.
+    """
     for values in scenario.sweep.combinations():
         yield values, with_values(scenario, values)
+
+
+def quick_look(scenario: Scenario) -> Scenario:
+    """Give the scenario of a quick look: as its `[quick]` says, else by rule, with one run of each cell.
+
+    By rule a factor keeps its first, its middle and its last value, and an experiment in which no flow comes
+    or goes lasts ten seconds at most.
+    """
+    whole = document(scenario)
+    if scenario.quick:
+        fewer = as_told(whole, scenario.quick)
+        return Scenario.model_validate(fewer)
+    fewer = by_rule(whole)
+    short = shorter(fewer)
+    looked, _ = examine(short) if short else (None, [])
+    return looked or Scenario.model_validate(fewer)

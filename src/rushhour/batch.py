@@ -1,0 +1,147 @@
+"""A batch: the runs of one scenario and where they go.
+
+Takes a scenario counted out to cells, gives runs, jobs for a lab, and the `set.json` of the result set.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from rushhour.errors import RecordError, UnsupportedError
+from rushhour.lab.base import Job
+from rushhour.plan import derive_seed, lower
+from rushhour.record import ResultSet
+from rushhour.seal import write_json
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from rushhour.errors import RushHourError
+    from rushhour.lab.kernel import Kernel
+    from rushhour.plan import Cell
+    from rushhour.spec import Published, Scenario
+
+FORMAT = "rushhour-set/1"
+
+
+@dataclass(frozen=True)
+class Run:
+    """One execution of a cell, by its place in the batch."""
+
+    number: int
+    cell: Cell
+    kernel: Kernel
+    repetition: int
+    seed: int
+
+    def __str__(self) -> str:
+        """Cell, kernel and repetition in a line."""
+        return f"{self.cell.label or 'run'} · {self.kernel.name} · #{self.repetition + 1}"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a run: the folder of its record, or the error."""
+
+    batch: Batch
+    run: Run
+    folder: Path | None
+    error: RushHourError | None
+    cached: bool
+
+    @property
+    def skipped(self) -> bool:
+        """Whether the kernel lacks what the cell asks for: no failure of the run."""
+        return isinstance(self.error, UnsupportedError)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """One scenario to be run, and where its result set goes."""
+
+    name: str
+    scenario: Scenario
+    cells: Sequence[Cell] = field(repr=False)
+    kernels: Sequence[Kernel]
+    repeat: int
+    seed: int
+    quick: bool
+    folder: Path
+    asked: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    published: Sequence[Published] = ()
+    study: Mapping[str, Any] | None = field(default=None, compare=False)
+    failures: list[dict[str, Any]] = field(default_factory=list, compare=False)
+    skipped: list[dict[str, Any]] = field(default_factory=list, compare=False)
+
+    def __len__(self) -> int:
+        """The number of runs."""
+        return len(self.cells) * len(self.kernels) * self.repeat
+
+    def runs(self) -> Iterator[Run]:
+        """Every run: by cell, then kernel, then repetition."""
+        number = 0
+        for cell in self.cells:
+            for one in self.kernels:
+                for repetition in range(self.repeat):
+                    yield Run(number, cell, one, repetition, derive_seed(self.seed, repetition))
+                    number += 1
+
+    def job(self, run: Run) -> Job:
+        """What the lab is told to do."""
+        lowered = lower(run.cell.scenario, run.seed)
+        labels = {
+            "scenario": {
+                "name": self.name,
+                "title": self.scenario.title,
+                "sha256": self.scenario.sha256(),
+                "resolved": run.cell.scenario.canonical(),
+            },
+            "cell": {"index": run.cell.index, "factors": run.cell.factors},
+            "repetition": run.repetition,
+        }
+        return Job(lowered.plan, lowered.context, run.kernel, labels)
+
+    def place(self, run: Run, key: str) -> Path:
+        """The folder of a run's record: sorted by number, told apart by key."""
+        return self.folder / "runs" / f"{run.number:05d}-{key[:12]}"
+
+    def results(self) -> ResultSet:
+        """The result set, once there are runs in it."""
+        return ResultSet.open(self.folder)
+
+    def write_about(self, *, complete: bool) -> None:
+        """Write `set.json`: what the set is, what failed, and what was skipped."""
+        about = {
+            "format": FORMAT,
+            "scenario": {
+                "name": self.name,
+                "title": self.scenario.title,
+                "sha256": self.scenario.sha256(),
+                "resolved": self.scenario.canonical(),
+            },
+            "kernels": [one.identity for one in self.kernels],
+            "cells": [{"index": cell.index, "factors": cell.factors} for cell in self.cells],
+            "repeat": self.repeat,
+            "seed": self.seed,
+            "quick": self.quick,
+            "asked": self.asked,
+            "runs": len(self),
+            "failures": self.failures,
+            "skipped": self.skipped,
+            "published": [
+                table.model_dump(mode="json", by_alias=True, exclude_none=True) for table in self.published
+            ],
+            "study": self.study,
+            "complete": complete,
+        }
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            write_json(self.folder / "set.json", about)
+        except OSError as error:
+            raise RecordError(
+                f"the result set cannot be written: {error.strerror}",
+                where=str(self.folder),
+                hint="choose another place with --out, or make room",
+            ) from error

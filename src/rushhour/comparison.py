@@ -1,0 +1,237 @@
+"""Published and measured, side by side.
+
+Takes a result set and the published data of its scenario, gives for each published number what was measured
+of the same cells, the difference, and whether that is still agreement. Nothing is fitted.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from rushhour.errors import RecordError
+from rushhour.measures import convert
+from rushhour.metrics.catalog import METRICS
+from rushhour.metrics.value import TOTAL, MetricValue
+from rushhour.part import between
+from rushhour.record import Record
+from rushhour.spec import Published
+from rushhour.spec.sweep import matches
+from rushhour.summary import Statistics, statistics
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from rushhour.record import ResultSet
+    from rushhour.spec.published import Value
+
+UNITS: Mapping[str, str] = {metric.name: metric.unit for metric in METRICS.values()}
+"""The units of all metrics: what published data are checked against."""
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One published number and what was measured of its cells, all in the table's unit.
+
+    `measured` describes the valid runs of the cells; its mean is what `difference` is taken of. `relative` is
+    None where zero was published. `agrees` is None where nothing was measured; `note` says why.
+    """
+
+    where: Mapping[str, Any]
+    published: float
+    spread: float | None
+    measured: Statistics
+    difference: float | None
+    relative: float | None
+    agrees: bool | None
+    note: str
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A published table held against the runs on one kernel."""
+
+    table: Published
+    kernel: str
+    rows: Sequence[Compared]
+
+    @property
+    def agreeing(self) -> int:
+        """Numbers that agree."""
+        return sum(row.agrees is True for row in self.rows)
+
+    @property
+    def measured(self) -> int:
+        """Numbers of which something was measured."""
+        return sum(row.agrees is not None for row in self.rows)
+
+
+@dataclass(frozen=True)
+class _Run:
+    """One run of the set, by what the index of the set says of it."""
+
+    folder: str
+    kernel: str
+    valid: bool
+    factors: Mapping[str, Any]
+
+
+def published(results: ResultSet) -> list[Published]:
+    """The published data that `set.json` keeps; empty where there are none, or the runs were a quick look.
+
+    Raises:
+        RecordError: they are damaged.
+    """
+    about = results.about
+    if about.get("quick"):
+        return []
+    try:
+        return [Published.model_validate(table) for table in about.get("published") or []]
+    except ValidationError as error:
+        raise RecordError(
+            f"the published data of the set make no sense: {error.error_count()} faults",
+            where=str(results.path / "set.json"),
+            hint="run the scenario again; known runs come from the cache",
+        ) from error
+
+
+def compare(results: ResultSet) -> list[Comparison]:
+    """Hold the published data of a set against its runs, table by table, kernel by kernel."""
+    tables = published(results)
+    if not tables:
+        return []
+    runs = [_run(record) for record in results]
+    values = _Values(results)
+    made = []
+    for table in tables:
+        for kernel in dict.fromkeys(run.kernel for run in runs):
+            mine = [run for run in runs if run.kernel == kernel]
+            rows = [_compared(table, value, mine, values) for value in table.values]
+            made.append(Comparison(table, kernel, rows))
+    return made
+
+
+class _Values:
+    """Metric values of runs at the scopes that a table asks for; each run is measured once for each part."""
+
+    def __init__(self, results: ResultSet) -> None:
+        self._results = results
+        self._known: dict[str, dict[str, list[MetricValue]]] = {}
+
+    def of(self, table: Published, run: _Run) -> tuple[float | None, str]:
+        """The value of a run in the table's unit, or why there is none."""
+        if table.begin is None and table.to is None:
+            found = self._whole(table.metric).get(run.folder, [])
+        else:
+            found = self._part(table, run.folder)
+        chosen = _at(table, found)
+        known = [value.value for value in chosen if value.value is not None]
+        if not known:
+            notes = [value.note for value in chosen if value.note]
+            return None, notes[0] if notes else f"{table.metric} was not measured here"
+        # Copies of one flow are one thing to the document: their mean.
+        return convert(sum(known) / len(known), UNITS.get(table.metric, table.unit), table.unit), ""
+
+    def _whole(self, metric: str) -> Mapping[str, list[MetricValue]]:
+        if metric not in self._known:
+            index = self._results.index()
+            rows = index.filter([name == metric for name in index["metric"].to_pylist()])
+            found: dict[str, list[MetricValue]] = {}
+            for row in rows.select(["folder", "metric", "scope", "value", "unit", "note"]).to_pylist():
+                found.setdefault(row.pop("folder"), []).append(MetricValue(**row))
+            self._known[metric] = found
+        return self._known[metric]
+
+    def _part(self, table: Published, folder: str) -> list[MetricValue]:
+        metric = METRICS.get(table.metric)
+        if metric is None:
+            return []
+        paths = {path.name: path for path in self._results.folders()}
+        part = between(
+            Record.open(paths[folder]),
+            None if table.begin is None else table.begin.ns,
+            None if table.to is None else table.to.ns,
+        )
+        return [
+            MetricValue(metric.name, found.scope, found.value, metric.unit, found.note)
+            for found in metric.function(part)
+        ]
+
+
+def _at(table: Published, values: Sequence[MetricValue]) -> list[MetricValue]:
+    """The values at the scope of a table: of its flow (or all copies of it), its scope, else the total."""
+    if table.flow is not None:
+        name = f"flow:{table.flow}"
+        exact = [value for value in values if value.scope == name]
+        return exact or [
+            value
+            for value in values
+            if value.scope.startswith(f"{name}.") and value.scope[len(name) + 1 :].isdecimal()
+        ]
+    if table.scope is not None:
+        return [value for value in values if table.scope in (value.scope, value.scope.partition(":")[2])]
+    return [value for value in values if value.scope == TOTAL] or list(values)
+
+
+def _compared(table: Published, value: Value, runs: Iterable[_Run], values: _Values) -> Compared:
+    mine = [run for run in runs if matches(value.where, run.factors)]
+    found, notes = [], Counter[str]()
+    for run in mine:
+        number, note = values.of(table, run) if run.valid else (None, "the run is invalid")
+        found.append(number)
+        notes.update([note] if note else [])
+    measured = statistics(found)
+    note = notes.most_common(1)[0][0] if notes else "" if mine else "no such cell was run"
+    if measured.mean is None:
+        return Compared(value.where, value.value, value.spread, measured, None, None, None, note)
+    difference = measured.mean - value.value
+    allowed = max(table.agrees.around(value.value, table.unit), value.spread or 0.0)
+    relative = difference / abs(value.value) if value.value else None
+    # A sum of decimal fractions may miss its own limit by the last bit.
+    agrees = abs(difference) <= allowed * (1 + 1e-9)
+    return Compared(value.where, value.value, value.spread, measured, difference, relative, agrees, note)
+
+
+def _run(record: Record) -> _Run:
+    kernel = record.manifest.get("kernel")
+    name = str(kernel.get("name") or "") if isinstance(kernel, dict) else ""
+    return _Run(record.path.name, name, record.valid, record.factors)
+
+
+def document(comparisons: Iterable[Comparison]) -> list[dict[str, Any]]:
+    """Comparisons as JSON values."""
+    return [
+        {
+            "source": one.table.source,
+            "title": one.table.title,
+            "metric": one.table.metric,
+            "unit": one.table.unit,
+            "kernel": one.kernel,
+            "agrees": str(one.table.agrees),
+            "agreeing": one.agreeing,
+            "measured": one.measured,
+            "cause": one.table.cause,
+            "values": list(_rows(one)),
+        }
+        for one in comparisons
+    ]
+
+
+def _rows(comparison: Comparison) -> Iterator[dict[str, Any]]:
+    for row in comparison.rows:
+        yield {
+            "where": dict(row.where),
+            "published": row.published,
+            "spread": row.spread,
+            "measured": row.measured.mean,
+            "runs": row.measured.n,
+            "low": row.measured.min,
+            "high": row.measured.max,
+            "difference": row.difference,
+            "relative": row.relative,
+            "agrees": row.agrees,
+            "note": row.note,
+        }

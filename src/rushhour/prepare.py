@@ -1,0 +1,106 @@
+"""What will run: words on a command line become batches; nothing has run then, nothing is written."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rushhour import spec
+from rushhour.batch import Batch
+from rushhour.comparison import UNITS
+from rushhour.errors import UsageError
+from rushhour.lab import kernel
+from rushhour.plan import expand
+from rushhour.spec.published import settled
+from rushhour.spec.vary import quick_look
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from importlib.resources.abc import Traversable
+
+    from rushhour.lab.kernel import Kernel
+    from rushhour.spec import Scenario, ScenarioFile
+
+RESULTS = Path("results")
+# Keys that `--set` may change without making another experiment of a scenario.
+_SAME_EXPERIMENT = ("seed", "repeat", "title", "question", "description")
+
+
+def prepare(
+    scenarios: Iterable[str | Path],
+    *,
+    kernels: Sequence[str] = (),
+    sets: Sequence[str] = (),
+    repeat: int | None = None,
+    seed: int | None = None,
+    out: Path | None = None,
+    quick: bool = False,
+) -> list[Batch]:
+    """Load, expand and check everything before anything runs; a word may name several scenarios.
+
+    Raises:
+        ScenarioError, UsageError, KernelError: nothing has been written then.
+    """
+    files = [file for word in scenarios for file in spec.find_scenarios(word)]
+    if not files:
+        raise UsageError("no scenario was named", hint="`rushhour list` names those of the catalogue")
+    chosen = [kernel.find(name) for name in kernels] or [kernel.default()]
+    words = list(sets)
+    words += [f"repeat={repeat}"] if repeat is not None else []
+    words += [f"seed={seed}"] if seed is not None else []
+    asked = {"kernels": [*kernels], "sets": [*sets], "repeat": repeat, "seed": seed, "quick": quick}
+    stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
+    batches = []
+    for file in files:
+        folder = _folder(file, out, stamp, alone=len(files) == 1)
+        batch = _batch(file, spec.load_scenario(file, words), chosen, folder, quick=quick)
+        tables = _published(file, batch.scenario, sets)
+        text = None if file.text is None else {"name": file.study} | _chapters(file.text)
+        batches.append(replace(batch, asked=_named(file) | asked, published=tables, study=text))
+    return batches
+
+
+def _batch(
+    file: ScenarioFile, scenario: Scenario, kernels: Sequence[Kernel], folder: Path, *, quick: bool
+) -> Batch:
+    scenario = quick_look(scenario) if quick else scenario
+    repeat = 1 if quick else scenario.repeat
+    return Batch(file.name, scenario, expand(scenario), kernels, repeat, scenario.seed, quick, folder)
+
+
+def _chapters(text: Traversable) -> dict[str, Any]:
+    return spec.load_study(text).model_dump(mode="json", exclude_none=True)
+
+
+def _published(file: ScenarioFile, scenario: Scenario, sets: Sequence[str]) -> Sequence[spec.Published]:
+    """What was published of the cells that will run; nothing where `--set` makes another experiment of it."""
+    if file.published is None:
+        return ()
+    whole = spec.load_scenario(file)
+    tables = spec.load_published(file.published, whole, UNITS)
+    words = [word.partition("=") for word in sets]
+    given = {key.strip(): value.strip() for key, _, value in words if key.strip() not in _SAME_EXPERIMENT}
+    if not given.keys() <= set(whole.sweep.values):
+        return ()
+    return settled(tables, given, scenario.sweep.values) if given else tables
+
+
+def _named(file: ScenarioFile) -> dict[str, Any]:
+    """What was asked for: a name of the catalogue, or a file; and which contents it had."""
+    known = file in spec.catalogue().values()
+    word = file.name if known else file.file.name
+    return {"scenario": word, "file_sha256": hashlib.sha256(file.file.read_bytes()).hexdigest()}
+
+
+def _folder(file: ScenarioFile, out: Path | None, stamp: str, *, alone: bool) -> Path:
+    if out is not None:
+        return out if alone else out / file.name
+    folder = RESULTS / file.stem / stamp
+    tries = 1
+    while folder.exists():
+        tries += 1
+        folder = RESULTS / file.stem / f"{stamp}-{tries}"
+    return folder
