@@ -201,6 +201,12 @@ pub struct Flow {
     pub mss: Option<u32>,
     #[serde(default)]
     pub nodelay: Option<bool>,
+    /// Datagrams that leave at once.
+    #[serde(default)]
+    pub burst: Option<u32>,
+    /// When the source is on, from and to, ascending; absent: always.
+    #[serde(default)]
+    pub on: Vec<(i64, i64)>,
 }
 
 #[derive(Debug, Clone, Copy, Default, Deserialize)]

@@ -38,7 +38,11 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """One flow: what was asked (context and plan) and what became of it."""
+    """One flow: what was asked (context and plan) and what became of it.
+
+    `arrival`: it is one of many of an arrival process, which ran from when to when in ns; such flows are
+    judged together, as a group.
+    """
 
     id: int
     name: str
@@ -58,6 +62,7 @@ class Flow:
     count: int | None
     outcome: Outcome
     generator: str = "agent"
+    arrival: tuple[int, int] | None = None
 
     @property
     def active_ns(self) -> tuple[int, int] | None:
@@ -211,6 +216,14 @@ class _Reader:
             raise self.fault(f"{key}.{name}", value, "a list of whole numbers")
         return tuple(value)
 
+    def span(self, entry: Mapping[str, Any], name: str, key: str) -> tuple[int, int] | None:
+        if entry.get(name) is None:
+            return None
+        numbers = self.numbers(entry, name, key)
+        if len(numbers) != 2 or numbers[1] < numbers[0]:
+            raise self.fault(f"{key}.{name}", entry[name], "a begin and an end")
+        return numbers[0], numbers[1]
+
     def flow(self, entry: Mapping[str, Any], planned: Mapping[str, Any], outcome: Mapping[str, Any]) -> Flow:
         key, wanted = "context.flows", "plan.flows"
         stop_ns = self.optional(entry, "stop_ns", key)
@@ -233,6 +246,7 @@ class _Reader:
             count=self.optional(planned, "count", wanted),
             outcome=self.outcome(outcome),
             generator=self.text(planned, "generator", wanted, "agent"),
+            arrival=self.span(entry, "arrival", key),
         )
 
     def outcome(self, entry: Mapping[str, Any]) -> Outcome:

@@ -253,8 +253,16 @@ class Record:
         return made
 
     def flows(self, *kinds: str) -> list[Flow]:
-        """The flows of these kinds (all kinds, if none is named), in the order of the plan."""
-        return [flow for flow in self.context.flows.values() if not kinds or flow.kind in kinds]
+        """The flows of these kinds (all kinds, if none is named), in the order of the plan.
+
+        Those of an arrival process are not among them: `arrivals` gives these.
+        """
+        every = self.context.flows.values()
+        return [flow for flow in every if flow.arrival is None and (not kinds or flow.kind in kinds)]
+
+    def arrivals(self) -> list[Flow]:
+        """The flows of arrival processes, in the order of the plan; they are judged by their groups."""
+        return [flow for flow in self.context.flows.values() if flow.arrival is not None]
 
     def _grouped(self, name: str, column: str) -> tuple[decode.Rows, Mapping[int, slice]]:
         # The table sorted by flow (or end), and where the rows of each are: one copy, not a scan per flow.

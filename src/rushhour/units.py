@@ -1,4 +1,4 @@
-"""Quantities with units: `Rate`, `Duration`, `Size`, `Buffer`, `Probability`.
+"""Quantities with units: `Rate`, `Duration`, `Size`, `Buffer`, `Probability`, `Frequency`.
 
 Each is frozen, compares by value, is read from one word (`parse`) and written back as one (`str`), so that
 `parse(str(x)) == x`. Words are tc's where tc's are unambiguous; where tc and the rest of the world disagree
@@ -303,6 +303,31 @@ class Probability(_Quantity):
 
     def __str__(self) -> str:
         return f"{_plain(Decimal(repr(self.p)) * 100)}%"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Frequency(_Quantity):
+    """How often something happens: `50/s`, `3/ms`, `10/min`."""
+
+    per_s: float
+    example: ClassVar[str] = "50/s"
+    pattern: ClassVar[str] = r"^[0-9.]+ ?/ ?(ns|us|µs|ms|s|min|h)$"
+    description: ClassVar[str] = "how many in a time: 50/s, 3/ms, 10/min"
+
+    @classmethod
+    def parse(cls, word: object) -> Self:
+        """Read a number of events in one unit of time."""
+        number, unit = _split(word, "frequency", '"50/s"')
+        name = unit.removeprefix("/").replace("µ", "u").replace("μ", "u")
+        if not unit.startswith("/") or name not in TIME_UNITS:
+            raise UnitError(f'{_quote(word)}: {unit!r} is no "/" and a unit of time; write "{number}/s"')
+        per_s = float(number * 10**9 / TIME_UNITS[name])
+        if not (per_s == 0 or 1e-4 <= per_s <= 1e9):
+            raise UnitError(f'{_quote(word)} is not between "0.0001/s" and "1000000000/s"')
+        return cls(per_s)
+
+    def __str__(self) -> str:
+        return f"{_plain(Decimal(repr(self.per_s)))}/s"
 
 
 def _likely(p: float, word: object) -> float:

@@ -1,4 +1,4 @@
-//! When flows end: one thread for all planned ends, and the switch that wakes a blocked thread.
+//! When sources are on, and when flows end: one thread for all planned ends, and the switch that wakes a blocked thread.
 
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,6 +12,35 @@ use crate::sys::socket;
 pub(super) struct Stop {
     pub at_ns: i64,
     pub how: i32,
+}
+
+/// When a source is on: places the time it has been active on the clock.
+#[derive(Debug, Clone)]
+pub(super) struct Periods {
+    start_ns: i64,
+    /// Of each period: the time active before it, its begin, its end.
+    on: Vec<(i64, i64, i64)>,
+}
+
+impl Periods {
+    pub fn new(start_ns: i64, on: &[(i64, i64)]) -> Self {
+        let before = on.iter().scan(0, |active, (from, to)| {
+            let earlier = *active;
+            *active += to - from;
+            Some((earlier, *from, *to))
+        });
+        Self { start_ns, on: before.collect() }
+    }
+
+    /// When the source has been active for so long; `None` when it never is.
+    pub fn at(&self, active_ns: i64) -> Option<i64> {
+        if self.on.is_empty() {
+            return Some(self.start_ns + active_ns);
+        }
+        let after = self.on.partition_point(|(before, ..)| *before <= active_ns);
+        let (before, from, to) = *self.on.get(after.checked_sub(1)?)?;
+        Some(from + active_ns - before).filter(|at| *at < to)
+    }
 }
 
 /// Ends a task from outside by shutting down the sockets it may block in.
@@ -80,5 +109,22 @@ pub(super) fn run(clock: Clock, mut stops: Vec<(Stop, Arc<Switch>)>) {
     for (stop, switch) in stops {
         clock.sleep_until(stop.at_ns);
         switch.stop(stop.how);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_source_that_is_always_on_counts_from_its_start() {
+        assert_eq!(Periods::new(5, &[]).at(7), Some(12));
+    }
+
+    #[test]
+    fn pauses_are_left_out_of_the_time_a_source_is_active() {
+        let periods = Periods::new(10, &[(10, 30), (100, 105), (200, 300)]);
+        let at = [0, 19, 20, 24, 25, 124, 125].map(|active_ns| periods.at(active_ns));
+        assert_eq!(at, [Some(10), Some(29), Some(100), Some(104), Some(200), Some(299), None]);
     }
 }

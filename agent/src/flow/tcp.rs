@@ -12,7 +12,7 @@ use crate::result::FlowEnd;
 use crate::sys::{self, socket};
 
 use super::options;
-use super::schedule::{Stop, Switch};
+use super::schedule::{Periods, Stop, Switch};
 use super::{Side, Stage, Task};
 
 const SECOND_NS: i64 = 1_000_000_000;
@@ -66,6 +66,7 @@ struct Sender {
     bytes: Option<u64>,
     message: Option<usize>,
     pace: Option<Pace>,
+    periods: Periods,
 }
 
 fn sender(flow: &Flow, duration_ns: i64) -> Result<Task> {
@@ -90,6 +91,7 @@ fn sender(flow: &Flow, duration_ns: i64) -> Result<Task> {
         bytes: flow.bytes,
         message: flow.message_bytes.map(|bytes| bytes as usize),
         pace: flow.rate_bps.map(|bps| Pace::new(bps, flow.message_bytes)),
+        periods: Periods::new(flow.start_ns, &flow.on),
     };
     let stop = Stop { at_ns: flow.stop_or(duration_ns), how: libc::SHUT_WR };
     Ok(Task {
@@ -141,7 +143,8 @@ impl Sender {
             let left = self.bytes.map_or(u64::MAX, |bytes| bytes - sent);
             let result = match self.pace {
                 Some(pace) => {
-                    if !super::wait(clock, self.start_ns + pace.due_ns(piece), self.stop_ns) {
+                    let due_ns = self.periods.at(pace.due_ns(piece)).unwrap_or(self.stop_ns);
+                    if !super::wait(clock, due_ns, self.stop_ns) {
                         return (sent, None);
                     }
                     piece += 1;
@@ -189,6 +192,8 @@ impl Sender {
 struct Reader {
     listener: Arc<OwnedFd>,
     switch: Arc<Switch>,
+    /// How many will come, where that is known: the last of them is the end, not what closes the stream.
+    bytes: Option<u64>,
     pace: Option<Pace>,
     end_ns: i64,
 }
@@ -204,6 +209,7 @@ fn receiver(flow: &Flow, duration_ns: i64) -> Result<Task> {
     let reader = Reader {
         listener,
         switch: Arc::clone(&switch),
+        bytes: flow.bytes,
         pace: flow.read_bps.map(|bps| Pace::new(bps, None)),
         end_ns: duration_ns,
     };
@@ -220,37 +226,41 @@ impl Reader {
         let mut end = FlowEnd { bytes_received: Some(0), ..FlowEnd::default() };
         let Ok(socket) = socket::accept(&self.listener).map(Arc::new) else { return end };
         self.switch.hold(&socket);
-        let (received, cause) = self.read_all(&socket, clock);
-        end.bytes_received = Some(received);
+        let (received, done_ns, cause) = self.read_all(&socket, clock);
+        (end.bytes_received, end.receiver_done_ns) = (Some(received), done_ns);
         if self.switch.halted() {
             return end;
         }
         match cause {
             Some(cause) => end.error = Some(options::outcome("receive", &cause)),
-            None => end.receiver_done_ns = Some(clock.now()),
+            None => end.receiver_done_ns = Some(done_ns.unwrap_or_else(|| clock.now())),
         }
         end
     }
 
-    /// Reads until the stream ends; gives the bytes that came.
-    fn read_all(&self, socket: &OwnedFd, clock: Clock) -> (u64, Option<io::Error>) {
-        let mut received = 0;
+    /// Reads until the stream ends; gives the bytes that came, and when all that were to come had.
+    fn read_all(&self, socket: &OwnedFd, clock: Clock) -> (u64, Option<i64>, Option<io::Error>) {
+        let (mut received, mut done_ns) = (0, None);
         let mut due_ns = 0;
         loop {
             if let Some(pace) = self.pace {
                 due_ns = clock.now().max(due_ns + pace.due_ns(1));
                 if !super::wait(clock, due_ns, self.end_ns) {
-                    return (received, None);
+                    return (received, done_ns, None);
                 }
             }
-            let length = self.pace.map_or(READ_BYTES, |pace| pace.bytes as usize);
-            match socket::discard(socket, length) {
-                Ok(0) => return (received, None),
+            let left = self.bytes.map(|bytes| bytes.saturating_sub(received)).filter(|left| *left > 0);
+            let most = self.pace.map_or(READ_BYTES as u64, |pace| pace.bytes);
+            match socket::discard(socket, left.map_or(most, |left| left.min(most)) as usize) {
+                Ok(0) => return (received, done_ns, None),
                 Ok(count) => received += count as u64,
-                Err(cause) => return (received, Some(cause)),
+                Err(cause) => return (received, done_ns, Some(cause)),
+            }
+            if done_ns.is_none() && self.bytes.is_some_and(|bytes| received >= bytes) {
+                done_ns = Some(clock.now());
             }
             if self.switch.halted() {
-                return (received, None);
+                return (received, done_ns, None);
             }
         }
     }

@@ -11,7 +11,7 @@ use crate::result::FlowEnd;
 use crate::sys::{self, socket};
 
 use super::options;
-use super::schedule::Switch;
+use super::schedule::{Periods, Switch};
 use super::tables::Row;
 use super::{Side, Stage, Task};
 
@@ -49,11 +49,12 @@ struct Sender {
     socket: Arc<OwnedFd>,
     switch: Arc<Switch>,
     to: SocketAddr,
-    start_ns: i64,
+    periods: Periods,
     stop_ns: i64,
     count: u64,
     size: usize,
     rate_bps: u64,
+    burst: usize,
 }
 
 fn sender(flow: &Flow, duration_ns: i64) -> Result<Task> {
@@ -75,11 +76,15 @@ fn sender(flow: &Flow, duration_ns: i64) -> Result<Task> {
         socket,
         switch: Arc::clone(&switch),
         to,
-        start_ns: flow.start_ns,
+        periods: Periods::new(flow.start_ns, &flow.on),
         stop_ns: flow.stop_or(duration_ns),
         count: flow.count.unwrap_or(u64::MAX),
         size: size as usize,
         rate_bps,
+        burst: flow.burst.map_or_else(
+            || burst(size as usize, rate_bps),
+            |many| (many as usize).clamp(1, socket::MAX_LIST),
+        ),
     };
     Ok(Task {
         flow: flow.id,
@@ -96,14 +101,13 @@ impl Sender {
             end.error = Some(options::outcome(&format!("route to {}", self.to), &cause));
             return end;
         }
-        let burst = burst(self.size, self.rate_bps);
-        let mut packets = vec![0; self.size * burst.max(LATE)];
+        let mut packets = vec![0; self.size * self.burst.max(LATE)];
         let (mut seq, mut sent, mut bytes) = (0_u64, 0_u64, 0_u64);
         while seq < self.count && super::wait(clock, self.due_ns(seq), self.stop_ns) && !self.switch.stopped()
         {
             let now_ns = clock.now();
-            let late = usize::try_from(self.due_by(now_ns).saturating_sub(seq)).unwrap_or(LATE).min(LATE);
-            let count = burst.max(late).min(usize::try_from(self.count - seq).unwrap_or(usize::MAX));
+            let late = (seq..).take(LATE).take_while(|&next| self.due_ns(next) <= now_ns).count();
+            let count = self.burst.max(late).min(usize::try_from(self.count - seq).unwrap_or(usize::MAX));
             self.write_headers(&mut packets, seq, now_ns);
             match self.send(&packets, count) {
                 Ok((some, size)) => (sent, bytes) = (sent + some as u64, bytes + size as u64),
@@ -128,13 +132,7 @@ impl Sender {
     /// When datagram `seq` is due; whole numbers throughout, so that nothing drifts.
     fn due_ns(&self, seq: u64) -> i64 {
         let bits = u128::from(seq) * self.size as u128 * 8;
-        self.start_ns + (bits * SECOND_NS / u128::from(self.rate_bps)) as i64
-    }
-
-    /// Datagrams due before an instant.
-    fn due_by(&self, at_ns: i64) -> u64 {
-        let passed_ns = u128::try_from(at_ns - self.start_ns).unwrap_or(0);
-        (passed_ns * u128::from(self.rate_bps) / (self.size as u128 * 8 * SECOND_NS)) as u64
+        self.periods.at((bits * SECOND_NS / u128::from(self.rate_bps)) as i64).unwrap_or(self.stop_ns)
     }
 
     fn write_headers(&self, packets: &mut [u8], first: u64, now_ns: i64) {

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rushhour.metrics import (
+    completion,
     convergence,
     delay,
     fairness,
@@ -27,7 +28,19 @@ if TYPE_CHECKING:
 
     from rushhour.record import Record
 
-_TOPICS = (goodput, delay, queue, loss, tcp, window, limits, fairness, convergence, transactions)
+_TOPICS = (
+    goodput,
+    delay,
+    queue,
+    loss,
+    tcp,
+    window,
+    limits,
+    fairness,
+    convergence,
+    transactions,
+    completion,
+)
 
 METRICS: Mapping[str, Metric] = {metric.name: metric for topic in _TOPICS for metric in topic.METRICS}
 

@@ -38,10 +38,14 @@ def _whole(record: Record, count: str) -> Iterator[Found]:
         total += moved
         spans.append(span)
         yield Found(of_flow(flow), moved * 8e9 / (span[1] - span[0]))
+    for flow in record.arrivals():
+        span = flow.active_ns
+        total += getattr(flow.outcome, count) or 0
+        spans += [] if span is None else [span]
     if spans:
         seconds = (max(end for _, end in spans) - min(begin for begin, _ in spans)) / 1e9
         yield Found(TOTAL, total * 8 / seconds)
-    elif payload_flows(record):
+    elif payload_flows(record) or record.arrivals():
         yield Found(TOTAL, None, "no flow ran")
 
 
@@ -109,7 +113,8 @@ METRICS = [
         "higher",
         ("flow", "total"),
         "As goodput_bps, but of the bytes that arrived between the first reading after the warm-up and the "
-        "last before the flow stops.",
+        "last before the flow stops. Flows of arrival processes, often too short for two readings, are not "
+        "part of it.",
         _steady,
     ),
     Metric(

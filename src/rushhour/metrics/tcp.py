@@ -43,6 +43,9 @@ def _retransmits(record: Record) -> Iterator[Found]:
         count = retransmitted(record, flow)
         yield Found(of_flow(flow), count, None if count is not None else _NO_READING)
         counts += [] if count is None else [count]
+    short = [flow.id for flow in record.arrivals()]
+    if short and record.has("tcp_retransmit_skb"):
+        counts.append(int(np.count_nonzero(np.isin(record.table("tcp_retransmit_skb")["flow"], short))))
     if counts:
         yield Found(TOTAL, sum(counts))
 
@@ -116,7 +119,7 @@ METRICS = [
         ("flow", "total"),
         "Segments that TCP sent again: the greater of the retransmission events traced and "
         "tcpi_total_retrans at the last sample (an event may carry several segments; the last sample may "
-        "come before the last event).",
+        "come before the last event). Total: with those of arrival processes, by events.",
         _retransmits,
     ),
     Metric(

@@ -24,8 +24,8 @@ Better = Literal["higher", "lower", "none"]
 class MetricValue:
     """One metric of one run at one scope.
 
-    `scope` is `total`, `flow:NAME`, `end:LABEL` or `kind:KIND`. `value` is None where the metric is
-    undefined, and then `note` says why; a note beside a value is a doubt about it.
+    `scope` is `total`, `flow:NAME`, `end:LABEL`, `kind:KIND` or `group:NAME`. `value` is None where the
+    metric is undefined, and then `note` says why; a note beside a value is a doubt about it.
     """
 
     metric: str
@@ -111,8 +111,9 @@ def distribution(
     scopes: tuple[str, ...],
     definition: str,
     samples: Callable[[Record], Iterator[Distribution]],
+    unit: Literal["µs", "1"] = "µs",
 ) -> list[Metric]:
-    """The metrics of a distribution in µs: `STEM_min_us` … `STEM_max_us`, lower is better.
+    """The metrics of a distribution: in µs `STEM_min_us` … `STEM_max_us`, else `STEM_min` …; lower is better.
 
     `samples` yields (scope, values [n]) of each scope; nan are left out, and no sample at all is undefined.
     """
@@ -125,8 +126,14 @@ def distribution(
             for scope, known in record.once(described):
                 yield Found(scope, known.get(name), None if known else "no samples in this window")
 
+        suffix = "_us" if unit == "µs" else ""
         return Metric(
-            f"{stem}_{name}_us", "µs", "lower", scopes, f"The {STATISTICS[name]} of {definition}", function
+            f"{stem}_{name}{suffix}",
+            unit,
+            "lower",
+            scopes,
+            f"The {STATISTICS[name]} of {definition}",
+            function,
         )
 
     return [metric(name) for name in STATISTICS]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def payload_flows(record: Record) -> list[Flow]:
-    """The flows that carry payload one way: TCP and UDP."""
+    """The flows that carry payload one way: TCP and UDP; those of arrival processes are not among them."""
     return record.flows("tcp", "udp")
 
 
@@ -52,7 +52,8 @@ def moved_within(record: Record, flow: Flow, begin: int, done: int) -> tuple[int
 def bottlenecks(record: Record) -> list[End]:
     """The bottleneck ends of the flows, each once."""
     ends = record.context.ends
-    found = {flow.bottleneck_end for flow in record.flows() if flow.bottleneck_end in ends}
+    every = record.context.flows.values()
+    found = {flow.bottleneck_end for flow in every if flow.bottleneck_end in ends}
     return [end for number, end in ends.items() if number in found]
 
 
@@ -60,7 +61,7 @@ def busy_window(record: Record, end: End) -> tuple[int, int] | None:
     """From when the first flow across this end was active to when the last was, after the warm-up, in ns."""
     windows = [
         window
-        for flow in payload_flows(record)
+        for flow in [*payload_flows(record), *record.arrivals()]
         if end.end in flow.ends and (window := steady_window(record, flow)) is not None
     ]
     return (min(begin for begin, _ in windows), max(done for _, done in windows)) if windows else None

@@ -13,19 +13,23 @@ from typing import TYPE_CHECKING, Any
 from rushhour.plan.flows import PlannedFlow, payload_and_frame, stop_ns
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rushhour.plan.layout import Layout
     from rushhour.plan.routes import Step
+    from rushhour.plan.schedule import Scheduled
     from rushhour.plan.stages import Stage
 
 NS = 10**9
 TIMESTAMPS = "net.ipv4.tcp_timestamps"  # of IPv6, too
 
 
-def context(layout: Layout) -> dict[str, Any]:
+def context(layout: Layout, flows: Sequence[Scheduled]) -> dict[str, Any]:
     """Give the context as in docs/overview.md, plain JSON values."""
     steps = {pair: layout.steps(*pair) for pair in layout.hops}
+    known = {flow.name: _flow(layout, flow, steps) for flow in layout.flows}
     return {
-        "flows": [_flow(layout, flow, steps) for flow in layout.flows],
+        "flows": [_one(one, known) for one in flows],
         "ends": _ends(layout),
         "duration_ns": layout.scenario.span.ns,
         "warmup_ns": layout.scenario.warmup.ns,
@@ -45,15 +49,28 @@ def bottleneck(layout: Layout, steps: list[Step]) -> Step | None:
     return min((step for step in steps if layout.stage(step).rate_bps), key=narrowness, default=None)
 
 
-def _flow(layout: Layout, flow: PlannedFlow, steps: dict[tuple[str, str], list[Step]]) -> dict[str, Any]:
-    there, back = steps[flow.sender, flow.receiver], steps[flow.receiver, flow.sender]
-    scenario = layout.scenario
-    payload, frame = payload_and_frame(
+def payload_of(layout: Layout, flow: PlannedFlow) -> tuple[int, int]:
+    """Payload of a flow's full packet, and its frame as a qdisc counts it."""
+    return payload_and_frame(
         flow.keys,
-        scenario.family,
+        layout.scenario.family,
         layout.mtu(flow.sender, flow.receiver),
         timestamps=_timestamps(layout, flow),
     )
+
+
+def _one(one: Scheduled, known: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """One flow of the run, by what is known of the scenario's flow that it belongs to."""
+    flow = one.flow
+    name = flow.name.rpartition(".")[0] if one.arrival else flow.name
+    entry = known[name] | {"id": flow.id, "name": flow.name, "start_ns": one.start_ns}
+    return entry | {"arrival": list(one.arrival)} if one.arrival else entry
+
+
+def _flow(layout: Layout, flow: PlannedFlow, steps: dict[tuple[str, str], list[Step]]) -> dict[str, Any]:
+    there, back = steps[flow.sender, flow.receiver], steps[flow.receiver, flow.sender]
+    scenario = layout.scenario
+    payload, frame = payload_of(layout, flow)
     narrowest = bottleneck(layout, there)
     own_stop = stop_ns(flow.keys, scenario.span.ns)
     return {

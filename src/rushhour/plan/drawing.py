@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from rushhour.spec import Conversation
     from rushhour.spec.scenario import Scenario
     from rushhour.spec.topology import Topology
+    from rushhour.spec.workload import Flow
 
 MOST_HOSTS = 6  # drawn at one side; of more the first, the second and the last
 MOST_ROUTERS = 5
@@ -326,7 +327,8 @@ def _flow_row(scenario: Scenario, talks: list[Conversation]) -> list[str]:
     sender, receiver = _from_to([talk.sender for talk in talks]), _from_to([talk.receiver for talk in talks])
     name = keys.label + (f" ×{keys.count}" if keys.count > 1 else "")  # noqa: RUF001 the sign is meant
     until = keys.start.ns + keys.duration.ns if keys.duration else scenario.span.ns
-    open_end = keys.duration is None and (keys.bytes or keys.datagrams or keys.transactions)
+    endless = keys.duration is None and keys.arrivals is None
+    open_end = endless and (keys.bytes or keys.datagrams or keys.transactions)
     time = f"{keys.start} → {'done' if open_end else Duration(until)}"
     limits = {
         "": keys.bytes,
@@ -337,4 +339,14 @@ def _flow_row(scenario: Scenario, talks: list[Conversation]) -> list[str]:
         "transactions": keys.transactions,
     }
     more = ", ".join(f"{word} {value}".strip() for word, value in limits.items() if value is not None)
+    more = ", ".join(part for part in (_arrivals(keys), more) if part)
     return [name, f"{sender} → {receiver}", f"{keys.kind} {keys.cc or ''}".strip(), time, more]
+
+
+def _arrivals(keys: Flow) -> str:
+    """An arrival process in words: `poisson arrivals of load 0.6, pareto sizes of 100kB`."""
+    if keys.arrivals is None or keys.size is None:
+        return ""
+    how = f"load {keys.arrivals.load:g}" if keys.arrivals.load is not None else f"{keys.arrivals.rate}"
+    size = f"{keys.size.distribution} sizes" + (f" of {keys.size.mean}" if keys.size.mean else "")
+    return f"{keys.arrivals.process} arrivals, {how}, {size}"

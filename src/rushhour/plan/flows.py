@@ -10,6 +10,7 @@ from rushhour.spec import conversations, workload
 
 if TYPE_CHECKING:
     from rushhour.plan.graph import Graph
+    from rushhour.plan.schedule import Scheduled
     from rushhour.spec import Conversation
     from rushhour.spec.scenario import Scenario
     from rushhour.spec.workload import Flow
@@ -74,7 +75,12 @@ def _ends(graph: Graph, talk: Conversation) -> tuple[str, str]:
 
 
 def stop_ns(keys: Flow, span_ns: int) -> int | None:
-    """When the sender stops: by its duration, by itself (None: bytes or a count), or with the experiment."""
+    """When the sender stops: by its duration, by itself (None: bytes or a count), or with the experiment.
+
+    The duration of arrivals says how long flows arrive, not how long each lives.
+    """
+    if keys.arrivals is not None:
+        return None
     if keys.duration is not None:
         return min(span_ns, keys.start.ns + keys.duration.ns)
     by_itself = keys.bytes is not None or keys.datagrams is not None or keys.transactions is not None
@@ -106,9 +112,9 @@ def packet_bytes(keys: Flow, family: str, mtu: int) -> int:
     return mtu - IP_HEADER[family] - UDP_HEADER
 
 
-def plan_entry(flow: PlannedFlow, addresses: dict[str, str], scenario: Scenario, mtu: int) -> dict[str, Any]:
+def plan_entry(one: Scheduled, addresses: dict[str, str], scenario: Scenario, mtu: int) -> dict[str, Any]:
     """Give the flow as the plan's JSON has it; keys that its kind does not use are absent."""
-    keys = flow.keys
+    flow, keys = one.flow, one.flow.keys
     entry: dict[str, Any] = {
         "id": flow.id,
         "name": flow.name,
@@ -119,14 +125,14 @@ def plan_entry(flow: PlannedFlow, addresses: dict[str, str], scenario: Scenario,
         "dst": addresses[flow.receiver],
         "sport": FIRST_SPORT + flow.id,
         "dport": FIRST_DPORT + flow.id,
-        "start_ns": keys.start.ns,
+        "start_ns": one.start_ns,
         "stop_ns": stop_ns(keys, scenario.span.ns),
     }
     ecn = keys.ecn if keys.ecn is not None else scenario.ecn
     tos = (keys.dscp or 0) << 2 | (ECT0 if keys.kind == "udp" and ecn else 0)
     optional = {
         "generator": "iperf3" if keys.generator == "iperf3" else None,
-        "bytes": keys.bytes and keys.bytes.bytes,
+        "bytes": one.bytes,
         "cc": keys.cc,
         "receiver_cc": keys.receiver_cc,
         "rate_bps": keys.rate and keys.rate.bps,
@@ -140,6 +146,8 @@ def plan_entry(flow: PlannedFlow, addresses: dict[str, str], scenario: Scenario,
         "tos": tos or None,
         "mss": keys.mss and keys.mss.bytes,
         "nodelay": keys.nodelay,
+        "burst": keys.burst,
+        "on": [list(period) for period in one.periods] or None,
     }
     optional |= _of_kind(keys, scenario.family, mtu)
     return entry | {key: value for key, value in optional.items() if value is not None}

@@ -16,6 +16,7 @@ from rushhour.plan.context import context
 from rushhour.plan.flows import plan_entry
 from rushhour.plan.layout import Layout
 from rushhour.plan.presets import resolve
+from rushhour.plan.schedule import scheduled
 from rushhour.plan.tools import tools
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ def lower(scenario: Scenario, seed: int) -> Lowered:
             "the experiment has no length", where="duration", hint='write, for example, duration = "30s"'
         )
     layout = Layout(scenario, resolve(scenario))
+    flows = scheduled(layout, seed)
     plan: dict[str, Any] = {
         "format": FORMAT,
         "seed": seed,
@@ -61,15 +63,17 @@ def lower(scenario: Scenario, seed: int) -> Lowered:
         ],
         "neighbours": _neighbours(layout),
         "flows": [
-            plan_entry(flow, layout.addressing.identity, scenario, layout.mtu(flow.sender, flow.receiver))
-            for flow in layout.flows
+            plan_entry(
+                one, layout.addressing.identity, scenario, layout.mtu(one.flow.sender, one.flow.receiver)
+            )
+            for one in flows
         ],
         "readings": scenario.readings.model_dump(),
         "calibration": calibration(layout),
     }
     if needed := tools(plan["links"], plan["flows"]):
         plan["tools"] = needed
-    return Lowered(plan, context(layout))
+    return Lowered(plan, context(layout, flows))
 
 
 def element_seed(seed: int, link: str, side: int) -> int:

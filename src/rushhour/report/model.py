@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ from rushhour.report.words import quantity
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from rushhour.context import End
+    from rushhour.context import End, Flow
     from rushhour.metrics.expectations import Verdict
     from rushhour.metrics.value import MetricValue
     from rushhour.record import Record
@@ -21,13 +22,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FlowLine:
-    """One flow in words: `s1 → r1`, `cubic`, `0 to 30 s`."""
+    """One flow, or an arrival process, in words: `s1 → r1`, `cubic`, `0 to 30 s`; its metrics' scope."""
 
     name: str
     kind: str
     path: str
     cc: str
     when: str
+    scope: str
 
 
 @dataclass(frozen=True)
@@ -133,13 +135,23 @@ def _queues(ends: list[End]) -> str:
 
 
 def flow_lines(record: Record) -> list[FlowLine]:
-    """The flows in words, in their order."""
+    """The flows in words, in their order; then the arrival processes, a line for each."""
     planned = {flow.get("id"): flow for flow in record.plan.get("flows", [])}
-    lines = []
-    for flow in record.context.flows.values():
+
+    def line(flow: Flow, name: str, when: str, scope: str) -> FlowLine:
         asked = planned.get(flow.id, {})
+        path = f"{asked.get('from', '?')} → {asked.get('to', '?')}"
+        return FlowLine(name, flow.kind, path, str(asked.get("cc") or ""), when, scope)
+
+    lines = []
+    for flow in record.flows():
         stop = f"{flow.stop_ns / 1e9:g}" if flow.stop_ns is not None else "end"
         when = f"{flow.start_ns / 1e9:g} \N{EN DASH} {stop} s"
-        path = f"{asked.get('from', '?')} → {asked.get('to', '?')}"
-        lines.append(FlowLine(flow.name, flow.kind, path, str(asked.get("cc") or ""), when))
+        lines.append(line(flow, flow.name, when, f"flow:{flow.name}"))
+    arrived = Counter(flow.group for flow in record.arrivals())
+    first = {flow.group: flow for flow in reversed(record.arrivals())}
+    for group, number in arrived.items():
+        begin, stop_ns = first[group].arrival or (0, 0)
+        when = f"{number} in {begin / 1e9:g} \N{EN DASH} {stop_ns / 1e9:g} s"
+        lines.append(line(first[group], group, when, f"group:{group}"))
     return lines

@@ -82,7 +82,7 @@ def _thinned(panel: Panel, share: int) -> Panel:
 
 def flows_of(record: Record, *kinds: str) -> Iterator[tuple[int, Flow]]:
     """Position and context of each flow of these kinds, at most as many as can be told apart."""
-    for position, flow in enumerate(list(record.context.flows.values())[:MAX_FLOWS]):
+    for position, flow in enumerate(record.flows()[:MAX_FLOWS]):
         if not kinds or flow.kind in kinds:
             yield position, flow
 
@@ -175,7 +175,7 @@ def _goodput(record: Record) -> Panel | None:
     curves = _per_flow(record, "goodput_bps", ("tcp", "udp"), shape="interval")
     if not curves:
         return None
-    flows = [flow for flow in record.context.flows.values() if flow.kind in ("tcp", "udp")]
+    flows = record.flows("tcp", "udp")
     if 1 < len(flows) <= MAX_TOTAL:
         every = [_curve(record, "goodput_bps", flow.name, flow=flow.id, shape="interval") for flow in flows]
         curves.append(_sum([curve for curve in every if curve is not None]))
@@ -217,11 +217,27 @@ def _events(record: Record) -> Panel | None:
     return Panel("events", "Events", "count", shown, marks=True, note=note) if shown else None
 
 
+def _active(record: Record) -> Panel | None:
+    """How many flows of each arrival process are there: arrived, and not yet complete."""
+    groups: dict[str, list[Flow]] = {}
+    for flow in record.arrivals():
+        groups.setdefault(flow.group, []).append(flow)
+    if not groups:
+        return None
+    curves = []
+    for group, flows in groups.items():
+        came = np.array([flow.start_ns for flow in flows])
+        went = [flow.outcome.receiver_done_ns for flow in flows if flow.outcome.receiver_done_ns is not None]
+        t_ns = np.concatenate([came, np.array(went, np.int64)])
+        order = np.argsort(t_ns, kind="stable")
+        steps = np.concatenate([np.ones(len(came)), -np.ones(len(went))])[order]
+        curves.append(Curve(group, None, t_ns[order] * 1e-9, np.cumsum(steps), "hold"))
+    return Panel("active", "Flows in progress", "flows", curves)
+
+
 def _retransmits(record: Record) -> list[Curve]:
     """Retransmissions of each flow; of more than a few flows all together."""
-    flows = [
-        (position, flow) for position, flow in enumerate(record.context.flows.values()) if flow.kind == "tcp"
-    ]
+    flows = [(position, flow) for position, flow in enumerate(record.flows()) if flow.kind == "tcp"]
     found = [
         _increments(
             _curve(record, "retransmits", f"retransmits {flow.name}", flow=flow.id, position=position)
@@ -253,6 +269,7 @@ _PANELS: tuple[Callable[[Record], Panel | None], ...] = (
     _round_trip,
     _queue,
     _goodput,
+    _active,
     _delay,
     _events,
 )

@@ -39,10 +39,22 @@ TELLING: tuple[tuple[str, str], ...] = (
     ("transaction_p50_us", "transaction median"),
     ("transaction_p95_us", "transaction p95"),
     ("flow_completion_time_s", "completion"),
+    ("flow_completion_time_p50_us", "completion median"),
+    ("flow_completion_time_p99_us", "completion p99"),
+    ("slowdown_p50", "slowdown median"),
+    ("slowdown_p99", "slowdown p99"),
+    ("flows_unfinished", "unfinished"),
+    ("query_completion_time_p50_us", "query median"),
+    ("query_completion_time_p99_us", "query p99"),
+    ("query_goodput_bps", "query goodput"),
+    ("queries_unanswered", "unanswered"),
+    ("responsiveness_rpm", "round trips per minute"),
 )
 """Metrics in the order in which they are worth a column, with short titles."""
 
-_ONLY_IF_ANY = frozenset({"marks", "timeouts", "reordered", "duplicates", "loss"})
+_ONLY_IF_ANY = frozenset(
+    {"marks", "timeouts", "reordered", "duplicates", "loss", "flows_unfinished", "queries_unanswered"}
+)
 """Columns that are left out where all their values are 0."""
 _COUNTED = frozenset({"timeouts"})
 """Metrics of unit 1 that are numbers of events, not ratios."""
@@ -109,7 +121,7 @@ def flows_table(run: RunView) -> Table:
     by_scope: dict[str, dict[str, MetricValue]] = {}
     for value in run.metrics:
         by_scope.setdefault(value.scope, {})[value.metric] = value
-    lines = [(flow, by_scope.get(f"flow:{flow.name}", {})) for flow in run.flows]
+    lines = [(flow, by_scope.get(flow.scope, {})) for flow in run.flows]
     # A flow's queue delay is its RTT without the base RTT: no column of its own.
     telling = (value for _, values in lines for value in values.values())
     columns = _columns(
@@ -127,16 +139,17 @@ def flows_table(run: RunView) -> Table:
 
 
 def _whole(metrics: Sequence[MetricValue]) -> dict[str, MetricValue]:
-    """One value of each metric for the whole run: the total; else the only queue's; else the only flow's.
+    """One value of each metric for the whole run: the total; else the only queue's, group's or flow's.
 
     Where there are several, the run as a whole has no such number; the flows' table and the list of every
     number have them.
     """
     chosen: dict[str, MetricValue] = {}
-    for scope in ("flow:", "end:", "total"):
+    for scope in ("flow:", "group:", "end:", "total"):
         found: dict[str, list[MetricValue]] = {}
         for value in metrics:
-            if value.scope.startswith(scope):
+            part = scope == "group:" and ", " in value.scope  # a size class of a group
+            if value.scope.startswith(scope) and not part:
                 found.setdefault(value.metric, []).append(value)
         chosen.update({metric: values[0] for metric, values in found.items() if len(values) == 1})
     return chosen

@@ -28,7 +28,20 @@ _ALIASES = {
     "fraction": "",
     "pct": "%",
 }
-_COUNTS = frozenset({"packets", "segments", "retransmits", "drops", "marks", "datagrams", "count", "events"})
+_COUNTS = frozenset(
+    {
+        "packets",
+        "segments",
+        "retransmits",
+        "drops",
+        "marks",
+        "datagrams",
+        "count",
+        "events",
+        "flows",
+        "queries",
+    }
+)
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, get_args
 
+from rushhour.spec.arrivals import Arrivals, SizeLaw, TimeLaw
 from rushhour.spec.check.problem import Path, Problem
 from rushhour.spec.figure import Figure
 from rushhour.spec.keys import fields, nearest
@@ -31,6 +32,12 @@ MODELS: Models = {
     ("link", "forward"): Direction,
     ("link", "reverse"): Direction,
     ("flow",): Flow,
+    ("flow", "arrivals"): Arrivals,
+    ("flow", "arrivals", "on"): TimeLaw,
+    ("flow", "arrivals", "off"): TimeLaw,
+    ("flow", "size"): SizeLaw,
+    ("flow", "on"): TimeLaw,
+    ("flow", "off"): TimeLaw,
     ("readings",): Readings,
     ("source",): Source,
     ("expect",): Expect,

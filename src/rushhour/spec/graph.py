@@ -49,10 +49,15 @@ def conversations(scenario: Scenario) -> Iterator[Conversation]:
     """Give every copy of every flow with its ends.
 
     Where a flow names no ends, presets give their pairs in turn (copy after copy), a graph of two hosts gives
-    the first and the second. Where it names one end of a pair, the other is its partner.
+    the first and the second. Where it names one end of a pair, the other is its partner; a host that is in
+    several pairs (the receiver of a star) takes its partners in turn.
     """
     pairs = _pairs(scenario)
-    partner = dict(reversed(pairs)) | {b: a for a, b in reversed(pairs)}
+    partners: dict[str, list[str]] = {}
+    for one, other in pairs:
+        partners.setdefault(one, []).append(other)
+        partners.setdefault(other, []).append(one)
+    partner = {name: cycle(others) for name, others in partners.items()}
     turn = 0
     for position, flow in enumerate(scenario.flow):
         for copy in range(1, flow.count + 1):
@@ -65,12 +70,12 @@ def conversations(scenario: Scenario) -> Iterator[Conversation]:
 
 
 def _complete(
-    sender: str | None, receiver: str | None, partner: Mapping[str, str]
+    sender: str | None, receiver: str | None, partner: Mapping[str, Iterator[str]]
 ) -> tuple[str | None, str | None]:
     if sender is None and receiver is not None:
-        sender = partner.get(receiver)
+        sender = next(partner.get(receiver, iter(())), None)
     elif receiver is None and sender is not None:
-        receiver = partner.get(sender)
+        receiver = next(partner.get(sender, iter(())), None)
     return sender, receiver
 
 

@@ -4,6 +4,7 @@ Takes a scenario's document (parsed TOML) and puts values at keys; the same synt
 
     KEY of the top level, topology.KEY, readings.KEY, sysctl.NAME,
     flow.FLOW.KEY, flow.*.KEY (all flows), cc (short for the cc of all flows that have one),
+    flow.FLOW.arrivals.KEY, flow.FLOW.size.KEY, flow.FLOW.on.KEY, flow.FLOW.off.KEY,
     link.LINK.KEY, link.LINK.forward.KEY, link.*.KEY, node.NODE.sysctl.NAME,
     label.NAME (a factor alone: sets nothing, names the cells)
 """
@@ -14,6 +15,7 @@ from copy import deepcopy
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
+from rushhour.spec.arrivals import Arrivals, SizeLaw, TimeLaw
 from rushhour.spec.model import flatten
 from rushhour.spec.scenario import Readings, Scenario
 from rushhour.spec.sweep import LABEL
@@ -39,6 +41,11 @@ _TABLES = {
     "figure",
 }
 _NAMED: dict[str, type[Model]] = {"flow": Flow, "link": Link, "node": Node}
+# Tables within a flow, a link: kind → key → what it holds.
+_WITHIN: dict[str, dict[str, type[Model]]] = {
+    "flow": {"arrivals": Arrivals, "size": SizeLaw, "on": TimeLaw, "off": TimeLaw},
+    "link": {"forward": Direction, "reverse": Direction},
+}
 
 
 class UnknownKeyError(ValueError):
@@ -113,7 +120,7 @@ def _put_named(document: dict[str, Any], key: str, value: Any) -> None:
     meant = list(tables.values()) if name == "*" else [tables[name]]
     if name == "*" and kind == "flow":
         # All flows means all that have such a key: a ping has no congestion control.
-        kinds: tuple[str, ...] = KINDS_OF_KEY.get(field, ALL_KINDS)
+        kinds: tuple[str, ...] = KINDS_OF_KEY.get(field.partition(".")[0], ALL_KINDS)
         meant = [table for table in meant if table.get("kind", "tcp") in kinds]
         if not meant:
             raise UnknownKeyError(
@@ -125,8 +132,8 @@ def _put_named(document: dict[str, Any], key: str, value: Any) -> None:
 
 def _put_table(table: dict[str, Any], rest: str, value: Any, kind: str, key: str) -> None:
     side, _, inner = rest.partition(".")
-    if kind == "link" and side in ("forward", "reverse") and inner:
-        _put_field(_inner(table, side, key), inner, value, Direction, key)
+    if inner and side in _WITHIN.get(kind, {}):
+        _put_field(_inner(table, side, key), inner, value, _WITHIN[kind][side], key)
     elif kind == "node" and side == "sysctl" and inner:
         _put_sysctl(table, inner, value, key)
     else:

@@ -24,13 +24,23 @@ if TYPE_CHECKING:
 
     from rushhour.spec.model import Model
 
-_UNITS = (units.Rate, units.Duration, units.Size, units.Buffer, units.Probability)
+_UNITS = (
+    units.Rate,
+    units.Duration,
+    units.Size,
+    units.Buffer,
+    units.Probability,
+    units.Frequency,
+)
 _TITLES = {
     (): "The top level",
     ("topology",): "`[topology]`: a preset",
     ("node",): "`[[node]]`: a node of a free graph",
     ("link",): "`[[link]]`: a link of a free graph",
     ("flow",): "`[[flow]]`: a conversation",
+    ("flow", "arrivals"): "`arrivals` of a flow: many short ones",
+    ("flow", "size"): "`size` of arriving flows: a law",
+    ("flow", "on"): "`on` and `off`: a law of times",
     ("readings",): "`[readings]`: what is recorded",
     ("expect",): "`[[expect]]`: what must hold",
     ("figure",): "`[[figure]]`: a figure that compares cells",
@@ -95,6 +105,7 @@ The keys are written as `--set KEY=VALUE` takes them:
 | `sysctl.NAME` | a sysctl of all nodes: `sysctl.net.ipv4.tcp_sack` |
 | `flow.FLOW.KEY` | a key of the flow of that name: `flow.short.start` |
 | `flow.*.KEY` | of all flows whose kind has that key |
+| `flow.FLOW.arrivals.KEY`, `.size.KEY`, `.on.KEY`, `.off.KEY` | a key of that table of a flow |
 | `cc` | short for `flow.*.cc` |
 | `link.LINK.KEY`, `link.*.KEY` | a key of a link, of all links |
 | `link.LINK.forward.KEY`, `link.LINK.reverse.KEY` | a key of one direction of a link |
@@ -127,9 +138,9 @@ star       s1 ─┐                             leaves; all of them send to r1 
 ```
 
 The keys of `[topology]` describe the common links (`══`). A flow without `from` and `to` takes the next pair
-in turn, copy after copy; a flow with one of them takes the partner for the other. `[[node]]` tables beside
-a preset may give its nodes sysctls. A free graph is drawn with `[[link]]` tables instead; nodes named there
-need no table of their own.
+in turn, copy after copy; a flow with one of them takes the partner for the other (`from = "r1"` in a star:
+the leaves in turn). `[[node]]` tables beside a preset may give its nodes sysctls. A free graph is drawn with
+`[[link]]` tables instead; nodes named there need no table of their own.
 """
 
 
@@ -156,7 +167,9 @@ At most {MAX_FLOWS} flows with all their copies, {MAX_NODES} nodes, {MAX_CELLS} 
     return "\n".join([*sections, _SWEEP, f"## Limits\n\n{limits}\n"])
 
 
-def _unit_row(unit: type[units.Rate | units.Duration | units.Size | units.Buffer | units.Probability]) -> str:
+def _unit_row(
+    unit: type[units.Rate | units.Duration | units.Size | units.Buffer | units.Probability | units.Frequency],
+) -> str:
     name = unit.__name__.lower()
     return f"| {name} | `{unit.example}` | {unit.description} |\n"
 
@@ -167,6 +180,14 @@ def _note(path: tuple[str, ...]) -> str:
             "All keys but `between`, `name`, `mtu`, `offload` and `shape_at` can be given for one direction\n"
             "alone, in `[link.forward]` (first → second node) and `[link.reverse]`.\n\n"
         )
+    if path == ("flow", "size"):
+        return (
+            'A bare size is a fixed one: `size = "100kB"`. Sizes are whole bytes, at least 1. What is drawn '
+            "depends on the\nrun's seed and the flow's name alone, so cells that differ in something else "
+            "meet the same flows at the same times.\n\n"
+        )
+    if path == ("flow", "on"):
+        return 'A bare duration is a fixed one: `on = "500ms"`.\n\n'
     return ""
 
 

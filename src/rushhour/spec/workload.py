@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from rushhour.spec.arrivals import Arrivals, SizeWord, TimeWord
 from rushhour.spec.model import Count, Model, Name
 from rushhour.units import Duration, Rate, Size
 
@@ -47,6 +48,11 @@ KINDS_OF_KEY: dict[str, tuple[Kind, ...]] = {
     "read_rate": _TCP,
     "mss": _TCP,
     "nodelay": (*_TCP, *_CALLS),
+    "arrivals": _TCP,
+    "size": _TCP,
+    "on": _STREAM,
+    "off": _STREAM,
+    "burst": ("udp",),
 }
 
 
@@ -109,6 +115,22 @@ class Flow(Model):
     dscp: Annotated[int, Field(strict=True, ge=0, le=63)] | None = Field(None, description="DSCP, 0 to 63")
     mss: Size | None = Field(None, description="TCP_MAXSEG")
     nodelay: bool | None = Field(None, description="TCP_NODELAY; default true for rr and crr")
+    arrivals: Arrivals | None = Field(
+        None,
+        description="many short flows instead of one: `start` and `duration` are when they arrive, each "
+        "sends its own `size`; named NAME.1, NAME.2, … in the order of their arrival, `count` copies arrive "
+        "independently",
+    )
+    size: SizeWord | None = Field(
+        None, description="of each arriving flow, a size or the distribution it is drawn from"
+    )
+    on: TimeWord | None = Field(
+        None, description="a source that is on and off in turn, on first: how long it writes at its `rate`"
+    )
+    off: TimeWord | None = Field(None, description="how long it pauses in between")
+    burst: Count | None = Field(
+        None, le=1024, description="datagrams that leave at once, at the same mean rate; default one"
+    )
 
     @property
     def label(self) -> str:
@@ -117,6 +139,8 @@ class Flow(Model):
 
     def ends_by_itself(self) -> Duration | None:
         """When this flow is over if the experiment does not end it; None where that cannot be known."""
+        if self.arrivals is not None:
+            return None  # the last to arrive may take long
         if self.duration is not None:
             return Duration(self.start.ns + self.duration.ns)
         if self.datagrams is None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from rushhour.spec.check.arrivals import check_arrivals
 from rushhour.spec.check.iperf3 import check_iperf3
 from rushhour.spec.check.problem import Path, Problem
 from rushhour.spec.graph import conversations, hosts, nodes
@@ -36,7 +38,8 @@ def check_flows(scenario: Scenario) -> Iterator[Problem]:
         yield from _check_kind(flow, here)
         yield from _check_values(flow, here)
         yield from _check_times(scenario, flow, here)
-        if flow.generator == "iperf3":
+        yield from check_arrivals(scenario, flow, here, MAX_FLOWS)
+        if flow.generator == "iperf3" and flow.arrivals is None:
             yield from check_iperf3(scenario, flow, here)
     total = sum(flow.count for flow in scenario.flow)
     if total > MAX_FLOWS:
@@ -107,6 +110,10 @@ def _check_names(scenario: Scenario) -> Iterator[Problem]:
             yield Problem(
                 ("flow", index, "name"), f'"{clash[0]}" is already the name of a flow', "flows differ"
             )
+        numbered = re.compile(rf"{re.escape(flow.label)}\.\d+(\.\d+)?")
+        if flow.arrivals is not None and (other := next(filter(numbered.fullmatch, sorted(taken)), None)):
+            hint = f"arriving flows are called {flow.label}.1, {flow.label}.2, …: flows differ"
+            yield Problem(("flow", index, "name"), f'"{other}" is already the name of a flow', hint)
         taken |= names
 
 
