@@ -276,6 +276,14 @@ class ResultSet:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._made: dict[Callable[[ResultSet], Any], Any] = {}
+
+    def once(self, function: Callable[[ResultSet], T]) -> T:
+        """What `function(results)` gives, computed at the first call and then kept."""
+        if function not in self._made:
+            self._made[function] = function(self)
+        made: T = self._made[function]
+        return made
 
     @classmethod
     def open(cls, path: Path | str) -> ResultSet:

@@ -14,6 +14,7 @@ from rushhour.cli import SETTINGS
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from rushhour.metrics.value import MetricValue
     from rushhour.runner import Batch, Outcome
 
 FAILED, INVALID, INTERRUPTED = 1, 4, 130
@@ -110,11 +111,17 @@ def _carry_out(
 def _finish(
     batch: Batch, outcomes: list[Outcome], console: Console | None, *, report: bool
 ) -> dict[str, Any]:
-    """Print a study's results and write its report; what is to be said of it as JSON."""
-    mine = [outcome for outcome in outcomes if outcome.batch is batch]
+    """Print a batch's results and write its report; what is to be said of it as JSON."""
+    from rushhour.comparison import compare, document
+    from rushhour.report.gather import indexed
+
+    mine = sorted((one for one in outcomes if one.batch is batch), key=lambda one: one.run.number)
     page: Path | None = None
+    metrics: dict[str, list[MetricValue]] = {}
+    published: list[dict[str, Any]] = []
     if any(outcome.folder for outcome in mine):
         results = batch.results()
+        metrics, published = indexed(results), document(results.once(compare))
         if report:
             from rushhour.report import html
 
@@ -127,11 +134,13 @@ def _finish(
         "scenario": batch.name,
         "folder": str(batch.folder),
         "report": None if page is None else str(page),
-        "runs": [_entry(outcome) for outcome in sorted(mine, key=lambda outcome: outcome.run.number)],
+        "quick": batch.quick,
+        "published": published,
+        "runs": [_entry(outcome, metrics) for outcome in mine],
     }
 
 
-def _entry(outcome: Outcome) -> dict[str, Any]:
+def _entry(outcome: Outcome, metrics: dict[str, list[MetricValue]]) -> dict[str, Any]:
     from dataclasses import asdict
 
     from rushhour.metrics.expectations import check
@@ -140,6 +149,7 @@ def _entry(outcome: Outcome) -> dict[str, Any]:
     one = outcome.run
     record = None if outcome.folder is None else Record.open(outcome.folder)
     manifest = {} if record is None else record.manifest
+    values = [] if record is None else metrics.get(record.path.name) or record.metrics()
     return {
         "cell": one.cell.index,
         "factors": one.cell.factors,
@@ -151,7 +161,8 @@ def _entry(outcome: Outcome) -> dict[str, Any]:
         "valid": manifest.get("valid"),
         "invalid_reasons": manifest.get("invalid_reasons", []),
         "warnings": manifest.get("warnings", []),
-        "expectations": [] if record is None else [asdict(verdict) for verdict in check(record)],
+        "metrics": [asdict(value) for value in values],
+        "expectations": [] if record is None else [asdict(verdict) for verdict in check(record, values)],
         "skipped": outcome.error.message if outcome.skipped and outcome.error else None,
         "error": None if outcome.error is None or outcome.skipped else str(outcome.error),
     }

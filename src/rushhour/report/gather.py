@@ -20,6 +20,8 @@ POINTS = 1_200_000
 """Samples drawn in one report, all runs together; runs get equal shares, and so do the curves of a run."""
 MAX_POINTS = 400_000
 """Samples drawn of one run."""
+NAMED = 6
+"""Cells that are named beside a reason why they did not run."""
 MAX_DRAWN = 400
 """Runs whose curves a report holds; of more, evenly chosen ones."""
 
@@ -65,14 +67,20 @@ def about(results: ResultSet) -> About:
 
 
 def _reasons(found: Any) -> tuple[tuple[str, str], ...]:
-    """What did not run and why, as `set.json` keeps it: cells in words and a reason, each pair once."""
+    """What did not run and why, as `set.json` keeps it: cells in words, and a reason; each reason once."""
     entries = [entry for entry in found if isinstance(entry, dict)] if isinstance(found, list) else []
-    pairs = []
+    short = _short({name: None for entry in entries for name in _factors(entry)})
+    cells: dict[str, dict[str, None]] = {}
     for entry in entries:
-        factors = _factors(entry)
-        label = " · ".join(f"{name} {said(value)}" for name, value in factors.items())
-        pairs.append((label or "the only cell", str(entry.get("message", "no reason was recorded"))))
-    return tuple(dict.fromkeys(pairs))
+        label = " · ".join(f"{short[name]} {said(value)}" for name, value in _factors(entry).items())
+        reason = str(entry.get("message", "no reason was recorded"))
+        cells.setdefault(reason, {})[label or "the only cell"] = None
+    return tuple((_listed(list(labels)), reason) for reason, labels in cells.items())
+
+
+def _listed(labels: list[str]) -> str:
+    more = f" and {len(labels) - NAMED} more" if len(labels) > NAMED else ""
+    return "; ".join(labels[:NAMED]) + more
 
 
 def views(results: ResultSet, *, curves: bool = True, total_points: int = POINTS) -> Iterator[RunView]:
@@ -91,7 +99,7 @@ def views(results: ResultSet, *, curves: bool = True, total_points: int = POINTS
     order = sorted(range(len(manifests)), key=lambda place: _place(manifests[place]))
     drawn = set(order[:: -(-len(order) // MAX_DRAWN)]) if curves else set()
     share = min(MAX_POINTS, total_points // max(1, len(drawn)))
-    known = _indexed(results)
+    known = indexed(results)
     short = _short({name: None for manifest in manifests for name in _factors(manifest)})
     for place in order:
         record = Record.open(folders[place])
@@ -120,7 +128,7 @@ def _short(names: Iterable[str]) -> dict[str, str]:
     }
 
 
-def _indexed(results: ResultSet) -> dict[str, list[MetricValue]]:
+def indexed(results: ResultSet) -> dict[str, list[MetricValue]]:
     """The metrics of each run's folder as the index of the set has them; empty if it has no index."""
     if not (results.path / "index.parquet").is_file():
         return {}

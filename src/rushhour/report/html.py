@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import jinja2
 
+from rushhour.comparison import compare
 from rushhour.report import gather, payload
 from rushhour.report.definitions import definitions
 from rushhour.report.files import put
@@ -23,6 +24,7 @@ from rushhour.report.gather import about, views
 from rushhour.report.heat import heats
 from rushhour.report.lines import charts, counts
 from rushhour.report.lines_svg import chart_svg, swatch_svg
+from rushhour.report.published import sheets
 from rushhour.report.reproduce import reproduction
 from rushhour.report.tables import cells_table, flows_table
 from rushhour.report.topology import topology_svg
@@ -87,6 +89,7 @@ def render(results: ResultSet) -> str:
         counts=counts,
         pickers=_pickers(slim),
         definitions=definitions(slim),
+        published=sheets(results.once(compare)),
         again=reproduction(results),
         environment=_environment(head, slim),
         index=payload.index(slim),

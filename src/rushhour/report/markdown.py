@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from rushhour.comparison import compare
 from rushhour.report.definitions import definitions
 from rushhour.report.gather import about, views
+from rushhour.report.published import sheets
 from rushhour.report.tables import cells_table, flows_table
 from rushhour.report.words import quantity
 
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from rushhour.record import ResultSet
     from rushhour.report.gather import About
     from rushhour.report.model import RunView
+    from rushhour.report.published import Sheet
     from rushhour.report.tables import Table
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&])")
@@ -33,6 +36,8 @@ def render(results: ResultSet) -> str:
     if len(runs) == 1:
         lines += [*_numbers(runs[0]), ""]
     lines += [*_state(runs), ""]
+    for sheet in sheets(results.once(compare)):
+        lines += [*published(sheet), ""]
     found = definitions(runs).values()
     lines += ["## Definitions", ""] if found else []
     lines += [f"* `{entry.name}`: {said(' '.join(entry.text.split()))}" for entry in found]
@@ -74,6 +79,26 @@ def _missing(head: About) -> Iterator[str]:
         yield "A quick look: shorter and with fewer cells than the experiment itself."
     for word, pairs in (("skipped", head.skipped), ("failed", head.failed)):
         yield from (f"* {word}, {said(cell)}: {said(reason)}" for cell, reason in pairs)
+
+
+def published(sheet: Sheet) -> Iterator[str]:
+    """One published table beside what was measured."""
+    read = f", {sheet.read}" if sheet.read else ""
+    yield f"### {said(sheet.title)}"
+    yield ""
+    yield f"{said(sheet.source)}{read}: {said(sheet.verdict)} (`{sheet.about}`)."
+    yield ""
+    unit = f" [{said(sheet.unit)}]" if sheet.unit else ""
+    heads = [*map(said, sheet.heads), f"published{unit}", f"measured{unit}", "difference", "agrees"]
+    yield "| " + " | ".join(heads) + " |"
+    yield "|" + "---|" * len(sheet.heads) + "---:|---:|---:|---|"
+    for line in sheet.lines:
+        agrees = said(line.note) if line.agrees is None else "yes" if line.agrees else "no"
+        cells = [*map(said, line.head), line.published, line.measured, line.difference, agrees]
+        yield "| " + " | ".join(cells) + " |"
+    if sheet.cause:
+        yield ""
+        yield said(sheet.cause)
 
 
 def _numbers(run: RunView) -> Iterator[str]:

@@ -9,8 +9,10 @@ from rich.console import Group
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from rushhour.comparison import compare
 from rushhour.report.braille import chart
 from rushhour.report.gather import about, views
+from rushhour.report.published import REACH, sheets
 from rushhour.report.tables import cells_table, flows_table
 from rushhour.report.words import quantity, scale_for
 
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from rushhour.report.gather import About
     from rushhour.report.model import RunView
     from rushhour.report.panels import Panel
+    from rushhour.report.published import Line, Sheet
     from rushhour.report.tables import Column, Table
 
 COLOURS = ("blue", "red", "green", "yellow", "magenta", "cyan")
@@ -58,6 +61,8 @@ def print_results(results: ResultSet, console: Console, report: Path | None = No
         console.print(totals)
         if not console.options.ascii_only:
             console.print(_charts(runs[0], width))
+    for sheet in sheets(results.once(compare)):
+        console.print(compared(sheet))
     for line in _missing(head):
         console.print(line)
     console.print(_state(runs))
@@ -202,6 +207,43 @@ def _axis(duration_s: float, width: int) -> Text:
         start = min(max(0, round(share * (room - 1)) - len(label) // 2), room - len(label))
         line[start : start + len(label)] = label
     return Text(" " * _MARGIN + "".join(line), "dim")
+
+
+def compared(sheet: Sheet) -> RenderableType:
+    """One published table beside what was measured."""
+    table = RichTable(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="none")
+    for head in sheet.heads:
+        table.add_column(Text(head, "dim"), no_wrap=True, overflow="ellipsis")
+    for head in ("published", "measured", "difference"):
+        table.add_column(Text(head, "dim", justify="right"), justify="right", no_wrap=True)
+    table.add_column(Text(f"within {sheet.agrees}", "dim"), no_wrap=True)
+    for line in sheet.lines[:MAX_ROWS]:
+        dot = (
+            Text(line.note, "dim")
+            if line.agrees is None
+            else Text(_dot(line), "" if line.agrees else "yellow")
+        )
+        numbers = (line.published, line.measured, line.difference)
+        table.add_row(*map(Text, line.head), *map(Text, numbers), dot)
+    unit = f", {sheet.unit}" if sheet.unit else ""
+    read = f", {sheet.read}" if sheet.read else ""
+    left = len(sheet.lines) - MAX_ROWS
+    return Group(
+        Text.assemble((sheet.title, "bold"), f"{unit}  ", (f"{sheet.source}{read}: {sheet.verdict}", "dim")),
+        table,
+        *([Text(f"In the report: {left} more", "dim")] if left > 0 else []),
+        Text(),
+    )
+
+
+def _dot(line: Line) -> str:
+    """The scale of a dot in letters: brackets around what agrees, `o` where the number lies."""
+    half = 3 * round(REACH)
+    scale = [" "] * (2 * half + 1)
+    scale[half - 3], scale[half], scale[half + 3] = "[", "·", "]"
+    if line.place is not None:
+        scale[half + round(half * line.place)] = "o" if not line.beyond else "<" if line.place < 0 else ">"
+    return "".join(scale)
 
 
 def _missing(head: About) -> Iterator[Text]:
