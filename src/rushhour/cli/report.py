@@ -30,7 +30,8 @@ def report(records: Path, out: Path | None, form: str, *, as_json: bool) -> None
     \b
     html           one offline page: tables, zoomable plots, definitions
     md             the same tables and definitions as Markdown
-    png, svg, pdf  a figure for each run, and one for each metric of a sweep
+    png, svg, pdf  the figures of the scenario; one for each run (of a sweep of
+                   more than 40 none, where there are such), one for each metric
     csv, parquet   metrics and series
 
     Without --out it goes next to the records.

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 COLOURS = ("#1f66ad", "#d1495b", "#228833", "#b58900", "#6f4aa8", "#0f8b9d", "#8c4a2f", "#555b66")
 _QUEUES = ("#0f766e", "#a16207", "#86198f", "#3f3f46")
-_DASHES = ("-", (0, (6, 2.5)), (0, (1.5, 1.5)), (0, (7, 2, 1.5, 2)), (0, (10, 3)), (0, (4, 1.5, 1, 1.5)))
-_STEPS = {"hold": "steps-post", "interval": "steps-pre"}
+DASHES = ("-", (0, (6, 2.5)), (0, (1.5, 1.5)), (0, (7, 2, 1.5, 2)), (0, (10, 3)), (0, (4, 1.5, 1, 1.5)))
+STEPS = {"hold": "steps-post", "interval": "steps-pre"}
 # matplotlib types each key by name; a plain dict of them is Any to it.
-_STYLE: Any = {
+STYLE: Any = {
     "font.size": 9,
     "font.family": "DejaVu Sans",
     "axes.spines.top": False,
@@ -40,6 +40,8 @@ _STYLE: Any = {
     # Element ids of an SVG come from this and the drawing alone.
     "svg.hashsalt": "rushhour",
     "svg.fonttype": "none",
+    # Type 42: whole letters that an editor can still change, not outlines.
+    "pdf.fonttype": 42,
 }
 # Nothing of the day or the program's version goes into the file.
 _METADATA: dict[str, dict[str, None]] = {
@@ -51,7 +53,7 @@ _METADATA: dict[str, dict[str, None]] = {
 
 def run_figure(run: RunView, form: str) -> bytes:
     """All panels of a run under one another with one time axis, as the bytes of a `png`, `svg` or `pdf`."""
-    with mpl.rc_context(_STYLE):
+    with mpl.rc_context(STYLE):
         heights = [0.5 + 0.25 * len(panel.curves) if panel.marks else 2.0 for panel in run.panels]
         figure = Figure(figsize=(7.2, 0.9 + sum(heights)), layout="constrained")
         grid = figure.subplots(len(heights), 1, sharex=True, squeeze=False, height_ratios=heights)
@@ -61,15 +63,15 @@ def run_figure(run: RunView, form: str) -> bytes:
         grid[-1, 0].set_xlim(0, run.duration_s)
         title = run.title if run.label == run.title else f"{run.title}: {run.label}"
         conditions = " · ".join([*run.conditions, run.kernel, f"{run.lab} lab", f"seed {run.seed}"])
-        figure.suptitle(_plain(title), fontsize=11, fontweight="bold", x=0.01, ha="left")
+        figure.suptitle(plain(title), fontsize=11, fontweight="bold", x=0.01, ha="left")
         state = "" if run.valid else "  INVALID RUN"
-        grid[0, 0].set_title(_plain(conditions) + state, fontsize=7.5, loc="left", pad=14)
-        return _bytes(figure, form)
+        grid[0, 0].set_title(plain(conditions) + state, fontsize=7.5, loc="left", pad=14)
+        return encoded(figure, form)
 
 
 def heat_figure(heat: Heat, title: str, form: str) -> bytes:
     """A metric over the factors: one map for each level of the factors that do not span it."""
-    with mpl.rc_context({**_STYLE, "axes.grid": False}):
+    with mpl.rc_context({**STYLE, "axes.grid": False}):
         across = min(3, len(heat.maps))
         down = -(-len(heat.maps) // across)
         size = (1.2 + 0.75 * len(heat.maps[0].columns), 0.9 + 0.42 * len(heat.maps[0].rows))
@@ -80,13 +82,13 @@ def heat_figure(heat: Heat, title: str, form: str) -> bytes:
             if place < len(heat.maps):
                 _map(axes, heat, place)
         unit = f", {heat.column.scale.unit}" if heat.column.scale.unit else ""
-        figure.suptitle(_plain(f"{title}: {heat.column.title}{unit}"), fontsize=10, x=0.01, ha="left")
-        return _bytes(figure, form)
+        figure.suptitle(plain(f"{title}: {heat.column.title}{unit}"), fontsize=10, x=0.01, ha="left")
+        return encoded(figure, form)
 
 
 def lines_figure(charts: list[Chart], title: str, form: str) -> bytes:
     """A metric over one factor: a chart for each level of the factors that are neither axis nor lines."""
-    with mpl.rc_context(_STYLE):
+    with mpl.rc_context(STYLE):
         across = min(2, len(charts))
         down = -(-len(charts) // across)
         figure = Figure(figsize=(5.2 if across == 1 else 9.0, 0.6 + 2.9 * down), layout="constrained")
@@ -96,12 +98,12 @@ def lines_figure(charts: list[Chart], title: str, form: str) -> bytes:
             if place < len(charts):
                 _chart(axes, charts[place])
         if charts[0].by:
-            grid[0, 0].legend(title=_plain(charts[0].by), handlelength=2.6)
+            grid[0, 0].legend(title=plain(charts[0].by), handlelength=2.6)
         column = charts[0].column
         unit = f", {column.scale.unit}" if column.scale.unit else ""
-        figure.suptitle(_plain(f"{title}: {column.title}{unit}"), fontsize=10, x=0.01, ha="left")
+        figure.suptitle(plain(f"{title}: {column.title}{unit}"), fontsize=10, x=0.01, ha="left")
         figure.supxlabel(counts(charts), fontsize=7.5, x=0.01, ha="left")
-        return _bytes(figure, form)
+        return encoded(figure, form)
 
 
 def _chart(axes: Axes, chart: Chart) -> None:
@@ -118,20 +120,20 @@ def _chart(axes: Axes, chart: Chart) -> None:
             "marker": "os^D"[line.look % 4],
             "markersize": 4,
         }
-        label = _plain(line.label)
+        label = plain(line.label)
         if chart.numeric:
-            axes.plot(places, mean, label=label, linestyle=_DASHES[line.look % len(_DASHES)], **style)
+            axes.plot(places, mean, label=label, linestyle=DASHES[line.look % len(DASHES)], **style)
             axes.fill_between(places, low, high, color=style["color"], alpha=0.16, linewidth=0)
         else:
             around = [mean - low, high - mean]
             axes.errorbar(places, mean, around, label=label, linestyle="", capsize=2, **style)
     # An axis of about 60 letters.
     ticks = apart(chart.ticks, 60, 1)
-    axes.set_xticks([place for place, _ in ticks], [_plain(word) for _, word in ticks])
+    axes.set_xticks([place for place, _ in ticks], [plain(word) for _, word in ticks])
     axes.set_xlim(-0.04, 1.04)
     axes.set_ylim(0, 1.05 * chart.top / divisor if chart.top > 0 else 1)
-    axes.set_xlabel(_plain(chart.axis))
-    axes.set_title(_plain(chart.title), fontsize=8.5, loc="left")
+    axes.set_xlabel(plain(chart.axis))
+    axes.set_title(plain(chart.title), fontsize=8.5, loc="left")
 
 
 def _map(axes: Axes, heat: Heat, place: int) -> None:
@@ -152,11 +154,11 @@ def _map(axes: Axes, heat: Heat, place: int) -> None:
                 axes.text(
                     x, y, text, ha="center", va="center", fontsize=7.5, color="white" if dark else "black"
                 )
-    axes.set_xticks(range(len(drawn.columns)), [_plain(level) for level in drawn.columns])
-    axes.set_yticks(range(len(drawn.rows)), [_plain(level) for level, _ in drawn.rows])
-    axes.set_xlabel(_plain(drawn.across))
-    axes.set_ylabel(_plain(drawn.down))
-    axes.set_title(_plain(drawn.title), fontsize=8.5, loc="left")
+    axes.set_xticks(range(len(drawn.columns)), [plain(level) for level in drawn.columns])
+    axes.set_yticks(range(len(drawn.rows)), [plain(level) for level, _ in drawn.rows])
+    axes.set_xlabel(plain(drawn.across))
+    axes.set_ylabel(plain(drawn.down))
+    axes.set_title(plain(drawn.title), fontsize=8.5, loc="left")
 
 
 def _draw(axes: Axes, panel: Panel) -> None:
@@ -173,8 +175,8 @@ def _draw(axes: Axes, panel: Panel) -> None:
             if curve.shape == "points"
             else {"linestyle": dash}
         )
-        style |= {"drawstyle": _STEPS[curve.shape]} if curve.shape in _STEPS else {}
-        axes.plot(curve.t_s, curve.values / scale.divisor, label=_plain(curve.label), **style)
+        style |= {"drawstyle": STEPS[curve.shape]} if curve.shape in STEPS else {}
+        axes.plot(curve.t_s, curve.values / scale.divisor, label=plain(curve.label), **style)
     for limit in panel.limits:
         if limit.value <= 4 * max(values):
             axes.axhline(limit.value / scale.divisor, color="#8f8a80", linewidth=0.9, linestyle=(0, (5, 3)))
@@ -196,7 +198,7 @@ def _marks(axes: Axes, panel: Panel) -> None:
         colour, _ = _look(curve, place)
         axes.vlines(curve.t_s, floor, floor + 0.2 + 0.6 * share, color=colour, linewidth=0.9)
     names = [f"{curve.label}: {quantity(float(np.sum(curve.values)), 'count')}" for curve in panel.curves]
-    axes.set_yticks([-place for place in range(len(names))], [_plain(name) for name in names], fontsize=7.5)
+    axes.set_yticks([-place for place in range(len(names))], [plain(name) for name in names], fontsize=7.5)
     axes.set_ylim(-len(names) + 0.5, 0.5)
     axes.grid(visible=False, axis="y")
 
@@ -204,15 +206,16 @@ def _marks(axes: Axes, panel: Panel) -> None:
 def _look(curve: Curve, place: int) -> tuple[str, Any]:
     if curve.flow is None:
         return ("#63656b" if curve.label == "total" else _QUEUES[place % 4]), ":" if curve.faint else "-"
-    return COLOURS[curve.flow % len(COLOURS)], ":" if curve.faint else _DASHES[curve.flow % len(_DASHES)]
+    return COLOURS[curve.flow % len(COLOURS)], ":" if curve.faint else DASHES[curve.flow % len(DASHES)]
 
 
-def _plain(text: str) -> str:
-    # A dollar sign would begin a formula.
+def plain(text: str) -> str:
+    """The text as matplotlib takes it for text: a dollar sign would begin a formula."""
     return text.replace("$", r"\$")
 
 
-def _bytes(figure: Figure, form: str) -> bytes:
+def encoded(figure: Figure, form: str) -> bytes:
+    """The figure as the bytes of a file, without the day or a version in them."""
     target = io.BytesIO()
     figure.savefig(target, format=form, dpi=160, metadata=_METADATA[form])
     return target.getvalue()

@@ -1,4 +1,4 @@
-"""All figures of a result set as files: one for each run, one for each metric of a sweep."""
+"""All figures of a result set as files: those of the scenario, one a run, one for each metric of a sweep."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rushhour.errors import ReportError
+from rushhour.report.compare import Collector
+from rushhour.report.compare.drawing import draw as compare_figure
 from rushhour.report.figures import heat_figure, lines_figure, run_figure
 from rushhour.report.files import put
 from rushhour.report.gather import views
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
     from rushhour.report.model import RunView
 
 _POINTS = 4_000_000
+MAX_RUNS = 40
+"""Runs up to which each has a figure of its own, where the scenario says which figures it wants."""
 
 
 def draw(results: ResultSet, folder: Path, form: str) -> list[Path]:
@@ -37,11 +41,16 @@ def draw(results: ResultSet, folder: Path, form: str) -> list[Path]:
         ) from error
     made: list[Path] = []
     slim: list[RunView] = []
-    for place, run in enumerate(views(results, total_points=_POINTS)):
+    collector = Collector.of(results)
+    few = len(results) <= MAX_RUNS or not collector.figures
+    for place, run in enumerate(views(results, curves=few, total_points=_POINTS, also=collector.take)):
         if run.panels:
             made.append(folder / f"run-{place:03d}{_slug(run.label)}.{form}")
             put(run_figure(run, form), made[-1])
         slim.append(replace(run, panels=[]))
+    for number, drawing in enumerate(collector.drawings(), 1):
+        made.append(folder / f"figure-{number:02d}{_slug(drawing.title)}.{form}")
+        put(compare_figure(drawing, form), made[-1])
     table = cells_table(slim)
     for metric, found in charts(table).items():
         made.append(folder / f"sweep-lines-{metric}.{form}")

@@ -11,10 +11,12 @@ from rushhour.record import Record
 from rushhour.report.model import kernel_name, said, view
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from rushhour.record import ResultSet
     from rushhour.report.model import RunView
+
+    Taker = Callable[[Record, Sequence[MetricValue], int], None]
 
 POINTS = 1_200_000
 """Samples drawn in one report, all runs together; runs get equal shares, and so do the curves of a run."""
@@ -83,12 +85,15 @@ def _listed(labels: list[str]) -> str:
     return "; ".join(labels[:NAMED]) + more
 
 
-def views(results: ResultSet, *, curves: bool = True, total_points: int = POINTS) -> Iterator[RunView]:
+def views(
+    results: ResultSet, *, curves: bool = True, total_points: int = POINTS, also: Taker | None = None
+) -> Iterator[RunView]:
     """The runs of a set, each with its metrics, factors and curves.
 
     A run's factors are its cell's, by short names, and `kernel` and `repetition` where these differ
     within the set. Without
-    `curves` no series is read.
+    `curves` no series is read. `also` is told of each record while it is open, with its metrics and its
+    position.
     """
     folders, manifests = [], []
     for record in results:
@@ -101,7 +106,7 @@ def views(results: ResultSet, *, curves: bool = True, total_points: int = POINTS
     share = min(MAX_POINTS, total_points // max(1, len(drawn)))
     known = indexed(results)
     short = _short({name: None for manifest in manifests for name in _factors(manifest)})
-    for place in order:
+    for position, place in enumerate(order):
         record = Record.open(folders[place])
         factors = {short[name]: value for name, value in record.factors.items()}
         if len(kernels) > 1:
@@ -109,6 +114,8 @@ def views(results: ResultSet, *, curves: bool = True, total_points: int = POINTS
         if len(repetitions) > 1:
             factors["repetition"] = str(record.manifest.get("repetition", 0))
         metrics = known.get(record.path.name) or record.metrics()
+        if also is not None:
+            also(record, metrics, position)
         yield view(record, metrics, factors=factors, points=share if place in drawn else 0)
 
 

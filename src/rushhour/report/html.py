@@ -18,6 +18,7 @@ import jinja2
 
 from rushhour.comparison import compare
 from rushhour.report import gather, payload
+from rushhour.report.compare import Collector, page
 from rushhour.report.definitions import definitions
 from rushhour.report.files import put
 from rushhour.report.gather import about, views
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from rushhour.report.model import RunView
     from rushhour.report.tables import Column, Row, Table
 
-_SCRIPTS = ("uplot/uPlot.iife.min.js", "series.js", "plots.js", "page.js")
+_SCRIPTS = ("uplot/uPlot.iife.min.js", "series.js", "plots.js", "figures.js", "page.js")
 _STYLES = ("uplot/uPlot.min.css", "report.css")
 MAX_ROWS = 600
 """Rows of the cells table that are written into the page; all are in the index."""
@@ -61,7 +62,8 @@ def render(results: ResultSet) -> str:
     """The page as text; the same records give the same text."""
     head = about(results)
     packed, slim = [], []
-    for run in views(results):
+    collector = Collector.of(results)
+    for run in views(results, also=collector.take):
         packed.append(payload.packed(run) if run.panels else "")
         # Only the words of a run are kept in memory, its curves are packed by now.
         slim.append(replace(run, panels=[]))
@@ -90,6 +92,7 @@ def render(results: ResultSet) -> str:
         pickers=_pickers(slim),
         definitions=definitions(slim),
         published=sheets(results.once(compare)),
+        figures=[(drawing, page.packed(drawing)) for drawing in collector.drawings()],
         again=reproduction(results),
         environment=_environment(head, slim),
         index=payload.index(slim),

@@ -243,6 +243,7 @@
 
   listen();
   heat();
+  Figures.start();
   if (runs.length) {
     show(wanted()).catch((fault) => {
       $("#empty").hidden = false;

@@ -22,17 +22,23 @@ const Series = (() => {
     return values;
   }
 
-  // The header of a run, each of its curves with arrays `t` (seconds) and `v` (null where there is none).
-  async function unpack(text) {
+  // The header and the columns of a packed text.
+  async function open(text) {
     const bytes = await inflate(text);
     const length = new DataView(bytes.buffer).getUint32(0, true);
-    const run = JSON.parse(new TextDecoder().decode(bytes.subarray(4, 4 + length)));
+    const header = JSON.parse(new TextDecoder().decode(bytes.subarray(4, 4 + length)));
     let offset = 4 + length;
-    const columns = run.columns.map(([size, scale]) => {
+    const columns = header.columns.map(([size, scale]) => {
       const values = column(bytes, offset, size, scale);
       offset += 4 * size;
       return values;
     });
+    return { header, columns };
+  }
+
+  // A run, each of its curves with arrays `t` (seconds) and `v` (null where there is none).
+  async function unpack(text) {
+    const { header: run, columns } = await open(text);
     for (const panel of run.panels) {
       for (const curve of panel.curves) {
         curve.t = columns[curve.columns[0]];
@@ -66,7 +72,7 @@ const Series = (() => {
     return index < 0 || index > last ? null : curve.v[index];
   }
 
-  return { unpack, at };
+  return { open, unpack, at };
 })();
 
 // Numbers with their units, the same words as report/words.py.

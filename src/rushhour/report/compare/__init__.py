@@ -1,0 +1,14 @@
+"""Figures that compare cells: what a scenario's `[[figure]]` tables ask for, made of the runs of a set.
+
+plot       what a figure is, free of how it is drawn
+collect    what is taken of each run while the report reads it
+places     where the cells go: panels, lines, places on the axis
+curves     series over time          points     metrics over a factor          matrix     metrics over two
+page       for the browser           drawing    for papers
+"""
+
+from rushhour.report.compare import page
+from rushhour.report.compare.collect import Collector, figures_of
+from rushhour.report.compare.plot import Matrix, Plot
+
+__all__ = ["Collector", "Matrix", "Plot", "figures_of", "page"]

@@ -1,0 +1,258 @@
+"""What figures take of each run while a report reads it; nothing of a run is kept but that."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from pydantic import ValidationError
+
+from rushhour import comparison
+from rushhour.metrics.catalog import METRICS
+from rushhour.metrics.value import TOTAL
+from rushhour.models.case import cases
+from rushhour.models.registry import MODELS, predict
+from rushhour.report.compare import curves, matrix, points
+from rushhour.report.curves import Curve, thinned
+from rushhour.report.model import kernel_name
+from rushhour.report.panels import bottlenecks
+from rushhour.series import SERIES
+from rushhour.spec.figure import Figure
+from rushhour.spec.sweep import Sweep, matches
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from rushhour.metrics.value import MetricValue
+    from rushhour.models.case import Prediction
+    from rushhour.record import Record, ResultSet
+    from rushhour.report.compare.plot import Drawing
+    from rushhour.report.curves import Shape
+    from rushhour.spec.published import Published
+
+POINTS = 400_000
+"""Samples of all curves of all figures of a report together."""
+LEAST, MOST = 240, 2_000
+"""Samples of one curve."""
+_HOLD = {
+    *("snd_cwnd", "ssthresh", "snd_ssthresh", "snd_wnd", "rcv_wnd", "inflight", "snd_nxt", "snd_una"),
+    *("cong_state", "retransmits", "drops", "marks", "wire_lost"),
+}
+_INTERVAL = {"goodput_bps", "send_rate_bps", "tx_rate_bps"}
+_POINTS = {"one_way_delay_us", "ipdv_us", "ping_rtt_us", "transaction_us", "loss_events", "data_len"}
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What a figure takes of one run at one scope: a value, or a curve; and what theory says of it.
+
+    `factors` are the cell's as they are written, with `flow`, `end` and `kernel` where they say something.
+    """
+
+    run: int
+    cell: int
+    repetition: int
+    scope: str
+    factors: Mapping[str, Any]
+    value: float | None = None
+    curve: Curve | None = None
+    predictions: Mapping[str, Prediction] | None = None
+
+
+class Collector:
+    """Takes what the figures of a scenario need of one run after the other, then makes the figures."""
+
+    def __init__(
+        self, figures: Sequence[Figure], sweep: Sweep, published: Sequence[Published] = (), runs: int = 1
+    ) -> None:
+        self.figures = figures
+        self._sweep = sweep
+        self._published = published
+        self._taken: list[list[Taken]] = [[] for _ in figures]
+        self._invalid = [0 for _ in figures]
+        self._repeated = [False for _ in figures]
+        over_time = sum(figure.x is None for figure in figures)
+        self._share = min(MOST, max(LEAST, POINTS // max(1, runs * over_time)))
+
+    @classmethod
+    def of(cls, results: ResultSet) -> Collector:
+        """The collector of a result set: figures, sweep and published data as its `set.json` has them."""
+        about = results.about
+        resolved = _table(_table(about, "scenario"), "resolved")
+        try:
+            figures = [Figure.model_validate(figure) for figure in resolved.get("figure") or []]
+            sweep = Sweep.model_validate(resolved.get("sweep") or {})
+        except ValidationError:  # of another version: the tables are still there to be reported
+            return cls((), Sweep())
+        return cls(figures, sweep, comparison.published(results), len(results))
+
+    def take(self, record: Record, metrics: Sequence[MetricValue], run: int) -> None:
+        """Take what is needed of a run; `run` is its position in the report."""
+        known: dict[tuple[str, int], Curve | None] = {}
+        for place, figure in enumerate(self.figures):
+            if not matches(figure.where, record.factors):
+                continue
+            if not record.valid:
+                self._invalid[place] += 1
+                continue
+            if figure.x is None and record.manifest.get("repetition", 0):
+                self._repeated[place] = True
+                continue
+            found = (
+                _curves(record, figure, self._share, known) if figure.x is None else _values(figure, metrics)
+            )
+            self._taken[place] += [_taken(record, figure, run, one) for one in found]
+
+    def drawings(self) -> list[Drawing]:
+        """The figures for which there was something to draw, in the scenario's order."""
+        made = []
+        for place, figure in enumerate(self.figures):
+            notes = [f"{self._invalid[place]} invalid runs are left out."] if self._invalid[place] else []
+            notes += ["Of repetitions the first is drawn."] if self._repeated[place] else []
+            drawing = _drawing(figure, self._sweep, self._taken[place], self._published, tuple(notes))
+            made += [drawing] if drawing is not None else []
+        return made
+
+
+def figures_of(results: ResultSet) -> list[Drawing]:
+    """The figures of a result set, in a pass of their own over its runs."""
+    collector = Collector.of(results)
+    if collector.figures:
+        for run, record in enumerate(results):
+            collector.take(record, record.metrics(), run)
+    return collector.drawings()
+
+
+def _drawing(
+    figure: Figure,
+    sweep: Sweep,
+    taken: Sequence[Taken],
+    published: Sequence[Published],
+    notes: tuple[str, ...],
+) -> Drawing | None:
+    if not taken:
+        return None
+    if figure.kind == "matrix":
+        return matrix.build(figure, sweep, taken, notes)
+    if figure.x is None:
+        return curves.build(figure, sweep, taken, notes)
+    return points.build(figure, sweep, taken, published, notes)
+
+
+Found = tuple[str, float | None, Curve | None]
+"""Scope, and a value or a curve there."""
+
+
+def _taken(record: Record, figure: Figure, run: int, found: Found) -> Taken:
+    scope, value, curve = found
+    kind, _, name = scope.partition(":")
+    own = {"end" if kind == "end" else "flow": name} if name else {}
+    cell = record.manifest.get("cell", {})
+    return Taken(
+        run,
+        int(cell.get("index", 0)),
+        int(record.manifest.get("repetition", 0)),
+        scope,
+        {**record.factors, **own, "kernel": kernel_name(record.manifest)},
+        value,
+        curve,
+        _predictions(record, figure, kind, name) if figure.model else None,
+    )
+
+
+def _predictions(record: Record, figure: Figure, kind: str, name: str) -> dict[str, Prediction]:
+    every = record.once(cases)
+    if kind == "flow":
+        chosen = [every[name]] if name in every else []
+    elif kind == "end":
+        narrow = {end.end for end in record.context.ends.values() if end.label == name}
+        chosen = [every[flow.name] for flow in record.flows() if flow.bottleneck_end in narrow]
+    else:
+        chosen = list(every.values())
+    return {model: predict(MODELS[model], figure.y, chosen) for model in figure.model if model in MODELS}
+
+
+def _values(figure: Figure, metrics: Sequence[MetricValue]) -> Iterator[Found]:
+    """The values of the metric at the scopes that the figure is about."""
+    of_metric = [value for value in metrics if value.metric == figure.quantity]
+    named = {name for _, name in figure.factors}
+    if figure.flow:
+        chosen = [
+            v for v in of_metric if _is_flow(figure.flow, v.scope.removeprefix("flow:")) and ":" in v.scope
+        ]
+    elif figure.scope:
+        chosen = [v for v in of_metric if figure.scope in (v.scope, v.scope.partition(":")[2])]
+    elif named & {"flow", "end"}:
+        chosen = [v for v in of_metric if v.scope.partition(":")[0] in named]
+    else:
+        chosen = [v for v in of_metric if v.scope == TOTAL] or of_metric
+    return ((value.scope, value.value, None) for value in chosen)
+
+
+def _is_flow(wanted: str, name: str) -> bool:
+    """Whether a flow is the one wanted, or one of its copies (`mice.3`)."""
+    return name == wanted or (name.startswith(f"{wanted}.") and name[len(wanted) + 1 :].isdigit())
+
+
+def _curves(
+    record: Record, figure: Figure, share: int, known: dict[tuple[str, int], Curve | None]
+) -> Iterator[Found]:
+    """The series of the flows or ends that the figure is about."""
+    span = (figure.begin, figure.end)
+    for scope, number in _owners(record, figure):
+        key = (figure.y, number)
+        if key not in known:
+            known[key] = _curve(record, figure.y, number)
+        curve = known[key]
+        part = None if curve is None else _within(curve, span)
+        if part is not None and len(part.t_s):
+            yield scope, None, thinned(part, share)
+
+
+def _owners(record: Record, figure: Figure) -> list[tuple[str, int]]:
+    context = record.context
+    wanted = figure.flow or figure.scope
+    if SERIES[figure.y].scope == "end":
+        ends = [end for end in context.ends.values() if wanted in (end.label, f"end:{end.label}")]
+        return [(f"end:{end.label}", end.end) for end in (ends if wanted else bottlenecks(record))]
+    flows = [f for f in record.flows() if wanted is None or _is_flow(wanted.removeprefix("flow:"), f.name)]
+    return [(f"flow:{flow.name}", flow.id) for flow in flows]
+
+
+def _curve(record: Record, name: str, number: int) -> Curve | None:
+    series = record.series(name, **{SERIES[name].scope: number})
+    if not len(series) or bool(np.all(np.isnan(series.values))):
+        return None
+    t_s, values = series.t_s, series.values
+    if np.any(np.diff(t_s) < 0):
+        order = np.argsort(t_s, kind="stable")
+        t_s, values = t_s[order], values[order]
+    return Curve(series.label, None, t_s, values, _shape(name))
+
+
+def _shape(name: str) -> Shape:
+    if name in _HOLD:
+        return "hold"
+    return "interval" if name in _INTERVAL else "points" if name in _POINTS else "line"
+
+
+def _within(curve: Curve, span: tuple[Any, Any]) -> Curve:
+    """The part of a curve between two instants; a value that is held begins with the one before."""
+    begin, end = span
+    if begin is None and end is None:
+        return curve
+    low = 0 if begin is None else int(np.searchsorted(curve.t_s, begin.ns / 1e9))
+    high = len(curve.t_s) if end is None else int(np.searchsorted(curve.t_s, end.ns / 1e9, side="right"))
+    low = max(0, low - 1) if curve.shape == "hold" else low
+    return Curve(curve.label, None, curve.t_s[low:high], curve.values[low:high], curve.shape)
+
+
+def _table(document: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    value = document.get(key)
+    return value if isinstance(value, dict) else {}
+
+
+def unit_of(quantity: str, *, over_time: bool) -> str:
+    """The unit of a metric, or of a series."""
+    return SERIES[quantity].unit if over_time else METRICS[quantity].unit

@@ -1,0 +1,112 @@
+"""Figures over time: a series of many cells, a line for each, in panels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rushhour.models.registry import MODELS
+from rushhour.report.compare.legend import Looks, entries, model_group, neutral
+from rushhour.report.compare.places import Layout, layout, words
+from rushhour.report.compare.plot import Axis, Facet, Plot, Trace
+from rushhour.report.compare.titles import title_of
+from rushhour.report.words import scale_for
+from rushhour.series import SERIES
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rushhour.report.compare.collect import Taken
+    from rushhour.report.compare.places import Key
+    from rushhour.report.compare.plot import Role
+    from rushhour.report.curves import Curve
+    from rushhour.spec.figure import Figure
+    from rushhour.spec.sweep import Sweep
+
+MAX_LINES, MAX_PANELS = 24, 24
+_FLATTENS = 4
+"""A horizontal line this many times above all samples would flatten them; it is left out of the range."""
+_APART = 8
+"""Panels whose tops differ by more than this have y axes of their own."""
+
+
+def build(figure: Figure, sweep: Sweep, taken: Sequence[Taken], notes: tuple[str, ...]) -> Plot | None:
+    """The figure of curves that were taken; None if there is none."""
+    where = layout(figure, sweep, [one.factors for one in taken])
+    looks = Looks.of(where, [where.line(one.factors) for one in taken], MAX_LINES)
+    panels = where.sorted(where.panels, [where.panel(one.factors) for one in taken])
+    shown = [one for one in taken if where.line(one.factors) in looks.of_line]
+    begin = figure.begin.seconds if figure.begin else 0.0
+    end = figure.end.seconds if figure.end else max(float(one.curve.t_s[-1]) for one in shown if one.curve)
+    drawer = _Drawer(figure, where, looks, (begin, end))
+    facets = tuple(
+        drawer.facet(panel, [one for one in shown if where.panel(one.factors) == panel])
+        for panel in panels[:MAX_PANELS]
+    )
+    tops = [facet.top for facet in facets]
+    scale = scale_for(tops, SERIES[figure.y].unit)
+    return Plot(
+        figure.title,
+        figure.source or "",
+        figure.caption or "",
+        Axis("Time", "s", low=begin, high=end),
+        Axis(title_of(figure.y), scale.unit, scale.divisor, log=figure.y_scale == "log"),
+        facets,
+        entries(looks, facets),
+        looks.title,
+        len(looks.of_line),
+        looks.ramp,
+        over_time=True,
+        same=max(tops) <= _APART * min(tops),
+        notes=(*notes, *looks.notes, *_left_out(len(panels))),
+    )
+
+
+@dataclass(frozen=True)
+class _Drawer:
+    """Makes the panels of one figure; `span` is its time axis in seconds."""
+
+    figure: Figure
+    where: Layout
+    looks: Looks
+    span: tuple[float, float]
+
+    def facet(self, panel: Key, taken: Sequence[Taken]) -> Facet:
+        ordered = sorted(taken, key=lambda one: self.looks.of_line[self.where.line(one.factors)])
+        measured = [self._measured(one, one.curve) for one in ordered if one.curve is not None]
+        models = [trace for name in self.figure.model for trace in self._model(name, ordered)]
+        values = np.concatenate([trace.y for trace in measured])
+        values = values[np.isfinite(values)]
+        top = float(np.max(values))
+        top = max([top, *(level for trace in models if (level := float(trace.y[0])) <= _FLATTENS * top)])
+        if self.figure.y_scale == "log":
+            low = float(np.min(values[values > 0], initial=top))
+        else:
+            low = min(0.0, float(np.min(values)))
+        return Facet(words(self.where.panels, panel), (*models, *measured), low, top or 1.0)
+
+    def _measured(self, one: Taken, curve: Curve) -> Trace:
+        line = self.where.line(one.factors)
+        look, group = self.looks.of_line[line], self.looks.group(line)
+        return Trace(
+            self.looks.label(line), look, group, "measured", curve.t_s, curve.values, shape=curve.shape
+        )
+
+    def _model(self, name: str, taken: Sequence[Taken]) -> list[Trace]:
+        """A horizontal line for what a model says of each line; one for all where it says the same."""
+        found = []
+        for one in taken:
+            told = (one.predictions or {}).get(name)
+            if told is None or told.value is None:
+                continue
+            look = self.looks.of_line[self.where.line(one.factors)]
+            role: Role = "doubtful" if told.doubt else "model"
+            level = np.full(2, told.value)
+            found.append(Trace(MODELS[name].title, look, model_group(name), role, np.array(self.span), level))
+        return neutral(found)
+
+
+def _left_out(panels: int) -> tuple[str, ...]:
+    return (f"The first {MAX_PANELS} of {panels} panels.",) if panels > MAX_PANELS else ()

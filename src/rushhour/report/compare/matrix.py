@@ -1,0 +1,91 @@
+"""Matrices: a metric as colour and number over two factors, a sheet for each level of the others."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rushhour.metrics.catalog import METRICS
+from rushhour.report.compare.curves import MAX_PANELS
+from rushhour.report.compare.places import Layout, layout, words
+from rushhour.report.compare.plot import Field, Matrix, Sheet
+from rushhour.report.compare.titles import name_of, spoken, title_of
+from rushhour.report.heat import SHADES
+from rushhour.report.model import said
+from rushhour.report.words import scale_for
+from rushhour.spec.levels import worth
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rushhour.report.compare.collect import Taken
+    from rushhour.report.words import Scale
+    from rushhour.spec.figure import Figure
+    from rushhour.spec.sweep import Sweep
+
+Fields = dict[tuple[str, str], Field]
+
+
+def build(figure: Figure, sweep: Sweep, taken: Sequence[Taken], notes: tuple[str, ...]) -> Matrix | None:
+    """The matrix of values that were taken; None if none is defined."""
+    assert figure.x is not None
+    known = [one for one in taken if one.value is not None]
+    if not known:
+        return None
+    where = layout(figure, sweep, [one.factors for one in known])
+    # A matrix has no lines: what else varies makes sheets.
+    names = (*where.panels, *where.lines)
+    columns, rows = (_levels(where, name, known) for name in (figure.x, figure.y))
+    groups: dict[tuple[str, ...], list[Taken]] = {}
+    for one in known:
+        groups.setdefault((*where.panel(one.factors), *where.line(one.factors)), []).append(one)
+    cells = {key: _cells(figure, some) for key, some in groups.items()}
+    values = [value for some in cells.values() for value, _ in some.values()]
+    scale = scale_for(values, METRICS[figure.quantity].unit)
+    low, high = min(values), max(values)
+    sheets = []
+    for key in where.sorted(names, groups)[:MAX_PANELS]:
+        fields = {at: _field(*found, scale, low, high) for at, found in cells[key].items()}
+        grid = tuple(tuple(fields.get((row, column)) for column in columns) for row in rows)
+        sheets.append(Sheet(words(names, key), grid))
+    repeated = max(len({one.repetition for one in some}) for some in groups.values())
+    notes = (*notes, f"Means of {repeated} repetitions.") if repeated > 1 else notes
+    return Matrix(
+        figure.title,
+        figure.source or "",
+        figure.caption or "",
+        title_of(figure.quantity),
+        scale,
+        name_of(figure.x),
+        name_of(figure.y),
+        tuple(spoken(level) for level in columns),
+        tuple(spoken(level) for level in rows),
+        tuple(sheets),
+        scale.with_unit(low),
+        scale.with_unit(high),
+        notes,
+    )
+
+
+def _levels(where: Layout, name: str, taken: Sequence[Taken]) -> list[str]:
+    """Levels in the order of the sweep; numbers by their size."""
+    order = where.order[name]
+    levels = sorted({said(one.factors.get(name)) for one in taken}, key=lambda level: order.get(level, 0))
+    found = worth(levels)
+    return levels if found is None else [level for _, level in sorted(zip(found.values, levels, strict=True))]
+
+
+def _cells(figure: Figure, taken: Sequence[Taken]) -> dict[tuple[str, str], tuple[float, int]]:
+    """Mean and first run of each field: (row, column) to (value, run)."""
+    found: dict[tuple[str, str], list[Taken]] = {}
+    for one in taken:
+        found.setdefault((said(one.factors.get(figure.y)), said(one.factors.get(figure.x or ""))), []).append(
+            one
+        )
+    return {
+        at: (sum(one.value or 0.0 for one in some) / len(some), some[0].run) for at, some in found.items()
+    }
+
+
+def _field(value: float, run: int, scale: Scale, low: float, high: float) -> Field:
+    shade = round((SHADES - 1) * (value - low) / (high - low)) if high > low else 0
+    return Field(value, scale.text(value), shade, run)

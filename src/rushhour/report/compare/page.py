@@ -1,0 +1,53 @@
+"""Figures on their way to the browser: words as JSON, samples packed like the curves of a run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rushhour.report import embed
+from rushhour.report.compare.plot import Plot
+
+if TYPE_CHECKING:
+    from rushhour.report.compare.plot import Axis, Drawing, Facet, Trace
+    from rushhour.report.embed import Columns
+
+
+def packed(drawing: Drawing) -> str:
+    """A plot for the page's script (`report/embed.py`); a matrix needs none and is empty."""
+    if not isinstance(drawing, Plot):
+        return ""
+    columns: Columns = []
+    header = {
+        "title": drawing.title,
+        "x": _axis(drawing.x),
+        "y": _axis(drawing.y),
+        "legend": drawing.legend,
+        "entries": [vars(entry) for entry in drawing.entries],
+        "looks": drawing.looks,
+        "ramp": drawing.ramp,
+        "over_time": drawing.over_time,
+        "same": drawing.same,
+        "facets": [_facet(drawing, facet, columns) for facet in drawing.facets],
+    }
+    return embed.pack({"figure": header}, columns)
+
+
+def _axis(axis: Axis) -> dict[str, Any]:
+    return {**vars(axis), "label": axis.label}
+
+
+def _facet(plot: Plot, facet: Facet, columns: Columns) -> dict[str, Any]:
+    traces = [_trace(plot, trace, columns) for trace in facet.traces]
+    return {"title": facet.title, "low": facet.low, "top": facet.top, "traces": traces}
+
+
+def _trace(plot: Plot, trace: Trace, columns: Columns) -> dict[str, Any]:
+    x_scale = embed.time_scale(plot.x.high) if plot.over_time else 1e-6
+    parts = {"t": trace.x, "v": trace.y, "low": trace.low, "high": trace.high}
+    places = {}
+    for name, values in parts.items():
+        if values is not None:
+            places[name] = len(columns)
+            columns.append((values, x_scale if name == "t" else embed.value_scale(values)))
+    words = {"label": trace.label, "look": trace.look, "group": trace.group, "role": trace.role}
+    return {**words, "shape": trace.shape, "said": trace.said, "columns": places}

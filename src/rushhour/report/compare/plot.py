@@ -1,0 +1,144 @@
+"""A figure, free of how it is drawn: panels of traces over one axis, or a matrix of numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from rushhour.report.curves import Shape
+    from rushhour.report.words import Scale
+
+Role = Literal["measured", "model", "doubtful", "published"]
+"""What a trace is: our measurement, theory, theory outside its range, a document's numbers."""
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One axis: what it shows, the scale of its numbers, its ticks where they are not the drawer's choice.
+
+    Places on an axis over a factor run from 0 to 1; `ticks` say which level lies where. `numeric`: the
+    levels are numbers, and points may be joined. `levels` are all levels with their places.
+    """
+
+    title: str
+    unit: str = ""
+    divisor: float = 1.0
+    low: float = 0.0
+    high: float = 1.0
+    log: bool = False
+    numeric: bool = True
+    ticks: tuple[tuple[float, str], ...] = ()
+    levels: tuple[tuple[float, str], ...] = ()
+
+    @property
+    def label(self) -> str:
+        """Title with unit, as it stands along the axis."""
+        return f"{self.title}, {self.unit}" if self.unit else self.title
+
+
+@dataclass(frozen=True)
+class Trace:
+    """Samples of one line in one panel, `y` in the quantity's own unit.
+
+    `look` numbers colour and dashes, None is neutral; `group` is the entry of the legend it belongs to.
+    `low` and `high` are the least and greatest over repetitions; `said` is what a reader is told of each
+    point (empty: of none).
+    """
+
+    label: str
+    look: int | None
+    group: str
+    role: Role
+    x: NDArray[np.float64]
+    y: NDArray[np.float64]
+    low: NDArray[np.float64] | None = None
+    high: NDArray[np.float64] | None = None
+    shape: Shape = "line"
+    said: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Facet:
+    """One panel: the levels it is of, in words, and its traces; `top` is the greatest value to be seen."""
+
+    title: str
+    traces: tuple[Trace, ...]
+    low: float
+    top: float
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One entry of the legend."""
+
+    group: str
+    label: str
+    role: Role
+    look: int | None
+
+
+@dataclass(frozen=True)
+class Plot:
+    """Traces over time or over a factor, in panels that share their x axis.
+
+    `legend` names the factors that tell the lines apart; with `ramp` their levels are numbers in order, and
+    colours run with them. `same` panels share their y axis. `notes` say what a reader must know.
+    """
+
+    title: str
+    source: str
+    caption: str
+    x: Axis
+    y: Axis
+    facets: tuple[Facet, ...]
+    entries: tuple[Entry, ...]
+    legend: str
+    looks: int
+    ramp: bool
+    over_time: bool
+    same: bool
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Field:
+    """One field of a matrix: its value, its shade (0 the least), the run it leads to."""
+
+    value: float | None
+    text: str
+    shade: int | None
+    run: int
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """One panel of a matrix: rows of fields; None where no cell was run."""
+
+    title: str
+    rows: tuple[tuple[Field | None, ...], ...]
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """A metric as colour and number over two factors, a sheet for each level of the others."""
+
+    title: str
+    source: str
+    caption: str
+    quantity: str
+    scale: Scale
+    across: str
+    down: str
+    columns: tuple[str, ...]
+    names: tuple[str, ...]
+    sheets: tuple[Sheet, ...]
+    least: str
+    greatest: str
+    notes: tuple[str, ...] = field(default=())
+
+
+Drawing = Plot | Matrix

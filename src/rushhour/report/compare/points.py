@@ -1,0 +1,273 @@
+"""Figures over a factor: a metric with its spread over repetitions, theory, and what was published."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rushhour.measures import convert
+from rushhour.metrics.catalog import METRICS
+from rushhour.models.registry import MODELS
+from rushhour.report.compare.curves import MAX_LINES, MAX_PANELS
+from rushhour.report.compare.legend import Looks, entries, model_group, neutral
+from rushhour.report.compare.places import Layout, factor_axis, layout, words
+from rushhour.report.compare.plot import Axis, Facet, Plot, Trace
+from rushhour.report.compare.titles import title_of
+from rushhour.report.model import said
+from rushhour.report.words import scale_for
+from rushhour.spec.sweep import matches
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from rushhour.models.case import Prediction
+    from rushhour.report.compare.collect import Taken
+    from rushhour.report.compare.places import Key
+    from rushhour.report.compare.plot import Role
+    from rushhour.report.curves import Shape
+    from rushhour.report.words import Scale
+    from rushhour.spec.figure import Figure
+    from rushhour.spec.published import Published
+    from rushhour.spec.sweep import Sweep
+
+_APART = 8
+_HEAD = 1.06
+"""Room above the greatest value."""
+
+
+@dataclass(frozen=True)
+class _Spot:
+    """One point of one line: where it lies, and what was taken of its runs."""
+
+    level: str
+    place: float
+    taken: list[Taken]
+
+    @property
+    def values(self) -> list[float]:
+        return [one.value for one in self.taken if one.value is not None]
+
+
+def build(
+    figure: Figure,
+    sweep: Sweep,
+    taken: Sequence[Taken],
+    published: Sequence[Published],
+    notes: tuple[str, ...],
+) -> Plot | None:
+    """The figure of values that were taken; None if none is defined."""
+    assert figure.x is not None
+    known = [one for one in taken if one.value is not None]
+    if not known:
+        return None
+    where = layout(figure, sweep, [one.factors for one in known])
+    looks = Looks.of(where, [where.line(one.factors) for one in known], MAX_LINES)
+    order = where.order[figure.x]
+    levels = sorted({said(one.factors.get(figure.x)) for one in known}, key=lambda level: order.get(level, 0))
+    x, places = factor_axis(figure.x, levels, figure.x_scale)
+    panels = where.sorted(where.panels, [where.panel(one.factors) for one in known])
+    tables = [table for table in published if table.metric == figure.y]
+    scale = scale_for([one.value for one in known], METRICS[figure.y].unit)
+    drawer = _Drawer(figure, where, looks, places, x.numeric, tables, scale)
+    facets = tuple(
+        drawer.facet(panel, [one for one in known if where.panel(one.factors) == panel])
+        for panel in panels[:MAX_PANELS]
+    )
+    tops = [facet.top for facet in facets]
+    counts = {len(spot.values) for spot in drawer.spots}
+    undefined = len(taken) - len(known)
+    return Plot(
+        figure.title,
+        figure.source or "",
+        figure.caption or "",
+        x,
+        Axis(title_of(figure.y), scale.unit, scale.divisor, log=figure.y_scale == "log"),
+        facets,
+        entries(looks, facets),
+        looks.title,
+        len(looks.of_line),
+        looks.ramp,
+        over_time=False,
+        same=max(tops) <= _APART * min(tops),
+        notes=(*notes, *_counted(counts), *_undefined(undefined), *looks.notes),
+    )
+
+
+def _counted(counts: set[int]) -> tuple[str, ...]:
+    if counts == {1}:
+        return ()
+    many = str(max(counts)) if len(counts) == 1 else f"{min(counts)} to {max(counts)}"
+    return (f"Points are means of {many} repetitions, bars go from the least to the greatest.",)
+
+
+def _undefined(undefined: int) -> tuple[str, ...]:
+    return (f"In {undefined} runs the metric is undefined.",) if undefined else ()
+
+
+@dataclass
+class _Drawer:
+    """Makes the panels of one figure."""
+
+    figure: Figure
+    where: Layout
+    looks: Looks
+    places: Mapping[str, float]
+    numeric: bool
+    tables: Sequence[Published]
+    scale: Scale
+
+    def __post_init__(self) -> None:
+        self.spots: list[_Spot] = []
+
+    def facet(self, panel: Key, taken: Sequence[Taken]) -> Facet:
+        lines = self._lines(taken)
+        measured = [self._measured(line, spots) for line, spots in lines.items()]
+        published = [trace for table in self.tables for trace in self._published(table, lines)]
+        models = [trace for name in self.figure.model for trace in self._model(name, lines)]
+        seen = [value for trace in (*measured, *published) for value in (*trace.y.tolist(), *_bars(trace))]
+        trusted = [
+            v for trace in models if trace.role == "model" for v in trace.y.tolist() if not math.isnan(v)
+        ]
+        top = max([*seen, *(v for v in trusted if v <= 1.5 * max(seen))])
+        log = self.figure.y_scale == "log"
+        least = min((v for v in seen if v > 0), default=1.0) if log else min(0.0, *seen)
+        return Facet(
+            words(self.where.panels, panel), (*models, *measured, *published), least, top * _HEAD or 1.0
+        )
+
+    def _lines(self, taken: Sequence[Taken]) -> dict[Key, list[_Spot]]:
+        """The spots of each line along the axis, in the order of the looks."""
+        assert self.figure.x is not None
+        found: dict[Key, dict[str, list[Taken]]] = {line: {} for line in self.looks.of_line}
+        for one in taken:
+            line = self.where.line(one.factors)
+            if line in found:
+                found[line].setdefault(said(one.factors.get(self.figure.x)), []).append(one)
+        spots = {
+            line: sorted(
+                (_Spot(lv, self.places[lv], some) for lv, some in by_level.items()), key=lambda s: s.place
+            )
+            for line, by_level in found.items()
+            if by_level
+        }
+        self.spots += [spot for some in spots.values() for spot in some]
+        return spots
+
+    def _measured(self, line: Key, spots: Sequence[_Spot]) -> Trace:
+        values = [spot.values for spot in spots]
+        several = any(len(some) > 1 for some in values)
+        return Trace(
+            self.looks.label(line),
+            self.looks.of_line[line],
+            self.looks.group(line),
+            "measured",
+            self._at(line, spots),
+            np.array([math.fsum(some) / len(some) for some in values]),
+            np.array([min(some) for some in values]) if several else None,
+            np.array([max(some) for some in values]) if several else None,
+            self._shape,
+            tuple(self._words(some) for some in values),
+        )
+
+    def _at(self, line: Key, spots: Sequence[_Spot]) -> NDArray[np.float64]:
+        """Places of the spots; side by side where the levels are words and one would cover another."""
+        shift = 0.0
+        if not self.numeric and len(self.looks.of_line) > 1:
+            width = min(0.7 / len(self.places), 0.2 * len(self.looks.of_line))
+            look = self.looks.of_line[line]
+            shift = width * (look / (len(self.looks.of_line) - 1) - 0.5)
+        return np.array([spot.place + shift for spot in spots])
+
+    def _words(self, values: Sequence[float]) -> str:
+        mean = self.scale.with_unit(math.fsum(values) / len(values))
+        if len(values) == 1:
+            return mean
+        return f"{mean} ({self.scale.text(min(values))} … {self.scale.text(max(values))}, n = {len(values)})"
+
+    def _model(self, name: str, lines: Mapping[Key, Sequence[_Spot]]) -> list[Trace]:
+        made: dict[Role, list[Trace]] = {"model": [], "doubtful": []}
+        for line, spots in lines.items():
+            told = [(spot, (spot.taken[0].predictions or {}).get(name)) for spot in spots]
+            known = [(spot, one) for spot, one in told if one is not None and one.value is not None]
+            at, predicted = [spot for spot, _ in known], [one for _, one in known]
+            for role, traces in made.items():
+                values = _trusted(predicted, doubtful=role == "doubtful")
+                if np.all(np.isnan(values)):
+                    continue
+                spoken = tuple(_doubted(self.scale, one) for one in predicted)
+                look, group, shape = self.looks.of_line[line], model_group(name), self._shape
+                x = self._at(line, at)
+                traces.append(
+                    Trace(MODELS[name].title, look, group, role, x, values, shape=shape, said=spoken)
+                )
+        return [trace for traces in made.values() for trace in neutral(traces)]
+
+    @property
+    def _shape(self) -> Shape:
+        return "line" if self.numeric else "points"
+
+    def _published(self, table: Published, lines: Mapping[Key, Sequence[_Spot]]) -> Iterator[Trace]:
+        unit = METRICS[self.figure.y].unit
+        by_eye = ", read off by eye" if table.read == "figure" else ""
+        for line, spots in lines.items():
+            found = [
+                (spot, value)
+                for spot in spots
+                for value in table.values
+                if matches(value.where, spot.taken[0].factors) and _about(table, spot.taken[0])
+            ]
+            if not found:
+                continue
+            y = np.array([convert(value.value, table.unit, unit) for _, value in found])
+            spread = np.array([convert(value.spread or 0.0, table.unit, unit) for _, value in found])
+            any_spread = bool(np.any(spread))
+            yield Trace(
+                f"published, {table.source}{by_eye}",
+                self.looks.of_line[line],
+                f"published:{table.source}",
+                "published",
+                self._at(line, [spot for spot, _ in found]),
+                y,
+                y - spread if any_spread else None,
+                y + spread if any_spread else None,
+                "points",
+                tuple(self.scale.with_unit(float(value)) for value in y),
+            )
+
+
+def _about(table: Published, one: Taken) -> bool:
+    """Whether published numbers are of the flow or scope that was taken."""
+    name = one.scope.partition(":")[2]
+    if table.flow is not None:
+        return name == table.flow
+    if table.scope is not None:
+        return table.scope in (one.scope, name)
+    return True
+
+
+def _trusted(told: Sequence[Prediction], *, doubtful: bool) -> NDArray[np.float64]:
+    """Predictions within a model's range; or those outside, with the neighbours that join them; else nan."""
+    doubt = np.array([bool(one.doubt) for one in told])
+    beside = doubt.copy()
+    beside[1:] |= doubt[:-1]
+    beside[:-1] |= doubt[1:]
+    kept = beside if doubtful else ~doubt
+    values = np.array([math.nan if one.value is None else one.value for one in told])
+    return np.where(kept & np.any(doubt if doubtful else ~doubt), values, math.nan)
+
+
+def _doubted(scale: Scale, one: Prediction) -> str:
+    return scale.with_unit(one.value) + (f" ({one.doubt})" if one.doubt else "")
+
+
+def _bars(trace: Trace) -> list[float]:
+    return (
+        [*trace.low.tolist(), *trace.high.tolist()]
+        if trace.low is not None and trace.high is not None
+        else []
+    )
