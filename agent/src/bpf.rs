@@ -54,6 +54,7 @@ const EXIT: u8 = 0x95;
 const JA: u8 = 0x05;
 const BY_REGISTER: u8 = 0x08;
 const PSEUDO_MAP_FD: u8 = 1;
+const PSEUDO_MAP_VALUE: u8 = 2;
 
 /// A place to jump to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -113,6 +114,11 @@ impl Program {
     /// `dst = the map of this descriptor`.
     pub fn load_map(&mut self, dst: Reg, fd: i32) -> &mut Self {
         self.load_wide(dst, PSEUDO_MAP_FD, u64::from(fd as u32))
+    }
+
+    /// `dst = the address of the only value in the array map of this descriptor`: no helper need be called for it.
+    pub fn load_value(&mut self, dst: Reg, fd: i32) -> &mut Self {
+        self.load_wide(dst, PSEUDO_MAP_VALUE, u64::from(fd as u32))
     }
 
     fn load_wide(&mut self, dst: Reg, src: u8, value: u64) -> &mut Self {

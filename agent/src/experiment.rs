@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::calibration;
+use crate::change::{Changes, Changing};
 use crate::clock::Clock;
 use crate::error::{Context, Result};
 use crate::flow;
@@ -63,10 +64,13 @@ fn attempt(out: &Path, report: &mut Report) -> Result<()> {
     report.start_clock_ns = clock.start_ns();
     let trace = Trace::start(&plan, clock, &raw, &mut report.warnings)?;
     let mut sampler = Sampler::start(&plan, &topology, &nodes, clock, out)?;
+    let changes = Changes::prepare(&plan, &topology, &nodes, &raw)?.map(|changes| changes.start(clock));
+    let changing = changes.transpose()?;
     let running = prepared.start(clock, &raw)?;
     sampler.run()?;
     report.flows = running.finish()?;
     sampler.finish()?;
+    changing.map_or(Ok(()), Changing::finish)?;
     if let Some(trace) = trace {
         report.lost_events = trace.finish()?;
     }

@@ -5,6 +5,7 @@
 
 pub mod bpf;
 pub mod calibration;
+pub mod change;
 pub mod clock;
 pub mod error;
 pub mod experiment;

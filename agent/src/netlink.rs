@@ -146,6 +146,12 @@ impl Message {
         Self { what: what.into(), kind, flags, body }
     }
 
+    /// The same request by other words.
+    #[must_use]
+    pub fn called(self, what: impl Into<String>) -> Self {
+        Self { what: what.into(), ..self }
+    }
+
     fn append_to(&self, buffer: &mut Vec<u8>, flags: u16, sequence: u32) {
         let length = HEADER + self.body.bytes().len();
         buffer.extend_from_slice(&(length as u32).to_ne_bytes());

@@ -28,6 +28,9 @@ pub struct Plan {
     #[serde(default)]
     pub neighbours: Vec<Neighbour>,
     pub flows: Vec<Flow>,
+    /// In the order of their instants.
+    #[serde(default)]
+    pub changes: Vec<Change>,
     pub readings: Readings,
     #[serde(default)]
     pub calibration: Calibration,
@@ -124,6 +127,31 @@ pub struct Neighbour {
     pub dev: String,
     pub address: String,
     pub mac: String,
+}
+
+/// What a [`Change`] changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Key {
+    Rate,
+    Delay,
+    Jitter,
+    Loss,
+}
+
+/// One setting of an egress that becomes another one during the experiment.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Change {
+    pub t_ns: i64,
+    /// Index of the end: 2·link + side.
+    pub end: usize,
+    pub key: Key,
+    /// bit/s, nanoseconds, or a probability.
+    pub value: f64,
+    /// A rate's: tc's own words after `tc qdisc change dev DEV`, each line beginning with `qdisc` or `class`.
+    #[serde(default)]
+    pub lines: Vec<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -278,6 +306,30 @@ impl Plan {
         for flow in &self.flows {
             if !known(&flow.from) || !known(&flow.to) {
                 return fault(format!("flow {:?} runs between nodes that are not in the plan", flow.name));
+            }
+        }
+        self.check_changes()
+    }
+
+    fn check_changes(&self) -> Result<()> {
+        let fault = |message: String| Err(Error::new("plan", message));
+        let mut last_ns = 0;
+        for change in &self.changes {
+            if !(last_ns..self.duration_ns).contains(&change.t_ns) {
+                return fault(format!(
+                    "a change at {} ns is not between the one before it and the end of the experiment",
+                    change.t_ns
+                ));
+            }
+            last_ns = change.t_ns;
+            let Some(link) = self.links.get(change.end / 2) else {
+                return fault(format!("end {} of a change is not in the plan", change.end));
+            };
+            if change.key != Key::Rate && link.ends[change.end % 2].wire.is_none() {
+                return fault(format!(
+                    "a change of {:?} at an end of link {:?} without a wire",
+                    change.key, link.name
+                ));
             }
         }
         Ok(())

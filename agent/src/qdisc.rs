@@ -212,6 +212,23 @@ pub fn removal(device: &Device) -> Message {
     message
 }
 
+/// A line of a qdisc or class that is there already, as what it is to become.
+///
+/// # Errors
+/// A line that makes no sense, or whose kind is not encoded here.
+pub fn change(line: &str, device: &Device) -> Result<Message> {
+    match parse(line, device)? {
+        Order::Native { kind, mut message } => {
+            message.flags = 0;
+            Ok(message.called(format!("change {kind} of {}", device.name)))
+        }
+        Order::Outside { kind, .. } => {
+            Err(Error::new("qdisc", format!("a change of {kind:?} is not possible while packets pass"))
+                .hint("Rates are changed at tbf and htb."))
+        }
+    }
+}
+
 /// Understands one line (`qdisc …`, `class …` or `filter …`, as [`in_order`] gives them).
 pub fn parse(line: &str, device: &Device) -> Result<Order> {
     let order = match line.split_once(char::is_whitespace) {

@@ -7,6 +7,7 @@ mod addresses;
 mod links;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use crate::error::{Context, Error, Result};
 use crate::netlink::{Message, Socket};
@@ -16,7 +17,7 @@ use crate::qdisc;
 use crate::result::QdiscReadBack;
 use crate::sys;
 use crate::sysctl;
-use crate::wire::{self, Counters};
+use crate::wire::{self, Element};
 
 /// Time for the kernel's workers to notice that links are up and to take IPv6 addresses into use.
 const SETTLE_NS: i64 = 10_000_000;
@@ -41,7 +42,7 @@ pub struct BuiltEnd {
 pub struct Topology {
     ends: Vec<BuiltEnd>,
     sockets: HashMap<String, Socket>,
-    wires: Vec<(u32, Counters)>,
+    wires: Vec<(u32, Arc<Element>)>,
 }
 
 impl Topology {
@@ -65,13 +66,13 @@ impl Topology {
 
     /// The seeded elements, by the index of their end.
     #[must_use]
-    pub fn wires(&self) -> &[(u32, Counters)] {
+    pub fn wires(&self) -> &[(u32, Arc<Element>)] {
         &self.wires
     }
 
     /// On every wire the next packet is number `first`.
     pub fn count_wires_from(&self, first: u64) -> Result<()> {
-        self.wires.iter().try_for_each(|(_, counters)| counters.count_from(first))
+        self.wires.iter().try_for_each(|(_, element)| element.count_from(first))
     }
 
     /// The routing socket that is open in a node.
@@ -131,7 +132,8 @@ fn ends(plan: &Plan) -> impl Iterator<Item = &End> {
 }
 
 /// `link left-right, left → right`, for errors.
-fn place(plan: &Plan, index: usize) -> String {
+#[must_use]
+pub fn place(plan: &Plan, index: usize) -> String {
     let link = &plan.links[index / 2];
     format!("link {}, {} → {}", link.name, link.ends[index % 2].node, link.ends[1 - index % 2].node)
 }
@@ -191,8 +193,8 @@ fn egress(topology: &mut Topology, nodes: &Nodes, index: usize, end: &End) -> Re
     queues(topology, nodes, index, end, &qdisc::in_order(&end.qdiscs, &end.filters))?;
     if let Some(wire) = &end.wire {
         let device = qdisc::Device { name: &end.dev, ifindex: topology.ends[index].ifindex };
-        let counters = wire::attach(wire, &device, topology.socket(&end.node)?)?;
-        topology.wires.push((index as u32, counters));
+        let element = wire::attach(wire, &device, topology.socket(&end.node)?)?;
+        topology.wires.push((index as u32, Arc::new(element)));
     }
     Ok(())
 }

@@ -39,10 +39,17 @@ const TC_ACT_STOLEN: i32 = 4;
 /// Bit of the first byte of a hardware address that means "to many".
 const MULTICAST_BIT: i32 = 1;
 
+/// Offsets in the state, which the program alone writes during the experiment …
 const COUNTER: i16 = 0;
 const LOST: i16 = 8;
 const LAST_STAMP: i16 = 16;
 const STATE_SIZE: usize = 24;
+
+/// … and in the settings, which the program only reads.
+const DELAY: i16 = 0;
+const JITTERS: i16 = 8;
+const THRESHOLD: i16 = 16;
+const SETTINGS_SIZE: usize = 24;
 
 const TCA_BPF_FD: u16 = 6;
 const TCA_BPF_NAME: u16 = 7;
@@ -76,15 +83,15 @@ pub fn fate(wire: &Wire, n: u64) -> Option<u64> {
     Some(wire.delay_ns + (((dice & 0xffff_ffff) * (wire.jitter_ns + 1)) >> 32))
 }
 
-/// What a wire has counted.
+/// A wire on its device: what it has counted, and what of it can be changed while packets pass.
 #[derive(Debug)]
-pub struct Counters {
+pub struct Element {
     state: Map,
-    /// Kept open as long as the program runs.
-    _drops: Option<Map>,
+    settings: Map,
+    drops: Option<Map>,
 }
 
-impl Counters {
+impl Element {
     /// Packets that came and how many of them were lost.
     pub fn read(&self) -> Result<(u64, u64)> {
         let mut state = [0; STATE_SIZE];
@@ -99,9 +106,29 @@ impl Counters {
         state[COUNTER as usize..LOST as usize].copy_from_slice(&first.to_ne_bytes());
         self.state.set(&0_u32.to_ne_bytes(), &state).context("reset a wire's counters")
     }
+
+    /// From now on delay, jitter and loss are those of `wire`; its other words hold from the beginning to the end.
+    ///
+    /// # Errors
+    /// Values that no wire can have.
+    pub fn change(&self, wire: &Wire) -> Result<()> {
+        check(wire)?;
+        self.settings.set(&0_u32.to_ne_bytes(), &settings(wire)).context("change a wire")
+    }
 }
 
-fn check(wire: &Wire) -> Result<()> {
+/// The settings as the program reads them.
+fn settings(wire: &Wire) -> [u8; SETTINGS_SIZE] {
+    let mut bytes = [0; SETTINGS_SIZE];
+    for (offset, value) in
+        [(DELAY, wire.delay_ns), (JITTERS, wire.jitter_ns + 1), (THRESHOLD, threshold(wire.loss))]
+    {
+        bytes[offset as usize..][..8].copy_from_slice(&value.to_ne_bytes());
+    }
+    bytes
+}
+
+pub fn check(wire: &Wire) -> Result<()> {
     let fault = |message: String| Err(Error::new("plan", message));
     if !(0.0..=1.0).contains(&wire.loss) {
         return fault(format!("a wire's loss is {}, it must be between 0 and 1", wire.loss));
@@ -122,15 +149,20 @@ fn check(wire: &Wire) -> Result<()> {
 }
 
 /// Puts a wire on a device's egress. Its root qdisc must be `fq`.
-pub fn attach(wire: &Wire, device: &Device, socket: &mut Socket) -> Result<Counters> {
+pub fn attach(wire: &Wire, device: &Device, socket: &mut Socket) -> Result<Element> {
     check(wire)?;
     let lacking = "The kernel needs CONFIG_BPF_SYSCALL.";
-    let state = Map::create(MapKind::Array, 4, STATE_SIZE, 1)
-        .context("create a wire's counters")
-        .map_err(|error| error.hint(lacking))?;
-    let drops = drop_list(&wire.drop)?;
+    let array = |size, what| {
+        Map::create(MapKind::Array, 4, size, 1).context(what).map_err(|error| error.hint(lacking))
+    };
+    let element = Element {
+        state: array(STATE_SIZE, "create a wire's counters")?,
+        settings: array(SETTINGS_SIZE, "create a wire's settings")?,
+        drops: drop_list(&wire.drop)?,
+    };
+    element.change(wire)?;
     let program = load(
-        &program(wire, &state, drops.as_ref())
+        &program(wire, &element)
             .ok_or_else(|| Error::new("topology", "a wire's program does not assemble"))?,
     )?;
     let clsact = qdisc::parse("qdisc clsact", device)?;
@@ -138,7 +170,7 @@ pub fn attach(wire: &Wire, device: &Device, socket: &mut Socket) -> Result<Count
     socket.request(&filter(device, &program)).map_err(|error| {
         error.hint("The kernel needs CONFIG_NET_CLS_BPF, CONFIG_NET_SCH_INGRESS and CONFIG_NET_SCH_FQ.")
     })?;
-    Ok(Counters { state, _drops: drops })
+    Ok(element)
 }
 
 fn drop_list(numbers: &[u64]) -> Result<Option<Map>> {
@@ -181,25 +213,24 @@ fn filter(device: &Device, program: &OwnedFd) -> Message {
 }
 
 /// [`fate`] as a program: R6 the packet, R7 the state, R8 its number and then its dice, R9 its stamp.
-fn program(wire: &Wire, state: &Map, drops: Option<&Map>) -> Option<Vec<u64>> {
+fn program(wire: &Wire, element: &Element) -> Option<Vec<u64>> {
     let mut code = Program::new();
     let (pass, lost) = (code.label(), code.label());
     code.alu_reg(Alu::Mov, R6, R1);
     code.load_packet_byte(0).alu(Alu::And, R0, MULTICAST_BIT).jump_if(When::NotEqual, R0, 0, pass);
-    code.store_constant(Size::Word, FRAME, -4, 0);
-    look_up(&mut code, state, -4);
-    code.jump_if(When::Equal, R0, 0, pass).alu_reg(Alu::Mov, R7, R0);
+    code.load_value(R7, element.state.as_raw_fd());
     code.load(Size::Double, R8, R7, COUNTER).alu_reg(Alu::Mov, R1, R8).alu(Alu::Add, R1, 1);
     code.store(Size::Double, R7, COUNTER, R1);
-    if let Some(drops) = drops {
+    if let Some(drops) = &element.drops {
         code.store(Size::Double, FRAME, -16, R8);
         look_up(&mut code, drops, -16);
         code.jump_if(When::NotEqual, R0, 0, lost);
     }
     throw_dice(&mut code, wire.seed);
-    code.alu_reg(Alu::Mov, R1, R8).alu(Alu::Rsh, R1, 32).load_constant(R2, threshold(wire.loss));
-    code.jump_if_reg(When::Below, R1, R2, lost);
-    stamp(&mut code, wire);
+    let settings = element.settings.as_raw_fd();
+    code.load_value(R3, settings).load(Size::Double, R2, R3, THRESHOLD);
+    code.alu_reg(Alu::Mov, R1, R8).alu(Alu::Rsh, R1, 32).jump_if_reg(When::Below, R1, R2, lost);
+    stamp(&mut code, wire.reorder, settings);
     code.place(pass).alu(Alu::Mov, R0, TC_ACT_OK).exit();
     code.place(lost).load(Size::Double, R1, R7, LOST).alu(Alu::Add, R1, 1).store(Size::Double, R7, LOST, R1);
     code.alu(Alu::Mov, R0, TC_ACT_STOLEN).exit();
@@ -225,12 +256,13 @@ fn throw_dice(code: &mut Program, seed: u64) {
 }
 
 /// Stamps the packet with now + delay + jitter, not before its predecessor unless order may be lost.
-fn stamp(code: &mut Program, wire: &Wire) {
+fn stamp(code: &mut Program, reorder: bool, settings: i32) {
     code.call(HELPER_KTIME_GET_NS).alu_reg(Alu::Mov, R9, R0);
     code.alu(Alu::Lsh, R8, 32).alu(Alu::Rsh, R8, 32);
-    code.load_constant(R1, wire.jitter_ns + 1).alu_reg(Alu::Mul, R8, R1).alu(Alu::Rsh, R8, 32);
-    code.alu_reg(Alu::Add, R9, R8).load_constant(R1, wire.delay_ns).alu_reg(Alu::Add, R9, R1);
-    if !wire.reorder {
+    code.load_value(R3, settings).load(Size::Double, R1, R3, JITTERS);
+    code.alu_reg(Alu::Mul, R8, R1).alu(Alu::Rsh, R8, 32).alu_reg(Alu::Add, R9, R8);
+    code.load(Size::Double, R1, R3, DELAY).alu_reg(Alu::Add, R9, R1);
+    if !reorder {
         let later = code.label();
         code.load(Size::Double, R3, R7, LAST_STAMP).jump_if_reg(When::AtLeast, R9, R3, later);
         code.alu_reg(Alu::Mov, R9, R3).place(later).store(Size::Double, R7, LAST_STAMP, R9);

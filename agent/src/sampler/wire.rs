@@ -26,8 +26,8 @@ impl<'a> Wires<'a> {
 
     pub fn read(&mut self, now_ns: i64) -> Result<()> {
         let Some(table) = &mut self.table else { return Ok(()) };
-        for (end, counters) in self.topology.wires() {
-            let (packets, lost) = counters.read()?;
+        for (end, element) in self.topology.wires() {
+            let (packets, lost) = element.read()?;
             let row = table.row();
             row.extend(now_ns.to_le_bytes());
             row.extend(end.to_le_bytes());
