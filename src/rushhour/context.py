@@ -7,7 +7,8 @@ ask.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from rushhour.errors import RecordError
@@ -15,7 +16,10 @@ from rushhour.errors import RecordError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from rushhour.courses import Course
+
 _LIMIT = 1 << 63
+_SETTINGS = ("rate_bps", "delay_ns", "jitter_ns", "loss")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +69,11 @@ class Flow:
     arrival: tuple[int, int] | None = None
 
     @property
+    def path(self) -> tuple[int, ...]:
+        """The ends that its packets and their answers cross."""
+        return (*self.ends, *self.reverse_ends)
+
+    @property
     def active_ns(self) -> tuple[int, int] | None:
         """From the connection (the start, where there is none) to the last byte that arrived.
 
@@ -78,7 +87,12 @@ class Flow:
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """One link end: the egress of one direction (index 2·link + side)."""
+    """One link end: the egress of one direction (index 2·link + side).
+
+    `over_time` holds the settings that change during the experiment (`rate_bps`, `delay_ns`, `jitter_ns`,
+    `loss`) as instants in ns with the value from then on; the setting itself is then the mean over the
+    experiment (`rushhour.courses`).
+    """
 
     end: int
     label: str
@@ -92,6 +106,7 @@ class End:
     loss: float
     queue: str | None
     role: str
+    over_time: Mapping[str, Course] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +172,13 @@ def read_context(context: Any, plan: Any, result: Any, where: str) -> Context:
         read.number(top, "duration_ns", "context"),
         read.number(top, "warmup_ns", "context", 0),
     )
+
+
+def _is_step(step: object) -> bool:
+    match step:
+        case [int(t_ns), int(value) | float(value)]:
+            return abs(t_ns) < _LIMIT and 0 <= value < _LIMIT
+    return False
 
 
 class _Reader:
@@ -277,4 +299,16 @@ class _Reader:
             loss=self.fraction(entry, "loss", key),
             queue=None if entry.get("queue") is None else self.text(entry, "queue", key),
             role=self.text(entry, "role", key, "plain"),
+            over_time={
+                name: self.course(course, f"{key}.over_time.{name}")
+                for name, course in self.mapping(entry.get("over_time", {}), f"{key}.over_time").items()
+                if name in _SETTINGS
+            },
         )
+
+    def course(self, value: object, key: str) -> Course:
+        steps = value if isinstance(value, list) else []
+        course = tuple((step[0], float(step[1])) for step in steps if _is_step(step))
+        if not course or len(course) < len(steps) or any(a[0] >= b[0] for a, b in pairwise(course)):
+            raise self.fault(key, value, "a list of ascending instants in ns with their values")
+        return course

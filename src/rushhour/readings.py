@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rushhour import decode
+from rushhour import courses, decode
 from rushhour.errors import RecordError
 
 if TYPE_CHECKING:
@@ -212,7 +212,8 @@ def queue_delay_flow(reading: Callable[[Record, Flow], Samples]) -> Callable[[Re
         if flow.base_rtt_ns is None or flow.kind != "tcp":
             return empty()
         t_ns, values = reading(record, flow)
-        return t_ns, values - flow.base_rtt_ns / 1e3
+        base = courses.base_rtt_ns(flow, record.context.ends, t_ns.astype(np.float64) * 1e-9)
+        return (t_ns, values - base / 1e3) if base is not None else empty()
 
     return difference
 
@@ -273,8 +274,27 @@ def qdisc(column: str, factor: float = 1.0) -> Callable[[Record, End], Samples]:
 
 
 def queue_delay_end(record: Record, end: End) -> Samples:
-    """Bytes waiting over the rate, in µs."""
-    return qdisc("backlog", 8e6 / end.rate_bps)(record, end) if end.rate_bps else empty()
+    """Bytes waiting over the rate of that instant, in µs; nan where there is none (an outage)."""
+    if not end.rate_bps:
+        return empty()
+    t_ns, waiting = qdisc("backlog", 8e6)(record, end)
+    rate = courses.setting(end, "rate_bps", t_ns.astype(np.float64) * 1e-9)
+    return t_ns, np.divide(waiting, rate, out=np.full(len(waiting), np.nan), where=rate > 0)
+
+
+def changed(name: str, key: str, factor: float = 1.0) -> Callable[[Record, End], Samples]:
+    """A setting of an end over time: at the start of the experiment, then at each change when it was done."""
+
+    def reading(record: Record, end: End) -> Samples:
+        course = end.over_time.get(name)
+        if course is None:
+            return empty()
+        rows = record.table("changes", end=end.end)
+        rows = rows[rows["key"] == key.encode()]
+        t_ns = np.concatenate([[0], rows["done_ns"]]).astype(np.int64)
+        return t_ns, np.concatenate([[course[0][1]], rows["value"]]) * factor
+
+    return reading
 
 
 def drops(record: Record, end: End) -> Samples:

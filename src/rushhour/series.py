@@ -194,5 +194,19 @@ SERIES: Mapping[str, Kind] = {
     "tx_rate_bps": _of_end(
         "bit/s", "frames sent (IP and Ethernet header) per sampling interval", interface=read.tx_rate
     ),
+    "link_rate_bps": _of_end(
+        "bit/s", "rate of the shaper, where a pattern changes it", changes=read.changed("rate_bps", "rate")
+    ),
+    "link_delay_us": _of_end(
+        "µs", "delay of the wire, where a pattern changes it", changes=read.changed("delay_ns", "delay", 1e-3)
+    ),
+    "link_jitter_us": _of_end(
+        "µs",
+        "largest jitter of the wire, where a pattern changes it",
+        changes=read.changed("jitter_ns", "jitter", 1e-3),
+    ),
+    "link_loss": _of_end(
+        "1", "loss of the wire, where a pattern changes it", changes=read.changed("loss", "loss")
+    ),
     "wire_lost": _of_end("packets", "lost by the seeded element so far", wire=read.wire_lost),
 }

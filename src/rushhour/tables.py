@@ -53,6 +53,7 @@ _REQUIRED: Mapping[str, Mapping[str, str]] = {
         "rx_errors": "u", "tx_errors": "u", "rx_dropped": "u", "tx_dropped": "u",
     },
     "wire": {"t_ns": "i", "end": "u", "packets": "u", "lost": "u"},
+    "changes": {"t_ns": "i", "done_ns": "i", "end": "u", "key": "S", "value": "f", "packets": "u"},
     "udp": {"flow": "u", "seq": "u", "tx_ns": "i", "rx_ns": "i"},
     "ping": {"flow": "u", "seq": "u", "tx_ns": "i", "rx_ns": "i"},
     "transaction": {"flow": "u", "seq": "u", "start_ns": "i", "end_ns": "i"},

@@ -10,16 +10,20 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
+from itertools import pairwise
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rushhour import courses
 from rushhour.errors import RecordError
 from rushhour.metrics.queue import since_start
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
 
     from rushhour.context import End, Flow
     from rushhour.record import Record
@@ -71,7 +75,7 @@ def calibrate(record: Record) -> list[CalibrationFinding]:
             where=str(record.path),
             hint="the record is damaged; run the cell again with --fresh",
         ) from error
-    return [*found, *_losses(record), *_backlogs(record), *_outputs(record)]
+    return [*found, *_losses(record), *_backlogs(record), *_outputs(record), *_changes(record)]
 
 
 def invalid_reasons(record: Record) -> list[str]:
@@ -86,9 +90,7 @@ def _pings(record: Record) -> Iterator[CalibrationFinding]:
         flow = _between(record, path)
         if flow is None:
             continue
-        ends = [
-            record.context.ends[end] for end in (*flow.ends, *flow.reverse_ends) if end in record.context.ends
-        ]
+        ends = _ends(record, (*flow.ends, *flow.reverse_ends))
         low, high = idle_rtt_ns(record, ends)
         where = f"{path['from']} ↔ {path['to']}"
         asked = f"{low / 1e3:.1f} to {high / 1e3:.1f} µs"
@@ -125,7 +127,8 @@ def _trains(record: Record) -> Iterator[CalibrationFinding]:
     for entry in _measured(record, "trains"):
         train = trains[entry["train"]]
         flow = _between(record, train)
-        if flow is None or not flow.bottleneck_bps:
+        rates = [end.rate_bps for end in _ends(record, flow.ends) if end.rate_bps] if flow else []
+        if flow is None or not rates:
             continue
         arrivals = np.sort(
             np.asarray([stamp for stamp in entry["arrivals_ns"] if stamp is not None], np.float64)
@@ -135,11 +138,11 @@ def _trains(record: Record) -> Iterator[CalibrationFinding]:
         if len(steady) < 4 or steady[-1] <= steady[0]:
             continue
         frame = int(train["size"]) + (62 if ":" in str(train["src"]) else 42)
-        span, rate = float(steady[-1] - steady[0]), flow.bottleneck_bps
+        span, rate = float(steady[-1] - steady[0]), min(rates)
         tolerance = _train_tolerance(record, flow, span, len(steady))
         if tolerance > _WORST_TOLERANCE:
             continue
-        kept = math.prod(1 - record.context.ends[end].loss for end in flow.ends if end in record.context.ends)
+        kept = math.prod(1 - end.loss for end in _ends(record, flow.ends))
         seen = (len(steady) - 1) * frame * 8e9 / span / max(kept, 1e-3)
         # What netem does to a train is not known: it may be thinned, but not be faster.
         least = 0.0 if _is_thinned(record, flow) else 1 - tolerance
@@ -152,14 +155,20 @@ def _trains(record: Record) -> Iterator[CalibrationFinding]:
         )
 
 
+def _ends(record: Record, numbers: Iterable[int]) -> list[End]:
+    # As they are at the start of the experiment, which is how they are when the agent calibrates.
+    known = record.context.ends
+    return [courses.at(known[number], 0) for number in numbers if number in known]
+
+
 def _is_thinned(record: Record, flow: Flow) -> bool:
-    ends = [record.context.ends[end] for end in flow.ends if end in record.context.ends]
+    ends = _ends(record, flow.ends)
     return any(end.role == "netem" and set((end.queue or "").split()) & _THINNING for end in ends)
 
 
 def _train_tolerance(record: Record, flow: Flow, span: float, packets: int) -> float:
     # First and last packet may each be moved by the whole jitter, and a timer late; losses thin the train.
-    ends = [record.context.ends[end] for end in flow.ends if end in record.context.ends]
+    ends = _ends(record, flow.ends)
     jitter = sum(end.jitter_ns * (2 * _NETEM_SIGMAS if end.role == "netem" else 1) for end in ends)
     stamp = _REAL_NS if record.manifest.get("lab") in _REAL_LABS else _VIRTUAL_NS
     lost = 1 - math.prod(1 - end.loss for end in ends)
@@ -205,14 +214,48 @@ def _losses(record: Record) -> Iterator[CalibrationFinding]:
             continue
         listed = (_planned_end(record, end).get("wire") or {}).get("drop")
         extra = len(listed) if isinstance(listed, list) else 0
-        low, high = binomial_interval(packets, end.loss)
+        loss = _mean_loss(record, end, packets)
+        # Trials of unequal probability spread less than those of their mean (Hoeffding, 1956).
+        low, high = binomial_interval(packets, loss)
         yield CalibrationFinding(
             "loss",
             end.label,
             low <= lost <= high + extra,
-            f"{end.loss:g} of {packets} packets ({low} to {high + extra})",
+            f"{loss:g} of {packets} packets ({low} to {high + extra})",
             f"{lost} packets",
         )
+
+
+def _mean_loss(record: Record, end: End, packets: int) -> float:
+    # Each packet's own probability: a pattern's, with the packets that came between its changes.
+    course = end.over_time.get("loss")
+    if course is None:
+        return end.loss
+    rows = record.table("changes", end=end.end)
+    rows = rows[rows["key"] == b"loss"]
+    counts = np.diff(np.concatenate([[0], rows["packets"], [packets]]).astype(np.float64))
+    values = np.concatenate([[course[0][1]], rows["value"]])
+    return float((counts * values).sum() / packets)
+
+
+def _changes(record: Record) -> Iterator[CalibrationFinding]:
+    planned = record.plan.get("changes") or []
+    if not planned:
+        return
+    asked = [(int(change["t_ns"]), int(change["end"]), float(change["value"])) for change in planned]
+    done, late = [], 0
+    if record.has("changes"):
+        rows = record.table("changes")
+        done = list(zip(rows["t_ns"].tolist(), rows["end"].tolist(), rows["value"].tolist(), strict=True))
+        late = int((rows["done_ns"] - rows["t_ns"]).max(initial=0))
+    stamp = _REAL_NS if record.manifest.get("lab") in _REAL_LABS else 10 * _VIRTUAL_NS
+    yield CalibrationFinding(
+        "changes",
+        "all links",
+        asked == done and late <= stamp,
+        f"{len(asked)} changes, each within {stamp / 1e3:g} µs",
+        f"{len(done)} changes, at most {late / 1e3:g} µs late",
+    )
 
 
 def binomial_interval(n: int, p: float, confidence: float = _CONFIDENCE) -> tuple[int, int]:
@@ -270,18 +313,27 @@ def _outputs(record: Record) -> Iterator[CalibrationFinding]:
         moved = np.diff(rows["tx_bytes"].astype(np.float64)) * 8
         # A full bucket, a frame under way, and a stamp that is late may add to an interval.
         stamp = _REAL_NS if record.manifest.get("lab") in _REAL_LABS else 10 * _VIRTUAL_NS
-        allowed = end.rate_bps * (1 + _RATE_TOLERANCE) * (span + stamp) / 1e9 + 8 * (
-            _burst(record, end) + 2 * 1514
-        )
+        could = [
+            courses.capacity_bits(end, int(begin), int(done) + stamp)
+            for begin, done in pairwise(rows["t_ns"].tolist())
+        ]
+        extra = _burst(record, end) + (2 + _changes_in_a_row(end, rows["t_ns"])) * 1514
+        allowed = np.array(could) * (1 + _RATE_TOLERANCE) + 8 * extra
         worst = int(np.argmax(moved - allowed))
         if span[worst] > 0:
             yield CalibrationFinding(
                 "output",
                 end.label,
                 bool(moved[worst] <= allowed[worst]),
-                f"at most {end.rate_bps / 1e6:g} Mbit/s",
+                f"at most {could[worst] * 1e3 / span[worst]:.4g} Mbit/s",
                 f"{moved[worst] * 1e3 / span[worst]:.4g} Mbit/s at {rows['t_ns'][worst + 1] / 1e9:.3f} s",
             )
+
+
+def _changes_in_a_row(end: End, t_ns: NDArray[np.int64]) -> int:
+    # Each change of tbf fills its bucket, and lets the frame pass that waits for it.
+    instants = [t for t, _ in end.over_time.get("rate_bps", ())]
+    return int(np.histogram(instants, t_ns)[0].max()) if instants else 0
 
 
 def _burst(record: Record, end: End) -> int:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rushhour.metrics.value import TOTAL, Found, Metric, of_end, of_flow
+from rushhour import courses
+from rushhour.metrics.value import TOTAL, Found, Metric, of_end, of_flow, ratio
 from rushhour.metrics.windows import bottlenecks, busy_window, moved_within, payload_flows, steady_window
 
 if TYPE_CHECKING:
@@ -71,8 +72,8 @@ def _steady(record: Record) -> Iterator[Found]:
 def _utilization(record: Record) -> Iterator[Found]:
     for end in bottlenecks(record):
         scope = of_end(end)
-        rate, span = end.rate_bps, busy_window(record, end)
-        if not rate or span is None or not record.has("interface"):
+        span = busy_window(record, end)
+        if not end.rate_bps or span is None or not record.has("interface"):
             yield Found(scope, None, "no rate, no active flow or no interface readings")
             continue
         rows = record.table("interface", end=end.end)
@@ -81,7 +82,8 @@ def _utilization(record: Record) -> Iterator[Found]:
             yield Found(scope, None, "fewer than two readings while the flows were active")
             continue
         bits = (int(rows["tx_bytes"][last]) - int(rows["tx_bytes"][first])) * 8
-        yield Found(scope, bits * 1e9 / (int(rows["t_ns"][last]) - begin) / rate)
+        could = courses.capacity_bits(end, begin, int(rows["t_ns"][last]))
+        yield ratio(scope, bits, could, "the link carried nothing in this time")
 
 
 def _edges(record: Record, t_ns: NDArray[np.int64], span: tuple[int, int]) -> tuple[int, int, int]:
@@ -130,11 +132,12 @@ METRICS = [
         "1",
         "higher",
         ("end",),
-        "Bits that left the bottleneck over what its rate allows, while flows were active after the "
-        "warm-up: from the first connection (or the first reading after the warm-up) to the last reading "
-        "before the flows stop. Bits are those of whole frames with the 14-byte Ethernet header and without "
-        "preamble, checksum and gap: what the kernel's shapers count. Pings and ACKs crossing the "
-        "same end are part of it. A full bucket at the first reading can bring it above 1 by a frame.",
+        "Bits that left the bottleneck over what its rate (as it was at each instant) allows, while flows "
+        "were active after the warm-up: from the first connection (or the first reading after the warm-up) "
+        "to the last reading before the flows stop. Bits are those of whole frames with the 14-byte Ethernet "
+        "header and without preamble, checksum and gap: what the kernel's shapers count. Pings and ACKs "
+        "crossing the same end are part of it. A full bucket at the first reading can bring it above 1 by a "
+        "frame.",
         _utilization,
     ),
 ]

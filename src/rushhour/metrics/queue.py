@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rushhour.metrics.delay import srtt
-from rushhour.metrics.value import TOTAL, Found, Metric, distribution, of_end
-from rushhour.metrics.windows import bottlenecks, busy_window, within
+from rushhour.metrics.value import TOTAL, Found, Metric, distribution, of_end, of_flow
+from rushhour.metrics.windows import bottlenecks, busy_window, steady_window, within
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,11 +26,10 @@ def queues(record: Record) -> list[End]:
 
 
 def _queue_delay(record: Record) -> Iterator[Distribution]:
-    base = {f"flow:{flow.name}": flow.base_rtt_ns for flow in record.flows("tcp")}
-    for scope, values in srtt(record):
-        base_ns = base[scope]
-        if base_ns is not None:
-            yield scope, values - base_ns / 1e3
+    for flow in record.flows("tcp"):
+        series = record.series("srtt_queue_delay_us", flow=flow.id)
+        if series.source:
+            yield of_flow(flow), series.values[within(series.t_s, steady_window(record, flow))]
     for end in bottlenecks(record):
         series = record.series("sojourn_us", end=end.end)
         if not series.source:
@@ -76,9 +74,10 @@ METRICS = [
     *distribution(
         "queue_delay",
         ("flow", "end"),
-        "the queue delay. Of a TCP flow: smoothed RTT minus the RTT of the idle path, at each ACK. Of a "
-        "bottleneck: the time each packet spent in its queue where that was recorded, else bytes waiting "
-        "over the rate at each sample. While flows were active after the warm-up.",
+        "the queue delay. Of a TCP flow: smoothed RTT minus the RTT of the idle path (of that instant, where "
+        "a pattern changes it), at each ACK. Of a bottleneck: the time each packet spent in its queue where "
+        "that was recorded, else bytes waiting over the rate at each sample. While flows were active after "
+        "the warm-up.",
         _queue_delay,
     ),
     Metric(

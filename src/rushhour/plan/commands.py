@@ -40,7 +40,7 @@ def commands(plan: Json) -> list[str]:
         lines += [_sysctl(node["name"], key, value) for key, value in node["sysctl"]]
     for end in ends:
         lines += _egress(end)
-    return lines
+    return [*lines, *_changes(plan.get("changes", []), ends)]
 
 
 def _q(word: str) -> str:
@@ -123,6 +123,36 @@ def _egress(end: Json) -> Iterator[str]:
                 yield f"{tc} {what} add {dev} {line.removeprefix(what).strip()}"
     if end["wire"] is not None:
         yield _wire(end)
+
+
+def _changes(changes: list[Json], ends: list[Json]) -> Iterator[str]:
+    """What patterns change, each at its time: a sleep until then, and the command."""
+    now_ns = 0
+    wires = {number: dict(end["wire"]) for number, end in enumerate(ends) if end["wire"] is not None}
+    if changes:
+        yield "# the flows start here; from now on the links change"
+    for change in changes:
+        if change["t_ns"] > now_ns:
+            yield f"sleep {(change['t_ns'] - now_ns) / 1e9:.12g}  # until {change['t_ns'] / 1e9:.12g} s"
+            now_ns = change["t_ns"]
+        end = ends[change["end"]]
+        for line in change.get("lines", []):
+            what, _, words = line.partition(" ")
+            yield f"tc -n {_q(end['node'])} {what} change dev {_q(end['dev'])} {words}"
+        if change["end"] in wires and "lines" not in change:
+            wire = wires[change["end"]]
+            wire["loss" if change["key"] == "loss" else f"{change['key']}_ns"] = change["value"]
+            yield _nearly(end, wire)
+
+
+def _nearly(end: Json, wire: Json) -> str:
+    """Netem in the place of a changed wire: the wire made by hand cannot be changed while packets pass."""
+    half = int(wire["jitter_ns"]) // 2
+    words = f" delay {_tc_time(int(wire['delay_ns']) + half)}" + (f" {_tc_time(half)}" if half else "")
+    words += f" loss {wire['loss'] * 100:.10g}%" if wire["loss"] else ""
+    node, dev = _q(end["node"]), _q(end["dev"])
+    replaced = f"tc -n {node} qdisc replace dev {dev} root netem limit 1000000{words}"
+    return f"# the wire {node} {dev} changes; nearly: {replaced}"
 
 
 def _wire(end: Json) -> str:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from rushhour.plan.stages import Stage
 
 NS = 10**9
+_SETTINGS = {"rate": "rate_bps", "delay": "delay_ns", "jitter": "jitter_ns", "loss": "loss"}
 TIMESTAMPS = "net.ipv4.tcp_timestamps"  # of IPv6, too
 
 
@@ -37,16 +38,52 @@ def context(layout: Layout, flows: Sequence[Scheduled]) -> dict[str, Any]:
 
 
 def bottleneck(layout: Layout, steps: list[Step]) -> Step | None:
-    """Give the step with the lowest rate; of equals a router's before a host's own, then the first.
+    """Give the step with the lowest rate of all times; of equals a router's before a host's, then the first.
 
     None where nothing limits. Hosts with the line rate of the link between them do not queue there alone.
     """
 
-    def narrowness(step: Step) -> tuple[int, bool]:
+    def narrowness(step: Step) -> tuple[float, bool]:
         node = layout.graph.by_name.get(layout.cables[step.cable].nodes[step.side])
-        return layout.stage(step).rate_bps or 0, node is not None and not node.router
+        rates = [
+            change.value for change in layout.stage(step).changes if change.key == "rate" and change.value
+        ]
+        return min([layout.stage(step).rate_bps or 0, *rates]), node is not None and not node.router
 
     return min((step for step in steps if layout.stage(step).rate_bps), key=narrowness, default=None)
+
+
+def courses(stage: Stage) -> dict[str, list[tuple[int, float]]]:
+    """The settings of a stage that change, from the start on, by their name in the context."""
+    first: dict[str, float | None] = {
+        "rate": stage.rate_bps,
+        "delay": stage.delay_ns,
+        "jitter": stage.jitter_ns,
+    }
+    first["loss"] = stage.wire.loss if stage.wire else 0.0
+    found: dict[str, list[tuple[int, float]]] = {}
+    for change in stage.changes:
+        found.setdefault(_SETTINGS[change.key], [(0, first[change.key] or 0)]).append(
+            (change.t_ns, change.value)
+        )
+    return found
+
+
+def settings(layout: Layout, stage: Stage) -> dict[str, Any]:
+    """Rate, delay, jitter and loss of a stage; those that change as their mean over the experiment."""
+    span = layout.scenario.span.ns
+    fixed = {
+        "rate_bps": stage.rate_bps,
+        "delay_ns": stage.delay_ns,
+        "jitter_ns": stage.jitter_ns,
+        "loss": stage.wire.loss if stage.wire else 0.0,
+    }
+    means: dict[str, float] = {}
+    for name, course in courses(stage).items():
+        ends = [t_ns for t_ns, _ in course[1:]] + [span]
+        mean = sum(value * (end - t_ns) for (t_ns, value), end in zip(course, ends, strict=True)) / span
+        means[name] = mean if name == "loss" else round(mean)
+    return fixed | means
 
 
 def payload_of(layout: Layout, flow: PlannedFlow) -> tuple[int, int]:
@@ -82,19 +119,20 @@ def _flow(layout: Layout, flow: PlannedFlow, steps: dict[tuple[str, str], list[S
         "stop_ns": scenario.span.ns if own_stop is None else own_stop,
         "ends": [step.end for step in there],
         "reverse_ends": [step.end for step in back],
-        "base_rtt_ns": sum(_idle_ns(layout.stage(step), frame) for step in there)
-        + sum(_idle_ns(layout.stage(step), 0) for step in back),
+        "base_rtt_ns": sum(_idle_ns(layout, layout.stage(step), frame) for step in there)
+        + sum(_idle_ns(layout, layout.stage(step), 0) for step in back),
         "bottleneck_end": narrowest.end if narrowest else None,
-        "bottleneck_bps": layout.stage(narrowest).rate_bps if narrowest else None,
+        "bottleneck_bps": settings(layout, layout.stage(narrowest))["rate_bps"] if narrowest else None,
         "payload_per_packet": payload,
         "frame_bytes": frame,
     }
 
 
-def _idle_ns(stage: Stage, frame: int) -> int:
+def _idle_ns(layout: Layout, stage: Stage, frame: int) -> int:
     """Mean delay of a lone packet at a stage."""
     if stage.role == "wire":
-        return stage.delay_ns + stage.jitter_ns // 2
+        now = settings(layout, stage)
+        return int(now["delay_ns"] + now["jitter_ns"] // 2)
     if stage.role == "netem" and stage.rate_bps:
         return stage.delay_ns + frame * 8 * NS // stage.rate_bps
     return stage.delay_ns
@@ -121,14 +159,12 @@ def _ends(layout: Layout) -> list[dict[str, Any]]:
                     "label": labels[2 * number + side],
                     "node": end.node,
                     "dev": end.dev,
-                    "rate_bps": stage.rate_bps,
+                    **settings(layout, stage),
                     "buffer_bytes": stage.limit.bytes,
                     "buffer_packets": stage.limit.packets,
-                    "delay_ns": stage.delay_ns,
-                    "jitter_ns": stage.jitter_ns,
-                    "loss": stage.wire.loss if stage.wire else 0.0,
                     "queue": stage.words,
                     "role": stage.role,
+                    **({"over_time": over_time} if (over_time := courses(stage)) else {}),
                 }
             )
     return ends

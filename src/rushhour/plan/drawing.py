@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from rushhour.plan.presets import resolve
 from rushhour.spec import conversations
+from rushhour.spec.course import course
 from rushhour.units import Duration, Rate
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     from rushhour.plan.graph import Direction, Graph, Link, Queue, Wire
     from rushhour.spec import Conversation
+    from rushhour.spec.course import Course
     from rushhour.spec.scenario import Scenario
     from rushhour.spec.topology import Topology
     from rushhour.spec.workload import Flow
@@ -26,6 +28,7 @@ MOST_HOSTS = 6  # drawn at one side; of more the first, the second and the last
 MOST_ROUTERS = 5
 MOST_FLOWS = 24
 MOST_LINKS = 60
+_BARS = 40
 
 
 def drawing(scenario: Scenario) -> str:
@@ -37,7 +40,7 @@ def drawing(scenario: Scenario) -> str:
         parts = [_chain(scenario.topology), _conditions(graph, scenario.topology)]
     else:
         parts = [_fan(graph, scenario.topology), _conditions(graph, scenario.topology)]
-    parts.append(_flows(scenario))
+    parts += [_flows(scenario), _patterns(scenario)]
     return "\n\n".join("\n".join(line.rstrip() for line in lines) for lines in parts if lines) + "\n"
 
 
@@ -313,6 +316,41 @@ def _flows(scenario: Scenario) -> list[str]:
     lines = _table(rows)
     hidden = len(scenario.flow) - MOST_FLOWS
     return [*lines, f"… and {hidden} more flows"] if hidden > 0 else lines
+
+
+def _patterns(scenario: Scenario) -> list[str]:
+    """What changes over time: each pattern as a line of bars over the experiment, with its range."""
+    rows = []
+    for pattern in scenario.pattern:
+        changes = course(pattern, scenario.span.ns, scenario.trace, scenario.seed)
+        where = " ".join(word for word in (pattern.link, pattern.direction) if word)
+        low, high = (_said(pattern.key, pick(value for _, value in changes)) for pick in (min, max))
+        extent = low if low == high else f"{low} … {high}"
+        rows.append([f"{pattern.key} {where}".strip(), _bars(changes, scenario.span.ns), extent, pattern.way])
+    return _table(rows)
+
+
+def _bars(changes: Course, span_ns: int) -> str:
+    """The mean over each of forty equal times, a dot before the first instant."""
+    top = max(value for _, value in changes) or 1.0
+    ends = [t_ns for t_ns, _ in changes[1:]] + [span_ns]
+    bars = ""
+    for part in range(_BARS):
+        begin, done = span_ns * part // _BARS, span_ns * (part + 1) // _BARS
+        held = [
+            (max(0, min(end, done) - max(t_ns, begin)), value)
+            for (t_ns, value), end in zip(changes, ends, strict=True)
+        ]
+        known = sum(length for length, _ in held)
+        mean = sum(length * value for length, value in held) / known if known else 0.0
+        bars += "▁▂▃▄▅▆▇█"[min(7, int(8 * mean / top))] if known else "·"
+    return bars
+
+
+def _said(key: str, value: float) -> str:
+    if key == "rate":
+        return str(Rate(int(value)))
+    return f"{value:.4g}" if key == "loss" else str(Duration(int(value)))
 
 
 def _from_to(names: list[str | None]) -> str:

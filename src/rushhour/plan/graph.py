@@ -7,13 +7,14 @@ devices or tc: a link is still one link, however many emulators the plan puts in
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from rushhour.errors import PlanError
 
 if TYPE_CHECKING:
+    from rushhour.spec.course import Course
     from rushhour.units import Buffer
 
 ETHERNET_HEADER = 14  # what a qdisc counts beside the IP packet: no preamble, FCS or gap
@@ -21,28 +22,70 @@ ETHERNET_HEADER = 14  # what a qdisc counts beside the IP packet: no preamble, F
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """A shaper and the queue at it; without `rate_bps` the queue discipline alone."""
+    """A shaper and the queue at it; without `rate_bps` the queue discipline alone.
+
+    `course` is the rate over time in bit/s; before its first instant, and for the buffer, `rate_bps` holds.
+    """
 
     rate_bps: int | None = None
     buffer: Buffer | None = None
     words: str = "fifo"
     shaper: str = "tbf"
+    course: Course = ()
+
+    @property
+    def first_bps(self) -> int | None:
+        """The rate at the start of the experiment."""
+        return int(at_start(self.course, self.rate_bps or 0)) if self.course else self.rate_bps
+
+    @property
+    def fastest_bps(self) -> int | None:
+        """The greatest rate of all times."""
+        return max(self.first_bps or 0, *(int(value) for _, value in self.course), 0) or self.rate_bps
 
 
 @dataclass(frozen=True, slots=True)
 class Wire:
-    """The seeded element: delay, jitter (uniform in [0, jitter]) and loss by packet number."""
+    """The seeded element: delay, jitter (uniform in [0, jitter]) and loss by packet number.
+
+    `courses` are delay, jitter (ns) and loss over time, by key; before its first instant a key is as here.
+    """
 
     delay_ns: int = 0
     jitter_ns: int = 0
     loss: float = 0.0
     drop: tuple[int, ...] = ()
     reorder: bool = False
+    courses: tuple[tuple[str, Course], ...] = ()
 
     @property
     def acts(self) -> bool:
         """Whether it does anything to any packet."""
-        return bool(self.delay_ns or self.jitter_ns or self.loss or self.drop)
+        return bool(self.delay_ns or self.jitter_ns or self.loss or self.drop or self.courses)
+
+    @property
+    def first(self) -> Wire:
+        """As it is at the start of the experiment."""
+        courses = dict(self.courses)
+        return replace(
+            self,
+            delay_ns=int(at_start(courses.get("delay", ()), self.delay_ns)),
+            jitter_ns=int(at_start(courses.get("jitter", ()), self.jitter_ns)),
+            loss=at_start(courses.get("loss", ()), self.loss),
+        )
+
+    @property
+    def longest_ns(self) -> int:
+        """The longest that a packet can take at any time."""
+        courses = dict(self.courses)
+        delays = [self.delay_ns, *(int(value) for _, value in courses.get("delay", ()))]
+        jitters = [self.jitter_ns, *(int(value) for _, value in courses.get("jitter", ()))]
+        return max(delays) + max(jitters)
+
+
+def at_start(course: Course, otherwise: float) -> float:
+    """Value of a course at the start of the experiment, where it has begun by then."""
+    return course[0][1] if course and course[0][0] <= 0 else otherwise
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from rushhour.plan.calibration import calibration
 from rushhour.plan.context import context
 from rushhour.plan.flows import plan_entry
 from rushhour.plan.layout import Layout
+from rushhour.plan.patterns import with_patterns
 from rushhour.plan.presets import resolve
 from rushhour.plan.schedule import scheduled
 from rushhour.plan.tools import tools
@@ -28,6 +29,7 @@ FORMAT = "rushhour-plan/1"
 ECN = "net.ipv4.tcp_ecn"  # of IPv6, too
 TTL = "net.ipv4.ip_default_ttl"
 USUAL_HOPS, MOST_HOPS = 64, 255  # IPDEFTTL (RFC 1700); eight bits of the header
+MOST_CHANGES = 100_000
 JSON_SAFE_BITS = 52  # integers that survive a reader that keeps all numbers as doubles
 
 
@@ -49,7 +51,7 @@ def lower(scenario: Scenario, seed: int) -> Lowered:
         raise PlanError(
             "the experiment has no length", where="duration", hint='write, for example, duration = "30s"'
         )
-    layout = Layout(scenario, resolve(scenario))
+    layout = Layout(scenario, with_patterns(resolve(scenario), scenario, seed))
     flows = scheduled(layout, seed)
     plan: dict[str, Any] = {
         "format": FORMAT,
@@ -71,6 +73,8 @@ def lower(scenario: Scenario, seed: int) -> Lowered:
         "readings": scenario.readings.model_dump(),
         "calibration": calibration(layout),
     }
+    if due := _changes(layout):
+        plan["changes"] = due
     if needed := tools(plan["links"], plan["flows"]):
         plan["tools"] = needed
     return Lowered(plan, context(layout, flows))
@@ -172,6 +176,24 @@ def _end(layout: Layout, number: int, side: int, seed: int) -> dict[str, Any]:
         "wire": wire,
         "filters": list(stage.filters),
     }
+
+
+def _changes(layout: Layout) -> list[dict[str, Any]]:
+    """What patterns change, in the order of its instants; of one instant, in the order of the ends."""
+    found = [
+        {"t_ns": change.t_ns, "end": 2 * number + side, "key": change.key, "value": change.value}
+        | ({"lines": list(change.lines)} if change.lines else {})
+        for number, cable in enumerate(layout.cables)
+        for side in (0, 1)
+        for change in cable.stages[side].changes
+    ]
+    if len(found) > MOST_CHANGES:
+        raise PlanError(
+            f"patterns change the links {len(found)} times, at most {MOST_CHANGES} are possible",
+            where="pattern",
+            hint="change less often, or fewer links",
+        )
+    return sorted(found, key=lambda change: change["t_ns"])
 
 
 def _neighbours(layout: Layout) -> list[dict[str, Any]]:

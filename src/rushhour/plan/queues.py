@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 MIN_FRAMES = 10  # least a buffer in BDPs comes to: below, not even an initial window fits
 U32 = 2**32 - 1
 NS = 10**9
+LONGEST_WAIT_NS = 60 * NS  # htb's mbuffer: it forgets what is owed beyond a minute
+MOST_COUNTED = 2**16 - 2
 # Limit in packets under the word `limit`; sfq's is bounded by depth 127 times 128 flows.
 PACKET_LIMITED = frozenset(
     "pfifo pfifo_head_drop codel fq_codel fq pie fq_pie sfq sfb choke hhf dualpi2 netem".split()  # noqa: SIM905 words
@@ -86,13 +88,52 @@ def queue_lines(queue: Queue, limit: Limit, frame: int) -> tuple[list[str], list
         return ([f"root handle 10: {words}"] if words else []), []
     words = _discipline(queue, limit, frame)
     child = [f"parent 1:1 handle 10: {words}"] if words else []
-    microsecond = -(-queue.rate_bps // (8 * 10**6))
     if queue.shaper == "htb":
-        rate = f"rate {queue.rate_bps}bit ceil {queue.rate_bps}bit"
-        burst = f"burst {microsecond}b cburst {microsecond}b quantum {frame}"
-        return ["root handle 1: htb default 1", *child], [f"class parent 1: classid 1:1 htb {rate} {burst}"]
-    burst = f"burst {frame + microsecond}b limit {max(frame, limit.in_bytes(frame))}b"
-    return [f"root handle 1: tbf rate {queue.rate_bps}bit {burst}", *child], []
+        return ["root handle 1: htb default 1", *child], [_htb_class(queue.rate_bps, frame)]
+    return [_tbf(queue.rate_bps, limit, frame), *child], []
+
+
+def change_lines(queue: Queue, limit: Limit, frame: int, until_ns: int) -> list[str]:
+    """Give the lines that make a queue's shaper keep `queue.rate_bps`, after `tc`'s word `change`.
+
+    No rate is an outage until `until_ns` from now: one frame takes all of it, whatever its size.
+    """
+    rate = queue.rate_bps or 0
+    if queue.shaper == "htb":
+        return [_htb_class(rate, frame) if rate else _outage(frame, until_ns)]
+    lines = [f"qdisc {_tbf(rate, limit, frame)}"]
+    if limit.packets is not None and queue.words.split()[:1] in ([], ["fifo"]):
+        # tbf hands its limit on to a fifo below it, and means bytes.
+        lines.append(f"qdisc parent 1:1 handle 10: pfifo limit {limit.packets}")
+    return lines
+
+
+def _microsecond(rate_bps: int) -> int:
+    return -(-rate_bps // (8 * 10**6))
+
+
+def _tbf(rate_bps: int, limit: Limit, frame: int) -> str:
+    burst = f"burst {frame + _microsecond(rate_bps)}b limit {max(frame, limit.in_bytes(frame))}b"
+    return f"root handle 1: tbf rate {rate_bps}bit {burst}"
+
+
+def _htb_class(rate_bps: int, frame: int) -> str:
+    burst = _microsecond(rate_bps)
+    rate = f"rate {rate_bps}bit ceil {rate_bps}bit"
+    return f"class parent 1: classid 1:1 htb {rate} burst {burst}b cburst {burst}b quantum {frame}"
+
+
+def _outage(frame: int, length_ns: int) -> str:
+    """A class that lets one frame pass and then waits: every frame counts as the same many bytes.
+
+    Their number is the largest of tc's 16 bits, so that the rate, in whole bytes per second, meets the end
+    of the outage to 1/65535 of its length. Kernels before 5.13 know no `mpu`: there `overhead` alone does it.
+    """
+    length_ns = min(length_ns, LONGEST_WAIT_NS)
+    rate = max(1, MOST_COUNTED * NS // length_ns)  # bytes/s
+    counted = -(-rate * length_ns // NS)
+    words = f"rate {8 * rate}bit ceil {8 * rate}bit burst 1b cburst 1b quantum {frame}"
+    return f"class parent 1: classid 1:1 htb {words} mpu {counted} overhead {max(0, counted - frame)}"
 
 
 def _discipline(queue: Queue, limit: Limit, frame: int) -> str:

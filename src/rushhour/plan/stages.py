@@ -9,12 +9,12 @@ put into the link.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, NamedTuple
 
 from rushhour.errors import PlanError
 from rushhour.plan import netem
-from rushhour.plan.queues import NS, Limit, queue_lines, resolve_buffer, stated_limit
+from rushhour.plan.queues import NS, Limit, change_lines, queue_lines, resolve_buffer, stated_limit
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,7 +24,17 @@ if TYPE_CHECKING:
 WIRE_LIMIT = 1_000_000  # packets under way that no sane experiment reaches; a number, not memory
 FASTEST_BPS = 10**10  # what an unlimited link is taken for where a bound is needed
 _HORIZON_NS = 9 * NS  # fq drops what is stamped later than its horizon, 10 s by default
+NEVER_NS = 10**18
 _LONGEST_NS = 1000 * NS  # fq takes its horizon in microseconds and 32 bits
+
+
+class Change(NamedTuple):
+    """One setting that becomes another at an instant; `lines` change a shaper in tc's words."""
+
+    t_ns: int
+    key: str
+    value: float
+    lines: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +50,7 @@ class Stage:
     delay_ns: int = 0
     jitter_ns: int = 0
     wire: Wire | None = None
+    changes: tuple[Change, ...] = ()
 
 
 PLAIN = Stage()
@@ -106,7 +117,7 @@ def _stages(link: Link, direction: Direction, rtt_ns: int) -> list[Stage]:
     stages = []
     if direction.queue is not None:
         stages.append(_queue(direction.queue, link, rtt_ns))
-    rate = (direction.queue.rate_bps if direction.queue else None) or FASTEST_BPS
+    rate = (direction.queue.fastest_bps if direction.queue else None) or FASTEST_BPS
     if direction.netem is not None:
         stages.append(_netem(direction.netem, rate, link.frame))
     if direction.wire is not None and direction.wire.acts:
@@ -116,9 +127,21 @@ def _stages(link: Link, direction: Direction, rtt_ns: int) -> list[Stage]:
 
 def _queue(queue: Queue, link: Link, rtt_ns: int) -> Stage:
     limit = resolve_buffer(queue.buffer, queue.rate_bps, rtt_ns, link.frame)
-    qdiscs, classes = queue_lines(queue, limit, link.frame)
     stated = stated_limit(queue, limit, link.frame)
-    return Stage("queue", tuple(qdiscs), tuple(classes), queue.rate_bps, stated, queue.words)
+    first = replace(queue, rate_bps=queue.first_bps)
+    qdiscs, classes = queue_lines(first, limit, link.frame)
+    ends = [t_ns for t_ns, _ in queue.course[1:]] + [NEVER_NS]
+    changes = tuple(
+        Change(
+            t_ns,
+            "rate",
+            value,
+            tuple(change_lines(replace(queue, rate_bps=int(value)), limit, link.frame, end_ns - t_ns)),
+        )
+        for (t_ns, value), end_ns in zip(queue.course, ends, strict=False)
+        if t_ns > 0
+    )
+    return Stage("queue", tuple(qdiscs), tuple(classes), first.rate_bps, stated, queue.words, changes=changes)
 
 
 def _netem(words: str, fastest_bps: int, frame: int) -> Stage:
@@ -134,7 +157,7 @@ def _netem(words: str, fastest_bps: int, frame: int) -> Stage:
 
 
 def _wire(wire: Wire, fastest_bps: int, link: Link) -> Stage:
-    longest = wire.delay_ns + wire.jitter_ns
+    longest, first = wire.longest_ns, wire.first
     if longest > _LONGEST_NS:
         raise PlanError(
             f"a delay of {longest / NS:g} s is longer than the kernel's fq can hold a packet back",
@@ -149,7 +172,10 @@ def _wire(wire: Wire, fastest_bps: int, link: Link) -> Stage:
     return Stage(
         "wire",
         (f"root handle 1: {words}",),
-        delay_ns=wire.delay_ns,
-        jitter_ns=wire.jitter_ns,
-        wire=wire,
+        delay_ns=first.delay_ns,
+        jitter_ns=first.jitter_ns,
+        wire=first,
+        changes=tuple(
+            Change(t_ns, key, value) for key, course in wire.courses for t_ns, value in course if t_ns > 0
+        ),
     )

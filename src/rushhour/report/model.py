@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from rushhour import courses
 from rushhour.metrics.expectations import check
 from rushhour.report.panels import Panel, bottlenecks, panels_of
 from rushhour.report.reproduce import run_command
@@ -110,17 +111,31 @@ def conditions(record: Record) -> list[str]:
     """The path in words: rate, base RTT, buffer, queue, jitter, loss; ranges where flows or links differ."""
     ends = bottlenecks(record)
     wires = [end for end in record.context.ends.values() if end.role == "wire"]
-    base = [flow.base_rtt_ns / 1e3 for flow in record.context.flows.values() if flow.base_rtt_ns]
+    base = [rtt / 1e3 for flow in record.context.flows.values() for rtt in _base_rtts(record, flow)]
     lines = [
-        _range([float(end.rate_bps) for end in ends if end.rate_bps], "bit/s"),
+        _range([rate for end in ends if end.rate_bps for rate in courses.extent(end, "rate_bps")], "bit/s"),
         _range(base, "µs", "base RTT "),
         _range([float(end.buffer_bytes) for end in ends if end.buffer_bytes], "bytes", "buffer "),
         _range([float(end.buffer_packets) for end in ends if end.buffer_packets], "packets", "buffer "),
         _queues(ends),
-        _range([end.jitter_ns / 1e3 for end in wires if end.jitter_ns], "µs", "jitter "),
-        _range([100 * end.loss for end in wires if end.loss], "%", "loss "),
+        _range(
+            [jitter / 1e3 for end in wires if end.jitter_ns for jitter in courses.extent(end, "jitter_ns")],
+            "µs",
+            "jitter ",
+        ),
+        _range(
+            [100 * loss for end in wires if end.loss for loss in courses.extent(end, "loss")], "%", "loss "
+        ),
     ]
     return [line for line in lines if line]
+
+
+def _base_rtts(record: Record, flow: Flow) -> tuple[float, ...]:
+    """The least and the greatest RTT of a flow's idle path."""
+    ends = record.context.ends
+    instants = courses.instants([ends[number] for number in flow.path if number in ends])
+    base = courses.base_rtt_ns(flow, ends, instants * 1e-9)
+    return () if base is None else (float(base.min()), float(base.max()))
 
 
 def _range(values: list[float], unit: str, before: str = "") -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rushhour import courses
 from rushhour.report.curves import Curve, thinned
 
 if TYPE_CHECKING:
@@ -150,9 +151,27 @@ def _round_trip(record: Record) -> Panel | None:
     curves += _per_flow(record, "ping_rtt_us", ("ping",), " echo", shape="points")
     if not curves:
         return None
-    bases = sorted({flow.base_rtt_ns for _, flow in flows_of(record, "tcp", "ping") if flow.base_rtt_ns})
+    varying = _base_rtts(record)
+    flows = [flow for _, flow in flows_of(record, "tcp", "ping") if flow.id not in varying]
+    bases = sorted({flow.base_rtt_ns for flow in flows if flow.base_rtt_ns})
     limits = [Limit("base RTT", base / 1e3) for base in bases[:4]]
+    curves += list(varying.values())[:4]
     return Panel("rtt", "Round-trip time", "µs", curves, limits, note="TCP: smoothed by the kernel (srtt).")
+
+
+def _base_rtts(record: Record) -> dict[int, Curve]:
+    """The idle RTT over time of each flow on whose path a pattern changes a delay, by the flow's id."""
+    found = {}
+    ends = record.context.ends
+    for _, flow in flows_of(record, "tcp", "ping"):
+        path = [ends[number] for number in flow.path if number in ends]
+        if not any({"delay_ns", "jitter_ns"} & set(end.over_time) for end in path):
+            continue
+        t_s = np.append(courses.instants(path), record.context.duration_ns) * 1e-9
+        base = courses.base_rtt_ns(flow, ends, t_s)
+        if base is not None:
+            found[flow.id] = Curve("base RTT", None, t_s, base / 1e3, "hold", faint=True)
+    return found
 
 
 def _queue(record: Record) -> Panel | None:
@@ -165,7 +184,7 @@ def _queue(record: Record) -> Panel | None:
         return None
     buffers = {end.buffer_packets if in_packets else end.buffer_bytes for end in ends}
     limits = [Limit("buffer", float(value)) for value in sorted(value for value in buffers if value)]
-    rates = {end.rate_bps for end in ends}
+    rates = {None if "rate_bps" in end.over_time else end.rate_bps for end in ends}
     rate = rates.pop() if len(rates) == 1 else None
     second = ("µs", 8e6 / rate) if rate and not in_packets else None
     return Panel("queue", "Queue at the bottleneck", unit, shown, limits, second)
@@ -179,12 +198,33 @@ def _goodput(record: Record) -> Panel | None:
     if 1 < len(flows) <= MAX_TOTAL:
         every = [_curve(record, "goodput_bps", flow.name, flow=flow.id, shape="interval") for flow in flows]
         curves.append(_sum([curve for curve in every if curve is not None]))
-    rates = sorted({end.rate_bps for end in bottlenecks(record) if end.rate_bps})
+    varying = [end for end in bottlenecks(record) if "rate_bps" in end.over_time]
+    for end in varying[:4]:
+        rate = _curve(record, "link_rate_bps", f"rate {end.label}", end=end.end, shape="hold", faint=True)
+        curves += [] if rate is None else [_until(rate, record.context.duration_ns)]
+    rates = sorted({end.rate_bps for end in bottlenecks(record) if end.rate_bps and end not in varying})
     limits = [Limit("rate of the link", float(rate)) for rate in rates[:4]]
     note = "Payload that reached the receiver, in each sampling interval."
     if rates and max(float(np.nanmax(curve.values)) for curve in curves) > rates[-1]:
         note += " A sample above the rate: a lost segment came, and what had waited behind it counts at once."
     return Panel("goodput", "Goodput", "bit/s", curves, limits, note=note)
+
+
+def _until(curve: Curve, duration_ns: int) -> Curve:
+    """What holds until the next sample, with its last value held to the end of the experiment."""
+    t_s = np.append(curve.t_s, duration_ns * 1e-9)
+    return Curve(curve.label, curve.flow, t_s, np.append(curve.values, curve.values[-1]), "hold", curve.faint)
+
+
+def _loss(record: Record) -> Panel | None:
+    """The loss of the links where a pattern changes it."""
+    found = []
+    for end in record.context.ends.values():
+        curve = _curve(record, "link_loss", end.label, end=end.end, shape="hold")
+        if curve is not None:
+            whole = _until(curve, record.context.duration_ns)
+            found.append(Curve(whole.label, None, whole.t_s, 100 * whole.values, "hold"))
+    return Panel("loss", "Loss of the link", "%", found[:4]) if found else None
 
 
 def _sum(curves: list[Curve]) -> Curve:
@@ -270,6 +310,7 @@ _PANELS: tuple[Callable[[Record], Panel | None], ...] = (
     _queue,
     _goodput,
     _active,
+    _loss,
     _delay,
     _events,
 )

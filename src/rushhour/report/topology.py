@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
 
+from rushhour import courses
 from rushhour.report.words import quantity
 
 if TYPE_CHECKING:
@@ -131,11 +132,17 @@ def _places(
 def _said(ends: list[End]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """What stands above a link, rate and queue, and below it, delay and loss."""
     shaped = [end for end in ends if end.rate_bps]
-    above = [quantity(float(end.rate_bps or 0), "bit/s") for end in shaped]
+    above = [_between(end, "rate_bps", 1.0, "bit/s") for end in shaped]
     above += [f"{end.queue or ''} {_buffer(end)}".strip() for end in shaped if end.queue or _buffer(end)]
-    below = [quantity(end.delay_ns / 1e3, "µs") for end in ends if end.delay_ns]
-    below += [f"loss {quantity(100 * end.loss, '%')}" for end in ends if end.loss]
+    below = [_between(end, "delay_ns", 1e-3, "µs") for end in ends if end.delay_ns]
+    below += [f"loss {_between(end, 'loss', 100.0, '%')}" for end in ends if end.loss]
     return tuple(above), tuple(below)
+
+
+def _between(end: End, name: str, factor: float, unit: str) -> str:
+    """A setting in words, with both ends of what a pattern makes of it."""
+    said = dict.fromkeys(quantity(value * factor, unit) for value in courses.extent(end, name))
+    return " … ".join(said)
 
 
 def _buffer(end: End) -> str:

@@ -12,6 +12,7 @@ from rushhour.spec.arrivals import Arrivals, SizeLaw, TimeLaw
 from rushhour.spec.check.problem import Path, Problem
 from rushhour.spec.figure import Figure
 from rushhour.spec.keys import fields, nearest
+from rushhour.spec.pattern import SHAPES, Pattern
 from rushhour.spec.scenario import Expect, Readings, Scenario, Source
 from rushhour.spec.topology import Direction, Link, Node, Topology
 from rushhour.spec.workload import Flow
@@ -38,6 +39,8 @@ MODELS: Models = {
     ("flow", "size"): SizeLaw,
     ("flow", "on"): TimeLaw,
     ("flow", "off"): TimeLaw,
+    ("pattern",): Pattern,
+    **{("pattern", shape): model for shape, model in SHAPES.items()},
     ("readings",): Readings,
     ("source",): Source,
     ("expect",): Expect,

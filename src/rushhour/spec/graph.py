@@ -6,7 +6,7 @@ Takes a `Scenario`, gives names; addresses and routes are the plan's business.
 from __future__ import annotations
 
 from collections import Counter
-from itertools import cycle
+from itertools import cycle, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -43,6 +43,23 @@ def hosts(scenario: Scenario) -> tuple[str, ...]:
     degree = Counter(name for link in scenario.link for name in link.between)
     default = {name: "host" if degree[name] <= 1 else "router" for name in nodes(scenario)}
     return tuple(name for name in nodes(scenario) if (roles.get(name) or default[name]) == "host")
+
+
+def links(scenario: Scenario) -> tuple[str, ...]:
+    """Names of all links, in the order of the graph."""
+    top = scenario.topology
+    if top is None:
+        return tuple(link.label for link in scenario.link)
+    routers = top.routers
+    first, last = [routers[0]] * len(top.senders), [routers[-1]] * len(top.receivers)
+    if top.preset == "chain":
+        first, last = [routers[0], *routers[:-1]], [routers[-1], *routers[1:]]
+    pairs = [
+        *zip(top.senders, first, strict=True),
+        *pairwise(routers),
+        *zip(last, top.receivers, strict=True),
+    ]
+    return tuple(f"{a}-{b}" for a, b in pairs)
 
 
 def conversations(scenario: Scenario) -> Iterator[Conversation]:

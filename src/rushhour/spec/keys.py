@@ -6,6 +6,7 @@ Takes a scenario's document (parsed TOML) and puts values at keys; the same synt
     flow.FLOW.KEY, flow.*.KEY (all flows), cc (short for the cc of all flows that have one),
     flow.FLOW.arrivals.KEY, flow.FLOW.size.KEY, flow.FLOW.on.KEY, flow.FLOW.off.KEY,
     link.LINK.KEY, link.LINK.forward.KEY, link.*.KEY, node.NODE.sysctl.NAME,
+    pattern.PATTERN.KEY, pattern.PATTERN.sine.KEY,
     label.NAME (a factor alone: sets nothing, names the cells)
 """
 
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from rushhour.spec.arrivals import Arrivals, SizeLaw, TimeLaw
 from rushhour.spec.model import flatten
+from rushhour.spec.pattern import SHAPES, Pattern
 from rushhour.spec.scenario import Readings, Scenario
 from rushhour.spec.sweep import LABEL
 from rushhour.spec.topology import Direction, Link, Node, Topology
@@ -28,23 +30,15 @@ if TYPE_CHECKING:
     from rushhour.spec.model import Model
 
 _TABLES = {
-    "topology",
-    "readings",
-    "sysctl",
-    "flow",
-    "link",
-    "node",
-    "source",
-    "sweep",
-    "quick",
-    "expect",
-    "figure",
+    *("topology", "readings", "sysctl", "flow", "link", "node", "pattern", "trace"),
+    *("source", "sweep", "quick", "expect", "figure"),
 }
-_NAMED: dict[str, type[Model]] = {"flow": Flow, "link": Link, "node": Node}
-# Tables within a flow, a link: kind → key → what it holds.
+_NAMED: dict[str, type[Model]] = {"flow": Flow, "link": Link, "node": Node, "pattern": Pattern}
+# Tables within a flow, a link, a pattern: kind → key → what it holds.
 _WITHIN: dict[str, dict[str, type[Model]]] = {
     "flow": {"arrivals": Arrivals, "size": SizeLaw, "on": TimeLaw, "off": TimeLaw},
     "link": {"forward": Direction, "reverse": Direction},
+    "pattern": SHAPES,
 }
 
 
@@ -168,7 +162,7 @@ def _name(kind: str, table: dict[str, Any], index: int) -> str:
     between = table.get("between")
     if kind == "link" and "name" not in table and isinstance(between, list | tuple):
         return "-".join(str(node) for node in between)
-    return str(table.get("name", index))
+    return str(table.get("name", table.get("key", index) if kind == "pattern" else index))
 
 
 def known_keys(document: dict[str, Any]) -> list[str]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rushhour.errors import Fault, ScenarioError, UsageError
+from rushhour.spec.attach import attach_traces
 from rushhour.spec.catalog import ScenarioFile, find_in_catalogue, published_beside, study_in
 from rushhour.spec.document import parse_toml, read_text
 from rushhour.spec.examine import examine, inside
@@ -95,16 +96,25 @@ def load_scenario(source: str | Path | ScenarioFile, sets: Sequence[str] = ()) -
     """
     if not isinstance(source, ScenarioFile):
         source = find_scenario(source)
-    return parse_scenario(read_text(source.file), str(source.file), sets)
+    folder = source.file.parent if isinstance(source.file, Path) else None
+    return parse_scenario(read_text(source.file), str(source.file), sets, folder)
 
 
-def parse_scenario(text: str, file: str = "scenario", sets: Sequence[str] = ()) -> Scenario:
-    """Give the scenario that a TOML text describes; `file` is its name in faults."""
+def parse_scenario(
+    text: str, file: str = "scenario", sets: Sequence[str] = (), folder: Path | None = None
+) -> Scenario:
+    """Give the scenario that a TOML text describes.
+
+    `file` is its name in faults, `folder` holds its traces.
+    """
     document = name_flows(parse_toml(text, file))
     document, faults = apply_sets(document, sets)
+    document, missing = attach_traces(document, folder)
     scenario, found = examine(document)
     if scenario is not None and not faults:
         return scenario
+    # What is said of a file that is not there need not be said of the trace that it would have been.
+    found = [*missing, *(problem for problem in found if problem.path not in {p.path for p in missing})]
     lines = key_lines(text)
     given = {word.partition("=")[0].strip() for word in sets}
     faults += [_fault(problem, document, lines, file, given) for problem in found]

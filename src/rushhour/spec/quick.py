@@ -46,11 +46,11 @@ def by_rule(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def shorter(document: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Give the document of a shorter experiment; None where it is short, or where flows come and go."""
+    """Give the document of a shorter experiment; None where it is short, or where flows or links change."""
     flows = document.get("flow") or ()
     scheduled = any(key in flow for flow in flows for key in ("start", "duration"))
     given = document.get("duration")
-    if scheduled or given is None or Duration.parse(given) <= LONGEST:
+    if scheduled or document.get("pattern") or given is None or Duration.parse(given) <= LONGEST:
         return None
     return _without_expectations(dict(document) | {"duration": str(LONGEST)})
 

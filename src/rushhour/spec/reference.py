@@ -5,6 +5,7 @@ Takes nothing, gives text; `docs/generate.py` writes it to its files, a test che
 
 from __future__ import annotations
 
+import inspect
 import json
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
@@ -14,6 +15,7 @@ from pydantic_core import PydanticUndefined
 from rushhour import units
 from rushhour.spec.check.experiment import MAX_SAMPLES
 from rushhour.spec.explain import MODELS
+from rushhour.spec.pattern import SHAPES
 from rushhour.spec.scenario import Scenario
 from rushhour.spec.sweep import MAX_CELLS, Sweep
 from rushhour.spec.topology import MAX_NODES, PRESET_KEYS, Direction, Link, Topology
@@ -32,7 +34,7 @@ _UNITS = (
     units.Probability,
     units.Frequency,
 )
-_TITLES = {
+_TITLES: dict[tuple[str, ...], str] = {
     (): "The top level",
     ("topology",): "`[topology]`: a preset",
     ("node",): "`[[node]]`: a node of a free graph",
@@ -41,6 +43,8 @@ _TITLES = {
     ("flow", "arrivals"): "`arrivals` of a flow: many short ones",
     ("flow", "size"): "`size` of arriving flows: a law",
     ("flow", "on"): "`on` and `off`: a law of times",
+    ("pattern",): "`[[pattern]]`: what changes over time",
+    **{("pattern", shape): f"`pattern.{shape}`" for shape in SHAPES},
     ("readings",): "`[readings]`: what is recorded",
     ("expect",): "`[[expect]]`: what must hold",
     ("figure",): "`[[figure]]`: a figure that compares cells",
@@ -111,6 +115,7 @@ The keys are written as `--set KEY=VALUE` takes them:
 | `link.LINK.forward.KEY`, `link.LINK.reverse.KEY` | a key of one direction of a link |
 | `node.NODE.sysctl.NAME` | a sysctl of one node |
 | `label.NAME` | nothing: a number or text that names the cells in tables, figures and `where` |
+| `pattern.PATTERN.KEY`, `pattern.PATTERN.sine.KEY` | a key of a pattern, of what it follows |
 
 A factor that `--set` gives a value varies no longer.
 
@@ -121,6 +126,35 @@ A label names what a step means where its keys do not say it, beside them in `[[
 "label.over-subscription" = [0.8, 1.2, 2.0]
 "flow.*.rate" = ["40mbit", "60mbit", "100mbit"]
 ```
+"""
+
+_PATTERNS = """\
+A pattern changes one key of a link while packets pass. It follows one of `steps`, `sine`, `square`, `ramp`,
+`walk` and `trace`:
+
+```toml
+[[pattern]]
+key = "rate"
+direction = "forward"
+steps = [["0s", "100mbit"], ["5s", "20mbit"], ["15s", "100mbit"]]
+
+[[pattern]]
+key = "delay"
+sine = { mean = "20ms", amplitude = "10ms", period = "10s" }
+
+[[pattern]]
+key = "loss"
+trace = "measured.csv"           # time_s,loss_%
+at_end = "repeat"
+```
+
+What waits in a queue stays there. A rate is changed at the shaper, which is htb unless the scenario says
+tbf: a frame that has begun to leave is done at the rate at which it began. `0bit` is an outage of at most a
+minute: a last frame leaves, then nothing until the next instant. Delay, jitter and loss hold for packets that
+come to the wire from then on; a packet never overtakes one before it unless `reorder` says so, so after a
+step down the first ones wait for the last of the longer way. The link is calibrated as it is at the start.
+At most 20000 changes a pattern, 1 ms or more apart.
+
 """
 
 _GRAPHS = """\
@@ -188,6 +222,10 @@ def _note(path: tuple[str, ...]) -> str:
         )
     if path == ("flow", "on"):
         return 'A bare duration is a fixed one: `on = "500ms"`.\n\n'
+    if path == ("pattern",):
+        return _PATTERNS
+    if path[:1] == ("pattern",):
+        return f"{inspect.cleandoc(MODELS[path].__doc__ or '')}\n\n"
     return ""
 
 

@@ -12,6 +12,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from rushhour.spec.figure import Figure
 from rushhour.spec.model import Model, Sysctls, flatten
+from rushhour.spec.pattern import Pattern, TraceName
 from rushhour.spec.sweep import Sweep
 from rushhour.spec.topology import Link, Node, Topology
 from rushhour.spec.workload import Flow
@@ -103,6 +104,10 @@ class Scenario(Model):
     node: tuple[Node, ...] = Field((), description="nodes of a free graph")
     link: tuple[Link, ...] = Field((), description="links of a free graph")
     flow: tuple[Flow, ...] = Field((), description="the conversations")
+    pattern: tuple[Pattern, ...] = Field((), description="what of the links changes over time")
+    trace: dict[TraceName, str] = Field(
+        default_factory=dict, description="texts of the traces that patterns name; filled in from their files"
+    )
     sweep: Sweep = Field(default_factory=Sweep, description="what varies")
     quick: Annotated[dict[str, Any], BeforeValidator(_flat)] = Field(
         default_factory=dict, description="what `--quick` changes"

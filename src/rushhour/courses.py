@@ -1,0 +1,92 @@
+"""Courses: settings of a link that change during the experiment, as functions of time.
+
+Takes ends and flows of a record's context, gives values at instants, sums over spans. Where nothing changes
+the setting is the same at all times, so whoever asks here need not know.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from numpy.typing import NDArray
+
+    from rushhour.context import End, Flow
+
+Course = tuple[tuple[int, float], ...]
+
+
+def values(course: Course, t_s: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Values [n] of a course at instants in seconds [n]; before its first instant, its first value."""
+    starts = np.array([t_ns for t_ns, _ in course], np.float64) * 1e-9
+    held = np.array([value for _, value in course], np.float64)
+    # A stamp may be a rounding below the instant that it is of.
+    index = np.searchsorted(starts, t_s + 1e-10, side="right") - 1
+    known: NDArray[np.float64] = held[np.maximum(index, 0)]
+    return known
+
+
+def integral(course: Course, begin_ns: int, done_ns: int) -> float:
+    """Sum of value · seconds over a span."""
+    inside = [t_ns for t_ns, _ in course if begin_ns < t_ns < done_ns]
+    edges = np.array([begin_ns, *inside, done_ns], np.float64) * 1e-9
+    return float((values(course, edges[:-1]) * np.diff(edges)).sum())
+
+
+def setting(end: End, name: str, t_s: NDArray[np.float64]) -> NDArray[np.float64]:
+    """A setting of an end (`rate_bps`, `delay_ns`, `jitter_ns`, `loss`) at instants in seconds [n]."""
+    course = end.over_time.get(name)
+    return np.full(len(t_s), float(getattr(end, name) or 0)) if course is None else values(course, t_s)
+
+
+def at(end: End, t_ns: int) -> End:
+    """The end with its settings as they are at an instant."""
+    if not end.over_time:
+        return end
+    instant = np.array([t_ns * 1e-9])
+    now = {name: float(values(course, instant)[0]) for name, course in end.over_time.items()}
+    whole: Mapping[str, float | int] = {
+        name: value if name == "loss" else round(value) for name, value in now.items()
+    }
+    return replace(end, over_time={}, **whole)  # type: ignore[arg-type]
+
+
+def extent(end: End, name: str) -> tuple[float, ...]:
+    """A setting's least and greatest value; once where it never changes."""
+    known = [value for _, value in end.over_time.get(name, ())]
+    return (min(known), max(known)) if known else (float(getattr(end, name) or 0),)
+
+
+def instants(ends: Iterable[End]) -> NDArray[np.float64]:
+    """When any setting of these ends changes, in ns, ascending; 0 is always among them."""
+    found = {t_ns for end in ends for course in end.over_time.values() for t_ns, _ in course}
+    return np.array(sorted(found | {0}), np.float64)
+
+
+def capacity_bits(end: End, begin_ns: int, done_ns: int) -> float:
+    """What an end's rate lets through in a span, in bits; 0 without a rate."""
+    course = end.over_time.get("rate_bps")
+    if course is None:
+        return (end.rate_bps or 0) * (done_ns - begin_ns) / 1e9
+    return integral(course, begin_ns, done_ns)
+
+
+def base_rtt_ns(flow: Flow, ends: Mapping[int, End], t_s: NDArray[np.float64]) -> NDArray[np.float64] | None:
+    """RTT of the idle path at instants in seconds [n]; None where it is not known.
+
+    That of an instant: a packet on its way while a delay changes takes some of both.
+    """
+    if flow.base_rtt_ns is None:
+        return None
+    total = np.full(len(t_s), float(flow.base_rtt_ns))
+    for number in flow.path:
+        end = ends.get(number)
+        for name, share in (("delay_ns", 1.0), ("jitter_ns", 0.5)) if end is not None else ():
+            if end is not None and name in end.over_time:
+                total += share * (setting(end, name, t_s) - getattr(end, name))
+    return total
