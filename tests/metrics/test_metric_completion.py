@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 from builders import SECOND, TRANSACTION, end, flow, found, outcome, record, rows
 
+from rushhour.metrics.doubts import doubts
+
 MS = 1_000_000
 # 10 full frames of 1514 bytes and one of 66 + 520: handshake, way, and all but the first at 100 Mbit/s.
 LEAST_NS = 20 * MS + 10 * MS + (9 * 1514 + 586) * 80
@@ -85,3 +87,12 @@ def test_round_trips_a_minute_count_the_handshake_of_crr(tmp_path: Path) -> None
         "flow:crr": pytest.approx(1000),
     }
     assert found(made, "latency_inflation") == {"flow:rr": pytest.approx(1.5), "flow:crr": pytest.approx(3)}
+
+
+def test_a_load_above_one_is_a_doubt(tmp_path: Path) -> None:
+    flows = [mouse(n, n * SECOND) for n in range(2)]
+    made = record(
+        tmp_path / "e", flows=flows, ends=ENDS, planned={n: {"bytes": 100_000_000} for n in range(2)}
+    )
+    (doubt,) = doubts(made)
+    assert doubt.startswith("group:mice offers 1.67 times")

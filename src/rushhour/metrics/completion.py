@@ -117,7 +117,8 @@ def _unfinished(record: Record) -> Iterator[Found]:
         yield Found(f"group:{group}", float(np.count_nonzero(np.isnan(flows.fct_ns))))
 
 
-def _offered(record: Record) -> Iterator[Found]:
+def offered_load(record: Record) -> Iterator[Found]:
+    """The share of the bottleneck that the flows of each arrival process ask for."""
     for group, flows in _groups(record.arrivals()).items():
         span = flows[0].arrival or (0, 0)
         begin = max(span[0], record.context.warmup_ns)
@@ -265,7 +266,7 @@ METRICS = [
         "What arrived: the frames of the data of all flows of an arrival process that started after the "
         "warm-up, over what the bottleneck carries while they arrive. Retransmissions and handshakes are not "
         "counted.",
-        _offered,
+        offered_load,
     ),
     *distribution(
         "query_completion_time",

@@ -1,10 +1,12 @@
-"""Doubts: what a run did that its scenario did not ask for, though its links are true."""
+"""Doubts: what a run did that its scenario did not ask for or no link can do, though its links are true."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 import numpy as np
+
+from rushhour.metrics.completion import offered_load
 
 if TYPE_CHECKING:
     from rushhour.record import Record
@@ -13,7 +15,21 @@ SENDER = 0
 
 
 def doubts(record: Record) -> list[str]:
-    """Sentences for the manifest's warnings: congestion controls that the kernel replaced by another.
+    """Sentences for the manifest's warnings: arrivals beyond the rate, congestion controls replaced."""
+    return [*_overloads(record), *_replaced(record)]
+
+
+def _overloads(record: Record) -> list[str]:
+    """Arrival processes of a load above 1: nothing is steady then, and unfinished flows decide every mean."""
+    loads = [found for found in offered_load(record) if (found.value or 0) > 1]
+    return [
+        f"{found.scope} offers {found.value:.2f} times what the bottleneck carries: flows pile up"
+        for found in loads
+    ]
+
+
+def _replaced(record: Record) -> list[str]:
+    """Congestion controls that the kernel replaced by another.
 
     A kernel may do so: `dctcp` becomes `dctcp-reno` on a connection for which ECN was not agreed.
     """

@@ -17,9 +17,12 @@ if TYPE_CHECKING:
 _NO_READING = "the kernel gave no such reading"
 
 
-def last(record: Record, flow: Flow, field: str) -> int | None:
-    """A counter of the sender's `tcp_info` at its last sample; None if this kernel or record has none."""
-    _, info = record.tcp_info(flow.id)
+def last(record: Record, flow: Flow, field: str, side: int = 0) -> int | None:
+    """A counter of the sender's `tcp_info` at its last sample; None if this kernel or record has none.
+
+    `side` 1 is the receiver's, or of request and response the server's.
+    """
+    _, info = record.tcp_info(flow.id, side)
     if not len(info) or field not in (info.dtype.names or ()):
         return None
     return int(info[field][-1])
@@ -70,6 +73,19 @@ def _counter(field: str) -> Callable[[Record], Iterator[Found]]:
             yield Found(of_flow(flow), count, None if count is not None else _NO_READING)
 
     return function
+
+
+def _timeouts(record: Record) -> Iterator[Found]:
+    counts = []
+    for flow in record.flows("tcp", "rr"):
+        # Who answers sends, too.
+        sides = [last(record, flow, "total_rto", side) for side in ((0,) if flow.kind == "tcp" else (0, 1))]
+        known = [count for count in sides if count is not None]
+        if flow.kind == "tcp" or known:
+            yield Found(of_flow(flow), sum(known) if known else None, None if known else _NO_READING)
+        counts += known
+    if counts:
+        yield Found(TOTAL, sum(counts))
 
 
 def _transfer_time_ratio(record: Record) -> Iterator[Found]:
@@ -144,9 +160,10 @@ METRICS = [
         "timeouts",
         "1",
         "lower",
-        ("flow",),
-        "Retransmission timeouts (tcpi_total_rto, since Linux 6.7), those of the handshake included.",
-        _counter("total_rto"),
+        ("flow", "total"),
+        "Retransmission timeouts (tcpi_total_rto, since Linux 6.7), those of the handshake included; of rr "
+        "those of both sides. Total: of all these flows, arrivals not among them.",
+        _timeouts,
     ),
     Metric(
         "transfer_time_ratio",

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rushhour.plan.flows import PlannedFlow, payload_and_frame, stop_ns
+from rushhour.spec.workload import DEFAULT_REQUEST, DEFAULT_RESPONSE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from rushhour.plan.routes import Step
     from rushhour.plan.schedule import Scheduled
     from rushhour.plan.stages import Stage
+    from rushhour.spec.workload import Flow
 
 NS = 10**9
 _SETTINGS = {"rate": "rate_bps", "delay": "delay_ns", "jitter": "jitter_ns", "loss": "loss"}
@@ -108,7 +110,7 @@ def _flow(layout: Layout, flow: PlannedFlow, steps: dict[tuple[str, str], list[S
     there, back = steps[flow.sender, flow.receiver], steps[flow.receiver, flow.sender]
     scenario = layout.scenario
     payload, frame = payload_of(layout, flow)
-    narrowest = bottleneck(layout, there)
+    narrowest = bottleneck(layout, back if _answers_more(flow.keys) else there)
     own_stop = stop_ns(flow.keys, scenario.span.ns)
     return {
         "id": flow.id,
@@ -126,6 +128,12 @@ def _flow(layout: Layout, flow: PlannedFlow, steps: dict[tuple[str, str], list[S
         "payload_per_packet": payload,
         "frame_bytes": frame,
     }
+
+
+def _answers_more(keys: Flow) -> bool:
+    """Whether the responses are larger than the requests: then they are what a link limits."""
+    request, response = keys.request or DEFAULT_REQUEST, keys.response or DEFAULT_RESPONSE
+    return keys.kind in ("rr", "crr") and response.bytes > request.bytes
 
 
 def _idle_ns(layout: Layout, stage: Stage, frame: int) -> int:

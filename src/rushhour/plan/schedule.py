@@ -84,10 +84,10 @@ def _span(layout: Layout, flow: PlannedFlow) -> tuple[int, int]:
 
 
 def _per_second(layout: Layout, flow: PlannedFlow) -> float:
-    """Mean arrivals: as given, or so that the data's frames take the load's share of the bottleneck."""
+    """Mean arrivals of one copy: as given, or so that the data's frames take the load of the bottleneck."""
     keys = flow.keys
     if keys.arrivals is None or keys.size is None or keys.arrivals.rate is not None:
-        return keys.arrivals.rate.per_s if keys.arrivals and keys.arrivals.rate else 0.0
+        return keys.arrivals.rate.per_s / keys.count if keys.arrivals and keys.arrivals.rate else 0.0
     narrowest = bottleneck(layout, layout.steps(flow.sender, flow.receiver))
     rate = layout.stage(narrowest).rate_bps if narrowest else None
     if rate is None:
@@ -98,4 +98,4 @@ def _per_second(layout: Layout, flow: PlannedFlow) -> float:
         )
     payload, frame = payload_of(layout, flow)
     bits = mean_size(keys.size) * 8 * frame / payload
-    return (keys.arrivals.load or 0.0) * rate / bits
+    return (keys.arrivals.load or 0.0) * rate / bits / keys.count

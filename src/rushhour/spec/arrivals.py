@@ -73,11 +73,11 @@ class Arrivals(Model):
         description='"poisson": independent of each other; "constant": at equal distances, the first at the '
         'flow\'s start; "on-off": Poisson while on, none while off',
     )
-    rate: Frequency | None = Field(None, description="mean arrivals of each copy of the flow; or give `load`")
+    rate: Frequency | None = Field(None, description="mean arrivals, of all copies together; or give `load`")
     load: Positive | None = Field(
         None,
-        description="what the data's frames take of the bottleneck's rate on average, each copy: 0.6; above "
-        "1 is more than it carries",
+        description="what the data's frames take of the bottleneck's rate on average, of all copies "
+        "together: 0.6; above 1 is more than it carries",
     )
     on: TimeWord | None = Field(None, description='"on-off": how long flows arrive')
     off: TimeWord | None = Field(None, description='"on-off": how long none does')

@@ -67,7 +67,7 @@ def _check_number(scenario: Scenario, flow: Flow, here: Path, most: int) -> Iter
     if flow.arrivals is None or flow.arrivals.rate is None:
         return  # by load: known when the path is
     stop = scenario.span.ns if flow.duration is None else flow.start.ns + flow.duration.ns
-    expected = flow.arrivals.rate.per_s * (stop - flow.start.ns) / 1e9 * flow.count
+    expected = flow.arrivals.rate.per_s * (stop - flow.start.ns) / 1e9
     if expected > most:
         message = f"about {expected:.0f} flows would arrive; a cell holds {most}"
         yield Problem((*here, "arrivals", "rate"), message, "lower the rate, or shorten the flow's duration")
