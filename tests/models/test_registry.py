@@ -8,10 +8,11 @@ import pytest
 
 from rushhour.metrics.catalog import METRICS
 from rushhour.models.case import Case
+from rushhour.models.fluid import carried_bps
 from rushhour.models.registry import MODELS, predict
 from rushhour.series import SERIES
 
-CASE = Case("tcp", "reno", 1448, 1514, 0.1, 0.001, 10e6, 125_000, 1, 0.0)
+CASE = Case("tcp", "reno", 1448, 1514, 0.1, 0.001, 10e6, 125_000, 1, 0.0, 0.0)
 
 
 def test_every_law_is_about_something_that_is_measured() -> None:
@@ -42,9 +43,18 @@ def test_known_answers(model: str, quantity: str, value: float) -> None:
     assert not found.doubt
 
 
-def test_overload_counts_whole_frames() -> None:
-    case = dataclasses.replace(CASE, kind="udp", offered_bps=40e6)
-    assert predict(MODELS["overload"], "loss", [case]).value == pytest.approx(0.75)
+def test_overload_of_several_flows_counts_each_by_what_it_offers() -> None:
+    light = dataclasses.replace(CASE, kind="udp", offered_bps=10e6, carried_bps=10e6)
+    heavy = dataclasses.replace(CASE, kind="udp", offered_bps=30e6, carried_bps=10e6)
+    assert predict(MODELS["overload"], "loss", [CASE, light, heavy]).value == pytest.approx(0.5)
+
+
+def test_what_arrives_of_an_overload() -> None:
+    # Three flows over one end, then one of them over a narrower one; a fourth meets no limit.
+    rates = {0: 10.0, 1: 2.0, 2: 100.0}
+    offered = [(10.0, (0,)), (10.0, (2, 0)), (20.0, (0, 1)), (5.0, (2, 7))]
+    assert carried_bps(offered, rates) == pytest.approx([2.5, 2.5, 2.0, 5.0])
+    assert carried_bps([], rates) == []
 
 
 def test_rates_of_several_flows_add_up_and_the_rate_of_the_path_does_not() -> None:

@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from rushhour.models.fluid import carried_bps
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
@@ -29,7 +31,8 @@ class Case:
         rate_bps: Rate of the bottleneck.
         buffer_bytes: Queue limit there.
         flows: Flows of this kind whose bottleneck it is, this one included.
-        offered_bps: Frames per second that UDP flows offer to the bottleneck, in bit/s; 0 where none does.
+        offered_bps: What a UDP flow of given rate sends, in whole frames; 0 of others.
+        carried_bps: What overload leaves of that (`models/fluid.py`).
     """
 
     kind: str
@@ -42,6 +45,7 @@ class Case:
     buffer_bytes: float | None
     flows: int
     offered_bps: float
+    carried_bps: float
 
 
 class Prediction(NamedTuple):
@@ -57,11 +61,12 @@ class Prediction(NamedTuple):
 class Law(NamedTuple):
     """One prediction of a model, and what it says of several flows together (scope `total`).
 
-    `sum`: each flow's adds up. `same`: it is about the path, whatever the flows are.
+    `sum`: each flow's adds up. `share`: their mean, each flow counted by what it offers. `same`: it is about
+    the path, whatever the flows are.
     """
 
     of: Callable[[Case], Prediction]
-    total: Literal["sum", "same"] = "same"
+    total: Literal["sum", "share", "same"] = "same"
 
 
 @dataclass(frozen=True)
@@ -80,10 +85,17 @@ class Model:
 def cases(record: Record) -> dict[str, Case]:
     """The case of each flow of a run, by its name."""
     planned = {flow.get("id"): flow for flow in record.plan.get("flows", [])}
-    return {flow.name: _case(record, flow, planned) for flow in record.flows()}
+    flows = record.flows()
+    rates = {number: float(end.rate_bps) for number, end in record.context.ends.items() if end.rate_bps}
+    offered = [_offered(flow, planned.get(flow.id, {})) for flow in flows]
+    carried = carried_bps([(rate, flow.ends) for rate, flow in zip(offered, flows, strict=True)], rates)
+    return {
+        flow.name: _case(record, flow, planned.get(flow.id, {}), load)
+        for flow, load in zip(flows, zip(offered, carried, strict=True), strict=True)
+    }
 
 
-def _case(record: Record, flow: Flow, planned: Mapping[int, Mapping[str, object]]) -> Case:
+def _case(record: Record, flow: Flow, asked: Mapping[str, object], load: tuple[float, float]) -> Case:
     ends = record.context.ends
     kept = math.prod(1 - ends[end].loss for end in flow.ends if end in ends)
     narrow = None if flow.bottleneck_end is None else ends.get(flow.bottleneck_end)
@@ -94,7 +106,7 @@ def _case(record: Record, flow: Flow, planned: Mapping[int, Mapping[str, object]
         buffer = narrow.buffer_bytes or packets or None
     return Case(
         kind=flow.kind,
-        cc=str(planned.get(flow.id, {}).get("cc") or ""),
+        cc=str(asked.get("cc") or ""),
         mss_bytes=flow.payload_per_packet,
         frame_bytes=flow.frame_bytes,
         rtt_s=flow.base_rtt_ns / 1e9 if flow.base_rtt_ns else None,
@@ -102,7 +114,8 @@ def _case(record: Record, flow: Flow, planned: Mapping[int, Mapping[str, object]
         rate_bps=float(flow.bottleneck_bps) if flow.bottleneck_bps else None,
         buffer_bytes=None if buffer is None else float(buffer),
         flows=sum(other.kind == flow.kind for other in sharing),
-        offered_bps=sum(_offered(other, planned.get(other.id, {})) for other in sharing),
+        offered_bps=load[0],
+        carried_bps=load[1],
     )
 
 

@@ -146,15 +146,15 @@ QUEUE = Model(
 
 
 def _loss(case: Case) -> Prediction:
-    if not case.rate_bps or not case.offered_bps:
-        return Prediction(None, "nothing limits the rate of the path, or no UDP flow offers a rate")
-    return Prediction(queueing.overload_loss(case.offered_bps, case.rate_bps))
+    if not case.offered_bps:
+        return Prediction(None, "not a UDP flow of given rate")
+    return Prediction(1 - case.carried_bps / case.offered_bps)
 
 
 OVERLOAD = Model(
     "overload",
     "1 - C/offered",
-    {"loss": Law(_loss)},
+    {"loss": Law(_loss, total="share")},
     "What UDP flows lose that offer more than the rate, in whole frames: 1 - 1/n of n flows at the rate",
 )
 

@@ -32,11 +32,16 @@ MODELS: Mapping[str, Model] = {model.name: model for model in _ALL}
 def predict(model: Model, quantity: str, cases: Iterable[Case]) -> Prediction:
     """What a model says of a metric or series: of one flow, or of several together (scope `total`)."""
     law = model.laws[quantity]
-    found = [law.of(case) for case in cases]
+    every = list(cases)
+    found = [law.of(case) for case in every]
     known = [one for one in found if one.value is not None]
     if not known:
         return next(iter(found), Prediction(None, "the run has no flow"))
     doubt = next((one.doubt for one in known if one.doubt), "")
+    if law.total == "same":
+        return known[0]
+    pairs = [(one.value, case) for one, case in zip(found, every, strict=True) if one.value is not None]
     if law.total == "sum":
-        return Prediction(sum(one.value for one in known if one.value is not None), doubt)
-    return known[0]
+        return Prediction(sum(value for value, _ in pairs), doubt)
+    whole = sum(case.offered_bps for _, case in pairs)
+    return Prediction(sum(value * case.offered_bps for value, case in pairs) / whole, doubt)
