@@ -64,7 +64,7 @@ def carry_out(
     try:
         for batch in batches:
             batch.write_about(complete=False)
-            _point_latest(batch.folder)
+            point_latest(batch.folder)
             done = 0
             try:
                 for outcome in _finished(pool, workers, batch, lab, free, fresh=fresh):
@@ -123,8 +123,17 @@ def make_lab(name: str) -> Lab:
     return UmlLab()
 
 
-def _point_latest(folder: Path) -> None:
-    # A convenience: `results/NAME/latest`; where links cannot be made there is none.
+def study_folder(batches: Sequence[Batch], out: Path | None) -> Path:
+    """Where the report of several batches goes: `out`, or `results/STUDY/…` beside the sets."""
+    if out is not None:
+        return out
+    names = {batch.name.rpartition("/")[0] for batch in batches}
+    name = next(iter(names)) if len(names) == 1 else ""
+    return RESULTS / (name or "several") / batches[0].folder.name
+
+
+def point_latest(folder: Path) -> None:
+    """Let `results/NAME/latest` be this folder: a convenience; where links cannot be made there is none."""
     if folder.parent.parent != RESULTS:
         return
     with suppress(OSError):

@@ -18,14 +18,14 @@ _FOLDERS = {"png": "figures", "svg": "figures", "pdf": "figures", "csv": "tables
 
 
 @click.command(context_settings=SETTINGS, short_help="Write a page, figures or tables of results.")
-@click.argument("records", type=click.Path(path_type=Path))
+@click.argument("records", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="RECORDS...")
 @click.option(
     "--out", type=click.Path(path_type=Path), help="The file to write (a folder for figures and tables)."
 )
 @click.option("--format", "form", type=click.Choice(FORMATS), default="html", show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
-def report(records: Path, out: Path | None, form: str, *, as_json: bool) -> None:
-    """Write a report of RECORDS, a folder that `rushhour run` made, or one run in it.
+def report(records: tuple[Path, ...], out: Path | None, form: str, *, as_json: bool) -> None:
+    """Write a report of RECORDS: a folder that `rushhour run` made, one run in it, or several of a study.
 
     \b
     html           one offline page: tables, zoomable plots, definitions
@@ -39,11 +39,17 @@ def report(records: Path, out: Path | None, form: str, *, as_json: bool) -> None
     Example: rushhour report results/window-scaling/latest --format svg
     """  # noqa: D301 - click wants the letter itself
     from rushhour.record import ResultSet
+    from rushhour.report.study import read_sets
 
-    results = ResultSet.open(records)
-    made = write(results, out or _beside(records, form), form)
+    sets = read_sets(records[0]) if len(records) == 1 else [ResultSet.open(folder) for folder in records]
+    if sets is None:
+        results = ResultSet.open(records[0])
+        made, runs = write(results, out or _beside(records[0], form), form), len(results)
+    else:
+        folder = records[0] if len(records) == 1 else Path()
+        made, runs = write_study(sets, out or folder / _name(form), form), sum(map(len, sets))
     if as_json:
-        document = {"format": form, "runs": len(results), "files": [str(path) for path in made]}
+        document = {"format": form, "runs": runs, "files": [str(path) for path in made]}
         click.echo(json.dumps(document, indent=1, ensure_ascii=False))
     else:
         for path in made:
@@ -70,10 +76,34 @@ def write(results: ResultSet, out: Path, form: str) -> list[Path]:
     return draw(results, out, form)
 
 
+def write_study(sets: list[ResultSet], out: Path, form: str) -> list[Path]:
+    """Write one report of several sets, or the figures or tables of each into a folder of its own."""
+    if form == "html":
+        from rushhour.report import study_html
+
+        study_html.write(sets, out)
+        return [out]
+    if form == "md":
+        from rushhour.report import files, study_markdown
+        from rushhour.report.study import gathered
+
+        files.put(study_markdown.render(gathered(sets, out.parent)), out)
+        return [out]
+    made = []
+    for one in sets:
+        name = str((one.about.get("scenario") or {}).get("name") or one.path.name)
+        made += write(one, out / name.replace("/", "-"), form) if one.folders() else []
+    return made
+
+
+def _name(form: str) -> str:
+    return _FOLDERS.get(form, f"report.{form}")
+
+
 def _beside(records: Path, form: str) -> Path:
     # A record is never written to again: what is made of a single run goes beside its folder.
     records = records.resolve()
-    name = _FOLDERS.get(form, f"report.{form}")
+    name = _name(form)
     if (records / "manifest.json").is_file():
         return records.parent / f"{records.name}-{name}"
     return records / name

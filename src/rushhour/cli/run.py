@@ -72,8 +72,12 @@ def run(
     document = [
         _finish(batch, outcomes, None if as_json else Console(), report=not no_report) for batch in batches
     ]
+    study = None
+    if len(batches) > 1:
+        study = _finish_study(batches, options["out"], None if as_json else Console(), report=not no_report)
     if as_json:
-        click.echo(json.dumps({"sets": document}, indent=1, ensure_ascii=False))
+        whole = {"sets": document} | ({"study": study} if study else {})
+        click.echo(json.dumps(whole, indent=1, ensure_ascii=False))
     _tell_failures(outcomes, words)
     if stopped:
         words.print("interrupted; what finished is kept. To go on: the same command")
@@ -137,6 +141,39 @@ def _finish(
         "quick": batch.quick,
         "published": published,
         "runs": [_entry(outcome, metrics) for outcome in mine],
+    }
+
+
+def _finish_study(
+    batches: list[Batch], out: Path | None, console: Console | None, *, report: bool
+) -> dict[str, Any]:
+    """Write one report of all batches and print what it says; the same as JSON."""
+    from rushhour.record import ResultSet
+    from rushhour.report.study import gathered, write_index
+    from rushhour.runner import point_latest, study_folder
+
+    folder = study_folder(batches, out)
+    sets = [ResultSet(batch.folder) for batch in batches if (batch.folder / "set.json").is_file()]
+    write_index(sets, folder)
+    point_latest(folder)
+    page = folder / "report.html" if report else None
+    if page is not None:
+        from rushhour.report import study_html
+
+        whole = study_html.write(sets, page)
+    else:
+        whole = gathered(sets, folder)
+    if console is not None:
+        from rushhour.report.terminal import print_study
+
+        print_study(whole, console, page)
+    agreeing, measured = whole.tally
+    return {
+        "title": whole.title,
+        "folder": str(folder),
+        "report": None if page is None else str(page),
+        "agreeing": agreeing,
+        "measured": measured,
     }
 
 

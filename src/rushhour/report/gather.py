@@ -63,12 +63,12 @@ def about(results: ResultSet) -> About:
         len(results),
         first,
         results.about.get("quick") is True,
-        _reasons(results.about.get("skipped")),
-        _reasons(results.about.get("failures")),
+        reasons(results.about.get("skipped")),
+        reasons(results.about.get("failures")),
     )
 
 
-def _reasons(found: Any) -> tuple[tuple[str, str], ...]:
+def reasons(found: Any) -> tuple[tuple[str, str], ...]:
     """What did not run and why, as `set.json` keeps it: cells in words, and a reason; each reason once."""
     entries = [entry for entry in found if isinstance(entry, dict)] if isinstance(found, list) else []
     short = _short({name: None for entry in entries for name in _factors(entry)})

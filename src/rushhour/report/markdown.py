@@ -31,7 +31,7 @@ def render(results: ResultSet) -> str:
     lines = [f"# {said(head.title)}", ""]
     lines += [f"*{said(head.question)}*", ""] if head.question else []
     lines += [*_facts(runs), ""]
-    lines += [*_table(flows_table(runs[0]) if len(runs) == 1 else cells_table(runs)), ""]
+    lines += [*table(flows_table(runs[0]) if len(runs) == 1 else cells_table(runs)), ""]
     lines += [*_missing(head), ""]
     if len(runs) == 1:
         lines += [*_numbers(runs[0]), ""]
@@ -59,15 +59,16 @@ def _facts(runs: list[RunView]) -> Iterator[str]:
     yield f"* duration: {first.duration_s:g} s, runs: {len(runs)}"
 
 
-def _table(table: Table) -> Iterator[str]:
+def table(found: Table) -> Iterator[str]:
+    """A table of cells or flows."""
     titles = [
         f"{column.title} [{column.scale.unit}]" if column.scale.unit else column.title
-        for column in table.columns
+        for column in found.columns
     ]
-    yield "| " + " | ".join(said(text) for text in [*table.heads, *titles]) + " |"
-    yield "|" + "---|" * len(table.heads) + "---:|" * len(table.columns)
-    for row in table.rows:
-        texts = [column.scale.text(value) for column, value in zip(table.columns, row.values, strict=True)]
+    yield "| " + " | ".join(said(text) for text in [*found.heads, *titles]) + " |"
+    yield "|" + "---|" * len(found.heads) + "---:|" * len(found.columns)
+    for row in found.rows:
+        texts = [column.scale.text(value) for column, value in zip(found.columns, row.values, strict=True)]
         heads = [said(head) for head in row.head]
         if not row.valid and heads:
             heads[0] += " (invalid)"
@@ -81,10 +82,10 @@ def _missing(head: About) -> Iterator[str]:
         yield from (f"* {word}, {said(cell)}: {said(reason)}" for cell, reason in pairs)
 
 
-def published(sheet: Sheet) -> Iterator[str]:
+def published(sheet: Sheet, level: int = 3) -> Iterator[str]:
     """One published table beside what was measured."""
     read = f", {sheet.read}" if sheet.read else ""
-    yield f"### {said(sheet.title)}"
+    yield f"{'#' * level} {said(sheet.title)}"
     yield ""
     yield f"{said(sheet.source)}{read}: {said(sheet.verdict)} (`{sheet.about}`)."
     yield ""

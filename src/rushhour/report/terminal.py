@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from rushhour.report.model import RunView
     from rushhour.report.panels import Panel
     from rushhour.report.published import Line, Sheet
+    from rushhour.report.study import Whole
     from rushhour.report.tables import Column, Table
 
 COLOURS = ("blue", "red", "green", "yellow", "magenta", "cyan")
@@ -66,6 +67,29 @@ def print_results(results: ResultSet, console: Console, report: Path | None = No
     for line in _missing(head):
         console.print(line)
     console.print(_state(runs))
+    if report is not None:
+        console.print(Text.assemble(("Report  ", "bold"), str(report)), soft_wrap=True)
+
+
+def print_study(whole: Whole, console: Console, report: Path | None = None) -> None:
+    """Print what a study's report says in a line for each scenario."""
+    table = RichTable(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for head, justify in (("", "left"), ("runs", "left"), ("published", "right")):
+        table.add_column(head, justify="right" if justify == "right" else "left")
+    for part in whole.parts:
+        table.add_row(Text(f"{part.number} {part.chapter.title}", "bold"))
+        for section in part.sections:
+            agreeing, measured = section.tally
+            state = Text(section.state, "" if section.sound else "yellow")
+            table.add_row(Text(f"  {section.title}"), state, f"{agreeing} of {measured}" if measured else "")
+    agreeing, measured = whole.tally
+    console.print()
+    console.print(Text(whole.title, "bold"))
+    console.print(table)
+    if measured:
+        console.print(
+            f"{agreeing} of {measured} published values lie within their tolerance.", highlight=False
+        )
     if report is not None:
         console.print(Text.assemble(("Report  ", "bold"), str(report)), soft_wrap=True)
 

@@ -1,0 +1,34 @@
+"""What every page is made with: templates, scripts and styles of the package, the hashes that allow them."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from importlib.resources import files
+
+import jinja2
+
+
+def template(name: str) -> jinja2.Template:
+    """A template of the package; what is put into it is text unless the template says otherwise."""
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("rushhour.report", "assets"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    return environment.get_template(name)
+
+
+def joined(names: tuple[str, ...]) -> str:
+    """Scripts or styles as one text."""
+    return "\n".join(
+        files("rushhour.report").joinpath(f"assets/{name}").read_text(encoding="utf-8").strip()
+        for name in names
+    )
+
+
+def digest(text: str) -> str:
+    """The hash by which a Content-Security-Policy allows a script or style."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

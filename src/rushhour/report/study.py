@@ -1,0 +1,297 @@
+"""Several result sets as one report: chapters as the study has them, each with its scenarios.
+
+Takes result sets, gives what is to be shown of them, free of how; `study_html` and `study_markdown` show it.
+Sets are read one after the other, and of each only what is shown is kept.
+"""
+
+from __future__ import annotations
+
+import os
+from base64 import b64encode
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from rushhour.comparison import compare
+from rushhour.errors import RecordError
+from rushhour.record import ResultSet, read_json
+from rushhour.report.compare import Collector, page
+from rushhour.report.definitions import definitions
+from rushhour.report.figures import run_figure
+from rushhour.report.gather import about, reasons, views
+from rushhour.report.model import kernel_name
+from rushhour.report.published import sheets, tally
+from rushhour.report.reproduce import reproduction
+from rushhour.report.tables import cells_table, flows_table
+from rushhour.report.topology import topology_svg
+from rushhour.seal import write_json
+from rushhour.spec import Chapter, Study
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from rushhour.report.compare.plot import Drawing
+    from rushhour.report.definitions import Definition
+    from rushhour.report.model import RunView
+    from rushhour.report.published import Sheet
+    from rushhour.report.tables import Table
+
+FORMAT = "rushhour-study/1"
+FILE = "study.json"
+_POINTS = 24_000
+"""Samples of the one figure of a single run whose scenario asks for none."""
+
+
+@dataclass(frozen=True)
+class Section:
+    """One scenario: what was asked, what came out, what it is held against; without runs, why there are none.
+
+    `figures` are drawings with their packed text (`report/compare/page.py`), `picture` an SVG in base64 of a
+    single run where the scenario names no figure.
+    """
+
+    name: str
+    title: str
+    question: str
+    page: str | None
+    description: str = ""
+    conditions: str = ""
+    topology: str = ""
+    runs: int = 0
+    invalid: int = 0
+    judged: int = 0
+    held: int = 0
+    unexpected: tuple[str, ...] = ()
+    figures: list[tuple[Drawing, str]] = field(default_factory=list)
+    picture: str = ""
+    table: Table | None = None
+    sheets: list[Sheet] = field(default_factory=list)
+    quick: bool = False
+    skipped: tuple[tuple[str, str], ...] = ()
+    failed: tuple[tuple[str, str], ...] = ()
+    command: str = ""
+    definitions: Mapping[str, Definition] = field(default_factory=dict)
+
+    @property
+    def state(self) -> str:
+        """Whether it is to be trusted, in words."""
+        parts = [f"{self.runs} run{'s' if self.runs != 1 else ''}"]
+        parts += [f"{self.invalid} invalid"] if self.invalid else ["all valid"] if self.runs else []
+        parts += [f"{len(self.failed)} failed" if self.runs else "failed"] if self.failed else []
+        if self.judged:
+            parts.append(f"{self.held} of {self.judged} expectations hold")
+        return ", ".join(parts)
+
+    @property
+    def tally(self) -> tuple[int, int]:
+        """How many published numbers agree, and of how many."""
+        return tally(self.sheets)
+
+    @property
+    def sound(self) -> bool:
+        """Whether all that was asked ran on true links and came out as expected."""
+        return bool(self.runs) and not self.invalid and not self.failed and self.held == self.judged
+
+
+@dataclass(frozen=True)
+class Part:
+    """A chapter with the scenarios of it that there are results of."""
+
+    number: int
+    chapter: Chapter
+    sections: list[Section]
+
+    @property
+    def tally(self) -> tuple[int, int]:
+        """How many published numbers agree, and of how many."""
+        return tally(sheet for section in self.sections for sheet in section.sheets)
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A study's report. `kernels` and the rest are facts that its sets share."""
+
+    title: str
+    author: str
+    document: str
+    summary: str
+    parts: list[Part]
+    kernels: list[str]
+    commands: list[tuple[str, str]]
+    version: str
+
+    @property
+    def sections(self) -> list[Section]:
+        """The scenarios of all chapters."""
+        return [section for part in self.parts for section in part.sections]
+
+    @property
+    def tally(self) -> tuple[int, int]:
+        """How many published numbers agree, and of how many."""
+        return tally(sheet for section in self.sections for sheet in section.sheets)
+
+    @property
+    def definitions(self) -> Mapping[str, Definition]:
+        """The definitions of every metric that the tables show."""
+        return {name: entry for section in self.sections for name, entry in section.definitions.items()}
+
+
+def gathered(sets: Sequence[ResultSet], beside: Path) -> Whole:
+    """Read result sets for one report; `beside` is the folder of the report, for links to the sets' own."""
+    found = [(_study(one), _section(one, beside)) for one in sets]
+    titles = list(dict.fromkeys(study.title for study, _ in found if study is not None))
+    alone = next(study for study, _ in found if study is not None) if len(titles) == 1 else None
+    manifests = [next(iter(one)).manifest for one in sets if one.folders()]
+    return Whole(
+        title=alone.title if alone else " · ".join(titles) or f"{len(sets)} scenarios",
+        author=alone.author or "" if alone else "",
+        document=_line(alone.document) if alone else "",
+        summary=_line(alone.summary) if alone else "",
+        parts=_parts(found),
+        kernels=list(dict.fromkeys(kernel_name(manifest) for manifest in manifests)),
+        commands=_commands(sets),
+        version=str(manifests[0].get("rushhour", "")) if manifests else "",
+    )
+
+
+def write_index(sets: Iterable[ResultSet], folder: Path) -> Path:
+    """Write which sets belong together, so that the report can be made again.
+
+    Raises:
+        RecordError: the file cannot be written.
+    """
+    document = {"format": FORMAT, "sets": [os.path.relpath(one.path, folder) for one in sets]}
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        write_json(folder / FILE, document)
+    except OSError as error:
+        raise RecordError(
+            f"the study cannot be written: {error.strerror}", where=str(folder), hint="choose --out elsewhere"
+        ) from error
+    return folder / FILE
+
+
+def read_sets(folder: Path) -> list[ResultSet] | None:
+    """The sets of a study's folder; None where the folder is of no study.
+
+    Raises:
+        RecordError: its index makes no sense, or a set is gone.
+    """
+    path = folder / FILE
+    if not path.is_file():
+        return None
+    names = read_json(path).get("sets")
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise RecordError("the study names no sets", where=str(path), hint="run the study again")
+    sets = [ResultSet(Path(os.path.normpath(folder / name))) for name in names]
+    gone = [str(one.path) for one in sets if not (one.path / "set.json").is_file()]
+    if gone:
+        raise RecordError(
+            f"{len(gone)} sets of the study are gone: {', '.join(gone[:3])}",
+            where=str(path),
+            hint="run it again",
+        )
+    return sets
+
+
+def _study(results: ResultSet) -> Study | None:
+    found = results.about.get("study")
+    if not isinstance(found, dict):
+        return None
+    try:
+        return Study.model_validate({key: value for key, value in found.items() if key != "name"})
+    except ValidationError:  # of another version: its scenarios get chapters of their own
+        return None
+
+
+def _parts(found: Sequence[tuple[Study | None, Section]]) -> list[Part]:
+    """Chapters in their order; a scenario of none is one of its own."""
+    parts: list[tuple[Chapter, list[Section]]] = []
+    for study in dict.fromkeys(study.title for study, _ in found if study is not None):
+        mine = [(one, section) for one, section in found if one is not None and one.title == study]
+        for chapter in mine[0][0].chapter:
+            by_name = {section.name.rpartition("/")[2]: section for _, section in mine}
+            sections = [by_name[name] for name in chapter.scenarios if name in by_name]
+            parts += [(chapter, sections)] if sections else []
+    placed = {id(section) for _, sections in parts for section in sections}
+    for _, section in found:
+        if id(section) not in placed:
+            parts.append((Chapter(title=section.title, scenarios=("x",)), [section]))
+    return [Part(number, chapter, sections) for number, (chapter, sections) in enumerate(parts, 1)]
+
+
+def _section(results: ResultSet, beside: Path) -> Section:
+    scenario = _table(results.about, "scenario")
+    resolved = _table(scenario, "resolved")
+    name = str(scenario.get("name") or results.path.name)
+    report = results.path / "report.html"
+    link = os.path.relpath(report, beside) if report.is_file() else None
+    bare = Section(
+        name,
+        str(scenario.get("title") or name),
+        str(resolved.get("question") or ""),
+        link,
+        quick=results.about.get("quick") is True,
+        skipped=reasons(results.about.get("skipped")),
+        failed=reasons(results.about.get("failures")),
+    )
+    if not results.folders():
+        return bare
+    collector = Collector.of(results)
+    alone = len(results) == 1 and not collector.figures
+    runs, picture = [], ""
+    for run in views(results, curves=alone, total_points=_POINTS, also=collector.take):
+        picture = b64encode(run_figure(run, "svg")).decode() if alone and run.panels else ""
+        runs.append(run)
+    head = about(results)
+    return replace(
+        bare,
+        description=head.description,
+        conditions=_conditions(runs),
+        topology=topology_svg(next(iter(results))),
+        runs=len(runs),
+        invalid=sum(not run.valid for run in runs),
+        judged=sum(len(run.verdicts) for run in runs),
+        held=sum(verdict.ok for run in runs for verdict in run.verdicts),
+        unexpected=_unexpected(runs),
+        figures=[(drawing, page.packed(drawing)) for drawing in collector.drawings()],
+        picture=picture,
+        table=cells_table(runs) if len(runs) > 1 else flows_table(runs[0]),
+        sheets=sheets(results.once(compare)),
+        command=next((command for what, command in reproduction(results).commands if "asked" in what), ""),
+        definitions=definitions(runs),
+    )
+
+
+def _conditions(runs: Sequence[RunView]) -> str:
+    first = runs[0]
+    same = all(run.conditions == first.conditions for run in runs)
+    return " · ".join(first.conditions) if same else ""
+
+
+def _unexpected(runs: Sequence[RunView]) -> tuple[str, ...]:
+    found = (f"{run.label}: {verdict.message}" for run in runs for verdict in run.verdicts if not verdict.ok)
+    return tuple(dict.fromkeys(found))
+
+
+def _commands(sets: Sequence[ResultSet]) -> list[tuple[str, str]]:
+    """How to get the same again: the kernels, then every scenario as it was asked for."""
+    found: dict[str, str] = {}
+    for one in sets:
+        if one.folders():
+            for what, command in reproduction(one).commands:
+                if "saved as" not in what:
+                    name = str(_table(one.about, "scenario").get("name") or one.path.name)
+                    found.setdefault(command, what.replace("As it was asked for", name))
+    return [(what, command) for command, what in found.items()]
+
+
+def _table(document: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    value = document.get(key)
+    return value if isinstance(value, dict) else {}
+
+
+def _line(text: str | None) -> str:
+    return " ".join((text or "").split())
