@@ -93,7 +93,9 @@ def test_a_flow_is_that_flow_or_the_mean_of_its_copies(tmp_path: Path) -> None:
 
 
 def test_a_part_of_the_experiment_is_measured_where_the_table_says_so(tmp_path: Path) -> None:
-    late = table(**{"from": "2s", "to": "4s", "flow": "long", "values": [{"where": {"cc": "cubic"}, "value": 90}]})
+    late = table(
+        **{"from": "2s", "to": "4s", "flow": "long", "values": [{"where": {"cc": "cubic"}, "value": 90}]}
+    )
     early = late | {"from": "0s", "to": "1s"}
     found = compare(results(tmp_path, early, late))
     first, last = (comparison.rows[0].measured.mean or 0 for comparison in found)

@@ -38,18 +38,15 @@ def tcp(folder: Path) -> Record:
 
 
 @pytest.mark.parametrize(
-    ("begin", "done", "rate", "rtt", "again", "drops"),
-    [(None, 5, 10e6, 20_000, 0, 5), (5, None, 30e6, 40_000, 5, 5), (6, 8, 30e6, 40_000, 2, 2)],
+    ("begin", "done", "values"),
+    [(None, 4.9, (10e6, 20_000, 0, 5)), (5, None, (30e6, 40_000, 5, 5)), (6, 7.9, (30e6, 40_000, 2, 2))],
 )
 def test_every_metric_measures_the_part_by_its_own_definition(
-    tmp_path: Path, begin: int | None, done: int | None, rate: float, rtt: float, again: int, drops: int
+    tmp_path: Path, begin: float | None, done: float | None, values: tuple[float, ...]
 ) -> None:
     whole = tcp(tmp_path)
-    part = between(
-        whole, None if begin is None else begin * SECOND, None if done is None else done * SECOND - SAMPLE
-    )
-    if done is None:
-        part = between(whole, (begin or 0) * SECOND, None)
+    part = between(whole, *(None if at is None else round(at * SECOND) for at in (begin, done)))
+    rate, rtt, again, drops = values
     assert measured(part, "goodput_bps")["total"] == pytest.approx(rate)
     assert measured(part, "srtt_mean_us")["flow:long"] == pytest.approx(rtt)
     assert measured(part, "retransmits")["flow:long"] == pytest.approx(again, abs=1)
@@ -59,7 +56,14 @@ def test_every_metric_measures_the_part_by_its_own_definition(
 def test_the_whole_is_a_part_too(tmp_path: Path) -> None:
     whole = tcp(tmp_path)
     part = between(whole, None, None)
-    for metric in ("goodput_bps", "srtt_mean_us", "retransmits", "retransmit_fraction", "drops", "jain_index"):
+    for metric in (
+        "goodput_bps",
+        "srtt_mean_us",
+        "retransmits",
+        "retransmit_fraction",
+        "drops",
+        "jain_index",
+    ):
         assert measured(part, metric) == pytest.approx(measured(whole, metric)), metric
 
 
@@ -70,7 +74,11 @@ def test_datagrams_are_counted_between_the_first_and_the_last_of_the_part(tmp_pa
     table = rows(UDP, seq=seq[kept], tx_ns=sent[kept], rx_ns=sent[kept] + 1000)
     about = outcome(packets_sent=len(seq), packets_received=int(kept.sum()))
     whole = record(
-        tmp_path / "udp", {"udp": table}, flows=[flow(kind="udp")], outcomes=[about], planned={0: {"packet_bytes": 100}}
+        tmp_path / "udp",
+        {"udp": table},
+        flows=[flow(kind="udp")],
+        outcomes=[about],
+        planned={0: {"packet_bytes": 100}},
     )
     assert measured(whole, "loss")["flow:long"] == pytest.approx(0.25)
     assert measured(between(whole, None, 4 * SECOND), "loss")["flow:long"] == 0

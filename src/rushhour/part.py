@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 # What stamps a row: its own instant, or for packets and transactions, when they began or ended.
 _STAMPS = {"udp": "tx_ns", "ping": "tx_ns", "transaction": "end_ns"}
+_SAMPLED = ("tcp_info", "qdisc", "interface", "wire")
 # The fields of tcp_info that count from the connection on.
 _COUNTERS = (
     *(
@@ -74,7 +75,8 @@ class _Part(Record):
             column = _STAMPS.get(name, "t_ns")
             if column in (table.rows.dtype.names or ()):
                 t_ns = table.rows[column]
-                inside = (t_ns >= self._begin) & (t_ns <= self._done + self._moment)
+                done = self._done + (self._moment if name in _SAMPLED else 0)
+                inside = (t_ns >= self._begin) & (t_ns <= done)
                 table = replace(table, rows=table.rows[inside])
             self._tables[name] = table
         return self._tables[name]

@@ -66,7 +66,10 @@ def prepare(
 def _batch(
     file: ScenarioFile, scenario: Scenario, kernels: Sequence[Kernel], folder: Path, *, quick: bool
 ) -> Batch:
-    scenario = quick_look(scenario) if quick else scenario
+    if quick:
+        looked = quick_look(scenario)
+        # What was short and small already is the experiment itself.
+        scenario, quick = looked, looked.canonical() != scenario.canonical()
     repeat = 1 if quick else scenario.repeat
     return Batch(file.name, scenario, expand(scenario), kernels, repeat, scenario.seed, quick, folder)
 

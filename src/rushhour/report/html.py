@@ -7,14 +7,9 @@ page's own script and style forbids everything else, so nothing a scenario or re
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections import Counter
 from dataclasses import dataclass, replace
-from importlib.resources import files
 from typing import TYPE_CHECKING
-
-import jinja2
 
 from rushhour.comparison import compare
 from rushhour.report import gather, payload
@@ -27,6 +22,7 @@ from rushhour.report.lines import charts, counts
 from rushhour.report.lines_svg import chart_svg, swatch_svg
 from rushhour.report.published import sheets
 from rushhour.report.reproduce import reproduction
+from rushhour.report.shell import digest, joined, template
 from rushhour.report.tables import cells_table, flows_table
 from rushhour.report.topology import topology_svg
 from rushhour.report.words import quantity
@@ -67,9 +63,9 @@ def render(results: ResultSet) -> str:
         packed.append(payload.packed(run) if run.panels else "")
         # Only the words of a run are kept in memory, its curves are packed by now.
         slim.append(replace(run, panels=[]))
-    script, style = _joined(_SCRIPTS), _joined(_STYLES)
+    script, style = joined(_SCRIPTS), joined(_STYLES)
     table = cells_table(slim)
-    return _template().render(
+    return template("report.html").render(
         about=head,
         facts=_facts(head, slim),
         runs=slim,
@@ -100,32 +96,9 @@ def render(results: ResultSet) -> str:
         undrawn=packed.count("") if len(packed) > gather.MAX_DRAWN else 0,
         script=script,
         style=style,
-        script_hash=_hash(script),
-        style_hash=_hash(style),
+        script_hash=digest(script),
+        style_hash=digest(style),
     )
-
-
-def _template() -> jinja2.Template:
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("rushhour.report", "assets"),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )
-    return environment.get_template("report.html")
-
-
-def _joined(names: tuple[str, ...]) -> str:
-    return "\n".join(_asset(name) for name in names)
-
-
-def _asset(name: str) -> str:
-    return files("rushhour.report").joinpath(f"assets/{name}").read_text(encoding="utf-8").strip()
-
-
-def _hash(text: str) -> str:
-    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
 def _pickers(runs: list[RunView]) -> dict[str, list[str]]:

@@ -9,6 +9,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from rushhour.measures import convert
 from rushhour.report.model import said
 from rushhour.report.words import NONE
 
@@ -134,8 +135,9 @@ def _difference(row: Compared, table: Published, decimals: int) -> str:
         return NONE
     if table.agrees.relative and row.relative is not None:
         return f"{100 * row.relative:+.1f} %"
-    unit = "" if table.unit == "1" else "%-points" if table.unit == "%" else table.unit
-    return f"{row.difference:+.{decimals}f} {unit}".rstrip()
+    if table.unit in ("1", "%"):
+        return f"{convert(row.difference, table.unit, '%-point'):+.2f} %-points"
+    return f"{row.difference:+.{decimals}f} {table.unit}"
 
 
 def _place(row: Compared, table: Published) -> tuple[float | None, bool]:
