@@ -24,6 +24,8 @@ pub struct Plan {
     pub nodes: Vec<Node>,
     pub links: Vec<Link>,
     #[serde(default)]
+    pub ingress: Vec<Ingress>,
+    #[serde(default)]
     pub routes: Vec<Route>,
     #[serde(default)]
     pub neighbours: Vec<Neighbour>,
@@ -81,6 +83,28 @@ pub struct End {
     pub filters: Vec<String>,
     #[serde(default)]
     pub wire: Option<Wire>,
+}
+
+/// What packets meet when they arrive at a device.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Ingress {
+    /// Its index among the ends: behind those of the links.
+    pub end: u32,
+    pub node: String,
+    /// The device at which they arrive.
+    pub dev: String,
+    /// An ifb to make, for the queue that they are redirected to.
+    #[serde(default)]
+    pub ifb: Option<String>,
+    pub mac: String,
+    pub mtu: u32,
+    /// tc's own words after `tc qdisc add dev IFB`.
+    #[serde(default)]
+    pub qdiscs: Vec<String>,
+    /// tc's own words for the device, each line beginning with `filter`.
+    #[serde(default)]
+    pub filters: Vec<String>,
 }
 
 /// The seeded element: fate by packet number, the same on every kernel.
@@ -301,6 +325,11 @@ impl Plan {
         for end in self.links.iter().flat_map(|link| &link.ends) {
             if !known(&end.node) {
                 return fault(format!("a link ends at node {:?}, which is not in the plan", end.node));
+            }
+        }
+        for (arrival, end) in self.ingress.iter().zip(2 * self.links.len()..) {
+            if arrival.end as usize != end {
+                return fault(format!("the ingress at {:?} is end {}, not {end}", arrival.dev, arrival.end));
             }
         }
         for flow in &self.flows {

@@ -4,9 +4,10 @@
 //! orders in a few large pieces.
 
 mod addresses;
+mod ingress;
 mod links;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::error::{Context, Error, Result};
@@ -43,6 +44,10 @@ pub struct Topology {
     ends: Vec<BuiltEnd>,
     sockets: HashMap<String, Socket>,
     wires: Vec<(u32, Arc<Element>)>,
+    /// Policers' ends by the interface index of the device they sit at.
+    policed: HashMap<u32, u32>,
+    /// Devices that were given a clsact for what arrives.
+    clsact: HashSet<u32>,
 }
 
 impl Topology {
@@ -62,6 +67,13 @@ impl Topology {
     pub fn end_of(&self, ifindex: u32) -> Option<u32> {
         let index = ifindex.checked_sub(links::FIRST_IFINDEX)?;
         (usize::try_from(index).ok()? < self.ends.len()).then_some(index)
+    }
+
+    /// The index of the end that a queue discipline belongs to: a policer's counts in the clsact of its device.
+    #[must_use]
+    pub fn end_of_queue(&self, row: &qdisc::Row) -> Option<u32> {
+        let policer = self.policed.get(&row.ifindex).filter(|_| row.kind == "clsact");
+        policer.copied().or_else(|| self.end_of(row.ifindex))
     }
 
     /// The seeded elements, by the index of their end.
@@ -85,7 +97,13 @@ impl Topology {
 
 /// Builds the plan's network. On return every device is up and every queue in place.
 pub fn build(plan: &Plan, nodes: &mut Nodes) -> Result<Topology> {
-    let mut topology = Topology { ends: links::numbered(plan), sockets: HashMap::new(), wires: Vec::new() };
+    let mut topology = Topology {
+        ends: links::numbered(plan),
+        sockets: HashMap::new(),
+        wires: Vec::new(),
+        policed: HashMap::new(),
+        clsact: HashSet::new(),
+    };
     let files =
         FILES_PER_NODE * plan.nodes.len() as u64 + FILES_PER_FLOW * plan.flows.len() as u64 + OTHER_FILES;
     sys::allow_open_files(files).context(format_args!("allow {files} open files"))?;
@@ -122,6 +140,10 @@ pub fn build(plan: &Plan, nodes: &mut Nodes) -> Result<Topology> {
     }
     for (index, end) in ends(plan).enumerate() {
         egress(&mut topology, nodes, index, end).map_err(|error| error.at(place(plan, index)))?;
+    }
+    for arrival in &plan.ingress {
+        let place = format!("ingress of {} in node {}", arrival.dev, arrival.node);
+        ingress::build(&mut topology, plan, nodes, arrival).map_err(|error| error.at(place))?;
     }
     Ok(topology)
 }

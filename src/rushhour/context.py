@@ -7,6 +7,7 @@ ask.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -86,8 +87,21 @@ class Flow:
 
 
 @dataclass(frozen=True, slots=True)
+class LinkClass:
+    """One class of a link end: tc's number of it, its rates, the scenario's flows that it carries."""
+
+    name: str
+    classid: int
+    parent: str | None
+    leaf: bool
+    rate_bps: int | None
+    ceil_bps: int | None
+    flows: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class End:
-    """One link end: the egress of one direction (index 2·link + side).
+    """One link end: the egress of one direction (index 2·link + side), or behind these an ingress.
 
     `over_time` holds the settings that change during the experiment (`rate_bps`, `delay_ns`, `jitter_ns`,
     `loss`) as instants in ns with the value from then on; the setting itself is then the mean over the
@@ -107,6 +121,7 @@ class End:
     queue: str | None
     role: str
     over_time: Mapping[str, Course] = field(default_factory=dict)
+    classes: tuple[LinkClass, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,6 +247,12 @@ class _Reader:
             raise self.fault(f"{key}.{name}", value, "a fraction from 0 to 1")
         return float(value)
 
+    def texts(self, entry: Mapping[str, Any], name: str, key: str) -> tuple[str, ...]:
+        value = entry.get(name, [])
+        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+            raise self.fault(f"{key}.{name}", value, "a list of texts")
+        return tuple(value)
+
     def numbers(self, entry: Mapping[str, Any], name: str, key: str) -> tuple[int, ...]:
         value = entry.get(name, [])
         if not isinstance(value, list) or not all(isinstance(item, int) for item in value):
@@ -304,6 +325,27 @@ class _Reader:
                 for name, course in self.mapping(entry.get("over_time", {}), f"{key}.over_time").items()
                 if name in _SETTINGS
             },
+            classes=self.classes(entry),
+        )
+
+    def classes(self, entry: Mapping[str, Any]) -> tuple[LinkClass, ...]:
+        key, found = "context.ends.classes", entry.get("classes", [])
+        if not isinstance(found, list):
+            raise self.fault(key, found, "a list")
+        return tuple(self.link_class(self.mapping(own, key), key) for own in found)
+
+    def link_class(self, entry: Mapping[str, Any], key: str) -> LinkClass:
+        classid = re.fullmatch(r"([0-9a-f]{1,4}):([0-9a-f]{1,4})", self.text(entry, "classid", key))
+        if classid is None:
+            raise self.fault(f"{key}.classid", entry.get("classid"), "a number of tc such as 1:10")
+        return LinkClass(
+            name=self.text(entry, "name", key),
+            classid=int(classid[1], 16) << 16 | int(classid[2], 16),
+            parent=None if entry.get("parent") is None else self.text(entry, "parent", key),
+            leaf=bool(entry.get("leaf", True)),
+            rate_bps=self.optional(entry, "rate_bps", key),
+            ceil_bps=self.optional(entry, "ceil_bps", key),
+            flows=self.texts(entry, "flows", key),
         )
 
     def course(self, value: object, key: str) -> Course:

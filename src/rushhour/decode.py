@@ -68,6 +68,8 @@ _XSTATS: Mapping[bytes, Fields] = {
         *_fields("<u4", "type maxpacket drop_overlimit ecn_mark new_flow_count new_flows_len"),
         *_fields("<u4", "old_flows_len ce_mark memory_usage drop_overmemory"),
     ),
+    # Of a class, not of the qdisc: packets it sent by its own tokens, and by those of a class above it.
+    b"htb": _fields("<u4", "lends borrows giants") + _fields("<i4", "tokens ctokens"),
     b"red": _fields("<u4", "early pdrop other marked"),
     b"choke": _fields("<u4", "early pdrop other marked matched"),
     b"sfb": (

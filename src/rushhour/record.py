@@ -35,8 +35,8 @@ __all__ = ["MetricValue", "Record", "RecordWriter", "ResultSet", "Series", "read
 # A manifest or result of a thousand flows has about a megabyte.
 _MAX_JSON = 64 << 20
 _TABLE_NAME = re.compile(r"^[A-Za-z0-9_]{1,64}$")
-# TC_H_ROOT of <linux/pkt_sched.h>.
-_ROOT = 0xFFFFFFFF
+# TC_H_ROOT and TC_H_INGRESS of <linux/pkt_sched.h>.
+_ROOT, _INGRESS = 0xFFFFFFFF, 0xFFFFFFF1
 # Sockets that carry no tcp_info: TIME_WAIT, LISTEN, NEW_SYN_RECV.
 _NO_INFO = (6, 10, 12)
 
@@ -217,9 +217,13 @@ class Record:
         return self._info[number, side]
 
     def root_qdisc(self, end: int | str) -> decode.Rows:
-        """The readings of an end's root qdisc, whose backlog and drops include those of its children."""
+        """The readings of an end's root qdisc, whose backlog and drops include those of its children.
+
+        Of a policer those of the clsact it hangs on, which counts what arrives and what the policer drops.
+        """
         rows = self.table("qdisc", end=end)
-        root: decode.Rows = rows[rows["parent"] == _ROOT]
+        parent = _INGRESS if self.context.end(end).role == "police" else _ROOT
+        root: decode.Rows = rows[rows["parent"] == parent]
         return root
 
     def series(self, name: str, flow: int | str | None = None, end: int | str | None = None) -> Series:

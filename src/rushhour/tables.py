@@ -31,6 +31,12 @@ MAX_STRIDE = 1 << 16
 
 _TYPE = re.compile(r"^(?:<[iu][248]|<f[48]|[|<]?[iu]1|[|<]?[SV][1-9][0-9]{0,4})$")
 
+_QUEUE = {
+    "t_ns": "i", "end": "u", "handle": "u", "parent": "u", "bytes": "u", "packets": "u", "qlen": "u",
+    "backlog": "u", "drops": "u", "requeues": "u", "overlimits": "u", "kind": "S", "xstats_len": "u",
+    "xstats": "V",
+}  # fmt: skip
+
 # What a known table must have for the rest of the path to rely on it: column → kinds of numpy type.
 _REQUIRED: Mapping[str, Mapping[str, str]] = {
     "tcp_probe": {
@@ -43,11 +49,8 @@ _REQUIRED: Mapping[str, Mapping[str, str]] = {
         "t_ns": "i", "flow": "u", "side": "u", "state": "u", "cc": "S", "rqueue": "u", "wqueue": "u",
         "info": "V", "skmem": "V", "ccinfo": "V",
     },
-    "qdisc": {
-        "t_ns": "i", "end": "u", "handle": "u", "parent": "u", "bytes": "u", "packets": "u", "qlen": "u",
-        "backlog": "u", "drops": "u", "requeues": "u", "overlimits": "u", "kind": "S", "xstats_len": "u",
-        "xstats": "V",
-    },
+    "qdisc": _QUEUE,
+    "class": _QUEUE,
     "interface": {
         "t_ns": "i", "end": "u", "rx_packets": "u", "tx_packets": "u", "rx_bytes": "u", "tx_bytes": "u",
         "rx_errors": "u", "tx_errors": "u", "rx_dropped": "u", "tx_dropped": "u",

@@ -101,7 +101,7 @@ def dump(namespace: str, devices: list[str], prefix: str) -> list[str]:
     for device in devices:
         dev = shlex.quote(device)
         asked[f"class.{device}"] = f"tc -n {namespace} -d -j class show dev {dev}"
-        for parent in ("root", "egress"):
+        for parent in ("root", "egress", "ingress"):
             asked[f"filter.{device}.{parent}"] = f"tc -n {namespace} -d -j filter show dev {dev} {parent}"
         asked[f"offload.{device}"] = f"ip netns exec {namespace} ethtool -k {dev}"
     asked["sysctl"] = f"ip netns exec {namespace} sysctl -a --pattern ^net"
@@ -132,6 +132,8 @@ def both(plan: Document, folder: Path) -> dict[str, dict[str, str]]:
         ]
         for node in plan["nodes"]
     }
+    for arrival in plan.get("ingress", ()):
+        devices[arrival["node"]] += [arrival["ifb"]] if arrival["ifb"] else []
     bare = plan | {"flows": [], "calibration": {}, "duration_ns": 10**10, "readings": {}}
     script = ["set -e", "sysctl -qw net.core.fb_tunnels_only_for_init_net=2", *commands(plan)]
     after_agent: list[str] = []
@@ -208,6 +210,37 @@ CASES: dict[str, Scenario] = {
     "ipv6": scenario(DUMBBELL | {"queue": "pie"}, family="ipv6"),
     "netem": scenario(
         DUMBBELL | {"netem": "delay 10ms 1ms loss gemodel 1% 10% duplicate 1%", "queue": "cake"}
+    ),
+    "classes": graph(
+        (
+            ("a", "m"),
+            {"rate": "9mbit", "class": [{"name": "one", "rate": "4mbit", "ceil": "9mbit", "flows": ["f"]}]},
+        ),
+        (
+            ("m", "b"),
+            {
+                "rate": "8mbit",
+                "scheduler": "drr",
+                "class": [{"name": "one", "flows": ["f"], "weight": 3}],
+                "reverse": {"scheduler": "hfsc", "class": [{"name": "one", "rate": "1mbit", "flows": ["f"]}]},
+            },
+        ),
+        flows=[{"from": "a", "to": "b", "name": "f", "count": 3}],
+    ),
+    "ingress": graph(
+        (
+            ("a", "m"),
+            {
+                "rate": "9mbit",
+                "delay": "5ms",
+                "netem": "loss 1%",
+                "impair_at": "ingress",
+                "shape_at": "sender",
+            },
+        ),
+        (("m", "b"), {"rate": "8mbit", "delay": "5ms", "police": {"rate": "5mbit", "burst": "9kB"}}),
+        flows=[{"from": "a", "to": "b"}],
+        family="ipv6",
     ),
     "graph": graph(
         (("a", "m"), {"mtu": "1400B", "rate": "9mbit", "queue": "sfq"}),

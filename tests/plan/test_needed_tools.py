@@ -23,7 +23,7 @@ queue = "{queue}"
 def needed(*lines: str) -> list[str]:
     qdiscs = [line for line in lines if line.split()[0] not in ("class", "filter")]
     filters = [line for line in lines if line not in qdiscs]
-    return tools([{"ends": [{"qdiscs": qdiscs, "filters": filters}]}], [])
+    return tools({"links": [{"ends": [{"qdiscs": qdiscs, "filters": filters}]}], "flows": []})
 
 
 @pytest.mark.parametrize(

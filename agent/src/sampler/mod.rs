@@ -3,6 +3,7 @@
 //! Inside a virtual kernel a system call costs far more host time than the work it does, so each node is read with few
 //! of them: one dump for all its sockets, one for all its qdiscs.
 
+mod class;
 mod interface;
 mod queue;
 mod socket;
@@ -18,6 +19,7 @@ use crate::netns::Nodes;
 use crate::plan::Plan;
 use crate::topology::Topology;
 
+use class::Classes;
 use interface::Interfaces;
 use queue::Queues;
 use socket::Sockets;
@@ -37,6 +39,7 @@ pub struct Sampler<'a> {
     progress: File,
     sockets: Option<Sockets>,
     queues: Option<Queues>,
+    classes: Option<Classes>,
     interfaces: Option<Interfaces>,
     wires: Wires<'a>,
     topology: &'a Topology,
@@ -61,6 +64,11 @@ impl<'a> Sampler<'a> {
             progress: File::create(out.join("progress")).context("create the progress file")?,
             sockets: readings.tcp_info.then(|| Sockets::open(plan, nodes, &raw)).transpose()?,
             queues: readings.qdisc.then(|| Queues::open(plan, topology, nodes, &raw)).transpose()?,
+            classes: readings
+                .qdisc
+                .then(|| Classes::open(plan, topology, nodes, &raw))
+                .transpose()?
+                .flatten(),
             interfaces: readings.interface.then(|| Interfaces::open(topology, nodes, &raw)).transpose()?,
             wires: Wires::open(topology, &raw)?,
             topology,
@@ -89,6 +97,9 @@ impl<'a> Sampler<'a> {
         if let Some(queues) = &mut self.queues {
             queues.read(self.topology, now_ns)?;
         }
+        if let Some(classes) = &mut self.classes {
+            classes.read(now_ns)?;
+        }
         if at_ns >= self.next_totals_ns || at_ns >= self.duration_ns {
             self.next_totals_ns = at_ns + TOTALS_NS;
             self.wires.read(now_ns)?;
@@ -105,6 +116,9 @@ impl<'a> Sampler<'a> {
         }
         if let Some(queues) = &mut self.queues {
             queues.flush()?;
+        }
+        if let Some(classes) = &mut self.classes {
+            classes.flush()?;
         }
         if let Some(interfaces) = &mut self.interfaces {
             interfaces.flush()?;

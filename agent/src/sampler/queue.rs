@@ -39,27 +39,13 @@ pub fn sockets(topology: &Topology, nodes: &Nodes, wanted: impl Fn(usize) -> boo
 
 impl Queues {
     pub fn open(plan: &Plan, topology: &Topology, nodes: &Nodes, raw: &Path) -> Result<Self> {
-        let queued = |index: usize| !plan.links[index / 2].ends[index % 2].qdiscs.is_empty();
-        let columns = columns(&[
-            ("t_ns", "<i8"),
-            ("end", "<u4"),
-            ("handle", "<u4"),
-            ("parent", "<u4"),
-            ("bytes", "<u8"),
-            ("packets", "<u8"),
-            ("qlen", "<u4"),
-            ("backlog", "<u4"),
-            ("drops", "<u4"),
-            ("requeues", "<u4"),
-            ("overlimits", "<u4"),
-            ("kind", "S16"),
-            ("xstats_len", "<u4"),
-            ("xstats", "V128"),
-        ]);
+        let queued = |index: usize| {
+            plan.links.get(index / 2).is_none_or(|link| !link.ends[index % 2].qdiscs.is_empty())
+        };
         Ok(Self {
             sockets: sockets(topology, nodes, queued)?,
             message: Message::new("list qdiscs", libc::RTM_GETQDISC, 0, &[0; TCMSG]),
-            table: TableWriter::create(raw, "qdisc", &columns, STRIDE, &json!({}))?,
+            table: table(raw, "qdisc")?,
         })
     }
 
@@ -69,7 +55,7 @@ impl Queues {
         for socket in sockets {
             socket.dump(message, |payload| {
                 let Some(row) = Row::parse(payload) else { return };
-                let Some(end) = topology.end_of(row.ifindex) else { return };
+                let Some(end) = topology.end_of_queue(&row) else { return };
                 if outcome.is_ok() {
                     outcome = keep(table, now_ns, end, &row);
                 }
@@ -83,7 +69,28 @@ impl Queues {
     }
 }
 
-fn keep(table: &mut TableWriter, now_ns: i64, end: u32, qdisc: &Row<'_>) -> Result<()> {
+/// A table of rows as [`keep`] writes them.
+pub(super) fn table(raw: &Path, name: &str) -> Result<TableWriter> {
+    let columns = columns(&[
+        ("t_ns", "<i8"),
+        ("end", "<u4"),
+        ("handle", "<u4"),
+        ("parent", "<u4"),
+        ("bytes", "<u8"),
+        ("packets", "<u8"),
+        ("qlen", "<u4"),
+        ("backlog", "<u4"),
+        ("drops", "<u4"),
+        ("requeues", "<u4"),
+        ("overlimits", "<u4"),
+        ("kind", "S16"),
+        ("xstats_len", "<u4"),
+        ("xstats", "V128"),
+    ]);
+    TableWriter::create(raw, name, &columns, STRIDE, &json!({}))
+}
+
+pub(super) fn keep(table: &mut TableWriter, now_ns: i64, end: u32, qdisc: &Row<'_>) -> Result<()> {
     let row = table.row();
     row.extend(now_ns.to_le_bytes());
     for word in [end, qdisc.handle, qdisc.parent] {

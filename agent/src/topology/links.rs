@@ -20,10 +20,14 @@ const ETHTOOL_STSO: u32 = 0x1f;
 const ETHTOOL_SGSO: u32 = 0x24;
 const ETHTOOL_SGRO: u32 = 0x2c;
 
+/// Every end, the arrivals behind the links'; that of a policer has no device.
 pub(super) fn numbered(plan: &Plan) -> Vec<BuiltEnd> {
-    ends(plan)
+    let links = ends(plan).map(|end| (end.node.clone(), end.dev.clone()));
+    let arrivals = plan.ingress.iter().map(|at| (at.node.clone(), at.ifb.clone().unwrap_or_default()));
+    links
+        .chain(arrivals)
         .zip(FIRST_IFINDEX..)
-        .map(|(end, ifindex)| BuiltEnd { node: end.node.clone(), dev: end.dev.clone(), ifindex })
+        .map(|((node, dev), ifindex)| BuiltEnd { node, dev, ifindex })
         .collect()
 }
 
@@ -33,7 +37,7 @@ pub(super) fn of<'a>(plan: &'a Plan, node: &'a Node) -> impl Iterator<Item = (u3
 }
 
 /// `struct ifinfomsg`.
-fn ifinfomsg(ifindex: u32, flags: u32) -> [u8; 16] {
+pub(super) fn ifinfomsg(ifindex: u32, flags: u32) -> [u8; 16] {
     let mut header = [0; 16];
     header[4..8].copy_from_slice(&ifindex.to_ne_bytes());
     header[8..12].copy_from_slice(&flags.to_ne_bytes());
@@ -117,7 +121,7 @@ fn link_local(mac: [u8; 6]) -> String {
 }
 
 /// Keeps the kernel from adding a link-local address of its own, which it would probe for duplicates for a second.
-fn without_own_address(ifindex: u32, dev: &str) -> Message {
+pub(super) fn without_own_address(ifindex: u32, dev: &str) -> Message {
     let what = format!("set how {dev} gets its link-local address");
     let mut order = Message::new(what, libc::RTM_SETLINK, 0, &ifinfomsg(ifindex, 0));
     order.body.nest(libc::IFLA_AF_SPEC, |spec| {

@@ -127,7 +127,9 @@ def _trains(record: Record) -> Iterator[CalibrationFinding]:
     for entry in _measured(record, "trains"):
         train = trains[entry["train"]]
         flow = _between(record, train)
-        rates = [end.rate_bps for end in _ends(record, flow.ends) if end.rate_bps] if flow else []
+        # Its packets belong to no class, so the rate is the slowest shaper's and no ceiling.
+        crossed = _ends(record, flow.ends) if flow else []
+        rates = [end.rate_bps for end in crossed if end.rate_bps and end.role != "police"]
         if flow is None or not rates:
             continue
         arrivals = np.sort(
@@ -162,8 +164,10 @@ def _ends(record: Record, numbers: Iterable[int]) -> list[End]:
 
 
 def _is_thinned(record: Record, flow: Flow) -> bool:
-    ends = _ends(record, flow.ends)
-    return any(end.role == "netem" and set((end.queue or "").split()) & _THINNING for end in ends)
+    return any(
+        end.role == "police" or (end.role == "netem" and set((end.queue or "").split()) & _THINNING)
+        for end in _ends(record, flow.ends)
+    )
 
 
 def _train_tolerance(record: Record, flow: Flow, span: float, packets: int) -> float:
@@ -345,9 +349,15 @@ def _burst(record: Record, end: End) -> int:
 
 
 def _planned_end(record: Record, end: End) -> Mapping[str, Any]:
-    # The end in the plan's words: index 2·link + side.
+    # The end in the plan's words: index 2·link + side, then what stands under `ingress`.
     try:
-        planned = record.plan["links"][end.end // 2]["ends"][end.end % 2]
+        links = record.plan["links"]
+        egress = end.end < 2 * len(links)
+        planned = (
+            links[end.end // 2]["ends"][end.end % 2]
+            if egress
+            else record.plan["ingress"][end.end - 2 * len(links)]
+        )
     except (KeyError, IndexError, TypeError):
         return {}
     return planned if isinstance(planned, dict) else {}

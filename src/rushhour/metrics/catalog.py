@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rushhour.metrics import (
+    classes,
     completion,
     convergence,
     delay,
@@ -32,6 +33,7 @@ _TOPICS = (
     goodput,
     delay,
     queue,
+    classes,
     loss,
     tcp,
     window,

@@ -15,7 +15,8 @@ _HEAD = """\
 *Rendered from the catalogue by `python -m rushhour.metrics.document`; do not edit.*
 
 A **metric** is one number of one run at one scope: `total`, `flow:NAME`, `end:LABEL` (a link end: one
-direction's egress), `kind:KIND` (all flows of a kind, where there are several kinds) or `group:NAME` (all
+direction's egress, or an ingress), `class:NAME` (a class of a link end; with the end's label where several
+ends have classes), `kind:KIND` (all flows of a kind, where there are several kinds) or `group:NAME` (all
 copies or arrivals of one `[[flow]]`; the flows of an arrival process have no scope of their own). A metric
 that is undefined in a run has no value and says why; it is never a made-up zero. Its name ends in its unit;
 without one it is a count or a fraction.

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rushhour.decode import unwrap32
 from rushhour.metrics.queue import since_start
 from rushhour.metrics.value import TOTAL, Found, Metric, of_end, of_flow, ratio
 from rushhour.readings import first_arrivals
@@ -86,6 +87,16 @@ def _wire_loss(record: Record) -> Iterator[Found]:
             t_s = rows["t_ns"] * 1e-9
             passed = since_start(t_s, rows["packets"].astype(np.float64))
             yield ratio(of_end(end), since_start(t_s, rows["lost"].astype(np.float64)), passed, _NONE_SENT)
+
+
+def _netem_loss(record: Record) -> Iterator[Found]:
+    for end in record.context.ends.values() if record.has("qdisc") else ():
+        rows = record.root_qdisc(end.end)
+        if end.role == "netem" and len(rows):
+            t_s = rows["t_ns"] * 1e-9
+            dropped = since_start(t_s, unwrap32(rows["drops"]).astype(np.float64))
+            passed = since_start(t_s, rows["packets"].astype(np.float64))
+            yield ratio(of_end(end), dropped, dropped + passed, _NONE_SENT)
 
 
 def reorder_extents(sequence: NDArray[np.integer]) -> NDArray[np.int64]:
@@ -180,6 +191,15 @@ METRICS = [
         "Fraction of packets that the seeded element of a link end lost during the experiment, by its own "
         "counters.",
         _wire_loss,
+    ),
+    Metric(
+        "netem_loss",
+        "1",
+        "none",
+        ("end",),
+        "Fraction of packets that netem lost at a link end during the experiment: drops / (drops + packets) "
+        "of its own counters.",
+        _netem_loss,
     ),
     Metric(
         "duplicates",

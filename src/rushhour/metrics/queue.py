@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 
 
 def queues(record: Record) -> list[End]:
-    """The link ends that hold a queue: those with a shaper, and the bottlenecks."""
+    """The link ends that hold a queue: those with a shaper or a policer, and the bottlenecks."""
     limiting = {end.end for end in bottlenecks(record)}
-    return [end for end in record.context.ends.values() if end.role == "queue" or end.end in limiting]
+    ends = record.context.ends.values()
+    return [end for end in ends if end.role in ("queue", "police") or end.end in limiting]
 
 
 def _queue_delay(record: Record) -> Iterator[Distribution]:
@@ -93,8 +94,9 @@ METRICS = [
         "packets",
         "lower",
         ("end", "total"),
-        "Packets that the queue dropped during the experiment, by its own count (of the root qdisc, which "
-        "includes what the qdiscs below it dropped). Losses on the wire are not drops.",
+        "Packets that the queue or the policer dropped during the experiment, by its own count (of the root "
+        "qdisc, which includes what the qdiscs below it dropped). Losses on the wire, or by netem, are no "
+        "drops.",
         _drops,
     ),
     Metric(

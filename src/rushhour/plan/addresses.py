@@ -89,6 +89,11 @@ def _mac(number: int, side: int) -> str:
     return f"02:00:00:{number >> 8:02x}:{number & 255:02x}:{side + 1:02x}"
 
 
+def ifb_mac(end: int) -> str:
+    """MAC of the device that packets are redirected to on arrival: a fixed one, as the kernel's is random."""
+    return f"02:00:01:{end >> 16 & 255:02x}:{end >> 8 & 255:02x}:{end & 255:02x}"
+
+
 def _device_names(graph: Graph, links: list[list[Cable]]) -> list[tuple[str, str]]:
     """Name each device after the peer that a person sees there: the node at the far side of the link."""
     taken: dict[str, set[str]] = {}

@@ -40,6 +40,11 @@ def commands(plan: Json) -> list[str]:
         lines += [_sysctl(node["name"], key, value) for key, value in node["sysctl"]]
     for end in ends:
         lines += _egress(end)
+    wired = {(end["node"], end["dev"]) for end in ends if end["wire"] is not None}
+    for arrival in plan.get("ingress", ()):
+        # The wire has made the clsact already, and one device may have two arrivals.
+        lines += _ingress(arrival, with_ipv6, clsact=(arrival["node"], arrival["dev"]) not in wired)
+        wired.add((arrival["node"], arrival["dev"]))
     return [*lines, *_changes(plan.get("changes", []), ends)]
 
 
@@ -107,22 +112,41 @@ def _route(route: Json) -> str:
 
 
 def _egress(end: Json) -> Iterator[str]:
-    """Root qdiscs, then classes, then what sits under classes, then filters, then the wire."""
-    tc = f"tc -n {_q(end['node'])}"
-    dev = f"dev {_q(end['dev'])}"
-    root = [line for line in end["qdiscs"] if line.startswith("root")]
-    under = [line for line in end["qdiscs"] if not line.startswith("root")]
-    for line in root:
-        yield f"{tc} qdisc add {dev} {line}"
-    for what in ("class", "filter"):
-        if what == "filter":
-            for line in under:
-                yield f"{tc} qdisc add {dev} {line}"
-        for line in end["filters"]:
-            if line.split()[0] == what:
-                yield f"{tc} {what} add {dev} {line.removeprefix(what).strip()}"
+    """Qdiscs, each with its classes after it, then filters, then the wire."""
+    for line in in_order(end):
+        what, _, words = line.partition(" ")
+        yield f"tc -n {_q(end['node'])} {what} add dev {_q(end['dev'])} {words.strip()}"
     if end["wire"] is not None:
         yield _wire(end)
+
+
+def in_order(end: Json) -> list[str]:
+    """The lines of an egress, each with what it makes in front, so that all find what they refer to."""
+    classes = [line for line in end["filters"] if line.startswith("class")]
+    lines: list[str] = []
+    for qdisc in end["qdiscs"]:
+        words = qdisc.split()
+        handle = words[words.index("handle") + 1].split(":")[0] if "handle" in words else None
+        lines.append(f"qdisc {qdisc}")
+        lines += [line for line in classes if line.split()[2].split(":")[0] == handle]
+    return [*lines, *(line for line in end["filters"] if line not in lines)]
+
+
+def _ingress(arrival: Json, with_ipv6: set[str], *, clsact: bool) -> Iterator[str]:
+    """The device that packets are redirected to and its queue, then the filters that they meet."""
+    node, dev, ifb = _q(arrival["node"]), _q(arrival["dev"]), arrival["ifb"]
+    if ifb is not None:
+        address = f"address {arrival['mac']} numtxqueues 1 numrxqueues 1"
+        yield f"ip -n {node} link add name {ifb} {address} type ifb"
+        if arrival["node"] in with_ipv6:
+            yield f"ip -n {node} link set dev {ifb} addrgenmode none"
+        yield f"ip -n {node} link set dev {ifb} mtu {arrival['mtu']} up"
+    for line in arrival["qdiscs"]:
+        yield f"tc -n {node} qdisc add dev {ifb} {line}"
+    if clsact:
+        yield f"tc -n {node} qdisc add dev {dev} clsact"
+    for line in arrival["filters"]:
+        yield f"tc -n {node} filter add dev {dev} {line.removeprefix('filter').strip()}"
 
 
 def _changes(changes: list[Json], ends: list[Json]) -> Iterator[str]:

@@ -8,15 +8,17 @@ counted.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from rushhour.plan.classes import ceiling
 from rushhour.plan.flows import PlannedFlow, payload_and_frame, stop_ns
 from rushhour.spec.workload import DEFAULT_REQUEST, DEFAULT_RESPONSE
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from rushhour.plan.layout import Layout
+    from rushhour.plan.layout import Arrival, Layout
     from rushhour.plan.routes import Step
     from rushhour.plan.schedule import Scheduled
     from rushhour.plan.stages import Stage
@@ -29,8 +31,8 @@ TIMESTAMPS = "net.ipv4.tcp_timestamps"  # of IPv6, too
 
 def context(layout: Layout, flows: Sequence[Scheduled]) -> dict[str, Any]:
     """Give the context as in docs/overview.md, plain JSON values."""
-    steps = {pair: layout.steps(*pair) for pair in layout.hops}
-    known = {flow.name: _flow(layout, flow, steps) for flow in layout.flows}
+    ends = {pair: layout.ends(*pair) for pair in layout.hops}
+    known = {flow.name: _flow(layout, flow, ends) for flow in layout.flows}
     return {
         "flows": [_one(one, known) for one in flows],
         "ends": _ends(layout),
@@ -106,11 +108,16 @@ def _one(one: Scheduled, known: dict[str, dict[str, Any]]) -> dict[str, Any]:
     return entry | {"arrival": list(one.arrival)} if one.arrival else entry
 
 
-def _flow(layout: Layout, flow: PlannedFlow, steps: dict[tuple[str, str], list[Step]]) -> dict[str, Any]:
-    there, back = steps[flow.sender, flow.receiver], steps[flow.receiver, flow.sender]
+def _flow(
+    layout: Layout, flow: PlannedFlow, ends: dict[tuple[str, str], list[tuple[int, Stage]]]
+) -> dict[str, Any]:
+    there, back = ends[flow.sender, flow.receiver], ends[flow.receiver, flow.sender]
     scenario = layout.scenario
     payload, frame = payload_of(layout, flow)
-    narrowest = bottleneck(layout, back if _answers_more(flow.keys) else there)
+    way, pair = there, (flow.sender, flow.receiver)
+    if _answers_more(flow.keys):
+        way, pair = back, pair[::-1]
+    narrowest = bottleneck(layout, layout.steps(*pair))
     own_stop = stop_ns(flow.keys, scenario.span.ns)
     return {
         "id": flow.id,
@@ -119,12 +126,12 @@ def _flow(layout: Layout, flow: PlannedFlow, steps: dict[tuple[str, str], list[S
         "kind": flow.keys.kind,
         "start_ns": flow.keys.start.ns,
         "stop_ns": scenario.span.ns if own_stop is None else own_stop,
-        "ends": [step.end for step in there],
-        "reverse_ends": [step.end for step in back],
-        "base_rtt_ns": sum(_idle_ns(layout, layout.stage(step), frame) for step in there)
-        + sum(_idle_ns(layout, layout.stage(step), 0) for step in back),
+        "ends": [end for end, _ in there],
+        "reverse_ends": [end for end, _ in back],
+        "base_rtt_ns": sum(_idle_ns(layout, stage, frame) for _, stage in there)
+        + sum(_idle_ns(layout, stage, 0) for _, stage in back),
         "bottleneck_end": narrowest.end if narrowest else None,
-        "bottleneck_bps": settings(layout, layout.stage(narrowest))["rate_bps"] if narrowest else None,
+        "bottleneck_bps": min(_limits(layout, flow, (stage for _, stage in way)), default=None),
         "payload_per_packet": payload,
         "frame_bytes": frame,
     }
@@ -134,6 +141,15 @@ def _answers_more(keys: Flow) -> bool:
     """Whether the responses are larger than the requests: then they are what a link limits."""
     request, response = keys.request or DEFAULT_REQUEST, keys.response or DEFAULT_RESPONSE
     return keys.kind in ("rr", "crr") and response.bytes > request.bytes
+
+
+def _limits(layout: Layout, flow: PlannedFlow, stages: Iterable[Stage]) -> Iterator[int]:
+    """The rates that bound a flow on its way: of shapers, of policers, the ceilings of its classes."""
+    for stage in stages:
+        if rate := settings(layout, stage)["rate_bps"]:
+            yield rate
+        if (most := ceiling(stage.classes, flow.group)) is not None:
+            yield most
 
 
 def _idle_ns(layout: Layout, stage: Stage, frame: int) -> int:
@@ -161,41 +177,76 @@ def _ends(layout: Layout) -> list[dict[str, Any]]:
     for number, cable in enumerate(layout.cables):
         for side in (0, 1):
             stage, end = cable.stages[side], layout.addressing.ends[number][side]
-            ends.append(
-                {
-                    "end": 2 * number + side,
-                    "label": labels[2 * number + side],
-                    "node": end.node,
-                    "dev": end.dev,
-                    **settings(layout, stage),
-                    "buffer_bytes": stage.limit.bytes,
-                    "buffer_packets": stage.limit.packets,
-                    "queue": stage.words,
-                    "role": stage.role,
-                    **({"over_time": over_time} if (over_time := courses(stage)) else {}),
-                }
-            )
+            name = {"end": 2 * number + side, "label": labels[2 * number + side]}
+            ends.append(name | {"node": end.node, "dev": end.dev} | _end(layout, stage))
+    for arrival in layout.arrivals:
+        here = layout.addressing.ends[arrival.after.cable][1 - arrival.after.side]
+        name = {
+            "end": arrival.end,
+            "label": f"{_direction(layout, arrival)}, {arrival.stage.role} at ingress",
+        }
+        ends.append(name | {"node": here.node, "dev": arrival.ifb or here.dev} | _end(layout, arrival.stage))
     return ends
+
+
+def _end(layout: Layout, stage: Stage) -> dict[str, Any]:
+    """What a stage does, as the context has it; `over_time` and `classes` only where there are some."""
+    end = settings(layout, stage) | {
+        "buffer_bytes": stage.limit.bytes,
+        "buffer_packets": stage.limit.packets,
+        "queue": stage.words,
+        "role": stage.role,
+    }
+    over_time = courses(stage)
+    classes = [
+        {
+            "name": entry.name,
+            "classid": entry.classid,
+            "parent": entry.parent,
+            "leaf": entry.leaf,
+            "rate_bps": entry.rate_bps,
+            "ceil_bps": entry.ceil_bps,
+            "flows": list(entry.flows),
+        }
+        for entry in stage.classes
+    ]
+    more = {"over_time": over_time, "classes": classes}
+    return end | {key: value for key, value in more.items() if value}
+
+
+def _direction(layout: Layout, arrival: Arrival) -> str:
+    """`a → b` of the link at whose far end packets arrive."""
+    link = layout.graph.links[layout.cables[arrival.after.cable].link]
+    forward = arrival.after.side == 0
+    name = f"{link.a} → {link.b}" if forward else f"{link.b} → {link.a}"
+    return name + _parallel(layout).get(link.name, "")
 
 
 def _labels(layout: Layout) -> dict[int, str]:
     """Name each end `a → b` after the link's nodes; where a direction has more stages, those by role."""
-    between = [frozenset((link.a, link.b)) for link in layout.graph.links]
-    parallel = (
-        {pair for pair in between if between.count(pair) > 1} if len(set(between)) < len(between) else set()
-    )
+    parallel = _parallel(layout)
     labels: dict[int, str] = {}
     number = 0
     for link, cables in zip(layout.graph.links, layout.links, strict=True):
         first = number
         number += len(cables)
-        name = f" ({link.name})" if frozenset((link.a, link.b)) in parallel else ""
+        name = parallel.get(link.name, "")
         there = [2 * n for n in range(first, number)]
         back = [2 * n + 1 for n in reversed(range(first, number))]
         for ends, label in ((there, f"{link.a} → {link.b}{name}"), (back, f"{link.b} → {link.a}{name}")):
             roles = [layout.cables[end // 2].stages[end % 2].role for end in ends]
             labels |= _labels_of_direction(dict(zip(ends, roles, strict=True)), label)
     return labels
+
+
+def _parallel(layout: Layout) -> dict[str, str]:
+    """Links that join the same nodes as another, by name, and what tells them apart."""
+    between = Counter(frozenset((link.a, link.b)) for link in layout.graph.links)
+    return {
+        link.name: f" ({link.name})"
+        for link in layout.graph.links
+        if between[frozenset((link.a, link.b))] > 1
+    }
 
 
 def _labels_of_direction(roles: dict[int, str], label: str) -> dict[int, str]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from rushhour.errors import PlanError
 
 if TYPE_CHECKING:
+    from rushhour.spec.control import Class, Scheduler
     from rushhour.spec.course import Course
     from rushhour.units import Buffer
 
@@ -25,12 +26,15 @@ class Queue:
     """A shaper and the queue at it; without `rate_bps` the queue discipline alone.
 
     `course` is the rate over time in bit/s; before its first instant, and for the buffer, `rate_bps` holds.
+    With `classes` a scheduler divides the rate among them, each with a queue of its own.
     """
 
     rate_bps: int | None = None
     buffer: Buffer | None = None
     words: str = "fifo"
     shaper: str = "tbf"
+    classes: tuple[Class, ...] = ()
+    scheduler: Scheduler = "htb"
     course: Course = ()
 
     @property
@@ -42,6 +46,14 @@ class Queue:
     def fastest_bps(self) -> int | None:
         """The greatest rate of all times."""
         return max(self.first_bps or 0, *(int(value) for _, value in self.course), 0) or self.rate_bps
+
+
+@dataclass(frozen=True, slots=True)
+class Policer:
+    """What exceeds `rate_bps` and a bucket of `burst` bytes is dropped at once."""
+
+    rate_bps: int
+    burst: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,12 +102,17 @@ def at_start(course: Course, otherwise: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Direction:
-    """The stages of one direction in the order a packet meets them; `access` sits on the node itself."""
+    """The stages of one direction in the order a packet meets them; `access` sits on the node itself.
+
+    The `policer` sits at the ingress of the node that the packets reach, and so does netem `at_ingress`.
+    """
 
     queue: Queue | None = None
     netem: str | None = None
     wire: Wire | None = None
     access: Queue | None = None
+    policer: Policer | None = None
+    at_ingress: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,19 +6,35 @@ Takes a `Scenario` and its `Graph`, gives what `lower`, `context` and `calibrati
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from rushhour.plan import addresses, stages
+from rushhour.plan.classes import Crossing
 from rushhour.plan.flows import PlannedFlow, planned_flows
 from rushhour.plan.graph import Hop
 from rushhour.plan.netem import delay_ns
 from rushhour.plan.routes import Router, Step
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from rushhour.plan.addresses import Addressing
     from rushhour.plan.graph import Direction, Graph
     from rushhour.plan.stages import Cable, Stage
     from rushhour.spec.scenario import Scenario
+
+
+class Arrival(NamedTuple):
+    """A stage at an ingress: its index among the ends, the step after which packets meet it."""
+
+    end: int
+    after: Step
+    stage: Stage
+
+    @property
+    def ifb(self) -> str | None:
+        """The device that packets are redirected to, where the stage needs one of its own."""
+        return f"ifb{self.end}" if self.stage.qdiscs else None
 
 
 @dataclass
@@ -31,6 +47,7 @@ class Layout:
     hops: dict[tuple[str, str], list[Hop]] = field(init=False)
     links: list[list[Cable]] = field(init=False)
     cables: list[Cable] = field(init=False)
+    arrivals: list[Arrival] = field(init=False)
     addressing: Addressing = field(init=False)
     router: Router = field(init=False)
 
@@ -42,6 +59,7 @@ class Layout:
         rtts = self._base_rtts()
         self.links = stages.cables(self.graph, lambda link, forward: rtts[link, forward])
         self.cables = [cable for link in self.links for cable in link]
+        self.arrivals = _arrivals(self.cables)
         self.addressing = addresses.assign(self.graph, self.links, ipv6=self.scenario.family == "ipv6")
         self.router = Router(self.graph, self.links, self.addressing)
 
@@ -53,9 +71,30 @@ class Layout:
         """What the egress of a step does."""
         return self.cables[step.cable].stages[step.side]
 
+    def ends(self, sender: str, receiver: str) -> list[tuple[int, Stage]]:
+        """The index of every end whose stage a packet meets on its way, in order, and the stage."""
+        found: list[tuple[int, Stage]] = []
+        for step in self.steps(sender, receiver):
+            found.append((step.end, self.stage(step)))
+            found += [(a.end, a.stage) for a in self.arrivals if a.after == step]
+        return found
+
     def mtu(self, sender: str, receiver: str) -> int:
         """Largest IP packet that passes the whole path."""
         return min(self.graph.links[hop.link].mtu for hop in self.hops[sender, receiver])
+
+    def crossing(self, step: Step, flows: Iterable[PlannedFlow]) -> list[Crossing]:
+        """Which of these flows cross a step, with their data or with what answers them."""
+        hop = Hop(self.cables[step.cable].link, step.side == 0)
+        found = []
+        for flow in flows:
+            ends = flow.sender, flow.receiver
+            found += [
+                Crossing(flow, data=data)
+                for data, pair in ((True, ends), (False, ends[::-1]))
+                if hop in self.hops[pair]
+            ]
+        return found
 
     def _base_rtts(self) -> dict[tuple[int, bool], int]:
         """What a BDP means in each direction of each link: the longest base RTT of the flows that cross it.
@@ -77,6 +116,17 @@ class Layout:
 
     def _delay(self, hops: list[Hop]) -> int:
         return sum(_delay(self.graph.links[hop.link].direction(forward=hop.forward)) for hop in hops)
+
+
+def _arrivals(cables: list[Cable]) -> list[Arrival]:
+    """The ingress stages of all cables, numbered on from the last egress."""
+    found = [
+        (Step(number, side), stage)
+        for number, cable in enumerate(cables)
+        for side in (0, 1)
+        for stage in cable.ingress[side]
+    ]
+    return [Arrival(2 * len(cables) + k, step, stage) for k, (step, stage) in enumerate(found)]
 
 
 def _delay(direction: Direction) -> int:

@@ -11,18 +11,23 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rushhour.errors import PlanError
+from rushhour.plan import addresses
 from rushhour.plan.calibration import calibration
+from rushhour.plan.classes import class_filters
 from rushhour.plan.context import context
 from rushhour.plan.flows import plan_entry
 from rushhour.plan.layout import Layout
 from rushhour.plan.patterns import with_patterns
 from rushhour.plan.presets import resolve
+from rushhour.plan.routes import Step
 from rushhour.plan.schedule import scheduled
 from rushhour.plan.tools import tools
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
+    from rushhour.plan.layout import Arrival
+    from rushhour.plan.schedule import Scheduled
     from rushhour.spec.scenario import Scenario
 
 FORMAT = "rushhour-plan/1"
@@ -59,7 +64,7 @@ def lower(scenario: Scenario, seed: int) -> Lowered:
         "duration_ns": scenario.span.ns,
         "sample_ns": scenario.sample_interval.ns,
         "nodes": _nodes(layout),
-        "links": [_link(layout, number, seed) for number in range(len(layout.cables))],
+        "links": [_link(layout, number, seed, flows) for number in range(len(layout.cables))],
         "routes": [
             route._asdict() for route in layout.router.routes((*p, h) for p, h in layout.hops.items())
         ],
@@ -75,7 +80,9 @@ def lower(scenario: Scenario, seed: int) -> Lowered:
     }
     if due := _changes(layout):
         plan["changes"] = due
-    if needed := tools(plan["links"], plan["flows"]):
+    if layout.arrivals:
+        plan["ingress"] = [_ingress(layout, arrival) for arrival in layout.arrivals]
+    if needed := tools(plan):
         plan["tools"] = needed
     return Lowered(plan, context(layout, flows))
 
@@ -146,9 +153,14 @@ def _hop_limits(layout: Layout) -> Iterator[tuple[str, str]]:
             yield pair[0], TTL if family == "ipv4" else f"net/ipv6/conf/{dev}/hop_limit"
 
 
-def _link(layout: Layout, number: int, seed: int) -> dict[str, Any]:
+def _link(layout: Layout, number: int, seed: int, flows: Sequence[Scheduled]) -> dict[str, Any]:
     cable = layout.cables[number]
-    return {"name": cable.name, "ends": [_end(layout, number, side, seed) for side in (0, 1)]}
+    ends = [_end(layout, number, side, seed) for side in (0, 1)]
+    for side, end in enumerate(ends):
+        if classes := cable.stages[side].classes:
+            crossing = layout.crossing(Step(number, side), (one.flow for one in flows))
+            end["filters"] += class_filters(classes, crossing, ipv6=layout.scenario.family == "ipv6")
+    return {"name": cable.name, "ends": ends}
 
 
 def _end(layout: Layout, number: int, side: int, seed: int) -> dict[str, Any]:
@@ -194,6 +206,25 @@ def _changes(layout: Layout) -> list[dict[str, Any]]:
             hint="change less often, or fewer links",
         )
     return sorted(found, key=lambda change: change["t_ns"])
+
+
+def _ingress(layout: Layout, arrival: Arrival) -> dict[str, Any]:
+    """What packets meet at the far end of a step: filters there, and the device they are redirected to."""
+    here = layout.addressing.ends[arrival.after.cable][1 - arrival.after.side]
+    filters = list(arrival.stage.filters)
+    if arrival.ifb is not None:
+        action = f"mirred egress redirect dev {arrival.ifb}"
+        filters.append(f"filter ingress protocol all prio 2 matchall action {action}")
+    return {
+        "end": arrival.end,
+        "node": here.node,
+        "dev": here.dev,
+        "ifb": arrival.ifb,
+        "mac": addresses.ifb_mac(arrival.end),
+        "mtu": layout.graph.links[layout.cables[arrival.after.cable].link].mtu,
+        "qdiscs": list(arrival.stage.qdiscs),
+        "filters": filters,
+    }
 
 
 def _neighbours(layout: Layout) -> list[dict[str, Any]]:

@@ -15,10 +15,11 @@ move to the hosts' own egresses. The first flow of a chain is the long one.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from rushhour.plan.graph import Direction, Graph, Link, Node, Queue, Wire
+from rushhour.plan.graph import Direction, Graph, Link, Node, Policer, Queue, Wire
 from rushhour.spec.topology import default_jitter
 from rushhour.units import Buffer, Duration
 
@@ -68,9 +69,10 @@ class _Preset:
             words = keys.reverse_queue or words
         if rate is None and words is None:
             return None
-        return Queue(
+        queue = Queue(
             rate.bps if rate else None, buffer or DEFAULT_BUFFER, words or "fifo", keys.shaper or "tbf"
         )
+        return _divided(queue, keys) if forward else queue
 
     def wire(self, delay_ns: int, rtt_ns: int, *, forward: bool) -> Wire:
         """The wire of one direction of a pair with this RTT."""
@@ -94,9 +96,10 @@ class _Preset:
         """Make a common link: queues unless the hosts have them, netem's words, a wire."""
         keys = self.topology
         queues = (None, None) if self.at_sender else (self.queue(forward=True), self.queue(forward=False))
-        return self.link(
-            a, b, Direction(queues[0], keys.netem, wire), Direction(queues[1], keys.reverse_netem, None)
-        )
+        at_ingress = keys.impair_at == "ingress"
+        there = Direction(queues[0], keys.netem, wire, policer=_policer(keys), at_ingress=at_ingress)
+        back = Direction(queues[1], keys.reverse_netem, None, at_ingress=at_ingress)
+        return self.link(a, b, there, back)
 
     def host_egress(self, rate: Rate | None, *, forward: bool) -> Direction:
         """What a host's own egress carries: its line rate, or the queue if the scenario wants it there."""
@@ -167,7 +170,7 @@ def _star(preset: _Preset) -> Graph:
     wire = preset.wire(there, min(preset.rtts), forward=True)
     common = preset.common("hub", "r1", wire)
     own = preset.host_egress(preset.topology.access_rate, forward=False)
-    reverse = Direction(own.queue or common.reverse.queue, common.reverse.netem, None, own.access)
+    reverse = replace(common.reverse, queue=own.queue or common.reverse.queue, access=own.access)
     return preset.graph(
         [*preset.senders(["hub"] * len(back), back), preset.link("hub", "r1", common.forward, reverse)]
     )
@@ -210,10 +213,20 @@ def _stages(keys: DirectionKeys) -> Direction:
     if keys.rate is not None or keys.queue is not None:
         rate = keys.rate.bps if keys.rate else None
         queue = Queue(rate, keys.buffer or DEFAULT_BUFFER, keys.queue or "fifo", keys.shaper or "tbf")
+        queue = _divided(queue, keys)
     delay = keys.delay.ns if keys.delay else 0
     by_default = default_jitter(Duration(2 * delay)).ns if delay else 0
     jitter = by_default if keys.jitter is None else keys.jitter.ns
     loss = keys.loss.p if keys.loss else 0.0
-    return Direction(
-        queue, keys.netem, Wire(delay, jitter, loss, keys.drop or (), reorder=bool(keys.reorder))
-    )
+    wire = Wire(delay, jitter, loss, keys.drop or (), reorder=bool(keys.reorder))
+    at_ingress = keys.impair_at == "ingress"
+    return Direction(queue, keys.netem, wire, policer=_policer(keys), at_ingress=at_ingress)
+
+
+def _divided(queue: Queue, keys: DirectionKeys) -> Queue:
+    """The queue with the classes that divide its rate, if there are any."""
+    return replace(queue, classes=keys.classes or (), scheduler=keys.scheduler or "htb")
+
+
+def _policer(keys: DirectionKeys) -> Policer | None:
+    return Policer(keys.police.rate.bps, keys.police.burst.bytes) if keys.police else None

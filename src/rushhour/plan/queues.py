@@ -84,13 +84,13 @@ def value_after(words: list[str], key: str) -> str | None:
 def queue_lines(queue: Queue, limit: Limit, frame: int) -> tuple[list[str], list[str]]:
     """Give the qdisc lines and the class lines of a queue."""
     if queue.rate_bps is None:
-        words = _discipline(queue, limit, frame)
+        words = discipline(queue, limit, frame)
         return ([f"root handle 10: {words}"] if words else []), []
-    words = _discipline(queue, limit, frame)
+    words = discipline(queue, limit, frame)
     child = [f"parent 1:1 handle 10: {words}"] if words else []
     if queue.shaper == "htb":
         return ["root handle 1: htb default 1", *child], [_htb_class(queue.rate_bps, frame)]
-    return [_tbf(queue.rate_bps, limit, frame), *child], []
+    return [tbf(queue.rate_bps, limit, frame), *child], []
 
 
 def change_lines(queue: Queue, limit: Limit, frame: int, until_ns: int) -> list[str]:
@@ -101,24 +101,26 @@ def change_lines(queue: Queue, limit: Limit, frame: int, until_ns: int) -> list[
     rate = queue.rate_bps or 0
     if queue.shaper == "htb":
         return [_htb_class(rate, frame) if rate else _outage(frame, until_ns)]
-    lines = [f"qdisc {_tbf(rate, limit, frame)}"]
+    lines = [f"qdisc {tbf(rate, limit, frame)}"]
     if limit.packets is not None and queue.words.split()[:1] in ([], ["fifo"]):
         # tbf hands its limit on to a fifo below it, and means bytes.
         lines.append(f"qdisc parent 1:1 handle 10: pfifo limit {limit.packets}")
     return lines
 
 
-def _microsecond(rate_bps: int) -> int:
+def microsecond(rate_bps: int) -> int:
+    """Bytes that a rate carries in 1 µs, rounded up."""
     return -(-rate_bps // (8 * 10**6))
 
 
-def _tbf(rate_bps: int, limit: Limit, frame: int) -> str:
-    burst = f"burst {frame + _microsecond(rate_bps)}b limit {max(frame, limit.in_bytes(frame))}b"
+def tbf(rate_bps: int, limit: Limit, frame: int) -> str:
+    """The line of a token bucket filter whose bucket holds one full frame and a microsecond."""
+    burst = f"burst {frame + microsecond(rate_bps)}b limit {max(frame, limit.in_bytes(frame))}b"
     return f"root handle 1: tbf rate {rate_bps}bit {burst}"
 
 
 def _htb_class(rate_bps: int, frame: int) -> str:
-    burst = _microsecond(rate_bps)
+    burst = microsecond(rate_bps)
     rate = f"rate {rate_bps}bit ceil {rate_bps}bit"
     return f"class parent 1: classid 1:1 htb {rate} burst {burst}b cburst {burst}b quantum {frame}"
 
@@ -136,7 +138,7 @@ def _outage(frame: int, length_ns: int) -> str:
     return f"class parent 1: classid 1:1 htb {words} mpu {counted} overhead {max(0, counted - frame)}"
 
 
-def _discipline(queue: Queue, limit: Limit, frame: int) -> str:
+def discipline(queue: Queue, limit: Limit, frame: int) -> str:
     """The words of the queue discipline with our limit in them; empty where the shaper's own fifo does it."""
     words = queue.words.split() or ["fifo"]
     kind = words[0]

@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rushhour.errors import PlanError
 from rushhour.plan import netem
+from rushhour.plan.classes import PlannedClass, tree
 from rushhour.plan.queues import NS, Limit, change_lines, queue_lines, resolve_buffer, stated_limit
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rushhour.plan.graph import Direction, Graph, Link, Queue, Wire
+    from rushhour.plan.graph import Direction, Graph, Link, Policer, Queue, Wire
 
 WIRE_LIMIT = 1_000_000  # packets under way that no sane experiment reaches; a number, not memory
 FASTEST_BPS = 10**10  # what an unlimited link is taken for where a bound is needed
@@ -39,9 +40,9 @@ class Change(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """What one egress does: tc's lines for it, and what they mean."""
+    """What one egress (or ingress) does: tc's lines for it, and what they mean."""
 
-    role: str = "plain"  # queue, netem, wire, plain
+    role: str = "plain"  # queue, netem, wire, police, plain
     qdiscs: tuple[str, ...] = ()
     filters: tuple[str, ...] = ()
     rate_bps: int | None = None
@@ -51,19 +52,25 @@ class Stage:
     jitter_ns: int = 0
     wire: Wire | None = None
     changes: tuple[Change, ...] = ()
+    classes: tuple[PlannedClass, ...] = ()
 
 
 PLAIN = Stage()
+Ingress = tuple[Stage, ...]  # at the node that packets reach, in the order in which they meet them
 
 
 @dataclass(frozen=True, slots=True)
 class Cable:
-    """A piece of a link between two nodes, and the stage on the egress of either end."""
+    """A piece of a link between two nodes, and the stage on the egress of either end.
+
+    `ingress[side]` is what packets that `side` transmits meet on arrival at the other one.
+    """
 
     name: str
     link: int
     nodes: tuple[str, str]
     stages: tuple[Stage, Stage]
+    ingress: tuple[Ingress, Ingress] = ((), ())
 
 
 def cables(graph: Graph, rtt_of: Callable[[int, bool], int]) -> list[list[Cable]]:
@@ -96,12 +103,14 @@ def _cables_of(index: int, link: Link, routers: set[str], rtt_of: Callable[[int,
     nodes = [link.a, *emulators(link, count), link.b]
     there = _padded(own_a, forward_stages, count)
     back = _padded(own_b, reverse_stages, count)[::-1]
+    arriving = _ingress(link, link.forward), _ingress(link, link.reverse)
     return [
         Cable(
             link.name if count == 0 else f"{link.name}:{piece}",
             index,
             (nodes[piece], nodes[piece + 1]),
             (there[piece], back[piece]),
+            (arriving[0] if piece == count else (), arriving[1] if piece == 0 else ()),
         )
         for piece in range(count + 1)
     ]
@@ -113,20 +122,49 @@ def _padded(own: Stage, stages: list[Stage], count: int) -> list[Stage]:
 
 
 def _stages(link: Link, direction: Direction, rtt_ns: int) -> list[Stage]:
-    """The stages of a direction in the order in which a packet meets them."""
+    """The stages on egresses of a direction in the order in which a packet meets them."""
     stages = []
     if direction.queue is not None:
         stages.append(_queue(direction.queue, link, rtt_ns))
     rate = (direction.queue.fastest_bps if direction.queue else None) or FASTEST_BPS
-    if direction.netem is not None:
+    if direction.netem is not None and not direction.at_ingress:
         stages.append(_netem(direction.netem, rate, link.frame))
     if direction.wire is not None and direction.wire.acts:
         stages.append(_wire(direction.wire, rate, link))
     return [stage for stage in stages if stage.qdiscs]
 
 
+def _ingress(link: Link, direction: Direction) -> Ingress:
+    """What meets the packets of a direction on arrival: first the policer, then netem on an ifb."""
+    found = []
+    if direction.policer is not None:
+        found.append(_police(direction.policer, link))
+    if direction.netem is not None and direction.at_ingress:
+        rate = (direction.queue.rate_bps if direction.queue else None) or FASTEST_BPS
+        found.append(_netem(direction.netem, rate, link.frame))
+    return tuple(found)
+
+
+def _police(policer: Policer, link: Link) -> Stage:
+    # The policer drops what is longer than its mtu, which tc rounds; by default 2 kB.
+    words = f"police rate {policer.rate_bps}bit burst {policer.burst}b mtu {max(2048, 2 * link.frame)}b"
+    line = f"ingress protocol all prio 1 matchall action {words} conform-exceed drop/continue"
+    shown = f"police burst {policer.burst}b"
+    return Stage("police", (), (f"filter {line}",), policer.rate_bps, Limit(None, None), shown)
+
+
 def _queue(queue: Queue, link: Link, rtt_ns: int) -> Stage:
     limit = resolve_buffer(queue.buffer, queue.rate_bps, rtt_ns, link.frame)
+    if queue.classes:
+        if queue.course:
+            raise PlanError(
+                "a pattern changes a rate that classes divide, whose own rates would stay",
+                where=f"link {link.name}",
+                hint="divide the rate of another link, or leave the pattern out",
+            )
+        made = tree(queue, rtt_ns, link.frame)
+        shown = f"{queue.scheduler}: {', '.join(entry.name for entry in queue.classes)}"
+        return Stage("queue", made.qdiscs, made.filters, queue.rate_bps, limit, shown, classes=made.classes)
     stated = stated_limit(queue, limit, link.frame)
     first = replace(queue, rate_bps=queue.first_bps)
     qdiscs, classes = queue_lines(first, limit, link.frame)

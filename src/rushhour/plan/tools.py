@@ -1,6 +1,6 @@
 """Programs from outside that a plan needs beside the agent.
 
-Takes the tc lines of a plan's links and its flows, gives the names of programs. What the agent does itself
+Takes a plan, gives the names of programs. What the agent does itself
 is listed here once more, because the plan must be known before an agent is: a kind that is missing here only
 brings a program along that nobody calls.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
 Json = dict[str, Any]
 
@@ -31,10 +31,11 @@ _PLACE |= dict.fromkeys(("mtu", "tsize", "mpu", "overhead", "linklayer"), 1)  # 
 _PLACE_OF_FILTER = _PLACE | dict.fromkeys(("protocol", "prio", "pref", "priority"), 1)
 
 
-def tools(links: Iterable[Json], flows: Iterable[Json]) -> list[str]:
-    """The programs that these links and flows of a plan need, sorted."""
-    needed = {flow["generator"] for flow in flows if "generator" in flow}
-    if any(not _native(line) for link in links for end in link["ends"] for line in _lines(end)):
+def tools(plan: Json) -> list[str]:
+    """The programs that a plan's links and flows need, sorted."""
+    needed = {flow["generator"] for flow in plan["flows"] if "generator" in flow}
+    ends = [*(end for link in plan["links"] for end in link["ends"]), *plan.get("ingress", ())]
+    if any(not _native(line) for end in ends for line in _lines(end)):
         needed.add("tc")
     return sorted(needed)
 

@@ -74,6 +74,9 @@ def _links(record: Record) -> dict[tuple[str, str], list[End]]:
             end = context.ends.get(index)
             if end is None:
                 break
+            if index >= 2 * len(record.plan["links"]):  # at the ingress of the node that was reached
+                ends.append(end)
+                continue
             if start is None or end.node not in emulators:
                 start, ends = end.node, []
             ends.append(end)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from rushhour.spec.arrivals import Arrivals, SizeLaw, TimeLaw
 from rushhour.spec.check.problem import Path, Problem
+from rushhour.spec.control import Class, Police
 from rushhour.spec.figure import Figure
 from rushhour.spec.keys import fields, nearest
 from rushhour.spec.pattern import SHAPES, Pattern
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from rushhour.spec.model import Model
 
 Models = Mapping[tuple[str, ...], type["Model"]]
+
+_DIRECTIONS = (("topology",), ("link",), ("link", "forward"), ("link", "reverse"))
 
 MODELS: Models = {
     (): Scenario,
@@ -45,6 +48,8 @@ MODELS: Models = {
     ("source",): Source,
     ("expect",): Expect,
     ("figure",): Figure,
+    **{(*direction, "class"): Class for direction in _DIRECTIONS},
+    **{(*direction, "police"): Police for direction in _DIRECTIONS},
 }
 _TYPES = {
     "bool_type": "true or false",

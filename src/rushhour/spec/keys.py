@@ -7,7 +7,8 @@ Takes a scenario's document (parsed TOML) and puts values at keys; the same synt
     flow.FLOW.arrivals.KEY, flow.FLOW.size.KEY, flow.FLOW.on.KEY, flow.FLOW.off.KEY,
     link.LINK.KEY, link.LINK.forward.KEY, link.*.KEY, node.NODE.sysctl.NAME,
     pattern.PATTERN.KEY, pattern.PATTERN.sine.KEY,
-    label.NAME (a factor alone: sets nothing, names the cells)
+    label.NAME (a factor alone: sets nothing, names the cells),
+    topology.class.CLASS.KEY, topology.police.KEY (and of links and their directions likewise)
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from rushhour.spec.arrivals import Arrivals, SizeLaw, TimeLaw
+from rushhour.spec.control import Class, Police
 from rushhour.spec.model import flatten
 from rushhour.spec.pattern import SHAPES, Pattern
 from rushhour.spec.scenario import Readings, Scenario
@@ -136,9 +138,27 @@ def _put_table(table: dict[str, Any], rest: str, value: Any, kind: str, key: str
 
 def _put_field(table: dict[str, Any], name: str, value: Any, model: type[Model], key: str) -> None:
     allowed = [field for field in fields(model) if field != "name"]
+    head, _, inner = name.partition(".")
+    if inner and head == "police" and head in allowed:
+        _put_field(_inner(table, head, key), inner, value, Police, key)
+        return
+    if inner and head == "class" and head in allowed:
+        _put_class(table, inner, value, key)
+        return
     if name not in allowed:
         raise UnknownKeyError(f'no key "{key}" in a scenario', nearest(name, allowed))
     table[name] = value
+
+
+def _put_class(table: dict[str, Any], name: str, value: Any, key: str) -> None:
+    """Put into the table of the class that `CLASS.KEY` names."""
+    classes = {str(entry.get("name")): entry for entry in _tables(table, "class")}
+    # Names may hold dots: the longest that fits is meant.
+    which = max((known for known in classes if name.startswith(f"{known}.")), key=len, default=None)
+    if which is None:
+        hint = nearest(name.split(".", maxsplit=1)[0], classes)
+        raise UnknownKeyError(f'"{key}" names no class of this scenario', hint)
+    _put_field(classes[which], name[len(which) + 1 :], value, Class, key)
 
 
 def _put_sysctl(table: dict[str, Any], name: str, value: Any, key: str) -> None:

@@ -39,6 +39,8 @@ _TITLES: dict[tuple[str, ...], str] = {
     ("topology",): "`[topology]`: a preset",
     ("node",): "`[[node]]`: a node of a free graph",
     ("link",): "`[[link]]`: a link of a free graph",
+    ("link", "class"): "`[[topology.class]]`, `[[link.class]]`: classes that divide a rate",
+    ("link", "police"): "`[topology.police]`, `[link.police]`: a policer",
     ("flow",): "`[[flow]]`: a conversation",
     ("flow", "arrivals"): "`arrivals` of a flow: many short ones",
     ("flow", "size"): "`size` of arriving flows: a law",
@@ -178,6 +180,45 @@ the leaves in turn). `[[node]]` tables beside a preset may give its nodes sysctl
 """
 
 
+_NOTES: dict[tuple[str, ...], str] = {
+    ("link", "class"): """\
+Classes of a preset divide the common link's rate in the direction of the data, those of a link the rate of
+either direction (`[[link.forward.class]]`: of one). A class may send at its own rate whatever others do, and
+borrow up to its ceiling what others leave unused. What no class names goes to the class without flows, else
+to one that is added, `(rest)`, which owns nothing to speak of and may borrow everything.
+
+```toml
+[[topology.class]]
+name = "elephants"
+rate = "800mbit"
+ceil = "1gbit"
+flows = ["long"]
+
+[[topology.class]]
+name = "mice"
+rate = "200mbit"
+flows = ["short"]
+```
+
+A factor varies one key of a class (`"topology.class.mice.rate" = ["100mbit", "200mbit"]`) or all classes at
+once (`"topology.class" = [[], [{ name = "mice", … }]]`).
+
+""",
+    ("link", "police"): """\
+Stands at the ingress of the node that the packets reach, in one direction of a link (of a preset: of the
+data). It counts as a bottleneck without a queue: `police = { rate = "10mbit", burst = "50kB" }`.
+
+""",
+    ("flow", "size"): """\
+A bare size is a fixed one: `size = "100kB"`. Sizes are whole bytes, at least 1. What is drawn depends on the
+run's seed and the flow's name alone, so cells that differ in something else meet the same flows at the same
+times.
+
+""",
+    ("flow", "on"): 'A bare duration is a fixed one: `on = "500ms"`.\n\n',
+}
+
+
 def schema() -> str:
     """Give the JSON Schema of a scenario file as text."""
     document = {
@@ -214,19 +255,11 @@ def _note(path: tuple[str, ...]) -> str:
             "All keys but `between`, `name`, `mtu`, `offload` and `shape_at` can be given for one direction\n"
             "alone, in `[link.forward]` (first → second node) and `[link.reverse]`.\n\n"
         )
-    if path == ("flow", "size"):
-        return (
-            'A bare size is a fixed one: `size = "100kB"`. Sizes are whole bytes, at least 1. What is drawn '
-            "depends on the\nrun's seed and the flow's name alone, so cells that differ in something else "
-            "meet the same flows at the same times.\n\n"
-        )
-    if path == ("flow", "on"):
-        return 'A bare duration is a fixed one: `on = "500ms"`.\n\n'
     if path == ("pattern",):
         return _PATTERNS
     if path[:1] == ("pattern",):
         return f"{inspect.cleandoc(MODELS[path].__doc__ or '')}\n\n"
-    return ""
+    return _NOTES.get(path, "")
 
 
 def _table(model: type[Model]) -> str:

@@ -17,6 +17,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from rushhour.spec.control import Class, Police, Scheduler
 from rushhour.spec.model import Count, Model, Name, Sysctls, Words
 from rushhour.units import Buffer, Duration, Probability, Rate, Size
 
@@ -62,6 +63,23 @@ class Direction(Model):
     )
     reorder: bool | None = Field(
         None, description="jitter may reorder packets; default false: a packet never overtakes"
+    )
+    impair_at: Literal["egress", "ingress"] | None = Field(
+        None,
+        description='where netem\'s words hold: "egress" (default; before the packets leave) or "ingress" '
+        "(at the node they reach: redirected to an ifb device there)",
+    )
+    classes: tuple[Class, ...] | None = Field(
+        None, alias="class", description="classes that divide the rate among flows"
+    )
+    scheduler: Scheduler | None = Field(
+        None,
+        description='what divides the rate among the classes: "htb" (default) and "hfsc" give each a rate, '
+        '"drr", "qfq" and "ets" a share of what there is, "prio" (and "ets" without weights) serves one '
+        "before the next",
+    )
+    police: Police | None = Field(
+        None, description="policer at the node that the packets reach: { rate, burst }"
     )
 
 

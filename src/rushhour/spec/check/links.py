@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rushhour.spec.check.classes import check_control
 from rushhour.spec.check.problem import Path, Problem
 from rushhour.spec.topology import MAX_NODES, PRESET_KEYS
 from rushhour.units import Buffer, Size
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 MAX_DROPS = 4096  # as many as the seeded element keeps
 _LONGEST_JITTER = 4 * 10**9  # ns; the seeded element draws 32 bits
 DEFAULT_MTU = Size(1500)
+_ETHERNET_HEADER = 14
 _SMALLEST_MTU = {"ipv4": 576, "ipv6": 1280}  # RFC 791, RFC 8200 section 5
 _LARGEST_MTU = 65535
 
@@ -29,6 +31,7 @@ def check_topology(scenario: Scenario) -> Iterator[Problem]:
         yield from _check_preset(top)
         yield from _check_link(scenario, top, ("topology",))
         yield from _check_direction(top, top, ("topology",))
+        yield from check_control(scenario, top, _frame(top), ("topology",))
         yield from _check_buffer(
             top.reverse_buffer, top.reverse_rate or top.rate, top, ("topology", "reverse_buffer")
         )
@@ -41,8 +44,13 @@ def check_topology(scenario: Scenario) -> Iterator[Problem]:
         yield from _check_link(scenario, link, here)
         yield from _check_direction(link.direction(forward=True), link, here)
         for side in ("forward", "reverse"):
+            own = link.direction(forward=side == "forward")
             if getattr(link, side).model_fields_set:
-                yield from _check_direction(link.direction(forward=side == "forward"), link, (*here, side))
+                yield from _check_direction(own, link, (*here, side))
+            # What the link says for both directions is to blame once.
+            given = {"classes", "scheduler", "police", "impair_at"} & getattr(link, side).model_fields_set
+            if given or side == "forward":
+                yield from check_control(scenario, own, _frame(link), (*here, side) if given else here)
         if link.buffer is not None and link.rate is link.forward.rate is link.reverse.rate is None:
             yield Problem((*here, "buffer"), "there is no rate, so no queue builds", "give the link a rate")
 
@@ -111,6 +119,11 @@ def _check_direction(direction: Direction, link: LinkKeys, here: Path) -> Iterat
         yield Problem((*here, "drop"), f"names more than {MAX_DROPS} packets", "use loss")
     yield from _check_words(direction.queue, (*here, "queue"), "a queue discipline")
     yield from _check_words(direction.netem, (*here, "netem"), "netem's words")
+
+
+def _frame(link: LinkKeys) -> int:
+    """Bytes of a full frame with its Ethernet header, as a qdisc counts them."""
+    return (link.mtu or DEFAULT_MTU).bytes + _ETHERNET_HEADER
 
 
 def _check_words(words: str | None, path: Path, what: str) -> Iterator[Problem]:

@@ -1,0 +1,251 @@
+"""Classes in tc's own words: a scheduler under the link's rate, its classes, their queues, their filters.
+
+Takes a `Queue` with classes and the flows that cross, gives the lines of an egress and what its classes are.
+
+    htb, hfsc            the scheduler is the shaper: 1:1 is the link, the classes hang below it
+    drr, qfq, ets, prio  the scheduler (2:) is the discipline under the shaper (1:)
+
+What no class names must go somewhere, or htb would send it unshaped and drr drop it: where no class is left
+without flows, there is one more, the rest, which owns next to nothing and may borrow everything. The packets
+of calibration take that way too, so a train meets the link's rate and not a class's.
+
+A flow is told by its ports and a ping by its identifier, which hold the flow's number: u32 finds both in IPv4
+and IPv6 alike, because no packet here has anything between its header and its ports. Fragments but the first
+have no ports and go with the rest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from rushhour.plan.flows import FIRST_DPORT
+from rushhour.plan.graph import Queue
+from rushhour.plan.queues import Limit, discipline, microsecond, resolve_buffer, tbf
+from rushhour.spec.control import BANDED, SHAPING, Class
+from rushhour.units import Rate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from rushhour.plan.flows import PlannedFlow
+
+REST = "(rest)"  # no name that a scenario can give
+REST_RATE = Rate(8_000)  # beside rates that may already add up to the link's
+_FIRST_MINOR, _FIRST_HANDLE = 0x10, 0x100
+TCP, UDP = 6, 17
+_PRIOMAP = 16  # TC_PRIO_MAX + 1
+
+
+class Crossing(NamedTuple):
+    """A flow that crosses a direction, with its data or with what answers them."""
+
+    flow: PlannedFlow
+    data: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedClass:
+    """One class as it is built; `flows` are the scenario's that it carries, `leaf` whether it queues."""
+
+    name: str
+    classid: str
+    parent: str | None
+    rate_bps: int | None
+    ceil_bps: int | None
+    flows: tuple[str, ...]
+    limit: Limit
+    words: str
+    leaf: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """The classes of a direction, and tc's lines that make them."""
+
+    classes: tuple[PlannedClass, ...]
+    qdiscs: tuple[str, ...]
+    filters: tuple[str, ...]
+
+
+def tree(queue: Queue, rtt_ns: int, frame: int) -> Tree:
+    """Lay out the classes of a queue that has some.
+
+    `rtt_ns` is what a buffer in BDPs means here, `frame` the bytes of a full one. The filters that tell flows
+    are not among the tree's: they need the run's numbers (`class_filters`).
+    """
+    entries = _in_order(queue)
+    names = [entry.name for entry in entries]
+    rest = next(entry.name for entry in entries if not entry.flows and not _is_inner(queue, entry))
+    handle = 1 if queue.scheduler in SHAPING else 2
+    first = 1 if queue.scheduler in BANDED else _FIRST_MINOR
+    ids = {name: f"{handle}:{first + number:x}" for number, name in enumerate(names)}
+    planned, leaves, classes = [], [], []
+    top = f"{handle}:1" if queue.scheduler in SHAPING else f"{handle}:"
+    for number, entry in enumerate(entries):
+        own = _planned(queue, entry, ids[entry.name], _limit(queue, entry, rtt_ns, frame))
+        planned.append(own)
+        if (line := _class_words(queue, entry, frame)) is not None:
+            parent = ids[entry.parent] if entry.parent else top
+            classes.append(f"class parent {parent} classid {own.classid} {line}")
+        if own.leaf:
+            leaf = Queue(own.ceil_bps or queue.rate_bps, entry.buffer or queue.buffer, own.words, "htb")
+            words = discipline(leaf, own.limit, frame)
+            leaves.append(f"parent {own.classid} handle {_FIRST_HANDLE + number:x}: {words}")
+    roots, above = _roots(queue, entries, ids[rest], frame)
+    if queue.scheduler in ("drr", "qfq"):  # which drop what no filter sends to a class
+        classes.append(f"filter parent {handle}: prio 2 matchall flowid {ids[rest]}")
+    return Tree(tuple(planned), (*roots, *leaves), (*above, *classes))
+
+
+def class_filters(
+    classes: Sequence[PlannedClass], crossing: Sequence[Crossing], *, ipv6: bool
+) -> Iterator[str]:
+    """The filters that send the flows which cross a direction to its classes."""
+    for entry in classes:
+        carried = [one for one in crossing if one.flow.group in entry.flows]
+        scheduler = entry.classid.split(":")[0]
+        for line in _matches(carried, ipv6=ipv6):
+            yield f"filter parent {scheduler}: {line} flowid {entry.classid}"
+
+
+def ceiling(classes: Sequence[PlannedClass], flow: str) -> int | None:
+    """The least ceiling on a flow's way through the tree; None where its class has none."""
+    own = {entry.name: entry for entry in classes}
+    entry = next((entry for entry in classes if flow in entry.flows), None)
+    found: list[int] = []
+    while entry is not None:
+        found += [entry.ceil_bps] if entry.ceil_bps else []
+        entry = own.get(entry.parent) if entry.parent else None
+    return min(found, default=None)
+
+
+def _in_order(queue: Queue) -> list[Class]:
+    """Every class after its parent, the rest if no class takes it; of ets' bands the strict ones first."""
+    entries = list(queue.classes)
+    if all(entry.flows or _is_inner(queue, entry) for entry in entries):
+        rate = queue.rate_bps
+        shaping = queue.scheduler in SHAPING
+        weighted = queue.scheduler == "ets" and not _is_strict(entries[-1])
+        entries.append(
+            Class.model_construct(
+                name=REST,
+                rate=REST_RATE if shaping else None,
+                ceil=Rate(rate) if shaping and rate else None,
+                weight=1 if weighted else None,
+            )
+        )
+    depth: dict[str | None, int] = {None: 0}
+    while len(depth) <= len(entries):
+        depth |= {e.name: depth[e.parent] + 1 for e in entries if e.parent in depth}
+    strict = queue.scheduler == "ets"
+    return sorted(entries, key=lambda entry: (strict and not _is_strict(entry), depth[entry.name]))
+
+
+def _is_inner(queue: Queue, entry: Class) -> bool:
+    return any(other.parent == entry.name for other in queue.classes)
+
+
+def _is_strict(entry: Class) -> bool:
+    return entry.weight is None and entry.quantum is None
+
+
+def _limit(queue: Queue, entry: Class, rtt_ns: int, frame: int) -> Limit:
+    """The buffer of a class, its own or the link's, at the most that it may send."""
+    most = entry.ceil or entry.rate
+    return resolve_buffer(entry.buffer or queue.buffer, most.bps if most else queue.rate_bps, rtt_ns, frame)
+
+
+def _planned(queue: Queue, entry: Class, classid: str, limit: Limit) -> PlannedClass:
+    rate = entry.rate.bps if entry.rate else None
+    return PlannedClass(
+        name=entry.name,
+        classid=classid,
+        parent=entry.parent,
+        rate_bps=rate,
+        ceil_bps=entry.ceil.bps if entry.ceil else rate,
+        flows=entry.flows,
+        limit=limit,
+        words=entry.queue or queue.words,
+        leaf=not _is_inner(queue, entry),
+    )
+
+
+def _class_words(queue: Queue, entry: Class, frame: int) -> str | None:
+    """What follows `class add … classid …`; None where the scheduler's bands are its classes."""
+    rate = entry.rate.bps if entry.rate else 0
+    ceil = entry.ceil.bps if entry.ceil else rate
+    quantum = entry.quantum.bytes if entry.quantum else (entry.weight or 1) * frame
+    match queue.scheduler:
+        case "htb":
+            buckets = (entry.burst.bytes,) * 2 if entry.burst else (microsecond(rate), microsecond(ceil))
+            return _htb(rate, ceil, buckets, f"prio {entry.prio or 0} quantum {quantum}")
+        case "hfsc":
+            return f"hfsc sc rate {rate}bit ul rate {ceil}bit"
+        case "drr":
+            return f"drr quantum {quantum}"
+        case "qfq":
+            # Classes of one weight and one length share a turn, idle ones too: the rest must not join them.
+            return f"qfq weight {entry.weight or 1} maxpkt {frame + (entry.name == REST)}"
+    return None
+
+
+def _htb(rate: int, ceil: int, buckets: tuple[int, int], more: str) -> str:
+    return f"htb rate {rate}bit ceil {ceil}bit burst {buckets[0]}b cburst {buckets[1]}b {more}"
+
+
+def _roots(queue: Queue, entries: Sequence[Class], rest: str, frame: int) -> tuple[list[str], list[str]]:
+    """The scheduler's qdisc lines, and the class that stands for the whole link."""
+    rate = queue.rate_bps or 0
+    default = rest.split(":")[1]
+    if queue.scheduler == "htb":
+        buckets = (microsecond(rate), microsecond(rate))
+        link = _htb(rate, rate, buckets, f"quantum {frame}")
+        return [f"root handle 1: htb default {default}"], [f"class parent 1: classid 1:1 {link}"]
+    if queue.scheduler == "hfsc":
+        link = f"hfsc sc rate {rate}bit ul rate {rate}bit"
+        return [f"root handle 1: hfsc default {default}"], [f"class parent 1: classid 1:1 {link}"]
+    words: str = queue.scheduler
+    if queue.scheduler in BANDED:
+        words += f" bands {len(entries)}"
+        quanta = [
+            e.quantum.bytes if e.quantum else (e.weight or 1) * frame for e in entries if not _is_strict(e)
+        ]
+        if queue.scheduler == "ets":
+            words += f" strict {len(entries) - len(quanta)}" if len(quanta) < len(entries) else ""
+            words += " quanta " + " ".join(map(str, quanta)) if quanta else ""
+        words += " priomap " + " ".join([str(int(default, 16) - 1)] * _PRIOMAP)
+    limit = resolve_buffer(queue.buffer, rate, 0, frame)  # of tbf's own fifo, which the scheduler replaces
+    return [tbf(rate, limit, frame), f"parent 1:1 handle 2: {words}"], []
+
+
+def _matches(carried: Sequence[Crossing], *, ipv6: bool) -> Iterator[str]:
+    """u32's words for the packets of these flows: by protocol, then by a 16-bit word with their numbers."""
+    family, header, icmp = ("ip6", 40, 58) if ipv6 else ("ip", 20, 1)
+    numbers: dict[tuple[int, int], list[int]] = {}
+    for crossing in carried:
+        kind, number = crossing.flow.keys.kind, crossing.flow.id
+        if kind == "ping":  # request and answer have the identifier at the same place
+            numbers.setdefault((icmp, header + 4), []).append(number & 0xFFFF)
+        else:  # data go to the listening port, what answers comes from it
+            protocol = UDP if kind == "udp" else TCP
+            numbers.setdefault((protocol, header + 2 * crossing.data), []).append(FIRST_DPORT + number)
+    protocol_name = "ipv6" if ipv6 else "ip"
+    for (protocol, place), known in numbers.items():
+        for value, mask in blocks(sorted(set(known))):
+            yield (
+                f"protocol {protocol_name} prio 1 u32 match {family} protocol {protocol} 0xff "
+                f"match u16 {value} {mask:#x} at {place}"
+            )
+
+
+def blocks(ports: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Cover exactly these ports (ascending) with as few pairs of value and mask as aligned blocks allow."""
+    known = set(ports)
+    at = 0
+    while at < len(ports):
+        port, size = ports[at], 1
+        while port % (2 * size) == 0 and all(port + k in known for k in range(size, 2 * size)):
+            size *= 2
+        yield port, 0xFFFF ^ (size - 1)
+        at += size

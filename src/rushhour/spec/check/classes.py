@@ -1,0 +1,140 @@
+"""Checks of classes and policers: who is in which class, and rates that add up."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from rushhour.spec.check.problem import Path, Problem
+from rushhour.spec.control import BANDED, MAX_BANDS, MAX_CLASSES, SCHEDULERS_OF_KEY, SHAPING
+from rushhour.spec.keys import nearest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from rushhour.spec.control import Class, Scheduler
+    from rushhour.spec.scenario import Scenario
+    from rushhour.spec.topology import Direction
+    from rushhour.units import Rate
+
+
+def check_control(scenario: Scenario, direction: Direction, frame: int, here: Path) -> Iterator[Problem]:
+    """Check the classes and the policer of a direction whose full frames have so many bytes."""
+    if direction.impair_at is not None and direction.netem is None:
+        hint = 'write for example netem = "loss 1%"'
+        yield Problem((*here, "impair_at"), "there are no impairments to place", hint)
+    police = direction.police
+    if police is not None:
+        if police.rate.bps < 8:
+            yield Problem((*here, "police", "rate"), f'"{police.rate}" carries nothing', 'at least "8bit"')
+        if police.burst.bytes < frame:
+            message = f'"{police.burst}" is less than one frame of {frame} bytes'
+            yield Problem((*here, "police", "burst"), message, "nothing would pass")
+    if direction.classes:
+        yield from _check_classes(scenario, direction, direction.classes, here)
+    elif direction.scheduler is not None and direction.classes is None:
+        hint = "give [[…class]] tables, or leave it out"
+        yield Problem((*here, "scheduler"), "there are no classes to divide the rate among", hint)
+
+
+def _check_classes(
+    scenario: Scenario, direction: Direction, classes: Sequence[Class], here: Path
+) -> Iterator[Problem]:
+    scheduler = direction.scheduler or "htb"
+    most = MAX_BANDS - 1 if scheduler in BANDED else MAX_CLASSES
+    if len(classes) > most:
+        yield Problem(
+            (*here, "class"),
+            f"{len(classes)} classes are more than {most}",
+            f"the most that {scheduler} takes",
+        )
+        return
+    if direction.rate is None:
+        hint = 'write for example rate = "100mbit"'
+        yield Problem((*here, "rate"), "there is no rate for the classes to divide", hint)
+    names = Counter(entry.name for entry in classes)
+    for index, entry in enumerate(classes):
+        path = (*here, "class", index)
+        if names[entry.name] > 1 and entry.name in {before.name for before in classes[:index]}:
+            yield Problem((*path, "name"), f'"{entry.name}" is already the name of a class', "classes differ")
+        yield from _check_keys(entry, scheduler, path)
+        yield from _check_parent(entry, classes, path)
+    yield from _check_flows(scenario, classes, here)
+    if scheduler in SHAPING and direction.rate is not None:
+        yield from _check_rates(classes, direction.rate, here)
+
+
+def _check_keys(entry: Class, scheduler: Scheduler, path: Path) -> Iterator[Problem]:
+    for key, schedulers in SCHEDULERS_OF_KEY.items():
+        if getattr(entry, key) is not None and scheduler not in schedulers:
+            meant = ", ".join(f'"{name}"' for name in schedulers)
+            yield Problem((*path, key), f'means nothing to "{scheduler}"', f"it belongs to {meant}")
+    if scheduler in SHAPING and entry.rate is None:
+        yield Problem((*path, "rate"), "the class has no rate", 'write for example rate = "10mbit"')
+    for key in ("rate", "ceil"):
+        rate = getattr(entry, key)
+        if rate is not None and rate.bps < 8:
+            yield Problem((*path, key), f'"{rate}" carries nothing', 'at least "8bit"')
+    if entry.rate is not None and entry.ceil is not None and entry.ceil.bps < entry.rate.bps:
+        message = f'"{entry.ceil}" is less than the class\'s own rate, "{entry.rate}"'
+        yield Problem(
+            (*path, "ceil"), message, "a ceiling is at least the rate; without one nothing is borrowed"
+        )
+    if entry.quantum is not None and entry.quantum.bytes == 0:
+        yield Problem((*path, "quantum"), "is zero", "the class would never have its turn")
+
+
+def _check_parent(entry: Class, classes: Sequence[Class], path: Path) -> Iterator[Problem]:
+    parents = {other.name: other.parent for other in classes}
+    if entry.parent is not None and entry.parent not in parents:
+        hint = nearest(entry.parent, parents)
+        yield Problem((*path, "parent"), f'no class is named "{entry.parent}"', hint)
+        return
+    seen, above = [entry.name], entry.parent
+    while above is not None and above in parents and above not in seen:
+        seen.append(above)
+        above = parents[above]
+    if above == entry.name:
+        yield Problem((*path, "parent"), f'"{entry.name}" would be part of itself', "leave one parent out")
+
+
+def _check_flows(scenario: Scenario, classes: Sequence[Class], here: Path) -> Iterator[Problem]:
+    names = [flow.label for flow in scenario.flow]
+    inner = {entry.parent for entry in classes}
+    owner: dict[str, str] = {}
+    rest: str | None = None
+    for index, entry in enumerate(classes):
+        path = (*here, "class", index, "flows")
+        if entry.name in inner:
+            if entry.flows:
+                yield Problem(path, "other classes are part of this one", "give its flows to those")
+            continue
+        if not entry.flows:
+            if rest is not None:
+                message = f'names no flows, and "{rest}" already takes what no class names'
+                yield Problem(path, message, 'write for example flows = ["long"]')
+            rest = rest or entry.name
+        for flow in entry.flows:
+            if flow not in names:
+                yield Problem(path, f'no flow is named "{flow}"', nearest(flow, names))
+            elif owner.setdefault(flow, entry.name) != entry.name or entry.flows.count(flow) > 1:
+                yield Problem(path, f'"{flow}" is already in class "{owner[flow]}"', "a flow has one class")
+
+
+def _check_rates(classes: Sequence[Class], rate: Rate, here: Path) -> Iterator[Problem]:
+    """Rates of one parent's classes add up to its rate at most: htb gives each its own unasked."""
+    own = {entry.name: entry for entry in classes}
+    for parent in dict.fromkeys(entry.parent for entry in classes):
+        above = own[parent].rate if parent in own else rate
+        ceiling = (own[parent].ceil or above) if parent in own else rate
+        children = [(index, entry) for index, entry in enumerate(classes) if entry.parent == parent]
+        total = sum(entry.rate.bps for _, entry in children if entry.rate)
+        if above is not None and total > above.bps:
+            whose = f'of class "{parent}"' if parent in own else "of the link"
+            message = f"the rates add up to {total / 1e6:g} Mbit/s, more than the {above} {whose}"
+            hint = "each class may send at its own rate whatever others do: more than that would leave"
+            yield Problem((*here, "class", children[-1][0], "rate"), message, hint)
+        for index, entry in children:
+            if entry.ceil is not None and ceiling is not None and entry.ceil.bps > ceiling.bps:
+                message = f'"{entry.ceil}" is more than there is to borrow from, "{ceiling}"'
+                yield Problem((*here, "class", index, "ceil"), message, f'at most "{ceiling}"')
