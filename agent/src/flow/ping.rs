@@ -176,6 +176,7 @@ struct Listener {
     prober: Arc<Prober>,
     echoes: Arc<Echoes>,
     switch: Arc<Switch>,
+    batch: usize,
 }
 
 /// Both threads live where the flow comes from; the kernel answers at the other side.
@@ -205,7 +206,9 @@ pub(super) fn open(flow: &Flow, side: Side, duration_ns: i64) -> Result<Vec<Task
         count: flow.count.unwrap_or(u64::MAX),
     };
     let switch = Switch::holding(&prober.socket);
-    let listener = Listener { flow: flow.id, prober, echoes, switch: Arc::clone(&switch) };
+    // An answer that somebody waits for is told at once; others can wait inside the kernel.
+    let batch = if flow.patience_ns.is_some() { 1 } else { BATCH };
+    let listener = Listener { flow: flow.id, prober, echoes, switch: Arc::clone(&switch), batch };
     let asking = Arc::clone(&asker.switch);
     Ok(vec![
         Task { flow: flow.id, work: Box::new(move |stage| asker.run(stage)), switch: asking, stop: None },
@@ -257,7 +260,7 @@ impl Listener {
         let offset_ns = realtime_offset_ns();
         let mut error = None;
         while !self.switch.halted() {
-            match socket::receive_batch(&self.prober.socket, BATCH) {
+            match socket::receive_batch(&self.prober.socket, self.batch) {
                 Ok(batch) => {
                     for packet in &batch {
                         if let (Some(low), Some(at)) = (self.prober.answered(packet), packet.realtime_ns) {
