@@ -59,3 +59,17 @@ def test_repetitions_have_distinct_seeds_that_json_keeps(base: int) -> None:
     assert len(set(seeds)) == 49
     assert all(0 <= seed < 2**53 for seed in seeds)
     assert not set(seeds) & {derive_seed(base + 1, repetition) for repetition in range(1, 50)}
+
+
+def test_a_label_speaks_for_the_factors_beside_it() -> None:
+    together = {"label.path": ["slow", "fast"], "topology.rate": ["1mbit", "2mbit"]}
+    swept = scenario(DUMBBELL, sweep={"cc": ["cubic", "reno"], "together": [together]})
+    assert swept.sweep.unsaid == {"topology.rate"}
+    cells = expand(swept)
+    assert [cell.label for cell in cells][:2] == ["cc=cubic, label.path=slow", "cc=cubic, label.path=fast"]
+    assert cells[1].factors["topology.rate"] == "2mbit"
+
+
+def test_labels_that_do_not_tell_cells_apart_speak_for_nothing() -> None:
+    together = {"label.path": ["any", "any"], "topology.rate": ["1mbit", "2mbit"]}
+    assert not scenario(DUMBBELL, sweep={"together": [together]}).sweep.unsaid

@@ -25,16 +25,16 @@ SEED_BITS = 52  # integers that survive a reader that keeps all numbers as doubl
 
 @dataclass(frozen=True)
 class Cell:
-    """One combination: its place in the sweep, its factors as `{key: value}`, its scenario."""
+    """One combination: its place in the sweep, its factors as `{key: value}`, its scenario, its name."""
 
     index: int
     factors: dict[str, Any] = field(hash=False)
     scenario: Scenario
+    label: str
+    """The factors in one line: `cc=reno, topology.rtt=10ms`; empty where nothing varies.
 
-    @property
-    def label(self) -> str:
-        """The factors in one line: `cc=reno, topology.rtt=10ms`; empty where nothing varies."""
-        return _label(self.factors)
+    A label speaks for the factors that vary with it.
+    """
 
 
 def expand(scenario: Scenario) -> list[Cell]:
@@ -45,9 +45,11 @@ def expand(scenario: Scenario) -> list[Cell]:
     """
     made: list[Cell] = []
     wrong: dict[tuple[str, str, str | None], list[Mapping[str, Any]]] = {}
+    unsaid = scenario.sweep.unsaid
     for values in scenario.sweep.combinations():
         try:
-            made.append(Cell(len(made), values, spec.with_values(scenario, values)))
+            label = _label({key: value for key, value in values.items() if key not in unsaid})
+            made.append(Cell(len(made), values, spec.with_values(scenario, values), label))
         except ScenarioError as error:
             for fault in error.faults:
                 wrong.setdefault((fault.key, fault.message, fault.hint), []).append(values)

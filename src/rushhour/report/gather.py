@@ -6,9 +6,12 @@ from collections import Counter
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
+from pydantic import ValidationError
+
 from rushhour.metrics.value import MetricValue
 from rushhour.record import Record
 from rushhour.report.model import kernel_name, said, view
+from rushhour.spec.sweep import Sweep
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -54,6 +57,7 @@ def about(results: ResultSet) -> About:
     source = resolved.get("source") or {}
     parts = [source.get(key) for key in ("document", "section", "figures")]
     origin = "; ".join(said(part) for part in parts if part)
+    unsaid = _unsaid(results.about)
     title = str(scenario.get("title") or resolved.get("title") or scenario.get("name") or results.path.name)
     return About(
         title,
@@ -63,18 +67,19 @@ def about(results: ResultSet) -> About:
         len(results),
         first,
         results.about.get("quick") is True,
-        reasons(results.about.get("skipped")),
-        reasons(results.about.get("failures")),
+        reasons(results.about.get("skipped"), unsaid),
+        reasons(results.about.get("failures"), unsaid),
     )
 
 
-def reasons(found: Any) -> tuple[tuple[str, str], ...]:
+def reasons(found: Any, unsaid: frozenset[str] = frozenset()) -> tuple[tuple[str, str], ...]:
     """What did not run and why, as `set.json` keeps it: cells in words, and a reason; each reason once."""
     entries = [entry for entry in found if isinstance(entry, dict)] if isinstance(found, list) else []
-    short = _short({name: None for entry in entries for name in _factors(entry)})
+    short = _short({name: None for entry in entries for name in _factors(entry) if name not in unsaid})
     cells: dict[str, dict[str, None]] = {}
     for entry in entries:
-        label = " · ".join(f"{short[name]} {said(value)}" for name, value in _factors(entry).items())
+        factors = _factors(entry)
+        label = " · ".join(f"{name} {said(factors[key])}" for key, name in short.items() if key in factors)
         reason = str(entry.get("message", "no reason was recorded"))
         cells.setdefault(reason, {})[label or "the only cell"] = None
     return tuple((_listed(list(labels)), reason) for reason, labels in cells.items())
@@ -90,10 +95,9 @@ def views(
 ) -> Iterator[RunView]:
     """The runs of a set, each with its metrics, factors and curves.
 
-    A run's factors are its cell's, by short names, and `kernel` and `repetition` where these differ
-    within the set. Without
-    `curves` no series is read. `also` is told of each record while it is open, with its metrics and its
-    position.
+    A run's factors are its cell's, by short names, without those that a label speaks for, and `kernel` and
+    `repetition` where these differ within the set. Without `curves` no series is read. `also` is told of
+    each record while it is open, with its metrics and its position.
     """
     folders, manifests = [], []
     for record in results:
@@ -105,10 +109,13 @@ def views(
     drawn = set(order[:: -(-len(order) // MAX_DRAWN)]) if curves else set()
     share = min(MAX_POINTS, total_points // max(1, len(drawn)))
     known = indexed(results)
-    short = _short({name: None for manifest in manifests for name in _factors(manifest)})
+    unsaid = _unsaid(results.about)
+    short = _short(
+        {name: None for manifest in manifests for name in _factors(manifest) if name not in unsaid}
+    )
     for position, place in enumerate(order):
         record = Record.open(folders[place])
-        factors = {short[name]: value for name, value in record.factors.items()}
+        factors = {name: record.factors[key] for key, name in short.items() if key in record.factors}
         if len(kernels) > 1:
             factors["kernel"] = kernel_name(record.manifest)
         if len(repetitions) > 1:
@@ -117,6 +124,15 @@ def views(
         if also is not None:
             also(record, metrics, position)
         yield view(record, metrics, factors=factors, points=share if place in drawn else 0)
+
+
+def _unsaid(about: Mapping[str, Any]) -> frozenset[str]:
+    """The factors that a label speaks for, by the sweep that `set.json` keeps."""
+    resolved = (about.get("scenario") or {}).get("resolved") or {}
+    try:
+        return Sweep.model_validate(resolved.get("sweep") or {}).unsaid
+    except ValidationError:  # of another version: every factor is said
+        return frozenset()
 
 
 def _factors(manifest: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -91,6 +91,11 @@ class Sweep(RootModel[dict[str, Any]]):
         return (*single, *coupled)
 
     @property
+    def unsaid(self) -> frozenset[str]:
+        """The keys that a label beside them speaks for: they need not be said to name a cell."""
+        return frozenset(key for factor in self.factors for key in _unsaid(factor))
+
+    @property
     def values(self) -> dict[str, list[Any]]:
         """Every factor's key with its values, as they are written."""
         return {
@@ -130,6 +135,14 @@ class Sweep(RootModel[dict[str, Any]]):
             values = {k: v for factor, step in pairs for k, v in zip(factor.keys, step, strict=True)}
             if not any(matches(entry, values) for entry in skip):
                 yield values
+
+
+def _unsaid(factor: Factor) -> list[str]:
+    """The other keys of a factor whose labels tell all its steps apart."""
+    labels = [place for place, key in enumerate(factor.keys) if key.startswith(LABEL)]
+    if len({tuple(str(step[place]) for place in labels) for step in factor.steps}) < len(factor.steps):
+        return []
+    return [key for place, key in enumerate(factor.keys) if labels and place not in labels]
 
 
 def matches(where: Mapping[str, Any], factors: Mapping[str, Any]) -> bool:
