@@ -57,7 +57,7 @@ def about(results: ResultSet) -> About:
     source = resolved.get("source") or {}
     parts = [source.get(key) for key in ("document", "section", "figures")]
     origin = "; ".join(said(part) for part in parts if part)
-    unsaid = _unsaid(results.about)
+    unsaid = unsaid_factors(results.about)
     title = str(scenario.get("title") or resolved.get("title") or scenario.get("name") or results.path.name)
     return About(
         title,
@@ -72,7 +72,7 @@ def about(results: ResultSet) -> About:
     )
 
 
-def reasons(found: Any, unsaid: frozenset[str] = frozenset()) -> tuple[tuple[str, str], ...]:
+def reasons(found: Any, unsaid: frozenset[str]) -> tuple[tuple[str, str], ...]:
     """What did not run and why, as `set.json` keeps it: cells in words, and a reason; each reason once."""
     entries = [entry for entry in found if isinstance(entry, dict)] if isinstance(found, list) else []
     short = _short({name: None for entry in entries for name in _factors(entry) if name not in unsaid})
@@ -109,7 +109,7 @@ def views(
     drawn = set(order[:: -(-len(order) // MAX_DRAWN)]) if curves else set()
     share = min(MAX_POINTS, total_points // max(1, len(drawn)))
     known = indexed(results)
-    unsaid = _unsaid(results.about)
+    unsaid = unsaid_factors(results.about)
     short = _short(
         {name: None for manifest in manifests for name in _factors(manifest) if name not in unsaid}
     )
@@ -126,7 +126,7 @@ def views(
         yield view(record, metrics, factors=factors, points=share if place in drawn else 0)
 
 
-def _unsaid(about: Mapping[str, Any]) -> frozenset[str]:
+def unsaid_factors(about: Mapping[str, Any]) -> frozenset[str]:
     """The factors that a label speaks for, by the sweep that `set.json` keeps."""
     resolved = (about.get("scenario") or {}).get("resolved") or {}
     try:

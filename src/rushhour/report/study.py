@@ -20,7 +20,7 @@ from rushhour.record import ResultSet, read_json
 from rushhour.report.compare import Collector, page
 from rushhour.report.definitions import definitions
 from rushhour.report.figures import run_figure
-from rushhour.report.gather import about, reasons, views
+from rushhour.report.gather import about, reasons, unsaid_factors, views
 from rushhour.report.model import kernel_name
 from rushhour.report.published import sheets, tally
 from rushhour.report.reproduce import reproduction
@@ -234,8 +234,8 @@ def _section(results: ResultSet, beside: Path) -> Section:
         str(resolved.get("question") or ""),
         link,
         quick=results.about.get("quick") is True,
-        skipped=reasons(results.about.get("skipped")),
-        failed=reasons(results.about.get("failures")),
+        skipped=reasons(results.about.get("skipped"), unsaid_factors(results.about)),
+        failed=reasons(results.about.get("failures"), unsaid_factors(results.about)),
     )
     if not results.folders():
         return bare
