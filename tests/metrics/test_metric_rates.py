@@ -189,6 +189,7 @@ def test_jain_index_is_over_the_time_all_flows_are_active(tmp_path: Path) -> Non
     )
 
     assert found(record, "jain_index") == {"total": pytest.approx(0.8)}
+    assert found(record, "goodput_share") == {"flow:a": pytest.approx(0.75), "flow:b": pytest.approx(0.25)}
 
 
 def test_flows_that_never_meet_have_no_index(tmp_path: Path) -> None:

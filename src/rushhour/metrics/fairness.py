@@ -1,4 +1,4 @@
-"""How evenly flows share: Jain's index."""
+"""How evenly flows share: each one's part of the goodput, and Jain's index."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rushhour.metrics.value import Found, Metric
+from rushhour.metrics.value import Found, Metric, of_flow
 from rushhour.metrics.windows import by_kind, common_window, moved_within
 
 if TYPE_CHECKING:
@@ -30,23 +30,42 @@ def jain_index(shares: ArrayLike) -> float:
 
 def _jain(record: Record) -> Iterator[Found]:
     for scope, flows in by_kind(record).items():
-        yield _of(record, scope, flows)
+        rates = _rates(record, flows)
+        yield Found(scope, None, rates) if isinstance(rates, str) else Found(scope, jain_index(rates))
 
 
-def _of(record: Record, scope: str, flows: list[Flow]) -> Found:
+def _shares(record: Record) -> Iterator[Found]:
+    for flows in by_kind(record).values():
+        rates = _rates(record, flows)
+        for place, flow in enumerate(flows):
+            if isinstance(rates, str):
+                yield Found(of_flow(flow), None, rates)
+            else:
+                yield Found(of_flow(flow), rates[place] / sum(rates))
+
+
+def _rates(record: Record, flows: list[Flow]) -> list[float] | str:
+    """Bytes per ns of each flow while all were active after the warm-up, or why there is no answer."""
     window = common_window(record, flows)
     if window is None:
-        return Found(scope, None, "the flows were never all active at once after the warm-up")
+        return "the flows were never all active at once after the warm-up"
     moved = [moved_within(record, flow, *window) for flow in flows]
     rates = [count / (done - begin) for count, begin, done in (found for found in moved if found)]
     if len(rates) < len(flows):
-        return Found(scope, None, "a flow has fewer than two readings while all were active")
-    if not any(rates):
-        return Found(scope, None, "no flow moved anything while all were active")
-    return Found(scope, jain_index(rates))
+        return "a flow has fewer than two readings while all were active"
+    return rates if any(rates) else "no flow moved anything while all were active"
 
 
 METRICS = [
+    Metric(
+        "goodput_share",
+        "1",
+        "none",
+        ("flow",),
+        "The flow's part of the goodput of all flows of its kind over the time all of them were active after "
+        "the warm-up; 1/n of n flows is an even part.",
+        _shares,
+    ),
     Metric(
         "jain_index",
         "1",
