@@ -12,7 +12,7 @@ import builders
 import pytest
 
 from rushhour import runner
-from rushhour.errors import LabError, RecordError, UsageError
+from rushhour.errors import LabError, RecordError, ScenarioError, UnsupportedError, UsageError
 from rushhour.lab import cache, kernel
 from rushhour.lab.base import CancelledError, Job, canonical, sha256
 from rushhour.lab.kernel import Kernel
@@ -241,3 +241,61 @@ def test_the_cache_replaces_and_forgets_nothing_else(scenario: Path, tmp_path: P
     Record.open(found).verify()
     assert [path.name for path in found.parent.iterdir()] == ["abc"]
     assert cache.find("abd") is None
+
+
+def test_what_a_kernel_lacks_is_skipped_with_the_reason_and_the_rest_runs(scenario: Path) -> None:
+    def lacks(job: Job) -> None:
+        if job.plan["flows"][0]["cc"] == "vegas" and job.kernel.name == "old":
+            raise UnsupportedError('no congestion control "vegas"')
+
+    (batch,) = prepare([scenario], kernels=["old", "new"])
+    outcomes = everything(batch, FakeLab(lacks))
+    assert sum(outcome.skipped for outcome in outcomes) == 2
+    assert len(batch.results()) == 18
+    said = about(batch)
+    assert said["failures"] == []
+    assert said["complete"] is True, "nothing that could run was left out"
+    assert {(entry["cell"]["factors"]["cc"], entry["kernel"]) for entry in said["skipped"]} == {
+        ("vegas", "old")
+    }
+    assert {entry["message"] for entry in said["skipped"]} == {'no congestion control "vegas"'}
+
+
+def test_published_data_go_with_the_set_unless_another_experiment_is_made_of_it(scenario: Path) -> None:
+    table = '[[published]]\nsource = "T"\ntitle = "t"\nmetric = "loss"\nunit = "%"\n'
+    reno = '{where = {cc = "reno", topology.rtt = "20ms"}, value = 2}'
+    values = f'values = [{{where = {{cc = "bbr"}}, value = 1}}, {reno}]\n'
+    scenario.with_name("fake.published.toml").write_text(table + values)
+
+    def kept(*sets: str) -> list[Any]:
+        (batch,) = prepare([scenario], sets=sets)
+        return [(value.where, value.value) for one in batch.published for value in one.values]
+
+    assert len(kept()) == len(kept("seed=3")) == 2
+    assert kept("topology.rtt=20ms") == [({"cc": "bbr"}, 1), ({"cc": "reno"}, 2)]
+    assert kept("topology.rtt=10ms") == [({"cc": "bbr"}, 1)]
+    assert kept("topology.rtt=30ms", "cc=cubic") == []
+    assert kept("topology.rate=1mbit") == []
+    batch = prepare([scenario], out=scenario.parent / "set")[0]
+    batch.write_about(complete=False)
+    assert [entry["metric"] for entry in about(batch)["published"]] == ["loss"]
+    scenario.with_name("fake.published.toml").write_text(table.replace("loss", "lass") + values)
+    with pytest.raises(ScenarioError, match='did you mean "loss"'):
+        prepare([scenario])
+
+
+def test_a_folder_with_a_study_runs_whole_and_keeps_its_chapters(scenario: Path) -> None:
+    text = 'title = "S"\n[[chapter]]\ntitle = "C"\nscenarios = ["second", "fake"]\n'
+    scenario.with_name("study.toml").write_text(text)
+    scenario.with_name("second.toml").write_text(scenario.read_text())
+    first, second = prepare([f"{scenario.parent}/"])
+    assert [one.name.rpartition("/")[2] for one in (first, second)] == ["second", "fake"]
+    assert first.study == {
+        "name": scenario.parent.name,
+        "title": "S",
+        "summary": "",
+        "chapter": [{"title": "C", "text": "", "scenarios": ["second", "fake"], "conclusion": ""}],
+    }
+    scenario.with_name("third.toml").write_text(scenario.read_text())
+    with pytest.raises(ScenarioError, match='no chapter has the scenario "third"'):
+        prepare([f"{scenario.parent}/"])

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
     from rushhour.record import ResultSet
 
+ASKED = "As it was asked for"
+"""What is said of the command that made the set."""
+
 
 @dataclass(frozen=True)
 class Reproduction:
@@ -42,7 +45,7 @@ def reproduction(results: ResultSet) -> Reproduction:
     ]
     asked = _part(about, "asked")
     if asked:
-        commands.append(("As it was asked for", _asked(asked, kernels)))
+        commands.append((ASKED, _asked(asked, kernels)))
     commands.append((f"From the scenario below, saved as {file}", _whole(about, file, kernels)))
     resolved = _part(scenario, "resolved")
     text = scenario_toml(resolved) if resolved else ""

@@ -23,7 +23,7 @@ from rushhour.report.figures import run_figure
 from rushhour.report.gather import about, reasons, unsaid_factors, views
 from rushhour.report.model import kernel_name
 from rushhour.report.published import sheets, tally
-from rushhour.report.reproduce import reproduction
+from rushhour.report.reproduce import ASKED, reproduction
 from rushhour.report.tables import cells_table, flows_table
 from rushhour.report.topology import topology_svg
 from rushhour.seal import write_json
@@ -260,7 +260,7 @@ def _section(results: ResultSet, beside: Path) -> Section:
         picture=picture,
         table=cells_table(runs) if len(runs) > 1 else flows_table(runs[0]),
         sheets=sheets(results.once(compare)),
-        command=next((command for what, command in reproduction(results).commands if "asked" in what), ""),
+        command=next((command for what, command in reproduction(results).commands if what == ASKED), ""),
         definitions=definitions(runs),
     )
 
@@ -277,15 +277,20 @@ def _unexpected(runs: Sequence[RunView]) -> tuple[str, ...]:
 
 
 def _commands(sets: Sequence[ResultSet]) -> list[tuple[str, str]]:
-    """How to get the same again: the kernels, then every scenario as it was asked for."""
-    found: dict[str, str] = {}
-    for one in sets:
-        if one.folders():
-            for what, command in reproduction(one).commands:
-                if "saved as" not in what:
-                    name = str(_table(one.about, "scenario").get("name") or one.path.name)
-                    found.setdefault(command, what.replace("As it was asked for", name))
-    return [(what, command) for command, what in found.items()]
+    """How to get the same again: the kernels, then the study as it was asked for, else each scenario."""
+    kernels: dict[str, str] = {}
+    asked: dict[str, str] = {}
+    for one in (one for one in sets if one.folders()):
+        name = str(_table(one.about, "scenario").get("name") or one.path.name)
+        for what, command in reproduction(one).commands:
+            if what == ASKED:
+                asked[command] = name
+            elif "saved as" not in what:
+                kernels[command] = what
+    whole = {command.replace(f" {name}", f" {name.rpartition('/')[0]}", 1) for command, name in asked.items()}
+    if len(whole) == 1 and all("/" in name for name in asked.values()):
+        asked = {whole.pop(): "As it was asked for"}
+    return [(what, command) for command, what in (kernels | asked).items()]
 
 
 def _table(document: Mapping[str, Any], key: str) -> Mapping[str, Any]:

@@ -60,18 +60,18 @@ def _without_expectations(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _thinned(document: Mapping[str, Any], given: Mapping[str, list[Any]]) -> dict[str, Any]:
-    left = {key: value for key, value in document.items() if key not in ("quick", "repeat")}
+    less = {key: value for key, value in document.items() if key not in ("quick", "repeat")}
     sweep = document.get("sweep")
     if not sweep:
-        return left
+        return less
     single = {
         key: given.get(key, _few(values)) for key, values in sweep.items() if key not in (TOGETHER, SKIP)
     }
     coupled = [{key: _few(values) for key, values in table.items()} for table in sweep.get(TOGETHER, [])]
     values = single | {key: steps for table in coupled for key, steps in table.items()}
-    skip = [entry for entry in sweep.get(SKIP, []) if _is_there(entry, values)]
+    skip = [left for entry in sweep.get(SKIP, []) if (left := _still(entry, values))]
     thin = single | ({TOGETHER: coupled} if coupled else {}) | ({SKIP: skip} if skip else {})
-    return left | {"sweep": thin}
+    return less | {"sweep": thin}
 
 
 def _few(values: list[Any]) -> list[Any]:
@@ -79,8 +79,12 @@ def _few(values: list[Any]) -> list[Any]:
     return [values[place] for place in sorted(picked)]
 
 
-def _is_there(entry: Mapping[str, Any], values: Mapping[str, list[Any]]) -> bool:
-    """Whether combinations of a skipped kind are left among these values."""
-    return all(
-        any(matches({key: wanted}, {key: value}) for value in values[key]) for key, wanted in entry.items()
-    )
+def _still(entry: Mapping[str, Any], values: Mapping[str, list[Any]]) -> dict[str, Any] | None:
+    """What an entry of `skip` leaves out of fewer values; None where it is nothing."""
+    left = {}
+    for key, wanted in entry.items():
+        choices = wanted if isinstance(wanted, list) else [wanted]
+        left[key] = [
+            one for one in choices if any(matches({key: one}, {key: value}) for value in values[key])
+        ]
+    return left if all(left.values()) else None
