@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rushhour.metrics import (
+    changing,
     classes,
     completion,
     convergence,
@@ -40,6 +41,7 @@ _TOPICS = (
     limits,
     fairness,
     convergence,
+    changing,
     transactions,
     completion,
 )

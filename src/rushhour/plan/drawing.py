@@ -348,9 +348,12 @@ def _bars(changes: Course, span_ns: int) -> str:
 
 
 def _said(key: str, value: float) -> str:
-    if key == "rate":
-        return str(Rate(int(value)))
-    return f"{value:.4g}" if key == "loss" else str(Duration(int(value)))
+    if key == "loss":
+        return f"{100 * value:.3g}%"
+    # Three digits tell enough of a value that comes from a sine.
+    step = 10 ** max(0, len(str(int(value))) - 3)
+    short = round(value / step) * step
+    return str(Rate(short)) if key == "rate" else str(Duration(short))
 
 
 def _from_to(names: list[str | None]) -> str:
