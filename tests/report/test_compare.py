@@ -77,6 +77,10 @@ def test_what_is_not_named_tells_lines_apart() -> None:
     labels = [trace.label for trace in of_role(plot, "measured")]
     assert labels == ["reno · 10 ms", "reno · 100 ms", "bbr · 10 ms", "bbr · 100 ms"]
     assert plot.legend == "algorithm · base RTT"
+    # Colours for one factor, dashes and marks for the other.
+    assert [(style.colour, style.dash, style.mark) for style in plot.styles] == [
+        *((0, 0, 0), (0, 1, 1), (1, 0, 0), (1, 1, 1))
+    ]
 
 
 def test_of_coupled_factors_one_that_tells_the_steps_apart_is_enough() -> None:
@@ -163,7 +167,7 @@ def test_words_on_the_axis_lie_side_by_side() -> None:
     plot = points.build(figure, SWEEP, [taken(c, n, value=1.0 + n) for n, c in enumerate(cells)], (), ())
     assert plot is not None
     assert not plot.x.numeric
-    assert plot.ramp
+    assert [style.place for style in plot.styles] == [0.0, 0.5, 1.0]
     first = [float(trace.x[0]) for trace in of_role(plot, "measured")]
     assert first == sorted(first)
     assert len(set(first)) == 3
@@ -209,7 +213,7 @@ def test_curves_are_lines_by_level_and_limits_are_level() -> None:
     plot = curves.build(figure, SWEEP, some, ())
     assert plot is not None
     assert plot.over_time
-    assert plot.ramp
+    assert [style.place for style in plot.styles] == [0.0, 0.5, 1.0]
     assert (plot.x.label, plot.x.high, plot.y.label) == ("Time, s", 2.0, "Congestion window, segments")
     assert [trace.label for trace in of_role(plot, "measured")] == ["0%", "0.01%", "1%"]
     (limit,) = of_role(plot, "model")

@@ -31,7 +31,7 @@ class Case:
         rate_bps: Rate of the bottleneck.
         buffer_bytes: Queue limit there.
         flows: Flows of this kind whose bottleneck it is, this one included.
-        offered_bps: What a UDP flow of given rate sends, in whole frames; 0 of others.
+        offered_bps: What leaves the host of a UDP flow of given rate, in whole frames; 0 of others.
         carried_bps: What overload leaves of that (`models/fluid.py`).
     """
 
@@ -87,12 +87,24 @@ def cases(record: Record) -> dict[str, Case]:
     planned = {flow.get("id"): flow for flow in record.plan.get("flows", [])}
     flows = record.flows()
     rates = {number: float(end.rate_bps) for number, end in record.context.ends.items() if end.rate_bps}
-    offered = [_offered(flow, planned.get(flow.id, {})) for flow in flows]
+    offered = _by_host(record, rates, [_offered(flow, planned.get(flow.id, {})) for flow in flows])
     carried = carried_bps([(rate, flow.ends) for rate, flow in zip(offered, flows, strict=True)], rates)
     return {
         flow.name: _case(record, flow, planned.get(flow.id, {}), load)
         for flow, load in zip(flows, zip(offered, carried, strict=True), strict=True)
     }
+
+
+def _by_host(record: Record, rates: Mapping[int, float], offered: list[float]) -> list[float]:
+    """What leaves the hosts: a host's own full queue holds its sockets back and loses nothing of them."""
+    first = [flow.ends[0] if flow.ends else -1 for flow in record.flows()]
+    load = dict.fromkeys(first, 0.0)
+    for end, rate in zip(first, offered, strict=True):
+        load[end] += rate
+    return [
+        rate * min(1.0, rates[end] / load[end]) if end in rates and load[end] else rate
+        for end, rate in zip(first, offered, strict=True)
+    ]
 
 
 def _case(record: Record, flow: Flow, asked: Mapping[str, object], load: tuple[float, float]) -> Case:

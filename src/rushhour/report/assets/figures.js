@@ -28,8 +28,8 @@ const Figures = (() => {
 
   function colour(item, figure) {
     if (item.look === null) return ink("--ink-2");
-    if (figure.ramp) return along(figure.looks > 1 ? item.look / (figure.looks - 1) : 0);
-    return ink(`--c${item.look % 8}`);
+    const style = figure.styles[item.look];
+    return style.place === null ? ink(`--c${style.colour % 8}`) : along(style.place);
   }
 
   function dash(item, figure) {
@@ -38,8 +38,13 @@ const Figures = (() => {
       const models = figure.entries.filter((e) => e.role === "model" || e.role === "doubtful").map((e) => e.group);
       return THEORY[[...new Set(models)].indexOf(item.group) % THEORY.length];
     }
-    if (figure.ramp || item.look === null) return [];
-    return DASHES[(item.look + Math.floor(item.look / 8)) % DASHES.length];
+    if (item.look === null) return [];
+    const index = figure.styles[item.look].dash;
+    return DASHES[(index + Math.floor(index / 8)) % DASHES.length];
+  }
+
+  function marked(item, figure) {
+    return item.look === null ? 0 : figure.styles[item.look].mark;
   }
 
   function theory(item) {
@@ -51,7 +56,7 @@ const Figures = (() => {
   }
 
   // Marks: filled for what was measured, hollow for what was published; shapes by line as in report/lines_svg.py.
-  function mark(ctx, look, x, y, size, hollow) {
+  function mark(ctx, number, x, y, size, hollow) {
     const ways = [
       () => ctx.arc(x, y, size, 0, 2 * Math.PI),
       () => ctx.rect(x - 0.88 * size, y - 0.88 * size, 1.76 * size, 1.76 * size),
@@ -59,7 +64,7 @@ const Figures = (() => {
       () => { ctx.moveTo(x, y - 1.25 * size); ctx.lineTo(x + 1.25 * size, y); ctx.lineTo(x, y + 1.25 * size); ctx.lineTo(x - 1.25 * size, y); },
     ];
     ctx.beginPath();
-    ways[(look || 0) % ways.length]();
+    ways[number % ways.length]();
     ctx.closePath();
     if (hollow) ctx.stroke();
     else ctx.fill();
@@ -69,6 +74,7 @@ const Figures = (() => {
     const { ctx } = u;
     const ratio = devicePixelRatio;
     ctx.save();
+    ctx.setLineDash([]);
     ctx.beginPath();
     ctx.rect(u.bbox.left - 6 * ratio, u.bbox.top - 6 * ratio, u.bbox.width + 12 * ratio, u.bbox.height + 12 * ratio);
     ctx.clip();
@@ -89,7 +95,7 @@ const Figures = (() => {
       ctx.lineWidth = 1.4 * ratio;
       if (levels) return line(ctx, x - half, y, x + half, y, dash(trace, figure), ratio);
       if (trace.low) bar(u, ctx, x, trace.low[index], trace.high[index], ratio, figure.y.log);
-      mark(ctx, trace.look, x, y, (trace.role === "published" ? 4.6 : 3.4) * ratio, trace.role === "published");
+      mark(ctx, marked(trace, figure), x, y, (trace.role === "published" ? 4.6 : 3.4) * ratio, trace.role === "published");
     });
   }
 
@@ -278,7 +284,7 @@ const Figures = (() => {
     if (joined) line(ctx, 0, 6 * ratio, 28 * ratio, 6 * ratio, dash(item, figure), ratio);
     if (!figure.over_time && !theory(item)) {
       ctx.lineWidth = 1.4 * ratio;
-      mark(ctx, item.look, 14 * ratio, 6 * ratio, (item.role === "published" ? 4.2 : 3.6) * ratio, item.role === "published");
+      mark(ctx, marked(item, figure), 14 * ratio, 6 * ratio, (item.role === "published" ? 4.2 : 3.6) * ratio, item.role === "published");
     }
     return canvas;
   }

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogFormatterSciNotation, LogLocator, NullFormatter
 
-from rushhour.report.compare.plot import Matrix
+from rushhour.report.compare.plot import THEORETICAL, Matrix, Style
 from rushhour.report.figures import COLOURS, DASHES, STEPS, STYLE, encoded, plain
 from rushhour.report.lines import apart
 
@@ -37,27 +37,45 @@ def draw(drawing: Drawing, form: str) -> bytes:
     if isinstance(drawing, Matrix):
         return _matrix(drawing, form)
     with mpl.rc_context(STYLE):
-        across = min(3 if len(drawing.facets) > 4 or len(drawing.facets) == 3 else 2, len(drawing.facets))
-        down = -(-len(drawing.facets) // across)
-        width = 4.6 if across == 1 else _WIDTH
-        high = 2.6 if across == 1 else 2.1
-        figure = Figure(figsize=(width, 0.9 + high * down), layout="constrained")
+        many = len(drawing.facets)
+        across = min(3 if many == 3 or many > 4 else 2, many)
+        down = -(-many // across)
+        width = 4.8 if across == 1 else _WIDTH
+        panel = 2.6 if across == 1 else 1.9
+        columns = _columns(drawing, width)
+        legend = len(columns[0]) if columns else 0
+        caption = _caption(drawing, width)
+        height = 0.65 + 0.17 * legend + panel * down + 0.13 * len(caption)
+        figure = Figure(figsize=(width, height), layout="constrained")
         grid = figure.subplots(down, across, squeeze=False, sharex=True, sharey=drawing.same)
         for place, axes in enumerate(grid.flat):
-            axes.set_visible(place < len(drawing.facets))
-            if place < len(drawing.facets):
+            axes.set_visible(place < many)
+            if place < many:
                 _facet(axes, drawing, drawing.facets[place], width / across - 0.7)
-                # Where the row below is not full, this one has the words of the axis.
-                axes.tick_params(labelbottom=place + across >= len(drawing.facets))
-        _around(figure, drawing, [drawing.x.label, drawing.y.label])
+                # The last of each column has the words of the axis.
+                last = place + across >= many
+                axes.tick_params(labelbottom=last)
+                axes.set_xlabel(plain(drawing.x.label) if last else "")
+        if columns:
+            _legend(figure, drawing, columns)
+        else:
+            _title(figure, drawing)
+        lines = textwrap.wrap(drawing.y.label, max(14, int(panel * down * 12)))
+        said = plain("\n".join(lines))
+        if down == 1:
+            grid[0, 0].set_ylabel(said)
+        else:
+            figure.supylabel(said, fontsize=9)
+        _put_caption(figure, caption)
         return encoded(figure, form)
 
 
-def colour(look: int | None, looks: int, *, ramp: bool) -> str:
+def colour(look: int | None, plot: Plot) -> str:
     """The colour of a line: along the ramp, or its own; neutral without a look."""
     if look is None:
         return _NEUTRAL
-    return along(RAMP, look / max(1, looks - 1)) if ramp else COLOURS[look % len(COLOURS)]
+    style = plot.styles[look]
+    return COLOURS[style.colour % len(COLOURS)] if style.place is None else along(RAMP, style.place)
 
 
 def along(stops: tuple[str, ...], place: float) -> str:
@@ -69,27 +87,23 @@ def along(stops: tuple[str, ...], place: float) -> str:
     return "#" + "".join(f"{part:02x}" for part in mixed)
 
 
-def _around(figure: Figure, drawing: Drawing, labels: list[str]) -> None:
-    """Title, legend, axis labels and caption, outside of the panels so that they cover nothing."""
-    if isinstance(drawing, Matrix) or not drawing.entries:
-        figure.suptitle(plain(drawing.title), fontsize=10, fontweight="bold", x=0.01, ha="left")
-    else:
-        _legend(figure, drawing)
-    across, down = labels
-    figure.supylabel(plain(down), fontsize=9)
-    for axes in figure.axes:
-        if axes.get_visible() and axes.xaxis.get_tick_params()["labelbottom"]:
-            axes.set_xlabel(plain(across))
-    what = (
-        f"Fields: {drawing.quantity}{drawing.scale.unit and ', ' + drawing.scale.unit}."
-        if isinstance(drawing, Matrix)
-        else ""
-    )
-    said = [what, drawing.caption, *drawing.notes, f"After {drawing.source}." if drawing.source else ""]
-    caption = " ".join(part.strip() for part in said if part)
-    # What fits into the width at this size of letters.
-    lines = textwrap.wrap(caption, int(figure.get_figwidth() * 19))
-    figure.supxlabel(plain("\n".join(lines)), fontsize=7.5, x=0.01, ha="left", color=_NEUTRAL)
+def _title(figure: Figure, drawing: Drawing) -> None:
+    figure.suptitle(plain(drawing.title), fontsize=10, fontweight="bold", x=0.01, ha="left")
+
+
+def _caption(drawing: Drawing, width: float) -> list[str]:
+    """What a reader must know, in lines that fit into the width."""
+    fields = ""
+    if isinstance(drawing, Matrix):
+        unit = f", {drawing.scale.unit}" if drawing.scale.unit else ""
+        fields = f"Fields: {drawing.quantity}{unit}."
+    said = [fields, drawing.caption, *drawing.notes, f"After {drawing.source}." if drawing.source else ""]
+    return textwrap.wrap(" ".join(part.strip() for part in said if part), int(width * 16.5))
+
+
+def _put_caption(figure: Figure, lines: list[str]) -> None:
+    if lines:
+        figure.supxlabel(plain("\n".join(lines)), fontsize=7.5, x=0.01, ha="left", color=_NEUTRAL)
 
 
 def _handle(entry: Entry, plot: Plot) -> Line2D:
@@ -97,48 +111,51 @@ def _handle(entry: Entry, plot: Plot) -> Line2D:
     return Line2D([], [], **style)
 
 
-def _legend(figure: Figure, plot: Plot) -> None:
-    """The legend, with the figure's title as its own: that way neither covers the other."""
+def _columns(plot: Plot, width: float) -> list[list[tuple[Line2D, str]]]:
+    """The legend in as many columns as fit; a legend fills its columns, but read it shall be by rows."""
+    if not plot.entries:
+        return []
     named = [(_handle(entry, plot), plain(entry.label)) for entry in plot.entries]
     if plot.legend:
         named = [(Line2D([], [], linestyle=""), f"{plain(plot.legend)}:"), *named]
-    widest = max(len(name) for _, name in named)
-    columns = max(1, min(len(named), int(figure.get_figwidth() * 14 / (widest + 8))))
-    # A legend fills its columns; read it shall be by rows.
-    rows = [named[place::columns] for place in range(columns)]
-    handles, names = zip(*(one for row in rows for one in row), strict=True)
+    found = [[one] for one in named]
+    for count in range(len(named), 0, -1):
+        found = [named[place::count] for place in range(count)]
+        if sum(0.5 + 0.066 * max(len(name) for _, name in column) for column in found) < width:
+            break
+    return found
+
+
+def _legend(figure: Figure, plot: Plot, columns: list[list[tuple[Line2D, str]]]) -> None:
+    """The legend, with the figure's title as its own: that way neither covers the other."""
+    handles, names = zip(*(one for column in columns for one in column), strict=True)
     title = {"size": 10, "weight": "bold"}
     figure.legend(
-        handles, names, loc="outside upper left", ncols=columns, handlelength=2.4, borderaxespad=0.2,
-        title=plain(plot.title), title_fontproperties=title, alignment="left",
+        handles, names, loc="outside upper left", ncols=len(columns), handlelength=2.4, borderaxespad=0.2,
+        columnspacing=1.2, title=plain(plot.title), title_fontproperties=title, alignment="left",
     )  # fmt: skip
 
 
 def _style(drawn: Entry | Trace, plot: Plot) -> dict[str, Any]:
     """How a trace is drawn: solid or dashed by its look; theory thin and dashed; published hollow."""
-    look, role = drawn.look, drawn.role
-    paint = colour(look, plot.looks, ramp=plot.ramp)
-    if role == "published":
-        mark = MARKERS[(look or 0) % len(MARKERS)]
+    paint = colour(drawn.look, plot)
+    style = Style(0, None, 0, 0) if drawn.look is None else plot.styles[drawn.look]
+    mark, dash = MARKERS[style.mark % len(MARKERS)], DASHES[style.dash % len(DASHES)]
+    if drawn.role == "published":
         return {"color": paint, "linestyle": "", "marker": mark, "markersize": 6, "markerfacecolor": "none"}
-    if role in ("model", "doubtful"):
+    if drawn.role == "doubtful":
+        return {"color": paint, "linestyle": (0, (1, 2)), "linewidth": 0.9}
+    if drawn.role == "model":
+        models = list(dict.fromkeys(entry.group for entry in plot.entries if entry.role in THEORETICAL))
         return {
             "color": paint,
-            "linestyle": (0, (5, 2.5)) if role == "model" else (0, (1, 2)),
+            "linestyle": THEORY[models.index(drawn.group) % len(THEORY)],
             "linewidth": 0.9,
         }
     if plot.over_time:
-        dash = "-" if plot.ramp else DASHES[(look or 0) % len(DASHES)]
         return {"color": paint, "linestyle": dash, "linewidth": 1.0}
-    mark = MARKERS[(look or 0) % len(MARKERS)]
-    joined = plot.x.numeric
-    return {
-        "color": paint,
-        "linestyle": "-" if joined else "",
-        "linewidth": 1.2,
-        "marker": mark,
-        "markersize": 4,
-    }
+    joined = dash if plot.x.numeric else ""
+    return {"color": paint, "linestyle": joined, "linewidth": 1.2, "marker": mark, "markersize": 4}
 
 
 def _facet(axes: Axes, plot: Plot, facet: Facet, width: float) -> None:
@@ -181,7 +198,7 @@ def _trace(axes: Axes, plot: Plot, trace: Trace) -> None:
         style["drawstyle"] = STEPS[trace.shape]
     if plot.over_time and trace.shape == "points":
         style |= {"linestyle": "", "marker": ".", "markersize": 2}
-    if not plot.over_time and trace.shape == "points" and trace.role in ("model", "doubtful"):
+    if not plot.over_time and trace.shape == "points" and trace.role in THEORETICAL:
         half = 0.3 / max(1, len(plot.x.ticks))
         axes.hlines(
             values, trace.x - half, trace.x + half, color=style["color"], linestyle=style["linestyle"]
@@ -195,13 +212,21 @@ def _matrix(drawing: Matrix, form: str) -> bytes:
         across = min(3, len(drawing.sheets))
         down = -(-len(drawing.sheets) // across)
         size = (1.1 + 0.62 * len(drawing.columns), 0.55 + 0.36 * len(drawing.names))
-        figure = Figure(figsize=(max(4.2, size[0] * across), 0.9 + size[1] * down), layout="constrained")
+        width = max(4.2, size[0] * across)
+        caption = _caption(drawing, width)
+        height = 0.7 + size[1] * down + 0.13 * len(caption)
+        figure = Figure(figsize=(width, height), layout="constrained")
         grid = figure.subplots(down, across, squeeze=False, sharex=True, sharey=True)
         for place, axes in enumerate(grid.flat):
             axes.set_visible(place < len(drawing.sheets))
             if place < len(drawing.sheets):
                 _sheet(axes, drawing, drawing.sheets[place])
-        _around(figure, drawing, [drawing.across, drawing.down])
+                last = place + across >= len(drawing.sheets)
+                axes.tick_params(labelbottom=last)
+                axes.set_xlabel(plain(drawing.across) if last else "")
+        _title(figure, drawing)
+        figure.supylabel(plain(drawing.down), fontsize=9)
+        _put_caption(figure, caption)
         return encoded(figure, form)
 
 

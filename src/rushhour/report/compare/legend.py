@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rushhour.report.compare.plot import Entry
+from rushhour.report.compare.plot import Entry, Style
 from rushhour.report.compare.titles import name_of, spoken
 from rushhour.spec.levels import worth
 
@@ -23,11 +23,11 @@ _RAMP = 3
 
 @dataclass(frozen=True)
 class Looks:
-    """The lines in order with their looks; `ramp`: they are levels of one factor, numbers in order."""
+    """The lines in order with their looks, which number their styles."""
 
     of_line: Mapping[Key, int]
     names: tuple[str, ...]
-    ramp: bool
+    styles: tuple[Style, ...]
     notes: tuple[str, ...]
 
     @classmethod
@@ -39,7 +39,7 @@ class Looks:
             every = [key for _, key in sorted(zip(found.values, every, strict=True))]
         kept = every[:most]
         notes = (f"The first {most} of {len(every)} lines.",) if len(every) > most else ()
-        return cls({key: look for look, key in enumerate(kept)}, where.lines, found is not None, notes)
+        return cls({key: look for look, key in enumerate(kept)}, where.lines, _styles(kept), notes)
 
     @property
     def title(self) -> str:
@@ -53,6 +53,38 @@ class Looks:
     def group(self, line: Key) -> str:
         """The entry of the legend of a line."""
         return f"line:{self.of_line[line]}"
+
+
+def _styles(lines: Sequence[Key]) -> tuple[Style, ...]:
+    """Colours along a ramp for levels that are numbers, one each for words; dashes for the other factor.
+
+    Lines of one factor, or of more than two, have a number each for both.
+    """
+    levels = [list(dict.fromkeys(column)) for column in zip(*lines, strict=True)]
+    numbers = [_ascending(column) if len(column) >= _RAMP else None for column in levels]
+    ramps = [place for place, known in enumerate(numbers) if known is not None]
+    if len(levels) == 2 and (ramps or max(len(column) for column in levels) < len(lines)):
+        colours = ramps[0] if ramps else int(len(levels[1]) > len(levels[0]))
+        return tuple(
+            Style(
+                levels[colours].index(line[colours]),
+                (numbers[colours] or {}).get(line[colours]),
+                *2 * (levels[1 - colours].index(line[1 - colours]),),
+            )
+            for line in lines
+        )
+    if len(levels) == 1 and ramps:
+        return tuple(Style(look, (numbers[0] or {}).get(line[0]), 0, look) for look, line in enumerate(lines))
+    return tuple(Style(look, None, look, look) for look in range(len(lines)))
+
+
+def _ascending(levels: Sequence[str]) -> dict[str, float] | None:
+    """Places from 0 to 1 of levels that are numbers, by rank; None for words."""
+    found = worth(levels)
+    if found is None:
+        return None
+    order = [level for _, level in sorted(zip(found.values, levels, strict=True))]
+    return {level: rank / (len(order) - 1) for rank, level in enumerate(order)}
 
 
 def model_group(name: str) -> str:

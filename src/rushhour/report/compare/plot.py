@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 Role = Literal["measured", "model", "doubtful", "published"]
 """What a trace is: our measurement, theory, theory outside its range, a document's numbers."""
 
+THEORETICAL: tuple[Role, ...] = ("model", "doubtful")
+
 
 @dataclass(frozen=True)
 class Axis:
@@ -41,10 +43,20 @@ class Axis:
 
 
 @dataclass(frozen=True)
+class Style:
+    """A line's colour, by number or by its place from 0 to 1 along a ramp; its dashes and marks by number."""
+
+    colour: int
+    place: float | None
+    dash: int
+    mark: int
+
+
+@dataclass(frozen=True)
 class Trace:
     """Samples of one line in one panel, `y` in the quantity's own unit.
 
-    `look` numbers colour and dashes, None is neutral; `group` is the entry of the legend it belongs to.
+    `look` is the number of its style, None is neutral; `group` is the entry of the legend it belongs to.
     `low` and `high` are the least and greatest over repetitions; `said` is what a reader is told of each
     point (empty: of none).
     """
@@ -85,8 +97,8 @@ class Entry:
 class Plot:
     """Traces over time or over a factor, in panels that share their x axis.
 
-    `legend` names the factors that tell the lines apart; with `ramp` their levels are numbers in order, and
-    colours run with them. `same` panels share their y axis. `notes` say what a reader must know.
+    `legend` names the factors that tell the lines apart, `styles` are those of the lines. `same` panels share
+    their y axis. `notes` say what a reader must know.
     """
 
     title: str
@@ -97,8 +109,7 @@ class Plot:
     facets: tuple[Facet, ...]
     entries: tuple[Entry, ...]
     legend: str
-    looks: int
-    ramp: bool
+    styles: tuple[Style, ...]
     over_time: bool
     same: bool
     notes: tuple[str, ...] = ()

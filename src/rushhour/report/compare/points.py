@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from rushhour.spec.sweep import Sweep
 
 _APART = 8
+_BELOW = 5
+"""How far below the least value theory is still shown on a logarithmic axis."""
 _HEAD = 1.06
 """Room above the greatest value."""
 
@@ -90,8 +92,7 @@ def build(
         facets,
         entries(looks, facets),
         looks.title,
-        len(looks.of_line),
-        looks.ramp,
+        looks.styles,
         over_time=False,
         same=max(tops) <= _APART * min(tops),
         notes=(*notes, *_counted(counts), *_undefined(undefined), *looks.notes),
@@ -135,7 +136,7 @@ class _Drawer:
         ]
         top = max([*seen, *(v for v in trusted if v <= 1.5 * max(seen))])
         log = self.figure.y_scale == "log"
-        least = min((v for v in seen if v > 0), default=1.0) if log else min(0.0, *seen)
+        least = _least([*seen, *(v for v in trusted if v >= min(seen) / _BELOW)]) if log else min(0.0, *seen)
         return Facet(
             words(self.where.panels, panel), (*models, *measured, *published), least, top * _HEAD or 1.0
         )
@@ -238,6 +239,11 @@ class _Drawer:
                 "points",
                 tuple(self.scale.with_unit(float(value)) for value in y),
             )
+
+
+def _least(values: Sequence[float]) -> float:
+    """Where a logarithmic axis begins."""
+    return min((value for value in values if value > 0), default=1.0)
 
 
 def _about(table: Published, one: Taken) -> bool:

@@ -43,6 +43,12 @@ _TITLES = {
     "tx_rate_bps": "Rate on the link",
     "wire_lost": "Lost on the wire",
 }
+_STEMS = {
+    "ping_rtt": "echo round-trip time",
+    "srtt": "smoothed round-trip time",
+    "transaction": "transaction time",
+    "ipdv": "delay variation (ipdv)",
+}
 _SHORT = dict(TELLING)
 _UNIT = re.compile(r"_(bps|us|s|bytes|pct)$")
 _STATISTICS = {
@@ -53,7 +59,7 @@ _STATISTICS = {
     "p99": "99th percentile",
     "max": "greatest",
 }
-_ACRONYMS = {"rtt": "RTT", "srtt": "smoothed RTT", "tcp": "TCP", "ipdv": "ipdv", "fct": "FCT", "rwnd": "rwnd"}
+_ACRONYMS = {"rtt": "RTT", "tcp": "TCP", "fct": "FCT"}
 
 
 def title_of(quantity: str) -> str:
@@ -64,7 +70,8 @@ def title_of(quantity: str) -> str:
         return _capital(_SHORT[quantity])
     words = _UNIT.sub("", quantity).split("_")
     said = next((_STATISTICS[word] for word in words if word in _STATISTICS), "")
-    name = " ".join(_ACRONYMS.get(word, word) for word in words if word not in _STATISTICS)
+    stem = [word for word in words if word not in _STATISTICS]
+    name = _STEMS.get("_".join(stem)) or " ".join(_ACRONYMS.get(word, word) for word in stem)
     return _capital(f"{name}, {said}" if said else name)
 
 
