@@ -119,7 +119,13 @@ The keys are written as `--set KEY=VALUE` takes them:
 | `label.NAME` | nothing: a number or text that names the cells in tables, figures and `where` |
 | `pattern.PATTERN.KEY`, `pattern.PATTERN.sine.KEY` | a key of a pattern, of what it follows |
 
-A factor that `--set` gives a value varies no longer.
+A factor that `--set` gives a value varies no longer. Combinations that make no sense are left out by `skip`, in
+`[sweep]`: each entry names a value, or a list of values, for some factors. Combinations that contradict
+themselves and are not left out are all named in one error.
+
+```toml
+skip = [{ cc = "dctcp", ecn = false }, { cc = ["reno", "vegas"], "topology.rtt" = "100ms" }]
+```
 
 A label names what a step means where its keys do not say it, beside them in `[[sweep.together]]`:
 
@@ -127,6 +133,21 @@ A label names what a step means where its keys do not say it, beside them in `[[
 [[sweep.together]]
 "label.over-subscription" = [0.8, 1.2, 2.0]
 "flow.*.rate" = ["40mbit", "60mbit", "100mbit"]
+```
+"""
+
+_QUICK = """\
+## `[quick]`: what `--quick` changes
+
+A quick look keeps the first, the middle and the last value of each factor and one run of each cell, and lasts ten
+seconds at most where nothing has a schedule. Where the author knows better, `[quick]` says so: a list for a factor
+are its values, all else is as `--set KEY=VALUE`. Expectations are left out where more changes than the values of
+factors, and nothing is compared with published numbers.
+
+```toml
+[quick]
+duration = "5s"
+cc = ["cubic", "bbr"]
 ```
 """
 
@@ -239,7 +260,7 @@ def reference() -> str:
     limits = f"""\
 At most {MAX_FLOWS} flows with all their copies, {MAX_NODES} nodes, {MAX_CELLS} cells, {MAX_SAMPLES} samples,
 1 MiB of file."""
-    return "\n".join([*sections, _SWEEP, f"## Limits\n\n{limits}\n"])
+    return "\n".join([*sections, _SWEEP, _QUICK, f"## Limits\n\n{limits}\n"])
 
 
 def _unit_row(
