@@ -124,7 +124,7 @@ A factor that `--set` gives a value varies no longer. Combinations that make no 
 themselves and are not left out are all named in one error.
 
 ```toml
-skip = [{ cc = "dctcp", ecn = false }, { cc = ["reno", "vegas"], "topology.rtt" = "100ms" }]
+skip = [{{ cc = "dctcp", ecn = false }}, {{ cc = ["reno", "vegas"], "topology.rtt" = "100ms" }}]
 ```
 
 A label names what a step means where its keys do not say it, beside them in `[[sweep.together]]`:
