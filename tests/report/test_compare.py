@@ -205,6 +205,7 @@ def test_curves_are_lines_by_level_and_limits_are_level() -> None:
             cell,
             n,
             scope="flow:bulk",
+            duration_s=2.0,
             curve=curve([0.0, 10.0, 5.0 + n]),
             predictions={"bdp": Prediction(8.0)},
         )

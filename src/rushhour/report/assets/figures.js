@@ -371,19 +371,21 @@ const Figures = (() => {
     for (const [element, state] of drawn) if (state.figure) redraw(element);
   }
 
-  // Figures are drawn when they come near the window: a study has dozens.
+  // One figure after the other, the nearest to the window first: a study has dozens, and the page stays awake.
+  async function drawAll(waiting) {
+    while (waiting.length) {
+      const far = waiting.map((one) => Math.abs(one.getBoundingClientRect().top));
+      const [element] = waiting.splice(far.indexOf(Math.min(...far)), 1);
+      await load(element).catch((fault) => {
+        element.querySelector(".facets").textContent = `The plot could not be drawn: ${fault.message}. The tables are complete.`;
+      });
+      await new Promise((done) => setTimeout(done, 0));
+    }
+  }
+
   function start() {
     const waiting = [...document.querySelectorAll("figure.compare")].filter((one) => one.querySelector(".figure-data"));
-    const watch = new IntersectionObserver((entries) => {
-      for (const { target, isIntersecting } of entries) {
-        if (!isIntersecting) continue;
-        watch.unobserve(target);
-        load(target).catch((fault) => {
-          target.querySelector(".facets").textContent = `The plot could not be drawn: ${fault.message}. The tables are complete.`;
-        });
-      }
-    }, { rootMargin: "900px" });
-    waiting.forEach((element) => watch.observe(element));
+    drawAll([...waiting]);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", all);
     addEventListener("beforeprint", () => { waiting.forEach((element) => load(element)); all(); });
     addEventListener("afterprint", all);

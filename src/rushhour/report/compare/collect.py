@@ -58,6 +58,7 @@ class Taken:
     value: float | None = None
     curve: Curve | None = None
     predictions: Mapping[str, Prediction] | None = None
+    duration_s: float = 0.0
 
 
 class Collector:
@@ -158,6 +159,7 @@ def _taken(record: Record, figure: Figure, run: int, found: Found) -> Taken:
         value,
         curve,
         _predictions(record, figure, kind, name) if figure.model else None,
+        record.context.duration_ns / 1e9,
     )
 
 

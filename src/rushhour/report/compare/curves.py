@@ -39,7 +39,7 @@ def build(figure: Figure, sweep: Sweep, taken: Sequence[Taken], notes: tuple[str
     panels = where.sorted(where.panels, [where.panel(one.factors) for one in taken])
     shown = [one for one in taken if where.line(one.factors) in looks.of_line]
     begin = figure.begin.seconds if figure.begin else 0.0
-    end = figure.end.seconds if figure.end else max(float(one.curve.t_s[-1]) for one in shown if one.curve)
+    end = figure.end.seconds if figure.end else max(one.duration_s for one in shown)
     drawer = _Drawer(figure, where, looks, (begin, end))
     facets = tuple(
         drawer.facet(panel, [one for one in shown if where.panel(one.factors) == panel])
