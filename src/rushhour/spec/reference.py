@@ -119,8 +119,8 @@ The keys are written as `--set KEY=VALUE` takes them:
 | `label.NAME` | nothing: a number or text that names the cells in tables, figures and `where` |
 | `pattern.PATTERN.KEY`, `pattern.PATTERN.sine.KEY` | a key of a pattern, of what it follows |
 
-A factor that `--set` gives a value varies no longer. Combinations that make no sense are left out by `skip`, in
-`[sweep]`: each entry names a value, or a list of values, for some factors. Combinations that contradict
+A factor that `--set` gives a value varies no longer. Combinations that make no sense are left out by `skip`,
+in `[sweep]`: each entry names a value, or a list of values, for some factors. Combinations that contradict
 themselves and are not left out are all named in one error.
 
 ```toml
@@ -139,10 +139,10 @@ A label names what a step means where its keys do not say it, beside them in `[[
 _QUICK = """\
 ## `[quick]`: what `--quick` changes
 
-A quick look keeps the first, the middle and the last value of each factor and one run of each cell, and lasts ten
-seconds at most where nothing has a schedule. Where the author knows better, `[quick]` says so: a list for a factor
-are its values, all else is as `--set KEY=VALUE`. Expectations are left out where more changes than the values of
-factors, and nothing is compared with published numbers.
+A quick look keeps the first, the middle and the last value of each factor and one run of each cell, and lasts
+ten seconds at most where nothing has a schedule. Where the author knows better, `[quick]` says so: a list for a
+factor are its values, all else is as `--set KEY=VALUE`. Expectations are left out where more changes than the
+values of factors, and nothing is compared with published numbers.
 
 ```toml
 [quick]
