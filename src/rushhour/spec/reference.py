@@ -140,9 +140,9 @@ _QUICK = """\
 ## `[quick]`: what `--quick` changes
 
 A quick look keeps the first, the middle and the last value of each factor and one run of each cell, and lasts
-ten seconds at most where nothing has a schedule. Where the author knows better, `[quick]` says so: a list for a
-factor are its values, all else is as `--set KEY=VALUE`. Expectations are left out where more changes than the
-values of factors, and nothing is compared with published numbers.
+ten seconds at most where nothing has a schedule. Where the author knows better, `[quick]` says so: a list for
+a factor are its values, all else is as `--set KEY=VALUE`. Expectations are left out where more changes than
+the values of factors, and nothing is compared with published numbers.
 
 ```toml
 [quick]
