@@ -6,6 +6,7 @@ use std::path::Path;
 use crate::calibration;
 use crate::change::{Changes, Changing};
 use crate::clock::Clock;
+use crate::counters;
 use crate::error::{Context, Result};
 use crate::flow;
 use crate::netns::Nodes;
@@ -66,8 +67,10 @@ fn attempt(out: &Path, report: &mut Report) -> Result<()> {
     let mut sampler = Sampler::start(&plan, &topology, &nodes, clock, out)?;
     let changes = Changes::prepare(&plan, &topology, &nodes, &raw)?.map(|changes| changes.start(clock));
     let changing = changes.transpose()?;
+    let before = counters::read(&plan, &nodes)?;
     let running = prepared.start(clock, &raw)?;
     sampler.run()?;
+    report.counters = counters::since(&before, &counters::read(&plan, &nodes)?);
     report.flows = running.finish()?;
     sampler.finish()?;
     changing.map_or(Ok(()), Changing::finish)?;

@@ -7,6 +7,7 @@ pub mod bpf;
 pub mod calibration;
 pub mod change;
 pub mod clock;
+pub mod counters;
 pub mod error;
 pub mod experiment;
 pub mod flow;

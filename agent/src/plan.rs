@@ -1,10 +1,14 @@
 //! The plan: a cell of a sweep resolved to the last number (`docs/plan-format.md`).
 
+mod devices;
+
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
 use crate::error::{Error, Result};
+
+pub use devices::{Bond, Device, Rule};
 
 pub const FORMAT: &str = "rushhour-plan/1";
 
@@ -26,7 +30,11 @@ pub struct Plan {
     #[serde(default)]
     pub ingress: Vec<Ingress>,
     #[serde(default)]
+    pub devices: Vec<Device>,
+    #[serde(default)]
     pub routes: Vec<Route>,
+    #[serde(default)]
+    pub rules: Vec<Rule>,
     #[serde(default)]
     pub neighbours: Vec<Neighbour>,
     pub flows: Vec<Flow>,
@@ -83,6 +91,9 @@ pub struct End {
     pub filters: Vec<String>,
     #[serde(default)]
     pub wire: Option<Wire>,
+    /// The bond or bridge of its node that it belongs to.
+    #[serde(default)]
+    pub master: Option<String>,
 }
 
 /// What packets meet when they arrive at a device.
@@ -134,6 +145,9 @@ pub struct Route {
     pub via: Via,
     #[serde(default)]
     pub dev: Option<String>,
+    /// Number of the routing table; absent: the main one.
+    #[serde(default)]
+    pub table: Option<u8>,
 }
 
 /// One next hop, or several of equal cost.
@@ -331,6 +345,12 @@ impl Plan {
             if arrival.end as usize != end {
                 return fault(format!("the ingress at {:?} is end {}, not {end}", arrival.dev, arrival.end));
             }
+        }
+        if let Some(device) = self.devices.iter().find(|device| !known(&device.node)) {
+            return fault(format!(
+                "device {:?} is in node {:?}, which is not in the plan",
+                device.dev, device.node
+            ));
         }
         for flow in &self.flows {
             if !known(&flow.from) || !known(&flow.to) {

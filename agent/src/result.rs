@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::counters::Counters;
 use crate::error::Error;
 
 pub const FORMAT: &str = "rushhour-result/1";
@@ -15,6 +16,8 @@ pub struct Report {
     pub start_clock_ns: i64,
     pub flows: Vec<FlowEnd>,
     pub calibration: Calibration,
+    /// By how much the stack's counters rose during the experiment, in the nodes where flows begin and end.
+    pub counters: Counters,
     pub lost_events: std::collections::BTreeMap<String, u64>,
     pub warnings: Vec<String>,
 }

@@ -4,6 +4,7 @@
 //! orders in a few large pieces.
 
 mod addresses;
+mod devices;
 mod ingress;
 mod links;
 
@@ -122,8 +123,13 @@ pub fn build(plan: &Plan, nodes: &mut Nodes) -> Result<Topology> {
         run(&mut topology, node, &orders)?;
     }
     for node in &plan.nodes {
+        let orders = devices::create(plan, node)?;
+        run(&mut topology, node, &orders)?;
+    }
+    for node in &plan.nodes {
         let mut orders = addresses::loopback(node)?;
         orders.extend(links::configure(plan, node)?);
+        orders.extend(devices::configure(plan, node)?);
         run(&mut topology, node, &orders)?;
         links::switch_offload_off(plan, node, topology.socket(&node.name)?)?;
     }
@@ -132,6 +138,7 @@ pub fn build(plan: &Plan, nodes: &mut Nodes) -> Result<Topology> {
     }
     for node in &plan.nodes {
         let mut orders = addresses::neighbours(plan, node)?;
+        orders.extend(addresses::rules(plan, node));
         orders.extend(addresses::routes(plan, node)?);
         run(&mut topology, node, &orders)?;
         if !node.sysctl.is_empty() {
@@ -141,6 +148,7 @@ pub fn build(plan: &Plan, nodes: &mut Nodes) -> Result<Topology> {
     for (index, end) in ends(plan).enumerate() {
         egress(&mut topology, nodes, index, end).map_err(|error| error.at(place(plan, index)))?;
     }
+    devices::wait_until_joined(plan, &mut topology.sockets)?;
     for arrival in &plan.ingress {
         let place = format!("ingress of {} in node {}", arrival.dev, arrival.node);
         ingress::build(&mut topology, plan, nodes, arrival).map_err(|error| error.at(place))?;

@@ -165,8 +165,10 @@ pub fn attach(wire: &Wire, device: &Device, socket: &mut Socket) -> Result<Eleme
         &program(wire, &element)
             .ok_or_else(|| Error::new("topology", "a wire's program does not assemble"))?,
     )?;
-    let clsact = qdisc::parse("qdisc clsact", device)?;
-    qdisc::apply(&[clsact], socket, |work| work())?;
+    if !has_clsact(socket, device)? {
+        let clsact = qdisc::parse("qdisc clsact", device)?;
+        qdisc::apply(&[clsact], socket, |work| work())?;
+    }
     socket.request(&filter(device, &program)).map_err(|error| {
         error.hint("The kernel needs CONFIG_NET_CLS_BPF, CONFIG_NET_SCH_INGRESS and CONFIG_NET_SCH_FQ.")
     })?;
@@ -296,6 +298,13 @@ pub fn command(words: &[&str]) -> Result<()> {
         qdisc::apply(&[queue], &mut socket, |work| work())?;
     }
     attach(&wire, &device, &mut socket).map(drop)
+}
+
+/// Whether the plan's own lines, or another hand, put one there.
+fn has_clsact(socket: &mut Socket, device: &Device) -> Result<bool> {
+    let mut found = false;
+    qdisc::dump(socket, |row| found |= row.ifindex == device.ifindex && row.kind == "clsact")?;
+    Ok(found)
 }
 
 /// Whether the device's root is an `fq`.

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use super::{ends, links};
+use super::{devices, ends, links};
 use crate::error::{Error, Result};
 use crate::netlink::{Attributes, Message, CREATE, EXCL, REPLACE};
 use crate::plan::{Node, Plan, Route, Via};
@@ -14,6 +14,9 @@ const RTPROT_STATIC: u8 = 4;
 const RTN_UNICAST: u8 = 1;
 const NDA_DST: u16 = 1;
 const NDA_LLADDR: u16 = 2;
+const FR_ACT_TO_TBL: u8 = 1;
+const FRA_PRIORITY: u16 = 6;
+const FRA_FWMARK: u16 = 10;
 
 fn family(address: IpAddr) -> u8 {
     match address {
@@ -49,7 +52,9 @@ fn prefix(text: &str) -> Result<(IpAddr, u8)> {
 /// Whether any address of the node is an IPv6 one.
 pub(super) fn has_ipv6(plan: &Plan, node: &Node) -> bool {
     let of_links = ends(plan).filter(|end| end.node == node.name).flat_map(|end| &end.addresses);
-    of_links.chain(&node.addresses).any(|address| address.contains(':'))
+    let of_devices = plan.devices.iter().filter(|device| device.node == node.name);
+    let of_devices = of_devices.flat_map(|device| &device.addresses);
+    of_links.chain(of_devices).chain(&node.addresses).any(|address| address.contains(':'))
 }
 
 /// Brings the loopback up, with the node's own addresses.
@@ -71,9 +76,9 @@ pub(super) fn add(text: &str, ifindex: u32, dev: &str) -> Result<Message> {
 }
 
 fn device(plan: &Plan, node: &Node, dev: &str) -> Result<u32> {
-    let found = links::of(plan, node).find(|(_, end)| end.dev == dev);
-    found
-        .map(|(ifindex, _)| ifindex)
+    let end = links::of(plan, node).find(|(_, end)| end.dev == dev).map(|(ifindex, _)| ifindex);
+    let joint = || devices::of(plan, node).find(|(_, joint)| joint.dev == dev).map(|(ifindex, _)| ifindex);
+    end.or_else(joint)
         .ok_or_else(|| Error::new("plan", format!("node {:?} has no device {dev:?}", node.name)))
 }
 
@@ -119,7 +124,7 @@ fn add_route(plan: &Plan, node: &Node, route: &Route) -> Result<Message> {
     }
     let oif = route.dev.as_deref().map(|dev| device(plan, node, dev)).transpose()?;
     let length = target.map_or(0, |(_, length)| length);
-    let table = libc::RT_TABLE_MAIN;
+    let table = route.table.unwrap_or(libc::RT_TABLE_MAIN);
     let header = [family(first), length, 0, 0, table, RTPROT_STATIC, 0, RTN_UNICAST, 0, 0, 0, 0];
     let what = format!("add route to {} via {}", route.to, via.join(", "));
     let mut order = Message::new(what, libc::RTM_NEWROUTE, CREATE | EXCL, &header);
@@ -131,6 +136,21 @@ fn add_route(plan: &Plan, node: &Node, route: &Route) -> Result<Message> {
         several => multipath(&mut order.body, several, oif),
     }
     Ok(order)
+}
+
+/// Which marked packets of the node another table routes.
+pub(super) fn rules(plan: &Plan, node: &Node) -> Vec<Message> {
+    let mine = plan.rules.iter().filter(|rule| rule.node == node.name);
+    mine.map(|rule| {
+        let family = if rule.ipv6 { libc::AF_INET6 } else { libc::AF_INET } as u8;
+        // `struct fib_rule_hdr`
+        let header = [family, 0, 0, 0, rule.table, 0, 0, FR_ACT_TO_TBL, 0, 0, 0, 0];
+        let what = format!("add rule for packets with mark {}", rule.mark);
+        let mut order = Message::new(what, libc::RTM_NEWRULE, CREATE | EXCL, &header);
+        order.body.u32(FRA_PRIORITY, u32::from(rule.table)).u32(FRA_FWMARK, rule.mark);
+        order
+    })
+    .collect()
 }
 
 fn next_hop(body: &mut Attributes, gateway: IpAddr, oif: Option<u32>) {

@@ -103,7 +103,8 @@ pub(super) fn configure(plan: &Plan, node: &Node) -> Result<Vec<Message>> {
             orders.push(without_own_address(ifindex, &end.dev));
         }
         orders.push(up(ifindex, &end.dev));
-        if ipv6 {
+        // What belongs to another device is no interface of its own.
+        if ipv6 && end.master.is_none() {
             orders.push(addresses::add(&link_local(mac(&end.mac)?), ifindex, &end.dev)?);
         }
         for address in &end.addresses {
@@ -114,7 +115,7 @@ pub(super) fn configure(plan: &Plan, node: &Node) -> Result<Vec<Message>> {
 }
 
 /// The link-local address of a hardware address (RFC 4291, appendix A): who lacks a neighbour entry asks from it.
-fn link_local(mac: [u8; 6]) -> String {
+pub(super) fn link_local(mac: [u8; 6]) -> String {
     let pair = |high: u8, low: u8| format!("{high:02x}{low:02x}");
     let groups = [pair(mac[0] ^ 2, mac[1]), pair(mac[2], 0xff), pair(0xfe, mac[3]), pair(mac[4], mac[5])];
     format!("fe80::{}/64", groups.join(":"))
