@@ -68,6 +68,18 @@ class Flow:
     outcome: Outcome
     generator: str = "agent"
     arrival: tuple[int, int] | None = None
+    ways: tuple[tuple[int, ...], ...] = ()
+    """Ends of every way its packets may take, the first as `ends`; one, unless something spreads them."""
+    reverse_ways: tuple[tuple[int, ...], ...] = ()
+    bottleneck_ends: tuple[int, ...] = ()
+    """The bottlenecks of the ways, `bottleneck_end` among them."""
+    in_turn: bool = False
+    """Whether its packets take the ways in turn, each another one than the packet before."""
+
+    @property
+    def crossed(self) -> frozenset[int]:
+        """Every end that its data may cross."""
+        return frozenset(end for way in self.ways for end in way)
 
     @property
     def path(self) -> tuple[int, ...]:
@@ -122,6 +134,8 @@ class End:
     role: str
     over_time: Mapping[str, Course] = field(default_factory=dict)
     classes: tuple[LinkClass, ...] = ()
+    bundle: str | None = None
+    """What it shares with the ends over which the same packets are spread."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,7 +269,7 @@ class _Reader:
 
     def numbers(self, entry: Mapping[str, Any], name: str, key: str) -> tuple[int, ...]:
         value = entry.get(name, [])
-        if not isinstance(value, list) or not all(isinstance(item, int) for item in value):
+        if not isinstance(value, list | tuple) or not all(isinstance(item, int) for item in value):
             raise self.fault(f"{key}.{name}", value, "a list of whole numbers")
         return tuple(value)
 
@@ -267,9 +281,17 @@ class _Reader:
             raise self.fault(f"{key}.{name}", entry[name], "a begin and an end")
         return numbers[0], numbers[1]
 
+    def ways(self, entry: Mapping[str, Any], name: str, only: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
+        value = entry.get(name, [only])
+        if not isinstance(value, list) or not value:
+            raise self.fault(f"context.flows.{name}", value, "a list of ways")
+        return tuple(self.numbers({name: way}, name, "context.flows") for way in value)
+
     def flow(self, entry: Mapping[str, Any], planned: Mapping[str, Any], outcome: Mapping[str, Any]) -> Flow:
         key, wanted = "context.flows", "plan.flows"
         stop_ns = self.optional(entry, "stop_ns", key)
+        ends, reverse_ends = self.numbers(entry, "ends", key), self.numbers(entry, "reverse_ends", key)
+        narrowest = self.optional(entry, "bottleneck_end", key)
         return Flow(
             id=self.number(entry, "id", key),
             name=self.text(entry, "name", key),
@@ -277,10 +299,10 @@ class _Reader:
             kind=self.text(entry, "kind", key),
             start_ns=self.number(entry, "start_ns", key),
             stop_ns=self.optional(planned, "stop_ns", wanted) if stop_ns is None else stop_ns,
-            ends=self.numbers(entry, "ends", key),
-            reverse_ends=self.numbers(entry, "reverse_ends", key),
+            ends=ends,
+            reverse_ends=reverse_ends,
             base_rtt_ns=self.optional(entry, "base_rtt_ns", key),
-            bottleneck_end=self.optional(entry, "bottleneck_end", key),
+            bottleneck_end=narrowest,
             bottleneck_bps=self.optional(entry, "bottleneck_bps", key),
             payload_per_packet=self.optional(entry, "payload_per_packet", key),
             frame_bytes=self.optional(entry, "frame_bytes", key),
@@ -290,6 +312,11 @@ class _Reader:
             outcome=self.outcome(outcome),
             generator=self.text(planned, "generator", wanted, "agent"),
             arrival=self.span(entry, "arrival", key),
+            ways=self.ways(entry, "ways", ends),
+            reverse_ways=self.ways(entry, "reverse_ways", reverse_ends),
+            bottleneck_ends=self.numbers(entry, "bottleneck_ends", key)
+            or (() if narrowest is None else (narrowest,)),
+            in_turn=entry.get("in_turn") is True,
         )
 
     def outcome(self, entry: Mapping[str, Any]) -> Outcome:
@@ -325,6 +352,7 @@ class _Reader:
                 for name, course in self.mapping(entry.get("over_time", {}), f"{key}.over_time").items()
                 if name in _SETTINGS
             },
+            bundle=None if entry.get("bundle") is None else self.text(entry, "bundle", key),
             classes=self.classes(entry),
         )
 

@@ -77,13 +77,17 @@ int main(void)
     mkdir("/run/netns", 0755);
     mknod("/dev/null", S_IFCHR | 0666, makedev(1, 3));
     waitpid(start("/tools/dash", "/out/commands.sh", 0), 0, 0);
+    /* Bonds agree with their partners in the meantime. */
+    struct timespec rest = {10, 0};
+    nanosleep(&rest, 0);
+    waitpid(start("/tools/dash", "/out/dump_commands.sh", 0), 0, 0);
     int builder = start("/tools/rushhour-agent", "run", "/out/agent");
     for (int tries = 0; access("/out/agent/progress", F_OK) && tries < 1000; tries++) {
         struct timespec nap = {0, 10000000};
         nanosleep(&nap, 0);
     }
     name_namespaces(builder);
-    waitpid(start("/tools/dash", "/out/dump.sh", 0), 0, 0);
+    waitpid(start("/tools/dash", "/out/dump_agent.sh", 0), 0, 0);
     reboot(RB_POWER_OFF);
     return 0;
 }
@@ -97,6 +101,7 @@ def dump(namespace: str, devices: list[str], prefix: str) -> list[str]:
     for number, option in FAMILIES.items():
         asked[f"route{number}"] = f"ip {option} -n {namespace} -d -j route show table all"
         asked[f"neighbour{number}"] = f"ip {option} -n {namespace} -d -j neigh"
+        asked[f"rule{number}"] = f"ip {option} -n {namespace} -j rule"
     asked["qdisc"] = f"tc -n {namespace} -d -j qdisc"
     for device in devices:
         dev = shlex.quote(device)
@@ -136,9 +141,10 @@ def both(plan: Document, folder: Path) -> dict[str, dict[str, str]]:
         devices[arrival["node"]] += [arrival["ifb"]] if arrival["ifb"] else []
     bare = plan | {"flows": [], "calibration": {}, "duration_ns": 10**10, "readings": {}}
     script = ["set -e", "sysctl -qw net.core.fb_tunnels_only_for_init_net=2", *commands(plan)]
+    after_commands: list[str] = []
     after_agent: list[str] = []
     for number, (name, own) in enumerate(devices.items()):
-        script += dump(shlex.quote(name), own, f"commands.{number}")
+        after_commands += dump(shlex.quote(name), own, f"commands.{number}")
         after_agent += dump(f"agent{number}", own, f"agent.{number}")
     image = kernel.find("debian-6.12").image
     with Sandbox(folder / "runs", image, root_folder(folder)) as box:
@@ -148,7 +154,8 @@ def both(plan: Document, folder: Path) -> dict[str, dict[str, str]]:
         (box.out / "commands.sh").write_text(
             "\n".join(["exec > /out/commands.log 2>&1", *script, "echo end"])
         )
-        (box.out / "dump.sh").write_text("\n".join(after_agent))
+        (box.out / "dump_commands.sh").write_text("\n".join(after_commands))
+        (box.out / "dump_agent.sh").write_text("\n".join(after_agent))
         words = uml.command(image, 1024, seed=1)
         ending = Guest(agent.find().binary, box, words, limits=Limits(240, 120), cpu=0).wait()
         assert ending.reason == "done", box.console.read_text()[-2000:]
@@ -163,6 +170,8 @@ def both(plan: Document, folder: Path) -> dict[str, dict[str, str]]:
 # What depends on when a thing was made, or counts what happened.
 TRANSIENT = {
     *("ifindex", "link_index", "link_netnsid", "expires", "used", "confirmed", "updated", "probes"),
+    # Of a bridge's port, by the speed at the moment it joined; no spanning tree asks for it.
+    "cost",
     *("valid_life_time", "preferred_life_time", "id", "map_ids", "load_time"),
 }
 IGNORED_SYSCTL = re.compile(
@@ -187,7 +196,11 @@ def told(what: str, text: str) -> Any:
 def strip(value: Any) -> Any:
     """Without what is transient."""
     if isinstance(value, dict):
-        return {key: strip(item) for key, item in value.items() if key not in TRANSIENT}
+        return {
+            key: strip(item)
+            for key, item in value.items()
+            if key not in TRANSIENT and not key.endswith("_timer")
+        }
     if isinstance(value, list):
         return sorted((strip(item) for item in value), key=lambda item: json.dumps(item, sort_keys=True))
     return value
@@ -197,7 +210,14 @@ def differences(ours: list[Any], theirs: list[Any]) -> list[tuple[Any, Any]]:
     """Entries that only one side has, side by side."""
     only_ours = [entry for entry in ours if entry not in theirs]
     only_theirs = [entry for entry in theirs if entry not in ours]
-    return list(zip_longest(only_ours, only_theirs))
+    pairs: list[tuple[Any, Any]] = list(zip_longest(only_ours, only_theirs, fillvalue={}))
+    return [pair if isinstance(pair[0], str) else _apart(*pair) for pair in pairs]
+
+
+def _apart(ours: dict[str, Any], theirs: dict[str, Any]) -> tuple[Any, Any]:
+    """What differs of two entries, with their names."""
+    keys = [key for key in {**ours, **theirs} if ours.get(key) != theirs.get(key) or key == "ifname"]
+    return {key: ours.get(key) for key in keys}, {key: theirs.get(key) for key in keys}
 
 
 WIDE: Document = DUMBBELL | {"loss": "1%"}
@@ -246,6 +266,24 @@ CASES: dict[str, Scenario] = {
         (("a", "m"), {"mtu": "1400B", "rate": "9mbit", "queue": "sfq"}),
         (("m", "n"), {"rate": "50mbit", "buffer": "40p", "reverse": {"rate": "2mbit", "queue": "hhf"}}),
         (("n", "b"), {"offload": True, "rate": "7mbit", "queue": "codel ecn"}),
+        flows=[{"from": "a", "to": "b"}],
+    ),
+    "bonds": graph(
+        (("a", "s"), {"rate": "9mbit", "delay": "1ms", "bond": {"links": 2, "hash": "layer2+3"}}),
+        (("b", "s"), {"rate": "9mbit", "shape_at": "sender"}),
+        (("s", "r"), {"bond": {"links": 2, "mode": "balance-xor", "hash": "vlan+srcmac"}}),
+        (("r", "c"), {"bond": {"links": 3, "mode": "balance-rr"}}),
+        (("r", "d"), {"bond": {"links": 2, "mode": "active-backup"}}),
+        nodes=[{"name": "s", "role": "switch"}],
+        flows=[{"from": "a", "to": "b"}, {"from": "a", "to": "c"}, {"from": "b", "to": "d"}],
+        family="ipv6",
+    ),
+    "balance": graph(
+        (("a", "m"), {"rate": "9mbit"}),
+        (("m", "n"), {"name": "upper", "rate": "9mbit", "delay": "2ms"}),
+        (("m", "n"), {"name": "lower", "rate": "9mbit", "delay": "4ms"}),
+        (("n", "b"), {"rate": "9mbit"}),
+        nodes=[{"name": "m", "balance": "packet"}, {"name": "n", "balance": "source"}],
         flows=[{"from": "a", "to": "b"}],
     ),
 }

@@ -90,8 +90,13 @@ def _pings(record: Record) -> Iterator[CalibrationFinding]:
         flow = _between(record, path)
         if flow is None:
             continue
-        ends = _ends(record, (*flow.ends, *flow.reverse_ends))
-        low, high = idle_rtt_ns(record, ends)
+        bounds = [
+            idle_rtt_ns(record, _ends(record, (*there, *back)))
+            for there in flow.ways
+            for back in flow.reverse_ways
+        ]
+        low, high = min(low for low, _ in bounds), max(high for _, high in bounds)
+        ends = _ends(record, (end for way in (*flow.ways, *flow.reverse_ways) for end in way))
         where = f"{path['from']} ↔ {path['to']}"
         asked = f"{low / 1e3:.1f} to {high / 1e3:.1f} µs"
         answers = [int(rtt) for rtt in entry["rtt_ns"] if rtt is not None and rtt >= 0]
@@ -130,7 +135,7 @@ def _trains(record: Record) -> Iterator[CalibrationFinding]:
         # Its packets belong to no class, so the rate is the slowest shaper's and no ceiling.
         crossed = _ends(record, flow.ends) if flow else []
         rates = [end.rate_bps for end in crossed if end.rate_bps and end.role != "police"]
-        if flow is None or not rates:
+        if flow is None or not rates or not _alike(record, flow):
             continue
         arrivals = np.sort(
             np.asarray([stamp for stamp in entry["arrivals_ns"] if stamp is not None], np.float64)
@@ -140,7 +145,9 @@ def _trains(record: Record) -> Iterator[CalibrationFinding]:
         if len(steady) < 4 or steady[-1] <= steady[0]:
             continue
         frame = int(train["size"]) + (62 if ":" in str(train["src"]) else 42)
-        span, rate = float(steady[-1] - steady[0]), min(rates)
+        # Packets that take several ways in turn have the rate of all.
+        rate = min(rates) * (len(flow.bottleneck_ends) if flow.in_turn else 1)
+        span = float(steady[-1] - steady[0])
         tolerance = _train_tolerance(record, flow, span, len(steady))
         if tolerance > _WORST_TOLERANCE:
             continue
@@ -161,6 +168,15 @@ def _ends(record: Record, numbers: Iterable[int]) -> list[End]:
     # As they are at the start of the experiment, which is how they are when the agent calibrates.
     known = record.context.ends
     return [courses.at(known[number], 0) for number in numbers if number in known]
+
+
+def _alike(record: Record, flow: Flow) -> bool:
+    """Whether all ways are alike, so that a train tells one rate whichever it takes."""
+    ways = [_ends(record, way) for way in flow.ways]
+    told = {
+        tuple((end.rate_bps, end.delay_ns) for end in way if end.rate_bps or end.delay_ns) for way in ways
+    }
+    return len(told) == 1
 
 
 def _is_thinned(record: Record, flow: Flow) -> bool:

@@ -53,7 +53,7 @@ def bottlenecks(record: Record) -> list[End]:
     """The bottleneck ends of the flows, each once."""
     ends = record.context.ends
     every = record.context.flows.values()
-    found = {flow.bottleneck_end for flow in every if flow.bottleneck_end in ends}
+    found = {end for flow in every for end in flow.bottleneck_ends}
     return [end for number, end in ends.items() if number in found]
 
 
@@ -62,7 +62,7 @@ def busy_window(record: Record, end: End) -> tuple[int, int] | None:
     windows = [
         window
         for flow in [*payload_flows(record), *record.arrivals()]
-        if end.end in flow.ends and (window := steady_window(record, flow)) is not None
+        if end.end in flow.crossed and (window := steady_window(record, flow)) is not None
     ]
     return (min(begin for begin, _ in windows), max(done for _, done in windows)) if windows else None
 

@@ -18,23 +18,32 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 Json = dict[str, Any]
+AGEING_TIME = 100_000_000  # of a switch, in hundredths of a second: no ARP keeps its table fresh
+PASS_LACP = 4  # bit 2: 01:80:c2:00:00:02
 
 
 def commands(plan: Json) -> list[str]:
     """Give the commands that build the plan's network."""
     ends = [end for link in plan["links"] for end in link["ends"]]
-    with_ipv6 = {end["node"] for end in ends if any(":" in address for address in end["addresses"])}
+    addressed = [*ends, *plan.get("devices", [])]
+    with_ipv6 = {end["node"] for end in addressed if any(":" in address for address in end["addresses"])}
     with_ipv6 |= {node["name"] for node in plan["nodes"] if any(":" in a for a in node["addresses"])}
     lines: list[str] = []
     for node in plan["nodes"]:
         lines += _node(node, ipv6=node["name"] in with_ipv6)
     for link in plan["links"]:
-        lines += _link(link, with_ipv6)
+        lines += _link(link)
+    lines += _joints(plan)
+    for end in ends:
+        lines += _up(end, ipv6=end["node"] in with_ipv6, bridge=False)
+    for device in plan.get("devices", []):
+        lines += _up(device, ipv6=device["node"] in with_ipv6, bridge="bond" not in device)
     for item in plan["neighbours"]:
         lines.append(
             f"ip -n {_q(item['node'])} neigh add {item['address']} "
             f"lladdr {item['mac']} dev {_q(item['dev'])} nud permanent"
         )
+    lines += [_rule(rule) for rule in plan.get("rules", [])]
     lines += [_route(route) for route in plan["routes"]]
     for node in plan["nodes"]:
         lines += [_sysctl(node["name"], key, value) for key, value in node["sysctl"]]
@@ -74,7 +83,7 @@ def _node(node: Json, *, ipv6: bool) -> Iterator[str]:
         yield f"ip -n {_q(name)} addr add {address} dev lo" + (" nodad" if ":" in address else "")
 
 
-def _link(link: Json, with_ipv6: set[str]) -> Iterator[str]:
+def _link(link: Json) -> Iterator[str]:
     one, other = link["ends"]
     queues = "numtxqueues 1 numrxqueues 1"
     # The word `name` keeps ip from taking a device called "m" for the beginning of "mtu".
@@ -87,13 +96,54 @@ def _link(link: Json, with_ipv6: set[str]) -> Iterator[str]:
         segments = "" if end["offload"] else " gso_max_segs 1"
         if not end["offload"]:
             yield f"ip netns exec {node} ethtool -K {dev} tso off gso off gro off"
-        if end["node"] in with_ipv6:
-            yield f"ip -n {node} link set dev {dev} addrgenmode none"
-        yield f"ip -n {node} link set dev {dev} mtu {end['mtu']}{segments} up"
-        if end["node"] in with_ipv6:
-            yield f"ip -n {node} addr add {link_local(end['mac'])}/64 dev {dev} nodad"
-        for address in end["addresses"]:
-            yield f"ip -n {node} addr add {address} dev {dev}" + (" nodad" if ":" in address else "")
+        yield f"ip -n {node} link set dev {dev} mtu {end['mtu']}{segments}"
+
+
+def _joints(plan: Json) -> Iterator[str]:
+    """Bonds and bridges with their members, which join them before they are up."""
+    ends = [end for link in plan["links"] for end in link["ends"]]
+    devices = plan.get("devices", [])
+    for device in devices:
+        members = [end for end in ends if _belongs(end, device)]
+        kind = _bond(device["bond"], members) if "bond" in device else f"bridge ageing_time {AGEING_TIME}"
+        yield (
+            f"ip -n {_q(device['node'])} link add name {_q(device['dev'])} "
+            f"address {device['mac']} mtu {device['mtu']} type {kind}"
+        )
+    masters = {(device["node"], device["dev"]): device for device in devices}
+    for member in [*ends, *devices]:
+        if "master" in member:
+            node, dev = _q(member["node"]), _q(member["dev"])
+            yield f"ip -n {node} link set dev {dev} master {_q(member['master'])}"
+            if masters[member["node"], member["master"]].get("passes_lacp"):
+                yield f"ip -n {node} link set dev {dev} type bridge_slave group_fwd_mask {PASS_LACP}"
+
+
+def _belongs(end: Json, device: Json) -> bool:
+    return (end["node"], end.get("master")) == (device["node"], device["dev"])
+
+
+def _bond(bond: Json, members: list[Json]) -> str:
+    words = f"bond mode {bond['mode']} miimon 100"
+    words += f" xmit_hash_policy {bond['hash']}" if "hash" in bond else ""
+    words += " lacp_rate fast" if bond["mode"] == "802.3ad" else ""
+    # Both sides must use the same cable.
+    return words + (f" primary {_q(members[0]['dev'])}" if bond["mode"] == "active-backup" else "")
+
+
+def _up(device: Json, *, ipv6: bool, bridge: bool) -> Iterator[str]:
+    """Bring an end, a bond or a bridge up, and give it its addresses."""
+    node, dev = _q(device["node"]), _q(device["dev"])
+    if ipv6:
+        yield f"ip -n {node} link set dev {dev} addrgenmode none"
+    # A bridge that looks at every frame forwards copies, which are on no sender's account any more.
+    promiscuous = " promisc on" if bridge else ""
+    yield f"ip -n {node} link set dev {dev} up{promiscuous}"
+    # What belongs to another device is no interface of its own.
+    if ipv6 and "master" not in device:
+        yield f"ip -n {node} addr add {link_local(device['mac'])}/64 dev {dev} nodad"
+    for address in device["addresses"]:
+        yield f"ip -n {node} addr add {address} dev {dev}" + (" nodad" if ":" in address else "")
 
 
 def link_local(mac: str) -> str:
@@ -103,9 +153,16 @@ def link_local(mac: str) -> str:
     return str(IPv6Address(octets))
 
 
+def _rule(rule: Json) -> str:
+    family = " -6" if rule.get("ipv6") else ""
+    table = rule["table"]
+    return f"ip{family} -n {_q(rule['node'])} rule add pref {table} fwmark {rule['mark']} table {table}"
+
+
 def _route(route: Json) -> str:
     via = route["via"]
     to = f"ip -n {_q(route['node'])} route add {route['to']}"
+    to += f" table {route['table']}" if "table" in route else ""
     if isinstance(via, str):
         return f"{to} via {via} dev {_q(route['dev'])}"
     return to + "".join(f" nexthop via {address}" for address in via)

@@ -8,22 +8,23 @@ counted.
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from rushhour.plan import labels
 from rushhour.plan.classes import ceiling
 from rushhour.plan.flows import PlannedFlow, payload_and_frame, stop_ns
 from rushhour.spec.workload import DEFAULT_REQUEST, DEFAULT_RESPONSE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
-    from rushhour.plan.layout import Arrival, Layout
+    from rushhour.plan.layout import Layout
     from rushhour.plan.routes import Step
     from rushhour.plan.schedule import Scheduled
     from rushhour.plan.stages import Stage
     from rushhour.spec.workload import Flow
 
+Ways = dict[tuple[str, str], list[list["Step"]]]  # by sender and receiver
 NS = 10**9
 _SETTINGS = {"rate": "rate_bps", "delay": "delay_ns", "jitter": "jitter_ns", "loss": "loss"}
 TIMESTAMPS = "net.ipv4.tcp_timestamps"  # of IPv6, too
@@ -31,8 +32,8 @@ TIMESTAMPS = "net.ipv4.tcp_timestamps"  # of IPv6, too
 
 def context(layout: Layout, flows: Sequence[Scheduled]) -> dict[str, Any]:
     """Give the context as in docs/overview.md, plain JSON values."""
-    ends = {pair: layout.ends(*pair) for pair in layout.hops}
-    known = {flow.name: _flow(layout, flow, ends) for flow in layout.flows}
+    ways = {pair: layout.step_ways(*pair) for pair in layout.ways}
+    known = {flow.name: _flow(layout, flow, ways) for flow in layout.flows}
     return {
         "flows": [_one(one, known) for one in flows],
         "ends": _ends(layout),
@@ -108,16 +109,12 @@ def _one(one: Scheduled, known: dict[str, dict[str, Any]]) -> dict[str, Any]:
     return entry | {"arrival": list(one.arrival)} if one.arrival else entry
 
 
-def _flow(
-    layout: Layout, flow: PlannedFlow, ends: dict[tuple[str, str], list[tuple[int, Stage]]]
-) -> dict[str, Any]:
-    there, back = ends[flow.sender, flow.receiver], ends[flow.receiver, flow.sender]
+def _flow(layout: Layout, flow: PlannedFlow, ways: Ways) -> dict[str, Any]:
+    there, back = ways[flow.sender, flow.receiver], ways[flow.receiver, flow.sender]
     scenario = layout.scenario
     payload, frame = payload_of(layout, flow)
-    way, pair = there, (flow.sender, flow.receiver)
-    if _answers_more(flow.keys):
-        way, pair = back, pair[::-1]
-    narrowest = bottleneck(layout, layout.steps(*pair))
+    heavy = back[0] if _answers_more(flow.keys) else there[0]
+    narrowest = bottleneck(layout, heavy)
     own_stop = stop_ns(flow.keys, scenario.span.ns)
     return {
         "id": flow.id,
@@ -126,15 +123,40 @@ def _flow(
         "kind": flow.keys.kind,
         "start_ns": flow.keys.start.ns,
         "stop_ns": scenario.span.ns if own_stop is None else own_stop,
-        "ends": [end for end, _ in there],
-        "reverse_ends": [end for end, _ in back],
-        "base_rtt_ns": sum(_idle_ns(layout, stage, frame) for _, stage in there)
-        + sum(_idle_ns(layout, stage, 0) for _, stage in back),
+        "ends": _numbers(layout, there[0]),
+        "reverse_ends": _numbers(layout, back[0]),
+        "base_rtt_ns": min(_idle_way_ns(layout, way, frame) for way in there)
+        + min(_idle_way_ns(layout, way, 0) for way in back),
         "bottleneck_end": narrowest.end if narrowest else None,
-        "bottleneck_bps": min(_limits(layout, flow, (stage for _, stage in way)), default=None),
+        "bottleneck_bps": min(_limits(layout, flow, heavy), default=None),
         "payload_per_packet": payload,
         "frame_bytes": frame,
+    } | _alternatives(layout, flow, there, back)
+
+
+def _alternatives(
+    layout: Layout, flow: PlannedFlow, there: list[list[Step]], back: list[list[Step]]
+) -> dict[str, Any]:
+    """What is to say of a flow whose packets may take several ways, if they may.
+
+    One whose packets take them in turn may use the rates of all; any other is on one of them.
+    """
+    ways = {"ways": there, "reverse_ways": back}
+    told: dict[str, Any] = {
+        key: [_numbers(layout, way) for way in several] for key, several in ways.items() if len(several) > 1
     }
+    heavy, pair = there, (flow.sender, flow.receiver)
+    if _answers_more(flow.keys):
+        heavy, pair = back, pair[::-1]
+    if len(heavy) == 1:
+        return told
+    narrowest = [step for way in heavy if (step := bottleneck(layout, way)) is not None]
+    told["bottleneck_ends"] = sorted({step.end for step in narrowest})
+    if len(narrowest) == len(heavy) and layout.takes_turns(*pair):
+        told["in_turn"] = True
+        rates = {step: min(_limits(layout, flow, way)) for step, way in zip(narrowest, heavy, strict=True)}
+        told["bottleneck_bps"] = sum(rates.values())
+    return told
 
 
 def _answers_more(keys: Flow) -> bool:
@@ -143,13 +165,22 @@ def _answers_more(keys: Flow) -> bool:
     return keys.kind in ("rr", "crr") and response.bytes > request.bytes
 
 
-def _limits(layout: Layout, flow: PlannedFlow, stages: Iterable[Stage]) -> Iterator[int]:
-    """The rates that bound a flow on its way: of shapers, of policers, the ceilings of its classes."""
-    for stage in stages:
+def _limits(layout: Layout, flow: PlannedFlow, way: list[Step]) -> Iterator[int]:
+    """The rates that bound a flow on a way: of shapers, of policers, the ceilings of its classes."""
+    for _, stage in layout.ends(way):
         if rate := settings(layout, stage)["rate_bps"]:
             yield rate
         if (most := ceiling(stage.classes, flow.group)) is not None:
             yield most
+
+
+def _numbers(layout: Layout, way: list[Step]) -> list[int]:
+    return [end for end, _ in layout.ends(way)]
+
+
+def _idle_way_ns(layout: Layout, way: list[Step], frame: int) -> int:
+    """Mean delay of a lone packet on a way."""
+    return sum(_idle_ns(layout, stage, frame) for _, stage in layout.ends(way))
 
 
 def _idle_ns(layout: Layout, stage: Stage, frame: int) -> int:
@@ -172,18 +203,20 @@ def _timestamps(layout: Layout, flow: PlannedFlow) -> bool:
 
 
 def _ends(layout: Layout) -> list[dict[str, Any]]:
-    labels = _labels(layout)
+    names, bundled = labels.of_ends(layout), labels.bundles(layout)
     ends = []
     for number, cable in enumerate(layout.cables):
         for side in (0, 1):
             stage, end = cable.stages[side], layout.addressing.ends[number][side]
-            name = {"end": 2 * number + side, "label": labels[2 * number + side]}
-            ends.append(name | {"node": end.node, "dev": end.dev} | _end(layout, stage))
+            index = 2 * number + side
+            name = {"end": index, "label": names[index], "node": end.node, "dev": end.dev}
+            bundle = {"bundle": bundled[index]} if index in bundled else {}
+            ends.append(name | _end(layout, stage) | bundle)
     for arrival in layout.arrivals:
         here = layout.addressing.ends[arrival.after.cable][1 - arrival.after.side]
         name = {
             "end": arrival.end,
-            "label": f"{_direction(layout, arrival)}, {arrival.stage.role} at ingress",
+            "label": f"{labels.of_direction(layout, arrival.after)}, {arrival.stage.role} at ingress",
         }
         ends.append(name | {"node": here.node, "dev": arrival.ifb or here.dev} | _end(layout, arrival.stage))
     return ends
@@ -212,49 +245,3 @@ def _end(layout: Layout, stage: Stage) -> dict[str, Any]:
     ]
     more = {"over_time": over_time, "classes": classes}
     return end | {key: value for key, value in more.items() if value}
-
-
-def _direction(layout: Layout, arrival: Arrival) -> str:
-    """`a → b` of the link at whose far end packets arrive."""
-    link = layout.graph.links[layout.cables[arrival.after.cable].link]
-    forward = arrival.after.side == 0
-    name = f"{link.a} → {link.b}" if forward else f"{link.b} → {link.a}"
-    return name + _parallel(layout).get(link.name, "")
-
-
-def _labels(layout: Layout) -> dict[int, str]:
-    """Name each end `a → b` after the link's nodes; where a direction has more stages, those by role."""
-    parallel = _parallel(layout)
-    labels: dict[int, str] = {}
-    number = 0
-    for link, cables in zip(layout.graph.links, layout.links, strict=True):
-        first = number
-        number += len(cables)
-        name = parallel.get(link.name, "")
-        there = [2 * n for n in range(first, number)]
-        back = [2 * n + 1 for n in reversed(range(first, number))]
-        for ends, label in ((there, f"{link.a} → {link.b}{name}"), (back, f"{link.b} → {link.a}{name}")):
-            roles = [layout.cables[end // 2].stages[end % 2].role for end in ends]
-            labels |= _labels_of_direction(dict(zip(ends, roles, strict=True)), label)
-    return labels
-
-
-def _parallel(layout: Layout) -> dict[str, str]:
-    """Links that join the same nodes as another, by name, and what tells them apart."""
-    between = Counter(frozenset((link.a, link.b)) for link in layout.graph.links)
-    return {
-        link.name: f" ({link.name})"
-        for link in layout.graph.links
-        if between[frozenset((link.a, link.b))] > 1
-    }
-
-
-def _labels_of_direction(roles: dict[int, str], label: str) -> dict[int, str]:
-    """The first stage of a direction has the plain label; the others add what they are."""
-    main = next((end for end, role in roles.items() if role != "plain"), next(iter(roles)))
-    labels = {main: label}
-    for end, role in roles.items():
-        if end != main:
-            again = sum(1 for known in labels.values() if known.startswith(f"{label}, {role}"))
-            labels[end] = f"{label}, {role}" + (f" {again + 1}" if again else "")
-    return labels

@@ -35,7 +35,7 @@ def drawing(scenario: Scenario) -> str:
     """Draw the scenario: topology, conditions on its links, flows."""
     graph = resolve(scenario)
     if scenario.topology is None:
-        parts = [_free(graph)]
+        parts = [_free(graph), _between(graph)]
     elif scenario.topology.preset == "chain":
         parts = [_chain(scenario.topology), _conditions(graph, scenario.topology)]
     else:
@@ -201,6 +201,12 @@ def _free(graph: Graph) -> list[str]:
     return [line, "", *_link_list(graph)] if len(line) <= 100 else _link_list(graph)
 
 
+def _between(graph: Graph) -> list[str]:
+    """What nodes do that are no plain hosts or routers."""
+    rows = [f"{node.name} is a switch" for node in graph.nodes if node.switch]
+    return rows + [f"{node.name} balances by {node.balance}" for node in graph.nodes if node.balance]
+
+
 def _connected(graph: Graph) -> bool:
     seen, ahead = set(), [graph.nodes[0].name]
     while ahead:
@@ -293,6 +299,9 @@ def _link_options(link: Link) -> list[tuple[str, str]]:
     """What is not as usual on a link."""
     options = [("MTU", f"{link.mtu}B")] if link.mtu != 1500 else []
     options += [("offloads", "on")] if link.offload else []
+    if link.bond is not None:
+        hashed = f", {link.bond.hash}" if link.bond.hash else ""
+        options.append(("each of", f"{link.bond.links} cables by {link.bond.mode}{hashed}"))
     return options + ([("shaped at", "the sender")] if link.own_egress else [])
 
 

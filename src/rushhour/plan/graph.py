@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from rushhour.spec.course import Course
     from rushhour.units import Buffer
 
+MOST_WAYS = 64  # alternative paths told of one pair of hosts
 ETHERNET_HEADER = 14  # what a qdisc counts beside the IP packet: no preamble, FCS or gap
 
 
@@ -116,6 +117,20 @@ class Direction:
 
 
 @dataclass(frozen=True, slots=True)
+class Bond:
+    """How parallel cables are one link, in the kernel's words; each cable has the stages of the link."""
+
+    links: int
+    mode: str
+    hash: str | None = None
+
+    @property
+    def by_packet(self) -> bool:
+        """Whether the packets of one flow take several cables."""
+        return self.mode == "balance-rr"
+
+
+@dataclass(frozen=True, slots=True)
 class Link:
     """A link from `a` to `b`; `own_egress` lets hosts at its ends carry stages themselves."""
 
@@ -127,6 +142,7 @@ class Link:
     mtu: int = 1500
     offload: bool = False
     own_egress: bool = False
+    bond: Bond | None = None
 
     @property
     def frame(self) -> int:
@@ -140,11 +156,18 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A host or a router; only routers forward."""
+    """A host, a router or a switch; `balance`: how packets are spread over shortest paths, if they are."""
 
     name: str
     router: bool
     sysctl: tuple[tuple[str, str], ...] = ()
+    switch: bool = False
+    balance: str | None = None
+
+    @property
+    def forwards(self) -> bool:
+        """Whether paths lead through it."""
+        return self.router or self.switch
 
 
 class Hop(NamedTuple):
@@ -182,7 +205,7 @@ class Graph:
         return table
 
     @cached_property
-    def _trees(self) -> dict[str, dict[str, Hop]]:
+    def _trees(self) -> dict[str, dict[str, list[Hop]]]:
         return {}
 
     def next_hop(self, node: str, to: str) -> Hop:
@@ -190,14 +213,18 @@ class Graph:
 
         Hosts do not forward, so paths lead through routers only. Raises PlanError where there is none.
         """
+        return self.next_hops(node, to)[0]
+
+    def next_hops(self, node: str, to: str) -> list[Hop]:
+        """Give the first hops of all shortest paths from `node` to `to`, in the order of the links."""
         around = self.neighbours[node]
         if len(around) == 1 and node != to:
-            return around[0][1]
+            return [around[0][1]]
         # A host on a single link is reached through its gateway: one tree serves all hosts of a router.
         at_edge = self.neighbours[to]
         gateway = at_edge[0][0] if len(at_edge) == 1 and len(self.neighbours[at_edge[0][0]]) > 1 else to
         if node == gateway and gateway != to:
-            return at_edge[0][1].back
+            return [at_edge[0][1].back]
         if gateway not in self._trees:
             self._trees[gateway] = self._tree(gateway)
         try:
@@ -205,36 +232,57 @@ class Graph:
         except KeyError:
             raise _no_path(node, to) from None
 
-    def path(self, start: str, to: str) -> list[Hop]:
-        """Give the hops from `start` to `to`. Raises PlanError where there is no path over routers."""
-        hops: list[Hop] = []
-        node = start
-        while node != to:
-            if hops and (len(hops) > len(self.nodes) or not self.by_name[node].router):
-                raise _no_path(start, to, f"; {node} is a host" if not self.by_name[node].router else "")
-            hop = self.next_hop(node, to)
-            hops.append(hop)
-            link = self.links[hop.link]
-            node = link.b if hop.forward else link.a
-        return hops
+    def far(self, hop: Hop) -> str:
+        """The node to which a hop leads."""
+        link = self.links[hop.link]
+        return link.b if hop.forward else link.a
 
-    def _tree(self, root: str) -> dict[str, Hop]:
+    def ahead(self, node: str, to: str) -> list[Hop]:
+        """The first hops that a node uses towards `to`: one, or all of them where it balances."""
+        hops = self.next_hops(node, to)
+        return hops if self.by_name[node].balance else hops[:1]
+
+    def ways(self, start: str, to: str) -> list[list[Hop]]:
+        """Give the paths from `start` to `to`: one, or where nodes balance all that packets may take.
+
+        Of very many the first `MOST_WAYS`. Raises PlanError where there is no path over routers and switches.
+        """
+        found: list[list[Hop]] = []
+        open_ways: list[tuple[str, list[Hop]]] = [(start, [])]
+        while open_ways and len(found) < MOST_WAYS:
+            node, hops = open_ways.pop()
+            if node == to:
+                found.append(hops)
+                continue
+            forwards = self.by_name[node].forwards
+            if hops and (len(hops) > len(self.nodes) or not forwards):
+                raise _no_path(start, to, "" if forwards else f"; {node} is a host")
+            open_ways += [(self.far(hop), [*hops, hop]) for hop in reversed(self.ahead(node, to))]
+        return found
+
+    def path(self, start: str, to: str) -> list[Hop]:
+        """Give the first of the `ways`."""
+        return self.ways(start, to)[0]
+
+    def _tree(self, root: str) -> dict[str, list[Hop]]:
         """First hops towards `root` of all nodes with several links, by breadth-first search from there."""
         distance = {root: 0}
-        hops: dict[str, Hop] = {}
+        hops: dict[str, list[Hop]] = {}
         queue = deque([root])
         while queue:
             node = queue.popleft()
-            if node != root and not self.by_name[node].router:
+            if node != root and not self.by_name[node].forwards:
                 continue
             further = distance[node] + 1
             for peer, hop in self._between_junctions[node]:
                 if peer not in distance:
                     distance[peer] = further
-                    hops[peer] = hop.back
+                    hops[peer] = [hop.back]
                     queue.append(peer)
-                elif distance[peer] == further and hop.back < hops[peer]:
-                    hops[peer] = hop.back
+                elif distance[peer] == further:
+                    hops[peer].append(hop.back)
+        for several in hops.values():
+            several.sort()
         return hops
 
     @cached_property

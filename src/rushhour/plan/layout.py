@@ -8,12 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
+from rushhour.errors import PlanError
 from rushhour.plan import addresses, stages
 from rushhour.plan.classes import Crossing
 from rushhour.plan.flows import PlannedFlow, planned_flows
 from rushhour.plan.graph import Hop
 from rushhour.plan.netem import delay_ns
-from rushhour.plan.routes import Router, Step
+from rushhour.plan.routes import BY_PACKET, Router, Step
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -44,7 +45,7 @@ class Layout:
     scenario: Scenario
     graph: Graph
     flows: list[PlannedFlow] = field(init=False)
-    hops: dict[tuple[str, str], list[Hop]] = field(init=False)
+    ways: dict[tuple[str, str], list[list[Hop]]] = field(init=False)
     links: list[list[Cable]] = field(init=False)
     cables: list[Cable] = field(init=False)
     arrivals: list[Arrival] = field(init=False)
@@ -55,7 +56,8 @@ class Layout:
         self.flows = planned_flows(self.scenario, self.graph)
         pairs = dict.fromkeys((flow.sender, flow.receiver) for flow in self.flows)
         both = dict.fromkeys(pair for one, other in pairs for pair in ((one, other), (other, one)))
-        self.hops = {pair: self.graph.path(*pair) for pair in both}
+        self.ways = {pair: self.graph.ways(*pair) for pair in both}
+        self._check_balance()
         rtts = self._base_rtts()
         self.links = stages.cables(self.graph, lambda link, forward: rtts[link, forward])
         self.cables = [cable for link in self.links for cable in link]
@@ -64,24 +66,61 @@ class Layout:
         self.router = Router(self.graph, self.links, self.addressing)
 
     def steps(self, sender: str, receiver: str) -> list[Step]:
-        """Cables crossed from one node to another."""
-        return self.router.steps(self.hops[sender, receiver])
+        """Cables crossed from one node to another; the first of the ways."""
+        return self.router.steps(self.ways[sender, receiver][0])
+
+    def step_ways(self, sender: str, receiver: str) -> list[list[Step]]:
+        """All ways that packets may take; of bonds each cable is in one of them at least."""
+        ways = []
+        for hops in self.ways[sender, receiver]:
+            bonds = [bond.links for hop in hops if (bond := self.graph.links[hop.link].bond) is not None]
+            ways += [self.router.steps(hops, member) for member in range(max(bonds, default=1))]
+        return ways
+
+    def takes_turns(self, sender: str, receiver: str) -> bool:
+        """Whether packets of one flow take several ways in turn."""
+        hops = {hop for way in self.ways[sender, receiver] for hop in way}
+        bonds = (self.graph.links[hop.link].bond for hop in hops)
+        return any(bond is not None and bond.by_packet for bond in bonds) or any(
+            self.graph.by_name[node].balance == BY_PACKET for node in self.choices(sender, receiver)
+        )
+
+    def choices(self, sender: str, receiver: str) -> dict[str, list[Hop]]:
+        """Nodes on the ways of a pair that spread its packets, and the hops over which they do."""
+        found: dict[str, list[Hop]] = {}
+        for way in self.ways[sender, receiver]:
+            for node in (sender, *(self.graph.far(hop) for hop in way[:-1])):
+                if node not in found and len(ahead := self.graph.ahead(node, receiver)) > 1:
+                    found[node] = ahead
+        return found
+
+    def _check_balance(self) -> None:
+        """Nobody balances where there is one way only."""
+        chosen = {node for pair in self.ways for node in self.choices(*pair)}
+        for node in self.graph.nodes:
+            if node.balance and node.name not in chosen:
+                raise PlanError(
+                    f'balance = "{node.balance}": no two shortest paths lead from here to a host that talks',
+                    where=f"node {node.name}",
+                    hint="a path is as long as it has links, whatever their rate and delay: draw a second "
+                    "one of the same length, for example two links with names of their own between two nodes",
+                )
 
     def stage(self, step: Step) -> Stage:
         """What the egress of a step does."""
         return self.cables[step.cable].stages[step.side]
 
-    def ends(self, sender: str, receiver: str) -> list[tuple[int, Stage]]:
+    def ends(self, steps: Iterable[Step]) -> list[tuple[int, Stage]]:
         """The index of every end whose stage a packet meets on its way, in order, and the stage."""
         found: list[tuple[int, Stage]] = []
-        for step in self.steps(sender, receiver):
+        for step in steps:
             found.append((step.end, self.stage(step)))
             found += [(a.end, a.stage) for a in self.arrivals if a.after == step]
         return found
 
     def mtu(self, sender: str, receiver: str) -> int:
         """Largest IP packet that passes the whole path."""
-        return min(self.graph.links[hop.link].mtu for hop in self.hops[sender, receiver])
+        return min(self.graph.links[hop.link].mtu for way in self.ways[sender, receiver] for hop in way)
 
     def crossing(self, step: Step, flows: Iterable[PlannedFlow]) -> list[Crossing]:
         """Which of these flows cross a step, with their data or with what answers them."""
@@ -92,7 +131,7 @@ class Layout:
             found += [
                 Crossing(flow, data=data)
                 for data, pair in ((True, ends), (False, ends[::-1]))
-                if hop in self.hops[pair]
+                if any(hop in way for way in self.ways[pair])
             ]
         return found
 
@@ -102,10 +141,12 @@ class Layout:
         A preset's own RTT goes before; a direction without flows counts its link's delay there and back.
         """
         longest: dict[Hop, int] = {}
-        for (one, other), hops in self.hops.items():
-            rtt = self._delay(hops) + self._delay(self.hops[other, one])
-            for hop in hops:
-                longest[hop] = max(rtt, longest.get(hop, 0))
+        for (one, other), ways in self.ways.items():
+            back = min(self._delay(hops) for hops in self.ways[other, one])
+            for hops in ways:
+                rtt = self._delay(hops) + back
+                for hop in hops:
+                    longest[hop] = max(rtt, longest.get(hop, 0))
         return {
             (index, forward): self.graph.rtt_ns
             if self.graph.rtt_ns is not None

@@ -19,13 +19,14 @@ from rushhour.plan.flows import plan_entry
 from rushhour.plan.layout import Layout
 from rushhour.plan.patterns import with_patterns
 from rushhour.plan.presets import resolve
-from rushhour.plan.routes import Step
+from rushhour.plan.routes import BY_PACKET, FIRST_TABLE, Step, balancing_sysctls, marking_lines
 from rushhour.plan.schedule import scheduled
 from rushhour.plan.tools import tools
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from rushhour.plan.addresses import Device
     from rushhour.plan.layout import Arrival
     from rushhour.plan.schedule import Scheduled
     from rushhour.spec.scenario import Scenario
@@ -66,7 +67,7 @@ def lower(scenario: Scenario, seed: int) -> Lowered:
         "nodes": _nodes(layout),
         "links": [_link(layout, number, seed, flows) for number in range(len(layout.cables))],
         "routes": [
-            route._asdict() for route in layout.router.routes((*p, h) for p, h in layout.hops.items())
+            route.entry() for route in layout.router.routes((*p, ways) for p, ways in layout.ways.items())
         ],
         "neighbours": _neighbours(layout),
         "flows": [
@@ -78,6 +79,10 @@ def lower(scenario: Scenario, seed: int) -> Lowered:
         "readings": scenario.readings.model_dump(),
         "calibration": calibration(layout),
     }
+    if layout.addressing.devices:
+        plan["devices"] = [_device(layout, device) for device in layout.addressing.devices]
+    if rules := list(_rules(layout)):
+        plan["rules"] = rules
     if due := _changes(layout):
         plan["changes"] = due
     if layout.arrivals:
@@ -97,7 +102,7 @@ def _nodes(layout: Layout) -> list[dict[str, Any]]:
     """Nodes of the scenario, then the emulators."""
     loopback, host_prefix = layout.addressing.loopback, layout.addressing.host_prefix
     sysctl = _sysctls(layout)
-    nodes = [
+    nodes: list[dict[str, Any]] = [
         {
             "name": node.name,
             "forward": node.router,
@@ -107,9 +112,9 @@ def _nodes(layout: Layout) -> list[dict[str, Any]]:
         for node in layout.graph.nodes
     ]
     taken = {node.name for node in layout.graph.nodes}
+    switches = {device.node for device in layout.addressing.devices if device.wire}
     for link in layout.links:
-        for cable in link[:-1]:
-            name = cable.nodes[1]
+        for name in (cable.nodes[1] for cable in link if cable.nodes[1] not in layout.graph.by_name):
             if name in taken:
                 raise PlanError(
                     f"two nodes are called {name}: one is a small router that carries a stage of a link",
@@ -117,17 +122,22 @@ def _nodes(layout: Layout) -> list[dict[str, Any]]:
                     hint="rename the node or the link",
                 )
             taken.add(name)
-            nodes.append({"name": name, "forward": True, "sysctl": [], "addresses": []})
+            nodes.append({"name": name, "forward": name not in switches, "sysctl": [], "addresses": []})
     return nodes
 
 
 def _sysctls(layout: Layout) -> dict[str, list[list[str]]]:
     """Sysctls by node, the later over the earlier: of all nodes, the node's own, what ECN asks for."""
     scenario = layout.scenario
-    merged = {node.name: dict(scenario.sysctl) | dict(node.sysctl) for node in layout.graph.nodes}
+    merged = {
+        node.name: balancing_sysctls(node.balance, scenario.family)
+        | dict(scenario.sysctl)
+        | dict(node.sysctl)
+        for node in layout.graph.nodes
+    }
     if scenario.ecn is not None:
-        hosts = {node.name for node in layout.graph.nodes if not node.router}
-        for name in sorted(hosts | {name for pair in layout.hops for name in pair}):
+        hosts = {node.name for node in layout.graph.nodes if not node.forwards}
+        for name in sorted(hosts | {name for pair in layout.ways for name in pair}):
             merged[name][ECN] = str(int(scenario.ecn))
     for flow in layout.flows:
         if flow.keys.ecn is not None and flow.keys.kind in ("tcp", "rr", "crr"):
@@ -139,7 +149,7 @@ def _sysctls(layout: Layout) -> dict[str, list[list[str]]]:
 
 def _hop_limits(layout: Layout) -> Iterator[tuple[str, str]]:
     """Hosts whose packets would die on the way, and the setting that lets them live."""
-    for pair in layout.hops:
+    for pair in layout.ways:
         steps = layout.steps(*pair)
         if len(steps) > MOST_HOPS:
             raise PlanError(
@@ -148,7 +158,7 @@ def _hop_limits(layout: Layout) -> Iterator[tuple[str, str]]:
                 hint="emulators count too: a link with a rate and a delay may need one in each direction",
             )
         if len(steps) > USUAL_HOPS:
-            dev = layout.addressing.ends[steps[0].cable][steps[0].side].dev
+            dev = layout.addressing.at[steps[0].cable, steps[0].side].dev
             family = layout.scenario.family
             yield pair[0], TTL if family == "ipv4" else f"net/ipv6/conf/{dev}/hop_limit"
 
@@ -175,19 +185,52 @@ def _end(layout: Layout, number: int, side: int, seed: int) -> dict[str, Any]:
             "reorder": stage.wire.reorder,
             "loss": stage.wire.loss,
             "drop": sorted(set(stage.wire.drop)),
-            "seed": element_seed(seed, link.name, side),
+            "seed": element_seed(seed, cable.stem, side),
         }
-    return {
+    here = layout.addressing.at.get((number, side)) if end.master is None else None
+    planned: dict[str, Any] = {
         "node": end.node,
         "dev": end.dev,
         "mac": end.mac,
         "mtu": link.mtu,
-        "addresses": [f"{end.address}/{layout.addressing.link_prefix}"],
+        "addresses": [f"{here.address}/{here.prefix}"] if here else [],
         "offload": link.offload,
         "qdiscs": list(stage.qdiscs),
         "wire": wire,
         "filters": list(stage.filters),
     }
+    node = layout.graph.by_name.get(end.node)
+    if node is not None and node.balance == BY_PACKET:
+        clsact, marks = marking_lines(layout.router.turns(node.name), layout.scenario.family)
+        planned["qdiscs"].append(clsact)
+        planned["filters"].append(marks)
+    return planned | ({"master": end.master} if end.master else {})
+
+
+def _device(layout: Layout, device: Device) -> dict[str, Any]:
+    """A bond or a bridge, keys that it does not need left out."""
+    own = {(here.node, here.dev): here for network in layout.addressing.networks for here in network}
+    here = own.get((device.node, device.dev))
+    planned: dict[str, Any] = {"node": device.node, "dev": device.dev, "mac": device.mac, "mtu": device.mtu}
+    planned["addresses"] = [f"{here.address}/{here.prefix}"] if here else []
+    if device.bond is not None:
+        planned["bond"] = {"mode": device.bond.mode} | (
+            {"hash": device.bond.hash} if device.bond.hash else {}
+        )
+    if device.master:
+        planned["master"] = device.master
+    if device.wire:
+        planned["passes_lacp"] = True
+    return planned
+
+
+def _rules(layout: Layout) -> Iterator[dict[str, Any]]:
+    """Which packets each node that takes them in turn routes by which table."""
+    family = {"ipv6": True} if layout.scenario.family == "ipv6" else {}
+    for node in layout.graph.nodes:
+        if node.balance == BY_PACKET:
+            for turn in range(layout.router.turns(node.name)):
+                yield {"node": node.name, **family, "mark": turn + 1, "table": FIRST_TABLE + turn}
 
 
 def _changes(layout: Layout) -> list[dict[str, Any]]:
@@ -228,9 +271,19 @@ def _ingress(layout: Layout, arrival: Arrival) -> dict[str, Any]:
 
 
 def _neighbours(layout: Layout) -> list[dict[str, Any]]:
-    """Permanent neighbour entries: both ends of every cable know each other."""
+    """Permanent neighbour entries: of two on a network both know each other, of more those who talk."""
+    pairs = [
+        pair
+        for network in layout.addressing.networks
+        if len(network) == 2
+        for pair in (network, network[::-1])
+    ]
+    crowded = {here for network in layout.addressing.networks if len(network) > 2 for here in network}
+    for ways in layout.ways.values():
+        for leg in (leg for hops in ways for leg in layout.router.legs(layout.router.steps(hops))):
+            if leg.here in crowded:
+                pairs += [(leg.here, leg.there), (leg.there, leg.here)]
     return [
         {"node": here.node, "dev": here.dev, "address": there.address, "mac": there.mac}
-        for pair in layout.addressing.ends
-        for here, there in (pair, pair[::-1])
+        for here, there in dict.fromkeys(pairs)
     ]

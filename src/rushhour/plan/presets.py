@@ -19,7 +19,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from rushhour.plan.graph import Direction, Graph, Link, Node, Policer, Queue, Wire
+from rushhour.plan.graph import Bond, Direction, Graph, Link, Node, Policer, Queue, Wire
 from rushhour.spec.topology import default_jitter
 from rushhour.units import Buffer, Duration
 
@@ -191,7 +191,8 @@ def _free(scenario: Scenario) -> Graph:
     for name in names:
         node = given.get(name)
         role = (node.role if node else None) or ("router" if degree[name] > 1 else "host")
-        nodes.append(Node(name, role == "router", tuple(node.sysctl.items()) if node else ()))
+        sysctl = tuple(node.sysctl.items()) if node else ()
+        nodes.append(Node(name, role == "router", sysctl, role == "switch", node.balance if node else None))
     links = tuple(
         Link(
             link.label,
@@ -201,6 +202,7 @@ def _free(scenario: Scenario) -> Graph:
             link.mtu.bytes if link.mtu else DEFAULT_MTU,
             bool(link.offload),
             own_egress=link.shape_at == "sender",
+            bond=Bond(link.bond.links, link.bond.mode, link.bond.hash) if link.bond else None,
         )
         for link in scenario.link
     )

@@ -138,6 +138,22 @@ def _outage(frame: int, length_ns: int) -> str:
     return f"class parent 1: classid 1:1 htb {words} mpu {counted} overhead {max(0, counted - frame)}"
 
 
+def below_control(line: str) -> str:
+    """A line of the queue that stands beside LACP's: in the second band."""
+    return line.replace("root ", "parent 7:2 ", 1)
+
+
+def beside_control(qdiscs: list[str], classes: list[str]) -> tuple[list[str], list[str]]:
+    """Put a queue beside one for LACP, as switches have it: a full queue must not part the bond.
+
+    LACP's frames (Ethernet type 0x8809, "slow protocols"), 124 bytes a second, pass by the shaper.
+    """
+    root = "root handle 7: prio bands 2 priomap " + " ".join(["1"] * 16)
+    under = [below_control(line) for line in qdiscs]
+    control = "filter parent 7: protocol 0x8809 prio 1 matchall classid 7:1"
+    return ([root, *under], [*classes, control]) if qdiscs else (qdiscs, classes)
+
+
 def discipline(queue: Queue, limit: Limit, frame: int) -> str:
     """The words of the queue discipline with our limit in them; empty where the shaper's own fifo does it."""
     words = queue.words.split() or ["fifo"]

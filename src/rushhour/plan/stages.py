@@ -4,7 +4,7 @@ Takes a `Graph`, gives `Cable`s. Each direction of a link is a list of stages in
 wire*, and each stage needs an egress of its own (two root qdiscs do not fit one device). A router lends its
 own egress; a host does not, unless the scenario asks for it, because TCP small queues would hide the queue
 and netem would see segments before they are cut. What finds no egress goes on **emulators**, small routers
-put into the link.
+put into the link: where a switch or a bond is at either end, they are small switches.
 """
 
 from __future__ import annotations
@@ -15,13 +15,23 @@ from typing import TYPE_CHECKING, NamedTuple
 from rushhour.errors import PlanError
 from rushhour.plan import netem
 from rushhour.plan.classes import PlannedClass, tree
-from rushhour.plan.queues import NS, Limit, change_lines, queue_lines, resolve_buffer, stated_limit
+from rushhour.plan.queues import (
+    NS,
+    Limit,
+    below_control,
+    beside_control,
+    change_lines,
+    queue_lines,
+    resolve_buffer,
+    stated_limit,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rushhour.plan.graph import Direction, Graph, Link, Policer, Queue, Wire
 
+LACP = "802.3ad"
 WIRE_LIMIT = 1_000_000  # packets under way that no sane experiment reaches; a number, not memory
 FASTEST_BPS = 10**10  # what an unlimited link is taken for where a bound is needed
 _HORIZON_NS = 9 * NS  # fq drops what is stamped later than its horizon, 10 s by default
@@ -71,6 +81,9 @@ class Cable:
     nodes: tuple[str, str]
     stages: tuple[Stage, Stage]
     ingress: tuple[Ingress, Ingress] = ((), ())
+    stem: str = ""  # the link's name, or one cable's of a bond
+    member: int = 0
+    layer2: bool = False  # what the plan puts into it switches
 
 
 def cables(graph: Graph, rtt_of: Callable[[int, bool], int]) -> list[list[Cable]]:
@@ -78,16 +91,35 @@ def cables(graph: Graph, rtt_of: Callable[[int, bool], int]) -> list[list[Cable]
 
     `rtt_of(link, forward)` is the base RTT in ns that a buffer in BDPs means there.
     """
-    routers = {node.name for node in graph.nodes if node.router}
-    return [_cables_of(index, link, routers, rtt_of) for index, link in enumerate(graph.links)]
+    lenders = {node.name for node in graph.nodes if node.forwards}
+    switches = {node.name for node in graph.nodes if node.switch}
+    return [
+        [
+            cable
+            for member in range(link.bond.links if link.bond else 1)
+            for cable in _cables_of(
+                index, member, link, lenders, rtt_of, layer2=bool(link.bond or {link.a, link.b} & switches)
+            )
+        ]
+        for index, link in enumerate(graph.links)
+    ]
 
 
-def emulators(link: Link, count: int) -> list[str]:
-    """Names of the emulators in a link."""
-    return [f"{link.name}.{number}" for number in range(1, count + 1)]
+def emulators(stem: str, count: int) -> list[str]:
+    """Names of the emulators in a link, or in one cable of a bond."""
+    return [f"{stem}.{number}" for number in range(1, count + 1)]
 
 
-def _cables_of(index: int, link: Link, routers: set[str], rtt_of: Callable[[int, bool], int]) -> list[Cable]:
+def _cables_of(
+    index: int,
+    member: int,
+    link: Link,
+    lenders: set[str],
+    rtt_of: Callable[[int, bool], int],
+    *,
+    layer2: bool,
+) -> list[Cable]:
+    stem = f"{link.name}#{member + 1}" if link.bond else link.name
     ways = []  # for a → b and b → a: the stage on the node's own egress (or none), the other stages
     for node, forward in ((link.a, True), (link.b, False)):
         direction = link.direction(forward=forward)
@@ -95,22 +127,25 @@ def _cables_of(index: int, link: Link, routers: set[str], rtt_of: Callable[[int,
         own = PLAIN
         if direction.access is not None:
             own = _queue(direction.access, link, 0)
-        elif stages and (node in routers or link.own_egress):
+        elif stages and (node in lenders or link.own_egress):
             own = stages.pop(0)
         ways.append((own, stages))
     (own_a, forward_stages), (own_b, reverse_stages) = ways
     count = max(len(forward_stages), len(reverse_stages))
-    nodes = [link.a, *emulators(link, count), link.b]
+    nodes = [link.a, *emulators(stem, count), link.b]
     there = _padded(own_a, forward_stages, count)
     back = _padded(own_b, reverse_stages, count)[::-1]
     arriving = _ingress(link, link.forward), _ingress(link, link.reverse)
     return [
         Cable(
-            link.name if count == 0 else f"{link.name}:{piece}",
+            stem if count == 0 else f"{stem}:{piece}",
             index,
             (nodes[piece], nodes[piece + 1]),
             (there[piece], back[piece]),
             (arriving[0] if piece == count else (), arriving[1] if piece == 0 else ()),
+            stem,
+            member,
+            layer2,
         )
         for piece in range(count + 1)
     ]
@@ -168,14 +203,17 @@ def _queue(queue: Queue, link: Link, rtt_ns: int) -> Stage:
     stated = stated_limit(queue, limit, link.frame)
     first = replace(queue, rate_bps=queue.first_bps)
     qdiscs, classes = queue_lines(first, limit, link.frame)
+    controlled = link.bond is not None and link.bond.mode == LACP
+    if controlled:
+        qdiscs, classes = beside_control(qdiscs, classes)
     ends = [t_ns for t_ns, _ in queue.course[1:]] + [NEVER_NS]
+
+    def lines(rate_bps: int, until_ns: int) -> tuple[str, ...]:
+        found = change_lines(replace(queue, rate_bps=rate_bps), limit, link.frame, until_ns)
+        return tuple(below_control(line) for line in found) if controlled else tuple(found)
+
     changes = tuple(
-        Change(
-            t_ns,
-            "rate",
-            value,
-            tuple(change_lines(replace(queue, rate_bps=int(value)), limit, link.frame, end_ns - t_ns)),
-        )
+        Change(t_ns, "rate", value, lines(int(value), end_ns - t_ns))
         for (t_ns, value), end_ns in zip(queue.course, ends, strict=False)
         if t_ns > 0
     )

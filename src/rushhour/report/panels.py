@@ -90,7 +90,7 @@ def flows_of(record: Record, *kinds: str) -> Iterator[tuple[int, Flow]]:
 
 def bottlenecks(record: Record) -> list[End]:
     """The ends whose queue limits a flow, in order of their index; without any, every shaped end."""
-    used = {flow.bottleneck_end for flow in record.context.flows.values()}
+    used = {end for flow in record.context.flows.values() for end in flow.bottleneck_ends}
     ends = list(record.context.ends.values())
     return [end for end in ends if end.end in used] or [end for end in ends if end.rate_bps]
 

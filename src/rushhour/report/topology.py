@@ -41,7 +41,7 @@ def topology_svg(record: Record) -> str:
     places, hidden = _places(layers, {node["name"] for node in record.plan["nodes"] if node.get("forward")})
     rows = max(min(len(names), MAX_ROWS) for names in layers.values())
     height = 2 * _MARGIN + rows * _ROW + 22
-    limiting = {flow.bottleneck_end for flow in record.context.flows.values()}
+    limiting = {end for flow in record.context.flows.values() for end in flow.bottleneck_ends}
     drawn = [(places[a], places[b], ends) for (a, b), ends in links.items() if a in places and b in places]
     parts = [_link(a, b, any(end.end in limiting for end in ends)) for a, b, ends in drawn]
     parts += _labels(drawn)

@@ -15,7 +15,7 @@ from rushhour.spec.figure import Figure
 from rushhour.spec.keys import fields, nearest
 from rushhour.spec.pattern import SHAPES, Pattern
 from rushhour.spec.scenario import Expect, Readings, Scenario, Source
-from rushhour.spec.topology import Direction, Link, Node, Topology
+from rushhour.spec.topology import Bond, Direction, Link, Node, Topology
 from rushhour.spec.workload import Flow
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ MODELS: Models = {
     ("topology",): Topology,
     ("node",): Node,
     ("link",): Link,
+    ("link", "bond"): Bond,
     ("link", "forward"): Direction,
     ("link", "reverse"): Direction,
     ("flow",): Flow,

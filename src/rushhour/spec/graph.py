@@ -105,6 +105,11 @@ def _pairs(scenario: Scenario) -> list[tuple[str, str]]:
     return [(ends[0], ends[1])] if len(ends) == 2 else []
 
 
+def switches(scenario: Scenario) -> set[str]:
+    """Names of the switches: nodes that only a table can make so."""
+    return {node.name for node in scenario.node if node.role == "switch"}
+
+
 def components(scenario: Scenario) -> dict[str, int]:
     """Number the parts of a free graph that hang together: nodes of one number can reach each other."""
     part = {name: number for number, name in enumerate(nodes(scenario))}

@@ -5,7 +5,7 @@ Takes a scenario's document (parsed TOML) and puts values at keys; the same synt
     KEY of the top level, topology.KEY, readings.KEY, sysctl.NAME,
     flow.FLOW.KEY, flow.*.KEY (all flows), cc (short for the cc of all flows that have one),
     flow.FLOW.arrivals.KEY, flow.FLOW.size.KEY, flow.FLOW.on.KEY, flow.FLOW.off.KEY,
-    link.LINK.KEY, link.LINK.forward.KEY, link.*.KEY, node.NODE.sysctl.NAME,
+    link.LINK.KEY, link.LINK.forward.KEY, link.LINK.bond.KEY, link.*.KEY, node.NODE.sysctl.NAME,
     pattern.PATTERN.KEY, pattern.PATTERN.sine.KEY,
     label.NAME (a factor alone: sets nothing, names the cells),
     topology.class.CLASS.KEY, topology.police.KEY (and of links and their directions likewise)
@@ -23,7 +23,7 @@ from rushhour.spec.model import flatten
 from rushhour.spec.pattern import SHAPES, Pattern
 from rushhour.spec.scenario import Readings, Scenario
 from rushhour.spec.sweep import LABEL
-from rushhour.spec.topology import Direction, Link, Node, Topology
+from rushhour.spec.topology import Bond, Direction, Link, Node, Topology
 from rushhour.spec.workload import ALL_KINDS, KINDS_OF_KEY, Flow
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ _NAMED: dict[str, type[Model]] = {"flow": Flow, "link": Link, "node": Node, "pat
 # Tables within a flow, a link, a pattern: kind → key → what it holds.
 _WITHIN: dict[str, dict[str, type[Model]]] = {
     "flow": {"arrivals": Arrivals, "size": SizeLaw, "on": TimeLaw, "off": TimeLaw},
-    "link": {"forward": Direction, "reverse": Direction},
+    "link": {"forward": Direction, "reverse": Direction, "bond": Bond},
     "pattern": SHAPES,
 }
 

@@ -39,6 +39,7 @@ _TITLES: dict[tuple[str, ...], str] = {
     ("topology",): "`[topology]`: a preset",
     ("node",): "`[[node]]`: a node of a free graph",
     ("link",): "`[[link]]`: a link of a free graph",
+    ("link", "bond"): "`bond`: parallel cables as one link",
     ("link", "class"): "`[[topology.class]]`, `[[link.class]]`: classes that divide a rate",
     ("link", "police"): "`[topology.police]`, `[link.police]`: a policer",
     ("flow",): "`[[flow]]`: a conversation",
@@ -114,6 +115,7 @@ The keys are written as `--set KEY=VALUE` takes them:
 | `flow.FLOW.arrivals.KEY`, `.size.KEY`, `.on.KEY`, `.off.KEY` | a key of that table of a flow |
 | `cc` | short for `flow.*.cc` |
 | `link.LINK.KEY`, `link.*.KEY` | a key of a link, of all links |
+| `link.LINK.bond.KEY` | a key of a link's bond: `link.a-b.bond.mode` |
 | `link.LINK.forward.KEY`, `link.LINK.reverse.KEY` | a key of one direction of a link |
 | `node.NODE.sysctl.NAME` | a sysctl of one node |
 | `label.NAME` | nothing: a number or text that names the cells in tables, figures and `where` |

@@ -23,6 +23,9 @@ from rushhour.units import Buffer, Duration, Probability, Rate, Size
 
 MAX_NODES = 2_000
 Preset = Literal["dumbbell", "chain", "star"]
+Balance = Literal["flow", "addresses", "source", "packet"]
+BondMode = Literal["802.3ad", "balance-rr", "balance-xor", "active-backup"]
+BondHash = Literal["layer2", "layer2+3", "layer3+4", "vlan+srcmac"]
 PacketNumbers = tuple[Annotated[int, Field(strict=True, ge=0)], ...]
 
 # Which preset uses which of the keys that say how many.
@@ -164,10 +167,29 @@ class Node(Model):
     """A node of a free graph; nodes named only in links need no table of their own."""
 
     name: Name = Field(description="name of the node")
-    role: Literal["host", "router"] | None = Field(
-        None, description="default: a node with one link is a host, others are routers"
+    role: Literal["host", "router", "switch"] | None = Field(
+        None,
+        description="default: a node with one link is a host, others are routers; a switch is a bridge: "
+        "it has no address and learns where everyone is",
+    )
+    balance: Balance | None = Field(
+        None,
+        description='how packets are spread where several shortest paths lead on: by "flow" (addresses and '
+        'ports), "addresses", "source" address, or each "packet" in turn (routers only); default: all '
+        "take the first",
     )
     sysctl: Sysctls = Field(default_factory=dict, description="sysctls of this node, over those of all nodes")
+
+
+class Bond(Model):
+    """Several parallel cables joined to one link by a bonding device at either end."""
+
+    links: Count = Field(description="how many cables; each has the link's rate, queue and delay for itself")
+    mode: BondMode = Field("802.3ad", description="as in `ip link add type bond mode`; 802.3ad is LACP")
+    hash: BondHash | None = Field(
+        None,
+        description="what decides on the cable: xmit_hash_policy of 802.3ad and balance-xor; default layer2",
+    )
 
 
 class Link(LinkKeys):
@@ -175,6 +197,10 @@ class Link(LinkKeys):
 
     between: tuple[Name, Name] = Field(description='the two nodes: ["a", "b"]')
     name: Name | None = Field(None, description='name of the link; default "a-b"')
+    bond: Bond | None = Field(
+        None,
+        description='parallel cables bonded at both ends: { links = 2, mode = "802.3ad", hash = "layer2" }',
+    )
     forward: Direction = Field(
         default_factory=Direction, description="keys that differ for first → second node"
     )
