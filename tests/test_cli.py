@@ -174,12 +174,80 @@ def test_run_writes_a_result_set_and_says_so_in_json(tmp_path: Path) -> None:
 
 @pytest.mark.virtual
 def test_a_cell_that_fails_is_named_and_the_exit_code_says_so(tmp_path: Path) -> None:
-    (tmp_path / "short.toml").write_text(SCENARIO.replace("reno", "nosuch"))
+    sysctl = '"sysctl.net.ipv4.tcp_rmem" = ["4096 131072 6291456", "nonsense"]'
+    (tmp_path / "short.toml").write_text(SCENARIO.replace('cc = ["cubic", "reno"]', sysctl))
     done = rush("run", "short.toml", "--out", "mine", cwd=tmp_path)
     assert done.returncode == 1
-    assert "cc=nosuch" in done.stderr
+    assert "tcp_rmem=nonsense" in done.stderr
     assert "1 of 2 runs failed" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.virtual
+def test_what_the_kernel_lacks_is_skipped_and_if_nothing_is_left_it_is_a_failure(tmp_path: Path) -> None:
+    (tmp_path / "short.toml").write_text(SCENARIO.replace("reno", "nosuch"))
+    done = rush("run", "short.toml", "--out", "mine", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert 'skipped: no congestion control "nosuch"; this kernel has:' in done.stderr
+    assert 'Skipped  cc nosuch  no congestion control "nosuch"' in done.stdout
+    assert "cc nosuch" in (tmp_path / "mine/report.html").read_text()
+    nothing = rush("run", "short.toml", "--set", "cc=nosuch", "--out", "none", "--json", cwd=tmp_path)
+    assert nothing.returncode == 1
+    (run,) = json.loads(nothing.stdout)["sets"][0]["runs"]
+    assert "nosuch" in run["skipped"]
+    queue = SCENARIO.replace('cc = ["cubic", "reno"]', '"topology.queue" = ["fifo", "dualpi3"]')
+    (tmp_path / "short.toml").write_text(queue)
+    assert "this kernel has no qdisc dualpi3" in rush("run", "short.toml", "--out", "q", cwd=tmp_path).stdout
+
+
+STUDY = """\
+title = "Both"
+summary = "What was asked."
+[[chapter]]
+title = "Second"
+scenarios = ["second"]
+conclusion = "It is so."
+[[chapter]]
+title = "First"
+scenarios = ["first"]
+"""
+PUBLISHED = """\
+[[published]]
+source = "Table 1"
+title = "Goodput"
+metric = "goodput_bps"
+unit = "Mbit/s"
+from = "50ms"
+values = [{ where = { cc = "reno" }, value = 9.5 }, { where = { cc = "cubic" }, value = 1 }]
+"""
+
+
+@pytest.mark.virtual
+def test_a_study_is_run_whole_reported_once_and_made_again(tmp_path: Path) -> None:
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "study.toml").write_text(STUDY)
+    (mine / "first.toml").write_text(SCENARIO)
+    (mine / "first.published.toml").write_text(PUBLISHED)
+    (mine / "second.toml").write_text(SCENARIO.replace("reno", "vegas"))
+    done = rush("run", "./mine", "--json", "--out", "out", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout)
+    assert [entry["scenario"] for entry in said["sets"]] == ["mine/second", "mine/first"]
+    assert (said["study"]["agreeing"], said["study"]["measured"]) == (1, 2)
+    metrics = said["sets"][1]["runs"][0]["metrics"]
+    assert any(value["metric"] == "goodput_bps" and value["value"] for value in metrics)
+    page = (tmp_path / said["study"]["report"]).read_text()
+    places = [page.index(words) for words in ('id="chapter-1"', "It is so.", 'id="chapter-2"', "Table 1")]
+    assert places == sorted(places)
+    again = rush("report", "out", "--format", "md", cwd=tmp_path)
+    assert again.returncode == 0, again.stderr
+    assert "| reno | 9.5 |" in (tmp_path / "out/report.md").read_text()
+    shown = rush("show", "mine/first.toml", cwd=tmp_path).stdout
+    assert "Table 1: Goodput, 2 values, as goodput_bps" in shown
+    quick = rush("run", "./mine", "--quick", "--set", "duration=300ms", "--json", cwd=tmp_path)
+    assert json.loads(quick.stdout)["study"]["measured"] == 0, "another duration is another experiment"
+    assert list((tmp_path / "results/mine").glob("*/study.json"))
 
 
 @pytest.mark.virtual

@@ -34,7 +34,7 @@ def report(records: tuple[Path, ...], out: Path | None, form: str, *, as_json: b
                    more than 40 none, where there are such), one for each metric
     csv, parquet   metrics and series
 
-    Without --out it goes next to the records.
+    Without --out it goes next to the records, that of several folders into this one.
 
     Example: rushhour report results/window-scaling/latest --format svg
     """  # noqa: D301 - click wants the letter itself

@@ -73,7 +73,7 @@ def run(
         _finish(batch, outcomes, None if as_json else Console(), report=not no_report) for batch in batches
     ]
     study = None
-    if len(batches) > 1:
+    if len(batches) > 1 and any((batch.folder / "set.json").is_file() for batch in batches):
         study = _finish_study(batches, options["out"], None if as_json else Console(), report=not no_report)
     if as_json:
         whole = {"sets": document} | ({"study": study} if study else {})
