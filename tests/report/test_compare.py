@@ -66,7 +66,7 @@ def test_panels_lines_and_points_are_where_the_factors_say() -> None:
     assert reno.x.tolist() == [0.0, 0.5, 1.0]
     assert reno.said == ("2.00 Mbit/s", "4.00 Mbit/s", "6.00 Mbit/s")
     assert plot.x.ticks == ((0.0, "0%"), (0.5, "0.01%"), (1.0, "1%"))
-    assert (plot.x.title, plot.y.label) == ("loss (logarithmic)", "Goodput, Mbit/s")
+    assert (plot.x.label, plot.y.label) == ("loss (logarithmic)", "Goodput, Mbit/s")
     assert [entry.label for entry in plot.entries] == ["reno", "bbr"]
     assert plot.legend == "algorithm"
 
@@ -269,7 +269,7 @@ def test_words_for_people() -> None:
     ]
     assert name_of("topology.rtt") == "base RTT"
     assert name_of("label.over-subscription") == "over-subscription"
-    assert name_of("flow.short.start") == "short start"
+    assert name_of("flow.short.start") == "start of short"
     assert name_of("sysctl.net.ipv4.tcp_sack") == "tcp_sack"
     assert title_of("queue_delay_p95_us") == "Queue delay, 95th percentile"
     assert title_of("jain_index") == "Jain index"

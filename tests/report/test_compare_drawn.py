@@ -52,7 +52,7 @@ def test_the_page_holds_every_figure(results: ResultSet) -> None:
         embed.unpack(text) for text in re.findall(r'class="figure-data">(.*?)</script>', page, re.DOTALL)
     )
     figure = first[0]["figure"]
-    assert [facet["title"] for facet in figure["facets"]] == ["algorithm reno", "algorithm bbr"]
+    assert [facet["title"] for facet in figure["facets"]] == ["algorithm: reno", "algorithm: bbr"]
     # Two flows and three losses: six lines a panel.
     assert [len(facet["traces"]) for facet in figure["facets"]] == [6, 6]
     assert figure["y"]["label"] == "Congestion window, segments"
@@ -149,6 +149,12 @@ def test_a_figure_answers_to_the_pointer_and_its_legend(results: ResultSet, tmp_
       .reduce((sum, value) => sum + value, 0);
     said.panels = all("figure.compare").map((one) => one.querySelectorAll(".facet").length);
     said.legend = [...figure.querySelectorAll(".legend-row button")].map((one) => one.textContent);
+    const over = figure.querySelector(".u-over");
+    const { left, top, width, height } = over.getBoundingClientRect();
+    const at = { clientX: left + width / 2, clientY: top + height / 2, bubbles: true };
+    over.dispatchEvent(new MouseEvent("mousemove", at));
+    await settle();
+    said.told = [...figure.querySelectorAll(".tip b, .tip span, .tip output")].map((one) => one.textContent);
     const canvas = figure.querySelector(".facet canvas");
     const before = inked(canvas);
     figure.querySelector(".legend-row button").click();
@@ -161,6 +167,9 @@ def test_a_figure_answers_to_the_pointer_and_its_legend(results: ResultSet, tmp_
     said = drive(render(results), tmp_path, steps, 390)
     assert said["panels"] == [2, 1, 0]
     assert said["legend"] == ["reno", "bbr"]
+    assert said["told"][0] == "loss 0.01%"
+    assert said["told"][1::2] == ["reno", "bbr"]
+    assert all(re.fullmatch(r"[\d.]+ ms", text) for text in said["told"][2::2])
     assert said["less"]
     assert said["pressed"] == "false"
     assert said["spoken"].startswith("Smoothed round-trip time, median over loss")

@@ -193,7 +193,11 @@ const Figures = (() => {
         ready: [(u) => {
           u.setScale("x", { min: low, max: high });
           u.over.addEventListener("dblclick", () => state.plots.forEach(({ plot }) => plot.setScale("x", { min: low, max: high })));
-          u.over.addEventListener("mouseleave", () => { state.tip.hidden = true; });
+          u.over.addEventListener("mousemove", () => { state.under = u; }, { capture: true });
+          u.over.addEventListener("mouseleave", () => {
+            state.under = null;
+            state.tip.hidden = true;
+          });
         }],
       },
     };
@@ -211,7 +215,8 @@ const Figures = (() => {
   function tell(state, u) {
     const { figure, tip, hidden } = state;
     const mine = state.plots.find(({ plot }) => plot === u);
-    if (!mine || !u.over.matches(":hover") || u.cursor.left < 0) return;
+    // The cursors of the other panels follow; only the one under the pointer speaks.
+    if (!mine || state.under !== u || u.cursor.left < 0) return;
     const x = u.posToVal(u.cursor.left, "x");
     const rows = figure.over_time ? atInstant(figure, mine.facet, x, hidden) : atLevel(figure, mine.facet, x, hidden);
     tip.hidden = rows.lines.length === 0;
@@ -248,14 +253,17 @@ const Figures = (() => {
     const near = ticks.reduce((best, place) => (Math.abs(place - x) < Math.abs(best - x) ? place : best), ticks[0]);
     const reach = figure.x.numeric ? 1e-4 : 0.5 / figure.x.ticks.length;
     const lines = [];
+    const order = ["measured", "published", "model", "doubtful"];
     for (const trace of facet.traces.filter((one) => shown(one, hidden))) {
       trace.t.forEach((place, index) => {
-        if (Math.abs(place - near) <= reach && trace.v[index] !== null) {
+        const joins = trace.role === "doubtful" && !trace.said[index];
+        if (Math.abs(place - near) <= reach && trace.v[index] !== null && !joins) {
           const label = trace.role === "measured" || trace.look === null ? trace.label : `${line_(figure, trace)}${trace.label}`;
           lines.push([trace, label, trace.said[index] || unit(figure, trace.v[index])]);
         }
       });
     }
+    lines.sort(([a], [b]) => order.indexOf(a.role) - order.indexOf(b.role));
     const tick = figure.x.levels?.find(([place]) => Math.abs(place - near) < 1e-4);
     return { head: tick ? `${figure.x.title} ${tick[1]}` : "", lines };
   }

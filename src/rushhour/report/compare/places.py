@@ -91,10 +91,12 @@ def _order(name: str, sweep: Sweep, cells: Sequence[Mapping[str, Any]]) -> dict[
 
 
 def words(names: Sequence[str], key: Key) -> str:
-    """A panel's levels in words: `rtt 10ms · cc reno`."""
-    return " · ".join(
-        f"{name_of(name)} {spoken(level)}" for name, level in zip(names, key, strict=True) if level
-    )
+    """A panel's levels in words: `base RTT 10 ms · algorithm: reno`."""
+    return " · ".join(_named(name, level) for name, level in zip(names, key, strict=True) if level)
+
+
+def _named(name: str, level: str) -> str:
+    return f"{name_of(name)}{' ' if worth([level]) else ': '}{spoken(level)}"
 
 
 def factor_axis(name: str, levels: Sequence[str], scale: str | None) -> tuple[Axis, dict[str, float]]:
@@ -112,8 +114,7 @@ def factor_axis(name: str, levels: Sequence[str], scale: str | None) -> tuple[Ax
     places = {level: spot for (_, level), spot in zip(pairs, spots, strict=True)}
     named = tuple((places[level], spoken(level)) for _, level in pairs)
     if log or len(levels) <= MOST_TICKS:
-        title = name_of(name) + (" (logarithmic)" if log else "")
-        return Axis(title, ticks=named, log=log, levels=named), places
+        return Axis(name_of(name), ticks=named, log=log, levels=named), places
     unit = "%" if found.unit == "1" else found.unit
     return replace(_rounded(name, values, unit), levels=named), places
 

@@ -39,6 +39,8 @@ class Axis:
     @property
     def label(self) -> str:
         """Title with unit, as it stands along the axis."""
+        if self.log and self.ticks:
+            return f"{self.title} (logarithmic)"
         return f"{self.title}, {self.unit}" if self.unit else self.title
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from rushhour.spec.sweep import Sweep
 
 _APART = 8
+_SIDE = 0.18
+"""Distance of lines that lie side by side, of the distance of words on the axis."""
 _BELOW = 5
 """How far below the least value theory is still shown on a logarithmic axis."""
 _HEAD = 1.06
@@ -177,12 +179,13 @@ class _Drawer:
 
     def _at(self, line: Key, spots: Sequence[_Spot]) -> NDArray[np.float64]:
         """Places of the spots; side by side where the levels are words and one would cover another."""
-        shift = 0.0
-        if not self.numeric and len(self.looks.of_line) > 1:
-            width = min(0.7 / len(self.places), 0.2 * len(self.looks.of_line))
-            look = self.looks.of_line[line]
-            shift = width * (look / (len(self.looks.of_line) - 1) - 0.5)
-        return np.array([spot.place + shift for spot in spots])
+        return np.array([spot.place for spot in spots]) + self._shift(self.looks.of_line[line])
+
+    def _shift(self, look: int) -> float:
+        last = len(self.looks.of_line) - 1
+        if self.numeric or last == 0:
+            return 0.0
+        return min(0.7, _SIDE * last) / len(self.places) * (look / last - 0.5)
 
     def _words(self, values: Sequence[float]) -> str:
         mean = self.scale.with_unit(math.fsum(values) / len(values))
@@ -200,13 +203,14 @@ class _Drawer:
                 values = _trusted(predicted, doubtful=role == "doubtful")
                 if np.all(np.isnan(values)):
                     continue
-                spoken = tuple(_doubted(self.scale, one) for one in predicted)
+                spoken = tuple(_doubted(self.scale, one, role) for one in predicted)
                 look, group, shape = self.looks.of_line[line], model_group(name), self._shape
-                x = self._at(line, at)
+                x = np.array([spot.place for spot in at])
                 traces.append(
                     Trace(MODELS[name].title, look, group, role, x, values, shape=shape, said=spoken)
                 )
-        return [trace for traces in made.values() for trace in neutral(traces)]
+        found = [trace for traces in made.values() for trace in neutral(traces)]
+        return [one if one.look is None else replace(one, x=one.x + self._shift(one.look)) for one in found]
 
     @property
     def _shape(self) -> Shape:
@@ -267,8 +271,11 @@ def _trusted(told: Sequence[Prediction], *, doubtful: bool) -> NDArray[np.float6
     return np.where(kept & np.any(doubt if doubtful else ~doubt), values, math.nan)
 
 
-def _doubted(scale: Scale, one: Prediction) -> str:
-    return scale.with_unit(one.value) + (f" ({one.doubt})" if one.doubt else "")
+def _doubted(scale: Scale, one: Prediction, role: Role) -> str:
+    """A prediction in words; nothing of those that only join what is outside the range to what is within."""
+    if role == "doubtful":
+        return f"{scale.with_unit(one.value)} ({one.doubt})" if one.doubt else ""
+    return scale.with_unit(one.value)
 
 
 def _bars(trace: Trace) -> list[float]:

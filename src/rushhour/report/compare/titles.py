@@ -86,7 +86,7 @@ def name_of(factor: str) -> str:
     if parts[0] == "sysctl":
         return parts[-1]
     if len(parts) == 3 and parts[1] != "*":
-        return f"{parts[1]} {parts[2]}"
+        return f"{_NAMES.get(parts[2], parts[2])} of {parts[1]}"
     return _NAMES.get(parts[-1], parts[-1].replace("_", " "))
 
 
