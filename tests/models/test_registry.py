@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rushhour.metrics.catalog import METRICS
-from rushhour.models.case import Case
+from rushhour.models.case import Case, marks_s
 from rushhour.models.fluid import carried_bps
 from rushhour.models.registry import MODELS, predict
 from rushhour.series import SERIES
@@ -28,6 +28,7 @@ def test_every_law_is_about_something_that_is_measured() -> None:
         ("mathis", "snd_cwnd", math.sqrt(1.5 / 0.001)),
         ("cubic", "snd_cwnd", math.sqrt(1.5 / 0.001)),
         ("highspeed", "snd_cwnd", 1.2 / math.sqrt(0.001)),
+        ("highspeed-acks", "snd_cwnd", 1.2 / math.sqrt(0.002)),
         ("bdp", "goodput_bps", 10e6 * 1448 / 1514),
         ("bdp", "inflight", 125_000),
         ("bdp", "snd_cwnd", 125_000 / 1514),
@@ -80,3 +81,37 @@ def test_doubts(change: dict[str, Any], said: str) -> None:
 
 def test_no_flow_is_no_prediction() -> None:
     assert predict(MODELS["mathis"], "goodput_bps", []).value is None
+
+
+def test_dctcp_under_marks() -> None:
+    # 10 Mbit/s of 1514 bytes are 825.6 a second: 82.6 on the path, 19.8 in the queue at 24 ms.
+    case = dataclasses.replace(CASE, cc="dctcp", loss=0.0, marks_s=0.024)
+    window = predict(MODELS["dctcp"], "snd_cwnd", [case])
+    assert window.value == pytest.approx(102.4, abs=0.1)
+    assert not window.doubt
+    assert predict(MODELS["dctcp"], "dctcp_alpha", [case]).value == pytest.approx(
+        math.sqrt(2 / 102.4), rel=0.05
+    )
+    # K + 1 packets: 24 ms and a frame of 1.2 ms.
+    assert predict(MODELS["dctcp"], "queue_delay_max_us", [case]).value == pytest.approx(25_211, abs=1)
+    assert "by chance" in predict(MODELS["dctcp"], "snd_cwnd", [dataclasses.replace(case, loss=0.01)]).doubt
+    for change in ({"cc": "reno"}, {"marks_s": None}):
+        assert predict(MODELS["dctcp"], "snd_cwnd", [dataclasses.replace(case, **change)]).value is None
+
+
+@pytest.mark.parametrize(
+    ("words", "seconds"),
+    [
+        ("codel target 10s interval 10s ce_threshold 24ms ecn", 0.024),
+        ("fq_codel ce_threshold 500us", 0.0005),
+        ("red min 30000 max 30001 limit 400000 avpkt 1000 burst 31 probability 1 ecn", 0.024),
+        ("red min 30000 max 90000 limit 400000 ecn", None),
+        ("red min 30000 max 30001", None),
+        ("red min 30kb max 31kb ecn", None),
+        ("fq_codel ce_threshold", None),
+        ("fifo", None),
+        ("", None),
+    ],
+)
+def test_where_a_queue_marks(words: str, seconds: float | None) -> None:
+    assert marks_s(words, 10e6) == (None if seconds is None else pytest.approx(seconds))

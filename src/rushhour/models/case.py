@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from rushhour.models.fluid import carried_bps
+from rushhour.units import Duration
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from rushhour.record import Record
 
 _HEADERS, _UDP = 14 + 20, 8
+_STEP = 1514  # bytes between RED's thresholds that are no ramp any more
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +36,7 @@ class Case:
         flows: Flows of this kind whose bottleneck it is, this one included.
         offered_bps: What leaves the host of a UDP flow of given rate, in whole frames; 0 of others.
         carried_bps: What overload leaves of that (`models/fluid.py`).
+        marks_s: How long a packet waits there at most without a mark, where the queue marks by a threshold.
     """
 
     kind: str
@@ -46,6 +50,7 @@ class Case:
     flows: int
     offered_bps: float
     carried_bps: float
+    marks_s: float | None = None
 
 
 class Prediction(NamedTuple):
@@ -128,7 +133,26 @@ def _case(record: Record, flow: Flow, asked: Mapping[str, object], load: tuple[f
         flows=sum(other.kind == flow.kind for other in sharing),
         offered_bps=load[0],
         carried_bps=load[1],
+        marks_s=marks_s(narrow.queue or "", flow.bottleneck_bps) if narrow is not None else None,
     )
+
+
+def marks_s(words: str, rate_bps: float | None) -> float | None:
+    """The wait from which a queue marks every packet, by its words in tc; None if it does not mark so.
+
+    CoDel's `ce_threshold` is such a time; RED marks by a step where `max` is next to `min`.
+    """
+    found = words.split()
+    after = dict(pairwise(found))
+    try:
+        if "ce_threshold" in after:
+            return Duration.parse(after["ce_threshold"]).seconds
+        if found[:1] == ["red"] and "ecn" in found and rate_bps:
+            low, high = int(after["min"]), int(after["max"])
+            return 8 * low / rate_bps if high - low <= _STEP else None
+    except (KeyError, ValueError):
+        return None  # words of tc's own making; the kernel read them, a figure need not
+    return None
 
 
 def _offered(flow: Flow, asked: Mapping[str, object]) -> float:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rushhour.models import bdp, cubic, highspeed, mathis, pftk, queueing
+from rushhour.models import bdp, cubic, dctcp, highspeed, mathis, pftk, queueing
 from rushhour.models.case import Case, Law, Model, Prediction
 
 if TYPE_CHECKING:
@@ -83,6 +83,13 @@ HIGHSPEED = _under_loss(
     _of_window(lambda _, loss: highspeed.window_segments(loss)),
     highspeed.outside,
     "HighSpeed's response function; below a window of 38 segments Reno's",
+)
+HIGHSPEED_ACKS = _under_loss(
+    "highspeed-acks",
+    "HighSpeed, growth per ACK",
+    _of_window(lambda _, loss: highspeed.window_segments(loss, highspeed.DELAYED)),
+    highspeed.outside,
+    "The same where growth is counted in ACKs of two segments each, as Linux does: half the pace",
 )
 
 
@@ -171,4 +178,37 @@ SAWTOOTH = Model(
     "AIMD sawtooth",
     {"utilization": Law(_sawtooth)},
     "Utilization by one Reno flow against a FIFO of b BDPs: 0.75 (1 + b)²/(1 + b + b²), 1 from b = 1 on",
+)
+
+
+def _of_marks(value: Callable[[float, float, float, int], float]) -> Law:
+    """A law of DCTCP's sawtooth, given the rate in packets a second, the RTT, K in packets and the flows."""
+
+    def law(case: Case) -> Prediction:
+        if (
+            case.cc != "dctcp"
+            or case.marks_s is None
+            or not case.rate_bps
+            or not case.rtt_s
+            or not case.frame_bytes
+        ):
+            return Prediction(None, "no DCTCP flow, or no queue that marks by a threshold")
+        rate = case.rate_bps / (8 * case.frame_bytes)
+        path = (rate, case.rtt_s, case.marks_s * rate, case.flows)
+        lossy = "packets are lost by chance, too" if case.loss else ""
+        return Prediction(value(*path), lossy or dctcp.outside(*path) or "")
+
+    return Law(law)
+
+
+_FULLEST = _of_marks(lambda rate, rtt, k, flows: 1e6 * dctcp.queue_range(rate, rtt, k, flows)[1] / rate)
+DCTCP = Model(
+    "dctcp",
+    "DCTCP, Alizadeh et al. 2010",
+    {
+        "dctcp_alpha": _of_marks(lambda *path: dctcp.alpha(dctcp.critical_window(*path))),
+        "snd_cwnd": _of_marks(dctcp.critical_window),
+        **dict.fromkeys(("queue_delay_us", "queue_delay_max_us", "srtt_queue_delay_us"), _FULLEST),
+    },
+    "DCTCP's steady state under marks from K packets on: its alpha, its greatest window, its fullest queue",
 )

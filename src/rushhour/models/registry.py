@@ -20,10 +20,12 @@ _ALL = (
     laws.PFTK,
     laws.CUBIC,
     laws.HIGHSPEED,
+    laws.HIGHSPEED_ACKS,
     laws.BDP,
     laws.QUEUE,
     laws.OVERLOAD,
     laws.SAWTOOTH,
+    laws.DCTCP,
 )
 
 MODELS: Mapping[str, Model] = {model.name: model for model in _ALL}
