@@ -8,6 +8,7 @@ use crate::change::{Changes, Changing};
 use crate::clock::Clock;
 use crate::counters;
 use crate::error::{Context, Result};
+use crate::firewall::Firewalls;
 use crate::flow;
 use crate::netns::Nodes;
 use crate::plan::Plan;
@@ -61,6 +62,7 @@ fn attempt(out: &Path, report: &mut Report) -> Result<()> {
     topology.count_wires_from(0)?;
 
     let prepared = flow::prepare(&plan, &nodes, &raw)?;
+    let firewalls = Firewalls::start(&plan, &nodes)?;
     let clock = Clock::starting_at(next_start(sys::monotonic_ns()));
     report.start_clock_ns = clock.start_ns();
     let trace = Trace::start(&plan, clock, &raw, &mut report.warnings)?;
@@ -73,6 +75,7 @@ fn attempt(out: &Path, report: &mut Report) -> Result<()> {
     report.counters = counters::since(&before, &counters::read(&plan, &nodes)?);
     report.flows = running.finish()?;
     sampler.finish()?;
+    report.inputs = firewalls.read()?;
     changing.map_or(Ok(()), Changing::finish)?;
     if let Some(trace) = trace {
         report.lost_events = trace.finish()?;

@@ -10,6 +10,7 @@ pub mod clock;
 pub mod counters;
 pub mod error;
 pub mod experiment;
+pub mod firewall;
 pub mod flow;
 pub mod init;
 pub mod launch;

@@ -62,6 +62,9 @@ pub struct Node {
     /// Addresses of its loopback interface, `address/prefix`.
     #[serde(default)]
     pub addresses: Vec<String>,
+    /// Probability in `[0, 1]` with which netfilter drops what arrives for the node.
+    #[serde(default)]
+    pub drop_input: Option<f64>,
 }
 
 /// A veth pair.

@@ -18,6 +18,9 @@ pub struct Report {
     pub calibration: Calibration,
     /// By how much the stack's counters rose during the experiment, in the nodes where flows begin and end.
     pub counters: Counters,
+    /// What netfilter has seen arrive, at the nodes that drop some of it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub inputs: Vec<Input>,
     pub lost_events: std::collections::BTreeMap<String, u64>,
     pub warnings: Vec<String>,
 }
@@ -27,6 +30,14 @@ pub struct Kernel {
     pub release: String,
     pub version: String,
     pub congestion_controls: Vec<String>,
+}
+
+/// What arrived for a node, and what netfilter dropped of it.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Input {
+    pub node: String,
+    pub packets: u64,
+    pub dropped: u64,
 }
 
 /// How a flow ended; `None` is what did not happen or does not apply.

@@ -186,6 +186,16 @@ pub fn set_option_bytes(socket: &impl AsRawFd, level: i32, name: i32, value: &[u
     .map(drop)
 }
 
+/// Fills `value` with a socket option that is as long.
+pub fn get_option_bytes(socket: &impl AsRawFd, level: i32, name: i32, value: &mut [u8]) -> io::Result<()> {
+    let mut length = value.len() as u32;
+    // SAFETY: `value` is valid for `length`, which the kernel does not exceed.
+    check(unsafe {
+        libc::getsockopt(socket.as_raw_fd(), level, name, value.as_mut_ptr().cast(), &raw mut length)
+    })
+    .map(drop)
+}
+
 pub fn send(socket: &impl AsRawFd, data: &[u8], flags: i32) -> io::Result<usize> {
     // SAFETY: `data` is valid for its length.
     check_size(unsafe {

@@ -68,7 +68,7 @@ def calibrate(record: Record) -> list[CalibrationFinding]:
         RecordError: the calibration part of the plan or the result is damaged.
     """
     try:
-        found = [*_pings(record), *_trains(record), *_qdiscs(record)]
+        found = [*_pings(record), *_trains(record), *_qdiscs(record), *_inputs(record)]
     except (KeyError, TypeError, AttributeError, IndexError, ValueError, OverflowError) as error:
         raise RecordError(
             f"the calibration in the plan or the result makes no sense ({type(error).__name__}: {error})",
@@ -243,6 +243,21 @@ def _losses(record: Record) -> Iterator[CalibrationFinding]:
             low <= lost <= high + extra,
             f"{loss:g} of {packets} packets ({low} to {high + extra})",
             f"{lost} packets",
+        )
+
+
+def _inputs(record: Record) -> Iterator[CalibrationFinding]:
+    asked = {node["name"]: node["drop_input"] for node in record.plan["nodes"] if node.get("drop_input")}
+    seen = {entry["node"]: entry for entry in record.result.get("inputs") or []}
+    for name, loss in asked.items():
+        packets, dropped = (int(seen[name][key]) for key in ("packets", "dropped"))
+        low, high = binomial_interval(packets, float(loss))
+        yield CalibrationFinding(
+            "drops at INPUT",
+            name,
+            low <= dropped <= high,
+            f"{loss:g} of {packets} packets ({low} to {high})",
+            f"{dropped} packets",
         )
 
 

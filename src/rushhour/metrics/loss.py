@@ -66,6 +66,11 @@ def _count_of(which: int) -> Callable[[Record], Iterator[Found]]:
     return counts
 
 
+def _input_drops(record: Record) -> Iterator[Found]:
+    for entry in record.result.get("inputs") or []:
+        yield Found(f"node:{entry['node']}", float(entry["dropped"]))
+
+
 def _duplicates(record: Record) -> Iterator[Found]:
     for flow in _udp(record):
         rows = record.table("udp", flow=flow.id)
@@ -191,6 +196,14 @@ METRICS = [
         "Fraction of packets that the seeded element of a link end lost during the experiment, by its own "
         "counters.",
         _wire_loss,
+    ),
+    Metric(
+        "input_drops",
+        "packets",
+        "none",
+        ("node",),
+        "Packets that netfilter dropped at a node's INPUT during the experiment, by the counter of its rule.",
+        _input_drops,
     ),
     Metric(
         "netem_loss",

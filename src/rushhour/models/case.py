@@ -30,7 +30,7 @@ class Case:
         mss_bytes: Payload of a full packet.
         frame_bytes: The same packet as a shaper counts it.
         rtt_s: Round-trip time of the idle path.
-        loss: Probability that a packet of data is lost on the wires it crosses.
+        loss: Probability that a packet of data is lost on the wires it crosses or at its host's INPUT.
         rate_bps: Rate of the bottleneck.
         buffer_bytes: Queue limit there.
         flows: Flows of this kind whose bottleneck it is, this one included.
@@ -112,9 +112,15 @@ def _by_host(record: Record, rates: Mapping[int, float], offered: list[float]) -
     ]
 
 
+def _dropped_at(record: Record, host: object) -> float:
+    nodes = record.plan.get("nodes") or []
+    return float(next((node.get("drop_input") or 0.0 for node in nodes if node.get("name") == host), 0.0))
+
+
 def _case(record: Record, flow: Flow, asked: Mapping[str, object], load: tuple[float, float]) -> Case:
     ends = record.context.ends
     kept = math.prod(1 - ends[end].loss for end in flow.ends if end in ends)
+    kept *= 1 - _dropped_at(record, asked.get("to"))
     narrow = None if flow.bottleneck_end is None else ends.get(flow.bottleneck_end)
     sharing = [other for other in record.flows() if other.bottleneck_end == flow.bottleneck_end]
     buffer = None

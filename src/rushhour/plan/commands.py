@@ -47,6 +47,7 @@ def commands(plan: Json) -> list[str]:
     lines += [_route(route) for route in plan["routes"]]
     for node in plan["nodes"]:
         lines += [_sysctl(node["name"], key, value) for key, value in node["sysctl"]]
+    lines += [_drop_input(node, with_ipv6) for node in plan["nodes"] if node.get("drop_input")]
     for end in ends:
         lines += _egress(end)
     wired = {(end["node"], end["dev"]) for end in ends if end["wire"] is not None}
@@ -63,6 +64,13 @@ def _q(word: str) -> str:
 
 def _sysctl(node: str, key: str, value: str) -> str:
     return f"ip netns exec {_q(node)} sysctl -qw {_q(f'{key}={value}')}"
+
+
+def _drop_input(node: Json, with_ipv6: set[str]) -> str:
+    program = "ip6tables" if node["name"] in with_ipv6 else "iptables"
+    share = f"{node['drop_input']:.10g}"
+    match = f"-m statistic --mode random --probability {share}"
+    return f"ip netns exec {_q(node['name'])} {program} -A INPUT {match} -j DROP"
 
 
 def _node(node: Json, *, ipv6: bool) -> Iterator[str]:

@@ -102,12 +102,14 @@ def _nodes(layout: Layout) -> list[dict[str, Any]]:
     """Nodes of the scenario, then the emulators."""
     loopback, host_prefix = layout.addressing.loopback, layout.addressing.host_prefix
     sysctl = _sysctls(layout)
+    drops = {node.name: node.drop_input.p for node in layout.scenario.node if node.drop_input is not None}
     nodes: list[dict[str, Any]] = [
         {
             "name": node.name,
             "forward": node.router,
             "sysctl": sysctl[node.name],
             "addresses": [f"{loopback[node.name]}/{host_prefix}"] if node.name in loopback else [],
+            **({"drop_input": drops[node.name]} if drops.get(node.name) else {}),
         }
         for node in layout.graph.nodes
     ]

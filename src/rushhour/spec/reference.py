@@ -198,7 +198,7 @@ star       s1 ─┐                             leaves; all of them send to r1 
 
 The keys of `[topology]` describe the common links (`══`). A flow without `from` and `to` takes the next pair
 in turn, copy after copy; a flow with one of them takes the partner for the other (`from = "r1"` in a star:
-the leaves in turn). `[[node]]` tables beside a preset may give its nodes sysctls. A free graph is drawn with
+the leaves in turn). `[[node]]` tables beside a preset may give its nodes settings. A free graph is drawn with
 `[[link]]` tables instead; nodes named there need no table of their own.
 """
 

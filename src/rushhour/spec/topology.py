@@ -179,6 +179,12 @@ class Node(Model):
         "take the first",
     )
     sysctl: Sysctls = Field(default_factory=dict, description="sysctls of this node, over those of all nodes")
+    drop_input: Probability | None = Field(
+        None,
+        description="share of what arrives for this host that netfilter drops at random at INPUT, as "
+        "`iptables -A INPUT -m statistic --mode random --probability P -j DROP` does: behind all queues and "
+        "wires, drawn by the kernel's own generator (repeatable on one kernel, other packets on another)",
+    )
 
 
 class Bond(Model):

@@ -262,7 +262,7 @@ def _about(table: Published, one: Taken) -> bool:
 
 def _trusted(told: Sequence[Prediction], *, doubtful: bool) -> NDArray[np.float64]:
     """Predictions within a model's range; or those outside, with the neighbours that join them; else nan."""
-    doubt = np.array([bool(one.doubt) for one in told])
+    doubt = np.array([bool(one.doubt) for one in told], bool)
     beside = doubt.copy()
     beside[1:] |= doubt[:-1]
     beside[:-1] |= doubt[1:]

@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from rushhour.spec.check.problem import Problem
-from rushhour.spec.graph import components, nodes
+from rushhour.spec.graph import components, hosts, nodes
 from rushhour.spec.keys import nearest
 from rushhour.spec.topology import MAX_NODES
 
@@ -24,6 +24,11 @@ def check_graph(scenario: Scenario) -> Iterator[Problem]:
     if scenario.topology is None and not scenario.link:
         yield Problem((drawn,) if scenario.node else (), "there is no topology", f"give {_EITHER}")
         return
+    for index, node in enumerate(scenario.node):
+        if node.drop_input is not None and node.name in set(nodes(scenario)) - set(hosts(scenario)):
+            yield Problem(
+                ("node", index, "drop_input"), f"{node.name} forwards: nothing arrives for it", "take a host"
+            )
     if scenario.topology is not None:
         yield from _check_beside_preset(scenario)
         return
@@ -41,7 +46,7 @@ def check_graph(scenario: Scenario) -> Iterator[Problem]:
 
 
 def _check_beside_preset(scenario: Scenario) -> Iterator[Problem]:
-    """A preset draws the graph; node tables may only give its nodes sysctls."""
+    """A preset draws the graph; node tables may only say how its nodes are set."""
     if scenario.link:
         yield Problem(("link", 0), "a graph is drawn beside a preset", f"give {_EITHER}")
         return
