@@ -122,3 +122,17 @@ def test_what_is_undefined_says_why_and_scopes_are_as_declared(tmp_path: Path) -
     for value in record.metrics():
         assert value.value is not None or value.note, value
         assert value.scope.partition(":")[0] in METRICS[value.metric].scopes, value
+
+
+def test_segments_that_arrived_and_their_shares(tmp_path: Path) -> None:
+    info = np.concatenate(
+        [
+            make.tcp_info([SECOND, 2 * SECOND], 0, side=1, data_segs_in=[10, 30]),
+            make.tcp_info([SECOND], 1, side=1, data_segs_in=10),
+        ]
+    )
+    flows = [make.flow(0, "a"), make.flow(1, "b")]
+    record = make.record(tmp_path / "run", {"tcp_info": info}, flows=flows)
+
+    assert found(record, "segments_received") == {"flow:a": 30, "flow:b": 10, "total": 40}
+    assert found(record, "segments_share") == {"flow:a": 0.75, "flow:b": 0.25}

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from rushhour.context import Flow
     from rushhour.record import Record
 
+_NO_SEGMENT = "no segment with payload arrived"
 _NO_READING = "the kernel gave no such reading"
 
 
@@ -64,6 +65,23 @@ def _fraction(record: Record) -> Iterator[Found]:
         yield ratio(of_flow(flow), again, sent, "no segment was sent")
     if segments:
         yield Found(TOTAL, retransmits / segments)
+
+
+def _segments_received(record: Record) -> Iterator[Found]:
+    counts = []
+    for flow in record.flows("tcp"):
+        count = last(record, flow, "data_segs_in", side=1)
+        yield Found(of_flow(flow), count, None if count is not None else _NO_READING)
+        counts += [] if count is None else [count]
+    if counts:
+        yield Found(TOTAL, sum(counts))
+
+
+def _segments_share(record: Record) -> Iterator[Found]:
+    found = [(of_flow(flow), last(record, flow, "data_segs_in", side=1)) for flow in record.flows("tcp")]
+    total = sum(count or 0 for _, count in found)
+    for scope, count in found:
+        yield Found(scope, None, _NO_READING) if count is None else ratio(scope, count, total, _NO_SEGMENT)
 
 
 def _counter(field: str) -> Callable[[Record], Iterator[Found]]:
@@ -128,6 +146,23 @@ def _buffer_delay(record: Record) -> Iterator[Found]:
 
 
 METRICS = [
+    Metric(
+        "segments_received",
+        "segments",
+        "none",
+        ("flow", "total"),
+        "Segments with payload that reached the receiver, retransmissions and duplicates included: "
+        "tcpi_data_segs_in at its last sample. Total: of all TCP flows.",
+        _segments_received,
+    ),
+    Metric(
+        "segments_share",
+        "1",
+        "none",
+        ("flow",),
+        "Segments with payload that reached a flow's receiver over those of all TCP flows.",
+        _segments_share,
+    ),
     Metric(
         "retransmits",
         "segments",

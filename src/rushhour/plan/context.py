@@ -81,7 +81,7 @@ def settings(layout: Layout, stage: Stage) -> dict[str, Any]:
         "rate_bps": stage.rate_bps,
         "delay_ns": stage.delay_ns,
         "jitter_ns": stage.jitter_ns,
-        "loss": stage.wire.loss if stage.wire else 0.0,
+        "loss": stage.wire.loss if stage.wire else stage.loss,
     }
     means: dict[str, float] = {}
     for name, course in courses(stage).items():

@@ -44,6 +44,18 @@ def rate_bps(words: str) -> int | None:
     return _scaled(value_after(words.split(), "rate"), _RATE)
 
 
+def loss(words: str) -> float:
+    """Give the probability that netem's words lose a packet by, of independent losses; of others 0."""
+    split = words.split()
+    word = value_after(split, "loss")
+    if word == "random":
+        word = value_after(split, "random")
+    try:
+        return min(1.0, float((word or "0").removesuffix("%")) / 100)
+    except ValueError:
+        return 0.0
+
+
 def line(words: str, fastest_bps: int, frame: int) -> str:
     """Give netem's line with an explicit limit: twice what is on its way at the fastest rate, and 1000.
 

@@ -63,6 +63,7 @@ class Stage:
     wire: Wire | None = None
     changes: tuple[Change, ...] = ()
     classes: tuple[PlannedClass, ...] = ()
+    loss: float = 0.0  # netem's, of independent packets; a wire has its own
 
 
 PLAIN = Stage()
@@ -229,6 +230,7 @@ def _netem(words: str, fastest_bps: int, frame: int) -> Stage:
         words=f"netem {words}",
         delay_ns=mean,
         jitter_ns=jitter,
+        loss=netem.loss(words),
     )
 
 
