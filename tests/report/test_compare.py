@@ -211,7 +211,7 @@ def test_curves_are_lines_by_level_and_limits_are_level() -> None:
         )
         for n, cell in enumerate(cells)
     ]
-    plot = curves.build(figure, SWEEP, some, ())
+    plot = curves.build(figure, SWEEP, some, (), ())
     assert plot is not None
     assert plot.over_time
     assert [style.place for style in plot.styles] == [0.0, 0.5, 1.0]
@@ -220,6 +220,25 @@ def test_curves_are_lines_by_level_and_limits_are_level() -> None:
     (limit,) = of_role(plot, "model")
     assert limit.y.tolist() == [8.0, 8.0]
     assert limit.x.tolist() == [0.0, 2.0]
+
+
+def test_a_published_mean_is_a_level_over_the_time_it_is_of() -> None:
+    figure = Figure.model_validate({"title": "R", "y": "srtt_us", "to": "1s"})
+    table = Published.model_validate(
+        {"source": "4.5", "title": "RTT", "metric": "srtt_mean_us", "flow": "bulk", "unit": "ms"}
+        | {"from": "500ms", "to": "8s", "values": [{"value": 27, "spread": 2}]}
+    )
+    one = taken({}, 0, scope="flow:bulk", curve=curve([1e3, 2e3]), duration_s=2.0)
+    plot = curves.build(figure, Sweep(), [one], (table,), ())
+    assert plot is not None
+    (level,) = of_role(plot, "published")
+    assert (level.x.tolist(), level.y.tolist()) == ([0.5, 1.0], [27e3, 27e3])
+    assert level.low is not None
+    assert level.low.tolist() == [25e3, 25e3]
+    other = taken({}, 0, scope="flow:other", curve=curve([1e3, 2e3]), duration_s=2.0)
+    without = curves.build(figure, Sweep(), [other], (table,), ())
+    assert without is not None
+    assert not of_role(without, "published")
 
 
 def test_a_matrix_has_a_sheet_for_each_level_of_the_rest() -> None:
@@ -236,6 +255,17 @@ def test_a_matrix_has_a_sheet_for_each_level_of_the_rest() -> None:
     assert (corner.value, corner.shade, corner.run) == (0.0, 0, 0)
     assert made.sheets[1].rows[1][2] is None
     assert (made.least, made.greatest) == ("0.00 Mbit/s", "10.00 Mbit/s")
+
+
+def test_shades_of_a_wide_range_follow_the_logarithm() -> None:
+    figure = Figure.model_validate(
+        {"title": "M", "kind": "matrix", "x": "topology.loss", "y": "cc", "metric": "goodput_bps"}
+    )
+    some = [taken(cell, n, value=10.0**n) for n, cell in enumerate(CELLS[::2][:3])]
+    made = matrix.build(figure, SWEEP, some, ())
+    assert made is not None
+    assert [field.shade for row in made.sheets[0].rows for field in row if field] == [0, 4, 8]
+    assert made.notes == ("Shades follow the logarithm.",)
 
 
 @pytest.mark.parametrize(

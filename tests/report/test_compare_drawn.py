@@ -134,7 +134,7 @@ def test_colours_along_the_ramp() -> None:
 
 def test_the_document_names_every_model_with_all_it_predicts() -> None:
     text = (ROOT / "docs" / "figures.md").read_text(encoding="utf-8")
-    rows = dict(re.findall(r"^\| `(\w+)` \| (.*?) \|", text, re.MULTILINE))
+    rows = dict(re.findall(r"^\| `([\w-]+)` \| (.*?) \|", text, re.MULTILINE))
     assert {name: set(re.findall(r"`(\w+)`", laws)) for name, laws in rows.items()} == {
         name: set(model.laws) for name, model in MODELS.items()
     }

@@ -83,6 +83,7 @@ const Figures = (() => {
   }
 
   function points(u, figure, trace, ratio) {
+    if (figure.over_time && trace.role !== "published") return;
     const { ctx } = u;
     ctx.strokeStyle = ctx.fillStyle = colour(trace, figure);
     const levels = theory(trace) && trace.shape === "points";
@@ -121,7 +122,7 @@ const Figures = (() => {
       dash: dash(trace, figure), show: shown(trace, hidden), points: { show: false } };
     if (trace.shape === "points" && figure.over_time) {
       Object.assign(one, { paths: () => null, points: { show: true, size: 3, fill: stroke, width: 0 } });
-    } else if (trace.shape === "points" || trace.role === "published") one.paths = () => null;
+    } else if (trace.shape === "points") one.paths = () => null;
     else if (trace.shape === "hold") one.paths = uPlot.paths.stepped({ align: 1 });
     else if (trace.shape === "interval") one.paths = uPlot.paths.stepped({ align: -1 });
     return one;
@@ -188,7 +189,7 @@ const Figures = (() => {
       cursor: { sync: { key: state.key, scales: ["x", null] }, drag: { x: figure.over_time, y: false },
         points: { show: false }, y: false },
       hooks: {
-        draw: [(u) => (figure.over_time ? null : overlay(u, figure, facet, hidden))],
+        draw: [(u) => overlay(u, figure, facet, hidden)],
         setCursor: [(u) => tell(state, u)],
         ready: [(u) => {
           u.setScale("x", { min: low, max: high });
@@ -240,9 +241,10 @@ const Figures = (() => {
   }
 
   function atInstant(figure, facet, x, hidden) {
+    const level = (trace) => trace.role !== "measured";
     const lines = facet.traces.filter((trace) => shown(trace, hidden) && trace.t.length)
-      .filter((trace) => theory(trace) || x >= trace.t[0])
-      .map((trace) => [trace, trace.label, unit(figure, theory(trace) ? trace.v[0] : Series.at(trace, x))]);
+      .filter((trace) => x >= trace.t[0] && (trace.role !== "published" || x <= trace.t[1]))
+      .map((trace) => [trace, trace.label, unit(figure, level(trace) ? trace.v[0] : Series.at(trace, x))]);
     return { head: `${x.toFixed(3)} s`, lines };
   }
 
@@ -288,9 +290,15 @@ const Figures = (() => {
     const ctx = canvas.getContext("2d");
     ctx.strokeStyle = ctx.fillStyle = colour(item, figure);
     ctx.lineWidth = (theory(item) ? 1.4 : 2) * ratio;
-    const joined = item.role !== "published" && (figure.over_time || figure.x.numeric || theory(item));
+    const dots = figure.over_time && item.role === "measured"
+      && figure.facets.every((facet) => facet.traces.every((trace) => trace.group !== item.group || trace.shape === "points"));
+    if (dots) {
+      for (const x of [5, 14, 23]) mark(ctx, 0, x * ratio, 6 * ratio, 1.8 * ratio, false);
+      return canvas;
+    }
+    const joined = (item.role !== "published" || figure.over_time) && (figure.over_time || figure.x.numeric || theory(item));
     if (joined) line(ctx, 0, 6 * ratio, 28 * ratio, 6 * ratio, dash(item, figure), ratio);
-    if (!figure.over_time && !theory(item)) {
+    if (!theory(item) && (!figure.over_time || item.role === "published")) {
       ctx.lineWidth = 1.4 * ratio;
       mark(ctx, marked(item, figure), 14 * ratio, 6 * ratio, (item.role === "published" ? 4.2 : 3.6) * ratio, item.role === "published");
     }

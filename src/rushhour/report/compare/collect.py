@@ -137,7 +137,7 @@ def _drawing(
     if figure.kind == "matrix":
         return matrix.build(figure, sweep, taken, notes)
     if figure.x is None:
-        return curves.build(figure, sweep, taken, notes)
+        return curves.build(figure, sweep, taken, published, notes)
     return points.build(figure, sweep, taken, published, notes)
 
 

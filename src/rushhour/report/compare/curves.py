@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rushhour.models.registry import MODELS
+from rushhour.report.compare import published
 from rushhour.report.compare.legend import Looks, entries, model_group, neutral
 from rushhour.report.compare.places import Layout, layout, words
 from rushhour.report.compare.plot import Axis, Facet, Plot, Trace
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from rushhour.report.compare.plot import Role
     from rushhour.report.curves import Curve
     from rushhour.spec.figure import Figure
+    from rushhour.spec.published import Published
     from rushhour.spec.sweep import Sweep
 
 MAX_LINES, MAX_PANELS = 24, 24
@@ -32,7 +34,13 @@ _APART = 8
 """Panels whose tops differ by more than this have y axes of their own."""
 
 
-def build(figure: Figure, sweep: Sweep, taken: Sequence[Taken], notes: tuple[str, ...]) -> Plot | None:
+def build(
+    figure: Figure,
+    sweep: Sweep,
+    taken: Sequence[Taken],
+    tables: Sequence[Published],
+    notes: tuple[str, ...],
+) -> Plot | None:
     """The figure of curves that were taken; None if there is none."""
     where = layout(figure, sweep, [one.factors for one in taken])
     looks = Looks.of(where, [where.line(one.factors) for one in taken], MAX_LINES)
@@ -40,7 +48,7 @@ def build(figure: Figure, sweep: Sweep, taken: Sequence[Taken], notes: tuple[str
     shown = [one for one in taken if where.line(one.factors) in looks.of_line]
     begin = figure.begin.seconds if figure.begin else 0.0
     end = figure.end.seconds if figure.end else max(one.duration_s for one in shown)
-    drawer = _Drawer(figure, where, looks, (begin, end))
+    drawer = _Drawer(figure, where, looks, (begin, end), published.over_time(tables, figure.y))
     facets = tuple(
         drawer.facet(panel, [one for one in shown if where.panel(one.factors) == panel])
         for panel in panels[:MAX_PANELS]
@@ -71,12 +79,14 @@ class _Drawer:
     where: Layout
     looks: Looks
     span: tuple[float, float]
+    tables: Sequence[Published]
 
     def facet(self, panel: Key, taken: Sequence[Taken]) -> Facet:
         ordered = sorted(taken, key=lambda one: self.looks.of_line[self.where.line(one.factors)])
         measured = [self._measured(one, one.curve) for one in ordered if one.curve is not None]
         models = [trace for name in self.figure.model for trace in self._model(name, ordered)]
-        values = np.concatenate([trace.y for trace in measured])
+        printed = [trace for table in self.tables for one in ordered for trace in self._published(table, one)]
+        values = np.concatenate([trace.y for trace in (*measured, *printed)])
         values = values[np.isfinite(values)]
         top = float(np.max(values))
         top = max([top, *(level for trace in models if (level := float(trace.y[0])) <= _FLATTENS * top)])
@@ -84,7 +94,7 @@ class _Drawer:
             low = float(np.min(values[values > 0], initial=top))
         else:
             low = min(0.0, float(np.min(values)))
-        return Facet(words(self.where.panels, panel), (*models, *measured), low, top or 1.0)
+        return Facet(words(self.where.panels, panel), (*models, *measured, *printed), low, top or 1.0)
 
     def _measured(self, one: Taken, curve: Curve) -> Trace:
         line = self.where.line(one.factors)
@@ -92,6 +102,21 @@ class _Drawer:
         return Trace(
             self.looks.label(line), look, group, "measured", curve.t_s, curve.values, shape=curve.shape
         )
+
+    def _published(self, table: Published, one: Taken) -> list[Trace]:
+        """A level over the time that the number is of, with its spread at both ends."""
+        begin, end = self.span
+        at = np.array(
+            [table.begin.seconds if table.begin else begin, table.to.seconds if table.to else end]
+        ).clip(begin, end)
+        look = self.looks.of_line[self.where.line(one.factors)]
+        found = []
+        for value in published.values_of(table, one):
+            level, spread = (np.full(2, number) for number in published.in_unit(table, value))
+            bars = (level - spread, level + spread) if value.spread else (None, None)
+            name, group = published.title(table), published.group(table)
+            found.append(Trace(name, look, group, "published", at, level, *bars))
+        return found
 
     def _model(self, name: str, taken: Sequence[Taken]) -> list[Trace]:
         """A horizontal line for what a model says of each line; one for all where it says the same."""

@@ -26,8 +26,11 @@ MARKERS = "os^Dv<>p"
 THEORY = ((0, (5, 2.5)), (0, (5, 1.5, 1, 1.5)), (0, (2.5, 1.5)), (0, (8, 2, 1, 2, 1, 2)))
 """Dashes of models, one after the other."""
 _NEUTRAL = "#63656b"
+_DOTS: dict[str, Any] = {"linestyle": "", "marker": ".", "markersize": 5}
 _DECADES = 300
 """Ratio of greatest to least up to which a logarithmic axis has ticks at 2 and 5."""
+_WIDEST = 11
+"""Width in inches that a matrix may have at most."""
 _WIDTH = 7.2
 """Width in inches: two columns of a paper."""
 
@@ -108,6 +111,9 @@ def _put_caption(figure: Figure, lines: list[str]) -> None:
 
 def _handle(entry: Entry, plot: Plot) -> Line2D:
     style = _style(entry, plot)
+    mine = [trace for facet in plot.facets for trace in facet.traces if trace.group == entry.group]
+    if plot.over_time and entry.role == "measured" and all(trace.shape == "points" for trace in mine):
+        style |= _DOTS
     return Line2D([], [], **style)
 
 
@@ -142,7 +148,9 @@ def _style(drawn: Entry | Trace, plot: Plot) -> dict[str, Any]:
     style = Style(0, None, 0, 0) if drawn.look is None else plot.styles[drawn.look]
     mark, dash = MARKERS[style.mark % len(MARKERS)], DASHES[style.dash % len(DASHES)]
     if drawn.role == "published":
-        return {"color": paint, "linestyle": "", "marker": mark, "markersize": 6, "markerfacecolor": "none"}
+        joined = "-" if plot.over_time else ""
+        hollow = {"marker": mark, "markersize": 6, "markerfacecolor": "none", "linewidth": 0.8}
+        return {"color": paint, "linestyle": joined, **hollow}
     if drawn.role == "doubtful":
         return {"color": paint, "linestyle": (0, (1, 2)), "linewidth": 0.9}
     if drawn.role == "model":
@@ -154,8 +162,8 @@ def _style(drawn: Entry | Trace, plot: Plot) -> dict[str, Any]:
         }
     if plot.over_time:
         return {"color": paint, "linestyle": dash, "linewidth": 1.0}
-    joined = dash if plot.x.numeric else ""
-    return {"color": paint, "linestyle": joined, "linewidth": 1.2, "marker": mark, "markersize": 4}
+    line = dash if plot.x.numeric else ""
+    return {"color": paint, "linestyle": line, "linewidth": 1.2, "marker": mark, "markersize": 4}
 
 
 def _facet(axes: Axes, plot: Plot, facet: Facet, width: float) -> None:
@@ -197,7 +205,7 @@ def _trace(axes: Axes, plot: Plot, trace: Trace) -> None:
     if trace.shape in STEPS:
         style["drawstyle"] = STEPS[trace.shape]
     if plot.over_time and trace.shape == "points":
-        style |= {"linestyle": "", "marker": ".", "markersize": 2}
+        style |= _DOTS | {"markersize": 2}
     if not plot.over_time and trace.shape == "points" and trace.role in THEORETICAL:
         half = 0.3 / max(1, len(plot.x.ticks))
         axes.hlines(
@@ -209,9 +217,9 @@ def _trace(axes: Axes, plot: Plot, trace: Trace) -> None:
 
 def _matrix(drawing: Matrix, form: str) -> bytes:
     with mpl.rc_context({**STYLE, "axes.grid": False}):
-        across = min(3, len(drawing.sheets))
-        down = -(-len(drawing.sheets) // across)
         size = (1.1 + 0.62 * len(drawing.columns), 0.55 + 0.36 * len(drawing.names))
+        across = max(1, min(3, len(drawing.sheets), int(_WIDEST // size[0])))
+        down = -(-len(drawing.sheets) // across)
         width = max(4.2, size[0] * across)
         caption = _caption(drawing, width)
         height = 0.7 + size[1] * down + 0.13 * len(caption)

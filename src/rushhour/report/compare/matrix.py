@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from rushhour.metrics.catalog import METRICS
@@ -22,7 +24,10 @@ if TYPE_CHECKING:
     from rushhour.spec.figure import Figure
     from rushhour.spec.sweep import Sweep
 
-Fields = dict[tuple[str, str], Field]
+Shaded = tuple[float, float, Callable[[float], float]]
+"""Least and greatest of what the shades grade, and how a value becomes that."""
+_WIDE = 8
+"""From this ratio of greatest to least on, shades follow the logarithm: the small differ visibly, too."""
 
 
 def build(figure: Figure, sweep: Sweep, taken: Sequence[Taken], notes: tuple[str, ...]) -> Matrix | None:
@@ -42,11 +47,15 @@ def build(figure: Figure, sweep: Sweep, taken: Sequence[Taken], notes: tuple[str
     values = [value for some in cells.values() for value, _ in some.values()]
     scale = scale_for(values, METRICS[figure.quantity].unit)
     low, high = min(values), max(values)
+    shaded: Shaded = (low, high, float)
+    if low > 0 and high / low >= _WIDE:
+        shaded = (math.log(low), math.log(high), math.log)
     sheets = []
     for key in where.sorted(names, groups)[:MAX_PANELS]:
-        fields = {at: _field(*found, scale, low, high) for at, found in cells[key].items()}
+        fields = {at: _field(*found, scale, shaded) for at, found in cells[key].items()}
         grid = tuple(tuple(fields.get((row, column)) for column in columns) for row in rows)
         sheets.append(Sheet(words(names, key), grid))
+    notes = (*notes, "Shades follow the logarithm.") if shaded[2] is math.log else notes
     repeated = max(len({one.repetition for one in some}) for some in groups.values())
     notes = (*notes, f"Means of {repeated} repetitions.") if repeated > 1 else notes
     return Matrix(
@@ -86,6 +95,7 @@ def _cells(figure: Figure, taken: Sequence[Taken]) -> dict[tuple[str, str], tupl
     }
 
 
-def _field(value: float, run: int, scale: Scale, low: float, high: float) -> Field:
-    shade = round((SHADES - 1) * (value - low) / (high - low)) if high > low else 0
+def _field(value: float, run: int, scale: Scale, shaded: Shaded) -> Field:
+    low, high, grade = shaded
+    shade = round((SHADES - 1) * (grade(value) - low) / (high - low)) if high > low else 0
     return Field(value, scale.text(value), shade, run)

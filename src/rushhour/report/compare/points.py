@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rushhour.measures import convert
 from rushhour.metrics.catalog import METRICS
 from rushhour.models.registry import MODELS
+from rushhour.report.compare import published
 from rushhour.report.compare.curves import MAX_LINES, MAX_PANELS
 from rushhour.report.compare.legend import Looks, entries, model_group, neutral
 from rushhour.report.compare.places import Layout, factor_axis, layout, words
@@ -18,7 +18,6 @@ from rushhour.report.compare.plot import Axis, Facet, Plot, Trace
 from rushhour.report.compare.titles import title_of
 from rushhour.report.model import said
 from rushhour.report.words import scale_for
-from rushhour.spec.sweep import matches
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -61,7 +60,7 @@ def build(
     figure: Figure,
     sweep: Sweep,
     taken: Sequence[Taken],
-    published: Sequence[Published],
+    tables: Sequence[Published],
     notes: tuple[str, ...],
 ) -> Plot | None:
     """The figure of values that were taken; None if none is defined."""
@@ -75,9 +74,9 @@ def build(
     levels = sorted({said(one.factors.get(figure.x)) for one in known}, key=lambda level: order.get(level, 0))
     x, places = factor_axis(figure.x, levels, figure.x_scale)
     panels = where.sorted(where.panels, [where.panel(one.factors) for one in known])
-    tables = [table for table in published if table.metric == figure.y]
+    fitting = published.over_factor(tables, figure.y)
     scale = scale_for([one.value for one in known], METRICS[figure.y].unit)
-    drawer = _Drawer(figure, where, looks, places, x.numeric, tables, scale)
+    drawer = _Drawer(figure, where, looks, places, x.numeric, fitting, scale)
     facets = tuple(
         drawer.facet(panel, [one for one in known if where.panel(one.factors) == panel])
         for panel in panels[:MAX_PANELS]
@@ -130,9 +129,9 @@ class _Drawer:
     def facet(self, panel: Key, taken: Sequence[Taken]) -> Facet:
         lines = self._lines(taken)
         measured = [self._measured(line, spots) for line, spots in lines.items()]
-        published = [trace for table in self.tables for trace in self._published(table, lines)]
+        printed = [trace for table in self.tables for trace in self._published(table, lines)]
         models = [trace for name in self.figure.model for trace in self._model(name, lines)]
-        seen = [value for trace in (*measured, *published) for value in (*trace.y.tolist(), *_bars(trace))]
+        seen = [value for trace in (*measured, *printed) for value in (*trace.y.tolist(), *_bars(trace))]
         trusted = [
             v for trace in models if trace.role == "model" for v in trace.y.tolist() if not math.isnan(v)
         ]
@@ -140,7 +139,7 @@ class _Drawer:
         log = self.figure.y_scale == "log"
         least = _least([*seen, *(v for v in trusted if v >= min(seen) / _BELOW)]) if log else min(0.0, *seen)
         return Facet(
-            words(self.where.panels, panel), (*models, *measured, *published), least, top * _HEAD or 1.0
+            words(self.where.panels, panel), (*models, *measured, *printed), least, top * _HEAD or 1.0
         )
 
     def _lines(self, taken: Sequence[Taken]) -> dict[Key, list[_Spot]]:
@@ -217,47 +216,25 @@ class _Drawer:
         return "line" if self.numeric else "points"
 
     def _published(self, table: Published, lines: Mapping[Key, Sequence[_Spot]]) -> Iterator[Trace]:
-        unit = METRICS[self.figure.y].unit
-        by_eye = ", read off by eye" if table.read == "figure" else ""
         for line, spots in lines.items():
             found = [
-                (spot, value)
+                (spot, *published.in_unit(table, value))
                 for spot in spots
-                for value in table.values
-                if matches(value.where, spot.taken[0].factors) and _about(table, spot.taken[0])
+                for value in published.values_of(table, spot.taken[0])
             ]
             if not found:
                 continue
-            y = np.array([convert(value.value, table.unit, unit) for _, value in found])
-            spread = np.array([convert(value.spread or 0.0, table.unit, unit) for _, value in found])
-            any_spread = bool(np.any(spread))
-            yield Trace(
-                f"published, {table.source}{by_eye}",
-                self.looks.of_line[line],
-                f"published:{table.source}",
-                "published",
-                self._at(line, [spot for spot, _ in found]),
-                y,
-                y - spread if any_spread else None,
-                y + spread if any_spread else None,
-                "points",
-                tuple(self.scale.with_unit(float(value)) for value in y),
-            )
+            at = self._at(line, [spot for spot, _, _ in found])
+            y, spread = (np.array([one[place] for one in found]) for place in (1, 2))
+            bars = (y - spread, y + spread) if np.any(spread) else (None, None)
+            name, group, look = published.title(table), published.group(table), self.looks.of_line[line]
+            words = tuple(self.scale.with_unit(float(value)) for value in y)
+            yield Trace(name, look, group, "published", at, y, bars[0], bars[1], "points", words)
 
 
 def _least(values: Sequence[float]) -> float:
     """Where a logarithmic axis begins."""
     return min((value for value in values if value > 0), default=1.0)
-
-
-def _about(table: Published, one: Taken) -> bool:
-    """Whether published numbers are of the flow or scope that was taken."""
-    name = one.scope.partition(":")[2]
-    if table.flow is not None:
-        return name == table.flow
-    if table.scope is not None:
-        return table.scope in (one.scope, name)
-    return True
 
 
 def _trusted(told: Sequence[Prediction], *, doubtful: bool) -> NDArray[np.float64]:
