@@ -82,6 +82,14 @@ def test_what_makes_no_sense_is_refused(
     assert found[f"published.1.{key}"].line is not None
 
 
+def test_a_list_is_not_called_empty_because_what_stands_in_it_is_wrong(tmp_path: Path) -> None:
+    assert list(faults(tmp_path, TABLE.replace("value = 16.5", "value = 'much'"))) == [
+        "published.1.values.1.value"
+    ]
+    empty = faults(tmp_path, TABLE[: TABLE.index("values")] + "values = []\n")
+    assert empty["published.1.values"].message == "is empty"
+
+
 @pytest.mark.parametrize("text", ["", "x = ", "published = 3", "[[published]]\n"])
 def test_a_file_that_is_no_table_is_refused(tmp_path: Path, text: str) -> None:
     with pytest.raises(ScenarioError):

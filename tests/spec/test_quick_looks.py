@@ -125,3 +125,8 @@ def test_factors_that_cannot_be_combined_are_named_once_with_what_to_do() -> Non
     assert "less than one packet of 9000" in first.message
     assert 'skip = [{ "topology.buffer" = "3kB", "topology.mtu" = "9000B" }]' in str(first.hint)
     assert len(refused.value.faults) == 4
+    with pytest.raises(ScenarioError) as refused:
+        expand(scenario(text.replace(', "4kB", "5kB", "6kB"', "") + 'cc = ["cubic", "reno"]\n'))
+    (fault,) = refused.value.faults
+    assert fault.file.startswith("2 of 8 combinations topology.buffer=3kB, topology.mtu=9000B, cc=cubic;")
+    assert str(fault.hint).endswith('skip = [{ "topology.buffer" = "3kB", "topology.mtu" = "9000B" }]')

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from rushhour import spec
 from rushhour.errors import Fault, ScenarioError
-from rushhour.spec.sweep import SKIP
+from rushhour.spec.sweep import SKIP, matches
 from rushhour.toml import inline
 
 if TYPE_CHECKING:
@@ -61,15 +61,22 @@ def expand(scenario: Scenario) -> list[Cell]:
 def _fault(
     key: str, message: str, hint: str | None, values: Sequence[Mapping[str, Any]], scenario: Scenario
 ) -> Fault:
-    """What contradicts itself in which combinations, and how to leave the first of them out."""
+    """What contradicts itself in which combinations, and how to leave them out."""
     shown = "; ".join(_label(cell) for cell in values[:NAMED])
     more = f" and {len(values) - NAMED} more" if len(values) > NAMED else ""
     many = f"{len(values)} of {scenario.sweep.size} combinations" if len(values) > 1 else "the combination"
-    out = f"{SKIP} = [{inline(dict(values[0]))}]" if values[0] else ""
-    hints = [hint, f"or leave out what cannot be, in [sweep]: {out}" if out else None]
+    skip = f"{SKIP} = {inline([_common(values, scenario)])}" if values[0] else ""
+    hints = [hint, f"or leave out what cannot be, in [sweep]: {skip}" if skip else None]
     return Fault(
         f"{many} {shown}{more}".strip(), None, key, message, "; ".join(part for part in hints if part) or None
     )
+
+
+def _common(values: Sequence[Mapping[str, Any]], scenario: Scenario) -> dict[str, Any]:
+    """The fewest values that name these combinations and no others; of the first alone if there are none."""
+    shared = {key: level for key, level in values[0].items() if all(cell[key] == level for cell in values)}
+    named = sum(matches(shared, cell) for cell in scenario.sweep.combinations())
+    return shared if shared and named == len(values) else dict(values[0])
 
 
 def _label(values: Mapping[str, Any]) -> str:

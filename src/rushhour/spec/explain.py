@@ -5,7 +5,7 @@ Takes a `ValidationError` of a `Scenario`, gives `Problem`s.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, get_args
 
 from rushhour.spec.arrivals import Arrivals, SizeLaw, TimeLaw
@@ -79,7 +79,16 @@ _NAME = 'a name: letters, digits, ".", "_" and "-", beginning with a letter or d
 
 def explain(error: ValidationError, models: Models = MODELS) -> list[Problem]:
     """Give one problem for each of pydantic's errors; `models` are those of the document's tables."""
-    return [_problem(detail, models) for detail in error.errors(include_url=False)]
+    found = error.errors(include_url=False)
+    paths = [tuple(detail["loc"]) for detail in found]
+    return [_problem(detail, models) for detail in found if not _follows(detail, paths)]
+
+
+def _follows(detail: ErrorDetails, paths: Sequence[Path]) -> bool:
+    """Whether a list is empty only because what stands in it is wrong, which is said for itself."""
+    here = tuple(detail["loc"])
+    inner = (path for path in paths if len(path) > len(here))
+    return detail["type"] == "too_short" and any(path[: len(here)] == here for path in inner)
 
 
 def _problem(detail: ErrorDetails, models: Models) -> Problem:
@@ -102,6 +111,8 @@ def _bad_value(path: Path, kind: str, found: Any, message: str, models: Models) 
         return Problem(path, f"{shown} is not allowed", nearest(str(found), _choices(path, models)))
     if kind == "string_pattern_mismatch":
         return Problem(path, f"{shown} is not {_PATTERNS.get(str(path[-1]), _NAME)}")
+    if kind == "too_short":
+        return Problem(path, "is empty", _example(path, models))
     if kind in _TYPES:
         return Problem(path, f"{shown} is not {_TYPES[kind]}", _example(path, models))
     return Problem(path, f"{shown}: {message[:1].lower()}{message[1:]}", _example(path, models))
