@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rushhour.models import bdp, cubic, dctcp, highspeed, mathis, pftk, queueing
+from rushhour.models import bdp, cubic, dctcp, highspeed, mathis, pftk, queueing, red
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -176,3 +176,11 @@ def test_dctcp_threshold_and_range() -> None:
     assert dctcp.outside(8333, 0.01, 20) is None
     assert "C·RTT/7" in str(dctcp.outside(8333, 0.1, 20))
     assert "segments" in str(dctcp.outside(1000, 0.001, 2))
+
+
+def test_red_drops_evenly_spaced_and_so_nearly_twice_its_chance() -> None:
+    at = {queue: red.chance(queue, 50, 250, 0.1) for queue in (49, 50, 150, 250)}
+    assert at == {49: 0, 50: 0, 150: pytest.approx(0.05), 250: 1}
+    assert red.dropped(0.05) == pytest.approx(0.1 / 1.05)
+    assert red.mean_queue_bytes(red.dropped(0.05), 50, 250, 0.1) == pytest.approx(150)
+    assert red.mean_queue_bytes(0.9, 50, 250, 0.1) == 250

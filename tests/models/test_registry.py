@@ -12,6 +12,7 @@ from rushhour.models.fluid import carried_bps
 from rushhour.models.registry import MODELS, predict
 from rushhour.series import SERIES
 
+RED = "red limit 530000 min 50000 max 250000 avpkt 1490 burst 79 probability 0.1"
 CASE = Case("tcp", "reno", 1448, 1514, 0.1, 0.001, 10e6, 125_000, 1, 0.0, 0.0)
 
 
@@ -42,6 +43,18 @@ def test_known_answers(model: str, quantity: str, value: float) -> None:
     found = predict(MODELS[model], quantity, [CASE])
     assert found.value == pytest.approx(value)
     assert not found.doubt
+
+
+@pytest.mark.parametrize(("load", "queue"), [(0.9, 0), (1.1, 50_000 + 200_000 / 21 / 0.1), (2.0, 250_000)])
+def test_red_stands_where_its_line_has_the_drops_of_an_overload(load: float, queue: float) -> None:
+    # 1/11 must go: 2p/(1 + p) = 1/11 is p = 1/21.
+    stream = dataclasses.replace(
+        CASE, kind="udp", offered_bps=load * 10e6, carried_bps=min(1.0, load) * 10e6, queue=RED
+    )
+    found = predict(MODELS["red"], "queue_delay_mean_us", [stream])
+    assert found.value == pytest.approx(queue * 8 / 10)
+    assert bool(found.doubt) == (load == 2.0)
+    assert predict(MODELS["red"], "queue_delay_mean_us", [CASE]).value is None
 
 
 def test_overload_of_several_flows_counts_each_by_what_it_offers() -> None:

@@ -37,6 +37,7 @@ class Case:
         offered_bps: What leaves the host of a UDP flow of given rate, in whole frames; 0 of others.
         carried_bps: What overload leaves of that (`models/fluid.py`).
         marks_s: How long a packet waits there at most without a mark, where the queue marks by a threshold.
+        queue: The queue discipline of the bottleneck in tc's words.
     """
 
     kind: str
@@ -51,6 +52,7 @@ class Case:
     offered_bps: float
     carried_bps: float
     marks_s: float | None = None
+    queue: str = ""
 
 
 class Prediction(NamedTuple):
@@ -140,6 +142,7 @@ def _case(record: Record, flow: Flow, asked: Mapping[str, object], load: tuple[f
         offered_bps=load[0],
         carried_bps=load[1],
         marks_s=marks_s(narrow.queue or "", flow.bottleneck_bps) if narrow is not None else None,
+        queue=(narrow.queue if narrow is not None else None) or "",
     )
 
 

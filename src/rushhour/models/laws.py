@@ -5,9 +5,10 @@ The formulas are in the modules beside this one; here is what a `Case` gives the
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from rushhour.models import bdp, cubic, dctcp, highspeed, mathis, pftk, queueing
+from rushhour.models import bdp, cubic, dctcp, highspeed, mathis, pftk, queueing, red
 from rushhour.models.case import Case, Law, Model, Prediction
 
 if TYPE_CHECKING:
@@ -163,6 +164,29 @@ OVERLOAD = Model(
     "1 - C/offered",
     {"loss": Law(_loss, total="share")},
     "What UDP flows lose that offer more than the rate, in whole frames: 1 - 1/n of n flows at the rate",
+)
+
+
+def _red(case: Case) -> Prediction:
+    words = case.queue.split()
+    given = dict(pairwise(words))
+    try:
+        lowest, highest, chance = (float(given[key]) for key in ("min", "max", "probability"))
+    except (KeyError, ValueError):
+        return Prediction(None, "the queue is no red with min, max (in plain bytes) and probability")
+    if words[0] != "red" or not case.rate_bps or not case.offered_bps:
+        return Prediction(None, "not a UDP flow of given rate through red")
+    loss = 1 - case.carried_bps / case.offered_bps
+    queue = red.mean_queue_bytes(loss, lowest, highest, chance) if loss > 0 else 0.0
+    doubt = "beyond the upper threshold red is a full queue" if queue >= highest else ""
+    return Prediction(8e6 * queue / case.rate_bps, doubt)
+
+
+RED = Model(
+    "red",
+    "RED's line",
+    {"queue_delay_mean_us": Law(_red)},
+    "Where RED's mean queue stands when an unresponsive load's excess must be dropped",
 )
 
 

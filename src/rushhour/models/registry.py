@@ -26,6 +26,7 @@ _ALL = (
     laws.OVERLOAD,
     laws.SAWTOOTH,
     laws.DCTCP,
+    laws.RED,
 )
 
 MODELS: Mapping[str, Model] = {model.name: model for model in _ALL}
