@@ -48,6 +48,7 @@ fn attempt(out: &Path, report: &mut Report) -> Result<()> {
     let text = fs::read_to_string(out.join("plan.json")).context("read the plan")?;
     let plan = Plan::parse(&text)?;
     plan.tools.iter().try_for_each(|name| tool::require(name).map(drop))?;
+    sys::thread::share_one_arena();
     sys::set_timer_slack(1).context("set the timer slack")?;
     let raw = out.join("raw");
     fs::create_dir_all(&raw).context("create the folder of raw tables")?;

@@ -3,6 +3,7 @@
 pub mod bpf;
 pub mod ethtool;
 pub mod socket;
+pub mod thread;
 
 use std::ffi::CString;
 use std::fs::File;

@@ -214,3 +214,26 @@ fn calibration_gives_every_round_trip_and_arrival() {
     assert_eq!((arrivals.len(), arrivals[0], measured.trains[0].sent), (1500, 0, 1500));
     assert!(arrivals.is_sorted());
 }
+
+#[test]
+fn flows_that_come_and_go_share_threads_and_all_are_told() {
+    let flow = |start_ms: i64| json!({"bytes": 100_000, "start_ns": start_ms * MS});
+    let (flows, _raw) = run("pool", &plan(1000, &(0..40).map(|n| flow(n * 10)).collect::<Vec<_>>()));
+    assert_eq!(flows.len(), 40);
+    for (n, flow) in flows.iter().enumerate() {
+        assert_eq!((flow.id, flow.bytes_received), (n as u32, Some(100_000)), "{flow:?}");
+        assert!(flow.connected_ns >= Some(n as i64 * 10 * MS), "{flow:?}");
+        assert!(flow.receiver_done_ns >= flow.connected_ns, "{flow:?}");
+    }
+}
+
+#[test]
+fn a_flow_that_the_end_overtakes_says_how_far_it_came() {
+    let slow =
+        json!({"bytes": 1_000_000, "start_ns": 0, "read_bps": 8_000_000, "rcvbuf": 4096, "sndbuf": 4096});
+    let never = json!({"bytes": 1000, "start_ns": 200 * MS});
+    let (flows, _raw) = run("pool-end", &plan(100, &[slow, never]));
+    assert!(flows[0].bytes_received > Some(0) && flows[0].bytes_received < Some(1_000_000), "{:?}", flows[0]);
+    assert_eq!(flows[0].receiver_done_ns, None);
+    assert_eq!((flows[1].connected_ns, flows[1].bytes_sent), (None, None));
+}

@@ -7,6 +7,7 @@
 mod iperf3;
 pub(crate) mod options;
 pub(crate) mod ping;
+mod pool;
 mod schedule;
 mod tables;
 mod tcp;
@@ -15,9 +16,7 @@ pub(crate) mod udp;
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
-use std::sync::Arc;
-use std::thread;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::clock::Clock;
@@ -27,11 +26,9 @@ use crate::plan::{Flow, Generator, Kind, Plan};
 use crate::result::FlowEnd;
 use crate::sys;
 
+use pool::Pool;
 use schedule::{Stop, Switch};
 use tables::Tables;
-
-/// Threads of flows call a handful of functions; a thousand flows must not fill the memory with stacks.
-const STACK_BYTES: usize = 64 << 10;
 
 /// Sockets of a flow, and what else the agent holds open.
 const FILES_A_FLOW: u64 = 4;
@@ -68,14 +65,56 @@ pub struct Prepared {
     flows: Vec<u32>,
     kinds: Vec<Kind>,
     tasks: Vec<Task>,
+    pools: Vec<Arc<Pool>>,
+    duration_ns: i64,
 }
 
 /// Flows that have been started.
 pub struct Running {
-    ends: BTreeMap<u32, FlowEnd>,
+    flows: Vec<u32>,
     switches: Vec<Arc<Switch>>,
-    outcomes: Receiver<FlowEnd>,
+    pools: Vec<Arc<Pool>>,
+    outcomes: Arc<Outcomes>,
     tables: Arc<Tables>,
+}
+
+/// What flows' threads report at their end; the last of them wakes who waits for all.
+#[derive(Debug, Default)]
+struct Outcomes {
+    told: Mutex<Told>,
+    whole: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Told {
+    ends: BTreeMap<u32, FlowEnd>,
+    missing: usize,
+}
+
+impl Outcomes {
+    fn expect(&self, more: usize) {
+        self.told().missing += more;
+    }
+
+    fn tell(&self, end: FlowEnd) {
+        let mut told = self.told();
+        merge(told.ends.entry(end.id).or_default(), end);
+        told.missing -= 1;
+        if told.missing == 0 {
+            self.whole.notify_one();
+        }
+    }
+
+    /// Waits until everything expected has been told; `None` when that takes longer than [`PATIENCE`].
+    fn wait(&self) -> Option<BTreeMap<u32, FlowEnd>> {
+        let waited = self.whole.wait_timeout_while(self.told(), PATIENCE, |told| told.missing > 0);
+        let (mut told, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
+        (!timeout.timed_out()).then(|| std::mem::take(&mut told.ends))
+    }
+
+    fn told(&self) -> MutexGuard<'_, Told> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// Opens listeners and binds sockets, node by node, so that starting a flow is nothing but its first packet. Reports of
@@ -86,14 +125,21 @@ pub struct Running {
 pub fn prepare(plan: &Plan, nodes: &Nodes, raw: &Path) -> Result<Prepared> {
     let files = OTHER_FILES + FILES_A_FLOW * plan.flows.len() as u64;
     sys::allow_open_files(files).context(format_args!("open {files} files at once"))?;
-    let mut tasks = Vec::new();
+    let (mut tasks, mut pools) = (Vec::new(), Vec::new());
     for node in &plan.nodes {
         let here = |name: &str| name == node.name;
         if !plan.flows.iter().any(|flow| here(&flow.from) || here(&flow.to)) {
             continue;
         }
         nodes.within(&node.name, || {
+            let mut pooled = Vec::new();
             for flow in &plan.flows {
+                if pool::takes(flow) {
+                    let sides = [(&flow.to, Side::To), (&flow.from, Side::From)];
+                    let mine = sides.into_iter().filter(|(name, _)| here(name));
+                    pooled.extend(mine.map(|(_, side)| (Arc::new(flow.clone()), side)));
+                    continue;
+                }
                 let place = || format!("flow {} ({} → {})", flow.name, flow.from, flow.to);
                 if here(&flow.to) {
                     tasks.extend(open(flow, Side::To, plan.duration_ns, raw).map_err(|e| e.at(place()))?);
@@ -102,12 +148,16 @@ pub fn prepare(plan: &Plan, nodes: &Nodes, raw: &Path) -> Result<Prepared> {
                     tasks.extend(open(flow, Side::From, plan.duration_ns, raw).map_err(|e| e.at(place()))?);
                 }
             }
+            if !pooled.is_empty() {
+                pools.push(Arc::new(Pool::new(pooled, plan.duration_ns)?));
+            }
             Ok(())
         })?;
     }
     let flows = plan.flows.iter().map(|flow| flow.id).collect();
     let own = plan.flows.iter().filter(|flow| flow.generator == Generator::Agent);
-    Ok(Prepared { flows, kinds: own.map(|flow| flow.kind).collect(), tasks })
+    let kinds = own.map(|flow| flow.kind).collect();
+    Ok(Prepared { flows, kinds, tasks, pools, duration_ns: plan.duration_ns })
 }
 
 /// The tasks of one side of a flow; called inside that side's node.
@@ -131,24 +181,29 @@ impl Prepared {
         sys::set_timer_slack(1).context("set the timer slack")?;
         let tables = Arc::new(Tables::create(raw, &self.kinds)?);
         let stage = Stage { clock, tables: Arc::clone(&tables) };
-        let (report, outcomes) = mpsc::channel();
+        let outcomes = Arc::new(Outcomes::default());
+        outcomes.expect(self.tasks.len() + self.pools.iter().map(|pool| pool.len()).sum::<usize>());
         let mut switches = Vec::with_capacity(self.tasks.len());
         let mut stops = Vec::new();
         for Task { flow, work, switch, stop } in self.tasks {
-            let (stage, report, holder) = (stage.clone(), report.clone(), Arc::clone(&switch));
+            let (stage, report, holder) = (stage.clone(), Arc::clone(&outcomes), Arc::clone(&switch));
             spawn(move || {
                 let outcome = work(&stage);
                 holder.release();
-                let _unheard = report.send(FlowEnd { id: flow, ..outcome });
+                report.tell(FlowEnd { id: flow, ..outcome });
             })?;
-            stops.extend(stop.map(|stop| (stop, Arc::clone(&switch))));
+            // What ends with the experiment is ended with everything else.
+            let early = stop.filter(|stop| stop.at_ns < self.duration_ns);
+            stops.extend(early.map(|stop| (stop, Arc::clone(&switch))));
             switches.push(switch);
         }
         if !stops.is_empty() {
             spawn(move || schedule::run(clock, stops))?;
         }
-        let ends = self.flows.into_iter().map(|id| (id, FlowEnd { id, ..FlowEnd::default() })).collect();
-        Ok(Running { ends, switches, outcomes, tables })
+        for pool in &self.pools {
+            pool.start(&stage, &outcomes)?;
+        }
+        Ok(Running { flows: self.flows, switches, pools: self.pools, outcomes, tables })
     }
 }
 
@@ -160,10 +215,7 @@ fn wait(clock: Clock, due_ns: i64, end_ns: i64) -> bool {
 
 /// Starts a thread on its own: its outcome tells its end, and joining a thousand would cost a thousand calls.
 fn spawn(work: impl FnOnce() + Send + 'static) -> Result<()> {
-    thread::Builder::new()
-        .stack_size(STACK_BYTES)
-        .spawn(work)
-        .map(drop)
+    sys::thread::spawn(work)
         .context("start a thread for a flow")
         .map_err(|error| error.hint("Give the lab more memory or the scenario fewer flows"))
 }
@@ -174,24 +226,23 @@ impl Running {
     ///
     /// # Errors
     /// A raw table that cannot be written. Flows that failed are data: [`FlowEnd::error`].
-    pub fn finish(mut self) -> Result<Vec<FlowEnd>> {
-        for switch in &self.switches {
-            switch.halt();
-        }
-        for _ in 0..self.switches.len() {
-            match self.outcomes.recv_timeout(PATIENCE) {
-                Ok(outcome) => merge(self.ends.entry(outcome.id).or_default(), outcome),
-                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
-                    return Err(Error::new(
-                        "flow",
-                        "a flow's thread did not end after its sockets were shut down",
-                    )
-                    .hint("This is a fault of the agent: please report the scenario"));
-                }
-            }
-        }
+    pub fn finish(self) -> Result<Vec<FlowEnd>> {
+        self.switches.iter().for_each(|switch| switch.say_over());
+        self.pools.iter().for_each(|pool| pool.say_over());
+        self.switches.iter().for_each(|switch| switch.halt());
+        self.pools.iter().for_each(|pool| pool.halt());
+        let Some(mut ends) = self.outcomes.wait() else {
+            let message = "a flow's thread did not end after its sockets were shut down";
+            return Err(
+                Error::new("flow", message).hint("This is a fault of the agent: please report the scenario")
+            );
+        };
         self.tables.flush()?;
-        Ok(self.ends.into_values().collect())
+        let end = |id| ends.remove(&id).unwrap_or(FlowEnd { id, ..FlowEnd::default() });
+        let found = self.flows.iter().copied().map(end).collect();
+        // Closing what the end of this process closes anyway would be a call for each socket.
+        std::mem::forget(self.switches);
+        Ok(found)
     }
 }
 

@@ -70,9 +70,11 @@ impl Switch {
         self.sockets().pop();
     }
 
-    /// Forgets all sockets: the task is done, and its sockets may close.
+    /// Forgets all sockets: the task is done, and its sockets may close. At the end of the experiment they need not.
     pub fn release(&self) {
-        self.sockets().clear();
+        if !self.halted() {
+            self.sockets().clear();
+        }
     }
 
     /// The planned end of sending has come, or the end of all.
@@ -93,8 +95,14 @@ impl Switch {
         }
     }
 
-    pub fn halt(&self) {
+    /// Says that the experiment is over. Said to all before the first is halted: what one end sees of another that is
+    /// halted is then no end of its own.
+    pub fn say_over(&self) {
         self.halted.store(true, Ordering::SeqCst);
+    }
+
+    pub fn halt(&self) {
+        self.say_over();
         self.stop(libc::SHUT_RDWR);
     }
 

@@ -9,7 +9,8 @@ use crate::clock::Clock;
 use crate::error::{Context, Result};
 use crate::plan::Flow;
 use crate::result::FlowEnd;
-use crate::sys::{self, socket};
+use crate::sys;
+use crate::sys::socket::{self, Repeated};
 
 use super::options;
 use super::schedule::{Periods, Stop, Switch};
@@ -21,7 +22,7 @@ const SECOND_NS: i64 = 1_000_000_000;
 const WRITE_BYTES: usize = 1 << 20;
 
 /// What is sent. Never written to, so the kernel backs all of it with its one page of zeroes.
-static ZEROES: LazyLock<Vec<u8>> = LazyLock::new(|| vec![0; WRITE_BYTES]);
+static ZEROES: LazyLock<Repeated> = LazyLock::new(|| Repeated::new(vec![0; WRITE_BYTES]));
 
 /// One visit to the kernel for this many received bytes.
 const READ_BYTES: usize = 1 << 30;
@@ -165,13 +166,13 @@ impl Sender {
         let size = self.message.unwrap_or(WRITE_BYTES).clamp(1, WRITE_BYTES);
         let times = usize::try_from(left / size as u64).unwrap_or(usize::MAX);
         if times == 0 {
-            return sys::send(&self.socket, &ZEROES[..left as usize], 0).map(|count| count as u64);
+            return sys::send(&self.socket, &ZEROES.once()[..left as usize], 0).map(|count| count as u64);
         }
         if self.message.is_some() {
-            let messages = vec![&ZEROES[..size]; times.min(socket::MAX_LIST)];
+            let messages = vec![&ZEROES.once()[..size]; times.min(socket::MAX_LIST)];
             return socket::send_messages(&self.socket, &messages).map(|(_, bytes)| bytes as u64);
         }
-        socket::send_repeated(&self.socket, &ZEROES, times).map(|count| count as u64)
+        ZEROES.send(&self.socket, times).map(|count| count as u64)
     }
 
     /// One message of a paced writer.
@@ -179,7 +180,7 @@ impl Sender {
         let mut sent = 0;
         while sent < bytes {
             let size = (bytes - sent).min(WRITE_BYTES as u64) as usize;
-            match sys::send(&self.socket, &ZEROES[..size], 0) {
+            match sys::send(&self.socket, &ZEROES.once()[..size], 0) {
                 Ok(count) => sent += count as u64,
                 Err(cause) if sent == 0 => return Err(cause),
                 Err(_) => break,
@@ -228,17 +229,13 @@ impl Reader {
         self.switch.hold(&socket);
         let (received, done_ns, cause) = self.read_all(&socket, clock);
         (end.bytes_received, end.receiver_done_ns) = (Some(received), done_ns);
-        if self.switch.halted() {
-            return end;
-        }
-        match cause {
-            Some(cause) => end.error = Some(options::outcome("receive", &cause)),
-            None => end.receiver_done_ns = Some(done_ns.unwrap_or_else(|| clock.now())),
+        if !self.switch.halted() {
+            end.error = cause.map(|cause| options::outcome("receive", &cause));
         }
         end
     }
 
-    /// Reads until the stream ends; gives the bytes that came, and when all that were to come had.
+    /// Reads until the stream ends; gives the bytes that came, and when the last of them had, if that was no end from outside.
     fn read_all(&self, socket: &OwnedFd, clock: Clock) -> (u64, Option<i64>, Option<io::Error>) {
         let (mut received, mut done_ns) = (0, None);
         let mut due_ns = 0;
@@ -252,7 +249,8 @@ impl Reader {
             let left = self.bytes.map(|bytes| bytes.saturating_sub(received)).filter(|left| *left > 0);
             let most = self.pace.map_or(READ_BYTES as u64, |pace| pace.bytes);
             match socket::discard(socket, left.map_or(most, |left| left.min(most)) as usize) {
-                Ok(0) => return (received, done_ns, None),
+                Ok(0) if self.switch.halted() => return (received, done_ns, None),
+                Ok(0) => return (received, done_ns.or_else(|| Some(clock.now())), None),
                 Ok(count) => received += count as u64,
                 Err(cause) => return (received, done_ns, Some(cause)),
             }

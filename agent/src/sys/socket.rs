@@ -96,13 +96,39 @@ pub fn shutdown(socket: &impl AsRawFd, how: i32) {
     unsafe { libc::shutdown(socket.as_raw_fd(), how) };
 }
 
-/// Sends `buffer` over and over, `times` at most, in one call; gives the bytes the kernel took.
-pub fn send_repeated(socket: &impl AsRawFd, buffer: &[u8], times: usize) -> io::Result<usize> {
-    let piece = libc::iovec { iov_base: buffer.as_ptr().cast_mut().cast(), iov_len: buffer.len() };
-    let mut pieces = vec![piece; times.min(MAX_LIST)];
-    let message = message(&mut pieces);
-    // SAFETY: the message points to live pieces, which the kernel only reads.
-    check_size(unsafe { libc::sendmsg(socket.as_raw_fd(), &raw const message, libc::MSG_NOSIGNAL) })
+/// One buffer named [`MAX_LIST`] times, for all who send it: sixteen kilobytes that each sender would else fill for itself.
+pub struct Repeated {
+    buffer: Vec<u8>,
+    pieces: Vec<libc::iovec>,
+}
+
+// SAFETY: the pointers lead into `buffer`, which is never written to and lives as long.
+unsafe impl Send for Repeated {}
+// SAFETY: as above.
+unsafe impl Sync for Repeated {}
+
+impl Repeated {
+    #[must_use]
+    pub fn new(buffer: Vec<u8>) -> Self {
+        let piece = libc::iovec { iov_base: buffer.as_ptr().cast_mut().cast(), iov_len: buffer.len() };
+        Self { buffer, pieces: vec![piece; MAX_LIST] }
+    }
+
+    /// The buffer once.
+    #[must_use]
+    pub fn once(&self) -> &[u8] {
+        &self.buffer
+    }
+
+    /// Sends it `times` over in one call, [`MAX_LIST`] times at most; gives the bytes the kernel took.
+    pub fn send(&self, socket: &impl AsRawFd, times: usize) -> io::Result<usize> {
+        // SAFETY: all zeroes is a valid message without address, data and control part.
+        let mut message: libc::msghdr = unsafe { mem::zeroed() };
+        message.msg_iov = self.pieces.as_ptr().cast_mut();
+        message.msg_iovlen = times.min(MAX_LIST);
+        // SAFETY: the message points to live pieces, which the kernel only reads.
+        check_size(unsafe { libc::sendmsg(socket.as_raw_fd(), &raw const message, libc::MSG_NOSIGNAL) })
+    }
 }
 
 /// Sends one message after the other, [`MAX_LIST`] at most, in one call; gives how many went and their bytes.

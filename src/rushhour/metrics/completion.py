@@ -44,9 +44,10 @@ class Transfers:
 def ideal_ns(record: Record, flow: Flow) -> float:
     """The least a flow of this size can take on its idle path: handshake, way, and its frames at the rate.
 
-    One RTT until it is connected, one way for the last byte, and the time that all frames of the data but
-    the first take at the bottleneck: the first passes at once, because the shaper's bucket is full. No
-    slow start, no loss: what pFabric (SIGCOMM 2013) and Homa (SIGCOMM 2018) divide by, with the handshake.
+    One RTT until it is connected, one way for the last byte, and the time that the handshake's ACK and all
+    frames of the data but the first take at the bottleneck: as much as one frame passes at once, because the
+    shaper's bucket is full. No slow start, no loss: what pFabric (SIGCOMM 2013) and Homa (SIGCOMM 2018)
+    divide by, with the handshake.
     """
     if not (flow.bottleneck_bps and flow.payload_per_packet and flow.frame_bytes and flow.bytes):
         return float("nan")
@@ -54,7 +55,7 @@ def ideal_ns(record: Record, flow: Flow) -> float:
     way = sum(ends[end].delay_ns + ends[end].jitter_ns / 2 for end in flow.ends if end in ends)
     full, rest = divmod(flow.bytes, flow.payload_per_packet)
     headers = flow.frame_bytes - flow.payload_per_packet
-    frames = full * flow.frame_bytes + (rest + headers if rest else 0)
+    frames = headers + full * flow.frame_bytes + (rest + headers if rest else 0)
     first = min(frames, flow.frame_bytes)
     return (flow.base_rtt_ns or 0) + way + (frames - first) * 8e9 / flow.bottleneck_bps
 
@@ -243,7 +244,7 @@ METRICS = [
         ("group",),
         f"the slowdown {_OF_GROUP}: flow completion time over the least that a flow of its size takes on the "
         "idle path, which is one RTT for the handshake, one way for the last byte, and its frames but the "
-        "first at the bottleneck's rate (as in pFabric, SIGCOMM 2013, and Homa, SIGCOMM 2018, there without "
+        "first (and the ACK before them) at the bottleneck's rate (as in pFabric, SIGCOMM 2013, and Homa, SIGCOMM 2018, there without "
         "a handshake). Slow start is not part of the least, so a lone flow of more than the initial window "
         "is above 1.",
         _slowdowns,
