@@ -10,7 +10,7 @@ from builders import SECOND, TRANSACTION, end, flow, found, outcome, record, row
 from rushhour.metrics.doubts import doubts
 
 MS = 1_000_000
-# 10 full frames of 1514 bytes and one of 66 + 520: handshake with its ACK, way, all but the first at 100 Mbit/s.
+# 10 full frames of 1514 bytes, one of 66 + 520: handshake with its ACK, way, all but the first at 100 Mbit/s.
 LEAST_NS = 20 * MS + 10 * MS + (66 + 9 * 1514 + 586) * 80
 
 

@@ -92,8 +92,14 @@ def test_answers_of_many_collapse_behind_a_small_buffer(experiment: Experiment) 
     """Incast: 16 servers, 64 kB of buffer. A timer of 200 ms holds up a query that takes 35 ms."""
     text = """
         duration = "2s"
-        topology = { preset = "star", leaves = 16, rate = "1gbit", rtt = "200us", buffer = "BUFFER" }
         readings = { tcp_probe = false, interface = false }
+        [topology]
+        preset = "star"
+        leaves = 16
+        rate = "1gbit"
+        access_rate = "1gbit"
+        rtt = "200us"
+        buffer = "BUFFER"
         [[flow]]
         name = "query"
         kind = "rr"

@@ -244,9 +244,9 @@ METRICS = [
         ("group",),
         f"the slowdown {_OF_GROUP}: flow completion time over the least that a flow of its size takes on the "
         "idle path, which is one RTT for the handshake, one way for the last byte, and its frames but the "
-        "first (and the ACK before them) at the bottleneck's rate (as in pFabric, SIGCOMM 2013, and Homa, SIGCOMM 2018, there without "
-        "a handshake). Slow start is not part of the least, so a lone flow of more than the initial window "
-        "is above 1.",
+        "first (and the ACK before them) at the bottleneck's rate (as in pFabric, SIGCOMM 2013, and Homa, "
+        "SIGCOMM 2018, there without a handshake). Slow start is not part of the least, so a lone flow of "
+        "more than the initial window is above 1.",
         _slowdowns,
         unit="1",
     ),
