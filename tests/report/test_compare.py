@@ -222,6 +222,28 @@ def test_curves_are_lines_by_level_and_limits_are_level() -> None:
     assert limit.x.tolist() == [0.0, 2.0]
 
 
+def test_what_is_too_many_is_left_out_and_said() -> None:
+    sweep = Sweep({"seed": list(range(1, 31)), "cc": ["reno", "bbr"]})
+    cells = [{"seed": seed, "cc": "reno" if seed < 28 else "bbr"} for seed in range(1, 31)]
+    over_time = Figure.model_validate({"title": "W", "y": "snd_cwnd", "lines": ["seed"], "panels": ["cc"]})
+    some = [
+        taken(cell, n, scope="flow:a", curve=curve([1.0, np.nan]), duration_s=1.0)
+        for n, cell in enumerate(cells)
+    ]
+    plot = curves.build(over_time, sweep, some, (), ())
+    assert plot is not None
+    # The panel of which no line is left is left out with them.
+    assert [len(facet.traces) for facet in plot.facets] == [24]
+    assert plot.notes == ("The first 24 of 30 lines.",)
+    over_cc = Figure.model_validate(
+        {"title": "L", "y": "loss", "x": "cc", "lines": ["seed"], "y_scale": "log"}
+    )
+    made = points.build(over_cc, sweep, [taken(cell, n, value=0.0) for n, cell in enumerate(cells)], (), ())
+    assert made is not None
+    assert [word for _, word in made.x.ticks] == ["reno"]
+    assert (made.facets[0].low, made.facets[0].top) == (1.0, 1.0)
+
+
 def test_a_published_mean_is_a_level_over_the_time_it_is_of() -> None:
     figure = Figure.model_validate({"title": "R", "y": "srtt_us", "to": "1s"})
     table = Published.model_validate(

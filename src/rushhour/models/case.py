@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -96,8 +97,11 @@ def cases(record: Record) -> dict[str, Case]:
     rates = {number: float(end.rate_bps) for number, end in record.context.ends.items() if end.rate_bps}
     offered = _by_host(record, rates, [_offered(flow, planned.get(flow.id, {})) for flow in flows])
     carried = carried_bps([(rate, flow.ends) for rate, flow in zip(offered, flows, strict=True)], rates)
+    sharing = Counter((flow.bottleneck_end, flow.kind) for flow in flows)
     return {
-        flow.name: _case(record, flow, planned.get(flow.id, {}), load)
+        flow.name: _case(
+            record, flow, planned.get(flow.id, {}), load, sharing[flow.bottleneck_end, flow.kind]
+        )
         for flow, load in zip(flows, zip(offered, carried, strict=True), strict=True)
     }
 
@@ -119,12 +123,13 @@ def _dropped_at(record: Record, host: object) -> float:
     return float(next((node.get("drop_input") or 0.0 for node in nodes if node.get("name") == host), 0.0))
 
 
-def _case(record: Record, flow: Flow, asked: Mapping[str, object], load: tuple[float, float]) -> Case:
+def _case(
+    record: Record, flow: Flow, asked: Mapping[str, object], load: tuple[float, float], sharing: int
+) -> Case:
     ends = record.context.ends
     kept = math.prod(1 - ends[end].loss for end in flow.ends if end in ends)
     kept *= 1 - _dropped_at(record, asked.get("to"))
     narrow = None if flow.bottleneck_end is None else ends.get(flow.bottleneck_end)
-    sharing = [other for other in record.flows() if other.bottleneck_end == flow.bottleneck_end]
     buffer = None
     if narrow is not None:
         packets = narrow.buffer_packets and narrow.buffer_packets * (flow.frame_bytes or 0)
@@ -138,7 +143,7 @@ def _case(record: Record, flow: Flow, asked: Mapping[str, object], load: tuple[f
         loss=1 - kept,
         rate_bps=float(flow.bottleneck_bps) if flow.bottleneck_bps else None,
         buffer_bytes=None if buffer is None else float(buffer),
-        flows=sum(other.kind == flow.kind for other in sharing),
+        flows=sharing,
         offered_bps=load[0],
         carried_bps=load[1],
         marks_s=marks_s(narrow.queue or "", flow.bottleneck_bps) if narrow is not None else None,

@@ -35,6 +35,8 @@ POINTS = 400_000
 """Samples of all curves of all figures of a report together."""
 LEAST, MOST = 240, 2_000
 """Samples of one curve."""
+MAX_FLOWS = 64
+"""Flows of one run whose curves are looked at; no figure has so many lines."""
 _HOLD = {
     *("snd_cwnd", "ssthresh", "snd_ssthresh", "snd_wnd", "rcv_wnd", "inflight", "snd_nxt", "snd_una"),
     *("cong_state", "retransmits", "drops", "marks", "wire_lost"),
@@ -208,7 +210,7 @@ def _curves(
             known[key] = _curve(record, figure.y, number)
         curve = known[key]
         part = None if curve is None else _within(curve, span)
-        if part is not None and len(part.t_s):
+        if part is not None and bool(np.any(np.isfinite(part.values))):
             yield scope, None, thinned(part, share)
 
 
@@ -219,7 +221,7 @@ def _owners(record: Record, figure: Figure) -> list[tuple[str, int]]:
         ends = [end for end in context.ends.values() if wanted in (end.label, f"end:{end.label}")]
         return [(f"end:{end.label}", end.end) for end in (ends if wanted else bottlenecks(record))]
     flows = [f for f in record.flows() if wanted is None or _is_flow(wanted.removeprefix("flow:"), f.name)]
-    return [(f"flow:{flow.name}", flow.id) for flow in flows]
+    return [(f"flow:{flow.name}", flow.id) for flow in flows[:MAX_FLOWS]]
 
 
 def _curve(record: Record, name: str, number: int) -> Curve | None:

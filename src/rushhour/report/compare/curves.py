@@ -44,8 +44,8 @@ def build(
     """The figure of curves that were taken; None if there is none."""
     where = layout(figure, sweep, [one.factors for one in taken])
     looks = Looks.of(where, [where.line(one.factors) for one in taken], MAX_LINES)
-    panels = where.sorted(where.panels, [where.panel(one.factors) for one in taken])
     shown = [one for one in taken if where.line(one.factors) in looks.of_line]
+    panels = where.sorted(where.panels, [where.panel(one.factors) for one in shown])
     begin = figure.begin.seconds if figure.begin else 0.0
     end = figure.end.seconds if figure.end else max(one.duration_s for one in shown)
     drawer = _Drawer(figure, where, looks, (begin, end), published.over_time(tables, figure.y))
@@ -91,7 +91,7 @@ class _Drawer:
         top = float(np.max(values))
         top = max([top, *(level for trace in models if (level := float(trace.y[0])) <= _FLATTENS * top)])
         if self.figure.y_scale == "log":
-            low = float(np.min(values[values > 0], initial=top))
+            low = float(np.min(values[values > 0], initial=top if top > 0 else 1.0))
         else:
             low = min(0.0, float(np.min(values)))
         return Facet(words(self.where.panels, panel), (*models, *measured, *printed), low, top or 1.0)

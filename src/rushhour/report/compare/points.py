@@ -70,6 +70,7 @@ def build(
         return None
     where = layout(figure, sweep, [one.factors for one in known])
     looks = Looks.of(where, [where.line(one.factors) for one in known], MAX_LINES)
+    known = [one for one in known if where.line(one.factors) in looks.of_line]
     order = where.order[figure.x]
     levels = sorted({said(one.factors.get(figure.x)) for one in known}, key=lambda level: order.get(level, 0))
     x, places = factor_axis(figure.x, levels, figure.x_scale)
@@ -83,7 +84,7 @@ def build(
     )
     tops = [facet.top for facet in facets]
     counts = {len(spot.values) for spot in drawer.spots}
-    undefined = len(taken) - len(known)
+    undefined = sum(one.value is None for one in taken)
     return Plot(
         figure.title,
         figure.source or "",
