@@ -248,7 +248,8 @@ def _losses(record: Record) -> Iterator[CalibrationFinding]:
 
 
 def _inputs(record: Record) -> Iterator[CalibrationFinding]:
-    asked = {node["name"]: node["drop_input"] for node in record.plan["nodes"] if node.get("drop_input")}
+    nodes = record.plan.get("nodes") or []
+    asked = {node["name"]: node["drop_input"] for node in nodes if node.get("drop_input")}
     seen = {entry["node"]: entry for entry in record.result.get("inputs") or []}
     for name, loss in asked.items():
         packets, dropped = (int(seen[name][key]) for key in ("packets", "dropped"))
