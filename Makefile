@@ -4,7 +4,7 @@ PYTHON := .venv/bin/python
 RUSHHOUR := .venv/bin/rushhour
 CARGO := cd agent && cargo
 
-.PHONY: quickstart setup setup-test kernels agent lint format test test-agent test-python bench clean
+.PHONY: quickstart setup setup-test kernels agent lint format test test-agent test-python gallery bench clean
 
 quickstart: setup
 	$(RUSHHOUR) kernel build debian:6.12
@@ -42,6 +42,9 @@ format:
 	.venv/bin/ruff check --fix-only -q
 	.venv/bin/ruff format -q
 	$(CARGO) fmt
+
+gallery: kernels
+	$(PYTHON) docs/gallery.py
 
 bench: kernels
 	$(PYTHON) -m benchmarks
