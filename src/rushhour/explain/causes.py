@@ -1,0 +1,43 @@
+"""The rules: from the evidence about a flow to causes.
+
+A rule is a function `Evidence → Finding | None`, listed here under the limit that it explains; of the rules
+of one limit the first that knows the flow speaks. Thresholds stand beside the rules with their reasons;
+docs/explain.md says both in words. To add a cause: one function, one word here, one cell in
+tests/truth/test_explain.py that has it and nothing else.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rushhour.explain import hosts, losses, sharing
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from rushhour.explain.evidence import Evidence
+    from rushhour.explain.finding import Finding
+
+    Rule = Callable[[Evidence], Finding | None]
+
+RULES: Mapping[str, tuple[Rule, ...]] = {
+    "receiver": (hosts.window_scaling, hosts.receive_buffer),
+    "reader": (hosts.slow_reader,),
+    "sndbuf": (hosts.send_buffer,),
+    "application": (hosts.slow_writer,),
+    "pacing": (hosts.pacing,),
+    "slow_start": (hosts.slow_start,),
+    "window": (hosts.small_window,),
+    "timeouts": (losses.no_sack, losses.timeouts),
+    "losses": (
+        losses.policer,
+        losses.reordering,
+        losses.no_sack,
+        losses.random_loss,
+        losses.shallow_buffer,
+        losses.any_loss,
+    ),
+    "marks": (losses.marked,),
+    "path": (sharing.pushed_aside, sharing.bufferbloat, sharing.sender_shaper, sharing.full_path),
+}
+"""Limit → its rules, in order."""

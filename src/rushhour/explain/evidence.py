@@ -1,0 +1,253 @@
+"""What is known of a flow when one asks why it was slow: numbers, free of where they were measured."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rushhour import decode
+from rushhour.explain.timeline import timeline
+from rushhour.metrics.queue import since_start
+from rushhour.metrics.tcp import ideal_bps, last
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from rushhour.context import End, Flow
+    from rushhour.explain.timeline import Timeline
+    from rushhour.record import Record
+
+OPTION_SACK, OPTION_WSCALE = 2, 4  # TCPI_OPT_* of <linux/tcp.h>
+
+
+@dataclass(frozen=True)
+class Other:
+    """Another TCP flow at the same bottleneck."""
+
+    name: str
+    cc: str
+    goodput_bps: float
+    base_rtt_s: float | None
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One TCP flow. Sizes in bytes, times in s, rates in bit/s of payload unless said; None: not known.
+
+    Attributes:
+        possible_bps: The most payload that the bottleneck carries.
+        window: Greatest window of the peer; `inflight`: most data outstanding.
+        rcvbuf: Receive buffer of the receiver's socket, as the kernel counts it (twice what was asked).
+        sndbuf: Send buffer of the sender's socket, likewise.
+        asked: What the scenario sets of the socket: rcvbuf, sndbuf, rate, pacing, bytes, read.
+        sysctls: The sysctls that the scenario sets on sender (`from`) and receiver (`to`).
+        options: TCPI_OPT_* that both ends agreed on.
+        wire_loss: Share of data packets lost on the wires; `ack_loss` of those of the other direction.
+        queue_drops: Packets that the queues on the data's way dropped, of all flows; `policed` by policers.
+        queue_s: Median wait in the queue; `rtt_s`: median of the RTT.
+        at_sender: The bottleneck is the sender's own egress.
+        buffer_key: The scenario's key of that queue's limit, `queue_key` of its discipline; empty: none.
+    """
+
+    name: str
+    sender: str
+    receiver: str
+    cc: str
+    length_s: float
+    goodput_bps: float
+    shares: Mapping[str, float]
+    timeline: Timeline | None
+    possible_bps: float | None = None
+    base_rtt_s: float | None = None
+    rtt_s: float | None = None
+    queue_s: float | None = None
+    mss: float | None = None
+    window: float | None = None
+    inflight: float | None = None
+    rcvbuf: float | None = None
+    sndbuf: float | None = None
+    asked: Mapping[str, float] = field(default_factory=dict)
+    sysctls: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    options: int = OPTION_SACK | OPTION_WSCALE
+    segments: int = 0
+    retransmits: int = 0
+    duplicates: int = 0
+    timeouts: int = 0
+    marked: int = 0
+    wire_loss: float = 0.0
+    ack_loss: float = 0.0
+    queue_drops: int = 0
+    policed: int = 0
+    policer_bps: float | None = None
+    buffer: float | None = None
+    bottleneck: str = ""
+    queue: str = ""
+    at_sender: bool = False
+    buffer_key: str = ""
+    queue_key: str = ""
+    others: tuple[Other, ...] = ()
+
+    @property
+    def bdp(self) -> float | None:
+        """Payload in flight that fills the idle path."""
+        if self.possible_bps is None or self.base_rtt_s is None:
+            return None
+        return self.possible_bps * self.base_rtt_s / 8
+
+    @property
+    def fair_bps(self) -> float | None:
+        """An equal share of the bottleneck."""
+        return None if self.possible_bps is None else self.possible_bps / (1 + len(self.others))
+
+
+_ASKED = ("rcvbuf", "sndbuf", "rate_bps", "pacing_bps", "bytes", "read_bps", "message_bytes")
+
+
+def evidence(record: Record, flow: Flow) -> Evidence | None:
+    """What a record knows of a TCP flow; None where the flow never sent or the kernel gave no readings."""
+    found = record.once(_timelines).get(flow.id)
+    span = flow.active_ns
+    if found is None or span is None:
+        return None
+    planned: Mapping[str, object] = next((f for f in record.plan["flows"] if f["id"] == flow.id), {})
+    ends = record.context.ends
+    limit = ends.get(-1 if flow.bottleneck_end is None else flow.bottleneck_end)
+    way = [ends[number] for number in flow.ends if number in ends]
+    policers = [end for end in way if end.role == "police"]
+    seconds = (span[1] - span[0]) * 1e-9
+    segments, again = last(record, flow, "data_segs_out") or 0, last(record, flow, "total_retrans") or 0
+    return Evidence(
+        name=flow.name,
+        sender=str(planned.get("from", "")),
+        receiver=str(planned.get("to", "")),
+        cc=_algorithm(record, flow),
+        length_s=seconds,
+        goodput_bps=8 * (flow.outcome.bytes_received or 0) / seconds,
+        shares=found.shares,
+        timeline=found,
+        possible_bps=ideal_bps(flow),
+        base_rtt_s=None if flow.base_rtt_ns is None else flow.base_rtt_ns * 1e-9,
+        rtt_s=_median(record, "srtt_us", flow),
+        queue_s=_median(record, "srtt_queue_delay_us", flow),
+        mss=last(record, flow, "snd_mss"),
+        window=_greatest(record, "snd_wnd", flow),
+        inflight=_greatest(record, "inflight", flow),
+        rcvbuf=_memory(record, flow, 1, "rcvbuf"),
+        sndbuf=_memory(record, flow, 0, "sndbuf"),
+        asked={key: float(value) for key in _ASKED if isinstance(value := planned.get(key), int | float)},
+        sysctls={str(node["name"]): _sysctls(node) for node in record.plan.get("nodes", [])},
+        options=last(record, flow, "options") or 0,
+        segments=segments,
+        retransmits=again,
+        duplicates=last(record, flow, "dsack_dups") or 0,
+        timeouts=_struck(record, flow),
+        marked=last(record, flow, "delivered_ce") or 0,
+        wire_loss=_lost(record, way),
+        ack_loss=_lost(record, [ends[number] for number in flow.reverse_ends if number in ends]),
+        queue_drops=_drops(record, [end for end in way if end.role not in ("police", "netem")]),
+        policed=_drops(record, policers),
+        policer_bps=min((end.rate_bps or 0 for end in policers), default=None),
+        buffer=None if limit is None else _buffer(limit, flow),
+        bottleneck="" if limit is None else limit.label,
+        queue="" if limit is None else limit.queue or "",
+        at_sender=limit is not None and limit.node == planned.get("from"),
+        buffer_key=_key(record, limit, "buffer"),
+        queue_key=_key(record, limit, "queue"),
+        others=tuple(_others(record, flow)),
+    )
+
+
+def _timelines(record: Record) -> dict[int, Timeline]:
+    made = ((flow.id, timeline(record, flow)) for flow in record.flows("tcp"))
+    return {number: found for number, found in made if found is not None}
+
+
+def _algorithm(record: Record, flow: Flow) -> str:
+    rows = record.table("tcp_info", flow=flow.id)
+    return bytes(rows["cc"][0]).decode(errors="replace") if len(rows) else ""
+
+
+def _median(record: Record, name: str, flow: Flow) -> float | None:
+    values = record.series(name, flow=flow.id).values
+    known = values[~np.isnan(values)]
+    return float(np.median(known)) * 1e-6 if len(known) else None
+
+
+def _greatest(record: Record, name: str, flow: Flow) -> float | None:
+    values = record.series(name, flow=flow.id).values
+    return float(np.nanmax(values)) if len(values) else None
+
+
+def _memory(record: Record, flow: Flow, side: int, name: str) -> float | None:
+    rows = record.table("tcp_info", flow=flow.id)
+    rows = rows[rows["side"] == side]
+    return float(decode.skmem(rows["skmem"])[name].max()) if len(rows) else None
+
+
+def _sysctls(node: Mapping[str, object]) -> dict[str, str]:
+    found = node.get("sysctl")
+    pairs = found.items() if isinstance(found, dict) else found if isinstance(found, list) else ()
+    return {str(key): str(value) for key, value in pairs}
+
+
+def _struck(record: Record, flow: Flow) -> int:
+    """Timeouts: by the traced changes to Loss, where the kernel does not count them (before 6.7)."""
+    counted = last(record, flow, "total_rto")
+    if counted is not None or not record.has("tcp_cong_state_set"):
+        return counted or 0
+    return int((record.table("tcp_cong_state_set", flow=flow.id)["cong_state"] == 4).sum())
+
+
+def _drops(record: Record, ends: Iterable[End]) -> int:
+    found = (record.series("drops", end=end.end) for end in ends)
+    return int(sum(since_start(series.t_s, series.values) for series in found if series.source))
+
+
+def _lost(record: Record, ends: Iterable[End]) -> float:
+    """Share of the packets that chance took on the way: seeded elements and netem."""
+    kept = 1.0
+    for end in ends:
+        if record.has("wire") and len(rows := record.table("wire", end=end.end)) and rows["packets"][-1]:
+            kept *= 1 - float(rows["lost"][-1]) / float(rows["packets"][-1])
+        if end.role == "netem" and record.has("qdisc") and len(rows := record.root_qdisc(end.end)):
+            dropped, passed = float(rows["drops"][-1]), float(rows["packets"][-1])
+            kept *= passed / (dropped + passed) if dropped else 1.0
+    return 1 - kept
+
+
+def _buffer(end: End, flow: Flow) -> float | None:
+    if end.buffer_bytes is not None:
+        return float(end.buffer_bytes)
+    return None if end.buffer_packets is None else float(end.buffer_packets * (flow.frame_bytes or 1514))
+
+
+def _key(record: Record, end: End | None, name: str) -> str:
+    """How `--set` calls a key of the link that an end belongs to; empty where that is not plain."""
+    resolved = record.manifest.get("scenario", {}).get("resolved") or {}
+    if end is None or end.role != "queue":
+        return ""
+    if "topology" in resolved:
+        return f"topology.{name}"
+    links = [link for link in resolved.get("link", []) if end.node in link.get("between", ())]
+    if len(links) != 1:
+        return ""
+    a, b = links[0]["between"]
+    return f"link.{links[0].get('name') or f'{a}-{b}'}.{'forward' if end.node == a else 'reverse'}.{name}"
+
+
+def _others(record: Record, flow: Flow) -> Iterable[Other]:
+    """The other TCP flows at its bottleneck that were active for at least half of its time."""
+    span = flow.active_ns
+    for other in record.flows("tcp"):
+        theirs = other.active_ns
+        if other.id == flow.id or other.bottleneck_end != flow.bottleneck_end or None in (span, theirs):
+            continue
+        assert span is not None
+        assert theirs is not None
+        common = min(span[1], theirs[1]) - max(span[0], theirs[0])
+        if 2 * common >= span[1] - span[0]:
+            rate = 8e9 * (other.outcome.bytes_received or 0) / (theirs[1] - theirs[0])
+            base = None if other.base_rtt_ns is None else other.base_rtt_ns * 1e-9
+            yield Other(other.name, _algorithm(record, other), rate, base)

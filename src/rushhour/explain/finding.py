@@ -1,0 +1,36 @@
+"""What an explanation consists of: a cause with its share of the time, a sentence, and what would help."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """What would help.
+
+    Attributes:
+        advice: In words, an imperative.
+        command: What a person types on the host that is named in `advice`; empty where there is none.
+        overrides: The same as `--set KEY=VALUE` of the scenario; empty where the scenario cannot say it.
+        expected_bps: The goodput that is then to be expected; None where theory gives none.
+    """
+
+    advice: str
+    command: str = ""
+    overrides: Mapping[str, Any] = field(default_factory=dict)
+    expected_bps: float | None = None
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One cause: its word (docs/explain.md lists them), the share of the time it held, what is said of it."""
+
+    cause: str
+    share: float
+    says: str
+    remedy: Remedy | None = None

@@ -1,0 +1,161 @@
+"""Causes that keep a window small: losses and what they come from, timeouts, marks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rushhour.explain.evidence import OPTION_SACK
+from rushhour.explain.finding import Finding, Remedy
+from rushhour.explain.words import part, percent, rate, reached, rounded_up, size, sysctl, time
+from rushhour.models import mathis, pftk
+
+if TYPE_CHECKING:
+    from rushhour.explain.evidence import Evidence
+
+SPURIOUS = 0.5
+"""From this part of its retransmissions not needed (reported by the receiver as duplicates, or more than was
+lost on the way), reordering is the cause, not loss."""
+SHALLOW = 0.5
+"""A buffer below this part of a BDP runs empty after each reduction: a lone Reno flow needs one BDP, CUBIC
+(1 - beta)/beta of it, 0.43."""
+BBR_LOSS = 0.1
+"""Up to this loss BBR is proposed: it ignores single losses, and its probing has a quarter to spare."""
+KEPT = 0.9
+"""Part of the path that such a sender is expected to fill."""
+BELOW_POLICER = 0.95
+"""Part of a policed rate to send at: what is above, headers among it, is dropped."""
+
+
+def policer(e: Evidence) -> Finding | None:
+    """Packets above a policed rate are dropped, not queued (Flach et al., SIGCOMM 2016)."""
+    if not e.policed or e.policed <= e.queue_drops:
+        return None
+    limit = e.policer_bps or 0
+    says = (
+        f"{reached(e)}: a policer dropped {e.policed} packets above {rate(limit)}, and {_small(e)} the "
+        "window was too small for what it lets through."
+    )
+    wanted = int(BELOW_POLICER * limit)
+    advice = f"Send below the policed rate, paced or shaped to {rate(wanted)}; or allow a burst of one BDP."
+    overrides = {f"flow.{e.name}.pacing": f"{wanted}bit"} if wanted else {}
+    return Finding("policer", _share(e), says, Remedy(advice, "", overrides, KEPT * limit or None))
+
+
+def reordering(e: Evidence) -> Finding | None:
+    """What was taken for loss had only been overtaken: the receiver reports duplicates (RFC 2883)."""
+    lost = e.wire_loss * e.segments + e.queue_drops + e.policed
+    spurious = max(e.duplicates, e.retransmits - round(lost))
+    if not e.retransmits or spurious < SPURIOUS * e.retransmits:
+        return None
+    says = (
+        f"{reached(e)}: at least {spurious} of its {e.retransmits} retransmissions were not needed, the "
+        "packets had only been overtaken; each time the window was made smaller."
+    )
+    advice = "Keep a flow's packets on one path (balance per flow, not per packet)."
+    return Finding("reordering", _share(e), says, Remedy(advice))
+
+
+def no_sack(e: Evidence) -> Finding | None:
+    """Without selective acknowledgements of several losses in a window one is repaired a round trip."""
+    if e.options & OPTION_SACK or not e.retransmits:
+        return None
+    says = (
+        f"{reached(e)}: {e.retransmits} segments were sent again without selective acknowledgements, one a "
+        f"round trip, and {e.timeouts} timeouts were waited for."
+    )
+    advice = f"Switch selective acknowledgements on at both ends, {e.sender} and {e.receiver}."
+    return Finding("sack", _share(e), says, sysctl(advice, "net.ipv4.tcp_sack", "1"))
+
+
+def random_loss(e: Evidence) -> Finding | None:
+    """Losses on the way, not in a queue: the algorithm takes them for congestion."""
+    if not e.wire_loss or e.wire_loss * e.segments <= e.queue_drops:
+        return None
+    says = (
+        f"{reached(e)}: {percent(e.wire_loss)} of its packets were lost on the way, not in a queue, and "
+        f"{e.cc} takes each for congestion{_theory(e)}."
+    )
+    if e.cc.startswith("bbr") or e.wire_loss > BBR_LOSS:
+        return Finding(
+            "random_loss", _share(e), says, Remedy("Repair the link: no algorithm likes this loss.")
+        )
+    advice = (
+        f"Repair the link; or send with an algorithm that does not answer single losses (bbr on {e.sender})."
+    )
+    command, overrides = "sysctl -w net.ipv4.tcp_congestion_control=bbr", {f"flow.{e.name}.cc": "bbr"}
+    expected = KEPT * (1 - e.wire_loss) * e.fair_bps if e.fair_bps else None
+    return Finding("random_loss", _share(e), says, Remedy(advice, command, overrides, expected))
+
+
+def _theory(e: Evidence) -> str:
+    """What theory allows at this loss; of Reno, which CUBIC follows on short paths."""
+    if e.cc not in ("reno", "cubic") or not e.mss or not e.rtt_s or pftk.outside(e.wire_loss):
+        return ""
+    whose, allowed = "the model of Padhye et al.", 0.0
+    if mathis.outside(e.wire_loss) is None:
+        whose = "the law of Mathis et al."
+        allowed = mathis.rate_bps(e.mss, e.rtt_s, e.wire_loss, mathis.RANDOM)
+    else:
+        allowed = pftk.rate_bps(e.mss, e.rtt_s, e.wire_loss, pftk.timeout_s(e.rtt_s))
+    return f" (at a round trip of {time(e.rtt_s)} {whose} allows Reno {rate(allowed)})"
+
+
+def shallow_buffer(e: Evidence) -> Finding | None:
+    """The queue at the bottleneck is so short that it runs empty after each reduction."""
+    if not e.queue_drops or e.buffer is None or not e.bdp or e.buffer >= SHALLOW * e.bdp:
+        return None
+    says = (
+        f"{reached(e)}: the queue at {e.bottleneck} holds {size(e.buffer)}, the path {size(e.bdp)}; it "
+        f"dropped {e.queue_drops} packets, and {_small(e)} the window was too small."
+    )
+    wanted = rounded_up(e.bdp)
+    advice = f"Give that queue {size(wanted)}, one BDP; or send with pacing (bbr, or fq on {e.sender})."
+    overrides = {e.buffer_key: f"{wanted}B"} if e.buffer_key else {}
+    expected = KEPT * e.fair_bps if e.fair_bps else None
+    return Finding("shallow_buffer", _share(e), says, Remedy(advice, "", overrides, expected))
+
+
+def any_loss(e: Evidence) -> Finding | None:
+    """Losses, of which no more is known."""
+    if not e.retransmits:
+        return None
+    says = (
+        f"{reached(e)}: it sent {e.retransmits} of {e.segments} segments again, "
+        f"and {_small(e)} its window was below what the path holds."
+    )
+    return Finding("losses", _share(e), says)
+
+
+def timeouts(e: Evidence) -> Finding | None:
+    """Nothing came back that could have told of the loss; the sender waited."""
+    where = f"; {percent(e.wire_loss)} of its packets were lost on the way" if e.wire_loss else ""
+    where = f"; the queue at {e.bottleneck} dropped {e.queue_drops} packets" if e.queue_drops else where
+    says = (
+        f"{reached(e)}: {part(e, 'timeouts')} it waited for retransmission timeouts ({e.timeouts}), each of "
+        f"200 ms and more{where}."
+    )
+    advice = "Repair the link: timeouts come where a whole window, or its end, is lost."
+    if e.queue_drops:
+        advice = (
+            "Fewer senders at a time, a longer queue there, or marks (ECN); within a data centre a shorter "
+            "least timeout (ip route change … rto_min 5ms)."
+        )
+    return Finding("timeouts", e.shares["timeouts"], says, Remedy(advice))
+
+
+def marked(e: Evidence) -> Finding | None:
+    """Marks keep the window low."""
+    says = (
+        f"{reached(e)}: {e.marked} of its segments were marked, and {part(e, 'marks')} its window was below "
+        "what the path holds."
+    )
+    advice = f"Let the queue at {e.bottleneck} mark later; or send with dctcp, at both ends."
+    return Finding("marks", e.shares["marks"], says, Remedy(advice))
+
+
+def _share(e: Evidence) -> float:
+    return e.shares.get("losses", 0.0) + e.shares.get("timeouts", 0.0)
+
+
+def _small(e: Evidence) -> str:
+    return f"for {percent(_share(e))} of its time"

@@ -1,0 +1,145 @@
+"""Cells built to have exactly one cause: it is named first, and its remedy does what it promises."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+from experiments import metric
+
+from rushhour import spec
+from rushhour.explain import explain
+from rushhour.lab import kernel as kernels
+from rushhour.lab.base import Job
+from rushhour.lab.uml import UmlLab
+from rushhour.plan import lower
+from rushhour.record import Record
+from rushhour.spec.load import load_scenario
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rushhour.explain import Explanation, Finding
+    from rushhour.spec.scenario import Scenario
+
+pytestmark = pytest.mark.virtual
+
+HEAD = """
+title = "Why"
+question = "Why is this flow slow?"
+duration = "{duration}"
+{top}
+[topology]
+preset = "dumbbell"
+rate = "{rate}"
+{path}
+[[flow]]
+name = "bulk"
+{flow}
+"""
+
+
+def cell(
+    flow: str = "",
+    *,
+    path: str = "",
+    top: str = "",
+    rate: str = "50mbit",
+    rtt: str = "20ms",
+    duration: str = "2s",
+) -> str:
+    return HEAD.format(
+        flow=flow, path=path + (f'\nrtt = "{rtt}"' if rtt else ""), top=top, rate=rate, duration=duration
+    )
+
+
+SECOND = '[[flow]]\nname = "other"\n'
+SYSCTL = "[sysctl]\n"
+
+POLICED = """
+title = "Why"
+question = "Why is this flow slow?"
+duration = "8s"
+[[link]]
+between = ["s1", "router"]
+rate = "100mbit"
+[[link]]
+between = ["router", "r1"]
+delay = "10ms"
+[link.forward]
+police = { rate = "20mbit", burst = "15kB" }
+[[flow]]
+name = "bulk"
+cc = "reno"
+from = "s1"
+to = "r1"
+"""
+
+CAUSES = {
+    "path": cell(),
+    "receive_buffer": cell('rcvbuf = "32KiB"'),
+    "receive_buffer, sysctl": cell(SYSCTL.join(["", '"net.ipv4.tcp_rmem" = "4096 65536 65536"'])),
+    "window_scaling": cell(SYSCTL.join(["", '"net.ipv4.tcp_window_scaling" = 0'])),
+    "send_buffer": cell('sndbuf = "32KiB"'),
+    "send_buffer, sysctl": cell(SYSCTL.join(["", '"net.ipv4.tcp_wmem" = "4096 65536 65536"'])),
+    "slow_writer": cell('rate = "10mbit"'),
+    "slow_reader": cell('read_rate = "10mbit"'),
+    "pacing": cell('pacing = "10mbit"'),
+    "slow_start": cell('bytes = "100kB"', rtt="100ms"),
+    "random_loss": cell('cc = "reno"', path='loss = "0.5%"', duration="5s"),
+    "sack": cell('cc = "reno"\n[sysctl]\n"net.ipv4.tcp_sack" = 0', path='loss = "2%"', duration="5s"),
+    "shallow_buffer": cell('cc = "reno"', path='buffer = "10p"', rtt="50ms", duration="8s"),
+    "bufferbloat": cell('cc = "reno"', path='buffer = "2MB"', duration="4s"),
+    "other_algorithm": cell(f'cc = "vegas"\n{SECOND}cc = "cubic"', path="pairs = 2", duration="6s"),
+    "sender_shaper": cell(path='shape_at = "sender"'),
+    "policer": POLICED,
+    "longer_path": cell(SECOND, path='pairs = 2\nrtts = ["80ms", "10ms"]', rtt="", duration="8s"),
+    "timeouts": cell('cc = "reno"\nbytes = "20kB"', path=f"drop = {list(range(2, 14))}", duration="2s"),
+    "marks": cell(
+        "ecn = true", path='queue = "codel ecn target 1ms interval 4ms"', rtt="80ms", duration="6s"
+    ),
+    "reordering": cell(
+        'cc = "reno"\n[sysctl]\n"net.ipv4.tcp_recovery" = 0\n"net.ipv4.tcp_max_reordering" = 3',
+        path='jitter = "20ms"\nreorder = true\nbuffer = "4MB"',
+        rate="300mbit",
+        duration="3s",
+    ),
+}
+"""Cause (and variant) → the cell that has it and nothing else."""
+
+
+def run(scenario: Scenario, folder: Path, kernel: str) -> Record:
+    lowered = lower(scenario, 1)
+    job = Job(
+        lowered.plan, lowered.context, kernels.find(kernel), {"scenario": {"resolved": scenario.canonical()}}
+    )
+    return Record.open(UmlLab().run(job, folder, cpu=min(os.sched_getaffinity(0))))
+
+
+def explained(record: Record) -> tuple[Explanation, Finding]:
+    found = next(one for one in explain(record) if one.flow == "bulk")
+    assert sum(found.shares.values()) == pytest.approx(1)
+    return found, found.findings[0]
+
+
+@pytest.mark.parametrize("kernel", ["debian-6.12", "debian-6.1"])
+@pytest.mark.parametrize("name", CAUSES)
+def test_the_cause_is_named_first_and_its_remedy_keeps_what_it_promises(
+    name: str, kernel: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "cell.toml"
+    path.write_text(CAUSES[name])
+    scenario = load_scenario(str(path))
+    record = run(scenario, tmp_path / "run", kernel)
+    found, first = explained(record)
+    assert first.cause == name.partition(",")[0], found.findings
+    remedy = first.remedy
+    if remedy is None or not remedy.overrides:
+        return
+    after = run(spec.with_values(scenario, dict(remedy.overrides)), tmp_path / "after", kernel)
+    got = metric(after, "goodput_bps", "flow:bulk")
+    if remedy.expected_bps is not None:
+        assert got >= 0.85 * remedy.expected_bps
+        assert got > found.goodput_bps
+    assert explained(after)[1].cause != first.cause
