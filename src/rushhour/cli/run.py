@@ -14,6 +14,7 @@ from rushhour.cli import SETTINGS
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from rushhour.explain import Explanation
     from rushhour.metrics.value import MetricValue
     from rushhour.runner import Batch, Outcome
 
@@ -180,6 +181,7 @@ def _finish_study(
 def _entry(outcome: Outcome, metrics: dict[str, list[MetricValue]]) -> dict[str, Any]:
     from dataclasses import asdict
 
+    from rushhour.explain import explain
     from rushhour.metrics.expectations import check
     from rushhour.record import Record
 
@@ -200,8 +202,22 @@ def _entry(outcome: Outcome, metrics: dict[str, list[MetricValue]]) -> dict[str,
         "warnings": manifest.get("warnings", []),
         "metrics": [asdict(value) for value in values],
         "expectations": [] if record is None else [asdict(verdict) for verdict in check(record, values)],
+        "why": [] if record is None else [_why(one) for one in explain(record)],
         "skipped": outcome.error.message if outcome.skipped and outcome.error else None,
         "error": None if outcome.error is None or outcome.skipped else str(outcome.error),
+    }
+
+
+def _why(one: Explanation) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    return {
+        "flow": one.flow,
+        "limit": one.limit,
+        "goodput_bps": one.goodput_bps,
+        "possible_bps": one.possible_bps,
+        "shares": dict(one.shares),
+        "findings": [asdict(found) for found in one.findings],
     }
 
 

@@ -6,7 +6,7 @@ the numbers, `causes` holds the rules; they know nothing of where the numbers co
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from rushhour.explain.causes import RULES
@@ -54,6 +54,12 @@ def _explained(record: Record) -> list[Explanation]:
     ]
 
 
+def _worthwhile(found: Finding, known: Evidence) -> Finding:
+    """The finding without a remedy that promises no more than there is."""
+    expected = None if found.remedy is None else found.remedy.expected_bps
+    return found if expected is None or expected > known.goodput_bps else replace(found, remedy=None)
+
+
 def findings(known: Evidence) -> tuple[Finding, ...]:
     """What the rules find, one for each limit that is worth it, the greatest share of the time first."""
     made: dict[str, Finding] = {}
@@ -62,5 +68,5 @@ def findings(known: Evidence) -> tuple[Finding, ...]:
             continue
         found = next((found for rule in RULES[limit] if (found := rule(known)) is not None), None)
         if found is not None:
-            made.setdefault(found.cause, found)
+            made.setdefault(found.cause, _worthwhile(found, known))
     return tuple(sorted(made.values(), key=lambda found: -found.share))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rushhour import decode
-from rushhour.explain.timeline import timeline
+from rushhour.explain.timeline import timelines
 from rushhour.metrics.queue import since_start
 from rushhour.metrics.tcp import ideal_bps, last
 
@@ -107,7 +107,7 @@ _ASKED = ("rcvbuf", "sndbuf", "rate_bps", "pacing_bps", "bytes", "read_bps", "me
 
 def evidence(record: Record, flow: Flow) -> Evidence | None:
     """What a record knows of a TCP flow; None where the flow never sent or the kernel gave no readings."""
-    found = record.once(_timelines).get(flow.id)
+    found = record.once(timelines).get(flow.id)
     span = flow.active_ns
     if found is None or span is None:
         return None
@@ -157,11 +157,6 @@ def evidence(record: Record, flow: Flow) -> Evidence | None:
         queue_key=_key(record, limit, "queue"),
         others=tuple(_others(record, flow)),
     )
-
-
-def _timelines(record: Record) -> dict[int, Timeline]:
-    made = ((flow.id, timeline(record, flow)) for flow in record.flows("tcp"))
-    return {number: found for number, found in made if found is not None}
 
 
 def _algorithm(record: Record, flow: Flow) -> str:

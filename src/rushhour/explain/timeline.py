@@ -87,6 +87,12 @@ def timeline(record: Record, flow: Flow) -> Timeline | None:
     return _Parts(record, flow, edges, info).timeline()
 
 
+def timelines(record: Record) -> dict[int, Timeline]:
+    """The timelines of all TCP flows that have one, by the flow's id."""
+    made = ((flow.id, timeline(record, flow)) for flow in record.flows("tcp"))
+    return {number: found for number, found in made if found is not None}
+
+
 class _Parts:
     # The parts of each interval; every method gives float64 [n] of seconds or of truth.
 

@@ -34,7 +34,7 @@ def render(results: ResultSet) -> str:
     lines += [*table(flows_table(runs[0]) if len(runs) == 1 else cells_table(runs)), ""]
     lines += [*_missing(head), ""]
     if len(runs) == 1:
-        lines += [*_numbers(runs[0]), ""]
+        lines += [*_numbers(runs[0]), "", *_why(runs[0]), ""]
     lines += [*_state(runs), ""]
     for sheet in sheets(results.once(compare)):
         lines += [*published(sheet), ""]
@@ -108,6 +108,17 @@ def _numbers(run: RunView) -> Iterator[str]:
     for value in run.metrics:
         number = quantity(value.value, value.unit)
         yield f"| `{value.metric}` | {said(value.scope)} | {number} | {said(value.note or '')} |"
+
+
+def _why(run: RunView) -> Iterator[str]:
+    for one in run.why:
+        yield f"* **{said(one.flow)}**: {said(one.words)}."
+        for found in one.said:
+            remedy = f" {found.advice}" if found.advice else ""
+            remedy += f" Expected: {found.expected}." if found.expected else ""
+            yield f"  {said(found.says + remedy)}"
+            if found.command:
+                yield f"  `{found.command}`"
 
 
 def _state(runs: list[RunView]) -> Iterator[str]:

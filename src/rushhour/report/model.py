@@ -10,6 +10,7 @@ from rushhour import courses
 from rushhour.metrics.expectations import check
 from rushhour.report.panels import Panel, bottlenecks, panels_of
 from rushhour.report.reproduce import run_command
+from rushhour.report.why import Why, why
 from rushhour.report.words import quantity
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ class RunView:
     duration_s: float
     warmup_s: float
     command: str
+    why: tuple[Why, ...] = ()
 
     @property
     def label(self) -> str:
@@ -88,6 +90,7 @@ def view(
         duration_s=record.context.duration_ns / 1e9,
         warmup_s=record.context.warmup_ns / 1e9,
         command=run_command(manifest),
+        why=why(record),
     )
 
 

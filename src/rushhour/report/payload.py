@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from rushhour.report import embed
 from rushhour.report.panels import MAX_FLOWS
+from rushhour.report.why import SHORT
 from rushhour.report.words import quantity
 
 if TYPE_CHECKING:
@@ -83,4 +84,12 @@ def _words(run: RunView) -> dict[str, Any]:
         "more_flows": len(run.flows) - len(flows),
         "metrics": metrics[:MAX_METRICS],
         "command": run.command,
+        "why": [
+            {
+                "flow": one.flow,
+                "parts": [[limit, SHORT[limit], share] for limit, share in one.parts],
+                "said": [vars(found) for found in one.said],
+            }
+            for one in run.why
+        ],
     }

@@ -6,6 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rich.console import Group
+from rich.constrain import Constrain
+from rich.padding import Padding
 from rich.table import Table as RichTable
 from rich.text import Text
 
@@ -60,6 +62,7 @@ def print_results(results: ResultSet, console: Console, report: Path | None = No
     if single:
         totals = _totals(cells_table(runs), width)
         console.print(totals)
+        console.print(_why(runs[0], width))
         if not console.options.ascii_only:
             console.print(_charts(runs[0], width))
     for sheet in sheets(results.once(compare)):
@@ -184,6 +187,21 @@ def _filled(parts: list[str], width: int) -> list[Text]:
         else:
             lines.append(part)
     return [Text(line) for line in lines]
+
+
+def _why(run: RunView, width: int) -> RenderableType:
+    """What limited each flow: the shares of its time, the sentences, and what would help."""
+    parts: list[RenderableType] = []
+    for one in run.why:
+        parts.append(Text.assemble((one.flow, "bold"), "  ", (one.words, "dim")))
+        for said in one.said:
+            parts.append(Padding(Text(said.says), (0, 0, 0, 2)))
+            if said.advice:
+                expected = f" Expected: {said.expected}." if said.expected else ""
+                parts.append(Padding(Text.assemble(("→ ", "bold"), said.advice + expected), (0, 0, 0, 2)))
+            commands = [words for words in (said.command, said.override) if words]
+            parts += [Padding(Text(words, "cyan"), (0, 0, 0, 4)) for words in commands]
+    return Constrain(Group(*parts, Text()), width) if parts else Text()
 
 
 def _charts(run: RunView, width: int) -> RenderableType:

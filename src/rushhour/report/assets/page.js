@@ -90,6 +90,39 @@
     if (run.more_flows > 0) list.append(make("p", `and ${run.more_flows} more, in the tables only`, "aside"));
   }
 
+  // What limited each flow: a bar of its time, the sentences, and what would help.
+  function why() {
+    const whole = $("#why");
+    whole.replaceChildren();
+    for (const one of run.why) {
+      const head = make("p", undefined, "limits");
+      head.append(make("b", one.flow), bar(one.parts), make("span", one.parts.map(([, word, share]) => `${word} ${Math.round(100 * share)} %`).join(" · ")));
+      whole.append(head);
+      for (const said of one.said) {
+        whole.append(make("p", said.says, "says"));
+        if (said.advice) whole.append(make("p", `→ ${said.advice}${said.expected ? ` Expected: ${said.expected}.` : ""}`, "advice"));
+        const commands = [said.command, said.override].filter(Boolean);
+        if (commands.length) whole.append(make("pre", commands.join("\n")));
+      }
+    }
+  }
+
+  function bar(parts) {
+    const space = "http://www.w3.org/2000/svg";
+    const svg = document.createElementNS(space, "svg");
+    svg.setAttribute("viewBox", "0 0 100 8");
+    svg.setAttribute("preserveAspectRatio", "none");
+    svg.setAttribute("aria-hidden", "true");
+    let x = 0;
+    for (const [limit, , share] of parts) {
+      const part = document.createElementNS(space, "rect");
+      for (const [key, value] of Object.entries({ x, y: 0, width: Math.max(0, 100 * share - 0.4), height: 8, class: `w-${limit}` })) part.setAttribute(key, value);
+      svg.append(part);
+      x += 100 * share;
+    }
+    return svg;
+  }
+
   function words() {
     $("#run-label").textContent = run.label;
     $("#run-conditions").textContent = [...run.conditions, run.kernel, `${run.lab} lab`, `seed ${run.seed}`].join(" · ");
@@ -114,6 +147,7 @@
     Plots.clear();
     $("#panels").replaceChildren();
     flows();
+    why();
     run.panels.forEach(figure);
     $("#empty").hidden = run.panels.length > 0;
   }
@@ -137,7 +171,7 @@
     run = null;
     Plots.forget();
     Plots.clear();
-    for (const id of ["#panels", "#flows", "#run-notes", "#run-metrics tbody"]) $(id).replaceChildren();
+    for (const id of ["#panels", "#flows", "#why", "#run-notes", "#run-metrics tbody"]) $(id).replaceChildren();
     $("#run-label").textContent = runs[next].label;
     $("#run-conditions").textContent = "";
     $("#empty").hidden = false;

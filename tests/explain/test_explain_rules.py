@@ -1,0 +1,101 @@
+"""The rules on evidence made by hand: every cause by its own numbers, and what a healthy flow is told."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from rushhour.explain import LIMITS, Evidence, findings
+from rushhour.explain.causes import RULES
+from rushhour.explain.evidence import OPTION_SACK, OPTION_WSCALE, Other
+from rushhour.explain.words import percent, rate, rounded_up, size, time
+
+FLOW = Evidence(
+    name="bulk",
+    sender="a",
+    receiver="b",
+    cc="cubic",
+    length_s=10.0,
+    goodput_bps=20e6,
+    shares={"receiver": 0.9, "slow_start": 0.1},
+    timeline=None,
+    possible_bps=100e6,
+    base_rtt_s=0.1,
+    window=250_000.0,
+    rcvbuf=500_000.0,
+    sndbuf=500_000.0,
+    inflight=250_000.0,
+)
+
+
+def test_every_limit_has_rules_and_every_rule_a_limit() -> None:
+    assert set(RULES) == set(LIMITS)
+
+
+def test_a_receive_buffer_is_proposed_by_what_part_of_it_becomes_window() -> None:
+    (first, *_) = findings(FLOW)
+    assert first.cause == "receive_buffer"
+    assert first.remedy is not None
+    # 1.25 MB of BDP, half of the buffer is window, half as much again to spare: 3.75 MB, two digits: 3.8 MB.
+    assert first.remedy.command == "sysctl -w net.ipv4.tcp_rmem='4096 131072 3800000'"
+    assert first.remedy.expected_bps == 100e6
+    assert "for 90 % of its time the receiver's window (250 kB at most) was full" in first.says
+
+
+def test_a_socket_option_is_answered_with_half_because_the_kernel_doubles_it() -> None:
+    (first, *_) = findings(replace(FLOW, asked={"rcvbuf": 250_000.0}))
+    assert first.remedy is not None
+    assert first.remedy.overrides == {"flow.bulk.rcvbuf": "1900000B"}
+
+
+def test_without_window_scaling_no_buffer_helps() -> None:
+    (first, *_) = findings(replace(FLOW, options=OPTION_SACK))
+    assert first.cause == "window_scaling"
+
+
+@pytest.mark.parametrize(
+    ("change", "cause"),
+    [
+        ({"wire_loss": 0.01, "segments": 1000, "retransmits": 10}, "random_loss"),
+        ({"retransmits": 10, "duplicates": 9, "wire_loss": 0.001, "segments": 9000}, "reordering"),
+        ({"retransmits": 10, "queue_drops": 10, "options": OPTION_WSCALE}, "sack"),
+        ({"retransmits": 10, "queue_drops": 10, "buffer": 15_000.0}, "shallow_buffer"),
+        ({"retransmits": 10, "queue_drops": 10, "buffer": 2e6}, "losses"),
+        ({"retransmits": 10, "policed": 10, "policer_bps": 30e6}, "policer"),
+    ],
+)
+def test_what_losses_come_from(change: dict[str, float], cause: str) -> None:
+    assert findings(replace(FLOW, shares={"losses": 1.0}, **change))[0].cause == cause  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("other", "cause"),
+    [
+        (Other("rival", "bbr", 90e6, 0.1), "other_algorithm"),
+        (Other("near", "cubic", 90e6, 0.01), "longer_path"),
+        (Other("twin", "cubic", 90e6, 0.1), "unequal"),
+        (Other("twin", "cubic", 60e6, 0.1), "path"),
+    ],
+)
+def test_who_has_the_rest_of_a_full_path(other: Other, cause: str) -> None:
+    got = 100e6 - other.goodput_bps
+    assert findings(replace(FLOW, shares={"path": 1.0}, goodput_bps=got, others=(other,)))[0].cause == cause
+
+
+def test_a_healthy_flow_gets_no_advice() -> None:
+    healthy = replace(FLOW, shares={"path": 0.97, "slow_start": 0.03}, goodput_bps=96e6, queue_s=0.005)
+    (only,) = findings(healthy)
+    assert (only.cause, only.remedy) == ("path", None)
+
+
+def test_a_remedy_that_promises_no_more_than_there_is_is_not_offered() -> None:
+    shared = replace(FLOW, goodput_bps=60e6, others=(Other("twin", "cubic", 30e6, 0.1),))
+    assert findings(shared)[0].remedy is None
+
+
+def test_numbers_are_said_as_people_write_them() -> None:
+    assert (rate(18.34e6), size(229_000), time(0.0429)) == ("18.3 Mbit/s", "229 kB", "42.9 ms")
+    assert (percent(0), percent(0.0042), percent(0.031), percent(0.97)) == ("0 %", "0.42 %", "3.1 %", "97 %")
+    assert (rate(999.7e6), rate(0)) == ("1000 Mbit/s", "0 bit/s")
+    assert [rounded_up(value) for value in (0.2, 7.1, 101, 3_750_001)] == [1, 8, 110, 3_800_000]
