@@ -84,7 +84,9 @@ def _segments_share(record: Record) -> Iterator[Found]:
         yield Found(scope, None, _NO_READING) if count is None else ratio(scope, count, total, _NO_SEGMENT)
 
 
-def _counter(field: str) -> Callable[[Record], Iterator[Found]]:
+def counter(field: str) -> Callable[[Record], Iterator[Found]]:
+    """A metric's function: a counter of the sender's `tcp_info` at its last sample."""
+
     def function(record: Record) -> Iterator[Found]:
         for flow in record.flows("tcp"):
             count = last(record, flow, field)
@@ -189,7 +191,7 @@ METRICS = [
         ("flow",),
         "Duplicates that the receiver reported by DSACK (tcpi_dsack_dups; RFC 2883): retransmissions that "
         "were not needed, and duplicates made by the network.",
-        _counter("dsack_dups"),
+        counter("dsack_dups"),
     ),
     Metric(
         "timeouts",

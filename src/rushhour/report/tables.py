@@ -33,6 +33,9 @@ TELLING: tuple[tuple[str, str], ...] = (
     ("retransmits", "retransmits"),
     ("timeouts", "timeouts"),
     ("reordered", "reordered"),
+    ("spurious_retransmits", "spurious retransmits"),
+    ("reductions_undone", "reductions undone"),
+    ("checksum_errors", "checksum errors"),
     ("duplicates", "duplicates"),
     ("convergence_time_s", "convergence"),
     ("transactions_per_second", "transactions"),
@@ -53,10 +56,13 @@ TELLING: tuple[tuple[str, str], ...] = (
 """Metrics in the order in which they are worth a column, with short titles."""
 
 _ONLY_IF_ANY = frozenset(
-    {"marks", "timeouts", "reordered", "duplicates", "loss", "flows_unfinished", "queries_unanswered"}
+    {
+        *("marks", "timeouts", "reordered", "duplicates", "loss", "flows_unfinished", "queries_unanswered"),
+        *("spurious_retransmits", "reductions_undone", "checksum_errors"),
+    }
 )
 """Columns that are left out where all their values are 0."""
-_COUNTED = frozenset({"timeouts"})
+_COUNTED = frozenset({"timeouts", "reductions_undone"})
 """Metrics of unit 1 that are numbers of events, not ratios."""
 
 

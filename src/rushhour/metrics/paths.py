@@ -1,0 +1,136 @@
+"""What bonds and several paths did: who carried how much, what TCP made of reordering; what was corrupted."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rushhour.errors import RecordError
+from rushhour.metrics.queue import since_start
+from rushhour.metrics.tcp import counter
+from rushhour.metrics.value import TOTAL, Found, Metric, of_end, ratio
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rushhour.record import Record
+
+_UNDONE = ("TCPFullUndo", "TCPPartialUndo", "TCPDSACKUndo", "TCPLossUndo")
+# A protocol's counter of checksums that were wrong, and the kind of flow it is of.
+_CHECKSUMS = {"Udp.InCsumErrors": "udp", "Tcp.InCsumErrors": "tcp", "Icmp.InCsumErrors": "ping"}
+_HEADERS = "IpExt.InCsumErrors"
+
+
+def stack_counters(record: Record) -> dict[str, int]:
+    """By how much each of the stack's counters rose, summed over the hosts; empty in records without them.
+
+    Raises:
+        RecordError: the counters in the result make no sense.
+    """
+    found: dict[str, int] = {}
+    told = record.result.get("counters") or {}
+    tables = told.values() if isinstance(told, dict) else [None]
+    for table in tables:
+        if not isinstance(table, dict) or not all(isinstance(value, int) for value in table.values()):
+            raise RecordError(
+                "counters in the result are no tables of whole numbers",
+                where=str(record.path),
+                hint="the record is damaged; run the cell again with --fresh",
+            )
+        for name, value in table.items():
+            found[name] = found.get(name, 0) + value
+    return found
+
+
+def _share(record: Record) -> Iterator[Found]:
+    bundles: dict[str, list[tuple[str, float]]] = {}
+    for end in record.context.ends.values():
+        if end.bundle is None or not record.has("interface"):
+            continue
+        rows = record.table("interface", end=end.end)
+        if len(rows):
+            sent = since_start(rows["t_ns"] * 1e-9, rows["tx_packets"].astype(np.float64))
+            bundles.setdefault(end.bundle, []).append((of_end(end), sent))
+    for members in bundles.values():
+        whole = sum(sent for _, sent in members)
+        for scope, sent in members:
+            yield ratio(scope, sent, whole, "no packet was sent")
+
+
+def _undone(record: Record) -> Iterator[Found]:
+    counters = stack_counters(record)
+    if counters and record.flows("tcp"):
+        yield Found(TOTAL, float(sum(counters.get(f"TcpExt.{name}", 0) for name in _UNDONE)))
+
+
+def _checksums(record: Record) -> Iterator[Found]:
+    counters = stack_counters(record)
+    if not counters:
+        return
+    yield Found(TOTAL, float(sum(counters.get(name, 0) for name in (*_CHECKSUMS, _HEADERS))))
+    for name, kind in _CHECKSUMS.items():
+        if record.flows(kind):
+            yield Found(f"kind:{kind}", float(counters.get(name, 0)))
+
+
+def _headers(record: Record) -> Iterator[Found]:
+    counters = stack_counters(record)
+    if counters:
+        yield Found(TOTAL, float(counters.get(_HEADERS, 0)))
+
+
+METRICS = [
+    Metric(
+        "path_share",
+        "1",
+        "none",
+        ("end",),
+        "Packets that a node sent by this cable of a bond, or by this one of several paths, over those that "
+        "it sent by all of them during the experiment. Of a bond they include LACP's own, one a second.",
+        _share,
+    ),
+    Metric(
+        "reordering_segments",
+        "segments",
+        "none",
+        ("flow",),
+        "Over how many segments TCP believes that packets may be late without being lost (tcpi_reordering "
+        "at the last sample): net.ipv4.tcp_reordering at first, more as it sees reordering.",
+        counter("reordering"),
+    ),
+    Metric(
+        "reorderings_seen",
+        "1",
+        "lower",
+        ("flow",),
+        "How often the sender saw that a packet had been late and not lost (tcpi_reord_seen, since 4.19).",
+        counter("reord_seen"),
+    ),
+    Metric(
+        "reductions_undone",
+        "1",
+        "none",
+        ("total",),
+        "How often senders found that what they had taken for a loss was none, and took the reduction of "
+        "their windows back: TCPFullUndo, TCPPartialUndo, TCPDSACKUndo and TCPLossUndo of all hosts.",
+        _undone,
+    ),
+    Metric(
+        "checksum_errors",
+        "packets",
+        "lower",
+        ("total", "kind"),
+        "Packets that hosts threw away because a checksum was wrong, by the InCsumErrors of UDP, TCP, ICMP "
+        "and IP. Those of IP headers are in the total alone; what routers throw away is not part of it.",
+        _checksums,
+    ),
+    Metric(
+        "header_errors",
+        "packets",
+        "lower",
+        ("total",),
+        "Packets that hosts threw away because the checksum of an IPv4 header was wrong (IpExtInCsumErrors).",
+        _headers,
+    ),
+]
