@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 # How far a stamp may be off. Virtual: a timer comes up to 0.75 µs late, reading the clock costs 0.26 µs.
 # Real: a loaded machine.
 _VIRTUAL_NS, _REAL_NS = 2_000, 500_000
-_PER_STAGE_NS = 1_000
+_PER_STAGE_NS = 2_000
 _REAL_LABS = ("netns", "hosts")
 # netem's jitter has long tails when it is not uniform.
 _NETEM_SIGMAS = 5
@@ -147,9 +147,11 @@ def _trains(record: Record) -> Iterator[CalibrationFinding]:
             continue
         frame = int(train["size"]) + (62 if ":" in str(train["src"]) else 42)
         # Packets that take several ways in turn have the rate of all.
-        rate = min(rates) * (len(flow.bottleneck_ends) if flow.in_turn else 1)
+        ways = len(flow.bottleneck_ends) if flow.in_turn else 1
+        rate = min(rates) * ways
         span = float(steady[-1] - steady[0])
-        tolerance = _train_tolerance(record, flow, span, len(steady))
+        # Those of different ways may arrive together, so that the first and the last of them do not count.
+        tolerance = _train_tolerance(record, flow, span, len(steady)) + (ways - 1) / len(steady)
         if tolerance > _WORST_TOLERANCE:
             continue
         kept = math.prod(1 - end.loss for end in _ends(record, flow.ends))

@@ -2,16 +2,16 @@
 
 Cable number n has the subnet 10.(n / 256).(n mod 256).0/30, its ends .1 and .2; in IPv6 fd00:(n + 1)::/126.
 Its MACs are 02:00:00:(n):01 and :02. Cables that switches or bonds join are one network: it has the subnet
-of its first cable with an interface, /24 (/64) where it has more than two interfaces. A host with a single
-interface is known by its address there. Every other node has an address of its own on its loopback:
-10.255.x.y/32, fd00:ffff::x/128. A switch has none.
+of its first cable with an interface, and where it has more than two interfaces, /24 (/64) and the MACs
+02:00:04:(n):00, :01, :03, :02 … A host with a single interface is known by its address there. Every other
+node has an address of its own on its loopback: 10.255.x.y/32, fd00:ffff::x/128. A switch has none.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeVar
 
 from rushhour.errors import PlanError
 from rushhour.plan.networks import networks
@@ -52,6 +52,9 @@ class Device:
     bond: Bond | None = None
     master: str | None = None
     wire: bool = False
+
+
+Joint = TypeVar("Joint", End, Device)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +101,9 @@ def assign(graph: Graph, links: list[list[Cable]], *, ipv6: bool) -> Addressing:
     found = tuple(
         _interfaces(joined, ends, devices, at, ipv6=ipv6) for joined in networks(flat, graph, switching)
     )
+    macs = {(own.node, own.dev): own.mac for network in found for own in network}
+    ends = tuple((_with_mac(one, macs), _with_mac(other, macs)) for one, other in ends)
+    devices = tuple(_with_mac(device, macs) for device in devices)
     own: dict[str, list[str]] = {node.name: [] for node in graph.nodes if not node.switch}
     for interface in (interface for network in found for interface in network):
         if interface.node in own:
@@ -106,6 +112,10 @@ def assign(graph: Graph, links: list[list[Cable]], *, ipv6: bool) -> Addressing:
     loopback = {name: _loopback_address(k, ipv6=ipv6) for k, name in enumerate(several, start=1)}
     identity = {name: loopback.get(name) or addresses[0] for name, addresses in own.items()}
     return Addressing(ends, devices, at, found, loopback, identity, 128 if ipv6 else 32)
+
+
+def _with_mac(joint: Joint, macs: dict[tuple[str, str], str]) -> Joint:
+    return replace(joint, mac=macs.get((joint.node, joint.dev), joint.mac))
 
 
 def _interfaces(
@@ -131,7 +141,10 @@ def _interfaces(
         end: End | Device = ends[cable][side]
         if isinstance(end, End) and end.master is not None:
             end = next(device for device in devices if (device.node, device.dev) == (end.node, end.master))
-        interface = Interface(end.node, end.dev, end.mac, _link_address(number, place, ipv6=ipv6), prefix)
+        # On a larger network MACs differ in their last byte, by which bonds hash, and not as addresses do: a
+        # hash of both would cancel them out. So they count in Gray code.
+        mac = end.mac if len(joined) <= 2 else _mac(number, (place ^ place >> 1) - 1, kind=4)
+        interface = Interface(end.node, end.dev, mac, _link_address(number, place, ipv6=ipv6), prefix)
         at.update(dict.fromkeys(sockets, interface))
         found.append(interface)
     return tuple(found)
