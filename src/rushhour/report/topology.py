@@ -38,12 +38,12 @@ def topology_svg(record: Record) -> str:
     layers = _layers(record, links)
     if not layers:
         return ""
-    places, hidden = _places(layers, {node["name"] for node in record.plan["nodes"] if node.get("forward")})
+    places, hidden = _places(layers, _passing(record))
     rows = max(min(len(names), MAX_ROWS) for names in layers.values())
     height = 2 * _MARGIN + rows * _ROW + 22
     limiting = {end for flow in record.context.flows.values() for end in flow.bottleneck_ends}
     drawn = [(places[a], places[b], ends) for (a, b), ends in links.items() if a in places and b in places]
-    parts = [_link(a, b, any(end.end in limiting for end in ends)) for a, b, ends in drawn]
+    parts = [_link(a, b, any(end.end in limiting for cable in ends for end in cable)) for a, b, ends in drawn]
     parts += _labels(drawn)
     parts += [_box(node) for node in places.values()]
     parts += [
@@ -57,20 +57,30 @@ def topology_svg(record: Record) -> str:
     )
 
 
+def _passing(record: Record) -> set[str]:
+    """Routers and switches: what is no host."""
+    routers = {node["name"] for node in record.plan["nodes"] if node.get("forward")}
+    bridges = (device for device in record.plan.get("devices", []) if "bond" not in device)
+    return routers | {device["node"] for device in bridges}
+
+
 def _emulators(record: Record) -> set[str]:
     # Between the pieces LINK:0, LINK:1 … of a link stand the emulators LINK.1 …; they are part of it.
     pieces = Counter(str(link["name"]).rpartition(":")[0] for link in record.plan["links"])
     return {f"{link}.{number}" for link, count in pieces.items() if link for number in range(1, count)}
 
 
-def _links(record: Record) -> dict[tuple[str, str], list[End]]:
-    """Pairs of visible nodes with the ends between them in the direction of the data, emulators folded in."""
+def _links(record: Record) -> dict[tuple[str, str], list[list[End]]]:
+    """Pairs of visible nodes with what is between them: of each cable the ends in the data's direction.
+
+    Emulators are folded in. Several cables are those of a bond, or links that a node balances over.
+    """
     context, emulators = record.context, _emulators(record)
-    found: dict[tuple[str, str], list[End]] = {}
-    for flow in context.flows.values():
+    found: dict[tuple[str, str], dict[int, list[End]]] = {}
+    for way in dict.fromkeys(way for flow in context.flows.values() for way in flow.ways):
         start: str | None = None
         ends: list[End] = []
-        for index in flow.ends:
+        for index in way:
             end = context.ends.get(index)
             if end is None:
                 break
@@ -82,15 +92,15 @@ def _links(record: Record) -> dict[tuple[str, str], list[End]]:
             ends.append(end)
             target = _target(record, index)
             if target not in emulators:
-                found.setdefault((start, target), ends)
-    return found
+                found.setdefault((start, target), {}).setdefault(ends[0].end, ends)
+    return {pair: list(cables.values()) for pair, cables in found.items()}
 
 
 def _target(record: Record, index: int) -> str:
     return str(record.plan["links"][index // 2]["ends"][1 - index % 2]["node"])
 
 
-def _layers(record: Record, links: dict[tuple[str, str], list[End]]) -> dict[int, list[str]]:
+def _layers(record: Record, links: dict[tuple[str, str], list[list[End]]]) -> dict[int, list[str]]:
     """Nodes by column: the longest way from a source, along the data's direction (loops end the search)."""
     column: dict[str, int] = defaultdict(int)
     for _ in range(min(64, len(links) + 1)):
@@ -132,6 +142,17 @@ def _places(
     return places, hidden
 
 
+def _said_of_all(cables: list[list[End]]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What stands beside a link; of several cables that are alike how many they are, else what each does."""
+    texts = list(dict.fromkeys(_said(ends) for ends in cables))
+    if len(texts) > 1:
+        return tuple(" · ".join((*above, *below)) for above, below in texts), ()
+    above, below = texts[0]
+    if len(cables) > 1:
+        above = (f"{len(cables)} × {above[0]}" if above else f"{len(cables)} cables", *above[1:])  # noqa: RUF001 the sign is meant
+    return above, below
+
+
 def _said(ends: list[End]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """What stands above a link, rate and queue, and below it, delay and loss."""
     shaped = [end for end in ends if end.rate_bps]
@@ -164,13 +185,13 @@ def _sides(a: _Node, b: _Node) -> tuple[float, float]:
     return (a.x + a.half, b.x - b.half) if a.x < b.x else (a.x, b.x)
 
 
-def _labels(drawn: list[tuple[_Node, _Node, list[End]]]) -> list[str]:
+def _labels(drawn: list[tuple[_Node, _Node, list[list[End]]]]) -> list[str]:
     """What links do, beside the first of those that do the same between the same columns."""
     alike: dict[tuple[float, float, tuple[tuple[str, ...], ...]], list[tuple[_Node, _Node]]] = defaultdict(
         list
     )
     for a, b, ends in drawn:
-        alike[a.x, b.x, _said(ends)].append((a, b))
+        alike[a.x, b.x, _said_of_all(ends)].append((a, b))
     parts = []
     for (_, _, (above, below)), pairs in alike.items():
         a, b = pairs[0]

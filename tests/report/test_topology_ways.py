@@ -1,0 +1,39 @@
+"""The drawing of a topology whose links are several cables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import builders as make
+
+from rushhour.report.topology import topology_svg
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rushhour.record import Record
+
+
+def two_cables(folder: Path, **second: Any) -> Record:
+    """A host and a switch joined by two cables: ends 0, 1 and 2, 3."""
+    cables = [{"ends": [{"node": "a"}, {"node": "switch"}], "name": f"a-switch#{k}"} for k in (1, 2)]
+    plan = {
+        "nodes": [{"name": "a", "forward": False}, {"name": "switch", "forward": False}],
+        "links": cables,
+        "devices": [{"node": "switch", "dev": "bridge"}],
+    }
+    ends = [make.end(0, "a → switch #1", node="a"), make.end(2, "a → switch #2", node="a", **second)]
+    flow = make.flow(ends=[0], ways=[[0], [2]], reverse_ends=[1], bottleneck_end=0, bottleneck_ends=[0, 2])
+    return make.record(folder, flows=[flow], ends=ends, plan=plan)
+
+
+def test_cables_that_are_alike_are_counted(tmp_path: Path) -> None:
+    svg = topology_svg(two_cables(tmp_path / "run"))
+    assert "2 × 100 Mbit/s" in svg  # noqa: RUF001 the sign is meant
+    assert svg.count('rx="4"') == 1  # the switch has the corners of what passes packets on
+
+
+def test_cables_that_differ_are_told_apart(tmp_path: Path) -> None:
+    svg = topology_svg(two_cables(tmp_path / "run", rate_bps=20_000_000))
+    assert "100 Mbit/s · fifo" in svg
+    assert "20 Mbit/s · fifo" in svg
