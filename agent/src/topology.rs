@@ -124,7 +124,10 @@ pub fn build(plan: &Plan, nodes: &mut Nodes) -> Result<Topology> {
     }
     for node in &plan.nodes {
         let orders = devices::create(plan, node)?;
-        run(&mut topology, node, &orders)?;
+        topology
+            .socket(&node.name)?
+            .batch(&orders)
+            .map_err(|refusal| devices::explain(plan, node, refusal).at(format!("node {}", node.name)))?;
     }
     for node in &plan.nodes {
         let mut orders = addresses::loopback(node)?;

@@ -6,8 +6,8 @@
 use std::collections::HashMap;
 
 use super::{addresses, links};
-use crate::error::{Error, Result};
-use crate::netlink::{attribute, u16_at, Message, Socket, CREATE, EXCL};
+use crate::error::{Error, Result, UNSUPPORTED};
+use crate::netlink::{attribute, u16_at, Message, Refusal, Socket, CREATE, EXCL};
 use crate::plan::{Bond, Device, Node, Plan};
 use crate::sys;
 
@@ -97,6 +97,15 @@ fn made(plan: &Plan, node: &Node, device: &Device, ifindex: u32) -> Result<Messa
         });
     });
     Ok(order)
+}
+
+/// Tells a way of bonding that this kernel lacks from other refusals.
+pub(super) fn explain(plan: &Plan, node: &Node, refusal: Refusal) -> Error {
+    let refused = of(plan, node).nth(refusal.index).and_then(|(_, device)| device.bond.as_ref());
+    let Some(bond) = refused.filter(|_| refusal.errno == libc::EINVAL) else { return refusal.error };
+    let hash = bond.hash.as_deref().map(|hash| format!(" with hash {hash}")).unwrap_or_default();
+    Error::new(UNSUPPORTED, format!("this kernel has no bond in mode {}{hash}", bond.mode))
+        .hint("Some hashes are younger than bonding itself: vlan+srcmac came with Linux 5.12.")
 }
 
 /// A bond's words as the kernel's numbers.
