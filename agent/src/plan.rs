@@ -264,6 +264,9 @@ pub struct Flow {
     pub rcvbuf: Option<u32>,
     #[serde(default)]
     pub read_bps: Option<u64>,
+    /// How often the reader of a UDP flow comes; without it, as soon as something is there.
+    #[serde(default)]
+    pub read_interval_ns: Option<i64>,
     #[serde(default)]
     pub tos: Option<u8>,
     #[serde(default)]

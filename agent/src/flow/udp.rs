@@ -40,7 +40,7 @@ const BATCH: usize = 512;
 pub(super) fn open(flow: &Flow, side: Side, duration_ns: i64) -> Result<Task> {
     match side {
         Side::From => sender(flow, duration_ns),
-        Side::To => receiver(flow),
+        Side::To => receiver(flow, duration_ns),
     }
 }
 
@@ -169,19 +169,59 @@ pub(crate) fn read_header(packet: &socket::Received) -> Option<(u32, u64, i64)> 
     (packet.length >= HEADER_BYTES && word(0) == MAGIC).then(|| (word(4), long(8), long(16) as i64))
 }
 
+/// A reader that is late: it comes by a clock, or is busy with what it has read.
+#[derive(Debug, Clone, Copy)]
+struct Slow {
+    every_ns: Option<i64>,
+    rate_bps: Option<u64>,
+    /// Datagrams that it takes at once.
+    most: usize,
+    end_ns: i64,
+}
+
+impl Slow {
+    fn new(flow: &Flow, duration_ns: i64) -> Option<Self> {
+        let size = flow.packet_bytes.unwrap_or(USUAL_BYTES) as usize;
+        let most = match (flow.read_bps, flow.read_interval_ns) {
+            (None, None) => return None,
+            (Some(rate_bps), None) => burst(size, rate_bps),
+            (rate_bps, Some(every_ns)) => {
+                rate_bps.map_or(usize::MAX, |rate_bps| worth(rate_bps, every_ns) / size).max(1)
+            }
+        };
+        let (every_ns, rate_bps) = (flow.read_interval_ns, flow.read_bps);
+        Some(Self { every_ns, rate_bps, most, end_ns: duration_ns })
+    }
+
+    /// When it comes again, having taken so many bytes when it was due at `due_ns` and came at `now_ns`.
+    fn next_ns(&self, due_ns: i64, now_ns: i64, bytes: u64) -> i64 {
+        let clock_ns = self.every_ns.map_or(now_ns, |every_ns| due_ns + every_ns);
+        let busy =
+            self.rate_bps.map_or(0, |rate_bps| u128::from(bytes) * 8 * SECOND_NS / u128::from(rate_bps));
+        clock_ns.max(now_ns + busy as i64)
+    }
+}
+
+/// Bytes that a rate makes of a time.
+fn worth(rate_bps: u64, time_ns: i64) -> usize {
+    (u128::from(rate_bps) * time_ns.unsigned_abs() as u128 / (8 * SECOND_NS)) as usize
+}
+
 struct Sink {
     flow: u32,
     socket: Arc<OwnedFd>,
     switch: Arc<Switch>,
+    slow: Option<Slow>,
 }
 
-fn receiver(flow: &Flow) -> Result<Task> {
+fn receiver(flow: &Flow, duration_ns: i64) -> Result<Task> {
     let at = options::address(&flow.dst, flow.dport)?;
     let socket = Arc::new(options::bound(at, libc::SOCK_DGRAM, 0)?);
     options::buffers(&socket, flow)?;
     stamped(&socket)?;
     let switch = Switch::holding(&socket);
-    let sink = Sink { flow: flow.id, socket, switch: Arc::clone(&switch) };
+    let slow = Slow::new(flow, duration_ns);
+    let sink = Sink { flow: flow.id, socket, switch: Arc::clone(&switch), slow };
     Ok(Task { flow: flow.id, work: Box::new(move |stage: &Stage| sink.run(stage)), switch, stop: None })
 }
 
@@ -194,9 +234,11 @@ impl Sink {
     fn run(&self, stage: &Stage) -> FlowEnd {
         let offset_ns = realtime_offset_ns();
         let (mut packets, mut bytes) = (0_u64, 0_u64);
-        let mut error = None;
-        while !self.switch.halted() {
-            let batch = match socket::receive_batch(&self.socket, BATCH) {
+        let (mut error, mut due_ns) = (None, 0);
+        while !self.switch.halted()
+            && self.slow.is_none_or(|slow| super::wait(stage.clock, due_ns, slow.end_ns))
+        {
+            let batch = match self.take() {
                 Ok(batch) => batch,
                 Err(cause) => {
                     error = Some(options::outcome("receive", &cause));
@@ -205,7 +247,10 @@ impl Sink {
             };
             let rows = self.rows(&batch, stage.clock, offset_ns);
             packets += rows.len() as u64;
-            bytes += batch.iter().filter(|p| read_header(p).is_some()).map(|p| p.length as u64).sum::<u64>();
+            let came =
+                batch.iter().filter(|p| read_header(p).is_some()).map(|p| p.length as u64).sum::<u64>();
+            bytes += came;
+            due_ns = self.slow.map_or(0, |slow| slow.next_ns(due_ns, stage.clock.now(), came));
             if let Err(cause) = stage.tables.udp.append(&rows) {
                 error = Some(cause.to_string());
                 break;
@@ -216,6 +261,24 @@ impl Sink {
             bytes_received: Some(bytes),
             error: error.filter(|_| !self.switch.halted()),
             ..FlowEnd::default()
+        }
+    }
+
+    /// What the reader takes when it comes.
+    fn take(&self) -> std::io::Result<Vec<socket::Received>> {
+        let Some(slow) = self.slow else { return socket::receive_batch(&self.socket, BATCH) };
+        if slow.every_ns.is_none() {
+            return socket::receive_first(&self.socket, slow.most);
+        }
+        let mut taken = Vec::new();
+        loop {
+            let count = BATCH.min(slow.most - taken.len());
+            let some = socket::receive_waiting(&self.socket, count)?;
+            let last = some.len() < count || taken.len() + some.len() == slow.most;
+            taken.extend(some);
+            if last {
+                return Ok(taken);
+            }
         }
     }
 
@@ -246,6 +309,17 @@ mod tests {
         assert_eq!(read_header(&received(&packet)), Some((7, u64::MAX - 1, -5)));
         assert_eq!(read_header(&received(&packet[..HEADER_BYTES - 1])), None);
         assert_eq!(read_header(&received(&[0; 100])), None);
+    }
+
+    #[test]
+    fn a_reader_that_comes_by_a_clock_keeps_to_it_and_a_busy_one_to_its_rate() {
+        let clock = Slow { every_ns: Some(1000), rate_bps: None, most: 1, end_ns: 0 };
+        assert_eq!(clock.next_ns(5000, 5100, 9000), 6000);
+        let busy = Slow { every_ns: None, rate_bps: Some(8_000_000_000), ..clock };
+        assert_eq!(busy.next_ns(5000, 5100, 9000), 14_100);
+        let both = Slow { rate_bps: busy.rate_bps, ..clock };
+        assert_eq!((both.next_ns(5000, 5100, 9000), both.next_ns(5000, 5100, 0)), (14_100, 6000));
+        assert_eq!(worth(8_000_000_000, 1000), 1000);
     }
 
     #[test]

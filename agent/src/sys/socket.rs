@@ -183,6 +183,23 @@ const CONTROL_WORDS: usize = 8;
 /// Waits until `count` datagrams have come, the socket is shut down or its receive timeout has passed since the last one;
 /// what has come until then is given. The thread sleeps inside the kernel in between.
 pub fn receive_batch(socket: &impl AsRawFd, count: usize) -> io::Result<Vec<Received>> {
+    receive(socket, count, 0)
+}
+
+/// Waits for one datagram and takes those that wait behind it, `count` at most.
+pub fn receive_first(socket: &impl AsRawFd, count: usize) -> io::Result<Vec<Received>> {
+    receive(socket, count, libc::MSG_WAITFORONE)
+}
+
+/// Takes what waits, `count` datagrams at most, and waits for none.
+pub fn receive_waiting(socket: &impl AsRawFd, count: usize) -> io::Result<Vec<Received>> {
+    match receive(socket, count, libc::MSG_DONTWAIT) {
+        Err(cause) if cause.kind() == io::ErrorKind::WouldBlock => Ok(Vec::new()),
+        other => other,
+    }
+}
+
+fn receive(socket: &impl AsRawFd, count: usize, flags: i32) -> io::Result<Vec<Received>> {
     let count = count.min(MAX_LIST);
     let mut heads = vec![[0_u8; HEAD]; count];
     let mut controls = vec![[0_u64; CONTROL_WORDS]; count];
@@ -206,7 +223,7 @@ pub fn receive_batch(socket: &impl AsRawFd, count: usize) -> io::Result<Vec<Rece
             socket.as_raw_fd(),
             messages.as_mut_ptr(),
             count as u32,
-            libc::MSG_TRUNC,
+            libc::MSG_TRUNC | flags,
             ptr::null_mut(),
         )
     })? as usize;

@@ -20,6 +20,7 @@ _UNDONE = ("TCPFullUndo", "TCPPartialUndo", "TCPDSACKUndo", "TCPLossUndo")
 # A protocol's counter of checksums that were wrong, and the kind of flow it is of.
 _CHECKSUMS = {"Udp.InCsumErrors": "udp", "Tcp.InCsumErrors": "tcp", "Icmp.InCsumErrors": "ping"}
 _HEADERS = "IpExt.InCsumErrors"
+_FULL_SOCKETS = ("Udp.RcvbufErrors", "Udp6.RcvbufErrors")
 
 
 def stack_counters(record: Record) -> dict[str, int]:
@@ -80,6 +81,12 @@ def _headers(record: Record) -> Iterator[Found]:
         yield Found(TOTAL, float(counters.get(_HEADERS, 0)))
 
 
+def _not_read(record: Record) -> Iterator[Found]:
+    counters = stack_counters(record)
+    if counters and any(flow.kind == "udp" for flow in record.flows()):
+        yield Found(TOTAL, float(sum(counters.get(name, 0) for name in _FULL_SOCKETS)))
+
+
 METRICS = [
     Metric(
         "path_share",
@@ -132,5 +139,14 @@ METRICS = [
         ("total",),
         "Packets that hosts threw away because the checksum of an IPv4 header was wrong (IpExtInCsumErrors).",
         _headers,
+    ),
+    Metric(
+        "receive_buffer_drops",
+        "packets",
+        "lower",
+        ("total",),
+        "Datagrams that reached their host and found the socket's receive buffer full: UdpRcvbufErrors "
+        "of all hosts.",
+        _not_read,
     ),
 ]

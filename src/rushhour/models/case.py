@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from rushhour.models.fluid import carried_bps
+from rushhour.models.fragments import fragments
 from rushhour.units import Duration
 
 if TYPE_CHECKING:
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
     from rushhour.context import Flow
     from rushhour.record import Record
 
-_HEADERS, _UDP = 14 + 20, 8
+ETHERNET = 14
+_HEADERS, _UDP = ETHERNET + 20, 8
 _STEP = 1514  # bytes between RED's thresholds that are no ramp any more
 
 
@@ -39,6 +41,7 @@ class Case:
         carried_bps: What overload leaves of that (`models/fluid.py`).
         marks_s: How long a packet waits there at most without a mark, where the queue marks by a threshold.
         queue: The queue discipline of the bottleneck in tc's words.
+        fragments: Packets that a datagram travels in.
     """
 
     kind: str
@@ -54,6 +57,7 @@ class Case:
     carried_bps: float
     marks_s: float | None = None
     queue: str = ""
+    fragments: int = 1
 
 
 class Prediction(NamedTuple):
@@ -148,7 +152,13 @@ def _case(
         carried_bps=load[1],
         marks_s=marks_s(narrow.queue or "", flow.bottleneck_bps) if narrow is not None else None,
         queue=(narrow.queue if narrow is not None else None) or "",
+        fragments=_fragments(flow),
     )
+
+
+def _fragments(flow: Flow) -> int:
+    payload, frame = flow.payload_per_packet, flow.frame_bytes
+    return fragments(payload, frame - ETHERNET) if flow.kind == "udp" and payload and frame else 1
 
 
 def marks_s(words: str, rate_bps: float | None) -> float | None:

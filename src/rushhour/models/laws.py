@@ -8,7 +8,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from rushhour.models import bdp, cubic, dctcp, highspeed, mathis, pftk, queueing, red
+from rushhour.models import bdp, cubic, dctcp, fragments, highspeed, mathis, pftk, queueing, red
 from rushhour.models.case import Case, Law, Model, Prediction
 
 if TYPE_CHECKING:
@@ -164,6 +164,21 @@ OVERLOAD = Model(
     "1 - C/offered",
     {"loss": Law(_loss, total="share")},
     "What UDP flows lose that offer more than the rate, in whole frames: 1 - 1/n of n flows at the rate",
+)
+
+
+def _of_fragments(case: Case) -> Prediction:
+    if case.kind != "udp" or not case.loss:
+        return Prediction(None, "no UDP flow, or no loss by chance")
+    full = "the queue loses, too" if case.carried_bps < case.offered_bps else ""
+    return Prediction(fragments.datagram_loss(case.loss, case.fragments), full)
+
+
+FRAGMENTS = Model(
+    "fragments",
+    "1 - (1 - p)^n",
+    {"loss": Law(_of_fragments, total="share")},
+    "What UDP loses whose datagrams travel in n packets, each lost by chance",
 )
 
 

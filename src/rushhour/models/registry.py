@@ -24,6 +24,7 @@ _ALL = (
     laws.BDP,
     laws.QUEUE,
     laws.OVERLOAD,
+    laws.FRAGMENTS,
     laws.SAWTOOTH,
     laws.DCTCP,
     laws.RED,

@@ -36,6 +36,7 @@ TELLING: tuple[tuple[str, str], ...] = (
     ("spurious_retransmits", "spurious retransmits"),
     ("reductions_undone", "reductions undone"),
     ("checksum_errors", "checksum errors"),
+    ("receive_buffer_drops", "receive buffer drops"),
     ("duplicates", "duplicates"),
     ("convergence_time_s", "convergence"),
     ("transactions_per_second", "transactions"),
@@ -59,6 +60,7 @@ _ONLY_IF_ANY = frozenset(
     {
         *("marks", "timeouts", "reordered", "duplicates", "loss", "flows_unfinished", "queries_unanswered"),
         *("spurious_retransmits", "reductions_undone", "checksum_errors"),
+        "receive_buffer_drops",
     }
 )
 """Columns that are left out where all their values are 0."""

@@ -45,7 +45,8 @@ KINDS_OF_KEY: dict[str, tuple[Kind, ...]] = {
     "transactions": _CALLS,
     "request": _CALLS,
     "response": _CALLS,
-    "read_rate": _TCP,
+    "read_rate": _STREAM,
+    "read_interval": ("udp",),
     "mss": _TCP,
     "nodelay": (*_TCP, *_CALLS),
     "arrivals": _TCP,
@@ -109,6 +110,11 @@ class Flow(Model):
     response: Size | None = Field(None, description='size of a response; default "1B"')
     read_rate: Rate | None = Field(
         None, description="rate at which the receiving application reads; default all"
+    )
+    read_interval: Duration | None = Field(
+        None,
+        description="how often the receiving application comes and takes what waits (with read_rate: at most "
+        "so much of it); default: it is always there",
     )
     sndbuf: Size | None = Field(None, description="SO_SNDBUF (the kernel doubles it); default auto-tuned")
     rcvbuf: Size | None = Field(None, description="SO_RCVBUF (the kernel doubles it); default auto-tuned")

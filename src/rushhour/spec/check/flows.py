@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 SMALLEST_DATAGRAM = 24  # holds the number and the stamp of each
 LARGEST_DATAGRAM = 65507  # 65535 less the headers of IPv4 and UDP
 _MSS = range(88, 32768)  # TCP_MIN_MSS and MAX_TCP_WINDOW, net/ipv4/tcp.c do_tcp_setsockopt()
+_LEAST_READ_NS = 1000
 _LARGEST_COPY = 2**30  # of a write, a request, a socket buffer: all are int in the kernel
 
 
@@ -73,6 +74,8 @@ def _check_values(flow: Flow, here: Path) -> Iterator[Problem]:
             yield Problem((*here, key), "is zero", 'at least "1B"')
         if size is not None and key != "bytes" and size.bytes > _LARGEST_COPY:
             yield Problem((*here, key), f'"{size}" is too large', 'at most "1GiB"')
+    if flow.read_interval is not None and flow.read_interval.ns < _LEAST_READ_NS:
+        yield Problem((*here, "read_interval"), f'"{flow.read_interval}" is too often', 'at least "1us"')
     least = SMALLEST_DATAGRAM if flow.kind == "udp" else 1
     if flow.packet is not None and not least <= flow.packet.bytes <= LARGEST_DATAGRAM:
         yield Problem(

@@ -1,0 +1,28 @@
+"""IP fragmentation: how many packets a datagram travels in, and what is lost of it by chance.
+
+Source: RFC 791, section 3.2 (fragments but the last carry a multiple of eight bytes); a datagram is put
+together from all its fragments or not at all. Range: each packet is lost by itself with one probability. A
+queue that is always full loses packets evenly, and so hits more datagrams: one packet in ten is one fragment
+of each ten.
+"""
+
+from __future__ import annotations
+
+IP_HEADER = 20
+UDP_HEADER = 8
+_UNIT = 8
+
+
+def fragments(payload: int, mtu: int) -> int:
+    """Packets that a UDP datagram of `payload` bytes takes over IPv4 on a link of that MTU."""
+    whole = payload + UDP_HEADER
+    if whole + IP_HEADER <= mtu:
+        return 1
+    each = (mtu - IP_HEADER) // _UNIT * _UNIT
+    last = (mtu - IP_HEADER) - each  # the last fragment is not bound to the unit
+    return max(2, -(-(whole - last) // each))
+
+
+def datagram_loss(loss: float, count: int) -> float:
+    """Probability that one of `count` fragments is lost, and with it the datagram: 1 - (1 - p)^n."""
+    return float(1 - (1 - loss) ** count)
