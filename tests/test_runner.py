@@ -299,3 +299,19 @@ def test_a_folder_with_a_study_runs_whole_and_keeps_its_chapters(scenario: Path)
     scenario.with_name("third.toml").write_text(scenario.read_text())
     with pytest.raises(ScenarioError, match='no chapter has the scenario "third"'):
         prepare([f"{scenario.parent}/"])
+
+
+def test_a_folder_with_other_results_is_refused(scenario: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    (batch,) = prepare([str(scenario)], out=folder)
+    everything(batch, FakeLab())
+    with pytest.raises(UsageError, match="holds results of another scenario"):
+        prepare([str(scenario)], sets=["duration=2s"], out=folder)
+    assert prepare([str(scenario)], out=folder)
+
+
+def test_a_seed_in_the_sweep_is_the_seed_of_its_cells(scenario: Path) -> None:
+    scenario.write_text(scenario.read_text().replace("[sweep]", "[sweep]\nseed = [5, 6]"))
+    (batch,) = prepare([str(scenario)])
+    first = {run.cell.factors["seed"]: run.seed for run in batch.runs() if run.repetition == 0}
+    assert first == {5: 5, 6: 6}

@@ -83,9 +83,10 @@ class Batch:
         """Every run: by cell, then kernel, then repetition."""
         number = 0
         for cell in self.cells:
+            seed = cell.scenario.seed if "seed" in cell.factors else self.seed
             for one in self.kernels:
                 for repetition in range(self.repeat):
-                    yield Run(number, cell, one, repetition, derive_seed(self.seed, repetition))
+                    yield Run(number, cell, one, repetition, derive_seed(seed, repetition))
                     number += 1
 
     def job(self, run: Run) -> Job:

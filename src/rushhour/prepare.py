@@ -14,6 +14,7 @@ from rushhour.comparison import UNITS
 from rushhour.errors import UsageError
 from rushhour.lab import kernel
 from rushhour.plan import expand
+from rushhour.record import read_json
 from rushhour.spec.published import settled
 from rushhour.spec.vary import quick_look
 
@@ -57,6 +58,7 @@ def prepare(
     for file in files:
         folder = _folder(file, out, stamp, alone=len(files) == 1)
         batch = _batch(file, spec.load_scenario(file, words), chosen, folder, quick=quick)
+        _same_results(batch)
         tables = _published(file, batch.scenario, sets)
         text = None if file.text is None else {"name": file.study} | _chapters(file.text)
         batches.append(replace(batch, asked=_named(file) | asked, published=tables, study=text))
@@ -96,6 +98,20 @@ def _named(file: ScenarioFile) -> dict[str, Any]:
     known = file in spec.catalogue().values()
     word = file.name if known else file.file.name
     return {"scenario": word, "file_sha256": hashlib.sha256(file.file.read_bytes()).hexdigest()}
+
+
+def _same_results(batch: Batch) -> None:
+    """Refuse a folder that holds the results of another experiment; those of this one are completed.
+
+    Raises:
+        UsageError: there are such results.
+    """
+    about = batch.folder / "set.json"
+    if about.is_file() and read_json(about).get("scenario", {}).get("sha256") != batch.scenario.sha256():
+        raise UsageError(
+            f"{batch.folder} holds results of another scenario, or of this one with other settings",
+            hint="name a new folder: results are never mixed, and never overwritten",
+        )
 
 
 def _folder(file: ScenarioFile, out: Path | None, stamp: str, *, alone: bool) -> Path:
