@@ -65,6 +65,17 @@ def test_words_are_places_side_by_side_and_not_joined() -> None:
     assert "l-line" not in chart_svg(chart)
 
 
+@pytest.mark.parametrize("word", ["small receive buffer", "unbreakable-label"])
+def test_every_level_that_is_a_word_stays_under_the_chart(word: str) -> None:
+    words = [f"{word} {number}" for number in range(9)]
+    (chart,) = only(charts(table(("fault",), {(level,): 1.0 + n for n, level in enumerate(words)})))
+    root = ET.fromstring(chart_svg(chart))
+    said = " ".join(part.text or "" for part in root.iter("text") if "l-x" in part.get("class", ""))
+    assert sum(said.count(str(number)) for number in range(9)) == 9
+    lowest = max(float(part.get("y", 0)) for part in root.iter("text"))
+    assert lowest < float(root.get("viewBox", "").split()[3])
+
+
 def test_a_third_factor_makes_a_chart_for_each_of_its_levels() -> None:
     cells = {
         (cc, f"{rtt}ms", q): rtt * 1.0 for cc in ("a", "b", "c") for rtt in (1, 2, 4, 8) for q in ("x", "y")

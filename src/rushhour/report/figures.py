@@ -9,10 +9,12 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
 
-from rushhour.report.lines import apart, counts
+from rushhour.report.lines import apart, counts, in_lines
 from rushhour.report.words import quantity, scale_for
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from matplotlib.axes import Axes
 
     from rushhour.report.curves import Curve
@@ -128,12 +130,26 @@ def _chart(axes: Axes, chart: Chart) -> None:
             around = [mean - low, high - mean]
             axes.errorbar(places, mean, around, label=label, linestyle="", capsize=2, **style)
     # An axis of about 60 letters.
-    ticks = apart(chart.ticks, 60, 1)
-    axes.set_xticks([place for place, _ in ticks], [plain(word) for _, word in ticks])
+    if chart.numeric:
+        ticks = apart(chart.ticks, 60, 1)
+        axes.set_xticks([place for place, _ in ticks], [plain(word) for _, word in ticks])
+    else:
+        categories(axes, chart.ticks, 60)
     axes.set_xlim(-0.04, 1.04)
     axes.set_ylim(0, 1.05 * chart.top / divisor if chart.top > 0 else 1)
     axes.set_xlabel(plain(chart.axis))
     axes.set_title(plain(chart.title), fontsize=8.5, loc="left")
+
+
+def categories(axes: Axes, ticks: Sequence[tuple[float, str]], letters: float) -> None:
+    """Levels that are words along an axis of so many letters: all stay, broken into lines or slanted."""
+    words = [word for _, word in ticks]
+    lines = in_lines(words, letters / max(1, len(words)))
+    said = words if lines is None else ["\n".join(parts) for parts in lines]
+    axes.set_xticks([place for place, _ in ticks], [plain(word) for word in said])
+    if lines is None:
+        for label in axes.get_xticklabels():
+            label.set(rotation=40, ha="right", rotation_mode="anchor")
 
 
 def _map(axes: Axes, heat: Heat, place: int) -> None:

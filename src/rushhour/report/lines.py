@@ -6,6 +6,7 @@ Free of how it is drawn: `lines_svg` and `figures` draw what is said here, by pl
 from __future__ import annotations
 
 import math
+import textwrap
 from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING
@@ -226,3 +227,10 @@ def apart(ticks: Sequence[tuple[float, str]], width: float, letter: float) -> li
     if len(kept) > 1:
         kept[-1] = ticks[-1]
     return kept
+
+
+def in_lines(words: Sequence[str], letters: float) -> list[list[str]] | None:
+    """Each level that is a text broken into lines of so many letters; None where a single word is longer."""
+    if any(len(part) > letters for word in words for part in word.split()):
+        return None
+    return [textwrap.wrap(word, max(1, int(letters))) for word in words]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
-from rushhour.report.lines import apart, grid
+from rushhour.report.lines import apart, grid, in_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 _WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM = 400, 220, 50, 14, 22, 38
 _LETTER = 6.2
+_SLANT = 0.87
+"""Height of a unit of length at 60 degrees."""
 _DASHES = ("", "8 4", "2 3", "10 3 2 3", "14 4", "5 2 1 2")
 _DODGE = 7
 """Distance of the lines' points where levels are words, so that none covers another."""
@@ -32,14 +34,17 @@ def chart_svg(chart: Chart) -> str:
     def y(value: float) -> float:
         return _HEIGHT - _BOTTOM - (_HEIGHT - _TOP - _BOTTOM) * value / span
 
-    parts = [*_frame(chart, values, y)]
+    words, deep = _levels(chart)
+    parts = [*_frame(chart, values, y), *words]
     for line in chart.lines:
         shift = 0.0 if chart.numeric else _DODGE * (line.look - (len(chart.lines) - 1) / 2)
         parts += _line(chart, line, shift, y)
     title = escape(
         ", ".join(part for part in (f"{chart.column.title} over {chart.across}", chart.title) if part)
     )
-    head = f'<svg class="lines" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="group" aria-label="{title}">'
+    head = (
+        f'<svg class="lines" viewBox="0 0 {_WIDTH} {_HEIGHT + deep:.0f}" role="group" aria-label="{title}">'
+    )
     return head + "".join(parts) + "</svg>"
 
 
@@ -59,10 +64,35 @@ def _frame(chart: Chart, values: list[float], y: Callable[[float], float]) -> It
         part for part in (f"{chart.column.title}{', ' + unit if unit else ''}", chart.title) if part
     )
     yield f'<text class="l-title" x="0" y="12">{escape(said)}</text>'
-    for place, word in apart(chart.ticks, _WIDTH - _LEFT - _RIGHT, _LETTER):
-        yield f'<text class="l-x" x="{_x(place):.1f}" y="{_HEIGHT - _BOTTOM + 16}">{escape(word)}</text>'
+
+
+def _levels(chart: Chart) -> tuple[list[str], float]:
+    """The words under the chart, and how much deeper than usual they reach; of words none is left out."""
+    width, base = _WIDTH - _LEFT - _RIGHT, _HEIGHT - _BOTTOM + 16
+    if chart.numeric:
+        said = [_level(_x(place), base, word) for place, word in apart(chart.ticks, width, _LETTER)]
+        deep = 0.0
+    else:
+        words = [word for _, word in chart.ticks]
+        lines = in_lines(words, (width - 20) / _LETTER / max(1, len(words)) - 1)
+        if lines is None:
+            said = [_level(_x(place), base, word, slanted=True) for place, word in chart.ticks]
+            deep = max(0.0, _LETTER * max(map(len, words)) * _SLANT - 8)
+        else:
+            said = [
+                _level(_x(place), base + 13 * number, part)
+                for (place, _), parts in zip(chart.ticks, lines, strict=True)
+                for number, part in enumerate(parts)
+            ]
+            deep = 13.0 * (max(map(len, lines)) - 1)
     middle = (_LEFT + _WIDTH - _RIGHT) / 2
-    yield f'<text class="l-x l-name" x="{middle}" y="{_HEIGHT - 5}">{escape(chart.axis)}</text>'
+    return [*said, _level(middle, _HEIGHT - 5 + deep, chart.axis, " l-name")], deep
+
+
+def _level(x: float, y: float, word: str, kind: str = "", *, slanted: bool = False) -> str:
+    kind += " l-slanted" if slanted else ""
+    turn = f' transform="rotate(-60 {x:.1f} {y:.1f})"' if slanted else ""
+    return f'<text class="l-x{kind}" x="{x:.1f}" y="{y:.1f}"{turn}>{escape(word)}</text>'
 
 
 def _line(chart: Chart, line: Line, shift: float, y: Callable[[float], float]) -> Iterator[str]:

@@ -139,13 +139,37 @@ const Figures = (() => {
     return kept;
   }
 
+  // Levels that are words all stay: broken into lines where each word fits into its place, else slanted.
+  function categories(words, width) {
+    const place = width / 1.1 / words.length;
+    const lines = words.map((word) => broken(word, Math.floor(place / LETTER)));
+    const fit = lines.every((parts) => parts.every((part) => part.length * LETTER <= place));
+    if (fit) return { said: lines.map((parts) => parts.join("\n")), rotate: 0, size: 8 + 16.5 * Math.max(...lines.map((parts) => parts.length)) };
+    const long = LETTER * Math.max(...words.map((word) => word.length));
+    const angle = [40, 60].find((degrees) => long * Math.cos((degrees * Math.PI) / 180) < 44 + place / 2) ?? 90;
+    return { said: words, rotate: angle, size: 16 + long * Math.sin((angle * Math.PI) / 180) };
+  }
+
+  function broken(text, letters) {
+    return text.split(" ").reduce((lines, word) => {
+      const last = lines[lines.length - 1];
+      if (last !== undefined && last.length + 1 + word.length <= letters) lines[lines.length - 1] = `${last} ${word}`;
+      else lines.push(word);
+      return lines;
+    }, []);
+  }
+
   function axes(figure, facet, width) {
     const common = { stroke: ink("--ink-2"), font: `11px ${ink("--sans")}`, labelFont: `11px ${ink("--sans")}`,
       grid: { stroke: ink("--rule"), width: 1 }, ticks: { show: false } };
     const x = { ...common, size: 24, label: figure.x.label, labelSize: 18, labelGap: 0 };
     if (!figure.over_time) {
-      const ticks = apart(figure.x.ticks, width - 80);
+      const ticks = figure.x.numeric ? apart(figure.x.ticks, width - 80) : figure.x.ticks;
       Object.assign(x, { splits: () => ticks.map(([place]) => place), values: () => ticks.map(([, word]) => word) });
+      if (!figure.x.numeric) {
+        const { said, rotate, size } = categories(ticks.map(([, word]) => word), width - 80);
+        Object.assign(x, { values: () => said, rotate, size });
+      }
     } else x.space = 56;
     const said = (value) => (value === null || value === undefined ? "" : Words.number(value / figure.y.divisor));
     const y = { ...common, size: 50, gap: 6, space: 28, values: (_, splits) => splits.map(said) };
@@ -182,8 +206,10 @@ const Figures = (() => {
     const [low, high] = figure.over_time ? [figure.x.low, figure.x.high] : [-0.05, 1.05];
     const y = { range: () => yRange(figure, facet) };
     if (figure.y.log) y.distr = 3;
+    const both = axes(figure, facet, width);
+    // Long words under the axis take nothing from the plot.
     return {
-      width, height, legend: { show: false }, axes: axes(figure, facet, width), padding: [8, 10, 0, 0],
+      width, height: height + both[0].size - 24, legend: { show: false }, axes: both, padding: [8, 10, 0, 0],
       scales: { x: { time: false, range: (_, min, max) => (figure.over_time && min !== max ? [min, max] : [low, high]) }, y },
       series: [{}, ...facet.traces.map((trace) => series(trace, figure, hidden))],
       cursor: { sync: { key: state.key, scales: ["x", null] }, drag: { x: figure.over_time, y: false },

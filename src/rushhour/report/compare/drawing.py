@@ -12,7 +12,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogFormatterSciNotation, LogLocator, NullFormatter
 
 from rushhour.report.compare.plot import THEORETICAL, Matrix, Style
-from rushhour.report.figures import COLOURS, DASHES, STEPS, STYLE, encoded, plain
+from rushhour.report.figures import COLOURS, DASHES, STEPS, STYLE, categories, encoded, plain
 from rushhour.report.lines import apart
 
 if TYPE_CHECKING:
@@ -33,6 +33,8 @@ _WIDEST = 11
 """Width in inches that a matrix may have at most."""
 _WIDTH = 7.2
 """Width in inches: two columns of a paper."""
+_LETTER = 0.075
+"""Width in inches of a letter beside an axis."""
 
 
 def draw(drawing: Drawing, form: str) -> bytes:
@@ -185,9 +187,12 @@ def _facet(axes: Axes, plot: Plot, facet: Facet, width: float) -> None:
     if plot.over_time:
         axes.set_xlim(plot.x.low, plot.x.high)
         return
-    ticks = apart(plot.x.ticks, width, 0.075)
-    axes.set_xticks([place for place, _ in ticks], [plain(word) for _, word in ticks])
     axes.set_xlim(-0.05, 1.05)
+    if not plot.x.numeric:
+        categories(axes, plot.x.ticks, width / _LETTER)
+        return
+    ticks = apart(plot.x.ticks, width, _LETTER)
+    axes.set_xticks([place for place, _ in ticks], [plain(word) for _, word in ticks])
 
 
 def _decade(value: float, _: object) -> str:

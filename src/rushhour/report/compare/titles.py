@@ -42,9 +42,16 @@ _TITLES = {
     "sojourn_us": "Time in the queue",
     "tx_rate_bps": "Rate on the link",
     "wire_lost": "Lost on the wire",
+    "limited_rwnd_pct": "Time limited by the receiver's window",
+    "limited_sndbuf_pct": "Time limited by the send buffer",
+    "limited_path_pct": "Time with a full path",
+    "limited_losses_pct": "Time limited by losses",
+    "limited_timeouts_pct": "Time waiting for timeouts",
+    "limited_slow_start_pct": "Time in slow start",
 }
 _STEMS = {
     "ping_rtt": "echo round-trip time",
+    "one_way_delay": "one-way delay",
     "srtt": "smoothed round-trip time",
     "transaction": "transaction time",
     "ipdv": "delay variation (ipdv)",
