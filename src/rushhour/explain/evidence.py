@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ from rushhour.metrics.queue import since_start
 from rushhour.metrics.tcp import ideal_bps, last
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from rushhour.context import End, Flow
     from rushhour.explain.timeline import Timeline
@@ -114,7 +115,7 @@ def evidence(record: Record, flow: Flow) -> Evidence | None:
     planned: Mapping[str, object] = next((f for f in record.plan["flows"] if f["id"] == flow.id), {})
     ends = record.context.ends
     limit = ends.get(-1 if flow.bottleneck_end is None else flow.bottleneck_end)
-    way = [ends[number] for number in flow.ends if number in ends]
+    way = [ends[number] for number in sorted(flow.crossed) if number in ends]
     policers = [end for end in way if end.role == "police"]
     seconds = (span[1] - span[0]) * 1e-9
     segments, again = last(record, flow, "data_segs_out") or 0, last(record, flow, "total_retrans") or 0
@@ -144,8 +145,8 @@ def evidence(record: Record, flow: Flow) -> Evidence | None:
         duplicates=last(record, flow, "dsack_dups") or 0,
         timeouts=_struck(record, flow),
         marked=last(record, flow, "delivered_ce") or 0,
-        wire_loss=_lost(record, way),
-        ack_loss=_lost(record, [ends[number] for number in flow.reverse_ends if number in ends]),
+        wire_loss=_lost(record, flow.ways),
+        ack_loss=_lost(record, flow.reverse_ways),
         queue_drops=_drops(record, [end for end in way if end.role not in ("police", "netem")]),
         policed=_drops(record, policers),
         policer_bps=min((end.rate_bps or 0 for end in policers), default=None),
@@ -200,16 +201,21 @@ def _drops(record: Record, ends: Iterable[End]) -> int:
     return int(sum(since_start(series.t_s, series.values) for series in found if series.source))
 
 
-def _lost(record: Record, ends: Iterable[End]) -> float:
-    """Share of the packets that chance took on the way: seeded elements and netem."""
+def _lost(record: Record, ways: Sequence[Sequence[int]]) -> float:
+    """Share of the packets that chance took, seeded elements and netem: the mean over the ways."""
+    ends = record.context.ends
+    kept = [math.prod(_kept(record, ends[number]) for number in way if number in ends) for way in ways]
+    return 1 - sum(kept) / len(kept) if kept else 0.0
+
+
+def _kept(record: Record, end: End) -> float:
     kept = 1.0
-    for end in ends:
-        if record.has("wire") and len(rows := record.table("wire", end=end.end)) and rows["packets"][-1]:
-            kept *= 1 - float(rows["lost"][-1]) / float(rows["packets"][-1])
-        if end.role == "netem" and record.has("qdisc") and len(rows := record.root_qdisc(end.end)):
-            dropped, passed = float(rows["drops"][-1]), float(rows["packets"][-1])
-            kept *= passed / (dropped + passed) if dropped else 1.0
-    return 1 - kept
+    if record.has("wire") and len(rows := record.table("wire", end=end.end)) and rows["packets"][-1]:
+        kept = 1 - float(rows["lost"][-1]) / float(rows["packets"][-1])
+    if end.role == "netem" and record.has("qdisc") and len(rows := record.root_qdisc(end.end)):
+        dropped, passed = float(rows["drops"][-1]), float(rows["packets"][-1])
+        kept *= passed / (dropped + passed) if dropped else 1.0
+    return kept
 
 
 def _buffer(end: End, flow: Flow) -> float | None:
@@ -237,7 +243,11 @@ def _others(record: Record, flow: Flow) -> Iterable[Other]:
     span = flow.active_ns
     for other in record.flows("tcp"):
         theirs = other.active_ns
-        if other.id == flow.id or other.bottleneck_end != flow.bottleneck_end or None in (span, theirs):
+        if (
+            other.id == flow.id
+            or not {*other.bottleneck_ends} & {*flow.bottleneck_ends}
+            or None in (span, theirs)
+        ):
             continue
         assert span is not None
         assert theirs is not None

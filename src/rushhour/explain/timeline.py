@@ -136,9 +136,10 @@ class _Parts:
         ]
 
     def _alone(self) -> bool:
-        """Whether no other flow has this bottleneck."""
-        flows = self.record.context.flows.values()
-        return sum(flow.bottleneck_end == self.flow.bottleneck_end for flow in flows) < 2
+        """Whether no other stream crosses a bottleneck of its ways."""
+        mine = set(self.flow.bottleneck_ends)
+        streams = [flow for flow in self.record.context.flows.values() if flow.kind in ("tcp", "udp")]
+        return not any(mine & flow.crossed for flow in streams if flow.id != self.flow.id)
 
     def _field(self, name: str) -> Numbers:
         known = name in (self.info.dtype.names or ())
@@ -225,12 +226,13 @@ class _Parts:
         return waits
 
     def _full(self) -> NDArray[np.bool_]:
-        """Whether the bottleneck was busy over a round trip around the interval."""
-        number = self.flow.bottleneck_end
-        end = self.record.context.ends.get(-1 if number is None else number)
-        if end is None or not self.record.has("qdisc"):
-            return np.zeros(len(self.length), bool)
-        return full(self.record, end, self.edges, (self.flow.base_rtt_ns or 0) * 1e-9)
+        """Whether a bottleneck of its ways was busy over a round trip around the interval."""
+        busy = np.zeros(len(self.length), bool)
+        ends = self.record.context.ends
+        for number in self.flow.bottleneck_ends if self.record.has("qdisc") else ():
+            if number in ends:
+                busy |= full(self.record, ends[number], self.edges, (self.flow.base_rtt_ns or 0) * 1e-9)
+        return busy
 
 
 def full(record: Record, end: End, edges: Numbers, rtt_s: float) -> NDArray[np.bool_]:
