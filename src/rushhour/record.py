@@ -227,7 +227,7 @@ class Record:
         return root
 
     def series(self, name: str, flow: int | str | None = None, end: int | str | None = None) -> Series:
-        """A series of one flow or one link end (`rushhour.series.SERIES` lists them); empty if not read.
+        """A series of one flow, one link end or the run (`rushhour.series.SERIES`); empty if not read.
 
         Raises:
             RecordError: there is no such series, flow or end.

@@ -1,7 +1,8 @@
-"""Series: stamped values of one flow or one link end, by name.
+"""Series: stamped values of one flow, one link end, or the run as a whole, by name.
 
-Takes a `Record`, gives raw samples as they were read: nothing is interpolated, smoothed or filled in. What
-the kernel says is unknown is nan. A series whose readings were switched off is empty.
+Takes a `Record`, gives raw samples as they were read: nothing is interpolated, smoothed or filled in, but
+for those of the run (`sharing`). What the kernel says is unknown is nan. A series whose readings were
+switched off is empty.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rushhour import decode
+from rushhour import decode, sharing
 from rushhour import readings as read
 from rushhour.errors import RecordError
 
@@ -25,12 +26,16 @@ if TYPE_CHECKING:
     from rushhour.record import Record
 
 
+RUN = "run"
+"""The scope of series that belong to the run as a whole."""
+
+
 @dataclass(frozen=True)
 class Series:
     """One stamped quantity.
 
     `t_s` float64 [n] are seconds from the start of the experiment, `values` float64 [n] are in `unit`;
-    `label` is the flow's name or the end's label; `source` the raw table the samples came from.
+    `label` is the flow's name, the end's label, or "all flows"; `source` the raw table the samples came from.
     """
 
     name: str
@@ -47,7 +52,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Kind:
-    """What a series is: unit, whose it is (`flow` or `end`), meaning, and how to read it from which table."""
+    """What a series is: unit, whose it is (`flow`, `end`, `run`), meaning, how to read it from a table."""
 
     unit: str
     scope: str
@@ -64,17 +69,28 @@ def make(record: Record, name: str, flow: int | str | None, end: int | str | Non
     kind = SERIES.get(name)
     if kind is None:
         raise RecordError(f"there is no series {name!r}", hint="series: " + ", ".join(sorted(SERIES)))
-    which = flow if kind.scope == "flow" else end
-    if which is None:
-        raise RecordError(f"the series {name!r} belongs to one {kind.scope}", hint=f"give {kind.scope}=")
-    owner = record.context.flow(which) if kind.scope == "flow" else record.context.end(which)
-    label = owner.name if kind.scope == "flow" else owner.label  # type: ignore[union-attr]
+    owner, label = _owner(record, name, flow, end)
     for source, reading in kind.sources.items():
         if record.has(source):
             t_ns, values = reading(record, owner)
             if len(t_ns):
                 return Series(name, kind.unit, label, np.asarray(t_ns * 1e-9, np.float64), values, source)
     return Series(name, kind.unit, label, np.zeros(0), np.zeros(0), "")
+
+
+def _owner(record: Record, name: str, flow: int | str | None, end: int | str | None) -> tuple[Any, str]:
+    """Whose samples are to be read, and its label."""
+    scope = SERIES[name].scope
+    if scope == RUN:
+        return record.context, "all flows"
+    which = flow if scope == "flow" else end
+    if which is None:
+        raise RecordError(f"the series {name!r} belongs to one {scope}", hint=f"give {scope}=")
+    if scope == "flow":
+        owner = record.context.flow(which)
+        return owner, owner.name
+    place = record.context.end(which)
+    return place, place.label
 
 
 _RTT = read.info("rtt", unknown=(0,))
@@ -87,6 +103,10 @@ def _of_flow(unit: str, meaning: str, **sources: Callable[[Record, Flow], Sample
 
 def _of_end(unit: str, meaning: str, **sources: Callable[[Record, End], Samples]) -> Kind:
     return Kind(unit, "end", meaning, sources)
+
+
+def _of_run(unit: str, meaning: str, reading: Callable[[Record], Samples], *sources: str) -> Kind:
+    return Kind(unit, RUN, meaning, dict.fromkeys(sources, lambda record, _: reading(record)))
 
 
 # The keyword is the raw table; where there are two, the first that the record has is used.
@@ -209,4 +229,13 @@ SERIES: Mapping[str, Kind] = {
         "1", "loss of the wire, where a pattern changes it", changes=read.changed("loss", "loss")
     ),
     "wire_lost": _of_end("packets", "lost by the seeded element so far", wire=read.wire_lost),
+    "jain_index": _of_run(
+        "1",
+        "Jain's index of what reached the receivers of all TCP and UDP flows active in the whole window; "
+        "nan where these are fewer than two. A window is a hundredth of the experiment, or as long as the "
+        f"slowest flow takes for {sharing.PACKETS} packets, up to a tenth; it is stamped with its end",
+        sharing.jain_over_time,
+        "tcp_info",
+        "udp",
+    ),
 }

@@ -58,6 +58,13 @@ def test_a_scope_may_be_named_by_its_label() -> None:
 
 def test_other_cells_are_left_out() -> None:
     assert verdicts(metric="utilization", min=2, where={"cc": "reno"}) == []
+    assert verdicts(metric="utilization", min=2, where={"cc": ["reno", "bbr"]}) == []
+    assert verdicts(metric="utilization", min=2, where={"cc": ["cubic"], "n": [3, 4]}) == []
+
+
+def test_cells_may_be_named_by_lists() -> None:
+    where = {"cc": ["reno", "cubic"], "n": 2}
+    assert verdicts(metric="utilization", min=0.9, where=where) == [("end:left → right", True)]
     assert verdicts(metric="utilization", min=2, where={"cc": "cubic", "n": "2"}) == [
         ("end:left → right", False)
     ]

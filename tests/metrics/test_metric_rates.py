@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rushhour.metrics.convergence import first_fair
-from rushhour.metrics.fairness import jain_index
+from rushhour.sharing import jain_index
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -103,7 +103,7 @@ def test_nothing_is_fetched_from_anywhere(sweep: ResultSet) -> None:
 def test_the_curves_in_the_page_are_those_of_the_record(single: ResultSet) -> None:
     header, columns = embed.unpack(outline(render(single)).scripts["series-0"])
     panels = {panel["id"]: panel for panel in header["panels"]}
-    assert list(panels) == ["cwnd", "rtt", "queue", "goodput", "events"]
+    assert list(panels) == ["cwnd", "rtt", "queue", "goodput", "fairness", "events"]
     record = next(iter(single))
     window = record.series("snd_cwnd", flow="long")
     curve = next(curve for curve in panels["cwnd"]["curves"] if curve["label"] == "long")

@@ -35,8 +35,8 @@ exist; nothing is interpolated between readings.
 _SERIES = """
 ## Series
 
-Raw samples, one series per flow or per link end. Where two tables are named, the first that the record has
-is read.
+Raw samples, one series per flow, per link end, or of the run as a whole. Where two tables are named, the
+first that the record has is read.
 
 | series | unit | of | from | meaning |
 |---|---|---|---|---|

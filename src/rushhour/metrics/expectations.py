@@ -11,6 +11,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from rushhour.metrics.value import TOTAL
+from rushhour.spec.sweep import matches
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -48,13 +49,13 @@ def judge(
     """Judge expectations against the metric values of a run of these factors.
 
     Without `flow` or `scope` an expectation is about the total; if the metric has none, about every scope it
-    has. An expectation whose `where` names other factors is left out. What was not measured does not hold.
+    has. An expectation whose `where` names other cells is left out. What was not measured does not hold.
     """
     values = list(values)
     verdicts: list[Verdict] = []
     for expect in expects:
         where = expect.get("where") or {}
-        if all(str(factors.get(name)) == str(wanted) for name, wanted in where.items()):
+        if matches(where, factors):
             verdicts += _judge(expect, values)
     return verdicts
 

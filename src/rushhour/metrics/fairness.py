@@ -4,28 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from rushhour.metrics.value import Found, Metric, of_flow
 from rushhour.metrics.windows import by_kind, common_window, moved_within
+from rushhour.sharing import jain_index
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from numpy.typing import ArrayLike
-
     from rushhour.context import Flow
     from rushhour.record import Record
-
-
-def jain_index(shares: ArrayLike) -> float:
-    """(Σx)² / (n Σx²) of n shares: 1 if all are equal, 1/n if one has all; nan if all are zero.
-
-    Jain, Chiu, Hawe: A Quantitative Measure of Fairness, DEC TR-301, 1984.
-    """
-    values = np.asarray(shares, np.float64)
-    squares = float(np.sum(values**2)) * len(values)
-    return float(np.sum(values)) ** 2 / squares if squares else float("nan")
 
 
 def _jain(record: Record) -> Iterator[Found]:

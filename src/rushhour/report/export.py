@@ -10,7 +10,7 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from rushhour.errors import ReportError
-from rushhour.series import SERIES
+from rushhour.series import RUN, SERIES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -60,10 +60,14 @@ def write(results: ResultSet, folder: Path, form: str) -> list[Path]:
 def series(record: Record) -> Iterator[pa.Table]:
     """Every series of a run that has samples, each as a table of `SCHEMA`."""
     context = record.context
-    owners = {"flow": list(context.flows), "end": list(context.ends)}
+    owners: dict[str, list[int | None]] = {
+        "flow": list(context.flows),
+        "end": list(context.ends),
+        RUN: [None],
+    }
     for name, kind in SERIES.items():
         for owner in owners[kind.scope]:
-            found = record.series(name, **{kind.scope: owner})
+            found = record.series(name, **({} if owner is None else {kind.scope: owner}))
             count = len(found)
             if count:
                 same = np.zeros(count, np.int32)

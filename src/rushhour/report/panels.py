@@ -210,6 +210,17 @@ def _goodput(record: Record) -> Panel | None:
     return Panel("goodput", "Goodput", "bit/s", curves, limits, note=note)
 
 
+def _fairness(record: Record) -> Panel | None:
+    """Jain's index over time, where two or more flows are there at once."""
+    curve = _curve(record, "jain_index", "Jain index", shape="interval")
+    if curve is None:
+        return None
+    n = len(record.flows("tcp", "udp"))
+    note = "Of the goodputs of the flows active in all of a window: 1 is equal shares, 1/n one having all."
+    limits = [Limit("equal shares", 1.0), Limit(f"one of {n} has all", 1 / n)]
+    return Panel("fairness", "Fairness over time", "", [curve], limits, note=note)
+
+
 def _until(curve: Curve, duration_ns: int) -> Curve:
     """What holds until the next sample, with its last value held to the end of the experiment."""
     t_s = np.append(curve.t_s, duration_ns * 1e-9)
@@ -309,6 +320,7 @@ _PANELS: tuple[Callable[[Record], Panel | None], ...] = (
     _round_trip,
     _queue,
     _goodput,
+    _fairness,
     _active,
     _loss,
     _delay,

@@ -65,7 +65,10 @@ class Expect(Model):
     scope: str | None = Field(
         None, description="of this scope of the metric only: a queue, a direction, total"
     )
-    where: dict[str, Any] = Field(default_factory=dict, description="in the cells with these factors only")
+    where: dict[str, Any] = Field(
+        default_factory=dict,
+        description="in these cells only: a value, or a list of values, for each factor named",
+    )
 
 
 def _flat(value: Any) -> Any:

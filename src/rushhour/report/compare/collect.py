@@ -17,7 +17,7 @@ from rushhour.report.compare import curves, matrix, points
 from rushhour.report.curves import Curve, thinned
 from rushhour.report.model import kernel_name
 from rushhour.report.panels import bottlenecks
-from rushhour.series import SERIES
+from rushhour.series import RUN, SERIES
 from rushhour.spec.figure import Figure
 from rushhour.spec.sweep import Sweep, matches
 
@@ -41,7 +41,7 @@ _HOLD = {
     *("snd_cwnd", "ssthresh", "snd_ssthresh", "snd_wnd", "rcv_wnd", "inflight", "snd_nxt", "snd_una"),
     *("cong_state", "retransmits", "drops", "marks", "wire_lost"),
 }
-_INTERVAL = {"goodput_bps", "send_rate_bps", "tx_rate_bps"}
+_INTERVAL = {"goodput_bps", "send_rate_bps", "tx_rate_bps", "jain_index"}
 _POINTS = {"one_way_delay_us", "ipdv_us", "ping_rtt_us", "transaction_us", "loss_events", "data_len"}
 
 
@@ -202,7 +202,7 @@ def _is_flow(wanted: str, name: str) -> bool:
 def _curves(
     record: Record, figure: Figure, share: int, known: dict[tuple[str, int], Curve | None]
 ) -> Iterator[Found]:
-    """The series of the flows or ends that the figure is about."""
+    """The series of the flows or ends that the figure is about, or of the run."""
     span = (figure.begin, figure.end)
     for scope, number in _owners(record, figure):
         key = (figure.y, number)
@@ -217,6 +217,8 @@ def _curves(
 def _owners(record: Record, figure: Figure) -> list[tuple[str, int]]:
     context = record.context
     wanted = figure.flow or figure.scope
+    if SERIES[figure.y].scope == RUN:
+        return [(TOTAL, 0)]
     if SERIES[figure.y].scope == "end":
         ends = [end for end in context.ends.values() if wanted in (end.label, f"end:{end.label}")]
         return [(f"end:{end.label}", end.end) for end in (ends if wanted else bottlenecks(record))]
@@ -225,7 +227,8 @@ def _owners(record: Record, figure: Figure) -> list[tuple[str, int]]:
 
 
 def _curve(record: Record, name: str, number: int) -> Curve | None:
-    series = record.series(name, **{SERIES[name].scope: number})
+    scope = SERIES[name].scope
+    series = record.series(name, **({} if scope == RUN else {scope: number}))
     if not len(series) or bool(np.all(np.isnan(series.values))):
         return None
     t_s, values = series.t_s, series.values

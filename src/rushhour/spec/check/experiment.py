@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from rushhour.spec.check.figures import check_figures
 from rushhour.spec.check.problem import Problem
+from rushhour.spec.check.where import check_where
 from rushhour.spec.keys import nearest
 from rushhour.spec.sweep import MAX_CELLS
 
@@ -34,7 +35,8 @@ def check_sweep(scenario: Scenario) -> Iterator[Problem]:
             "split the sweep, or couple factors in [[sweep.together]]",
         )
     for index, expect in enumerate(scenario.expect):
-        yield from _check_where(scenario, index, expect)
+        for problem in check_where(expect.where, scenario.sweep.values):
+            yield problem._replace(path=("expect", index, *problem.path))
     yield from check_figures(scenario)
 
 
@@ -88,16 +90,3 @@ def _check_expect(scenario: Scenario, index: int, expect: Expect) -> Iterator[Pr
     ]
     if expect.flow is not None and expect.flow not in {*names, *copies}:
         yield Problem((*here, "flow"), f'no flow is named "{expect.flow}"', nearest(expect.flow, names))
-
-
-def _check_where(scenario: Scenario, index: int, expect: Expect) -> Iterator[Problem]:
-    """Check that `where` names factors and their values."""
-    values = scenario.sweep.values
-    for key, value in expect.where.items():
-        path = ("expect", index, "where", key)
-        if key not in values:
-            yield Problem(path, f'"{key}" is no factor of the sweep', nearest(key, values))
-        elif value not in values[key]:
-            yield Problem(
-                path, f"{value!r} is no value of the factor", nearest(str(value), map(str, values[key]))
-            )

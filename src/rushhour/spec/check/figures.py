@@ -6,7 +6,8 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from rushhour.spec.check.problem import Problem
-from rushhour.spec.figure import OWN
+from rushhour.spec.check.where import check_where
+from rushhour.spec.figure import END, FLOW, OWN
 from rushhour.spec.keys import nearest
 from rushhour.spec.levels import worth
 
@@ -25,9 +26,10 @@ def check_figures(scenario: Scenario) -> Iterator[Problem]:
         found = [
             *_check_kind(figure),
             *_check_factors(figure, values),
-            *_check_where(figure, values),
+            *check_where(figure.where, values),
             *_check_scales(figure, values),
             *_check_time(figure, scenario),
+            *_check_of_run(figure),
         ]
         yield from (problem._replace(path=(*here, *problem.path)) for problem in found)
 
@@ -79,6 +81,28 @@ def _check_quantity(key: str, name: str, *, over_time: bool) -> Iterator[Problem
         yield Problem((key,), f'there is no {what} "{name}"', nearest(name, wanted))
 
 
+def _check_of_run(figure: Figure) -> Iterator[Problem]:
+    """Check that a series of the run as a whole is not asked for of one flow or queue."""
+    from rushhour.series import RUN, SERIES  # noqa: PLC0415 as above
+
+    if (
+        figure.x is not None
+        or figure.kind == "matrix"
+        or figure.y not in SERIES
+        or SERIES[figure.y].scope != RUN
+    ):
+        return
+    hint = "leave it out"
+    for key in ("flow", "scope"):
+        if getattr(figure, key) is not None:
+            yield Problem((key,), f'"{figure.y}" over time is of all flows together', hint)
+    for key, factor in figure.factors:
+        if factor in (FLOW, END):
+            yield Problem(
+                (key,), f'"{figure.y}" over time is of all flows together, not of one {factor}', hint
+            )
+
+
 def _check_models(figure: Figure) -> Iterator[Problem]:
     if not figure.model:
         return
@@ -107,17 +131,6 @@ def _check_factors(figure: Figure, values: Mapping[str, Sequence[Any]]) -> Itera
         own = OWN if key in ("lines", "panels") else ()
         if name not in values and name not in own:
             yield Problem((key,), f'"{name}" is no factor of the sweep', nearest(name, [*values, *own]))
-
-
-def _check_where(figure: Figure, values: Mapping[str, Sequence[Any]]) -> Iterator[Problem]:
-    for key, wanted in figure.where.items():
-        if key not in values:
-            yield Problem(("where", key), f'"{key}" is no factor of the sweep', nearest(key, values))
-            continue
-        for value in wanted if isinstance(wanted, list) else [wanted]:
-            if value not in values[key]:
-                near = nearest(str(value), map(str, values[key]))
-                yield Problem(("where", key), f"{value!r} is no value of the factor", near)
 
 
 def _check_scales(figure: Figure, values: Mapping[str, Sequence[Any]]) -> Iterator[Problem]:
