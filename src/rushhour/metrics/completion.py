@@ -228,6 +228,12 @@ def _inflation(record: Record) -> Iterator[Found]:
             yield Found(of_flow(flow), None, "no round trip, or an idle path without delay")
 
 
+DISTRIBUTIONS: dict[str, tuple[str, Callable[[Record], Iterator[Distribution]]]] = {
+    "flow_completion_time_us": ("µs", _times),
+    "slowdown": ("1", _slowdowns),
+}
+"""What a figure can show of each flow that has a size: unit, and (scope, values [n]); nan: not complete."""
+
 _OF_GROUP = "of the TCP flows of a group that have a size and started after the warm-up"
 
 METRICS = [

@@ -24,12 +24,14 @@ class Figure(Model):
     title: Words = Field(description="what the figure shows")
     source: Text | None = Field(None, description="figure or table of the document that it shows again")
     caption: Text | None = Field(None, description="what to look at, in a sentence or two")
-    kind: Literal["lines", "matrix"] = Field(
+    kind: Literal["lines", "matrix", "cdf"] = Field(
         "lines",
-        description='"lines", or "matrix": `metric` as colour and number over the factors `x` and `y`',
+        description='"lines"; "matrix": `metric` as colour and number over the factors `x` and `y`; '
+        '"cdf": the distribution of `y`',
     )
     y: Words = Field(
-        description="a metric over the factor `x`, or a series over time; of a matrix: the factor down"
+        description="a metric over the factor `x`, or a series over time; of a matrix: the factor down; of a "
+        'cdf: a series, "flow_completion_time_us" or "slowdown"'
     )
     x: Words | None = Field(None, description="a factor; absent: time")
     metric: Words | None = Field(None, description="of a matrix: the metric in its fields")
@@ -45,7 +47,11 @@ class Figure(Model):
         None, description='"linear" or "log"; default "log" where the levels span a wide range'
     )
     y_scale: Scale | None = Field(None, description='"linear" (default) or "log"')
-    begin: Duration | None = Field(None, alias="from", description="time axis: where it begins; default 0 s")
+    begin: Duration | None = Field(
+        None,
+        alias="from",
+        description="time axis: where it begins; default 0 s, of a cdf the end of the warm-up",
+    )
     end: Duration | None = Field(
         None, alias="to", description="time axis: where it ends; default the experiment's end"
     )
@@ -58,6 +64,11 @@ class Figure(Model):
     def quantity(self) -> str:
         """The metric or series that is drawn."""
         return self.metric or "" if self.kind == "matrix" else self.y
+
+    @property
+    def over_time(self) -> bool:
+        """Whether time is along x."""
+        return self.kind == "lines" and self.x is None
 
     @property
     def factors(self) -> tuple[tuple[str, str], ...]:

@@ -51,6 +51,11 @@ const Figures = (() => {
     return item.role === "model" || item.role === "doubtful";
   }
 
+  // Over time and of a distribution lines have no marks.
+  function curved(figure) {
+    return figure.over_time || figure.distribution;
+  }
+
   function shown(trace, hidden) {
     return !hidden.has(trace.group) && !(trace.look !== null && hidden.has(`line:${trace.look}`));
   }
@@ -83,7 +88,7 @@ const Figures = (() => {
   }
 
   function points(u, figure, trace, ratio) {
-    if (figure.over_time && trace.role !== "published") return;
+    if (curved(figure) && trace.role !== "published") return;
     const { ctx } = u;
     ctx.strokeStyle = ctx.fillStyle = colour(trace, figure);
     const levels = theory(trace) && trace.shape === "points";
@@ -118,7 +123,7 @@ const Figures = (() => {
 
   function series(trace, figure, hidden) {
     const stroke = colour(trace, figure);
-    const one = { label: trace.label, stroke, width: theory(trace) ? 1.2 : figure.over_time ? 1.3 : 1.8,
+    const one = { label: trace.label, stroke, width: theory(trace) ? 1.2 : curved(figure) ? 1.3 : 1.8,
       dash: dash(trace, figure), show: shown(trace, hidden), points: { show: false } };
     if (trace.shape === "points" && figure.over_time) {
       Object.assign(one, { paths: () => null, points: { show: true, size: 3, fill: stroke, width: 0 } });
@@ -245,7 +250,8 @@ const Figures = (() => {
     // The cursors of the other panels follow; only the one under the pointer speaks.
     if (!mine || state.under !== u || u.cursor.left < 0) return;
     const x = u.posToVal(u.cursor.left, "x");
-    const rows = figure.over_time ? atInstant(figure, mine.facet, x, hidden) : atLevel(figure, mine.facet, x, hidden);
+    const read = figure.over_time ? atInstant : figure.distribution ? atValue : atLevel;
+    const rows = read(figure, mine.facet, x, hidden);
     tip.hidden = rows.lines.length === 0;
     if (tip.hidden) return;
     tip.replaceChildren(make("b", rows.head), ...rows.lines.map(([item, label, value]) => {
@@ -272,6 +278,15 @@ const Figures = (() => {
       .filter((trace) => x >= trace.t[0] && (trace.role !== "published" || x <= trace.t[1]))
       .map((trace) => [trace, trace.label, unit(figure, level(trace) ? trace.v[0] : Series.at(trace, x))]);
     return { head: `${x.toFixed(3)} s`, lines };
+  }
+
+  // Of a distribution: the value at this place of the axis, and the share of each line up to it.
+  function atValue(figure, facet, place, hidden) {
+    const { low, high, log, divisor, unit: name } = figure.x;
+    const value = log ? low * (high / low) ** place : low + (high - low) * place;
+    const lines = facet.traces.filter((trace) => shown(trace, hidden) && place >= 0)
+      .map((trace) => [trace, trace.label, unit(figure, Series.at(trace, place))]);
+    return { head: `up to ${Words.number(value / divisor)}${name ? ` ${name}` : ""}`, lines };
   }
 
   function atLevel(figure, facet, x, hidden) {
@@ -322,9 +337,9 @@ const Figures = (() => {
       for (const x of [5, 14, 23]) mark(ctx, 0, x * ratio, 6 * ratio, 1.8 * ratio, false);
       return canvas;
     }
-    const joined = (item.role !== "published" || figure.over_time) && (figure.over_time || figure.x.numeric || theory(item));
+    const joined = (item.role !== "published" || figure.over_time) && (curved(figure) || figure.x.numeric || theory(item));
     if (joined) line(ctx, 0, 6 * ratio, 28 * ratio, 6 * ratio, dash(item, figure), ratio);
-    if (!theory(item) && (!figure.over_time || item.role === "published")) {
+    if (!theory(item) && (!curved(figure) || item.role === "published")) {
       ctx.lineWidth = 1.4 * ratio;
       mark(ctx, marked(item, figure), 14 * ratio, 6 * ratio, (item.role === "published" ? 4.2 : 3.6) * ratio, item.role === "published");
     }

@@ -4,6 +4,7 @@ plot       what a figure is, free of how it is drawn
 collect    what is taken of each run while the report reads it
 places     where the cells go: panels, lines, places on the axis
 curves     series over time          points     metrics over a factor          matrix     metrics over two
+distribution   shares of flows or samples over their values
 page       for the browser           drawing    for papers
 """
 

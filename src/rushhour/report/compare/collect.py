@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from pydantic import ValidationError
 
 from rushhour import comparison
 from rushhour.metrics.catalog import METRICS
+from rushhour.metrics.completion import DISTRIBUTIONS, transfers
 from rushhour.metrics.value import TOTAL
 from rushhour.models.case import cases
 from rushhour.models.registry import MODELS, predict
-from rushhour.report.compare import curves, matrix, points
+from rushhour.report.compare import curves, distribution, matrix, points
+from rushhour.report.compare.distribution import Shares, shares
 from rushhour.report.curves import Curve, thinned
 from rushhour.report.model import kernel_name
 from rushhour.report.panels import bottlenecks
@@ -47,7 +49,7 @@ _POINTS = {"one_way_delay_us", "ipdv_us", "ping_rtt_us", "transaction_us", "loss
 
 @dataclass(frozen=True)
 class Taken:
-    """What a figure takes of one run at one scope: a value, or a curve; and what theory says of it.
+    """What a figure takes of one run at one scope: value, curve or distribution; and what theory says of it.
 
     `factors` are the cell's as they are written, with `flow`, `end` and `kernel` where they say something.
     """
@@ -59,6 +61,7 @@ class Taken:
     factors: Mapping[str, Any]
     value: float | None = None
     curve: Curve | None = None
+    shares: Shares | None = None
     predictions: Mapping[str, Prediction] | None = None
     duration_s: float = 0.0
 
@@ -75,7 +78,7 @@ class Collector:
         self._taken: list[list[Taken]] = [[] for _ in figures]
         self._invalid = [0 for _ in figures]
         self._repeated = [False for _ in figures]
-        over_time = sum(figure.x is None for figure in figures)
+        over_time = sum(figure.over_time for figure in figures)
         self._share = min(MOST, max(LEAST, POINTS // max(1, runs * over_time)))
 
     @classmethod
@@ -102,9 +105,12 @@ class Collector:
             if figure.x is None and record.manifest.get("repetition", 0):
                 self._repeated[place] = True
                 continue
-            found = (
-                _curves(record, figure, self._share, known) if figure.x is None else _values(figure, metrics)
-            )
+            if figure.kind == "cdf":
+                found = _distributions(record, figure)
+            elif figure.x is None:
+                found = _curves(record, figure, self._share, known)
+            else:
+                found = _values(figure, metrics)
             self._taken[place] += [_taken(record, figure, run, one) for one in found]
 
     def drawings(self) -> list[Drawing]:
@@ -138,28 +144,35 @@ def _drawing(
         return None
     if figure.kind == "matrix":
         return matrix.build(figure, sweep, taken, notes)
+    if figure.kind == "cdf":
+        return distribution.build(figure, sweep, taken, notes)
     if figure.x is None:
         return curves.build(figure, sweep, taken, published, notes)
     return points.build(figure, sweep, taken, published, notes)
 
 
-Found = tuple[str, float | None, Curve | None]
-"""Scope, and a value or a curve there."""
+class Found(NamedTuple):
+    """A scope, and the value, the curve or the distribution there."""
+
+    scope: str
+    value: float | None = None
+    curve: Curve | None = None
+    shares: Shares | None = None
 
 
 def _taken(record: Record, figure: Figure, run: int, found: Found) -> Taken:
-    scope, value, curve = found
-    kind, _, name = scope.partition(":")
+    kind, _, name = found.scope.partition(":")
     own = {"end" if kind == "end" else "flow": name} if name else {}
     cell = record.manifest.get("cell", {})
     return Taken(
         run,
         int(cell.get("index", 0)),
         int(record.manifest.get("repetition", 0)),
-        scope,
+        found.scope,
         {**record.factors, **own, "kernel": kernel_name(record.manifest)},
-        value,
-        curve,
+        found.value,
+        found.curve,
+        found.shares,
         _predictions(record, figure, kind, name) if figure.model else None,
         record.context.duration_ns / 1e9,
     )
@@ -191,7 +204,7 @@ def _values(figure: Figure, metrics: Sequence[MetricValue]) -> Iterator[Found]:
         chosen = [v for v in of_metric if v.scope.partition(":")[0] in named]
     else:
         chosen = [v for v in of_metric if v.scope == TOTAL] or of_metric
-    return ((value.scope, value.value, None) for value in chosen)
+    return (Found(value.scope, value.value) for value in chosen)
 
 
 def _is_flow(wanted: str, name: str) -> bool:
@@ -211,7 +224,28 @@ def _curves(
         curve = known[key]
         part = None if curve is None else _within(curve, span)
         if part is not None and bool(np.any(np.isfinite(part.values))):
-            yield scope, None, thinned(part, share)
+            yield Found(scope, curve=thinned(part, share))
+
+
+def _distributions(record: Record, figure: Figure) -> Iterator[Found]:
+    """The distributions of the groups, flows or ends that the figure is about."""
+    if figure.y in DISTRIBUTIONS:
+        wanted = figure.flow or figure.scope
+        groups = [f"group:{group}" for group in record.once(transfers)]
+        for scope, values in DISTRIBUTIONS[figure.y][1](record):
+            chosen = scope in groups if wanted is None else wanted in (scope, scope.partition(":")[2])
+            found = shares(values, whole=True) if chosen else None
+            if found is not None:
+                yield Found(scope, shares=found)
+        return
+    begin_s = figure.begin.seconds if figure.begin else record.context.warmup_ns / 1e9
+    end_s = figure.end.seconds if figure.end else record.context.duration_ns / 1e9
+    for scope, number in _owners(record, figure):
+        series = record.series(figure.y, **{SERIES[figure.y].scope: number})
+        inside = (series.t_s >= begin_s) & (series.t_s <= end_s)
+        found = shares(series.values[inside], whole=False)
+        if found is not None:
+            yield Found(scope, shares=found)
 
 
 def _owners(record: Record, figure: Figure) -> list[tuple[str, int]]:

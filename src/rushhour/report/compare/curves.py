@@ -67,7 +67,7 @@ def build(
         looks.styles,
         over_time=True,
         same=max(tops) <= _APART * min(tops),
-        notes=(*notes, *looks.notes, *_left_out(len(panels))),
+        notes=(*notes, *looks.notes, *left_out(len(panels))),
     )
 
 
@@ -132,5 +132,6 @@ class _Drawer:
         return neutral(found)
 
 
-def _left_out(panels: int) -> tuple[str, ...]:
+def left_out(panels: int) -> tuple[str, ...]:
+    """What is said of panels that are too many."""
     return (f"The first {MAX_PANELS} of {panels} panels.",) if panels > MAX_PANELS else ()

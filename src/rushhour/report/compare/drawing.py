@@ -162,7 +162,7 @@ def _style(drawn: Entry | Trace, plot: Plot) -> dict[str, Any]:
             "linestyle": THEORY[models.index(drawn.group) % len(THEORY)],
             "linewidth": 0.9,
         }
-    if plot.over_time:
+    if plot.over_time or plot.distribution:
         return {"color": paint, "linestyle": dash, "linewidth": 1.0}
     line = dash if plot.x.numeric else ""
     return {"color": paint, "linestyle": line, "linewidth": 1.2, "marker": mark, "markersize": 4}

@@ -25,6 +25,7 @@ def packed(drawing: Drawing) -> str:
         "entries": [vars(entry) for entry in drawing.entries],
         "styles": [vars(style) for style in drawing.styles],
         "over_time": drawing.over_time,
+        "distribution": drawing.distribution,
         "same": drawing.same,
         "facets": [_facet(drawing, facet, columns) for facet in drawing.facets],
     }

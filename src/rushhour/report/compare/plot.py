@@ -22,7 +22,8 @@ THEORETICAL: tuple[Role, ...] = ("model", "doubtful")
 class Axis:
     """One axis: what it shows, the scale of its numbers, its ticks where they are not the drawer's choice.
 
-    Places on an axis over a factor run from 0 to 1; `ticks` say which level lies where. `numeric`: the
+    Places on an axis over a factor, or over a distribution's values, run from 0 to 1; `low` and `high` are a
+    distribution's values there, in the quantity's unit. `ticks` say which level lies where. `numeric`: the
     levels are numbers, and points may be joined. `levels` are all levels with their places.
     """
 
@@ -39,9 +40,8 @@ class Axis:
     @property
     def label(self) -> str:
         """Title with unit, as it stands along the axis."""
-        if self.log and self.ticks:
-            return f"{self.title} (logarithmic)"
-        return f"{self.title}, {self.unit}" if self.unit else self.title
+        said = f"{self.title}, {self.unit}" if self.unit else self.title
+        return f"{said} (logarithmic)" if self.log and self.ticks else said
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Plot:
-    """Traces over time or over a factor, in panels that share their x axis.
+    """Traces over time, a factor, or the values of a `distribution`, in panels that share their x axis.
 
     `legend` names the factors that tell the lines apart, `styles` are those of the lines. `same` panels share
     their y axis. `notes` say what a reader must know.
@@ -115,6 +115,7 @@ class Plot:
     over_time: bool
     same: bool
     notes: tuple[str, ...] = ()
+    distribution: bool = False
 
 
 @dataclass(frozen=True)

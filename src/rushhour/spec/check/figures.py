@@ -42,6 +42,9 @@ def _check_kind(figure: Figure) -> Iterator[Problem]:
         yield Problem(
             ("metric",), 'belongs to kind = "matrix"', 'the metric of a figure with lines is its "y"'
         )
+    if figure.kind == "cdf":
+        yield from _check_distribution(figure)
+        return
     yield from _check_quantity("y", figure.y, over_time=figure.x is None)
     yield from _check_models(figure)
 
@@ -59,6 +62,26 @@ def _check_matrix(figure: Figure) -> Iterator[Problem]:
             yield Problem(
                 (key,), 'does not belong to kind = "matrix"', 'a matrix has "x", "y", "metric", "panels"'
             )
+
+
+def _check_distribution(figure: Figure) -> Iterator[Problem]:
+    """Check that there is something of which each sample or flow has a value, and no other axis."""
+    # Loaded here, as below.
+    from rushhour.metrics.completion import DISTRIBUTIONS  # noqa: PLC0415
+    from rushhour.series import SERIES  # noqa: PLC0415
+
+    if figure.y not in SERIES and figure.y not in DISTRIBUTIONS:
+        hint = nearest(figure.y, [*DISTRIBUTIONS, *SERIES])
+        yield Problem(("y",), f'there is no distribution of "{figure.y}"', hint)
+    given = {"from": figure.begin, "to": figure.end}
+    for key in ("x", "model", "y_scale"):
+        if getattr(figure, key):
+            hint = 'the values of y lie across, their share upwards; factors go to "lines" and "panels"'
+            yield Problem((key,), 'does not belong to kind = "cdf"', hint)
+    for key in given if figure.y in DISTRIBUTIONS else ():
+        if given[key]:
+            hint = "leave it out; every flow that started after the warm-up is counted"
+            yield Problem((key,), f'"{figure.y}" is of whole flows, not of a part of the time', hint)
 
 
 def _check_quantity(key: str, name: str, *, over_time: bool) -> Iterator[Problem]:
@@ -134,7 +157,7 @@ def _check_factors(figure: Figure, values: Mapping[str, Sequence[Any]]) -> Itera
 
 
 def _check_scales(figure: Figure, values: Mapping[str, Sequence[Any]]) -> Iterator[Problem]:
-    if figure.x_scale is None:
+    if figure.x_scale is None or figure.kind == "cdf":
         return
     if figure.x is None:
         yield Problem(("x_scale",), "time has a linear axis", "leave x_scale out")
