@@ -181,3 +181,10 @@ def test_only_the_cause_is_reported_not_its_consequences() -> None:
     broken = GRAPH.replace('["a", "m"]', '["a", 3]') + '[[flow]]\nfrom = "a"\nto = "b"\n'
     assert list(faults(broken)) == ["link.1.between.2"]
     assert list(faults(BASE.replace('kind = "x"', "") + 'duration = "5"\n')) == ["flow.long.duration"]
+
+
+def test_a_factor_that_another_one_overrides_is_refused() -> None:
+    both = '[sweep]\ncc = ["reno", "cubic"]\n"flow.long.cc" = ["bbr"]\n'
+    assert "changes nothing" in faults(BASE + both)["sweep.cc"].message
+    # Where there is another flow that the general factor still sets, both have a meaning.
+    assert parse_scenario(BASE + FLOW + both).sweep.size == 2

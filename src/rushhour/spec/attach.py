@@ -65,7 +65,11 @@ def _read(name: str, folder: Path | None, path: KeyPath) -> str | Problem:
         return Problem(path, f'there is no folder in which "{name}" could lie', "give its text in [trace]")
     if not (folder / name).is_file():
         there = [item.name for item in sorted(folder.iterdir()) if item.suffix in _SUFFIXES]
-        return Problem(path, f'there is no file "{name}" beside the scenario', nearest(name, there))
+        return Problem(
+            path,
+            f'there is no file "{name}" beside the scenario',
+            nearest(name, there) if there else "put it there",
+        )
     return _text(folder / name, name, path)
 
 

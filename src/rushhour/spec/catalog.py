@@ -99,8 +99,10 @@ def find_in_catalogue(word: str) -> list[ScenarioFile]:
     words = dict.fromkeys(
         [*every, *(item.stem for item in every.values()), *(n.partition("/")[0] for n in every)]
     )
+    near = nearest(word, words).partition("allowed: ")[0]
     raise UsageError(
-        f'no file and no scenario of the catalogue is called "{word}"', hint=nearest(word, words)
+        f'no file and no scenario of the catalogue is called "{word}"',
+        hint=f"{near}`rushhour list` shows all; studies: {', '.join(studies())}",
     )
 
 

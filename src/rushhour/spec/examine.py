@@ -15,7 +15,7 @@ from rushhour.spec.explain import explain
 from rushhour.spec.keys import UnknownKeyError, put
 from rushhour.spec.quick import as_told
 from rushhour.spec.scenario import Scenario, name_flows
-from rushhour.spec.sweep import Sweep
+from rushhour.spec.sweep import LABEL, Factor, Sweep
 from rushhour.spec.topology import PRESET_KEYS
 
 if TYPE_CHECKING:
@@ -161,6 +161,7 @@ def _check_quick(scenario: Scenario) -> Iterator[Problem]:
 def _check_factors(document: Mapping[str, Any], sweep: Sweep, first: Mapping[str, Any]) -> Iterator[Problem]:
     """Judge each step of each factor beside the first values of the others with which it is not left out."""
     for factor in sweep.factors:
+        known: list[dict[str, Any]] = []
         for step in factor.steps[1:]:
             values = sweep.beside(first, dict(zip(factor.keys, step, strict=True)))
             if values is None:
@@ -170,7 +171,20 @@ def _check_factors(document: Mapping[str, Any], sweep: Sweep, first: Mapping[str
             except UnknownKeyError as error:
                 yield Problem(("sweep", factor.keys[0]), str(error), error.hint)
                 break
+            known.append(varied)
             for problem in _judge(varied)[1]:
                 pairs = zip(factor.keys, step, strict=True)
                 shown = ", ".join(f"{key} = {value!r}" for key, value in pairs)
                 yield Problem(("sweep", factor.keys[0]), f"with {shown}: {problem.message}", problem.hint)
+        yield from _check_effect(document, factor, first, known)
+
+
+def _check_effect(
+    document: Mapping[str, Any], factor: Factor, first: Mapping[str, Any], varied: list[dict[str, Any]]
+) -> Iterator[Problem]:
+    """Refuse a factor whose steps are all one experiment since the factors after it set the same keys."""
+    if any(key.startswith(LABEL) for key in factor.keys) or len(set(map(str, factor.steps))) < 2:
+        return
+    if len(varied) == len(factor.steps) - 1 and all(one == put(document, first) for one in varied):
+        message = "changes nothing: another factor sets all that it would set"
+        yield Problem(("sweep", factor.keys[0]), message, "leave one of the two out")
