@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rushhour.explain.finding import Finding, Remedy
-from rushhour.explain.words import rate, time
+from rushhour.explain.words import percent, rate, time
 
 if TYPE_CHECKING:
     from rushhour.explain.evidence import Evidence, Other
+
+_MOST = 0.5
+"""Share of a flow's time from which on the path may be called what limited it."""
 
 STANDING_S = 0.02
 """A queue whose median wait is longer, and longer than the idle round trip, is bufferbloat: four times the
@@ -91,4 +94,8 @@ def _full(e: Evidence) -> str:
             f"{1 + len(e.others)} flows is {rate(e.fair_bps or 0)}: the path was full."
         )
     possible = f" of {rate(e.possible_bps)}" if e.possible_bps else ""
+    share = e.shares.get("path", 0.0)
+    if share < _MOST:
+        had = f"{e.name} had {rate(e.goodput_bps)}{possible}"
+        return f"{had}: for {percent(share)} of its time the path was full."
     return f"{e.name} had {rate(e.goodput_bps)}{possible}: the path was full, nothing else limits."
