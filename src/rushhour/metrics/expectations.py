@@ -81,7 +81,8 @@ def _judge(expect: Mapping[str, Any], values: Sequence[MetricValue]) -> Iterator
         )
     for value in chosen:
         ok = value.value is not None and _holds(expect, value.value)
-        found = f"undefined ({value.note})" if value.value is None else f"{value.value:.6g}"
+        unit = "" if value.unit in ("", "1") else f" {value.unit}"
+        found = f"undefined ({value.note})" if value.value is None else f"{value.value:.6g}{unit}"
         yield Verdict(
             name,
             value.scope,
