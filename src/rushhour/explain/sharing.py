@@ -10,8 +10,8 @@ from rushhour.explain.words import percent, rate, time
 if TYPE_CHECKING:
     from rushhour.explain.evidence import Evidence, Other
 
-_MOST = 0.5
-"""Share of a flow's time from which on the path may be called what limited it."""
+_MOST = 0.9
+"""Share of a flow's time from which on nothing but the path limits it."""
 
 STANDING_S = 0.02
 """A queue whose median wait is longer, and longer than the idle round trip, is bufferbloat: four times the
