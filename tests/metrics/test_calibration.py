@@ -10,7 +10,8 @@ import pytest
 from builders import SECOND
 
 from rushhour.errors import RecordError
-from rushhour.metrics.calibration import binomial_interval, calibrate, invalid_reasons
+from rushhour.metrics.binomial import binomial_interval
+from rushhour.metrics.calibration import calibrate, invalid_reasons
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from experiments import metric
 
-from rushhour.metrics.calibration import binomial_interval
+from rushhour.metrics.binomial import binomial_interval
 from rushhour.metrics.queue import since_start
 
 if TYPE_CHECKING:
