@@ -193,18 +193,18 @@ impl Slow {
         Some(Self { every_ns, rate_bps, most, end_ns: duration_ns })
     }
 
-    /// When it comes again, having taken so many bytes when it was due at `due_ns` and came at `now_ns`.
-    fn next_ns(&self, due_ns: i64, now_ns: i64, bytes: u64) -> i64 {
-        let clock_ns = self.every_ns.map_or(now_ns, |every_ns| due_ns + every_ns);
+    /// When it comes again: it was due at `due_ns`, could begin with these bytes at `begin_ns`, and is busy with them.
+    fn next_ns(&self, due_ns: i64, begin_ns: i64, bytes: u64) -> i64 {
+        let clock_ns = self.every_ns.map_or(begin_ns, |every_ns| due_ns + every_ns);
         let busy =
             self.rate_bps.map_or(0, |rate_bps| u128::from(bytes) * 8 * SECOND_NS / u128::from(rate_bps));
-        clock_ns.max(now_ns + busy as i64)
+        clock_ns.max(begin_ns + busy as i64)
     }
 }
 
 /// Bytes that a rate makes of a time.
 fn worth(rate_bps: u64, time_ns: i64) -> usize {
-    (u128::from(rate_bps) * time_ns.unsigned_abs() as u128 / (8 * SECOND_NS)) as usize
+    (u128::from(rate_bps) * u128::from(time_ns.unsigned_abs()) / (8 * SECOND_NS)) as usize
 }
 
 struct Sink {
@@ -250,7 +250,9 @@ impl Sink {
             let came =
                 batch.iter().filter(|p| read_header(p).is_some()).map(|p| p.length as u64).sum::<u64>();
             bytes += came;
-            due_ns = self.slow.map_or(0, |slow| slow.next_ns(due_ns, stage.clock.now(), came));
+            // By the packets' own stamps: what waking up takes is no part of the reader's rate.
+            let begin_ns = rows.last().map_or(due_ns, |row| row.second_ns.max(due_ns));
+            due_ns = self.slow.map_or(0, |slow| slow.next_ns(due_ns, begin_ns, came));
             if let Err(cause) = stage.tables.udp.append(&rows) {
                 error = Some(cause.to_string());
                 break;
