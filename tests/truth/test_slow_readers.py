@@ -45,7 +45,7 @@ def test_a_datagram_is_lost_with_any_of_its_fragments(experiment: Experiment) ->
 
 
 def test_incomplete_datagrams_fill_the_memory_for_reassembly(experiment: Experiment) -> None:
-    """What is never whole stays for 30 s (ipfrag_time): 4 MB are full of it soon, and then none gets through."""
+    """What is never whole stays for 30 s (ipfrag_time): 4 MB are soon full of it, then none gets through."""
     record = experiment(SCENARIO.format(loss="1%", packet=30_000, rate="400mbit", more="", memory=4_194_304))
     assert metric(record, "loss", "flow:datagrams") > 2 * datagram_loss(0.01, fragments(30_000, 1500))
 
