@@ -135,4 +135,4 @@ def test_a_run_whose_curves_are_left_out_says_so(tmp_path: Path, monkeypatch: py
     """
     said = drive(page, tmp_path, steps, 900)
     assert said["without"] == ["cc reno", False, 0]
-    assert said["with"] == ["cc bbr", True, 5]
+    assert said["with"] == ["cc bbr", True, 6]

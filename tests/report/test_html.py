@@ -210,9 +210,9 @@ def test_a_browser_draws_every_panel(single: ResultSet, tmp_path: Path) -> None:
     drawn = dom(write(single, tmp_path / "report.html"), "#run-0-check")
     root = re.search(r"<html[^>]*>", drawn)
     assert root is not None
-    assert 'data-drawn="5"' in root[0]
-    assert 'data-inked="5"' in root[0]
-    assert drawn.count("<canvas") == 5
+    assert 'data-drawn="6"' in root[0]
+    assert 'data-inked="6"' in root[0]
+    assert drawn.count("<canvas") == 6
 
 
 @pytest.mark.browser
@@ -227,7 +227,7 @@ def test_a_browser_runs_nothing_a_scenario_says(hostile: ResultSet, tmp_path: Pa
     drawn = dom(write(hostile, tmp_path / "report.html"), "#run-0-check")
     assert "<title>owned" not in drawn
     assert "<img" not in drawn
-    assert 'data-inked="5"' in drawn
+    assert 'data-inked="6"' in drawn
 
 
 def test_a_record_without_readings_still_gives_a_page(tmp_path: Path) -> None:
