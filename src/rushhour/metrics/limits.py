@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rushhour.explain.timeline import timelines
+from rushhour.explain.timeline import LIMITS, timelines
 from rushhour.metrics.tcp import last
 from rushhour.metrics.value import Found, Metric, of_flow
 
@@ -67,15 +67,15 @@ def _held(limit: str) -> Callable[[Record], Iterator[Found]]:
     return function
 
 
-def _part(limit: str, words: str) -> Metric:
+def _part(limit: str) -> Metric:
     return Metric(
         f"limited_{limit}_pct",
         "%",
         "none",
         ("flow",),
-        f"Share of the time from the connection to the end in which {words}: a part of what the kernel calls "
-        "limited by the congestion window, or busy, taken apart by what queues, states and counters show of "
-        "each sampling interval (docs/explain.md).",
+        f"Share of the time from the connection to the end in which {LIMITS[limit]}: a part of what the "
+        "kernel calls limited by the congestion window, or busy, taken apart by what queues, states and "
+        "counters show of each sampling interval (docs/explain.md).",
         _held(limit),
     )
 
@@ -105,8 +105,8 @@ METRICS = [
         "the time since the connection - tcpi_busy_time",
         "the application had given the kernel nothing to send",
     ),
-    _part("path", "the path was full"),
-    _part("slow_start", "slow start had not filled the path yet"),
-    _part("losses", "losses kept the window below what the path holds"),
-    _part("timeouts", "the sender waited for a retransmission timeout"),
+    _part("path"),
+    _part("slow_start"),
+    _part("losses"),
+    _part("timeouts"),
 ]
