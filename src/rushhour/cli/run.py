@@ -141,7 +141,7 @@ def _finish(
         "report": None if page is None else str(page),
         "quick": batch.quick,
         "published": published,
-        "runs": [_entry(outcome, metrics) for outcome in mine],
+        "runs": [_entry(outcome, metrics, explained=console is None) for outcome in mine],
     }
 
 
@@ -178,7 +178,8 @@ def _finish_study(
     }
 
 
-def _entry(outcome: Outcome, metrics: dict[str, list[MetricValue]]) -> dict[str, Any]:
+def _entry(outcome: Outcome, metrics: dict[str, list[MetricValue]], *, explained: bool) -> dict[str, Any]:
+    """A run as JSON; explained only where someone reads it, for that reads its tables again."""
     from dataclasses import asdict
 
     from rushhour.explain import explain
@@ -202,7 +203,7 @@ def _entry(outcome: Outcome, metrics: dict[str, list[MetricValue]]) -> dict[str,
         "warnings": manifest.get("warnings", []),
         "metrics": [asdict(value) for value in values],
         "expectations": [] if record is None else [asdict(verdict) for verdict in check(record, values)],
-        "why": [] if record is None else [_why(one) for one in explain(record)],
+        "why": [_why(one) for one in explain(record)] if record is not None and explained else [],
         "skipped": outcome.error.message if outcome.skipped and outcome.error else None,
         "error": None if outcome.error is None or outcome.skipped else str(outcome.error),
     }
