@@ -10,12 +10,11 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pydantic_core import PydanticCustomError, core_schema
-
-from rushhour.units import UnitError
+from rushhour.units import UnitError, parsed
 
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler
+    from pydantic_core import core_schema
 
 KINDS: dict[str, dict[str, float]] = {
     "rate": {
@@ -107,15 +106,4 @@ class Tolerance:
         cls, _source: Any, _handler: GetCoreSchemaHandler
     ) -> core_schema.CoreSchema:
         """How pydantic reads one from a file and writes it back."""
-
-        def validate(value: object) -> Tolerance:
-            if isinstance(value, cls):
-                return value
-            try:
-                return cls.parse(value)
-            except UnitError as error:
-                raise PydanticCustomError("unit", "{message}", {"message": str(error)}) from error
-
-        return core_schema.no_info_plain_validator_function(
-            validate, serialization=core_schema.plain_serializer_function_ser_schema(str, when_used="json")
-        )
+        return parsed(cls, cls.parse)

@@ -11,15 +11,17 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 from pydantic_core import PydanticCustomError, core_schema
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
     from pydantic.json_schema import JsonSchemaValue
+
+T = TypeVar("T")
 
 # Units as they are accepted, in the order in which formatting tries them: the first that divides is taken.
 RATE_UNITS = {
@@ -79,6 +81,22 @@ def _format(value: int, units: Mapping[str, int]) -> str:
     return f"{value // units[unit]}{unit}"
 
 
+def parsed(kind: type[T], parse: Callable[[object], T]) -> core_schema.CoreSchema:
+    """How pydantic reads what has units, by `parse`, and writes it back, by `str`."""
+
+    def validate(value: object) -> T:
+        if isinstance(value, kind):
+            return value
+        try:
+            return parse(value)
+        except UnitError as error:
+            raise PydanticCustomError("unit", "{message}", {"message": str(error)}) from error
+
+    return core_schema.no_info_plain_validator_function(
+        validate, serialization=core_schema.plain_serializer_function_ser_schema(str, when_used="json")
+    )
+
+
 class _Quantity:
     """What pydantic needs to know of a quantity: read by `parse`, written by `str`."""
 
@@ -95,17 +113,7 @@ class _Quantity:
     def __get_pydantic_core_schema__(
         cls, _source: Any, _handler: GetCoreSchemaHandler
     ) -> core_schema.CoreSchema:
-        def validate(value: object) -> _Quantity:
-            if isinstance(value, cls):
-                return value
-            try:
-                return cls.parse(value)
-            except UnitError as error:
-                raise PydanticCustomError("unit", "{message}", {"message": str(error)}) from error
-
-        return core_schema.no_info_plain_validator_function(
-            validate, serialization=core_schema.plain_serializer_function_ser_schema(str, when_used="json")
-        )
+        return parsed(cls, cls.parse)
 
     @classmethod
     def __get_pydantic_json_schema__(
