@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 from rushhour.units import UnitError, parsed
 
 if TYPE_CHECKING:
-    from pydantic import GetCoreSchemaHandler
+    from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+    from pydantic.json_schema import JsonSchemaValue
     from pydantic_core import core_schema
 
 KINDS: dict[str, dict[str, float]] = {
@@ -107,3 +108,9 @@ class Tolerance:
     ) -> core_schema.CoreSchema:
         """How pydantic reads one from a file and writes it back."""
         return parsed(cls, cls.parse)
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, _schema: core_schema.CoreSchema, _handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        return {"type": "string", "pattern": _TOLERANCE.pattern, "examples": ["5%", "2 ms"]}

@@ -12,6 +12,7 @@ from rushhour.spec.arrivals import Arrivals, SizeLaw, TimeLaw
 from rushhour.spec.check.problem import Path, Problem
 from rushhour.spec.control import Class, Police
 from rushhour.spec.figure import Figure
+from rushhour.spec.judge import Judge
 from rushhour.spec.keys import fields, nearest
 from rushhour.spec.pattern import SHAPES, Pattern
 from rushhour.spec.scenario import Expect, Readings, Scenario, Source
@@ -48,6 +49,7 @@ MODELS: Models = {
     ("readings",): Readings,
     ("source",): Source,
     ("expect",): Expect,
+    ("judge",): Judge,
     ("figure",): Figure,
     **{(*direction, "class"): Class for direction in _DIRECTIONS},
     **{(*direction, "police"): Police for direction in _DIRECTIONS},

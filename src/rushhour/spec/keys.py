@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 _TABLES = {
     *("topology", "readings", "sysctl", "flow", "link", "node", "pattern", "trace"),
-    *("source", "sweep", "quick", "expect", "figure"),
+    *("source", "sweep", "quick", "expect", "judge", "figure"),
 }
 _NAMED: dict[str, type[Model]] = {"flow": Flow, "link": Link, "node": Node, "pattern": Pattern}
 # Tables within a flow, a link, a pattern: kind → key → what it holds.

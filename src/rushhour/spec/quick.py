@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rushhour.spec.keys import put
-from rushhour.spec.settle import fix_factor
+from rushhour.spec.settle import ABOUT_CELLS, fix_factor
 from rushhour.spec.sweep import SKIP, TOGETHER, Sweep, matches
 from rushhour.units import Duration
 
@@ -25,14 +25,14 @@ LONGEST = Duration(10 * 10**9)
 def as_told(document: Mapping[str, Any], quick: Mapping[str, Any]) -> dict[str, Any]:
     """Give the document with what `[quick]` says: a list for a factor are its values, all else is as `--set`.
 
-    Factors that it does not name are thinned by rule. Expectations go if more changes than factors' values.
+    Of coupled factors the values of one choose the steps of all. Factors that it does not name are thinned
+    by rule. Expectations go if more changes than factors' values.
 
     Raises:
         UnknownKeyError: a key leads nowhere.
     """
-    sweep = Sweep.model_validate(document.get("sweep", {}))
-    alone = {factor.keys[0] for factor in sweep.factors if len(factor.keys) == 1}
-    lists = {key: value for key, value in quick.items() if key in alone and isinstance(value, list)}
+    factors = Sweep.model_validate(document.get("sweep", {})).values
+    lists = {key: value for key, value in quick.items() if key in factors and isinstance(value, list)}
     left = _thinned(document, lists)
     for key, value in quick.items():
         if key not in lists:
@@ -67,11 +67,42 @@ def _thinned(document: Mapping[str, Any], given: Mapping[str, list[Any]]) -> dic
     single = {
         key: given.get(key, _few(values)) for key, values in sweep.items() if key not in (TOGETHER, SKIP)
     }
-    coupled = [{key: _few(values) for key, values in table.items()} for table in sweep.get(TOGETHER, [])]
+    coupled = [_fewer_steps(table, given) for table in sweep.get(TOGETHER, [])]
     values = single | {key: steps for table in coupled for key, steps in table.items()}
     skip = [left for entry in sweep.get(SKIP, []) if (left := _still(entry, values))]
     thin = single | ({TOGETHER: coupled} if coupled else {}) | ({SKIP: skip} if skip else {})
-    return less | {"sweep": thin}
+    return _about(less | {"sweep": thin}, values)
+
+
+def _about(document: dict[str, Any], values: Mapping[str, list[Any]]) -> dict[str, Any]:
+    """The document without expectations, judges and figures whose cells are all gone."""
+    left = document
+    for name in ABOUT_CELLS:
+        if name in document:
+            tables = [_with_where(table, values) for table in document[name]]
+            left = left | {name: [table for table in tables if table is not None]}
+    return left
+
+
+def _with_where(table: dict[str, Any], values: Mapping[str, list[Any]]) -> dict[str, Any] | None:
+    where = table.get("where")
+    if not where or not where.keys() <= values.keys():
+        return table
+    left = _still(where, values)
+    return None if left is None else table | {"where": left}
+
+
+def _fewer_steps(table: Mapping[str, list[Any]], given: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
+    """Coupled factors with the steps that the list of one of them names, else by rule."""
+    chosen = next((key for key in table if key in given), None)
+    if chosen is None:
+        return {key: _few(values) for key, values in table.items()}
+    steps = [
+        place
+        for place, value in enumerate(table[chosen])
+        if any(matches({chosen: one}, {chosen: value}) for one in given[chosen])
+    ]
+    return {key: [values[place] for place in steps] for key, values in table.items()}
 
 
 def _few(values: list[Any]) -> list[Any]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 from pydantic_core import PydanticUndefined
 
 from rushhour import units
+from rushhour.measures import Tolerance
 from rushhour.spec.check.experiment import MAX_SAMPLES
 from rushhour.spec.explain import MODELS
 from rushhour.spec.pattern import SHAPES
@@ -50,6 +51,7 @@ _TITLES: dict[tuple[str, ...], str] = {
     **{("pattern", shape): f"`pattern.{shape}`" for shape in SHAPES},
     ("readings",): "`[readings]`: what is recorded",
     ("expect",): "`[[expect]]`: what must hold",
+    ("judge",): "`[[judge]]`: what decides a comparison",
     ("figure",): "`[[figure]]`: a figure that compares cells",
     ("source",): "`[source]`: where a catalogue scenario comes from",
 }
@@ -143,8 +145,9 @@ _QUICK = """\
 
 A quick look keeps the first, the middle and the last value of each factor and one run of each cell, and lasts
 ten seconds at most where nothing has a schedule. Where the author knows better, `[quick]` says so: a list for
-a factor are its values, all else is as `--set KEY=VALUE`. Expectations are left out where more changes than
-the values of factors, and nothing is compared with published numbers.
+a factor are its values (of coupled factors the list of one chooses the steps of all), all else is as
+`--set KEY=VALUE`. Expectations are left out where more changes than the values of factors, and nothing is
+compared with published numbers.
 
 ```toml
 [quick]
@@ -236,6 +239,20 @@ data). It counts as a bottleneck without a queue: `police = { rate = "10mbit", b
 A bare size is a fixed one: `size = "100kB"`. Sizes are whole bytes, at least 1. What is drawn depends on the
 run's seed and the flow's name alone, so cells that differ in something else meet the same flows at the same
 times.
+
+""",
+    ("judge",): """\
+When two kernels are compared, each of these metrics is held against its least difference in
+every cell. A metric with a better side can be better or worse; one without departs, and that is worse. An
+expectation that the base keeps and the candidate breaks is worse, too.
+
+```toml
+guards = "After a loss {cc} would keep another share of its window (ssthresh of tcp_congestion_ops)"
+
+[[judge]]
+metric = "goodput_bps"
+minimum = "2%"
+```
 
 """,
     ("flow", "on"): 'A bare duration is a fixed one: `on = "500ms"`.\n\n',
@@ -332,6 +349,7 @@ def _type(annotation: Any) -> str:
         float: "number",
         str: "text",
         dict: "table",
+        Tolerance: "text",
         Sweep: "table",
     }
     if annotation in names:

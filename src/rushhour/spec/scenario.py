@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, model_validator
 
 from rushhour.spec.figure import Figure
+from rushhour.spec.judge import Judge
 from rushhour.spec.model import Model, Sysctls, flatten
 from rushhour.spec.pattern import Pattern, TraceName
 from rushhour.spec.sweep import Sweep
@@ -81,6 +82,11 @@ class Scenario(Model):
     title: Text = Field("", description="a few words")
     question: Text = Field("", description="what the experiment answers")
     description: Text = Field("", description="the long version")
+    guards: Text | None = Field(
+        None,
+        description="one sentence: what a change here would mean, and which function or RFC it watches; "
+        "`{FACTOR}` stands for the cell's value",
+    )
     duration: Duration | None = Field(
         None, description="length of the experiment; required unless every flow's own end is known"
     )
@@ -116,6 +122,9 @@ class Scenario(Model):
         default_factory=dict, description="what `--quick` changes"
     )
     expect: tuple[Expect, ...] = Field((), description="what must hold")
+    judge: tuple[Judge, ...] = Field(
+        (), description="what decides a comparison; default every metric that has a better side"
+    )
     figure: tuple[Figure, ...] = Field((), description="figures that compare cells")
 
     @model_validator(mode="before")

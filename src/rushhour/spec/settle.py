@@ -1,18 +1,22 @@
 """What a scenario says of its cells, once factors have got their values.
 
 Takes a document whose factors were fixed, by `--set` or because a cell was made of it, gives the document
-whose expectations and figures no longer name them.
+whose expectations, judges and figures no longer name them.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from rushhour.spec.judge import filled
 from rushhour.spec.model import flatten
 from rushhour.spec.sweep import LABEL, SKIP, TOGETHER, matches
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+ABOUT_CELLS = ("expect", "judge", "figure")
+"""Tables that may hold for some cells only, by their `where`."""
 
 
 def settle(document: Mapping[str, Any], fixed: Mapping[str, Any]) -> dict[str, Any]:
@@ -21,7 +25,9 @@ def settle(document: Mapping[str, Any], fixed: Mapping[str, Any]) -> dict[str, A
     A figure whose axis is fixed has nothing to compare and is left out too.
     """
     settled = dict(document)
-    for key in ("expect", "figure"):
+    if isinstance(document.get("guards"), str):
+        settled["guards"] = filled(document["guards"], fixed)
+    for key in ABOUT_CELLS:
         tables = document.get(key)
         if isinstance(tables, list | tuple) and all(isinstance(table, dict) for table in tables):
             settled[key] = [kept for table in tables if (kept := _settled(table, fixed)) is not None]

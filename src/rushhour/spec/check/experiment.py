@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rushhour.spec.check.figures import check_figures
+from rushhour.spec.check.judging import check_judging
 from rushhour.spec.check.problem import Problem
 from rushhour.spec.check.where import check_where
 from rushhour.spec.keys import nearest
@@ -37,6 +38,7 @@ def check_sweep(scenario: Scenario) -> Iterator[Problem]:
     for index, expect in enumerate(scenario.expect):
         for problem in check_where(expect.where, scenario.sweep.values):
             yield problem._replace(path=("expect", index, *problem.path))
+    yield from check_judging(scenario)
     yield from check_figures(scenario)
 
 

@@ -1,0 +1,68 @@
+"""Checks of what decides a comparison: that there is such a metric, of such a flow, with such a unit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rushhour.measures import kin
+from rushhour.spec.check.problem import Problem
+from rushhour.spec.check.where import check_where
+from rushhour.spec.judge import placeholders
+from rushhour.spec.keys import nearest
+from rushhour.units import UnitError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rushhour.metrics.value import Metric
+    from rushhour.spec.judge import Judge
+    from rushhour.spec.scenario import Scenario
+
+
+def check_judging(scenario: Scenario) -> Iterator[Problem]:
+    """Check `guards` and every `[[judge]]` against the sweep, the flows, and what can be measured."""
+    values = scenario.sweep.values
+    for name in placeholders(scenario.guards or ""):
+        if name not in values:
+            yield Problem(("guards",), f'"{{{name}}}" is no factor of the sweep', nearest(name, values))
+    for index, judge in enumerate(scenario.judge):
+        found = [
+            *_check_metric(judge),
+            *_check_place(judge, scenario),
+            *check_where(judge.where, values),
+        ]
+        yield from (problem._replace(path=("judge", index, *problem.path)) for problem in found)
+
+
+def _check_metric(judge: Judge) -> Iterator[Problem]:
+    # Loaded here: a scenario that is not judged needs no numerical library to be checked.
+    from rushhour.metrics.catalog import METRICS  # noqa: PLC0415
+
+    metric = METRICS.get(judge.metric)
+    if metric is None:
+        near = nearest(judge.metric, METRICS)
+        yield Problem(("metric",), f'there is no metric "{judge.metric}"', f"{near}; docs/metrics.md has all")
+        return
+    yield from _check_minimum(judge, metric)
+    if judge.flow is not None and "flow" not in metric.scopes:
+        hint = f"it has the scopes {', '.join(metric.scopes)}"
+        yield Problem(("flow",), f'"{judge.metric}" is not measured of single flows', hint)
+
+
+def _check_minimum(judge: Judge, metric: Metric) -> Iterator[Problem]:
+    if judge.minimum is None:
+        return
+    try:
+        judge.minimum.around(1.0, metric.unit)
+    except UnitError as error:
+        hint = f'{nearest(judge.minimum.unit, kin(metric.unit))}; or a share of the value, "5%"'
+        yield Problem(("minimum",), f"{error}, the unit of {metric.name}", hint)
+
+
+def _check_place(judge: Judge, scenario: Scenario) -> Iterator[Problem]:
+    names = [flow.label for flow in scenario.flow]
+    copies = [f"{flow.label}.{k + 1}" for flow in scenario.flow if flow.count > 1 for k in range(flow.count)]
+    if judge.flow is not None and judge.flow not in {*names, *copies}:
+        yield Problem(("flow",), f'no flow is named "{judge.flow}"', nearest(judge.flow, names))
+    if judge.flow is not None and judge.scope is not None:
+        yield Problem(("scope",), "stands beside flow", "keep one of flow and scope")
