@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from rushhour.errors import PlanError
 from rushhour.plan.graph import Queue
-from rushhour.plan.queues import Limit, queue_lines, resolve_buffer, stated_limit, value_after
+from rushhour.plan.queues import Limit, queue_lines, resolve_buffer, stated_limit, stated_rate, value_after
 from rushhour.units import Buffer
 
 FRAME = 1514
@@ -133,3 +133,18 @@ def test_every_number_fits_the_kernels_fields(kind: str, rate: int, buffer: Buff
 def _settled(log: int, burst: int) -> float:
     # tc_red_eval_ewma() in iproute2: the bound for a weight of 2^-log.
     return float((1 - (1 - 2.0**-log) ** burst) * 2**log)
+
+
+@pytest.mark.parametrize(
+    ("words", "rate"),
+    [
+        ("tbf rate 2mbit burst 5000 limit 20000", 2_000_000),
+        ("cake bandwidth 10mbit", 10_000_000),
+        ("tbf rate 250kbps burst 5000 limit 20000", 2_000_000),
+        ("cake", None),
+        ("fq_codel", None),
+        ("", None),
+    ],
+)
+def test_a_discipline_may_keep_a_rate_by_its_own_words(words: str, rate: int | None) -> None:
+    assert stated_rate(words) == rate

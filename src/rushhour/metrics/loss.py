@@ -72,13 +72,13 @@ def _input_drops(record: Record) -> Iterator[Found]:
 
 
 def _duplicates(record: Record) -> Iterator[Found]:
-    for flow in _udp(record):
+    for flow in datagram_flows(record):
         rows = record.table("udp", flow=flow.id)
         yield Found(of_flow(flow), float(len(rows) - len(first_arrivals(record, flow))))
 
 
-def _udp(record: Record) -> list[Flow]:
-    # iperf3 counts datagrams and does not say which of them arrived.
+def datagram_flows(record: Record) -> list[Flow]:
+    """The UDP flows whose every arrival is known: iperf3 counts datagrams and does not say which arrived."""
     flows = record.flows("udp") if record.has("udp") else []
     return [flow for flow in flows if flow.generator == "agent"]
 
@@ -135,14 +135,14 @@ def reorder_density(sequence: NDArray[np.integer], threshold: int = 8) -> dict[i
 
 
 def _reordered(record: Record) -> Iterator[Found]:
-    for flow in _udp(record):
+    for flow in datagram_flows(record):
         sequence = first_arrivals(record, flow)["seq"]
         reordered = len(reorder_extents(sequence))
         yield ratio(of_flow(flow), reordered, len(sequence), "no datagram arrived")
 
 
 def _extent(record: Record) -> Iterator[Found]:
-    for flow in _udp(record):
+    for flow in datagram_flows(record):
         sequence = first_arrivals(record, flow)["seq"]
         extents = reorder_extents(sequence)
         if len(sequence):
@@ -152,7 +152,7 @@ def _extent(record: Record) -> Iterator[Found]:
 
 
 def _displaced(record: Record) -> Iterator[Found]:
-    for flow in _udp(record):
+    for flow in datagram_flows(record):
         density = reorder_density(first_arrivals(record, flow)["seq"])
         if density:
             yield Found(of_flow(flow), 1 - density.get(0, 0.0))

@@ -111,9 +111,11 @@ def distribution(
     scopes: tuple[str, ...],
     definition: str,
     samples: Callable[[Record], Iterator[Distribution]],
+    *,
     unit: Literal["µs", "1"] = "µs",
+    better: Better = "lower",
 ) -> list[Metric]:
-    """The metrics of a distribution: in µs `STEM_min_us` … `STEM_max_us`, else `STEM_min` …; lower is better.
+    """The metrics of a distribution: in µs `STEM_min_us` … `STEM_max_us`, else `STEM_min` ….
 
     `samples` yields (scope, values [n]) of each scope; nan are left out, and no sample at all is undefined.
     """
@@ -130,7 +132,7 @@ def distribution(
         return Metric(
             f"{stem}_{name}{suffix}",
             unit,
-            "lower",
+            better,
             scopes,
             f"The {STATISTICS[name]} of {definition}",
             function,

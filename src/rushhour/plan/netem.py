@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
 from rushhour.plan.queues import NS, U32, value_after
+from rushhour.plan.tc_units import RATES, TIMES, scaled
 
-_TIME = {"s": 10**9, "sec": 10**9, "secs": 10**9, "ms": 10**6, "msec": 10**6, "msecs": 10**6}
-_TIME |= {"us": 10**3, "usec": 10**3, "usecs": 10**3, "ns": 1, "nsec": 1, "nsecs": 1, "": 10**3}
-_RATE = {"bit": 1, "kbit": 10**3, "mbit": 10**6, "gbit": 10**9, "tbit": 10**12, "": 1}
-_RATE |= {"kibit": 2**10, "mibit": 2**20, "gibit": 2**30, "tibit": 2**40}
-_RATE |= {"bps": 8, "kbps": 8 * 10**3, "mbps": 8 * 10**6, "gbps": 8 * 10**9}
-_NUMBER = re.compile(r"([0-9.]+(?:[eE][+-]?[0-9]+)?)([A-Za-z]*)")
 LEAST = 1000  # packets; netem's own default limit, which a fast link with a delay exceeds at once
 
 
@@ -23,9 +16,9 @@ def delay_ns(words: str) -> tuple[int, int]:
     split = words.split()
     slot = _slot_ns(split)
     for key in ("delay", "latency"):
-        if (first := _scaled(value_after(split, key), _TIME)) is not None:
+        if (first := scaled(value_after(split, key), TIMES)) is not None:
             at = split.index(key) + 2
-            return first, slot + ((_scaled(split[at], _TIME) or 0) if at < len(split) else 0)
+            return first, slot + ((scaled(split[at], TIMES) or 0) if at < len(split) else 0)
     return 0, slot
 
 
@@ -35,13 +28,13 @@ def _slot_ns(split: list[str]) -> int:
         return 0
     after = split[split.index("slot") + 1 :]
     if after[:1] == ["distribution"]:
-        return sum(_scaled(word, _TIME) or 0 for word in after[2:4])
-    return max((_scaled(word, _TIME) or 0 for word in after[:2]), default=0)
+        return sum(scaled(word, TIMES) or 0 for word in after[2:4])
+    return max((scaled(word, TIMES) or 0 for word in after[:2]), default=0)
 
 
 def rate_bps(words: str) -> int | None:
     """Give the rate that netem's words ask for, if they do."""
-    return _scaled(value_after(words.split(), "rate"), _RATE)
+    return scaled(value_after(words.split(), "rate"), RATES)
 
 
 def loss(words: str) -> float:
@@ -66,13 +59,3 @@ def line(words: str, fastest_bps: int, frame: int) -> str:
     mean, jitter = delay_ns(words)
     under_way = (rate_bps(words) or fastest_bps) * (mean + jitter) // (8 * NS * frame)
     return f"root handle 1: netem limit {min(U32, 2 * under_way + LEAST)} {words}".rstrip()
-
-
-def _scaled(word: str | None, units: dict[str, int]) -> int | None:
-    match = _NUMBER.fullmatch(word) if word else None
-    if match is None or match[2].lower() not in units:
-        return None
-    try:
-        return round(float(match[1]) * units[match[2].lower()])
-    except (ValueError, OverflowError):
-        return None

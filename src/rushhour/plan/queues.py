@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rushhour.errors import PlanError
+from rushhour.plan.tc_units import RATES, scaled
 
 if TYPE_CHECKING:
     from rushhour.plan.graph import Queue
@@ -36,6 +37,7 @@ PACKET_LIMITED = frozenset(
     "pfifo pfifo_head_drop codel fq_codel fq pie fq_pie sfq sfb choke hhf dualpi2 netem".split()  # noqa: SIM905 words
 )
 BYTE_LIMITED = {"bfifo": "limit", "red": "limit", "cake": "memlimit"}
+STATED_RATE = {"tbf": "rate", "cake": "bandwidth"}
 MOST = {"sfq": 127 * 128}
 # Without classes and filters, for which a scenario has no words, these let no packet pass.
 NEED_CLASSES = frozenset({"drr", "qfq", "hfsc", "plug"})
@@ -220,6 +222,13 @@ def _bytes(word: str | None) -> int | None:
         return int(float(number) * (factor | bits)[unit])
     except (KeyError, ValueError):
         return None  # tc, or the agent in its place, says what is wrong with it
+
+
+def stated_rate(words: str) -> int | None:
+    """The rate that a discipline keeps by its own words (tbf, cake), in bit/s; None if it keeps none."""
+    split = words.split()
+    key = STATED_RATE.get(split[0]) if split else None
+    return scaled(value_after(split, key), RATES) if key else None
 
 
 def stated_limit(queue: Queue, limit: Limit, frame: int) -> Limit:

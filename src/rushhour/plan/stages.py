@@ -24,6 +24,7 @@ from rushhour.plan.queues import (
     queue_lines,
     resolve_buffer,
     stated_limit,
+    stated_rate,
 )
 
 if TYPE_CHECKING:
@@ -218,7 +219,8 @@ def _queue(queue: Queue, link: Link, rtt_ns: int) -> Stage:
         for (t_ns, value), end_ns in zip(queue.course, ends, strict=False)
         if t_ns > 0
     )
-    return Stage("queue", tuple(qdiscs), tuple(classes), first.rate_bps, stated, queue.words, changes=changes)
+    rate_bps = first.rate_bps or stated_rate(queue.words)
+    return Stage("queue", tuple(qdiscs), tuple(classes), rate_bps, stated, queue.words, changes=changes)
 
 
 def _netem(words: str, fastest_bps: int, frame: int) -> Stage:
