@@ -110,12 +110,22 @@ def write_index(results: ResultSet) -> Path:
         RecordError: a record cannot be read, or the index cannot be written.
     """
     path = results.path / INDEX
-    index = _measure(results)
+    put(_measure(results), path)
+    return path
+
+
+def put(index: pa.Table, path: Path) -> None:
+    """Write an index to `path` (Parquet, zstd; equal rows give equal bytes), atomically.
+
+    Raises:
+        RecordError: it cannot be written.
+    """
     try:
         with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{INDEX}.", delete=False) as file:
             temporary = Path(file.name)
         try:
-            pq.write_table(index, temporary, compression="zstd")
+            # In one piece: how rows came together must not show in the bytes.
+            pq.write_table(index.combine_chunks(), temporary, compression="zstd")
             temporary.chmod(0o644)
             temporary.replace(path)
         finally:
@@ -125,19 +135,17 @@ def write_index(results: ResultSet) -> Path:
         raise RecordError(
             f"cannot write the index: {error.strerror}", where=str(path), hint="is there space left?"
         ) from error
-    return path
 
 
-def _measure(results: ResultSet) -> pa.Table:
-    # One small Arrow table per run, so that the records themselves need not stay in memory.
-    parts = [_run(record) for record in results]
-    index = pa.concat_tables(parts, promote_options="default") if parts else pa.table({})
+def ordered(index: pa.Table) -> pa.Table:
+    """The columns of an index in the order of the format, which it then names."""
     factors = sorted(name for name in index.column_names if name.startswith("factor."))
     order = [*_RUN.names, *factors, *_METRIC.names]
     return index.select(order).replace_schema_metadata({"format": _FORMAT.decode()})
 
 
-def _run(record: Record) -> pa.Table:
+def of_run(record: Record) -> pa.Table:
+    """The rows of one run, measured now."""
     measured = metrics(record.metrics())
     about = _about(record)
     count = measured.num_rows
@@ -145,6 +153,12 @@ def _run(record: Record) -> pa.Table:
     for name, value in record.factors.items():
         columns[f"factor.{name}"] = pa.array([str(value)] * count, pa.string())
     return pa.table({**columns, **{name: measured[name] for name in _METRIC.names}})
+
+
+def _measure(results: ResultSet) -> pa.Table:
+    # One small Arrow table per run, so that the records themselves need not stay in memory.
+    parts = [of_run(record) for record in results]
+    return ordered(pa.concat_tables(parts, promote_options="default") if parts else pa.table({}))
 
 
 def _about(record: Record) -> Mapping[str, Any]:

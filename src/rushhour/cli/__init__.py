@@ -27,6 +27,7 @@ COMMANDS = {
     "show": "show:show",
     "report": "report:report",
     "kernel": "kernel:kernel",
+    "baseline": "baseline:baseline",
 }
 INTERRUPTED = 130
 

@@ -1,0 +1,179 @@
+"""What a baseline is made of: the runs of one kernel out of folders of results, in a fixed order."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from rushhour import frames
+from rushhour.baseline.read import Baseline, Run, raw_digests
+from rushhour.errors import UsageError
+from rushhour.folders import BASELINE, result_sets
+from rushhour.record import Record, ResultSet
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+# What all runs of a baseline have in common; otherwise it would be several.
+_COMMON = ("kernel", "agent", "lab")
+
+
+@dataclass(frozen=True)
+class Material:
+    """What is to be kept: facts in common, scenarios, runs with their records, and the index."""
+
+    common: Mapping[str, Any]
+    scenarios: Sequence[Mapping[str, Any]]
+    runs: Sequence[tuple[Run, Path | None]]
+    index: pa.Table
+
+
+@dataclass(frozen=True)
+class _Taken:
+    run: Run
+    record: Path
+    common: Mapping[str, Any]
+    tools: Mapping[str, Any]
+    rows: pa.Table
+
+
+def gather(source: Path | Baseline, kernel: str | None = None) -> Material:
+    """The material of a folder of results (only what ran on `kernel`, if one is named) or of a baseline.
+
+    Raises:
+        UsageError: there are several kernels, agents or labs in it, or nothing of this kernel.
+        RecordError: a record cannot be read.
+    """
+    if isinstance(source, Path) and (source / BASELINE).is_file():
+        source = Baseline.open(source)
+    if isinstance(source, Baseline):
+        return _of_baseline(source)
+    taken: list[_Taken] = []
+    scenarios: dict[str, Mapping[str, Any]] = {}
+    for results in result_sets(source):
+        mine = _runs(results, kernel)
+        taken += mine
+        for run in mine:
+            scenarios.setdefault(run.run.scenario, _scenario(results, run, kernel))
+    if not taken:
+        raise UsageError(
+            f"there are no runs of the kernel {kernel!r} in {source}", hint="its kernels: " + _kernels(source)
+        )
+    common = _common(taken, source)
+    taken.sort(
+        key=lambda one: (one.run.scenario, one.run.cell, one.run.repetition, one.run.seed, one.run.key)
+    )
+    runs, tables = [], []
+    for number, one in enumerate(taken):
+        folder = f"{number:05d}-{one.run.key[:12]}"
+        runs.append((replace(one.run, folder=folder), one.record))
+        tables.append(_renamed(one.rows, folder))
+    index = pa.concat_tables(tables, promote_options="default")
+    return Material(common, [scenarios[name] for name in sorted(scenarios)], runs, frames.ordered(index))
+
+
+def _of_baseline(source: Baseline) -> Material:
+    source.values()
+    common = {name: source.about.get(name) for name in (*_COMMON, "tools")}
+    folders = [None if source.slim else source.path / "runs" / run.folder for run in source.runs]
+    index = ResultSet(source.path).index()
+    return Material(common, source.scenarios, list(zip(source.runs, folders, strict=True)), index)
+
+
+def _runs(results: ResultSet, kernel: str | None) -> list[_Taken]:
+    measured = _measured(results)
+    taken = []
+    for record in results:
+        manifest = record.manifest
+        if kernel is not None and manifest["kernel"].get("name") != kernel:
+            continue
+        common = {name: manifest.get(name) for name in _COMMON}
+        tools = manifest.get("tools") or {}
+        rows = measured.get(record.path.name)
+        rows = frames.of_run(record) if rows is None else rows
+        taken.append(_Taken(_run(record), record.path, common, tools, rows))
+    return taken
+
+
+def _measured(results: ResultSet) -> dict[str, pa.Table]:
+    """The rows of the index by folder; of no run that the index was not made with."""
+    if not (results.path / frames.INDEX).is_file():
+        return {}
+    index = results.index()
+    folders = index["folder"].to_pylist()
+    starts = [place for place, name in enumerate(folders) if not place or folders[place - 1] != name]
+    stops = [*starts[1:], len(folders)]
+    return {
+        folders[start]: index.slice(start, stop - start) for start, stop in zip(starts, stops, strict=True)
+    }
+
+
+def _run(record: Record) -> Run:
+    manifest = record.manifest
+    cell = manifest.get("cell") or {}
+    return Run(
+        folder=record.path.name,
+        scenario=str((manifest.get("scenario") or {}).get("name") or ""),
+        cell=int(cell.get("index") or 0),
+        factors=dict(record.factors),
+        repetition=int(manifest.get("repetition") or 0),
+        seed=int(manifest.get("seed") or 0),
+        key=record.key,
+        valid=record.valid,
+        invalid_reasons=list(manifest.get("invalid_reasons") or ()),
+        raw=raw_digests(manifest),
+    )
+
+
+def _scenario(results: ResultSet, run: _Taken, kernel: str | None) -> dict[str, Any]:
+    about = results.about
+    known = about.get("scenario") or Record.open(run.record).manifest.get("scenario") or {}
+    fates = {
+        fate: [one for one in about.get(fate) or () if kernel in (None, one.get("kernel"))]
+        for fate in ("failures", "skipped")
+    }
+    return {
+        "name": run.run.scenario,
+        "title": str(known.get("title") or ""),
+        "sha256": known.get("sha256"),
+        "quick": about.get("quick") is True,
+        "resolved": known.get("resolved") or {},
+        **fates,
+    }
+
+
+def _common(taken: Sequence[_Taken], source: Path) -> Mapping[str, Any]:
+    """What all runs share; of the host's programs what any run had, for not every scenario needs them."""
+    for name in _COMMON:
+        count = len({json.dumps(one.common[name], sort_keys=True) for one in taken})
+        if count > 1:
+            raise _several(name, count, source)
+    tools: dict[str, Any] = {}
+    for one in taken:
+        for tool, facts in one.tools.items():
+            if tools.setdefault(tool, facts) != facts:
+                raise _several(f"version of {tool}", 2, source)
+    return {**taken[0].common, "tools": tools}
+
+
+def _several(what: str, count: int, source: Path) -> UsageError:
+    hint = "save the runs of one of them"
+    if what == "kernel":
+        hint = f"choose one with --kernel: {_kernels(source)}"
+    return UsageError(
+        f"the runs in {source} are of more than one {what} ({count}); a baseline is of one", hint=hint
+    )
+
+
+def _kernels(source: Path) -> str:
+    found = {str(one.manifest["kernel"].get("name")) for results in result_sets(source) for one in results}
+    return ", ".join(sorted(found))
+
+
+def _renamed(rows: pa.Table, folder: str) -> pa.Table:
+    place = rows.schema.get_field_index("folder")
+    return rows.set_column(place, "folder", pa.array([folder] * rows.num_rows, pa.string()))

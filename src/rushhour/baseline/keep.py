@@ -1,0 +1,215 @@
+"""Keeping: a new version is put together beside its place and renamed when whole; nothing is overwritten."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import rushhour
+from rushhour.baseline import shelf
+from rushhour.baseline.read import FORMAT, Baseline, Run
+from rushhour.baseline.shelf import Promotion
+from rushhour.errors import RecordError, UsageError
+from rushhour.folders import BASELINE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from rushhour.baseline.gather import Material
+
+
+def save(
+    name: str,
+    records: Path | str,
+    *,
+    time: str,
+    slim: bool = False,
+    kernel: str | None = None,
+    reason: str = "",
+) -> Baseline:
+    """Keep records under a new name; a name with a `/` is a folder to be made.
+
+    Args:
+        name: A name for the shelf, or a folder.
+        records: A folder of results, or a baseline by name or folder.
+        time: When (ISO 8601); it stands on the shelf, not in the baseline.
+        slim: Keep values and checksums only.
+        kernel: Only the runs of this kernel.
+        reason: Why these.
+
+    Raises:
+        UsageError: the name is taken, or the records are of several kernels.
+        RecordError: a record cannot be read, or the baseline cannot be written.
+    """
+    target = _folder(name)
+    if target is not None:
+        if target.exists():
+            raise UsageError(
+                f"{target} exists; a baseline is never overwritten",
+                hint=f"to put another in its place: rushhour baseline promote {name} RECORDS --reason …",
+            )
+        material = _material(records, kernel)
+        with _writing(target):
+            return _write(target, material, target.name, 1, reason, slim=slim)
+    shelf.check_name(name)
+    material = _material(records, kernel)
+    with _writing(shelf.place(name)), shelf.locked(shelf.place(name)):
+        if (shelf.place(name) / "name.json").is_file():
+            raise UsageError(
+                f"there is a baseline {name!r} already",
+                hint=f"to make these its new version: rushhour baseline promote {name} RECORDS --reason …",
+            )
+        number = _next(shelf.place(name))
+        made = _write(shelf.place(name) / str(number), material, name, number, reason, slim=slim)
+        shelf.point(name, [Promotion(number, time, reason)])
+        return made
+
+
+def promote(
+    name: str,
+    origin: Path | str,
+    *,
+    reason: str,
+    time: str,
+    slim: bool | None = None,
+    kernel: str | None = None,
+) -> Baseline:
+    """Make records the new current version of a baseline, or an older version of it again; the others stay.
+
+    A baseline in a folder of its own is replaced instead: its history is whatever keeps that folder.
+
+    Args:
+        name: A name on the shelf, or the folder of a baseline.
+        origin: A folder of results, a baseline, or the number of a version.
+        reason: Why.
+        time: When (ISO 8601).
+        slim: Keep values and checksums only; by default as the version before.
+        kernel: Only the runs of this kernel.
+
+    Raises:
+        UsageError, RecordError: as `save`; and if there is no such baseline or version.
+    """
+    target = _folder(name)
+    if target is not None:
+        return _replace(target, _material(origin, kernel), reason, slim=slim)
+    shelf.check_name(name)
+    before = shelf.kept(name)
+    older = int(origin) if isinstance(origin, str) and origin.isdecimal() else None
+    if older is not None and not Path(origin).exists():
+        with _writing(before.folder), shelf.locked(before.folder):
+            chosen = shelf.kept(name).open(older)
+            shelf.point(name, [*shelf.kept(name).promotions, Promotion(older, time, reason)])
+        return chosen
+    material = _material(origin, kernel)
+    with _writing(before.folder), shelf.locked(before.folder):
+        before = shelf.kept(name)
+        number = _next(before.folder)
+        thin = before.open().slim if slim is None else slim
+        made = _write(before.folder / str(number), material, name, number, reason, slim=thin)
+        shelf.point(name, [*before.promotions, Promotion(number, time, reason)])
+    return made
+
+
+def _folder(name: str) -> Path | None:
+    return Path(name) if "/" in name or name in (".", "..") else None
+
+
+def _next(folder: Path) -> int:
+    return max((int(path.name) for path in folder.iterdir() if path.name.isdigit()), default=0) + 1
+
+
+def _material(records: Path | str, kernel: str | None) -> Material:
+    # pyarrow is slow to import, and to find a baseline needs none.
+    from rushhour.baseline.gather import gather  # noqa: PLC0415
+
+    path = Path(records)
+    return gather(path if path.exists() else shelf.find(str(records)), kernel)
+
+
+def _replace(target: Path, material: Material, reason: str, *, slim: bool | None) -> Baseline:
+    before = Baseline.open(target)
+    foreign = sorted({path.name for path in target.iterdir()} - {BASELINE, "index.parquet", "runs"})
+    if foreign:
+        raise UsageError(f"{target} holds more than a baseline: {foreign[0]}", hint="move it elsewhere first")
+    with _writing(target), tempfile.TemporaryDirectory(prefix=".old-", dir=target.resolve().parent) as room:
+        new = Path(room) / target.name
+        _write(
+            new, material, before.name, before.version + 1, reason, slim=before.slim if slim is None else slim
+        )
+        target.rename(Path(room) / ".before")
+        new.rename(target)
+    return Baseline.open(target)
+
+
+def _write(target: Path, material: Material, name: str, version: int, reason: str, *, slim: bool) -> Baseline:
+    """Write a version to `target`, whole or not at all."""
+    from rushhour import frames  # noqa: PLC0415 - pyarrow is slow to import
+    from rushhour.lab.cache import share  # noqa: PLC0415
+    from rushhour.seal import checksum  # noqa: PLC0415
+
+    lacking = [run.folder for run, record in material.runs if record is None]
+    if lacking and not slim:
+        raise UsageError("the records of a slim baseline are not there to be kept", hint="add --slim")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".new-", dir=target.parent) as room:
+        folder = Path(room) / "whole"
+        folder.mkdir()
+        frames.put(material.index, folder / frames.INDEX)
+        for run, record in () if slim else material.runs:
+            assert record is not None
+            (folder / "runs" / run.folder).mkdir(parents=True)
+            share(record, folder / "runs" / run.folder, with_manifest=True)
+        about = {
+            "format": FORMAT,
+            "name": name,
+            "version": version,
+            "reason": reason,
+            "rushhour": rushhour.__version__,
+            "slim": slim,
+            **material.common,
+            "scenarios": material.scenarios,
+            "index_sha256": checksum(folder / frames.INDEX),
+        }
+        text = _document(about, [run for run, _ in material.runs])
+        (folder / BASELINE).write_text(text, encoding="utf-8")
+        _sync(folder)
+        folder.rename(target)
+    return Baseline.open(target)
+
+
+def _document(about: Mapping[str, Any], runs: Sequence[Run]) -> str:
+    """`baseline.json`: a line for each fact and each run, so that a version control shows what changed."""
+
+    def line(value: object) -> str:
+        return json.dumps(value, sort_keys=True, ensure_ascii=False)
+
+    facts = [f" {line(name)}: {line(value)},\n" for name, value in about.items() if name != "scenarios"]
+    scenarios = ",\n  ".join(line(one) for one in about["scenarios"])
+    entries = ",\n  ".join(line(asdict(run)) for run in runs)
+    return "{\n" + "".join(facts) + f' "scenarios": [\n  {scenarios}\n ],\n "runs": [\n  {entries}\n ]\n}}\n'
+
+
+def _sync(folder: Path) -> None:
+    for path in (*folder.glob("*.*"), folder):
+        handle = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+@contextmanager
+def _writing(target: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise RecordError(
+            f"the baseline cannot be written: {error.strerror or error}",
+            where=str(error.filename or target),
+            hint="check that the folder is writable and that there is space left; nothing was changed",
+        ) from error

@@ -1,0 +1,170 @@
+"""One version of a baseline, read: what ran, what came out, what the raw tables' checksums are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from rushhour.errors import RecordError
+from rushhour.folders import BASELINE
+from rushhour.metrics.value import MetricValue
+from rushhour.record import Record, ResultSet, read_json
+from rushhour.seal import checksum
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+FORMAT = "rushhour-baseline/1"
+_AGAIN = "take it from a copy, or save it again from records"
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run of a baseline. `folder` names it within its version; `raw` are SHA-256 by file (`raw/…`)."""
+
+    folder: str
+    scenario: str
+    cell: int
+    factors: Mapping[str, Any]
+    repetition: int
+    seed: int
+    key: str
+    valid: bool
+    invalid_reasons: Sequence[str]
+    raw: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """A baseline. `about` is its `baseline.json`; make it with `find`."""
+
+    path: Path
+    about: Mapping[str, Any]
+    runs: Sequence[Run]
+
+    @classmethod
+    def open(cls, path: Path) -> Baseline:
+        """Open the baseline in this folder.
+
+        Raises:
+            RecordError: there is none, it is of another format version, or it is damaged.
+        """
+        if not (path / BASELINE).is_file():
+            raise RecordError(
+                f"this is no baseline: it has no {BASELINE}",
+                where=str(path),
+                hint="`rushhour baseline list` names what there is; `rushhour baseline save` makes one",
+            )
+        about = read_json(path / BASELINE)
+        found = about.get("format")
+        if found != FORMAT:
+            newer = isinstance(found, str) and found.startswith("rushhour-baseline/")
+            raise RecordError(
+                f"the baseline has the format {str(found)[:60]!r}; this program reads {FORMAT!r}",
+                where=str(path / BASELINE),
+                hint="read it with the rushhour that wrote it, or save it again from records"
+                if newer
+                else "it was not written by rushhour",
+            )
+        try:
+            names = [field.name for field in fields(Run)]
+            runs = [Run(**{name: entry[name] for name in names}) for entry in about["runs"]]
+            _check(about, runs)
+        except (KeyError, TypeError, ValueError) as error:
+            raise _damaged(f"makes no sense ({error!r})", path / BASELINE) from error
+        return cls(path, about, runs)
+
+    @property
+    def name(self) -> str:
+        """The name it was saved under, or its folder's."""
+        return str(self.about["name"])
+
+    @property
+    def version(self) -> int:
+        """The number of this version, counted from 1."""
+        return int(self.about["version"])
+
+    @property
+    def slim(self) -> bool:
+        """Whether it holds values and checksums only, no records."""
+        return self.about["slim"] is True
+
+    @property
+    def kernel(self) -> Mapping[str, Any]:
+        """The identity of the kernel that ran (docs/kernels.md)."""
+        kernel: Mapping[str, Any] = self.about["kernel"]
+        return kernel
+
+    @property
+    def scenarios(self) -> Sequence[Mapping[str, Any]]:
+        """Its scenarios: name, title, sha256, quick, resolved, failures, skipped."""
+        scenarios: Sequence[Mapping[str, Any]] = self.about["scenarios"]
+        return scenarios
+
+    @cached_property
+    def _index(self) -> Mapping[str, list[MetricValue]]:
+        path = self.path / "index.parquet"
+        if not path.is_file():
+            raise _damaged("is missing", path)
+        if checksum(path) != self.about["index_sha256"]:
+            raise _damaged("was changed: its checksum differs", path)
+        columns = [field.name for field in fields(MetricValue)]
+        known: dict[str, list[MetricValue]] = {run.folder: [] for run in self.runs}
+        for row in ResultSet(self.path).index().select(["folder", *columns]).to_pylist():
+            known[row.pop("folder")].append(MetricValue(**row))
+        return known
+
+    def values(self) -> Mapping[str, list[MetricValue]]:
+        """The metric values of each run, by `Run.folder`.
+
+        Raises:
+            RecordError: they are missing, or were changed.
+        """
+        return self._index
+
+    def digests(self) -> Mapping[str, Mapping[str, str]]:
+        """The SHA-256 of each raw table of each run, by `Run.folder` and file name (`raw/…`)."""
+        return {run.folder: run.raw for run in self.runs}
+
+    def records(self) -> Iterator[Record]:
+        """The records of the runs in their order; none of a slim baseline.
+
+        Raises:
+            RecordError: one is missing, or is not the run that was saved.
+        """
+        for run in () if self.slim else self.runs:
+            folder = self.path / "runs" / run.folder
+            if not folder.is_dir():
+                raise _damaged("is missing", folder)
+            record = Record.open(folder)
+            if raw_digests(record.manifest) != dict(run.raw):
+                raise _damaged("is not the run that was saved", folder)
+            yield record
+
+
+def raw_digests(manifest: Mapping[str, Any]) -> dict[str, str]:
+    """The checksums of a record's raw tables, by file name, sorted."""
+    return {name: value for name, value in sorted(manifest["files"].items()) if name.startswith("raw/")}
+
+
+def _check(about: Mapping[str, Any], runs: Sequence[Run]) -> None:
+    """Refuse what no program of ours wrote, before it is believed."""
+    if not isinstance(about["kernel"], dict) or not isinstance(about["scenarios"], list):
+        raise TypeError("kernel or scenarios")
+    if not isinstance(about["version"], int) or not isinstance(about["slim"], bool):
+        raise TypeError("version or slim")
+    for name in ("name", "lab", "agent", "index_sha256"):
+        _ = about[name]
+    if len({run.folder for run in runs}) != len(runs):
+        raise ValueError("a run is there twice")
+    for run in runs:
+        if not isinstance(run.folder, str) or "/" in run.folder or run.folder in ("", ".", ".."):
+            raise ValueError(f"folder {run.folder!r}")
+        if not all(isinstance(part, dict) for part in (run.factors, run.raw)):
+            raise TypeError(f"factors or raw of {run.folder}")
+
+
+def _damaged(what: str, path: Path) -> RecordError:
+    return RecordError(f"the baseline is damaged: {path.name} {what}", where=str(path), hint=_AGAIN)

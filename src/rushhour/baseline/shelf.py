@@ -1,0 +1,163 @@
+"""The shelf: names of baselines on this machine, their versions, and which of them is the current one.
+
+~/.local/share/rushhour/baselines/NAME/1/          a version
+                                      /2/
+                                      /name.json   the current version, who made it that and why
+"""
+
+from __future__ import annotations
+
+import fcntl
+import re
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rushhour import places
+from rushhour.baseline.read import Baseline
+from rushhour.errors import RecordError, UsageError
+from rushhour.folders import BASELINE
+from rushhour.record import read_json
+from rushhour.seal import write_json
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+FORMAT = "rushhour-baseline-name/1"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_FILE = "name.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Promotion:
+    """A version became the current one: when (UTC, ISO 8601) and why."""
+
+    version: int
+    time: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A name on the shelf: its versions in order, and every promotion, the last one last."""
+
+    name: str
+    folder: Path
+    versions: Sequence[int]
+    promotions: Sequence[Promotion]
+
+    @property
+    def current(self) -> int:
+        """The number of the version that the name stands for."""
+        return self.promotions[-1].version
+
+    def open(self, version: int | None = None) -> Baseline:
+        """A version; by default the current one.
+
+        Raises:
+            UsageError: there is no such version.
+            RecordError: it is damaged.
+        """
+        number = self.current if version is None else version
+        if number not in self.versions:
+            raise UsageError(
+                f"the baseline {self.name!r} has no version {number}",
+                hint="there are: " + ", ".join(map(str, self.versions)),
+            )
+        return Baseline.open(self.folder / str(number))
+
+
+def find(word: str | Path) -> Baseline:
+    """The baseline of this name (`NAME`, `NAME@VERSION`), or in this folder.
+
+    Raises:
+        UsageError: there is none.
+        RecordError: it is of another format version, or damaged.
+    """
+    name, _, version = str(word).partition("@")
+    if isinstance(word, str) and _NAME.fullmatch(name) and (place(name) / _FILE).is_file():
+        if version and not version.isdigit():
+            raise UsageError(f"{version!r} is no version", hint=f"write {name}@2, or {name}")
+        return kept(name).open(int(version) if version else None)
+    if (Path(word) / BASELINE).is_file():
+        return Baseline.open(Path(word))
+    there = ", ".join(one.name for one in names()) or "none"
+    raise UsageError(
+        f"there is no baseline {str(word)!r}; kept here: {there}",
+        hint="to keep one: rushhour baseline save NAME RECORDS",
+    )
+
+
+def names() -> list[Kept]:
+    """Every name on the shelf, sorted."""
+    folder = place("any").parent
+    return [kept(path.parent.name) for path in sorted(folder.glob(f"[!.]*/{_FILE}"))]
+
+
+def history(one: Baseline) -> Sequence[Promotion]:
+    """Every promotion of a baseline's name, the last one last; of a folder of one's own nothing is known."""
+    return kept(one.name).promotions if one.path.parent == place(one.name) else ()
+
+
+def place(name: str) -> Path:
+    """Where the versions of a name lie."""
+    return places.data("baselines", name)
+
+
+def kept(name: str) -> Kept:
+    """What is kept under a name.
+
+    Raises:
+        UsageError: nothing is.
+        RecordError: what stands there is damaged.
+    """
+    folder = place(name)
+    path = folder / _FILE
+    if not path.is_file():
+        raise UsageError(
+            f"there is no baseline {name!r}", hint="`rushhour baseline list` names those there are"
+        )
+    about = read_json(path)
+    try:
+        promotions = [
+            Promotion(int(entry["version"]), str(entry["time"]), str(entry["reason"]))
+            for entry in about["promotions"]
+        ]
+        _ = promotions[-1], {FORMAT: 0}[about["format"]]
+    except (KeyError, TypeError, ValueError, IndexError) as error:
+        raise RecordError(
+            f"this does not say which version is the current one ({error!r})",
+            where=str(path),
+            hint="it was damaged, or written by a newer rushhour",
+        ) from error
+    versions = sorted(int(path.parent.name) for path in folder.glob(f"[0-9]*/{BASELINE}"))
+    return Kept(name, folder, versions, promotions)
+
+
+def point(name: str, promotions: Sequence[Promotion]) -> None:
+    """Write which version is the current one, at once or not at all."""
+    entries = [{"version": one.version, "time": one.time, "reason": one.reason} for one in promotions]
+    write_json(place(name) / _FILE, {"format": FORMAT, "promotions": entries})
+
+
+def check_name(name: str) -> None:
+    """Refuse what is no name.
+
+    Raises:
+        UsageError: it is none.
+    """
+    if not _NAME.fullmatch(name):
+        raise UsageError(
+            f"{name!r} is no name for a baseline",
+            hint='letters, digits, ".", "_" and "-", a letter or digit first; a folder has a "/" in it',
+        )
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Hold the lock of a name: versions are numbered and promoted by one process at a time."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / ".lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield

@@ -1,0 +1,201 @@
+"""`rushhour baseline`: keep runs under a name to judge others by."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rushhour.cli import SETTINGS
+
+if TYPE_CHECKING:
+    from rushhour.baseline import Baseline, Kept
+
+_KERNEL = click.option("--kernel", metavar="K", help="Of results of several kernels, those of this one.")
+
+
+@click.group(context_settings=SETTINGS)
+def baseline() -> None:
+    """Keep runs under a name to judge others by.
+
+    A baseline has versions; each is written once. The name stands for its current version.
+
+    Example: rushhour baseline save stable results/suite/latest
+    """
+
+
+@baseline.command()
+@click.argument("name")
+@click.argument("records", metavar="RECORDS")
+@click.option(
+    "--slim", is_flag=True, help="Keep values and checksums only: small enough for a git repository."
+)
+@_KERNEL
+@click.option("--reason", default="", help="Why these.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
+def save(name: str, records: str, *, slim: bool, kernel: str | None, reason: str, as_json: bool) -> None:
+    """Keep RECORDS (a folder of results, or a baseline) under a new NAME.
+
+    A NAME with a "/" is a folder of yours, to be made: `rushhour compare` takes it wherever it lies. The same
+    records give the same bytes. Records that are kept share their files with the results by hard links.
+
+    Example: rushhour baseline save ./ci/baseline results/suite/latest --slim
+    """
+    from rushhour import baseline as baselines
+
+    made = baselines.save(name, records, time=_now(), slim=slim, kernel=kernel, reason=reason)
+    _tell(made, as_json=as_json)
+
+
+@baseline.command()
+@click.argument("name")
+@click.argument("origin", metavar="FROM")
+@click.option("--reason", required=True, help="Why; it is kept.")
+@click.option("--slim/--full", default=None, help="Without or with records; default: as the version before.")
+@_KERNEL
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
+def promote(
+    name: str, origin: str, *, reason: str, slim: bool | None, kernel: str | None, as_json: bool
+) -> None:
+    """Make FROM the current version of NAME.
+
+    FROM is a folder of results, a comparison (its candidate), a baseline, or the
+    number of a version. The versions before stay. A baseline in a folder of its own
+    is replaced: its history is the repository's.
+
+    Example: rushhour baseline promote stable results/compare/stable..next/latest --reason "6.12.58 released"
+    """
+    from rushhour import baseline as baselines
+
+    made = baselines.promote(name, origin, reason=reason, time=_now(), slim=slim, kernel=kernel)
+    _tell(made, as_json=as_json)
+
+
+@baseline.command("list")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
+def list_baselines(*, as_json: bool) -> None:
+    """List the baselines that are kept, each with its current version.
+
+    Example: rushhour baseline list
+    """
+    from rushhour import baseline as baselines
+    from rushhour.errors import RushHourError
+
+    found: list[tuple[Kept, Baseline | RushHourError]] = []
+    for kept in baselines.names():
+        try:
+            found.append((kept, kept.open()))
+        except RushHourError as error:  # one that is damaged hides no other
+            found.append((kept, error))
+    if as_json:
+        entries = [
+            {"name": kept.name, "current": kept.current, "versions": [*kept.versions]}
+            | ({"error": str(one)} if isinstance(one, RushHourError) else _facts(one))
+            for kept, one in found
+        ]
+        click.echo(json.dumps(entries, indent=1, ensure_ascii=False))
+    elif found:
+        _table(found)
+    else:
+        click.echo("no baseline is kept yet; to keep one: rushhour baseline save NAME RECORDS", err=True)
+
+
+@baseline.command()
+@click.argument("name")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
+def show(name: str, *, as_json: bool) -> None:
+    """Show one baseline: NAME, NAME@VERSION, or a folder.
+
+    Example: rushhour baseline show stable@1
+    """
+    from rushhour import baseline as baselines
+
+    _tell(baselines.find(name), as_json=as_json)
+
+
+def _now() -> str:
+    from datetime import UTC, datetime
+
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _facts(one: Baseline) -> dict[str, Any]:
+    about = one.about
+    return {
+        "name": one.name,
+        "version": one.version,
+        "folder": str(one.path),
+        "slim": one.slim,
+        "reason": about.get("reason", ""),
+        "kernel": one.kernel,
+        "agent": about["agent"],
+        "lab": about["lab"],
+        "scenarios": [{name: entry[name] for name in ("name", "sha256", "quick")} for entry in one.scenarios],
+        "cells": len({(run.scenario, run.cell) for run in one.runs}),
+        "seeds": sorted({run.seed for run in one.runs}),
+        "runs": len(one.runs),
+        "invalid": sum(not run.valid for run in one.runs),
+        "failures": sum(len(entry["failures"]) for entry in one.scenarios),
+        "skipped": sum(len(entry["skipped"]) for entry in one.scenarios),
+        "bytes": sum(path.stat().st_size for path in one.path.glob("*.*")),
+    }
+
+
+def _tell(one: Baseline, *, as_json: bool) -> None:
+    from rushhour.baseline.shelf import history
+
+    facts = _facts(one)
+    promotions = history(one)
+    if as_json:
+        facts["promotions"] = [
+            {"version": entry.version, "time": entry.time, "reason": entry.reason} for entry in promotions
+        ]
+        click.echo(json.dumps(facts, indent=1, ensure_ascii=False))
+        return
+    holds = "values and checksums" if one.slim else "values, checksums and records"
+    kernel = one.kernel
+    doubts = [f"{facts[word]} {word}" for word in ("invalid", "failures", "skipped") if facts[word]]
+    rows = {
+        "baseline": f"{click.style(one.name, bold=True)} version {one.version}  {facts['reason']}".rstrip(),
+        "kernel": f"{kernel.get('name')}  {kernel.get('release')}",
+        "holds": f"{facts['runs']} runs: {len(one.scenarios)} scenarios, {facts['cells']} cells, "
+        f"{len(facts['seeds'])} seed{'s' if len(facts['seeds']) != 1 else ''}; {holds}",
+        **({"doubtful": ", ".join(doubts)} if doubts else {}),
+        "folder": f"{one.path} ({facts['bytes'] / 1e3:.0f} kB without records)",
+    }
+    for heading, text in rows.items():
+        click.echo(f"{heading:<9} {text}")
+    for entry in promotions:
+        click.echo(f"  {entry.time}  version {entry.version} became the current one  {entry.reason}".rstrip())
+    click.echo(f"to judge by it: rushhour compare {_word(one)} KERNEL", err=True)
+
+
+def _word(one: Baseline) -> str:
+    from rushhour.baseline.shelf import place
+
+    return one.name if one.path.parent == place(one.name) else str(one.path)
+
+
+def _table(found: list[tuple[Kept, Any]]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from rushhour.errors import RushHourError
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in ("name", "version", "kernel", "runs", "holds", "since", "reason"):
+        table.add_column(
+            heading, no_wrap=heading != "reason", justify="right" if heading == "runs" else "left"
+        )
+    for kept, one in found:
+        version = f"{kept.current} of {len(kept.versions)}"
+        last = kept.promotions[-1]
+        if isinstance(one, RushHourError):
+            table.add_row(kept.name, version, "-", "-", Text("damaged", "red"), last.time, one.message)
+            continue
+        kernel = f"{one.kernel.get('name')} {one.kernel.get('release')}"
+        holds = "values" if one.slim else "records"
+        table.add_row(kept.name, version, kernel, str(len(one.runs)), holds, last.time, Text(last.reason))
+    Console().print(table)
