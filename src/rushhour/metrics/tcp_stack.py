@@ -1,0 +1,76 @@
+"""What TCP counts of itself (/proc/net/netstat), summed over the hosts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rushhour.metrics.paths import stack_counters
+from rushhour.metrics.value import TOTAL, Found, Metric
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from rushhour.record import Record
+
+_TCP = ("tcp", "rr", "crr")
+# Metric → what it means, and the counters it is the sum of.
+_COUNTERS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "loss_probes": ("Probes for a lost tail that were sent (RFC 8985)", ("TCPLossProbes",)),
+    "loss_probe_recoveries": ("Tail losses that a probe repaired alone", ("TCPLossProbeRecovery",)),
+    "fast_retransmits": (
+        "Segments sent again in Recovery, and as the first of a slow start after a timeout",
+        ("TCPFastRetrans",),
+    ),
+    "slow_start_retransmits": ("Segments sent again in slow start after a timeout", ("TCPSlowStartRetrans",)),
+    "lost_retransmits": ("Retransmissions that were found to be lost again", ("TCPLostRetransmit",)),
+    "fast_recoveries": ("Entries into Recovery", ("TCPSackRecovery", "TCPRenoRecovery")),
+    "timer_expirations": ("Expirations of the retransmission timer", ("TCPTimeouts",)),
+    "spurious_timeouts": ("Timeouts that F-RTO found to be spurious (RFC 5682)", ("TCPSpuriousRTOs",)),
+    "dsacks_sent": (
+        "Duplicates reported to the sender by DSACK (RFC 2883)",
+        ("TCPDSACKOldSent", "TCPDSACKOfoSent"),
+    ),
+    "dsacks_received": (
+        "Duplicates that senders learnt of by DSACK",
+        ("TCPDSACKRecv", "TCPDSACKOfoRecv"),
+    ),
+    "reordering_events": (
+        "How often senders found that packets had been late, not lost",
+        ("TCPSACKReorder", "TCPRenoReorder", "TCPTSReorder"),
+    ),
+    "hystart_train_exits": (
+        "Slow starts that HyStart ended by the length of an ACK train",
+        ("TCPHystartTrainDetect",),
+    ),
+    "hystart_delay_exits": ("Slow starts that HyStart ended by delay", ("TCPHystartDelayDetect",)),
+    "delayed_acks": ("ACKs that waited for the timer of delayed ACKs", ("DelayedACKs",)),
+    "out_of_order_segments": ("Segments that were queued because others were missing", ("TCPOFOQueue",)),
+    "autocorked": ("Writes that were held back to be joined by others", ("TCPAutoCorking",)),
+    "syn_retransmits": ("SYNs and SYN-ACKs that were sent again", ("TCPSynRetrans",)),
+    "zero_windows": ("Changes of the advertised window to zero", ("TCPToZeroWindowAdv",)),
+    "window_probes": ("Probes of a window that was zero", ("TCPWinProbe",)),
+    "ce_acknowledged": ("Segments whose mark was echoed to the sender", ("TCPDeliveredCE",)),
+    "mtu_probes": ("Probes of a larger MTU, successful or not", ("TCPMTUPSuccess", "TCPMTUPFail")),
+    "resets": ("Connections that were reset", ("TCPAbortOnData", "TCPAbortOnTimeout", "TCPAbortFailed")),
+}
+
+
+def _sum(names: tuple[str, ...]) -> Callable[[Record], Iterator[Found]]:
+    def function(record: Record) -> Iterator[Found]:
+        counters = record.once(stack_counters)
+        if counters and record.flows(*_TCP):
+            yield Found(TOTAL, float(sum(counters.get(name, 0) for name in names)))
+
+    return function
+
+
+def _metric(name: str, meaning: str, counters: tuple[str, ...]) -> Metric:
+    named = " + ".join(counters)
+    whole = tuple(f"TcpExt.{counter}" for counter in counters)
+    definition = f"{meaning}: {named} of TcpExt, of all hosts."
+    return Metric(name, "events", "none", ("total",), definition, _sum(whole))
+
+
+METRICS = [
+    *(_metric(name, meaning, counters) for name, (meaning, counters) in _COUNTERS.items()),
+]
