@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
     from rushhour.record import Record
 
-DELAY = 10_000_000
+MS = 1_000_000
+DELAY = 10 * MS
 FRAME_NS = 1514 * 80  # at 100 Mbit/s
 
 
@@ -29,13 +30,15 @@ def built(
     arrivals: Any = None,
     kinds: Any = ("tbf",),
     netem: str | None = None,
+    netem_ns: int = 0,
     **tables: Any,
 ) -> Record:
     """A dumbbell with 10 ms, 20 µs jitter and 1 % loss each way, and what calibration measured."""
     wire = {"rate_bps": None, "buffer_bytes": None, "role": "wire", "delay_ns": DELAY, "jitter_ns": 20_000}
     ends = [make.end(), make.end(3, "right → r1", **wire, loss=0.01), make.end(5, "left → s1", **wire)]
     if netem is not None:
-        ends.append(make.end(0, "s1 → left", role="netem", queue=netem, rate_bps=None, buffer_bytes=None))
+        more = {"rate_bps": None, "buffer_bytes": None, "delay_ns": netem_ns}
+        ends.append(make.end(0, "s1 → left", role="netem", queue=netem, **more))
     flows = [make.flow(ends=[0, 2, 3], reverse_ends=[4, 5])]
     pings = [2 * DELAY + 20_000] * 5 if rtt is None else rtt
     train = (np.arange(64) * FRAME_NS).tolist() if arrivals is None else arrivals
@@ -90,6 +93,13 @@ def test_idle_rtt_must_lie_between_the_delays_and_their_jitter(
     assert (failed(record) == []) is ok
 
 
+@pytest.mark.parametrize(("words", "ok"), [("netem reorder 25%", True), ("netem duplicate 1%", False)])
+def test_what_netem_reorders_may_come_at_once(tmp_path: Path, words: str, *, ok: bool) -> None:
+    record = built(tmp_path / "run", rtt=[2 * DELAY, 2 * DELAY + MS], netem=words, netem_ns=MS)
+
+    assert ("idle RTT" not in failed(record)) is ok
+
+
 def test_pings_lost_to_the_asked_loss_are_no_fault(tmp_path: Path) -> None:
     assert failed(built(tmp_path / "run", rtt=[-1, 2 * DELAY, -1])) == []
     assert failed(built(tmp_path / "all", rtt=[-1, -1])) == []
@@ -105,7 +115,15 @@ def test_a_train_at_another_rate_is_found(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("words", "factor", "ok"),
-    [("netem loss 9%", 2, True), ("netem loss 9%", 0.5, False), ("netem duplicate 1%", 2, False)],
+    [
+        ("netem loss 9%", 2, True),
+        ("netem loss 9%", 0.5, False),
+        ("netem duplicate 1%", 2, False),
+        ("netem duplicate 20%", 0.51, True),
+        ("netem duplicate 20%", 0.4, False),
+        ("netem rate 200mbit", 2, False),
+        ("netem rate 200mbit 20", 2, True),
+    ],
 )
 def test_netem_may_thin_a_train_but_not_speed_it_up(
     tmp_path: Path, words: str, factor: float, *, ok: bool

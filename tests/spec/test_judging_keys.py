@@ -84,3 +84,10 @@ def test_a_guard_names_factors_that_there_are() -> None:
     assert fault.line == 1
     assert '"{ccc}" is no factor' in fault.message
     assert '"cc"?' in (fault.hint or "")
+
+
+def test_a_judge_may_say_that_no_side_is_better_here() -> None:
+    (cell,) = expand(scenario('[[judge]]\nmetric = "min_rtt_us"\nbetter = "none"\n'))
+    assert cell.scenario.canonical()["judge"][0]["better"] == "none"
+    wrong = faults(BASE + '[[judge]]\nmetric = "min_rtt_us"\nbetter = "lowest"\n')
+    assert list(wrong) == ["judge.1.better"]

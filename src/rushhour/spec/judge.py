@@ -11,7 +11,7 @@ minimum = "2%"
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
@@ -39,6 +39,11 @@ class Judge(Model):
     where: dict[str, Any] = Field(
         default_factory=dict,
         description="in these cells only: a value, or a list of values, for each factor named",
+    )
+    better: Literal["higher", "lower", "none"] | None = Field(
+        None,
+        description='which side is better in this scenario: "higher", "lower", or "none": what was asked for '
+        "is right, and any departure from the base is worse; default the metric's own",
     )
     minimum: Tolerance | None = Field(
         None,
