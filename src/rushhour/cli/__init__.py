@@ -28,6 +28,7 @@ COMMANDS = {
     "report": "report:report",
     "kernel": "kernel:kernel",
     "baseline": "baseline:baseline",
+    "serve": "serve:serve",
 }
 INTERRUPTED = 130
 

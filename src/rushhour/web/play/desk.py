@@ -1,0 +1,186 @@
+"""The desk: takes experiments in, runs as many at once as there are CPUs, and keeps what came out.
+
+Equal experiments are run once, however many visitors wait for them; one that nobody waits for any more is
+ended. A record is removed as soon as its answer is made: it can be made again, to the byte.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import os
+import shutil
+import tempfile
+from collections import OrderedDict
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Any
+
+from rushhour.batch import Batch, Run
+from rushhour.errors import LabError
+from rushhour.lab import cache
+from rushhour.lab import kernel as kernels
+from rushhour.lab.base import CancelledError
+from rushhour.lab.confine import PREFIX, remove_abandoned
+from rushhour.lab.manifest import relabel
+from rushhour.plan import Cell
+from rushhour.record import Record
+from rushhour.web.answers import RefusedError
+from rushhour.web.play.answer import Answer, answer
+from rushhour.web.play.scenario import scenario
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rushhour.lab.base import Job, Lab
+    from rushhour.lab.kernel import Kernel
+    from rushhour.spec import Scenario
+    from rushhour.web.play.setup import Setup
+    from rushhour.web.settings import Bounds
+
+KEPT = 200
+"""Answers kept in memory; one has some 20 kB."""
+NAME = "playground"
+
+
+@dataclass
+class _Flight:
+    """A run under way, and how many wait for it."""
+
+    lab: Lab
+    job: Job
+    future: Future[Any] = field(default_factory=Future)
+    waiting: int = 0
+
+
+class Desk:
+    """See the module. To be used from one event loop; `make_lab` gives a lab for one run."""
+
+    def __init__(self, bounds: Bounds, make_lab: Callable[[], Lab]) -> None:
+        self.bounds = bounds
+        self.make_lab = make_lab
+        self._answers: OrderedDict[str, Answer] = OrderedDict()
+        self._flights: dict[str, _Flight] = {}
+        self._pool = ThreadPoolExecutor(bounds.runs, thread_name_prefix="play")
+        self._cpus: SimpleQueue[int] = SimpleQueue()
+        cpus = sorted(os.sched_getaffinity(0))
+        for number in range(bounds.runs):
+            self._cpus.put(cpus[number % len(cpus)])
+        self._room: _Room | None = None
+
+    async def ask(self, setup: Setup) -> tuple[Answer, bool]:
+        """The answer to an experiment, and whether it was known.
+
+        Raises:
+            ScenarioError, KernelError, LabError: it makes no sense, or could not be carried out.
+            RefusedError: too many wait already.
+        """
+        lab, job = self._prepare(setup)
+        key = lab.key(job)
+        if key in self._answers:
+            self._answers.move_to_end(key)
+            return self._answers[key], True
+        found: Answer = await self._wait(key, lab, job, answer)
+        self._answers[key] = found
+        if len(self._answers) > KEPT:
+            self._answers.popitem(last=False)
+        return found, False
+
+    async def made(self, setup: Setup, make: Callable[[Record], Any]) -> Any:
+        """What `make` makes of the experiment's record."""
+        lab, job = self._prepare(setup)
+        return await self._wait(f"{make.__qualname__} {lab.key(job)}", lab, job, make)
+
+    def close(self) -> None:
+        """End every run, and remove what is left."""
+        for flight in self._flights.values():
+            flight.future.cancel()
+            flight.lab.cancel()
+        self._pool.shutdown(cancel_futures=True)
+        if self._room is not None:
+            self._room.remove()
+
+    def _prepare(self, setup: Setup) -> tuple[Lab, Job]:
+        kernel = kernels.default() if setup.kernel is None else kernels.find(setup.kernel)
+        return self.make_lab(), job_of(scenario(setup, self.bounds), kernel)
+
+    async def _wait(self, key: str, lab: Lab, job: Job, make: Callable[[Record], Any]) -> Any:
+        flight = self._flights.get(key)
+        if flight is None:
+            if len(self._flights) >= self.bounds.runs + self.bounds.waiting:
+                raise RefusedError(
+                    503, f"{len(self._flights)} experiments wait already", hint="try again in some seconds"
+                )
+            flight = _Flight(lab, job)
+            flight.future = self._pool.submit(self._run, flight, make)
+            self._flights[key] = flight
+        flight.waiting += 1
+        try:
+            outcome = asyncio.wrap_future(flight.future)
+            outcome.add_done_callback(_seen)
+            return await asyncio.shield(outcome)
+        finally:
+            flight.waiting -= 1
+            if flight.waiting == 0:
+                self._flights.pop(key, None)
+                if not flight.future.cancel():
+                    flight.lab.cancel()
+
+    def _run(self, flight: _Flight, make: Callable[[Record], Any]) -> Any:
+        if self._room is None:
+            self._room = _Room()
+        cpu = self._cpus.get()
+        try:
+            with tempfile.TemporaryDirectory(dir=self._room.folder, ignore_cleanup_errors=True) as folder:
+                place = Path(folder) / NAME
+                known = cache.find(flight.lab.key(flight.job))
+                if known is None:
+                    flight.lab.run(flight.job, place, cpu)
+                else:
+                    relabel(known, place, flight.job)
+                return make(Record.open(place))
+        except CancelledError:
+            raise RefusedError(503, "the run was ended before it was done", hint="try again") from None
+        except LabError as error:
+            raise _explained(error, self.bounds) from error
+        finally:
+            self._cpus.put(cpu)
+
+
+def job_of(asked: Scenario, kernel: Kernel) -> Job:
+    """The job for a lab; the same that `rushhour run` makes of the same scenario."""
+    cell = Cell(0, {}, asked, "")
+    batch = Batch(NAME, asked, [cell], [kernel], 1, asked.seed, quick=False, folder=Path())
+    return batch.job(Run(0, cell, kernel, 0, asked.seed))
+
+
+def _seen(outcome: asyncio.Future[Any]) -> None:
+    # Nobody may be there any more to see how it ended; that is no fault to be logged.
+    if not outcome.cancelled():
+        outcome.exception()
+
+
+def _explained(error: LabError, bounds: Bounds) -> Exception:
+    if "wall-clock" in error.message:
+        return RefusedError(
+            422, f"the run took more than {bounds.seconds} s", hint="shorten it, or lower the rate"
+        )
+    return error
+
+
+class _Room:
+    """A folder for runs, locked while this process lives; the next server removes it if it was killed."""
+
+    def __init__(self) -> None:
+        parent = cache.folder("play", "any").parent
+        remove_abandoned(parent)
+        self.folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
+        self._lock = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        fcntl.flock(self._lock, fcntl.LOCK_EX)
+
+    def remove(self) -> None:
+        """Remove it."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+        os.close(self._lock)
