@@ -1,0 +1,113 @@
+"""What one TCP flow did in one run, in order: ACKs, changes of congestion state, retransmissions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rushhour import decode
+
+if TYPE_CHECKING:
+    from rushhour.record import Record
+
+    Rows = list[dict[str, Any]]
+
+TABLES = ("tcp_probe", "tcp_cong_state_set", "tcp_retransmit_skb")
+STATES = ("Open", "Disorder", "CWR", "Recovery", "Loss")
+"""The names of `icsk_ca_state`, TCP_CA_* of <linux/tcp.h>."""
+ROWS = 5
+"""ACKs that are shown of either side, before and after."""
+_COLUMNS = ("snd_cwnd", "ssthresh", "snd_una", "snd_nxt", "snd_wnd", "srtt")
+_SEQUENCES = ("snd_una", "snd_nxt")
+
+
+@dataclass(frozen=True)
+class FlowLog:
+    """The events of one flow. ACK *k* counts from 1; its row shows the state that it found."""
+
+    acks: decode.Rows
+    states: decode.Rows
+    retransmits: decode.Rows
+
+    @classmethod
+    def of(cls, record: Record, flow: int) -> FlowLog:
+        """The events of a flow by its number; what was not traced is empty."""
+        empty = np.zeros(0, [("t_ns", "<i8"), ("cong_state", "u1")])
+        tables = [record.table(name, flow=flow) if record.has(name) else empty for name in TABLES]
+        return cls(*tables)
+
+    def acks_by(self, t_ns: int) -> int:
+        """How many ACKs had come by then."""
+        return int(np.searchsorted(self.acks["t_ns"], t_ns, "right"))
+
+    def instant(self, ack: int) -> int:
+        """When ACK *k* came, in ns; of 0 the instant before all."""
+        return int(self.acks["t_ns"][ack - 1]) if 0 < ack <= len(self.acks) else -(1 << 62)
+
+    def state(self, t_ns: int) -> str:
+        """The congestion state just before an instant."""
+        place = int(np.searchsorted(self.states["t_ns"], t_ns, "left"))
+        return state_name(self.states["cong_state"][place - 1]) if place else STATES[0]
+
+    def entered(self, since: int, until: int) -> list[str]:
+        """The congestion states entered from an instant on, until another."""
+        inside = self.states[_within(self.states, since, until)]
+        return [state_name(row["cong_state"]) for row in inside]
+
+    def retransmitted(self, since: int, until: int) -> int:
+        """Retransmissions from an instant on, until another."""
+        return len(self.retransmits[_within(self.retransmits, since, until)])
+
+    def split(self, ack: int, since: int) -> tuple[Rows, Rows]:
+        """The rows up to ACK *k* and what happened before `since`; the rows from there on."""
+        first, last = max(0, ack - ROWS), min(len(self.acks), ack + ROWS)
+        begin = int(self.acks["t_ns"][first]) if first < len(self.acks) else since
+        stop = int(self.acks["t_ns"][last - 1]) + 1 if last > ack else 1 << 62
+        before = self._acks(first, ack) + self._events(begin, since)
+        after = self._acks(ack, last) + self._events(since, stop)[: 2 * ROWS]
+        return _in_order(before), _in_order(after)
+
+    def _acks(self, first: int, last: int) -> Rows:
+        shown = [name for name in _COLUMNS if name in (self.acks.dtype.names or ())]
+        sequence = {name: relative(self.acks[:last], name)[first:] for name in _SEQUENCES}
+        return [
+            {
+                "t_ns": int(row["t_ns"]),
+                "event": f"ACK {first + place + 1}",
+                **{name: int(sequence[name][place] if name in sequence else row[name]) for name in shown},
+            }
+            for place, row in enumerate(self.acks[first:last])
+        ]
+
+    def _events(self, since: int, until: int) -> Rows:
+        entered = [
+            {"t_ns": int(row["t_ns"]), "event": f"enters {state_name(row['cong_state'])}"}
+            for row in self.states[_within(self.states, since, until)][: 2 * ROWS]
+        ]
+        sent = self.retransmits[_within(self.retransmits, since, until)][: 2 * ROWS]
+        return entered + [{"t_ns": int(row["t_ns"]), "event": "retransmits"} for row in sent]
+
+
+def state_name(value: Any) -> str:
+    """A congestion state by its name."""
+    return STATES[int(value)] if int(value) < len(STATES) else str(int(value))
+
+
+def relative(acks: decode.Rows, column: str) -> Any:
+    """Sequence numbers [n] in bytes from the first that was unacknowledged, beyond 2^32 too."""
+    if not len(acks):
+        return np.zeros(0, np.int64)
+    first = acks["snd_una"][:1].astype(np.uint32)
+    return decode.unwrap32(np.concatenate([first, acks[column].astype(np.uint32)]))[1:] - int(first[0])
+
+
+def _within(rows: decode.Rows, since: int, until: int) -> slice:
+    first, last = np.searchsorted(rows["t_ns"], [since, until], "left")
+    return slice(int(first), int(last))
+
+
+def _in_order(rows: Rows) -> Rows:
+    # An ACK comes before what it caused at the same instant.
+    return sorted(rows, key=lambda row: row["t_ns"])

@@ -1,0 +1,201 @@
+"""A difference in words that a kernel developer understands at once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rushhour.report.words import quantity
+from rushhour.verdict.alignment import WAITED
+from rushhour.verdict.around import SIDES
+from rushhour.verdict.flowlog import FlowLog, relative, state_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from rushhour.record import Record
+    from rushhour.verdict.alignment import Difference
+
+    Sides = tuple[Record, Record]
+
+_REASONS = {"Recovery": "a loss", "Loss": "a retransmission timeout", "CWR": "a congestion signal"}
+_NO_SSTHRESH = 0x7FFFFFFF
+_WINDOWS = {"snd_wnd": "the receiver offers", "rcv_wnd": "the sender's own socket offers"}
+
+
+def owner(record: Record, one: Difference) -> tuple[str | None, str | None]:
+    """The flow's name and the link end's label, as far as the difference belongs to one."""
+    if one.table == "qdisc":
+        end = record.context.ends.get(one.code >> 32)
+        return None, end.label if end else f"end {one.code >> 32}"
+    number = one.code >> 1 if one.table == "tcp_info" else one.code
+    flow = record.context.flows.get(number)
+    return flow.name if flow else f"flow {number}", None
+
+
+def event_number(one: Difference) -> int:
+    """The number of the event, from 1: of the trace of ACKs the ACK on which it was decided."""
+    late = one.table == "tcp_probe" and one.kind not in ("time", "end")
+    return max(1, one.place) if late else one.place + 1
+
+
+def sentence(sides: Sides, one: Difference) -> str:
+    """What differs and when, without a full stop."""
+    return f"At {one.t_ns / 1e9:.6f} s, {_WORDS[one.table](sides, one)}"
+
+
+def _flow(sides: Sides, one: Difference) -> str:
+    return f"flow {owner(sides[0], one)[0]}"
+
+
+def _apart(nanoseconds: int) -> str:
+    return f"{_span(abs(nanoseconds))} {'later' if nanoseconds > 0 else 'earlier'} in candidate"
+
+
+def _span(nanoseconds: int) -> str:
+    return f"{nanoseconds} ns" if nanoseconds < 1000 else quantity(nanoseconds / 1e3, "µs")
+
+
+def _number(column: str, value: Any) -> str:
+    return "unset" if column == "ssthresh" and int(value) == _NO_SSTHRESH else f"{int(value)}"
+
+
+def _values(one: Difference) -> str:
+    """What differs with its values on both sides: `snd_cwnd 10 in base, 4 in candidate`."""
+    pairs = [(name, [_number(name, value) for value in values]) for name, values in one.values.items()]
+    said = [f"{name} {base} in base, {candidate} in candidate" for name, (base, candidate) in pairs]
+    return " and ".join(said)
+
+
+def _ended(sides: Sides, one: Difference, noun: str) -> str:
+    without = one.rows.index(-1)
+    more, less = SIDES[1 - without], SIDES[without]
+    return f"{more} has a further {noun} of {_flow(sides, one)}; {less} has none after number {one.place}"
+
+
+# --- ACKs ---
+
+
+def _probe(sides: Sides, one: Difference) -> str:
+    if one.kind == "end":
+        return _ended(sides, one, "ACK")
+    if one.kind == "time":
+        came = f"ACK {event_number(one)} of {_flow(sides, one)} came"
+        return f"{came} {_apart(one.shift_ns)}" if one.shift_ns else f"{came} with {_values(one)}"
+    if one.place == 0:
+        return f"{_flow(sides, one)} begins with {_values(one)}"
+    return _decided(sides, one) if one.kind == "state" else _offered_or_sent(sides, one)
+
+
+def _offered_or_sent(sides: Sides, one: Difference) -> str:
+    ack, flow = event_number(one), _flow(sides, one)
+    name = next(iter(one.values))
+    base, candidate = one.values[name]
+    if name in _WINDOWS:
+        return f"on ACK {ack} of {flow}, {_WINDOWS[name]} {base} bytes in base, {candidate} in candidate"
+    if name == "snd_nxt":
+        span = f"between ACKs {ack} and {ack + 1} of {flow}"
+        return f"{span}, base had sent up to byte {base}, candidate up to byte {candidate}"
+    return f"ACK {ack + 1} of {flow} came with {_values(one)}"
+
+
+def _decided(sides: Sides, one: Difference) -> str:
+    """What either side made of an ACK."""
+    logs = [FlowLog.of(record, one.code) for record in sides]
+    ack, flow = event_number(one), _flow(sides, one)
+    spans = [(log.instant(ack), log.instant(ack + 1)) for log in logs]
+    entered = [log.entered(*span) for log, span in zip(logs, spans, strict=True)]
+    states = {log.state(since) for log, (since, _) in zip(logs, spans, strict=True)}
+    where = f" (in {', '.join(states)})" if len(states) == 1 and states != {"Open"} else ""
+    parts = []
+    if "snd_una" in one.values:
+        steps = [np.diff(relative(log.acks, "snd_una"))[one.place - 1] for log in logs]
+        base, candidate = (f"{step} bytes" if step else "nothing" for step in steps)
+        parts.append(f"ACK {ack} of {flow}{where} acknowledged {base} in base, {candidate} in candidate")
+    windows = [name for name in one.values if name != "snd_una"]
+    acts = [_acts(log, one.place, windows, names) for log, names in zip(logs, entered, strict=True)]
+    done = [f"{side} {act}" for side, act in zip(SIDES, acts, strict=True) if act]
+    if done and (windows or entered[0] != entered[1]):
+        reason = next((_REASONS[name] for names in entered for name in names if name in _REASONS), None)
+        head = (
+            "then" if parts else f"on ACK {ack} of {flow}{where}" + (f", after {reason}," if reason else ",")
+        )
+        parts.append(f"{head} {', '.join(done)}")
+    return "; ".join(parts)
+
+
+def _acts(log: FlowLog, place: int, columns: list[str], entered: list[str]) -> str:
+    values = {name: [_number(name, log.acks[name][row]) for row in (place - 1, place)] for name in columns}
+    kept = [f"{name} {old}" for name, (old, new) in values.items() if old == new]
+    moved = [f"{name} {old} → {new}" for name, (old, new) in values.items() if old != new]
+    acts = [f"entered {', then '.join(entered)}"] if entered else []
+    acts += [f"{verb} {' and '.join(names)}" for verb, names in (("set", moved), ("left", kept)) if names]
+    return " and ".join(acts)
+
+
+# --- Events of a flow ---
+
+
+def _event(sides: Sides, one: Difference) -> str:
+    noun = "retransmission" if one.table == "tcp_retransmit_skb" else "change of congestion state"
+    if one.kind == "time":
+        return f"{noun} {one.place + 1} of {_flow(sides, one)} came {_apart(one.shift_ns)}"
+    said = [_did(record, one, side, noun) for side, record in enumerate(sides)]
+    return f"{_flow(sides, one)}: {', '.join(said)}"
+
+
+def _did(record: Record, one: Difference, side: int, noun: str) -> str:
+    if one.rows[side] < 0:
+        return f"{SIDES[side]} had no further {noun}"
+    row = record.raw(one.table).rows[one.rows[side]]
+    log, t_ns = FlowLog.of(record, one.code), int(row["t_ns"])
+    ack = log.acks_by(t_ns)
+    what = f"sent retransmission {one.place + 1} (in {log.state(t_ns + 1)})"
+    if one.table == "tcp_cong_state_set":
+        what = f"entered {state_name(row['cong_state'])}"
+    since = f"{_span(t_ns - log.instant(ack))} after ACK {ack}" if WAITED in one.values else f"on ACK {ack}"
+    return f"{SIDES[side]} {what} {since if ack else 'before any ACK'} at {t_ns / 1e9:.6f} s"
+
+
+# --- Packets and samples ---
+
+
+def _packet(noun: str, moments: Mapping[str, str]) -> Callable[[Sides, Difference], str]:
+    """Words for what packets did; `moments` says of each column of instants what happened then."""
+
+    def said(sides: Sides, one: Difference) -> str:
+        flow = _flow(sides, one)
+        if -1 in one.rows:
+            return _ended(sides, one, noun)
+        number = int(sides[0].raw(one.table).rows["seq"][one.rows[0]])
+        if "seq" in one.values:
+            base, candidate = one.values["seq"]
+            return f"the next {noun} of {flow} is number {base} in base, {candidate} in candidate"
+        if "answered" in one.values:
+            answered = SIDES[one.values["answered"].index(1)]
+            return f"{noun} {number} of {flow} was answered in {answered} only"
+        column = next(iter(one.values))
+        base, candidate = one.values[column]
+        return f"{noun} {number} of {flow} {moments[column]} {_apart(candidate - base)}"
+
+    return said
+
+
+def _sampled(sides: Sides, one: Difference) -> str:
+    flow, end = owner(sides[0], one)
+    side = "receiver" if one.code & 1 else "sender"
+    where = f"the queue {end}" if end else f"the {side} of flow {flow}"
+    return f"{where} is sampled with {_values(one)}"
+
+
+_WORDS: Mapping[str, Callable[[Sides, Difference], str]] = {
+    "tcp_probe": _probe,
+    "tcp_cong_state_set": _event,
+    "tcp_retransmit_skb": _event,
+    "udp": _packet("datagram", {"tx_ns": "was sent", "rx_ns": "arrived"}),
+    "ping": _packet("echo", {"tx_ns": "was sent", "rx_ns": "was answered"}),
+    "transaction": _packet("transaction", {"start_ns": "began", "end_ns": "ended"}),
+    "tcp_info": _sampled,
+    "qdisc": _sampled,
+}

@@ -1,0 +1,291 @@
+"""First divergence on made-up tables: what differs first is found, and what is no difference is not."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import builders
+import numpy as np
+from builders import CONG_STATE, PING, TCP_PROBE, TCP_RETRANSMIT, UDP, flow, qdisc, rows, tcp_info
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rushhour.record import Record
+from rushhour.verdict.alignment import pair
+from rushhour.verdict.divergence import first_divergence
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
+
+    from rushhour.verdict.divergence import Divergence
+
+MS = 1_000_000
+COUNT = 200
+
+
+def acks(number: int = 0, *, isn: int = 4_294_000_000, **columns: Any) -> Any:
+    """A trace of ACKs, one a millisecond, each for 1448 bytes; the sequence numbers wrap on the way."""
+    acked = np.arange(COUNT) * 14480
+    made = {
+        "t_ns": (np.arange(COUNT) + 1) * MS,
+        "flow": number,
+        "sport": 33000,
+        "snd_una": (isn + acked) % 2**32,
+        "snd_nxt": (isn + acked + 20 * 1448) % 2**32,
+        "snd_cwnd": 20,
+        "ssthresh": 15,
+        "snd_wnd": 65535,
+        "srtt": 20_000,
+        **columns,
+    }
+    return rows(TCP_PROBE, **made)
+
+
+def diverged(folder: Path, base: dict[str, Any], candidate: dict[str, Any], **more: Any) -> Divergence | None:
+    pair_of_records = [
+        builders.record(folder / name, tables, **more)
+        for name, tables in (("base", base), ("candidate", candidate))
+    ]
+    return first_divergence(*pair_of_records)
+
+
+def found(folder: Path, base: dict[str, Any], candidate: dict[str, Any], **more: Any) -> Divergence:
+    divergence = diverged(folder, base, candidate, **more)
+    assert divergence is not None
+    assert json.loads(json.dumps(divergence.document())) == divergence.document()
+    return divergence
+
+
+def changed(table: Any, column: str, place: int, value: int) -> Any:
+    """The table with one value replaced from a row on."""
+    table = table.copy()
+    table[column][place:] = value
+    return table
+
+
+def test_equal_runs_have_none(tmp_path: Path) -> None:
+    tables = {"tcp_probe": acks(), "tcp_info": tcp_info([MS, 2 * MS]), "qdisc": qdisc([MS])}
+    assert diverged(tmp_path, tables, tables) is None
+
+
+def test_ports_cookies_and_initial_sequence_numbers_do_not_count(tmp_path: Path) -> None:
+    other = acks(isn=77, sport=41000, sock_cookie=9, mark=3)
+    assert diverged(tmp_path, {"tcp_probe": acks()}, {"tcp_probe": other}) is None
+
+
+def test_a_window_set_otherwise_is_a_decision_on_the_ack_before(tmp_path: Path) -> None:
+    base = changed(changed(acks(), "snd_cwnd", 120, 17), "ssthresh", 120, 17)
+    candidate = changed(changed(acks(), "snd_cwnd", 120, 12), "ssthresh", 120, 12)
+    states = rows(CONG_STATE, t_ns=[120 * MS], flow=0, cong_state=3)
+    one = found(
+        tmp_path,
+        {"tcp_probe": base, "tcp_cong_state_set": states},
+        {"tcp_probe": candidate, "tcp_cong_state_set": states},
+    )
+    assert (one.kind, one.table, one.flow, one.event, one.t_ns) == (
+        "state",
+        "tcp_probe",
+        "long",
+        120,
+        120 * MS,
+    )
+    assert one.differs == ("snd_cwnd", "ssthresh")
+    assert one.sentence == (
+        "At 0.120000 s, on ACK 120 of flow long, after a loss, base entered Recovery "
+        "and set snd_cwnd 20 → 17 and ssthresh 15 → 17, candidate entered Recovery "
+        "and set snd_cwnd 20 → 12 and ssthresh 15 → 12; until then all events were equal to the byte."
+    )
+    assert one.earlier == ()
+    assert one.before["base"] == one.before["candidate"]
+    assert one.before["base"][-1]["event"] == "ACK 120"
+    assert [row["event"] for row in one.after["base"][:2]] == ["enters Recovery", "ACK 121"]
+    assert [side[1]["snd_cwnd"] for side in one.after.values()] == [17, 12]
+
+
+def test_a_mere_shift_in_time_is_told_from_a_decision(tmp_path: Path) -> None:
+    late = acks()
+    late["t_ns"][50:] += 12_000
+    one = found(tmp_path / "a", {"tcp_probe": acks()}, {"tcp_probe": late})
+    assert (one.kind, one.event) == ("time", 51)
+    assert "ACK 51 of flow long came 12 µs later in candidate" in one.sentence
+    decided = changed(late, "snd_cwnd", 100, 21)
+    one = found(tmp_path / "b", {"tcp_probe": acks()}, {"tcp_probe": decided})
+    assert (one.kind, one.event) == ("state", 100)
+    assert [(first.kind, first.event) for first in one.earlier] == [("time", 51)]
+    assert one.sentence.endswith(
+        "It began earlier: at 0.051000 s, ACK 51 of flow long came 12 µs later in candidate."
+    )
+
+
+def test_the_initial_window_is_said_as_such(tmp_path: Path) -> None:
+    one = found(tmp_path, {"tcp_probe": acks()}, {"tcp_probe": acks(snd_cwnd=4)})
+    assert "flow long begins with snd_cwnd 20 in base, 4 in candidate" in one.sentence
+    assert one.before == {"base": [], "candidate": []}
+
+
+def test_an_offered_window_and_what_had_been_sent_are_lesser_kinds(tmp_path: Path) -> None:
+    offered = changed(acks(), "snd_wnd", 30, 70000)
+    assert found(tmp_path / "a", {"tcp_probe": acks()}, {"tcp_probe": offered}).kind == "window"
+    decided = changed(offered, "snd_cwnd", 60, 30)
+    one = found(tmp_path / "b", {"tcp_probe": acks()}, {"tcp_probe": decided})
+    assert (one.kind, one.event, one.earlier[0].kind) == ("state", 60, "window")
+    assert "the receiver offers 65535 bytes in base, 70000 in candidate" in one.sentence
+
+
+def test_acknowledgements_in_other_steps_are_said_in_bytes(tmp_path: Path) -> None:
+    other = acks()
+    other["snd_una"][10:] += 1448
+    one = found(tmp_path, {"tcp_probe": acks()}, {"tcp_probe": other})
+    assert "ACK 10 of flow long acknowledged 14480 bytes in base, 15928 bytes in candidate" in one.sentence
+
+
+def test_a_retransmission_that_only_one_side_sends(tmp_path: Path) -> None:
+    sent = rows(TCP_RETRANSMIT, t_ns=[40 * MS, 80 * MS], flow=0, state=1)
+    one = found(
+        tmp_path,
+        {"tcp_probe": acks(), "tcp_retransmit_skb": sent},
+        {"tcp_probe": acks(), "tcp_retransmit_skb": sent[:1]},
+    )
+    assert (one.kind, one.table, one.event, one.t_ns) == ("state", "tcp_retransmit_skb", 2, 80 * MS)
+    assert "base sent retransmission 2 (in Open) on ACK 80" in one.sentence
+    assert "candidate had no further retransmission" in one.sentence
+    assert one.before["base"][-1]["event"] == "ACK 80"
+
+
+def test_events_are_numbered_by_acks_so_that_a_shift_is_none(tmp_path: Path) -> None:
+    late = acks()
+    late["t_ns"] += 500_000
+    sent = rows(TCP_RETRANSMIT, t_ns=[40 * MS], flow=0, state=1)
+    shifted = rows(TCP_RETRANSMIT, t_ns=[40 * MS + 500_000], flow=0, state=1)
+    base = {"tcp_probe": acks(), "tcp_retransmit_skb": sent}
+    one = found(tmp_path / "a", base, {"tcp_probe": late, "tcp_retransmit_skb": shifted})
+    assert one.kind == "time"
+    moved = rows(TCP_RETRANSMIT, t_ns=[42 * MS + 500_000], flow=0, state=1)
+    one = found(tmp_path / "b", base, {"tcp_probe": late, "tcp_retransmit_skb": moved})
+    assert (one.kind, one.differs) == ("state", ("acks",))
+    assert "base sent retransmission 1 (in Open) on ACK 40" in one.sentence
+    assert "candidate sent retransmission 1 (in Open) on ACK 42" in one.sentence
+
+
+def test_a_timer_that_fires_later_is_a_decision(tmp_path: Path) -> None:
+    quiet = acks()
+    quiet["t_ns"][100:] += 900 * MS
+    timers = [rows(CONG_STATE, t_ns=[100 * MS + wait], flow=0, cong_state=4) for wait in (200 * MS, 300 * MS)]
+    one = found(
+        tmp_path,
+        {"tcp_probe": quiet, "tcp_cong_state_set": timers[0]},
+        {"tcp_probe": quiet, "tcp_cong_state_set": timers[1]},
+    )
+    assert (one.kind, one.table, one.differs) == ("state", "tcp_cong_state_set", ("waited_ns",))
+    assert "base entered Loss 200 ms after ACK 100" in one.sentence
+    assert "candidate entered Loss 300 ms after ACK 100" in one.sentence
+
+
+def test_the_first_of_all_flows_is_told(tmp_path: Path) -> None:
+    flows = [flow(0, "long"), flow(1, "short")]
+    base = np.concatenate([acks(0), acks(1)])
+    other = np.concatenate([changed(acks(0), "snd_cwnd", 90, 3), changed(acks(1), "snd_cwnd", 50, 9)])
+    one = found(
+        tmp_path,
+        {"tcp_probe": base},
+        {"tcp_probe": other[np.argsort(other["t_ns"], kind="stable")]},
+        flows=flows,
+    )
+    assert (one.flow, one.event) == ("short", 50)
+
+
+def test_another_column_layout_and_a_missing_table_are_no_difference(tmp_path: Path) -> None:
+    old = acks()[[name for name in TCP_PROBE.names or () if name not in ("family", "sock_cookie")]]
+    packed = np.zeros(len(old), [(name, old.dtype[name]) for name in old.dtype.names])
+    for name in packed.dtype.names or ():
+        packed[name] = old[name]
+    states = rows(CONG_STATE, t_ns=[MS], flow=0, cong_state=1)
+    base = {"tcp_probe": packed, "tcp_info": tcp_info([MS], length=232)}
+    candidate = {"tcp_probe": acks(), "tcp_info": tcp_info([MS], length=248), "tcp_cong_state_set": states}
+    assert diverged(tmp_path / "a", base, candidate) is None
+    candidate["tcp_probe"] = changed(acks(), "snd_cwnd", 9, 1)
+    assert found(tmp_path / "b", base, candidate).notes == (
+        "tcp_cong_state_set was not compared: base has no such table",
+    )
+
+
+def test_a_table_that_is_cut_off_is_compared_up_to_there(tmp_path: Path) -> None:
+    sent = rows(TCP_RETRANSMIT, t_ns=[40 * MS, 180 * MS], flow=0, state=1)
+    tables = {"tcp_probe": acks(), "tcp_retransmit_skb": sent}
+    base, candidate = (builders.record(tmp_path / name, tables) for name in ("base", "candidate"))
+    torn = candidate.path / "raw" / "tcp_probe.rh"
+    torn.chmod(0o644)
+    torn.write_bytes(torn.read_bytes()[: -50 * TCP_PROBE.itemsize - 7])
+    assert first_divergence(base, candidate) is None
+    lost = candidate.path / "raw" / "tcp_retransmit_skb.rh"
+    lost.write_bytes(lost.read_bytes()[:-1])
+    assert first_divergence(*(Record.open(one.path) for one in (base, candidate))) is None
+
+
+def test_datagrams_echoes_samples_and_queues(tmp_path: Path) -> None:
+    flows = [flow(0, "probe", "udp")]
+    seq = np.arange(50)
+    sent = rows(UDP, flow=0, seq=seq, tx_ns=seq * MS, rx_ns=seq * MS + 900)
+    one = found(tmp_path / "lost", {"udp": sent}, {"udp": np.delete(sent, 7)}, flows=flows)
+    assert "the next datagram of flow probe is number 7 in base, 8 in candidate" in one.sentence
+    late = sent.copy()
+    late["rx_ns"][30:] += 12_000
+    one = found(tmp_path / "late", {"udp": sent}, {"udp": late}, flows=flows)
+    assert (one.kind, one.differs) == ("time", ("rx_ns",))
+    assert "datagram 30 of flow probe arrived 12 µs later in candidate" in one.sentence
+    silent = rows(PING, flow=0, seq=seq, tx_ns=seq * MS, rx_ns=seq * MS + 900)
+    deaf = changed(silent, "rx_ns", 20, -1)
+    one = found(tmp_path / "deaf", {"ping": silent}, {"ping": deaf}, flows=flows)
+    assert "echo 20 of flow probe was answered in base only" in one.sentence
+    info = [tcp_info([MS, 2 * MS], reordering=[3, value]) for value in (3, 9)]
+    one = found(tmp_path / "info", {"tcp_info": info[0]}, {"tcp_info": info[1]})
+    assert "the sender of flow long is sampled with reordering 3 in base, 9 in candidate" in one.sentence
+    assert one.after["candidate"][0]["reordering"] == 9
+    queues = [qdisc([MS, 2 * MS], drops=[0, value]) for value in (2, 5)]
+    one = found(tmp_path / "queue", {"qdisc": queues[0]}, {"qdisc": queues[1]})
+    assert (one.end, one.flow) == ("left → right", None)
+    assert "the queue left → right is sampled with drops 2 in base, 5 in candidate" in one.sentence
+
+
+@settings(max_examples=30)
+@given(
+    place=st.integers(0, COUNT - 1),
+    column=st.sampled_from(["snd_cwnd", "ssthresh"]),
+    shifts=st.lists(st.integers(0, 900_000), min_size=COUNT, max_size=COUNT),
+)
+def test_any_one_decision_is_found_under_any_shift(
+    tmp_path_factory: pytest.TempPathFactory, place: int, column: str, shifts: list[int]
+) -> None:
+    other = changed(acks(), column, place, 7)
+    other["t_ns"] += np.array(shifts)
+    one = found(tmp_path_factory.mktemp("any"), {"tcp_probe": acks()}, {"tcp_probe": other})
+    assert (one.kind, one.event, one.differs) == ("state", max(1, place), (column,))
+
+
+@given(st.lists(st.integers(0, 3)), st.lists(st.integers(0, 3)))
+def test_pairs_are_the_kth_of_each_stream(base: list[int], candidate: list[int]) -> None:
+    sides = [np.array(codes, np.int64) for codes in (base, candidate)]
+    pairs = pair(*sides)
+    for code in range(4):
+        places = [np.flatnonzero(side == code) for side in sides]
+        count = min(len(part) for part in places)
+        mine = pairs.codes == code
+        assert pairs.base[mine].tolist() == places[0][:count].tolist()
+        assert pairs.candidate[mine].tolist() == places[1][:count].tolist()
+        assert pairs.places[mine].tolist() == list(range(count))
+        alone = [entry for entry in pairs.alone if entry[0] == code]
+        further = [int(part[count]) if len(part) > count else -1 for part in places]
+        assert alone == ([(code, count, *further)] if further != [-1, -1] else [])
+
+
+def test_many_events_of_many_flows_are_paired(tmp_path: Path) -> None:
+    count = 100_000
+    base = rows(TCP_PROBE, t_ns=np.arange(count) * 1000, flow=np.arange(count) % 7, snd_una=np.arange(count))
+    flows = [flow(number, f"f{number}") for number in range(7)]
+    one = found(
+        tmp_path, {"tcp_probe": base}, {"tcp_probe": changed(base, "snd_cwnd", 99_000, 3)}, flows=flows
+    )
+    assert (one.flow, one.event) == ("f6", 14_142)
