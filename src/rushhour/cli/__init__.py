@@ -26,6 +26,7 @@ COMMANDS = {
     "list": "list:list_scenarios",
     "show": "show:show",
     "report": "report:report",
+    "compare": "compare:compare",
     "kernel": "kernel:kernel",
     "baseline": "baseline:baseline",
     "serve": "serve:serve",

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from rushhour.lab.kernel import Kernel
 
 
+VIRTUAL = ("uml",)
+"""Labs whose time is virtual: two runs of one key are equal to the byte."""
+
+
 class CancelledError(LabError):
     """The run was stopped because its lab was asked to stop; not a fault."""
 

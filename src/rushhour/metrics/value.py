@@ -50,7 +50,8 @@ class Metric:
 
     `definition` is one paragraph with the formula and its source. `function` yields nothing at a scope to
     which the metric does not apply (no UDP flow, no loss of datagrams), and a value of None where it
-    applies but is undefined.
+    applies but is undefined. `minimum` is the least difference that matters when two sides are compared, in
+    a scenario's words ("10%", "1 ms"); without it that of the comparison.
     """
 
     name: str
@@ -59,6 +60,7 @@ class Metric:
     scopes: tuple[str, ...]
     definition: str
     function: Callable[[Record], Iterable[Found]]
+    minimum: str | None = None
 
 
 def of_flow(flow: Flow) -> str:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from rushhour.spec.scenario import Scenario
+    from rushhour.spec.sweep import Sweep
 
 NAMED = 3  # combinations that a fault names
 SEED_BITS = 52  # integers that survive a reader that keeps all numbers as doubles
@@ -45,10 +46,9 @@ def expand(scenario: Scenario) -> list[Cell]:
     """
     made: list[Cell] = []
     wrong: dict[tuple[str, str, str | None], list[Mapping[str, Any]]] = {}
-    unsaid = scenario.sweep.unsaid
     for values in scenario.sweep.combinations():
         try:
-            label = _label({key: value for key, value in values.items() if key not in unsaid})
+            label = label_of(values, scenario.sweep)
             made.append(Cell(len(made), values, spec.with_values(scenario, values), label))
         except ScenarioError as error:
             for fault in error.faults:
@@ -77,6 +77,11 @@ def _common(values: Sequence[Mapping[str, Any]], scenario: Scenario) -> dict[str
     shared = {key: level for key, level in values[0].items() if all(cell[key] == level for cell in values)}
     named = sum(matches(shared, cell) for cell in scenario.sweep.combinations())
     return shared if shared and named == len(values) else dict(values[0])
+
+
+def label_of(factors: Mapping[str, Any], sweep: Sweep) -> str:
+    """The name of a cell of this sweep (`Cell.label`)."""
+    return _label({key: value for key, value in factors.items() if key not in sweep.unsaid})
 
 
 def _label(values: Mapping[str, Any]) -> str:

@@ -1,0 +1,94 @@
+"""`rushhour compare`: is a candidate the same as the base, better, or worse?"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from rushhour.cli import SETTINGS
+
+
+@click.command(context_settings=SETTINGS, short_help="Judge a kernel or results against others.")
+@click.argument("base")
+@click.argument("candidate")
+@click.option("--minimum", metavar="5%", help="Least change that matters, where no scenario says another.")
+@click.option(
+    "--variable", "variables", multiple=True, metavar="NAME",
+    help="What may differ; default: kernel. Also agent, scenario, lab, tools, rushhour; may be repeated.",
+)  # fmt: skip
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder of the verdict; default: results/compare/…",
+)
+@click.option("--json", "as_json", is_flag=True, help="The verdict as one JSON document on standard output.")
+def compare(
+    base: str,
+    candidate: str,
+    *,
+    minimum: str | None,
+    variables: tuple[str, ...],
+    out: Path | None,
+    as_json: bool,
+) -> int:
+    """Judge CANDIDATE against BASE, cell by cell, seed by seed.
+
+    BASE and CANDIDATE are folders of results.
+
+    \b
+    Exit code:
+        0    the same, or better
+        1    worse
+        2    they cannot be compared
+        3    inconclusive: the runs cannot tell
+        4    invalid: runs failed, or their links were not what was asked
+
+    Example: rushhour compare results/suite/monday results/suite/today
+    """  # noqa: D301 - click wants the letter itself
+    from rushhour import verdict
+    from rushhour.verdict import output
+
+    made = verdict.compare(base, candidate, minimum=minimum, variables=variables or ("kernel",))
+    folder = out or output.folder_for(made.base.name, made.candidate.name, made.made)
+    document = output.write(made, folder)
+    if as_json:
+        click.echo(json.dumps(document, indent=1, ensure_ascii=False))
+    else:
+        _print(document, folder)
+    return made.exit
+
+
+def _print(document: dict[str, Any], folder: Path) -> None:
+    """Say the verdict, the counts, and every cell that is not the same."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console()
+    colours = {
+        "same": "green",
+        "better": "green",
+        "worse": "bold red",
+        "inconclusive": "yellow",
+        "invalid": "magenta",
+    }
+    verdict = document["verdict"]
+    names = f"{document['base']['name']} → {document['candidate']['name']}: "
+    console.print(Text.assemble(names, (verdict, colours.get(verdict, "green"))))
+    counts = ", ".join(f"{count} {name}" for name, count in document["counts"].items() if count)
+    console.print(f"{sum(document['counts'].values())} cells: {counts}", highlight=False)
+    table = Table("verdict", "cell", "why", expand=True)
+    for cell in document["cells"]:
+        if cell["verdict"] != "same":
+            name = f"{cell['scenario']} {cell['label']}".strip()
+            table.add_row(Text(cell["verdict"], colours[cell["verdict"]]), Text(name), Text(cell["reason"]))
+    if table.row_count:
+        console.print(table)
+    for missing in document["missing"]:
+        console.print(Text(f"not compared: {missing['scenario']} {missing['label']}: {missing['reason']}"))
+    for note in document["notes"]:
+        console.print(Text(f"note: {note}"))
+    console.print(Text(f"{folder}/{'verdict.json'}"), soft_wrap=True)

@@ -1,0 +1,266 @@
+"""The verdict of one cell: its runs held against each other, its quantities and expectations judged.
+
+    examine   two sides of a cell → Examined: what runs and tables say, quantities estimated
+    conclude  Examined, with adjusted p → CellVerdict
+
+Between the two the p values of all cells are corrected together (`rushhour.verdict.judging`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from rushhour.verdict import words
+from rushhour.verdict.compared import compared, expectations, questions
+from rushhour.verdict.judged import Judged, estimate
+from rushhour.verdict.rule import ORDER, Decision, Rule, worst
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from rushhour.verdict.compared import Expected
+    from rushhour.verdict.side import SideCell, Trial
+
+# Errors that are the kernel's doing, not the machine's: it died, stood still, or refused what it should do.
+KERNELS_FAULT = ("GuestError", "AgentError")
+
+
+@dataclass(frozen=True)
+class CellVerdict:
+    """What became of a cell; `divergence` is filled in where the traces of both sides are at hand."""
+
+    cell: SideCell
+    base: Mapping[int, Trial]
+    candidate: Mapping[int, Trial]
+    verdict: Decision
+    reason: str
+    identical: bool = False
+    metrics: Sequence[Judged] = ()
+    expected: Sequence[Expected] = ()
+    warnings: Sequence[str] = ()
+    divergence: Mapping[str, Any] | None = None
+
+    @property
+    def seeds(self) -> list[int]:
+        """The seeds that ran on both sides, in order of repetition."""
+        return [seed for seed in self.base if seed in self.candidate]
+
+    def document(self) -> dict[str, Any]:
+        """As JSON values; folders as the trials have them."""
+        cell = self.cell
+        return {
+            "scenario": cell.scenario,
+            "title": cell.resolved.get("title") or "",
+            "cell": cell.index,
+            "factors": dict(cell.factors),
+            "label": cell.label,
+            "guards": cell.resolved.get("guards"),
+            "verdict": self.verdict,
+            "reason": self.reason,
+            "identical": self.identical,
+            "seeds": self.seeds,
+            "runs": {"base": _runs(self.base), "candidate": _runs(self.candidate)},
+            "metrics": [entry.document() for entry in self.metrics],
+            "expectations": [
+                {
+                    "text": entry.text,
+                    "base": all(entry.base.values()) if entry.base else None,
+                    "candidate": all(entry.candidate.values()) if entry.candidate else None,
+                }
+                for entry in self.expected
+            ],
+            "warnings": list(self.warnings),
+            "divergence": self.divergence,
+        }
+
+
+@dataclass(frozen=True)
+class Examined:
+    """A cell before its quantities are decided; `settled` is its verdict where nothing is left to decide."""
+
+    cell: SideCell
+    base: Mapping[int, Trial]
+    candidate: Mapping[int, Trial]
+    settled: CellVerdict | None = None
+    judged: Sequence[Judged] = ()
+    expected: Sequence[Expected] = ()
+    faults: Sequence[tuple[Decision, str]] = field(default=())
+
+    @property
+    def p(self) -> list[float]:
+        """The p values of its quantities."""
+        return [entry.p for entry in self.judged]
+
+
+def examine(base: SideCell, candidate: SideCell, rule: Rule, *, virtual: bool) -> Examined:
+    """Hold the runs of a cell against each other, as far as one cell goes."""
+    cell, before, after = candidate if candidate.resolved else base, base.trials, candidate.trials
+    shared = [seed for seed in before if seed in after] if virtual else []
+    if shared:
+        before, after = ({seed: trials[seed] for seed in shared} for trials in (before, after))
+    faults = [*_base_faults(before), *_candidate_faults(before, after, virtual=virtual)]
+    usable = [trials for trials in (before, after) if any(trial.usable for trial in trials.values())]
+    if virtual and not shared:
+        faults.append(("invalid", f"no seed ran on both sides: {_seeds(base)} and {_seeds(candidate)}"))
+    if len(usable) < 2 or (virtual and not shared):
+        return Examined(cell, before, after, _settle(cell, before, after, faults))
+    if virtual and not faults and all(_equal(before[seed], after[seed]) for seed in shared):
+        same = CellVerdict(cell, before, after, "same", "equal to the byte", identical=True)
+        return Examined(cell, before, after, same)
+    runs = before, after
+    if virtual:
+        both = [seed for seed in shared if before[seed].usable and after[seed].usable]
+        before, after = ({seed: trials[seed] for seed in both} for trials in (before, after))
+    judged = [
+        estimate(value, rule, virtual=virtual) for value in compared(questions(cell), before, after, rule)
+    ]
+    return Examined(cell, *runs, None, judged, expectations(cell, before, after), faults)
+
+
+def conclude(found: Examined, adjusted: Sequence[float], level: float) -> CellVerdict:
+    """The verdict of a cell whose p values were adjusted, at this level."""
+    if found.settled is not None:
+        return found.settled
+    metrics = [entry.decided(p, level) for entry, p in zip(found.judged, adjusted, strict=True)]
+    parts = [*found.faults, *map(_expectation, found.expected), *((m.verdict, m.reason) for m in metrics)]
+    verdict = worst([part[0] for part in parts])
+    reason = _reason(verdict, parts, metrics)
+    metrics.sort(key=lambda entry: _rank(entry.verdict))
+    warnings = _warnings(found)
+    return CellVerdict(
+        found.cell, found.base, found.candidate, verdict, reason,
+        metrics=metrics, expected=found.expected, warnings=warnings,
+    )  # fmt: skip
+
+
+def _base_faults(before: Mapping[int, Trial]) -> Iterable[tuple[Decision, str]]:
+    failed = next((trial for trial in before.values() if not trial.ran), None)
+    if failed is not None:
+        yield "invalid", f"the base failed with seed {failed.seed}: {_first(failed.error)}"
+    untrue = next((trial for trial in before.values() if trial.ran and not trial.valid), None)
+    if untrue is not None:
+        yield "invalid", f"the base's run with seed {untrue.seed} is invalid: {_why(untrue)}"
+
+
+def _candidate_faults(
+    before: Mapping[int, Trial], after: Mapping[int, Trial], *, virtual: bool
+) -> Iterable[tuple[Decision, str]]:
+    """What went wrong on the candidate's side in runs that the base made."""
+    sound = {seed: trial for seed, trial in after.items() if not virtual or before[seed].usable}
+    failed = [trial for trial in sound.values() if not trial.ran]
+    for trial in failed[:1]:
+        blame: Decision = "worse" if trial.kind in KERNELS_FAULT else "invalid"
+        times = "" if len(sound) == 1 else f" in {len(failed)} of {len(sound)} runs"
+        yield blame, f"the candidate failed{times}: {trial.error}"
+    untrue = [trial for trial in sound.values() if trial.ran and not trial.valid]
+    if untrue:
+        # In virtual time nothing but what was varied can make a link untrue that was true before.
+        often = virtual and 2 * len(untrue) > len(sound)
+        said = f"its links are not what was asked (seed {untrue[0].seed}): {_why(untrue[0])}"
+        yield (
+            ("worse", f"the base's links are true, and the candidate's no longer: {said}")
+            if often
+            else (
+                "invalid",
+                f"the candidate's run is invalid: {said}",
+            )
+        )
+
+
+def _settle(
+    cell: SideCell,
+    before: Mapping[int, Trial],
+    after: Mapping[int, Trial],
+    faults: Sequence[tuple[Decision, str]],
+) -> CellVerdict:
+    verdict = worst([fault[0] for fault in faults]) if faults else "invalid"
+    said = next((text for decision, text in faults if decision == verdict), "nothing ran")
+    return CellVerdict(cell, before, after, verdict, said)
+
+
+def _expectation(entry: Expected) -> tuple[Decision, str]:
+    """A law that the base keeps and the candidate breaks is worse; one that it breaks by chance is open."""
+    if not entry.base or not entry.candidate or all(entry.candidate.values()):
+        return "same", ""
+    if not all(entry.base.values()):
+        return "same", ""
+    broken = sum(not ok for ok in entry.candidate.values())
+    reason = words.of_broken(entry.text, entry.found, (broken, len(entry.candidate)))
+    return ("worse" if 2 * broken > len(entry.candidate) else "inconclusive"), reason
+
+
+def _reason(verdict: Decision, parts: Sequence[tuple[Decision, str]], metrics: Sequence[Judged]) -> str:
+    if verdict == "same":
+        return _same(metrics)
+    others = [part for part in parts if part[0] == verdict]
+    # The greatest change first: it tells most.
+    best = max((m for m in metrics if m.verdict == verdict), key=_size, default=None)
+    spoken = [text for text in (part[1] for part in others) if best is None or text not in _texts(metrics)]
+    first = spoken[0] if spoken else best.reason if best is not None else others[0][1]
+    return words.and_more(first, len(others) - 1, "finding" if spoken else "metric")
+
+
+def _same(metrics: Sequence[Judged]) -> str:
+    if not metrics:
+        return "the tables differ, but nothing that is judged was measured"
+    if all(entry.equal for entry in metrics):
+        return "the tables differ, but every judged value is equal"
+    most = max((m for m in metrics if not m.equal), key=_size)
+    return most.reason
+
+
+def _size(entry: Judged) -> float:
+    """How many times the least that matters a quantity changed."""
+    if entry.estimate is None:
+        return 0.0
+    return abs(entry.estimate.difference) / entry.least if entry.least else float("inf")
+
+
+def _texts(metrics: Sequence[Judged]) -> set[str]:
+    return {entry.reason for entry in metrics}
+
+
+def _warnings(found: Examined) -> list[str]:
+    fewer = [
+        f"{name} has {count} of {len(trials)} runs that count"
+        for name, trials in (("the base", found.base), ("the candidate", found.candidate))
+        if (count := sum(trial.usable for trial in trials.values())) < len(trials)
+    ]
+    already = [entry.text for entry in found.expected if entry.base and not all(entry.base.values())]
+    return fewer + ([f"the base itself does not keep {words.listed(already)}"] if already else [])
+
+
+def _rank(verdict: Decision) -> int:
+
+    return ORDER.index(verdict)
+
+
+def _equal(base: Trial, candidate: Trial) -> bool:
+    return bool(base.digests) and base.digests == candidate.digests
+
+
+def _runs(trials: Mapping[int, Trial]) -> list[dict[str, Any]]:
+    return [
+        {
+            "seed": trial.seed,
+            "folder": None if trial.folder is None else str(trial.folder),
+            "key": trial.key or None,
+            "valid": trial.valid,
+            "invalid_reasons": list(trial.reasons),
+            "error": trial.error,
+        }
+        for trial in trials.values()
+    ]
+
+
+def _seeds(cell: SideCell) -> str:
+    return words.listed([str(seed) for seed in cell.trials]) or "none"
+
+
+def _first(text: str | None) -> str:
+    return (text or "").splitlines()[0] if text else "no reason was given"
+
+
+def _why(trial: Trial) -> str:
+    return words.listed(trial.reasons) or "no reason was given"

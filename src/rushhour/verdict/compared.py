@@ -1,0 +1,185 @@
+"""What is compared in a cell: metric values of both sides by seed, with the least difference that matters.
+
+Takes two `SideCell`s, gives `Compared` values, before any of them is judged.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from rushhour.measures import Tolerance
+from rushhour.metrics.catalog import METRICS
+from rushhour.metrics.expectations import judge as expected
+from rushhour.metrics.value import TOTAL, MetricValue
+from rushhour.spec.sweep import matches
+from rushhour.units import UnitError
+from rushhour.verdict.minimum import share
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from rushhour.metrics.value import Better
+    from rushhour.verdict.rule import Rule
+    from rushhour.verdict.side import SideCell, Trial
+
+Values = dict[int, float | None]
+
+
+@dataclass(frozen=True)
+class Question:
+    """One thing that decides: a metric, of which flow or scope, and what matters of it."""
+
+    metric: str
+    flow: str | None = None
+    scope: str | None = None
+    minimum: Tolerance | None = None
+
+    def of(self, values: Iterable[MetricValue]) -> list[MetricValue]:
+        """The values asked for; copies of one flow are one thing: their mean."""
+        mine = [value for value in values if value.metric == self.metric]
+        if self.flow is not None:
+            name = f"flow:{self.flow}"
+            exact = [value for value in mine if value.scope == name]
+            copies = [value for value in mine if _is_copy(value.scope, name)]
+            return exact or ([_mean(copies, name)] if copies else [])
+        if self.scope is not None:
+            return [value for value in mine if self.scope in (value.scope, value.scope.partition(":")[2])]
+        return [value for value in mine if value.scope == TOTAL] or mine
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One quantity on both sides, by seed; None where a run has no value of it."""
+
+    metric: str
+    scope: str
+    unit: str
+    better: Better
+    minimum: Tolerance
+    base: Values
+    candidate: Values
+    note: str | None = None
+
+    def pairs(self) -> list[tuple[float, float]]:
+        """The values of seeds where both sides have one, in the order of the seeds."""
+        found = ((value, self.candidate.get(seed)) for seed, value in self.base.items())
+        return [(x, y) for x, y in found if x is not None and y is not None]
+
+    def known(self, side: Literal["base", "candidate"]) -> list[float]:
+        """The defined values of a side."""
+        return [value for value in getattr(self, side).values() if value is not None]
+
+
+@dataclass(frozen=True)
+class Expected:
+    """One expectation of the scenario at one scope: in which seeds each side keeps it."""
+
+    text: str
+    base: dict[int, bool]
+    candidate: dict[int, bool]
+    found: str = ""
+
+
+def questions(cell: SideCell) -> list[Question]:
+    """What decides in this cell: its `[[judge]]` tables, else every metric that has a better side."""
+    tables = cell.resolved.get("judge")
+    judges = tables if isinstance(tables, list | tuple) else []
+    mine = [judge for judge in judges if isinstance(judge, dict) and _is_here(judge, cell.factors)]
+    if not judges:
+        return [Question(name) for name, metric in METRICS.items() if metric.better != "none"]
+    return [
+        Question(str(judge.get("metric")), judge.get("flow"), judge.get("scope"), _tolerance(judge))
+        for judge in mine
+    ]
+
+
+def compared(
+    asked: Sequence[Question], base: Mapping[int, Trial], candidate: Mapping[int, Trial], rule: Rule
+) -> list[Compared]:
+    """The quantities of a cell over usable runs, in the order of the questions."""
+    names = list(dict.fromkeys(question.metric for question in asked))
+    sides = [
+        {seed: trial.values(names) for seed, trial in trials.items() if trial.usable}
+        for trials in (base, candidate)
+    ]
+    made: dict[tuple[str, str], Compared] = {}
+    for question in asked:
+        found = [{seed: question.of(values) for seed, values in side.items()} for side in sides]
+        scopes = dict.fromkeys(value.scope for side in found for values in side.values() for value in values)
+        for scope in scopes:
+            # A metric that is judged twice is judged by what was said first.
+            made.setdefault((question.metric, scope), _compared(question, scope, found, rule))
+    return list(made.values())
+
+
+def expectations(cell: SideCell, base: Mapping[int, Trial], candidate: Mapping[int, Trial]) -> list[Expected]:
+    """The expectations of the scenario, held against the usable runs of both sides."""
+    tables = cell.resolved.get("expect")
+    expects = [dict(entry) for entry in tables or () if isinstance(entry, dict)]
+    made: dict[str, Expected] = {}
+    for side, trials in (("base", base), ("candidate", candidate)):
+        for seed, trial in trials.items():
+            for expect in expects if trial.usable else ():
+                values = trial.values([str(expect.get("metric"))])
+                for verdict in expected([expect], values, cell.factors):
+                    text = f"{verdict.metric} of {verdict.scope} {verdict.wanted}"
+                    entry = made.get(text) or Expected(text, {}, {})
+                    getattr(entry, side)[seed] = verdict.ok
+                    broken = verdict.message if side == "candidate" and not verdict.ok else ""
+                    made[text] = Expected(text, entry.base, entry.candidate, entry.found or broken)
+    return list(made.values())
+
+
+def _compared(
+    question: Question, scope: str, found: Sequence[Mapping[int, Sequence[MetricValue]]], rule: Rule
+) -> Compared:
+    metric = METRICS[question.metric]
+    base, candidate = (
+        {seed: next((value for value in at if value.scope == scope), None) for seed, at in side.items()}
+        for side in found
+    )
+    notes = [value.note for value in (*base.values(), *candidate.values()) if value and value.value is None]
+    return Compared(
+        metric.name,
+        scope,
+        metric.unit,
+        metric.better,
+        question.minimum or _own(metric.minimum, rule),
+        {seed: None if value is None else value.value for seed, value in base.items()},
+        {seed: None if value is None else value.value for seed, value in candidate.items()},
+        next((note for note in notes if note), None),
+    )
+
+
+def _own(minimum: str | None, rule: Rule) -> Tolerance:
+    return share(rule.minimum) if minimum is None else Tolerance.parse(minimum)
+
+
+def _tolerance(judge: Mapping[str, Any]) -> Tolerance | None:
+    try:
+        return None if judge.get("minimum") is None else Tolerance.parse(judge["minimum"])
+    except UnitError:  # a record of another version: what is usual there
+        return None
+
+
+def _is_here(judge: Mapping[str, Any], factors: Mapping[str, Any]) -> bool:
+    where = judge.get("where")
+    return matches(where, factors) if isinstance(where, dict) else True
+
+
+def _is_copy(scope: str, name: str) -> bool:
+    return scope.startswith(f"{name}.") and scope[len(name) + 1 :].isdecimal()
+
+
+def _mean(copies: Sequence[MetricValue], scope: str) -> MetricValue:
+    known = [value.value for value in copies if value.value is not None]
+    mean = sum(known) / len(known) if known else None
+    return MetricValue(copies[0].metric, scope, mean, copies[0].unit, copies[0].note)
+
+
+def defined(entry: Compared) -> Iterator[tuple[bool, bool]]:
+    """For each seed of both sides: whether the base has a value, and the candidate."""
+    for seed, value in entry.base.items():
+        if seed in entry.candidate:
+            yield value is not None, entry.candidate[seed] is not None

@@ -1,0 +1,168 @@
+"""Judging: two sides become a verdict.
+
+    pair     the cells of both sides → pairs, and what is missing on one side
+    judge    sides → Verdict, whatever they were made of
+
+What runs kernels (`rushhour.verdict.running`) judges by the same two steps, again and again as seeds come in.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import rushhour
+from rushhour.errors import UsageError
+from rushhour.verdict.cell import CellVerdict, Examined, conclude, examine
+from rushhour.verdict.refusal import check
+from rushhour.verdict.rule import EXIT, ORDER, Decision, Rule, adjust, worst
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rushhour.verdict.side import Side, SideCell
+
+FORMAT = "rushhour-verdict/1"
+
+
+@dataclass(frozen=True)
+class Missing:
+    """A cell that was not compared, and why."""
+
+    scenario: str
+    label: str
+    reason: str
+
+    def document(self) -> dict[str, Any]:
+        """As JSON values."""
+        return {"scenario": self.scenario, "label": self.label, "reason": self.reason}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A whole comparison: both sides, the rule, every cell."""
+
+    base: Side
+    candidate: Side
+    rule: Rule
+    cells: Sequence[CellVerdict]
+    missing: Sequence[Missing] = ()
+    notes: Sequence[str] = ()
+    variables: Sequence[str] = ("kernel",)
+    made: datetime = field(default_factory=lambda: datetime.now(UTC))
+    elapsed_s: float = 0.0
+    stopped: bool = False
+    further: Sequence[str] = ()
+
+    @property
+    def verdict(self) -> Decision:
+        """As the worst cell."""
+        return worst([cell.verdict for cell in self.cells])
+
+    @property
+    def exit(self) -> int:
+        """The exit code of this verdict."""
+        return EXIT[self.verdict]
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many cells have which verdict."""
+        found = Counter(cell.verdict for cell in self.cells)
+        return {verdict: found[verdict] for verdict in reversed(ORDER)}
+
+    def document(self) -> dict[str, Any]:
+        """The verdict as JSON values (docs/verdict.md), the worst cells first."""
+        cells = sorted(self.cells, key=lambda cell: ORDER.index(cell.verdict))
+        return {
+            "format": FORMAT,
+            "rushhour": rushhour.__version__,
+            "made": self.made.strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "verdict": self.verdict,
+            "exit": self.exit,
+            "variable": self.variables[0] if len(self.variables) == 1 else list(self.variables),
+            "base": self.base.document(),
+            "candidate": self.candidate.document(),
+            "rule": self.rule.document(),
+            "counts": self.counts,
+            "elapsed_s": round(self.elapsed_s, 2),
+            "stopped": self.stopped,
+            "notes": list(self.notes),
+            "missing": [entry.document() for entry in self.missing],
+            "cells": [cell.document() for cell in cells],
+            "next": list(self.further),
+        }
+
+
+def judge(
+    base: Side, candidate: Side, rule: Rule | None = None, *, variables: Sequence[str] = ("kernel",)
+) -> Verdict:
+    """Judge a candidate against a base, as far as their runs tell.
+
+    Raises:
+        UsageError: they have no cell in common, or differ in more than the variables.
+    """
+    rule = rule or Rule()
+    pairs, missing = pair(base, candidate)
+    notes = check(base, candidate, pairs, variables)
+    virtual = base.virtual and candidate.virtual
+    found = [examine(before, after, rule, virtual=virtual) for before, after in pairs]
+    # Nothing runs again here: one look, so the level is not divided.
+    cells = never_ran(conclude_all(found, 1 - rule.confidence), candidate)
+    return Verdict(base, candidate, rule, cells, missing, notes, variables)
+
+
+def pair(base: Side, candidate: Side) -> tuple[list[tuple[SideCell, SideCell]], list[Missing]]:
+    """Pair cells by scenario and factors.
+
+    Raises:
+        UsageError: there is no pair at all.
+    """
+    pairs: list[tuple[SideCell, SideCell]] = []
+    missing: list[Missing] = []
+    for key, before in base.cells.items():
+        after = candidate.cells.get(key)
+        if after is None:
+            missing.append(Missing(before.scenario, before.label, f"{candidate.name} has no such cell"))
+        elif before.skipped or after.skipped:
+            missing.append(_skipped(before, after, base.name, candidate.name))
+        else:
+            pairs.append((before, after))
+    missing += [
+        Missing(after.scenario, after.label, f"{base.name} has no such cell")
+        for key, after in candidate.cells.items()
+        if key not in base.cells
+    ]
+    if not pairs:
+        why = f": {missing[0].reason}" if missing else ""
+        raise UsageError(
+            f"{base.name} and {candidate.name} have no cell in common{why}",
+            hint="compare runs of the same scenario; `rushhour report FOLDER` shows what a folder holds",
+        )
+    return pairs, missing
+
+
+def conclude_all(found: Sequence[Examined], level: float, *, family: int = 0) -> list[CellVerdict]:
+    """Correct the p values of all cells together, and conclude each.
+
+    Equal tables need no test and are not among the many; `family` counts quantities that are still to come.
+    """
+    adjusted = iter(adjust([p for one in found for p in one.p], family))
+    return [conclude(one, [next(adjusted) for _ in one.p], level) for one in found]
+
+
+def never_ran(cells: Sequence[CellVerdict], candidate: Side) -> list[CellVerdict]:
+    """A kernel that ran nowhere is no worse kernel: there is nothing to compare with."""
+    if any(trial.ran for trial in candidate.trials()) or len(cells) < 2:
+        return list(cells)
+    return [
+        replace(cell, verdict="invalid", reason=f"the candidate ran in no cell at all; here: {cell.reason}")
+        for cell in cells
+    ]
+
+
+def _skipped(before: SideCell, after: SideCell, base: str, candidate: str) -> Missing:
+    who = [name for name, cell in ((base, before), (candidate, after)) if cell.skipped]
+    reason = (before.skipped or after.skipped or "").splitlines()[0]
+    return Missing(after.scenario, after.label, f"skipped by {' and '.join(who)}: {reason}")

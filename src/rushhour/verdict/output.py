@@ -1,0 +1,66 @@
+"""Where a verdict goes: `results/compare/BASE..CANDIDATE/DATE-TIME/`, with its document and its reports."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING, Any
+
+from rushhour.errors import ReportError
+from rushhour.prepare import RESULTS
+from rushhour.seal import write_json
+
+if TYPE_CHECKING:
+    from datetime import datetime
+    from pathlib import Path
+
+    from rushhour.verdict.judging import Verdict
+
+DOCUMENT = "verdict.json"
+_PLAIN = re.compile(r"[^A-Za-z0-9._-]+")
+
+
+def folder_for(base: str, candidate: str, made: datetime) -> Path:
+    """A folder of this name that is not there yet."""
+    names = "..".join(_PLAIN.sub("-", name).strip("-.")[:80] or "records" for name in (base, candidate))
+    stamp = made.strftime("%Y%m%d-%H%M%S")
+    folder, tries = RESULTS / "compare" / names / stamp, 1
+    while folder.exists():
+        tries += 1
+        folder = folder.with_name(f"{stamp}-{tries}")
+    return folder
+
+
+def document(verdict: Verdict, folder: Path) -> dict[str, Any]:
+    """The verdict's document with every folder relative to its own."""
+    whole = verdict.document()
+    for side in (whole["base"], whole["candidate"]):
+        side["records"] = _relative(side["records"], folder)
+    for cell in whole["cells"]:
+        for runs in cell["runs"].values():
+            for run in runs:
+                run["folder"] = _relative(run["folder"], folder)
+    return whole
+
+
+def write(verdict: Verdict, folder: Path) -> dict[str, Any]:
+    """Write `verdict.json` into the folder; give the document.
+
+    Raises:
+        ReportError: it cannot be written.
+    """
+    whole = document(verdict, folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        write_json(folder / DOCUMENT, whole)
+    except OSError as error:
+        raise ReportError(
+            f"the verdict cannot be written: {error.strerror}",
+            where=str(folder),
+            hint="choose another place with --out",
+        ) from error
+    return whole
+
+
+def _relative(path: str | None, folder: Path) -> str | None:
+    return None if path is None else os.path.relpath(path, folder)

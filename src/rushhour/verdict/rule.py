@@ -1,0 +1,161 @@
+"""The rule: when a difference between repetitions of two sides is a change, and when it is luck.
+
+Takes values [n] of one quantity on both sides, gives an `Estimate`; with the least difference that matters
+and the level of the test, a decision. docs/verdict.md has the formulas and their sources.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import ArrayLike
+
+Decision = Literal["same", "better", "worse", "inconclusive", "invalid"]
+ORDER: tuple[Decision, ...] = ("worse", "invalid", "inconclusive", "better", "same")
+"""Verdicts, the worst first: a whole is as its worst part."""
+EXIT: dict[Decision, int] = {"same": 0, "better": 0, "worse": 1, "inconclusive": 3, "invalid": 4}
+
+# Arithmetic on values that are equal but for their last bits.
+_NOISE = 1e-12
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """How a verdict is reached: see docs/verdict.md.
+
+    Attributes:
+        minimum: Least relative change that matters, where neither scenario nor metric says another.
+        confidence: Of intervals; one minus it bounds the share of false alarms among all that was judged.
+        seeds: Repetitions that a cell which differs gets first.
+        max_seeds: Repetitions that it gets at most.
+    """
+
+    minimum: float = 0.05
+    confidence: float = 0.95
+    seeds: int = 5
+    max_seeds: int = 20
+
+    def looks(self) -> list[int]:
+        """After how many repetitions a cell is judged: `seeds`, twice as many, …, `max_seeds`."""
+        found = [self.seeds]
+        while found[-1] < self.max_seeds:
+            found.append(min(2 * found[-1], self.max_seeds))
+        return found
+
+    @property
+    def level(self) -> float:
+        """Level of one look: all looks together keep to 1 - `confidence` (Bonferroni)."""
+        return (1 - self.confidence) / len(self.looks())
+
+    def document(self) -> dict[str, float]:
+        """As JSON values."""
+        return {
+            "minimum": self.minimum,
+            "confidence": self.confidence,
+            "seeds": self.seeds,
+            "max_seeds": self.max_seeds,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What repetitions say of a difference, candidate minus base, in the unit of the values.
+
+    `base` is the centre of the base's values, `low` … `high` the confidence interval of the difference
+    (infinite where one value tells nothing of spread), `p` how likely luck alone makes such a difference.
+    """
+
+    n: int
+    base: float
+    difference: float
+    low: float
+    high: float
+    p: float
+
+    def relative(self, value: float) -> float | None:
+        """A difference as a share of the base; None where the base is zero or the value is not finite."""
+        return value / abs(self.base) if self.base and math.isfinite(value) else None
+
+
+def paired(base: ArrayLike, candidate: ArrayLike, confidence: float) -> Estimate:
+    """The mean difference of pairs [n] that share their seed, by Student's t.
+
+    Were both sides one kernel, either value of a pair could as well be the other's, so differences are
+    symmetric about zero and t holds or is cautious for long tails (Benjamini, "Is the t test really
+    conservative when the parent distribution is long-tailed?", JASA 78, 1983). It is not for a quantity with
+    two values, where by luck one side shows always one and the other always the other: n pairs do so with a
+    probability of at most 2·4⁻ⁿ, and no p is less than that.
+    """
+    x, y = np.asarray(base, np.float64), np.asarray(candidate, np.float64)
+    differences = y - x
+    n, centre = len(x), float(x.mean())
+    mean = float(differences.mean())
+    scale = float(np.abs(np.concatenate([x, y])).max())
+    if np.abs(differences).max() <= _NOISE * scale:
+        return Estimate(n, centre, 0.0, 0.0, 0.0, 1.0)
+    if n < 2:
+        return Estimate(n, centre, mean, -math.inf, math.inf, 1.0)
+    error = float(differences.std(ddof=1)) / math.sqrt(n)
+    if error <= _NOISE * scale:
+        half, p = 0.0, 0.0
+    else:
+        half = error * _student(n - 1, (1 + confidence) / 2)
+        p = _two_sided(n - 1, mean / error)
+    return Estimate(n, centre, mean, mean - half, mean + half, min(1.0, max(p, 2 * 4.0**-n)))
+
+
+def decide(estimate: Estimate, least: float, adjusted: float, level: float) -> Literal[-1, 0, 1] | None:
+    """Which way a quantity changed: 1 up, -1 down, 0 by less than `least`; None if that is not to be told.
+
+    Args:
+        estimate: What was measured.
+        least: Least difference that matters, in the unit of the values.
+        adjusted: The estimate's p, corrected for all that is judged beside it.
+        level: Greatest adjusted p of a change.
+    """
+    slack = _NOISE * max(abs(estimate.base), abs(estimate.difference))
+    if abs(estimate.difference) > least + slack and adjusted <= level:
+        return 1 if estimate.difference > 0 else -1
+    if estimate.low >= -least - slack and estimate.high <= least + slack:
+        return 0
+    return None
+
+
+def adjust(p: Sequence[float], family: int = 0) -> list[float]:
+    """Correct p values for being many: Benjamini and Hochberg, JRSS B 57, 1995.
+
+    `family` is how many comparisons there are if that is more than are given (the others count as p = 1).
+    Where there is no change at all, the chance of any false alarm stays below the level; where there are
+    some, the share of false ones among those told does.
+    """
+    count = max(len(p), family)
+    order = np.argsort(p)
+    ranked = np.asarray(p, np.float64)[order] * count / np.arange(1, len(p) + 1)
+    least = np.minimum.accumulate(ranked[::-1])[::-1] if len(p) else ranked
+    result = np.empty(len(p))
+    result[order] = np.minimum(least, 1.0)
+    return [float(value) for value in result]
+
+
+def worst(verdicts: Sequence[Decision]) -> Decision:
+    """The worst of several verdicts; `same` of none."""
+    return min(verdicts, key=ORDER.index, default="same")
+
+
+def _student(freedom: int, quantile: float) -> float:
+    from scipy.special import stdtrit  # noqa: PLC0415 - scipy is slow to import, and equal records need none
+
+    return float(stdtrit(freedom, quantile))
+
+
+def _two_sided(freedom: int, t: float) -> float:
+    from scipy.special import stdtr  # noqa: PLC0415 - as above
+
+    return float(2 * stdtr(freedom, -abs(t)))

@@ -1,0 +1,282 @@
+"""A side of a comparison: its cells, and of each the runs by seed.
+
+Takes result sets, gives a `Side`. Manifests are read at once, tables only of runs that are measured.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from rushhour.errors import RecordError
+from rushhour.lab.base import VIRTUAL
+from rushhour.metrics.catalog import METRICS
+from rushhour.metrics.value import MetricValue
+from rushhour.plan.cells import label_of
+from rushhour.record import Record, ResultSet
+from rushhour.spec.sweep import Sweep
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from pathlib import Path
+
+    from rushhour.batch import Outcome
+    from rushhour.plan.cells import Cell
+
+RAW = "raw/"
+PLAN = "plan.json"
+
+Key = tuple[str, str]
+"""A cell by the name of its scenario and its factors as JSON in one spelling."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One run of a cell, or the error that came instead.
+
+    `digests` are the SHA-256 of the raw tables by name, `plan` that of the plan, `facts` what else must be
+    equal on both sides (`rushhour.verdict.refusal`). `kind` is the class of the error. `known` are values of
+    a run whose record is not there (of a slim baseline).
+    """
+
+    seed: int
+    repetition: int = 0
+    folder: Path | None = None
+    key: str = ""
+    digests: Mapping[str, str] = field(default_factory=dict, repr=False)
+    plan: str | None = None
+    valid: bool = True
+    reasons: tuple[str, ...] = ()
+    facts: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    error: str | None = None
+    kind: str | None = None
+    known: tuple[MetricValue, ...] | None = field(default=None, repr=False)
+    _measured: dict[str, list[MetricValue]] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def ran(self) -> bool:
+        """Whether there is something to measure."""
+        return self.error is None
+
+    @property
+    def usable(self) -> bool:
+        """Whether it ran, and on links that were as asked."""
+        return self.ran and self.valid
+
+    def record(self) -> Record | None:
+        """The record, if it is there."""
+        return None if self.folder is None else Record.open(self.folder)
+
+    def values(self, names: Iterable[str]) -> list[MetricValue]:
+        """The values of these metrics at every scope; each metric is measured once."""
+        names = list(names)
+        if self.known is not None:
+            wanted = set(names)
+            return [value for value in self.known if value.metric in wanted]
+        missing = [name for name in names if name not in self._measured and name in METRICS]
+        if missing:
+            record = self.record()
+            for name in missing if record is not None else ():
+                metric = METRICS[name]
+                self._measured[name] = [
+                    MetricValue(name, found.scope, found.value, metric.unit, found.note)
+                    for found in metric.function(record)  # type: ignore[arg-type]
+                ]
+        return [value for name in names for value in self._measured.get(name, [])]
+
+
+@dataclass
+class SideCell:
+    """One cell of one side; `resolved` is its scenario in canonical form, `skipped` why it did not run."""
+
+    scenario: str
+    index: int
+    factors: Mapping[str, Any]
+    label: str
+    resolved: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    trials: dict[int, Trial] = field(default_factory=dict)
+    skipped: str | None = None
+
+    @property
+    def key(self) -> Key:
+        """What pairs it with the cell of the other side."""
+        return key_of(self.scenario, self.factors)
+
+
+@dataclass
+class Side:
+    """One side: what it is called, where it comes from, and its cells in the order of their sweeps."""
+
+    name: str
+    kind: str
+    cells: dict[Key, SideCell] = field(default_factory=dict)
+    records: str | None = None
+    quick: Mapping[str, bool] = field(default_factory=dict)
+
+    def trials(self) -> Iterator[Trial]:
+        """Every run."""
+        return (trial for cell in self.cells.values() for trial in cell.trials.values())
+
+    def fact(self, name: str) -> Any:
+        """What all runs share of a fact; of kernels that of the first run that has one."""
+        return next((trial.facts[name] for trial in self.trials() if trial.facts.get(name)), None)
+
+    @property
+    def virtual(self) -> bool:
+        """Whether its labs keep virtual time, so that runs of one seed are equal to the byte."""
+        return all(trial.facts.get("lab", "uml") in VIRTUAL for trial in self.trials())
+
+    def document(self) -> dict[str, Any]:
+        """What a verdict says of it, as JSON values."""
+        kernel = self.fact("kernel") or {}
+        return {
+            "name": self.name,
+            "kind": self.kind,
+            "kernel": dict(kernel),
+            "agent_sha256": self.fact("agent"),
+            "lab": self.fact("lab"),
+            "rushhour": self.fact("rushhour"),
+            "records": self.records,
+        }
+
+
+def key_of(scenario: str, factors: Mapping[str, Any]) -> Key:
+    """A cell's key; a value may be a number here and its text there."""
+    spelled = {name: value if isinstance(value, bool) else str(value) for name, value in factors.items()}
+    return scenario, json.dumps(spelled, sort_keys=True, ensure_ascii=False)
+
+
+def of_sets(sets: Iterable[ResultSet], name: str, kind: str = "records") -> Side:
+    """The side that result sets make: their runs, what failed, what was skipped.
+
+    Raises:
+        RecordError: a record cannot be read, or the runs are of several kernels.
+    """
+    side = Side(name, kind)
+    quick: dict[str, bool] = {}
+    for results in sets:
+        read_set(side, results)
+        scenario = results.about.get("scenario")
+        if isinstance(scenario, dict):
+            quick[str(scenario.get("name"))] = results.about.get("quick") is True
+    side.quick = quick
+    images = {str((trial.facts.get("kernel") or {}).get("name")) for trial in side.trials() if trial.ran}
+    if len(images) > 1:
+        raise RecordError(
+            f"there are runs of {len(images)} kernels: {', '.join(sorted(images))}",
+            where=name,
+            hint="a side has one kernel; name the kernels themselves: rushhour compare "
+            + " ".join(sorted(images)[:2]),
+        )
+    return side
+
+
+def read_set(side: Side, results: ResultSet) -> None:
+    """Add the runs of a result set to a side."""
+    about = results.about
+    sweep = _sweep(about)
+    for record in results:
+        cell = _cell(side, record, sweep)
+        trial = of_record(record)
+        cell.trials[trial.seed] = trial
+    name = str((about.get("scenario") or {}).get("name"))
+    for entry in [*(about.get("failures") or []), *(about.get("skipped") or [])]:
+        _add_failure(side, name, entry, sweep, skipped=entry in (about.get("skipped") or []))
+
+
+def of_record(record: Record) -> Trial:
+    """What a comparison needs of a record."""
+    manifest, files = record.manifest, record.manifest["files"]
+    reasons = manifest.get("invalid_reasons")
+    return Trial(
+        seed=_int(manifest.get("seed")),
+        repetition=_int(manifest.get("repetition")),
+        folder=record.path,
+        key=record.key,
+        digests={name: str(digest) for name, digest in files.items() if name.startswith(RAW)},
+        plan=None if files.get(PLAN) is None else str(files[PLAN]),
+        valid=record.valid,
+        reasons=tuple(map(str, reasons)) if isinstance(reasons, list) else (),
+        facts=facts_of(manifest),
+    )
+
+
+def of_outcome(outcome: Outcome) -> Trial:
+    """What a comparison needs of a run that was carried out here."""
+    run = outcome.run
+    if outcome.folder is not None:
+        return of_record(Record.open(outcome.folder))
+    error = outcome.error
+    return Trial(
+        run.seed, run.repetition, error=None if error is None else str(error.message),
+        kind=type(error).__name__, valid=False, facts={"kernel": dict(run.kernel.identity)},
+    )  # fmt: skip
+
+
+def cell_of(scenario: str, cell: Cell) -> SideCell:
+    """A cell that is to run."""
+    return SideCell(scenario, cell.index, cell.factors, cell.label, cell.scenario.canonical())
+
+
+def facts_of(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """What must be equal on both sides but for the variable."""
+    agent = manifest.get("agent")
+    return {
+        "kernel": manifest.get("kernel") or {},
+        "agent": agent.get("sha256") if isinstance(agent, dict) else None,
+        "lab": manifest.get("lab"),
+        "tools": manifest.get("tools") or {},
+        "rushhour": manifest.get("rushhour"),
+        "host": manifest.get("host") or {},
+    }
+
+
+def _cell(side: Side, record: Record, sweep: Sweep) -> SideCell:
+    about = record.manifest.get("scenario")
+    about = about if isinstance(about, dict) else {}
+    entry = record.manifest.get("cell")
+    index = _int(entry.get("index")) if isinstance(entry, dict) else 0
+    name, factors = str(about.get("name", "")), record.factors
+    made = SideCell(name, index, factors, label_of(factors, sweep), about.get("resolved") or {})
+    cell = side.cells.setdefault(made.key, made)
+    cell.resolved = cell.resolved or made.resolved
+    return cell
+
+
+def _add_failure(side: Side, name: str, entry: Mapping[str, Any], sweep: Sweep, *, skipped: bool) -> None:
+    about = entry.get("cell")
+    if not isinstance(about, dict):
+        return
+    factors = about.get("factors") or {}
+    made = SideCell(name, _int(about.get("index")), factors, label_of(factors, sweep))
+    cell = side.cells.setdefault(made.key, made)
+    message = str(entry.get("message") or "")
+    if skipped:
+        cell.skipped = message
+        return
+    seed = _int(entry.get("seed"))
+    facts = {"kernel": {"name": entry.get("kernel")}}
+    cell.trials.setdefault(
+        seed,
+        Trial(
+            seed, _int(entry.get("repetition")), error=message, kind=str(entry.get("kind")), valid=False,
+            facts=facts,
+        ),
+    )  # fmt: skip
+
+
+def _sweep(about: Mapping[str, Any]) -> Sweep:
+    scenario = about.get("scenario")
+    resolved = scenario.get("resolved") if isinstance(scenario, dict) else None
+    sweep = resolved.get("sweep") if isinstance(resolved, dict) else None
+    try:
+        return Sweep.model_validate(sweep or {})
+    except ValidationError:  # of another version: every factor is said
+        return Sweep()
+
+
+def _int(value: object) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) else 0

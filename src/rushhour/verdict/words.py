@@ -1,0 +1,107 @@
+"""What a verdict says: one sentence for a metric, one for a cell, one for the whole."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from rushhour.report.words import quantity, scale_for
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rushhour.verdict.compared import Compared
+    from rushhour.verdict.judged import Judged
+
+
+def of_metric(judged: Judged) -> str:
+    """Why a metric has its verdict."""
+    what, found = judged.what, judged.estimate
+    name = f"{what.metric} of {what.scope}"
+    if found is None:
+        return f"{name} is undefined on both sides"
+    if judged.presence:
+        lost = found.difference < 0
+        why = f": {what.note}" if what.note else ""
+        change = "is no longer defined" if lost else "is defined now, and was not"
+        if judged.verdict == "inconclusive":
+            change += f"; {_runs(found.n)} cannot tell whether that is luck"
+        return f"{name} {change}{why}"
+    if judged.equal:
+        return f"{name} is {quantity(found.base, what.unit)} on both sides"
+    moved = f"{name} {_verb(judged)} {_amount(judged)} ({_both(judged)})"
+    return f"{moved}, {_sureness(judged)}"
+
+
+def of_broken(text: str, found: str, times: tuple[int, int]) -> str:
+    """Why an expectation makes a cell worse."""
+    kept = "" if times[0] == times[1] else f" in {times[0]} of {times[1]} runs"
+    return f"the expectation {text} is broken{kept}" + (f": {found}" if found else "")
+
+
+def and_more(reason: str, others: int, what: str = "metric") -> str:
+    """A reason with the number of others like it."""
+    if others < 1:
+        return reason
+    return f"{reason}; so {'does' if others == 1 else 'do'} {others} more {what}{'s' if others > 1 else ''}"
+
+
+def _verb(judged: Judged) -> str:
+    assert judged.estimate is not None
+    up = judged.estimate.difference > 0
+    if judged.verdict == "inconclusive":
+        return "seems to " + ("rise by" if up else "fall by")
+    if judged.verdict == "worse" and judged.what.better == "none":
+        return "departs: it rose by" if up else "departs: it fell by"
+    return "rose by" if up else "fell by"
+
+
+def _amount(judged: Judged) -> str:
+    found = judged.estimate
+    assert found is not None
+    change = found.relative(found.difference)
+    if change is None or not judged.what.minimum.relative or abs(change) >= 10:
+        return quantity(abs(found.difference), judged.what.unit) or "0"
+    return f"{abs(change) * 100:.3g} %"
+
+
+def _both(judged: Judged) -> str:
+    found, unit = judged.estimate, judged.what.unit
+    assert found is not None
+    values = [found.base, found.base + found.difference]
+    scale = scale_for(values, unit)
+    return f"{scale.text(values[0])} → {scale.with_unit(values[1])}"
+
+
+def _sureness(judged: Judged) -> str:
+    found, matters = judged.estimate, least_words(judged.what, judged.least)
+    assert found is not None
+    if judged.verdict == "same":
+        return f"less than {matters}"
+    if judged.verdict != "inconclusive":
+        return f"more than {matters}, in {_runs(found.n)}"
+    if not math.isfinite(found.low):
+        return "and one run of each side cannot tell luck from change"
+    spread = f"{_signed(found.low, judged.what.unit)} … {_signed(found.high, judged.what.unit)}"
+    return f"but {_runs(found.n)} leave open {spread}, and {matters} would matter"
+
+
+def least_words(what: Compared, least: float) -> str:
+    """The least difference that matters, in words."""
+    share = what.minimum.relative
+    return f"{what.minimum} of it" if share and least else quantity(least, what.unit)
+
+
+def _signed(value: float, unit: str) -> str:
+    sign = "+" if value > 0 else "\N{MINUS SIGN}" if value < 0 else ""
+    return sign + quantity(abs(value), unit)
+
+
+def _runs(count: int) -> str:
+    return "one seed" if count == 1 else f"{count} seeds"
+
+
+def listed(items: Sequence[str], most: int = 3) -> str:
+    """A few items, and how many more."""
+    more = f" and {len(items) - most} more" if len(items) > most else ""
+    return ", ".join(items[:most]) + more
