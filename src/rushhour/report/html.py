@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from rushhour.report.model import RunView
     from rushhour.report.tables import Column, Row, Table
 
-_SCRIPTS = ("uplot/uPlot.iife.min.js", "series.js", "plots.js", "figures.js", "page.js")
+_SCRIPTS = ("uplot/uPlot.iife.min.js", "series.js", "plots.js", "parts.js", "figures.js", "page.js")
 _STYLES = ("uplot/uPlot.min.css", "report.css")
 MAX_ROWS = 600
 """Rows of the cells table that are written into the page; all are in the index."""

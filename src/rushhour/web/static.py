@@ -17,6 +17,7 @@ SHARED = {
     "uPlot.min.css": "uplot/uPlot.min.css",
     "series.js": "series.js",
     "plots.js": "plots.js",
+    "parts.js": "parts.js",
     "report.css": "report.css",
 }
 _KEPT = "public, max-age=31536000, immutable"

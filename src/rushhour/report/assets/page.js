@@ -4,75 +4,14 @@
 (() => {
   const $ = (selector, root = document) => root.querySelector(selector);
   const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
-  const SVG = "http://www.w3.org/2000/svg";
+  const { make, swatch } = Parts;
   let run = null;
   let index = -1;
   const runs = JSON.parse($("#runs").textContent);
 
-  function make(tag, text, name) {
-    const element = document.createElement(tag);
-    if (text !== undefined) element.textContent = text;
-    if (name) element.className = name;
-    return element;
-  }
-
-  function swatch(curve, position) {
-    const picture = document.createElementNS(SVG, "svg");
-    picture.setAttribute("viewBox", "0 0 28 8");
-    picture.setAttribute("class", "swatch");
-    picture.setAttribute("aria-hidden", "true");
-    const line = document.createElementNS(SVG, "line");
-    for (const [key, value] of Object.entries({ x1: 0, x2: 28, y1: 4, y2: 4, "stroke-width": curve.faint ? 1.5 : 2.5,
-      stroke: Plots.colour(curve, position), "stroke-dasharray": Plots.dash(curve, position).join(" ") || "none" })) {
-      line.setAttribute(key, value);
-    }
-    picture.append(line);
-    return picture;
-  }
-
-  function legend(panel) {
-    const list = make("ul", undefined, "legend");
-    panel.readings = panel.curves.map((curve, position) => {
-      const entry = make("li");
-      const reading = make("output", "");
-      entry.append(swatch(curve, position), make("span", curve.label), reading);
-      list.append(entry);
-      return reading;
-    });
-    return list;
-  }
-
   function read(panel, instant) {
-    panel.curves.forEach((curve, position) => {
-      const value = instant === null || panel.marks ? null : Series.at(curve, instant);
-      panel.readings[position].textContent = instant === null || panel.marks ? "" : Words.quantity(value, panel.unit);
-    });
+    Parts.read(panel, instant);
     $("#instant").textContent = instant === null ? "" : `t = ${instant.toFixed(4)} s`;
-  }
-
-  function spoken(panel) {
-    const parts = panel.curves.map((curve) => {
-      const values = curve.v.filter((value) => value !== null);
-      const low = values.reduce((a, b) => Math.min(a, b), Infinity);
-      const high = values.reduce((a, b) => Math.max(a, b), -Infinity);
-      return `${curve.label} ${Words.quantity(low, panel.unit)} to ${Words.quantity(high, panel.unit)}`;
-    });
-    return `${panel.title} over time. ${parts.join("; ")}.`;
-  }
-
-  function figure(panel) {
-    const whole = make("figure", undefined, "panel");
-    const heading = make("h3", panel.title);
-    const unit = make("span", "", "unit");
-    heading.append(" ", unit);
-    const plot = make("div", undefined, "plot");
-    plot.setAttribute("role", "img");
-    plot.setAttribute("aria-label", spoken(panel));
-    const caption = make("figcaption", [run.conditions.join(" · "), panel.note].filter(Boolean).join(". "));
-    whole.append(heading, plot, legend(panel), caption);
-    $("#panels").append(whole);
-    Plots.draw(panel, run, plot, read);
-    unit.textContent = panel.marks ? "" : panel.shown || panel.unit;
   }
 
   function flows() {
@@ -88,39 +27,6 @@
       list.append(button);
     });
     if (run.more_flows > 0) list.append(make("p", `and ${run.more_flows} more, in the tables only`, "aside"));
-  }
-
-  // What limited each flow: a bar of its time, the sentences, and what would help.
-  function why() {
-    const whole = $("#why");
-    whole.replaceChildren();
-    for (const one of run.why) {
-      const head = make("p", undefined, "limits");
-      head.append(make("b", one.flow), bar(one.parts), make("span", one.parts.map(([, word, share]) => `${word} ${Math.round(100 * share)} %`).join(" · ")));
-      whole.append(head);
-      for (const said of one.said) {
-        whole.append(make("p", said.says, "says"));
-        if (said.advice) whole.append(make("p", `→ ${said.advice}${said.expected ? ` Expected: ${said.expected}.` : ""}`, "advice"));
-        const commands = [said.command, said.override].filter(Boolean);
-        if (commands.length) whole.append(make("pre", commands.join("\n")));
-      }
-    }
-  }
-
-  function bar(parts) {
-    const space = "http://www.w3.org/2000/svg";
-    const svg = document.createElementNS(space, "svg");
-    svg.setAttribute("viewBox", "0 0 100 8");
-    svg.setAttribute("preserveAspectRatio", "none");
-    svg.setAttribute("aria-hidden", "true");
-    let x = 0;
-    for (const [limit, , share] of parts) {
-      const part = document.createElementNS(space, "rect");
-      for (const [key, value] of Object.entries({ x, y: 0, width: Math.max(0, 100 * share - 0.4), height: 8, class: `w-${limit}` })) part.setAttribute(key, value);
-      svg.append(part);
-      x += 100 * share;
-    }
-    return svg;
   }
 
   function words() {
@@ -147,8 +53,8 @@
     Plots.clear();
     $("#panels").replaceChildren();
     flows();
-    why();
-    run.panels.forEach(figure);
+    Parts.why(run.why, $("#why"));
+    run.panels.forEach((panel) => Parts.figure(panel, run, $("#panels"), read));
     $("#empty").hidden = run.panels.length > 0;
   }
 

@@ -13,14 +13,15 @@ const Plots = (() => {
     return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   }
 
+  // `place` is a curve's position among those of its own run, where curves of two runs are in one panel.
   function colour(curve, position) {
     if (curve.flow !== null) return ink(`--c${curve.flow % COLOURS}`);
-    return curve.label === "total" ? ink("--ink-2") : ink(`--q${position % 4}`);
+    return curve.label === "total" ? ink("--ink-2") : ink(`--q${(curve.place ?? position) % 4}`);
   }
 
   function dash(curve, position) {
     if (curve.faint) return [1, 3];
-    const index = curve.flow === null ? position : curve.flow;
+    const index = curve.flow === null ? curve.place ?? position : curve.flow;
     return DASHES[(index + Math.floor(index / COLOURS)) % DASHES.length];
   }
 
@@ -28,6 +29,8 @@ const Plots = (() => {
     const stroke = colour(curve, position);
     const series = { label: curve.label, stroke, width: curve.faint ? 1.2 : 1.6, dash: dash(curve, position),
       show: !hidden.has(curve.flow), points: { show: false } };
+    // A run to compare with: broad and pale, under the lines of the one that is looked at.
+    if (curve.ghost) Object.assign(series, { width: curve.faint ? 2.5 : 5, alpha: curve.faint ? 0.25 : 0.32, dash: [] });
     if (panel.marks) Object.assign(series, { paths: () => null });
     else if (curve.shape === "points") {
       Object.assign(series, { paths: () => null, points: { show: true, size: 3, fill: stroke, width: 0 } });
