@@ -90,10 +90,6 @@ def _state_at(record: Record, flow: Flow, t_ns: NDArray[np.int64]) -> NDArray[np
     return np.concatenate([[_OPEN], state])[place]
 
 
-def _initial(known: Acks, _: NDArray[np.int64]) -> float | None:
-    return round(float(known.inflight[0]) / known.mss, 2)
-
-
 def _in_slow_start(known: Acks) -> int:
     """How many ACKs came before slow start ended for the first time."""
     ended = np.flatnonzero(known.ssthresh != NO_SSTHRESH)
@@ -137,7 +133,8 @@ def _decrease(known: Acks, reduced: NDArray[np.int64]) -> float | None:
     after = int(np.searchsorted(known.t_ns, reduced[0], side="right"))
     if not 0 < after < len(known.t_ns):
         return None
-    return float(known.ssthresh[after] / known.cwnd[after - 1])
+    ratio = float(known.ssthresh[after] / known.cwnd[after - 1])
+    return None if known.ssthresh[after] == NO_SSTHRESH else ratio
 
 
 def _after(known: Acks, reduced: NDArray[np.int64]) -> float | None:
@@ -146,6 +143,23 @@ def _after(known: Acks, reduced: NDArray[np.int64]) -> float | None:
         return None
     later = np.flatnonzero((known.t_ns > reduced[0]) & (known.state < _CWR))
     return float(known.cwnd[later[0]]) if len(later) else None
+
+
+def _initial_window(record: Record) -> Iterator[Found]:
+    for flow in record.flows("tcp"):
+        known = acks(record, flow)
+        value = _before_the_first_ack(record, flow) if known is None else known.inflight[0] / known.mss
+        yield Found(of_flow(flow), value, _NO_ACK if value is None else None)
+
+
+def _before_the_first_ack(record: Record, flow: Flow) -> float | None:
+    """Segments sent by the last sample within a round trip from the connection."""
+    t_ns, info = record.tcp_info(flow.id)
+    begin = flow.outcome.connected_ns
+    if begin is None or flow.base_rtt_ns is None or "data_segs_out" not in (info.dtype.names or ()):
+        return None
+    sent = info["data_segs_out"][(t_ns > begin) & (t_ns < begin + flow.base_rtt_ns)]
+    return float(sent[-1]) if len(sent) else None
 
 
 def _reductions(record: Record) -> Iterator[Found]:
@@ -174,13 +188,15 @@ _NO_END = "slow start did not end"
 _NO_REDUCTION = "the window was not reduced, or not followed after that"
 
 METRICS = [
-    _metric(
+    Metric(
         "initial_window_segments",
         "segments",
+        "none",
+        ("flow",),
         "Data in flight as the first ACK of data came, in full segments: the initial window (RFC 6928), or "
-        "less where the application wrote less.",
-        _initial,
-        _NO_ACK,
+        "less where the application wrote less. Of a sender that had closed by then, whose ACKs are not "
+        "traced, the segments sent by the last sample within a round trip from the connection.",
+        _initial_window,
     ),
     _metric(
         "slow_start_growth",

@@ -59,10 +59,16 @@ def _memory(field: str, side: int) -> Callable[[Record], Iterator[Found]]:
     return function
 
 
+def _known_window(record: Record, flow: Flow) -> NDArray[np.float64]:
+    """The receive window that the sender knew at each ACK, or without ACKs at each sample."""
+    rows = record.table("tcp_probe", flow=flow.id)["snd_wnd"] if record.has("tcp_probe") else np.zeros(0)
+    return rows.astype(np.float64) if len(rows) else _info(record, flow, "snd_wnd", 0)
+
+
 def _window(of: Callable[[NDArray[np.float64]], float]) -> Callable[[Record], Iterator[Found]]:
     def function(record: Record) -> Iterator[Found]:
         for flow in record.flows(*_KINDS):
-            values = record.series("snd_wnd", flow=flow.id).values
+            values = _known_window(record, flow)
             yield Found(of_flow(flow), of(values)) if len(values) else Found(of_flow(flow), None, _NO_READING)
 
     return function
