@@ -42,7 +42,7 @@ _WORST_TOLERANCE = 0.25
 _DEPENDENT = 1 - 1e-6
 # netem's words after which packets are missing in a train, or late.
 _THINNING = frozenset(("loss", "drop", "corrupt", "reorder", "slot"))
-_LENGTHENING = frozenset(("overhead", "mpu", "linklayer", "atm", "ptm", "conservative", "ethernet"))
+_SLOWING = frozenset(("maxrate", "overhead", "mpu", "linklayer", "atm", "ptm", "conservative", "ethernet"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,15 +194,16 @@ def _told(record: Record, flow: Flow) -> set[str]:
 
 def _is_thinned(record: Record, flow: Flow) -> bool:
     ends = _ends(record, flow.ends)
-    overhead = any(_counts_more((end.queue or "").split()) for end in ends)
+    slower = any(_is_slower((end.queue or "").split()) for end in ends)
     policed = any(end.role == "police" for end in ends)
-    return policed or overhead or bool(_told(record, flow) & _THINNING)
+    return policed or slower or bool(_told(record, flow) & _THINNING)
 
 
-def _counts_more(words: list[str]) -> bool:
-    # Whether packets count for longer than they are: tbf and cake name it, netem says it behind its rate.
+def _is_slower(words: list[str]) -> bool:
+    # Whether words make a train slower than its rate: fq's maxrate of each flow; and what counts a packet for
+    # longer than it is, which tbf and cake name and netem says behind its rate.
     rest = words[words.index("rate") + 2 :] if words[:1] == ["netem"] and "rate" in words else []
-    return bool(_LENGTHENING & set(words)) or any(word[0].isdigit() for word in rest[:1])
+    return bool(_SLOWING & set(words)) or any(word[0].isdigit() for word in rest[:1])
 
 
 def _train_tolerance(record: Record, flow: Flow, span: float, packets: int) -> float:
