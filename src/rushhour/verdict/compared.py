@@ -28,12 +28,13 @@ Values = dict[int, float | None]
 
 @dataclass(frozen=True)
 class Question:
-    """One thing that decides: a metric, of which flow or scope, and what matters of it."""
+    """One thing that decides: a metric, of which flow or scope, which side is better, what matters of it."""
 
     metric: str
     flow: str | None = None
     scope: str | None = None
     minimum: Tolerance | None = None
+    better: Better | None = None
 
     def of(self, values: Iterable[MetricValue]) -> list[MetricValue]:
         """The values asked for; copies of one flow are one thing: their mean."""
@@ -89,7 +90,13 @@ def questions(cell: SideCell) -> list[Question]:
     if not judges:
         return [Question(name) for name, metric in METRICS.items() if metric.better != "none"]
     return [
-        Question(str(judge.get("metric")), judge.get("flow"), judge.get("scope"), _tolerance(judge))
+        Question(
+            str(judge.get("metric")),
+            judge.get("flow"),
+            judge.get("scope"),
+            _tolerance(judge),
+            judge.get("better"),
+        )
         for judge in mine
     ]
 
@@ -144,7 +151,7 @@ def _compared(
         metric.name,
         scope,
         metric.unit,
-        metric.better,
+        question.better or metric.better,
         question.minimum or _own(metric.minimum, rule),
         {seed: None if value is None else value.value for seed, value in base.items()},
         {seed: None if value is None else value.value for seed, value in candidate.items()},
