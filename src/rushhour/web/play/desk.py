@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
+import logging
 import os
 import shutil
 import tempfile
 from collections import OrderedDict
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from queue import SimpleQueue
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from rushhour.batch import Batch, Run
-from rushhour.errors import LabError
+from rushhour.errors import LabError, RushHourError
 from rushhour.lab import cache
 from rushhour.lab import kernel as kernels
 from rushhour.lab.base import CancelledError
@@ -30,6 +33,7 @@ from rushhour.record import Record
 from rushhour.web.answers import RefusedError
 from rushhour.web.play.answer import Answer, answer
 from rushhour.web.play.scenario import scenario
+from rushhour.web.play.setup import Setup
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,7 +41,6 @@ if TYPE_CHECKING:
     from rushhour.lab.base import Job, Lab
     from rushhour.lab.kernel import Kernel
     from rushhour.spec import Scenario
-    from rushhour.web.play.setup import Setup
     from rushhour.web.settings import Bounds
 
 KEPT = 200
@@ -68,7 +71,11 @@ class Desk:
         cpus = sorted(os.sched_getaffinity(0))
         for number in range(bounds.runs):
             self._cpus.put(cpus[number % len(cpus)])
+        # What the threads of the pool share.
+        self._lock = Lock()
+        self._labs: list[Lab] = []
         self._room: _Room | None = None
+        self._closed = False
 
     async def ask(self, setup: Setup) -> tuple[Answer, bool]:
         """The answer to an experiment, and whether it was known.
@@ -78,7 +85,7 @@ class Desk:
             RefusedError: too many wait already.
         """
         lab, job = self._prepare(setup)
-        key = lab.key(job)
+        key = f"{job.kernel.name} {lab.key(job)}"
         if key in self._answers:
             self._answers.move_to_end(key)
             return self._answers[key], True
@@ -93,11 +100,18 @@ class Desk:
         lab, job = self._prepare(setup)
         return await self._wait(f"{make.__qualname__} {lab.key(job)}", lab, job, make)
 
+    def warm(self) -> None:
+        """Run the first experiment once, unasked, so that nobody waits for imports."""
+        with suppress(RushHourError):
+            lab, job = self._prepare(Setup())
+            self._pool.submit(self._run, _Flight(lab, job), answer).add_done_callback(_told)
+
     def close(self) -> None:
         """End every run, and remove what is left."""
-        for flight in self._flights.values():
-            flight.future.cancel()
-            flight.lab.cancel()
+        with self._lock:
+            self._closed = True
+            for lab in self._labs:
+                lab.cancel()
         self._pool.shutdown(cancel_futures=True)
         if self._room is not None:
             self._room.remove()
@@ -129,11 +143,10 @@ class Desk:
                     flight.lab.cancel()
 
     def _run(self, flight: _Flight, make: Callable[[Record], Any]) -> Any:
-        if self._room is None:
-            self._room = _Room()
+        room = self._begin(flight.lab)
         cpu = self._cpus.get()
         try:
-            with tempfile.TemporaryDirectory(dir=self._room.folder, ignore_cleanup_errors=True) as folder:
+            with tempfile.TemporaryDirectory(dir=room, ignore_cleanup_errors=True) as folder:
                 place = Path(folder) / NAME
                 known = cache.find(flight.lab.key(flight.job))
                 if known is None:
@@ -147,6 +160,17 @@ class Desk:
             raise _explained(error, self.bounds) from error
         finally:
             self._cpus.put(cpu)
+            with self._lock:
+                self._labs.remove(flight.lab)
+
+    def _begin(self, lab: Lab) -> Path:
+        """Note that a run begins; the folder for it."""
+        with self._lock:
+            if self._closed:
+                raise RefusedError(503, "the server ends", hint="try again when it is back")
+            self._room = self._room or _Room()
+            self._labs.append(lab)
+            return self._room.folder
 
 
 def job_of(asked: Scenario, kernel: Kernel) -> Job:
@@ -154,6 +178,13 @@ def job_of(asked: Scenario, kernel: Kernel) -> Job:
     cell = Cell(0, {}, asked, "")
     batch = Batch(NAME, asked, [cell], [kernel], 1, asked.seed, quick=False, folder=Path())
     return batch.job(Run(0, cell, kernel, 0, asked.seed))
+
+
+def _told(outcome: Future[Any]) -> None:
+    # What is wrong here will be said to the first visitor; only faults of ours are for the terminal.
+    error = None if outcome.cancelled() else outcome.exception()
+    if error is not None and not isinstance(error, RushHourError | RefusedError):
+        logging.getLogger("uvicorn.error").error("the first run failed", exc_info=error)
 
 
 def _seen(outcome: asyncio.Future[Any]) -> None:

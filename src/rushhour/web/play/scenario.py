@@ -68,6 +68,13 @@ def names(setup: Setup) -> list[str]:
     return found
 
 
+def packets(setup: Setup) -> float:
+    """Full packets that all links may carry in the whole experiment."""
+    hops = (setup.size or 2) if setup.preset == "chain" else 1
+    streams = sum(flow.rate.bps for flow in setup.flow if flow.kind == "udp" and flow.rate)
+    return (hops * setup.rate.bps + streams) * setup.duration.seconds / (8 * FRAME)
+
+
 def _document(setup: Setup) -> dict[str, Any]:
     seed = {"seed": setup.seed} if setup.seed != 1 else {}
     ecn = {"ecn": True} if setup.ecn else {}
@@ -95,12 +102,12 @@ def _topology(setup: Setup) -> dict[str, Any]:
 
 
 def _flow(flow: SetupFlow, name: str, setup: Setup) -> dict[str, Any]:
-    table: dict[str, Any] = {"name": name} | ({"kind": "udp"} if flow.kind == "udp" else {})
+    table: dict[str, Any] = {"name": name} | ({"kind": flow.kind} if flow.kind != "tcp" else {})
     table |= {"cc": flow.cc} if flow.cc else {}
     # DCTCP needs a receiver that echoes marks as it wants them.
     table |= {"receiver_cc": flow.cc} if flow.cc == "dctcp" and setup.ecn else {}
     table |= {"start": str(flow.start)} if flow.start.ns else {}
-    keys = ("duration", "rate", "rcvbuf")
+    keys = ("duration", "rate", "rcvbuf", "interval")
     return table | {key: str(value) for key in keys if (value := getattr(flow, key)) is not None}
 
 
@@ -149,12 +156,8 @@ def _too_much(setup: Setup, bounds: Bounds) -> list[Fault]:
     if limit.in_bytes(FRAME) > bounds.buffer.bytes:
         said = f"{setup.buffer} is {limit.in_bytes(FRAME) / 1e6:.3g} MB here: at most {bounds.buffer}"
         faults.append(Fault(WHERE, None, "buffer", said))
-    hops = (setup.size or 2) if setup.preset == "chain" else 1
-    offered = hops * setup.rate.bps + sum(
-        flow.rate.bps for flow in setup.flow if flow.kind == "udp" and flow.rate
-    )
-    packets = offered * setup.duration.seconds / (8 * FRAME)
-    if packets > bounds.packets:
-        said = f"about {packets:,.0f} packets are too many for this server: at most {bounds.packets:,}"
+    count = packets(setup)
+    if count > bounds.packets:
+        said = f"about {count:,.0f} packets are too many for this server: at most {bounds.packets:,}"
         faults.append(Fault(WHERE, None, "duration", said, "shorten it, or lower the rate"))
     return faults

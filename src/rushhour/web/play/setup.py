@@ -33,7 +33,9 @@ class SetupFlow(Model):
     """One flow; by default TCP with the kernel's algorithm, from beginning to end."""
 
     name: Name | None = Field(None, description="name of the flow; default its algorithm")
-    kind: Literal["tcp", "udp"] = Field("tcp", description='"tcp" or "udp"')
+    kind: Literal["tcp", "udp", "ping"] = Field(
+        "tcp", description='"tcp" or "udp": a stream; "ping": ICMP echo'
+    )
     cc: Algorithm | None = Field(None, description="congestion control; default the kernel's")
     start: Duration = Field(Duration(0), description="when it begins")
     duration: Duration | None = Field(None, description="how long it sends; default to the end")
@@ -42,6 +44,7 @@ class SetupFlow(Model):
     )
     rtt: Duration | None = Field(None, description="its own base round-trip time; default the path's")
     rcvbuf: Size | None = Field(None, description="SO_RCVBUF of the receiver; default tuned by the kernel")
+    interval: Duration | None = Field(None, description="ping: time between two; default 100ms")
 
 
 class Setup(Model):
@@ -78,8 +81,9 @@ class Setup(Model):
 
 
 MODELS: Mapping[tuple[str, ...], type[Model]] = {(): Setup, ("flow",): SetupFlow}
-_WORD = ("start", "duration", "rate", "rtt", "rcvbuf", "name")
+_WORD = ("start", "duration", "rate", "rtt", "rcvbuf", "interval", "name")
 """Keys of a flow's word in an address, in the order in which they are written."""
+_OTHERS = ("udp", "ping")
 
 
 def read(document: Any) -> Setup:
@@ -146,8 +150,8 @@ def _value(key: str, value: str) -> Any:
 def _flow(word: str) -> tuple[dict[str, Any], list[Fault]]:
     """A flow's word: `cubic,start=1s`, `udp,rate=2mbit`, `tcp` for the kernel's own algorithm."""
     kind, *parts = word.split(",")
-    flow: dict[str, Any] = {"kind": "udp"} if kind == "udp" else {}
-    if kind not in ("udp", "tcp"):
+    flow: dict[str, Any] = {"kind": kind} if kind in _OTHERS else {}
+    if kind not in (*_OTHERS, "tcp"):
         flow["cc"] = kind
     wrong = []
     for part in parts:
@@ -162,7 +166,7 @@ def _flow(word: str) -> tuple[dict[str, Any], list[Fault]]:
 
 def _flow_word(flow: SetupFlow) -> str:
     standard = SetupFlow()
-    parts = ["udp" if flow.kind == "udp" else flow.cc or "tcp"]
+    parts = [flow.kind if flow.kind in _OTHERS else flow.cc or "tcp"]
     for key in _WORD:
         value = getattr(flow, key)
         if value is not None and value != getattr(standard, key):

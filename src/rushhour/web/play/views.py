@@ -13,6 +13,7 @@ from starlette.requests import Request  # noqa: TC002 - starlette looks at the s
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
+from rushhour import spec
 from rushhour.errors import ScenarioError
 from rushhour.lab import kernel as kernels
 from rushhour.lab.confine import Limits
@@ -20,6 +21,7 @@ from rushhour.lab.uml import UmlLab
 from rushhour.record import ResultSet
 from rushhour.report import html
 from rushhour.web.answers import RefusedError, document, faults
+from rushhour.web.play.borrow import borrowed, lenders
 from rushhour.web.play.desk import Desk
 from rushhour.web.play.offers import Offers
 from rushhour.web.play.presets import PRESETS, preset
@@ -48,11 +50,13 @@ def section(bounds: Bounds, make_lab: Callable[[], Lab] | None = None) -> Sectio
         Route("/play", views.page),
         Route("/play/scenario.toml", views.file),
         Route("/play/report", views.report),
+        Route("/play/catalogue", views.catalogue),
+        Route("/play/catalogue/{name:path}", views.cells),
         Route("/api/play", views.play, methods=["POST"]),
         Route("/api/kernels", views.kernels),
         Route("/api/kernels/{name}", views.kernel),
     ]
-    return Section("Playground", "/play", routes, end=views.desk.close)
+    return Section("Playground", "/play", routes, begin=views.desk.warm, end=views.desk.close)
 
 
 class _Views:
@@ -114,6 +118,23 @@ class _Views:
         policy = _META.search(text)
         assert policy is not None, "a report has a policy of its own"
         return HTMLResponse(text, headers={"content-security-policy": policy[1].replace("&#39;", "'")})
+
+    async def catalogue(self, request: Request) -> Response:
+        """The scenarios that can be borrowed and in whose words all words of `q` occur."""
+        pages: Pages = request.app.state.pages
+        every = await asyncio.to_thread(lenders, self.bounds)
+        wanted = request.query_params.get("q", "")[:200].lower().split()
+        found = [one for one in every if all(word in one.words for word in wanted)]
+        return pages.page("catalogue.html", lenders=found, total=len(spec.catalogue()))
+
+    async def cells(self, request: Request) -> Response:
+        """The cells of one scenario."""
+        pages: Pages = request.app.state.pages
+        name = request.path_params["name"]
+        if name not in spec.catalogue():
+            raise RefusedError(404, f"the catalogue has no scenario {name[:64]!r}")
+        found = await asyncio.to_thread(borrowed, name, self.bounds)
+        return pages.page("cells.html", cells=found)
 
     async def kernels(self, _request: Request) -> Response:
         """The kernels that are built."""

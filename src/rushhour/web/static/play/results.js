@@ -1,0 +1,104 @@
+"use strict";
+
+// The results: totals, panels, flows and reasons of a run, with those of a pinned run beside them.
+const Results = (() => {
+  const $ = (selector) => document.querySelector(selector);
+  const { make } = Parts;
+
+  // The panels of two runs laid over each other: the pinned run's curves below, broad and pale.
+  function overlaid(run, pinned) {
+    const placed = (curves) => curves.map((curve, place) => ({ ...curve, place }));
+    if (!pinned) return run.panels.map((panel) => ({ ...panel, curves: placed(panel.curves) }));
+    return run.panels.map((panel) => {
+      const other = pinned.panels.find((one) => one.id === panel.id && one.unit === panel.unit);
+      if (!other) return { ...panel, curves: placed(panel.curves) };
+      const ghosts = placed(other.curves).map((curve) => ({ ...curve, ghost: true, label: `pinned ${curve.label}` }));
+      const same = (limit) => panel.limits.some((one) => one.label === limit.label && one.value === limit.value);
+      const limits = [...panel.limits, ...other.limits.filter((limit) => !same(limit))
+        .map((limit) => ({ ...limit, label: `pinned ${limit.label}` }))];
+      const second = other.second && panel.second && other.second[1] === panel.second[1] ? panel.second : null;
+      const curves = panel.marks ? [...placed(panel.curves), ...ghosts] : [...ghosts, ...placed(panel.curves)];
+      return { ...panel, curves, limits, second };
+    });
+  }
+
+  function totals(answer, pinned) {
+    const before = new Map((pinned?.totals ?? []).map((one) => [one.metric, one]));
+    $("#totals").replaceChildren(...answer.totals.map((one) => {
+      const entry = make("div");
+      entry.dataset.metric = one.metric;
+      entry.append(make("dt", one.title), make("dd", one.text));
+      const old = before.get(one.metric);
+      if (pinned) entry.append(make("dd", old ? `pinned ${old.text}` : "pinned –", "was"));
+      return entry;
+    }));
+  }
+
+  function table(answer, pinned) {
+    const heads = [...new Map(answer.flows.flatMap((flow) => flow.numbers).map((one) => [one.metric, one.title]))];
+    const head = make("tr");
+    head.append(make("th", "flow"), make("th", "path"), make("th", "active"), ...heads.map(([, title]) => make("th", title, "num")));
+    const top = make("thead");
+    top.append(head);
+    for (const cell of head.cells) cell.scope = "col";
+    const body = make("tbody");
+    body.append(...answer.flows.map((flow, place) => line(flow, place, heads, "")));
+    if (pinned) body.append(...pinned.flows.map((flow, place) => line(flow, place, heads, "pinned ")));
+    $("#numbers").replaceChildren(top, body);
+    $("#flows-part").hidden = answer.flows.length === 0;
+  }
+
+  function line(flow, place, heads, before) {
+    const row = make("tr");
+    if (before) row.className = "was";
+    const name = make("th");
+    name.scope = "row";
+    name.append(Parts.swatch({ flow: place, ghost: Boolean(before) }, place), ` ${before}${flow.name}`);
+    if (flow.cc && flow.cc !== flow.name) name.append(" ", make("span", flow.cc, "unit"));
+    const numbers = new Map(flow.numbers.map((one) => [one.metric, one.text]));
+    row.append(name, make("td", flow.path), make("td", flow.when), ...heads.map(([metric]) => make("td", numbers.get(metric) ?? "–", "num")));
+    return row;
+  }
+
+  function exact(answer) {
+    const pairs = [["run", answer.key], ["raw tables", answer.raw_sha256], ["kernel", answer.ran_on]];
+    $("#exact").replaceChildren(...pairs.flatMap(([name, value]) => [make("dt", name), make("dd", value)]));
+  }
+
+  // The server's own drawing; nothing of a visitor is in it but names of nodes, which are escaped there.
+  function network(answer) {
+    const drawing = new DOMParser().parseFromString(answer.topology, "text/html").querySelector("svg");
+    $("#network").replaceChildren(...(drawing ? [document.importNode(drawing, true)] : []));
+    $("#network-part").hidden = !drawing;
+  }
+
+  function words(answer) {
+    const cached = answer.cached ? "known already" : `run in ${answer.elapsed_s.toFixed(2)} s`;
+    const good = answer.valid ? [] : [make("b", `Invalid: ${answer.invalid_reasons.join("; ")}`, "bad")];
+    $("#state-line").replaceChildren(`${Words.number(answer.virtual_s)} s of virtual time on ${answer.ran_on}, ${cached}. `, ...good);
+  }
+
+  // Everything of a run; `pinned` is another one to compare it with, or null.
+  function show(current, pinned) {
+    const { answer, run } = current;
+    words(answer);
+    totals(answer, pinned?.answer);
+    Plots.clear();
+    const host = $("#panels");
+    const heightBefore = host.offsetHeight;
+    host.style.minHeight = `${heightBefore}px`;
+    host.replaceChildren();
+    const whole = { ...run, conditions: [], duration_s: Math.max(run.duration_s, pinned?.run.duration_s ?? 0) };
+    for (const panel of overlaid(run, pinned?.run)) Parts.figure(panel, whole, host, Parts.read);
+    host.style.minHeight = "";
+    table(answer, pinned?.answer);
+    Parts.why(run.why, $("#why"));
+    $("#why-part").hidden = run.why.length === 0;
+    network(answer);
+    exact(answer);
+    document.documentElement.dataset.drawn = String(run.panels.length);
+    document.documentElement.dataset.key = answer.key;
+  }
+
+  return { show };
+})();
