@@ -27,6 +27,12 @@ def _lacks_browser() -> str | None:
     return None if shutil.which("chromium") else "chromium is not installed: apt-get install chromium"
 
 
+def _lacks_database() -> str | None:
+    from databases import programs  # noqa: PLC0415 - only where it is asked
+
+    return None if programs() else "PostgreSQL is not installed: apt-get install postgresql"
+
+
 def _lacks_root() -> str | None:
     return None if os.geteuid() == 0 else "not root"
 
@@ -35,11 +41,12 @@ def _lacks_root() -> str | None:
 hypothesis.settings.register_profile("rings", deadline=None)
 hypothesis.settings.load_profile("rings")
 
-pytest_plugins = ["experiments"]
+pytest_plugins = ["experiments", "databases"]
 
 RINGS: dict[str, Callable[[], str | None]] = {
     "virtual": _lacks_kernel,
     "browser": _lacks_browser,
+    "database": _lacks_database,
     "host": _lacks_root,
 }
 _lacking: dict[str, str | None] = {}

@@ -9,6 +9,7 @@
     │   └── AgentError    the agent inside the lab reported a failure
     │       └── UnsupportedError   the kernel under test has no such algorithm, qdisc or setting
     ├── RecordError       a record or result set that cannot be read, or must not be trusted
+    ├── StoreError        the results database cannot be opened, read or written
     └── ReportError       a report or an export that could not be written
 
 Each error says what was tried and what came back (the message), where (`where`), and what to do next
@@ -99,6 +100,10 @@ class UnsupportedError(AgentError):
 
 class RecordError(RushHourError):
     """A record or result set that cannot be read, or that must not be trusted."""
+
+
+class StoreError(RushHourError):
+    """The results database cannot be opened, read or written."""
 
 
 class ReportError(RushHourError):

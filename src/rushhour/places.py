@@ -10,3 +10,13 @@ def data(*parts: str) -> Path:
     """A path below `$XDG_DATA_HOME/rushhour` or `~/.local/share/rushhour`; nothing is made."""
     base = os.environ.get("XDG_DATA_HOME")
     return (Path(base) if base else Path.home() / ".local" / "share").joinpath("rushhour", *parts)
+
+
+def database() -> str:
+    """The results database that is used when none is named: `RUSHHOUR_DB`, or a file of the user's."""
+    return os.environ.get("RUSHHOUR_DB") or str(data("results.db"))
+
+
+def asked_database() -> str | None:
+    """`RUSHHOUR_DB`, if it is set: then `rushhour run` and `rushhour compare` store what they did."""
+    return os.environ.get("RUSHHOUR_DB") or None

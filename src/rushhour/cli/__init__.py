@@ -29,6 +29,7 @@ COMMANDS = {
     "compare": "compare:compare",
     "kernel": "kernel:kernel",
     "baseline": "baseline:baseline",
+    "db": "db:db",
     "serve": "serve:serve",
 }
 INTERRUPTED = 130

@@ -1,0 +1,173 @@
+"""Where a series changes: exactly, where runs are exact; and where its level shifts, by PELT.
+
+An exact change is between two points whose values differ for a seed that both have. Points without one
+between them are one measurement, however many they are. A shift is a change point of the means that are left:
+PELT (Killick, Fearnhead, Eckley 2012) with the cost of a normal distribution. The penalty of a change is
+3 ln n, the bound of the modified BIC (Zhang, Siegmund 2007), or more: what Student's t at the level `ALPHA`,
+divided by the n - 1 places where a change could be (Bonferroni), asks of a step between two points of
+estimated noise.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rushhour.history.series import Point
+
+ALPHA = 0.01
+# A difference of so much of the level is no shift, however exact it is.
+LEAST = 1e-3
+# From so few points without repetitions no noise can be told.
+_FEW = 8
+# The median absolute deviation of a normal distribution in standard deviations, and how many of n deviations
+# it is worth (its efficiency).
+_MAD, _WORTH = 0.6745, 0.37
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A change just before the point `at`.
+
+    `exact` if values of equal seeds differ there in a lab whose runs are exact, `shift` if the level changes.
+    `before` and `after` are the means up to the next shift on either side of a shift, or else of the two
+    points; `relative` is their difference over `before`. `agent` if another agent ran, too: then it may be
+    that.
+    """
+
+    at: int
+    exact: bool
+    shift: bool
+    before: float | None
+    after: float | None
+    agent: bool
+
+    @property
+    def relative(self) -> float | None:
+        """(after - before) / |before|; None where that is undefined."""
+        if self.before is None or self.after is None or self.before == 0:
+            return None
+        return (self.after - self.before) / abs(self.before)
+
+    def document(self, points: Sequence[Point]) -> dict[str, Any]:
+        """The change as JSON, with the kernels on both sides."""
+        sides = {"from": points[self.at - 1], "to": points[self.at]}
+        return {
+            "at": self.at,
+            **{
+                side: {"kernel": point.kernel, "release": point.release, "made": point.made}
+                for side, point in sides.items()
+            },
+            "exact": self.exact,
+            "shift": self.shift,
+            "before": self.before,
+            "after": self.after,
+            "relative": self.relative,
+            "agent": self.agent,
+        }
+
+
+def changes(points: Sequence[Point], *, exact: bool) -> list[Change]:
+    """The changes of a series in order; `exact` if its lab gives equal values for equal runs."""
+    everywhere = range(1, len(points))
+    steps = [at for at in everywhere if _differ(points[at - 1], points[at])] if exact else [*everywhere]
+    starts = [0, *steps] if points else []
+    shifts = [starts[place] for place in _shifts([points[start] for start in starts], exact=exact)]
+    edges = [0, *shifts, len(points)]
+    found = []
+    for at in steps if exact else shifts:
+        if at in shifts:
+            place = edges.index(at)
+            before, after = _level(points[edges[place - 1] : at]), _level(points[at : edges[place + 1]])
+        else:
+            before, after = points[at - 1].mean, points[at].mean
+        agent = points[at - 1].agent != points[at].agent
+        found.append(Change(at, exact, at in shifts, before, after, agent))
+    return found
+
+
+def _differ(one: Point, two: Point) -> bool:
+    common = one.values.keys() & two.values.keys()
+    if not common:
+        # No run of both had the same seed: what is left is whether the means are the same.
+        return one.mean != two.mean
+    return any(one.values[seed] != two.values[seed] for seed in common)
+
+
+def _level(points: Sequence[Point]) -> float | None:
+    means = [point.mean for point in points if point.mean is not None]
+    return sum(means) / len(means) if means else None
+
+
+def _shifts(points: Sequence[Point], *, exact: bool) -> list[int]:
+    """The points before which the level of the means changes."""
+    known = [place for place, point in enumerate(points) if point.mean is not None]
+    values = np.array([points[place].mean for place in known], np.float64)
+    # One point is believed where it is exact, or the mean of several runs.
+    alone = exact or min((len(points[place].known) for place in known), default=0) > 1
+    least = 1 if alone else 2
+    if len(values) < 2 * least or np.ptp(values) == 0:
+        return []
+    noise, freedom = _noise([points[place] for place in known], values, exact=exact)
+    if noise == 0:
+        return []
+    import ruptures  # noqa: PLC0415 - it imports scipy, and `rushhour --help` must stay quick
+
+    search = ruptures.Pelt(model="l2", min_size=least, jump=1).fit(values / noise)
+    ends = search.predict(pen=_penalty(len(values), freedom))
+    return [known[end] for end in ends if end < len(values)]
+
+
+def _penalty(count: int, freedom: float) -> float:
+    from scipy.special import stdtrit  # noqa: PLC0415 - as above
+
+    # A step between two points of noise 1 lowers the cost by half its square, which is t squared.
+    student = float(stdtrit(freedom, 1 - ALPHA / 2 / (count - 1)))
+    return max(3 * math.log(count), student**2)
+
+
+def _noise(points: Sequence[Point], values: Any, *, exact: bool) -> tuple[float, float]:
+    """The standard deviation of a point's mean that is due to luck, and its degrees of freedom; 0: unknown.
+
+    From repetitions where there are any: of exact runs by the differences between neighbours seed by seed,
+    which the luck of a seed is not in. Else from the differences between neighbours, robustly.
+    """
+    variances = _paired(points) if exact else _spread(points)
+    least = LEAST * float(np.median(np.abs(values)))
+    freedom = float(sum(count - 1 for _, count in variances))
+    if freedom:
+        pooled = sum(variance * (count - 1) for variance, count in variances) / freedom
+        return max(math.sqrt(pooled), least), freedom
+    if len(values) < _FEW:
+        return 0.0, 0.0
+    deviations = np.abs(np.diff(values))
+    noise = float(np.median(deviations)) / _MAD / math.sqrt(2)
+    return max(noise, least), _WORTH * len(deviations)
+
+
+def _spread(points: Sequence[Point]) -> list[tuple[float, int]]:
+    """The variance of each point's mean by its repetitions, and how many these are."""
+    repeated = (point.known for point in points if len(point.known) > 1)
+    return [(float(np.var(known, ddof=1)) / len(known), len(known)) for known in repeated]
+
+
+def _paired(points: Sequence[Point]) -> list[tuple[float, int]]:
+    """The variance of a point's mean by the differences from the point before, and how many these are."""
+    found = []
+    for one, two in pairwise(points):
+        both = [
+            second - first
+            for seed in sorted(one.values.keys() & two.values.keys())
+            if (first := one.values[seed]) is not None and (second := two.values[seed]) is not None
+        ]
+        if len(both) > 1:
+            # The difference of two means has twice the variance of each.
+            found.append((float(np.var(both, ddof=1)) / len(both) / 2, len(both)))
+    return found

@@ -1,0 +1,29 @@
+"""The results database: what many folders hold, in SQLite or PostgreSQL (docs/history.md).
+
+It is an index: the records stay in their folders, and importing these again makes it anew.
+"""
+
+from rushhour.store.core import Store, keep
+from rushhour.store.rows import (
+    CellVerdict,
+    ComparisonRow,
+    Imported,
+    KernelRow,
+    MetricVerdict,
+    Pair,
+    RunRow,
+    SetRow,
+)
+
+__all__ = [
+    "CellVerdict",
+    "ComparisonRow",
+    "Imported",
+    "KernelRow",
+    "MetricVerdict",
+    "Pair",
+    "RunRow",
+    "SetRow",
+    "Store",
+    "keep",
+]

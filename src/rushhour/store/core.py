@@ -1,0 +1,259 @@
+"""The store: one results database, opened."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from sqlalchemy import func, select
+
+from rushhour import places
+from rushhour.errors import RushHourError, StoreError
+from rushhour.metrics.value import MetricValue
+from rushhour.store import connect, query, schema
+from rushhour.store.parcel import BaselineParcel, ComparisonParcel, SetParcel, parcels
+from rushhour.store.put import put
+from rushhour.store.rows import Imported
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from typing import Self
+
+    from sqlalchemy import Connection, Engine
+    from sqlalchemy.engine import URL
+
+    from rushhour.history import Series
+    from rushhour.store.parcel import Parcel
+    from rushhour.store.rows import (
+        CellVerdict,
+        ComparisonRow,
+        KernelRow,
+        MetricVerdict,
+        Pair,
+        RunRow,
+        SetRow,
+    )
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Store:
+    """A results database; make it with `Store.open`. Every method raises `StoreError` if it cannot answer."""
+
+    engine: Engine
+    url: URL
+
+    @classmethod
+    def open(
+        cls, where: str | Path | None = None, *, create: bool = True, wait_s: float = connect.WAIT_S
+    ) -> Self:
+        """Open a database: a path (SQLite) or `postgresql://…`; by default `RUSHHOUR_DB`, or the user's own.
+
+        Args:
+            where: Which.
+            create: Make it, or its tables, if they are not there; a database that may not be written to can
+                be read without.
+            wait_s: How long to wait for another writer.
+
+        Raises:
+            UsageError: this is no path or URL of a database.
+            StoreError: it is not there, cannot be opened, is not ours, or is of a newer version.
+        """
+        url = connect.parse(where if where is not None else places.database())
+        with connect.translated(url):
+            engine = connect.engine(url, wait_s, create=create)
+            try:
+                connect.prepare(engine, url, create=create)
+            except BaseException:
+                engine.dispose()
+                raise
+        return cls(engine, url)
+
+    @property
+    def where(self) -> str:
+        """Its path or URL as it may be shown."""
+        return connect.shown(self.url)
+
+    def close(self) -> None:
+        """Close its connections."""
+        self.engine.dispose()
+
+    def __enter__(self) -> Self:
+        """Enter a block at whose end it is closed."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close it."""
+        self.close()
+
+    def import_folder(self, folder: str | Path, *, tags: Sequence[str] = ()) -> Imported:
+        """Store what is in a folder: a result set, a study, a comparison, a baseline.
+
+        Each set and each comparison is one transaction: interrupted, what was begun is not there and what
+        went before is; the same command goes on. What is known is not stored again.
+
+        Raises:
+            RecordError: the folder holds nothing that we know, or is damaged.
+        """
+        counts = dict.fromkeys(("sets", "runs", "comparisons", "baselines", "new"), 0)
+        for parcel in parcels(Path(folder)):
+            counts["new"] += self._put(parcel, tags)
+            counts["runs"] += len(parcel.runs) if isinstance(parcel, SetParcel) else 0
+            for kind, name in _KINDS.items():
+                counts[name] += isinstance(parcel, kind)
+        return Imported(**counts)
+
+    def _put(self, parcel: Parcel, tags: Sequence[str]) -> int:
+        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        with self._writing() as connection:
+            new = put(connection, parcel, now)
+            if not isinstance(parcel, BaselineParcel):
+                _tag(connection, parcel, tags)
+        return new
+
+    def runs(self, **filters: Any) -> list[RunRow]:
+        """Runs, the newest first.
+
+        Filters: `scenario`, `where`, `kernel`, `key`, `lab`, `valid`, `since`, `set_id`, `limit`, `offset`.
+        """
+        return self._ask(partial(query.runs, **filters))
+
+    def sets(self, **filters: Any) -> list[SetRow]:
+        """Result sets, the newest first: `scenario`, `tag`, `since`, `limit`, `offset`."""
+        return self._ask(partial(query.sets, **filters))
+
+    def comparisons(self, **filters: Any) -> list[ComparisonRow]:
+        """Comparisons, the newest first: `verdict`, `name`, `tag`, `since`, `limit`, `offset`."""
+        return self._ask(partial(query.comparisons, **filters))
+
+    def verdicts(self, **filters: Any) -> list[CellVerdict]:
+        """Judged cells: `comparison` (its id), `scenario`, `verdict`, `limit`, `offset`."""
+        return self._ask(partial(query.verdicts, **filters))
+
+    def verdict_metrics(self, cell: int) -> list[MetricVerdict]:
+        """The judged metrics of a cell (`CellVerdict.id`)."""
+        return self._ask(partial(query.verdict_metrics, cell=cell))
+
+    def compare_pairs(self, base: str, candidate: str, **filters: Any) -> list[Pair]:
+        """Runs of the same cell and seed on two kernels (by name, release or image).
+
+        Filters: `scenario`, `limit`, `offset`.
+        """
+        return self._ask(partial(query.pairs, base=base, candidate=candidate, **filters))
+
+    def kernels(self) -> list[KernelRow]:
+        """Every kernel that ran, in their order (docs/history.md)."""
+        from rushhour.history import release_order  # noqa: PLC0415 - it asks the store
+
+        found = self._ask(query.kernels)
+        return sorted(found, key=lambda one: (release_order(one.release), one.first or "", one.name, one.id))
+
+    def metrics(self, run: int) -> list[MetricValue]:
+        """The metric values of a run (`RunRow.id`)."""
+        table, names = schema.measurements, schema.quantities
+        asked = (
+            select(names.c.metric, names.c.scope, table.c.value, names.c.unit, table.c.note)
+            .join(names, names.c.id == table.c.quantity_id)
+            .where(table.c.run_id == run)
+            .order_by(names.c.id)
+        )
+
+        def values(connection: Connection) -> list[MetricValue]:
+            return [MetricValue(*row) for row in connection.execute(asked)]
+
+        return self._ask(values)
+
+    def record_folder(self, key: str) -> Path | None:
+        """Where on this machine the record of a run lies: in a folder that was imported, or in the cache."""
+        from rushhour.lab import cache  # noqa: PLC0415 - only here
+
+        links = schema.set_runs
+        asked = (
+            select(links.c.folder)
+            .join(schema.runs, schema.runs.c.id == links.c.run_id)
+            .where(schema.runs.c.key == key)
+            .order_by(links.c.set_id.desc())
+        )
+        folders = self._ask(lambda connection: [Path(row[0]) for row in connection.execute(asked)])
+        there = (folder for folder in folders if (folder / "manifest.json").is_file())
+        return next(there, None) or cache.find(key)
+
+    def history(
+        self,
+        metric: str,
+        scenario: str | None = None,
+        where: Mapping[str, Any] | None = None,
+        **filters: Any,
+    ) -> list[Series]:
+        """A metric over kernels or time, with its changes; see `rushhour.history.history`."""
+        from rushhour.history import history  # noqa: PLC0415 - it asks the store
+
+        return history(self, metric, scenario, where or {}, **filters)
+
+    def info(self) -> dict[str, Any]:
+        """What the database is and how much is in it."""
+        tables = ("kernels", "cells", "runs", "sets", "measurements", "comparisons", "baselines")
+
+        def count(connection: Connection) -> dict[str, int]:
+            counted = (select(func.count()).select_from(schema.metadata.tables[name]) for name in tables)
+            return dict(
+                zip(tables, (int(connection.execute(one).scalar_one()) for one in counted), strict=True)
+            )
+
+        kind = "SQLite" if self.url.drivername == "sqlite" else "PostgreSQL"
+        return {"where": self.where, "kind": kind, "version": len(schema.MIGRATIONS), **self._ask(count)}
+
+    def _ask(self, question: Callable[[Connection], T]) -> T:
+        with connect.translated(self.url), self.engine.begin() as connection:
+            return question(connection)
+
+    @contextmanager
+    def connection(self) -> Iterator[Connection]:
+        """A connection to read with, all of whose answers are of one moment."""
+        with connect.translated(self.url), self.engine.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def _writing(self) -> Iterator[Connection]:
+        with (
+            connect.translated(self.url),
+            self.engine.connect().execution_options(writes=True) as connection,
+            connection.begin(),
+        ):
+            yield connection
+
+
+_KINDS = {SetParcel: "sets", ComparisonParcel: "comparisons", BaselineParcel: "baselines"}
+
+
+def keep(folders: Iterable[Path], where: str, *, tags: Sequence[str] = ()) -> str | None:
+    """Store what a command has just written; the words of the error if that fails, for the results are kept.
+
+    The exit code of a run is about the run: what is not stored today can be imported tomorrow.
+    """
+    folders = list(folders)
+    try:
+        with Store.open(where) as store:
+            for folder in folders:
+                store.import_folder(folder, tags=tags)
+    except RushHourError as error:
+        place = f"{error.where}: " if error.where else ""
+        again = "; ".join(f"rushhour db import {folder}" for folder in folders[:3])
+        hint = f" ({error.hint})" if error.hint and isinstance(error, StoreError) else ""
+        return f"not stored: {place}{error.message}{hint}. The results are whole; to store them: {again}"
+    return None
+
+
+def _tag(connection: Connection, parcel: SetParcel | ComparisonParcel, tags: Sequence[str]) -> None:
+    kind = "set" if isinstance(parcel, SetParcel) else "comparison"
+    table = schema.sets if kind == "set" else schema.comparisons
+    place = connection.execute(select(table.c.id).where(table.c.digest == parcel.digest)).scalar_one()
+    known = query.tags_of(connection, kind, [place]).get(place, [])
+    new = [{"kind": kind, "owner_id": place, "tag": tag} for tag in sorted(set(tags) - set(known))]
+    if new:
+        connection.execute(schema.tags.insert(), new)

@@ -1,0 +1,298 @@
+"""Parcels: what one transaction puts into the database, read from a folder beforehand.
+
+A set of runs and a comparison each are one parcel. Its `digest` says what it is, so that it is stored once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+from dataclasses import dataclass, fields, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from rushhour.baseline.read import Baseline, raw_digests
+from rushhour.errors import RecordError
+from rushhour.folders import BASELINE, VERDICT, result_sets
+from rushhour.metrics.value import MetricValue
+from rushhour.record import Record, ResultSet, read_json
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+VERDICT_FORMAT = "rushhour-verdict/1"
+_STAMP = re.compile(r"(\d{4})(\d\d)(\d\d)-(\d\d)(\d\d)(\d\d)(-\d+)?")
+# What tells kernels apart: the name they are called by, and what they are made of.
+_KERNEL = ("name", "release", "image_sha256")
+
+
+@dataclass(frozen=True)
+class RunParcel:
+    """One run. `values` are its metrics; what a slim baseline does not know is None."""
+
+    key: str
+    scenario: str
+    scenario_sha256: str
+    title: str
+    quick: bool
+    cell: int
+    factors: Mapping[str, Any]
+    repetition: int
+    seed: int
+    kernel: Mapping[str, Any]
+    agent: Mapping[str, Any]
+    lab: str
+    rushhour: str | None
+    valid: bool
+    invalid_reasons: Sequence[str]
+    warnings: Sequence[str]
+    virtual_s: float | None
+    elapsed_s: float | None
+    folder: str
+    raw_sha256: str
+    values: Sequence[MetricValue]
+
+    @property
+    def digest(self) -> str:
+        """What makes it this run: its key, and what it is called."""
+        return digest(self.key, self.cell_digest, self.repetition)
+
+    @property
+    def cell_digest(self) -> str:
+        """What makes its cell: the scenario with all its words, and the factors."""
+        return digest(self.scenario, self.scenario_sha256, self.cell, dict(self.factors))
+
+    @property
+    def values_sha256(self) -> str:
+        """A checksum of all that was measured: if it changes, values are stored anew."""
+        return digest(*((one.metric, one.scope, one.unit, one.value, one.note) for one in self.values))
+
+
+@dataclass(frozen=True)
+class SetParcel:
+    """A result set, or the runs of one scenario of a baseline."""
+
+    digest: str
+    kind: str
+    scenario: str
+    scenario_sha256: str
+    made: str
+    folder: Path
+    quick: bool
+    complete: bool
+    failures: Sequence[Any]
+    skipped: Sequence[Any]
+    runs: Sequence[RunParcel]
+
+
+@dataclass(frozen=True)
+class ComparisonParcel:
+    """A verdict document, and the folder it lies in."""
+
+    digest: str
+    folder: Path
+    document: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class BaselineParcel:
+    """A version of a baseline; its runs come as sets."""
+
+    digest: str
+    baseline: Baseline
+
+
+Parcel = SetParcel | ComparisonParcel | BaselineParcel
+
+
+def digest(*what: Any) -> str:
+    """A hash of values that JSON can write."""
+    text = json.dumps(what, sort_keys=True, ensure_ascii=False, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def kernel_digest(identity: Mapping[str, Any]) -> str:
+    """What tells a kernel from others."""
+    return digest(*(identity.get(name) for name in _KERNEL))
+
+
+def parcels(folder: Path) -> Iterator[Parcel]:
+    """Everything that a folder holds, one transaction after the other.
+
+    Raises:
+        RecordError: there is nothing in it that we know, or a part of it cannot be read.
+    """
+    if (folder / BASELINE).is_file():
+        yield from _baseline(Baseline.open(folder))
+    elif (folder / VERDICT).is_file():
+        yield from _comparison(folder)
+    else:
+        for results in result_sets(folder):
+            if results.folders():
+                yield _set(results)
+
+
+def _set(results: ResultSet) -> SetParcel:
+    about, folder = results.about, results.path.resolve()
+    quick = about.get("quick") is True
+    runs = [_run(record, quick, values) for record, values in _measured(results)]
+    first = runs[0]
+    kernels = sorted({str(run.kernel.get("name")) for run in runs})
+    made, stamped = _made(folder)
+    which = [first.scenario, first.scenario_sha256, kernels, made if stamped else str(folder)]
+    return SetParcel(
+        digest=digest("set", *which),
+        kind="set",
+        scenario=first.scenario,
+        scenario_sha256=first.scenario_sha256,
+        made=made,
+        folder=folder,
+        quick=quick,
+        complete=about.get("complete") is not False,
+        failures=list(about.get("failures") or ()),
+        skipped=list(about.get("skipped") or ()),
+        runs=runs,
+    )
+
+
+def _measured(results: ResultSet) -> Iterator[tuple[Record, Sequence[MetricValue]]]:
+    known: dict[str, list[MetricValue]] = {}
+    if (results.path / "index.parquet").is_file():
+        known = values_of(results)
+    for record in results:
+        values = known.get(record.path.name)
+        yield record, record.metrics() if values is None else values
+
+
+def values_of(results: ResultSet) -> dict[str, list[MetricValue]]:
+    """The metric values of an index by folder; what is not finite is None."""
+    index = results.index()
+    names = ["folder", *(field.name for field in fields(MetricValue))]
+    columns = [index[name].to_pylist() for name in names]
+    known: dict[str, list[MetricValue]] = {}
+    for folder, metric, scope, value, unit, note in zip(*columns, strict=True):
+        sound = None if value is None or not math.isfinite(value) else value
+        known.setdefault(folder, []).append(MetricValue(metric, scope, sound, unit, note))
+    return known
+
+
+def _run(record: Record, quick: bool, values: Sequence[MetricValue]) -> RunParcel:  # noqa: FBT001 - no option
+    manifest = record.manifest
+    scenario, cell = manifest.get("scenario") or {}, manifest.get("cell") or {}
+    try:
+        return RunParcel(
+            key=record.key,
+            scenario=str(scenario.get("name") or ""),
+            scenario_sha256=str(scenario.get("sha256") or ""),
+            title=str(scenario.get("title") or ""),
+            quick=quick,
+            cell=int(cell.get("index") or 0),
+            factors=dict(record.factors),
+            repetition=int(manifest.get("repetition") or 0),
+            seed=int(manifest.get("seed") or 0),
+            kernel=dict(manifest["kernel"]),
+            agent=dict(manifest.get("agent") or {}),
+            lab=str(manifest.get("lab")),
+            rushhour=manifest.get("rushhour"),
+            valid=record.valid,
+            invalid_reasons=list(manifest.get("invalid_reasons") or ()),
+            warnings=list(manifest.get("warnings") or ()),
+            virtual_s=manifest.get("virtual_s"),
+            elapsed_s=manifest.get("elapsed_s"),
+            folder=str(record.path.resolve()),
+            raw_sha256=digest(raw_digests(manifest)),
+            values=values,
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise RecordError(
+            f"the manifest makes no sense ({error!r})",
+            where=str(record.path),
+            hint="run it again with --fresh",
+        ) from error
+
+
+def _baseline(found: Baseline) -> Iterator[Parcel]:
+    values = found.values()
+    made, _ = _made(found.path / BASELINE)
+    whole = digest("baseline", read_json(found.path / BASELINE))
+    for scenario in found.scenarios:
+        name, sha = str(scenario["name"]), str(scenario.get("sha256") or "")
+        quick = scenario.get("quick") is True
+        yield SetParcel(
+            digest=digest(whole, name),
+            kind="baseline",
+            scenario=name,
+            scenario_sha256=sha,
+            made=made,
+            folder=found.path.resolve(),
+            quick=quick,
+            complete=True,
+            failures=scenario.get("failures") or (),
+            skipped=scenario.get("skipped") or (),
+            runs=[
+                RunParcel(
+                    key=run.key,
+                    scenario=name,
+                    scenario_sha256=sha,
+                    title=str(scenario.get("title") or ""),
+                    quick=quick,
+                    cell=run.cell,
+                    factors=run.factors,
+                    repetition=run.repetition,
+                    seed=run.seed,
+                    kernel=found.kernel,
+                    agent=found.about["agent"] or {},
+                    lab=str(found.about["lab"]),
+                    rushhour=found.about.get("rushhour"),
+                    valid=run.valid,
+                    invalid_reasons=run.invalid_reasons,
+                    warnings=(),
+                    virtual_s=None,
+                    elapsed_s=None,
+                    folder=str((found.path / "runs" / run.folder).resolve()),
+                    raw_sha256=digest(dict(run.raw)),
+                    values=[_sound(value) for value in values[run.folder]],
+                )
+                for run in found.runs
+                if run.scenario == name
+            ],
+        )
+    yield BaselineParcel(whole, found)
+
+
+def _sound(value: MetricValue) -> MetricValue:
+    finite = value.value is None or math.isfinite(value.value)
+    return value if finite else replace(value, value=None)
+
+
+def _comparison(folder: Path) -> Iterator[Parcel]:
+    document = read_json(folder / VERDICT)
+    if document.get("format") != VERDICT_FORMAT:
+        raise RecordError(
+            f"the verdict has the format {str(document.get('format'))[:60]!r}; "
+            f"this program reads {VERDICT_FORMAT!r}",
+            where=str(folder / VERDICT),
+            hint="compare again, or read it with the rushhour that wrote it",
+        )
+    for side in ("base", "candidate"):
+        facts = document.get(side)
+        records = facts.get("records") if isinstance(facts, dict) else None
+        # Records that lie elsewhere are somebody else's folder: they are imported by their own name.
+        if isinstance(records, str) and records == side and (folder / side).is_dir():
+            yield from parcels(folder / side)
+    yield ComparisonParcel(digest("comparison", document), folder.resolve(), document)
+
+
+def _made(path: Path) -> tuple[str, bool]:
+    """When a folder was made: the stamp in its name or above it, or else when it was last written."""
+    for part in reversed(path.parts[-6:]):
+        found = _STAMP.fullmatch(part)
+        if found:
+            year, month, day, hour, minute, second = found.groups()[:6]
+            return f"{year}-{month}-{day}T{hour}:{minute}:{second}Z", True
+    file = path / "set.json" if (path / "set.json").is_file() else path
+    stamp = datetime.fromtimestamp(file.stat().st_mtime, UTC)
+    return stamp.strftime("%Y-%m-%dT%H:%M:%SZ"), False

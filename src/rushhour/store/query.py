@@ -1,0 +1,347 @@
+"""Questions to the database, in SQLAlchemy's words; each takes a connection and gives rows.
+
+Newest first, with limit and offset. `where` names factors by their whole name or its last part.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import and_, func, or_, select
+
+from rushhour.spec.sweep import matches
+from rushhour.store import schema
+from rushhour.store.rows import (
+    CellVerdict,
+    ComparisonRow,
+    KernelRow,
+    MetricVerdict,
+    Pair,
+    RunRow,
+    SetRow,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from sqlalchemy import ColumnElement, Connection, RowMapping, Select, Subquery
+
+_CELL = (
+    schema.cells.c.scenario,
+    schema.cells.c.scenario_sha256,
+    schema.cells.c.title,
+    schema.cells.c.quick,
+    schema.cells.c.number.label("cell"),
+    schema.cells.c.factors,
+)
+_RUN = tuple(
+    schema.runs.c[name]
+    for name in (
+        "id", "key", "repetition", "seed", "kernel_id", "lab", "valid", "invalid_reasons", "warnings",
+        "virtual_s", "elapsed_s", "raw_sha256",
+    )
+)  # fmt: skip
+_JSON = (
+    "factors",
+    "invalid_reasons",
+    "warnings",
+    "failures",
+    "skipped",
+    "rule",
+    "counts",
+    "seeds",
+    "identity",
+)
+
+# So many digits of an image's hash say which.
+_IMAGE = 6
+
+
+def named(scenario: str) -> ColumnElement[bool]:
+    """Cells of this scenario, or (`suite/`, `suite`) of the study."""
+    column = schema.cells.c.scenario
+    folder = scenario.rstrip("/") + "/"
+    return or_(column == scenario, func.substr(column, 1, len(folder)) == folder)
+
+
+def of_kernel(word: str) -> ColumnElement[bool]:
+    """Kernels of this name, release, or with an image that begins so."""
+    table = schema.kernels
+    called = or_(table.c.name == word, table.c.release == word)
+    if len(word) < _IMAGE:
+        return called
+    return or_(called, func.substr(table.c.image_sha256, 1, len(word)) == word)
+
+
+def cell_ids(connection: Connection, scenario: str | None, where: Mapping[str, Any]) -> list[int]:
+    """The cells of a scenario whose factors are these."""
+    query = select(schema.cells.c.id, schema.cells.c.factors)
+    if scenario:
+        query = query.where(named(scenario))
+    return [place for place, text in connection.execute(query) if is_cell(where, json.loads(text))]
+
+
+def is_cell(where: Mapping[str, Any], factors: Mapping[str, Any]) -> bool:
+    """Whether a cell of these factors is meant."""
+    short = {name.rpartition(".")[2]: value for name, value in factors.items()}
+    return matches(where, {**short, **factors})
+
+
+def _newest() -> Subquery:
+    """When and where each run was made last."""
+    links, sets = schema.set_runs, schema.sets
+    rank = func.row_number().over(
+        partition_by=links.c.run_id, order_by=(sets.c.made.desc(), sets.c.id.desc())
+    )
+    ranked = (
+        select(links.c.run_id, sets.c.made, links.c.folder, rank.label("rank"))
+        .join(sets, sets.c.id == links.c.set_id)
+        .subquery()
+    )
+    return select(ranked).where(ranked.c.rank == 1).subquery()
+
+
+def run_query() -> tuple[Select[Any], Subquery]:
+    """Every run with its cell, kernel and agent, and the newest set it is in."""
+    newest = _newest()
+    query = (
+        select(
+            *_RUN, *_CELL,
+            schema.kernels.c.name.label("kernel"), schema.kernels.c.release,
+            schema.agents.c.sha256.label("agent"),
+            func.coalesce(newest.c.made, "").label("made"),
+            func.coalesce(newest.c.folder, "").label("folder"),
+        )
+        .join(schema.cells, schema.cells.c.id == schema.runs.c.cell_id)
+        .join(schema.kernels, schema.kernels.c.id == schema.runs.c.kernel_id)
+        .join(schema.agents, schema.agents.c.id == schema.runs.c.agent_id)
+        .outerjoin(newest, newest.c.run_id == schema.runs.c.id)
+    )  # fmt: skip
+    return query, newest
+
+
+def runs(
+    connection: Connection,
+    *,
+    scenario: str | None = None,
+    where: Mapping[str, Any] | None = None,
+    kernel: str | None = None,
+    key: str | None = None,
+    lab: str | None = None,
+    valid: bool | None = None,
+    since: str | None = None,
+    set_id: int | None = None,
+    limit: int = 100,
+    offset: int = 0,
+) -> list[RunRow]:
+    """Runs, the newest first."""
+    query, newest = run_query()
+    if scenario:
+        query = query.where(named(scenario))
+    if where:
+        query = query.where(schema.runs.c.cell_id.in_(cell_ids(connection, scenario, where)))
+    if kernel:
+        query = query.where(of_kernel(kernel))
+    if key:
+        query = query.where(func.substr(schema.runs.c.key, 1, len(key)) == key)
+    if lab:
+        query = query.where(schema.runs.c.lab == lab)
+    if valid is not None:
+        query = query.where(schema.runs.c.valid == valid)
+    if since:
+        query = query.where(newest.c.made >= since)
+    if set_id is not None:
+        of_set = select(schema.set_runs.c.run_id).where(schema.set_runs.c.set_id == set_id)
+        query = query.where(schema.runs.c.id.in_(of_set))
+    order = (newest.c.made.desc(), schema.cells.c.scenario, schema.cells.c.number, schema.runs.c.id)
+    found = connection.execute(query.order_by(*order).limit(limit).offset(offset))
+    return [RunRow(**plain(row)) for row in found.mappings()]
+
+
+def pairs(
+    connection: Connection,
+    base: str,
+    candidate: str,
+    *,
+    scenario: str | None = None,
+    limit: int = 100,
+    offset: int = 0,
+) -> list[Pair]:
+    """Runs of the same cell, seed and repetition on two kernels, sorted by cell and repetition."""
+    kernels = {side: select(schema.kernels.c.id).where(of_kernel(word)) for side, word in (
+        ("base", base), ("candidate", candidate))}  # fmt: skip
+    one, two = schema.runs.alias(), schema.runs.alias()
+    same = [one.c[name] == two.c[name] for name in ("cell_id", "repetition", "seed", "agent_id", "lab")]
+    query = (
+        select(one.c.id, two.c.id)
+        .join(two, and_(*same))
+        .join(schema.cells, schema.cells.c.id == one.c.cell_id)
+        .where(one.c.kernel_id.in_(kernels["base"]), two.c.kernel_id.in_(kernels["candidate"]))
+        .order_by(schema.cells.c.scenario, schema.cells.c.number, one.c.repetition, one.c.id, two.c.id)
+        .limit(limit)
+        .offset(offset)
+    )
+    if scenario:
+        query = query.where(named(scenario))
+    found = [(first, second) for first, second in connection.execute(query)]
+    known = by_id(connection, {place for pair in found for place in pair})
+    return [Pair(known[first], known[second]) for first, second in found]
+
+
+def by_id(connection: Connection, ids: set[int]) -> dict[int, RunRow]:
+    """Runs by their numbers."""
+    query, _ = run_query()
+    rows = connection.execute(query.where(schema.runs.c.id.in_(sorted(ids)))).mappings()
+    return {row["id"]: RunRow(**plain(row)) for row in rows}
+
+
+def sets(
+    connection: Connection,
+    *,
+    scenario: str | None = None,
+    tag: str | None = None,
+    since: str | None = None,
+    limit: int = 100,
+    offset: int = 0,
+) -> list[SetRow]:
+    """Result sets, the newest first."""
+    table = schema.sets
+    names = [name for name in SetRow.__slots__ if name not in ("runs", "kernels", "tags")]
+    query = select(*(table.c[name] for name in names))
+    if scenario:
+        folder = scenario.rstrip("/") + "/"
+        query = query.where(
+            or_(table.c.scenario == scenario, func.substr(table.c.scenario, 1, len(folder)) == folder)
+        )
+    if tag:
+        query = query.where(table.c.id.in_(_tagged("set", tag)))
+    if since:
+        query = query.where(table.c.made >= since)
+    query = query.order_by(table.c.made.desc(), table.c.scenario, table.c.id).limit(limit).offset(offset)
+    found = [plain(row) for row in connection.execute(query).mappings()]
+    ids = [row["id"] for row in found]
+    kernels = _kernels_of(connection, ids)
+    tags = tags_of(connection, "set", ids)
+    return [
+        SetRow(
+            **row,
+            runs=sum(kernels.get(row["id"], {}).values()),
+            kernels=sorted(kernels.get(row["id"], {})),
+            tags=tags.get(row["id"], []),
+        )
+        for row in found
+    ]
+
+
+def _kernels_of(connection: Connection, ids: Sequence[int]) -> dict[int, dict[str, int]]:
+    links = schema.set_runs
+    query = (
+        select(links.c.set_id, schema.kernels.c.name, func.count())
+        .join(schema.runs, schema.runs.c.id == links.c.run_id)
+        .join(schema.kernels, schema.kernels.c.id == schema.runs.c.kernel_id)
+        .where(links.c.set_id.in_(ids))
+        .group_by(links.c.set_id, schema.kernels.c.name)
+    )
+    counts: dict[int, dict[str, int]] = {}
+    for place, name, count in connection.execute(query):
+        counts.setdefault(place, {})[name] = count
+    return counts
+
+
+def comparisons(
+    connection: Connection,
+    *,
+    verdict: str | None = None,
+    name: str | None = None,
+    tag: str | None = None,
+    since: str | None = None,
+    limit: int = 100,
+    offset: int = 0,
+) -> list[ComparisonRow]:
+    """Comparisons, the newest first; `name` is of either side."""
+    table = schema.comparisons
+    query = select(*(table.c[column] for column in ComparisonRow.__slots__ if column != "tags"))
+    if verdict:
+        query = query.where(table.c.verdict == verdict)
+    if name:
+        query = query.where(or_(table.c.base == name, table.c.candidate == name))
+    if tag:
+        query = query.where(table.c.id.in_(_tagged("comparison", tag)))
+    if since:
+        query = query.where(table.c.made >= since)
+    query = query.order_by(table.c.made.desc(), table.c.id.desc()).limit(limit).offset(offset)
+    found = [plain(row) for row in connection.execute(query).mappings()]
+    tags = tags_of(connection, "comparison", [row["id"] for row in found])
+    return [ComparisonRow(**row, tags=tags.get(row["id"], [])) for row in found]
+
+
+def verdicts(
+    connection: Connection,
+    *,
+    comparison: int | None = None,
+    scenario: str | None = None,
+    verdict: str | None = None,
+    limit: int = 100,
+    offset: int = 0,
+) -> list[CellVerdict]:
+    """Judged cells, of the newest comparison first, in its order."""
+    table = schema.verdict_cells
+    columns = [table.c[{"cell": "number"}.get(name, name)].label(name) for name in CellVerdict.__slots__]
+    query = select(*columns).join(schema.comparisons, schema.comparisons.c.id == table.c.comparison_id)
+    if comparison is not None:
+        query = query.where(table.c.comparison_id == comparison)
+    if scenario:
+        query = query.where(table.c.scenario == scenario)
+    if verdict:
+        query = query.where(table.c.verdict == verdict)
+    order = (schema.comparisons.c.made.desc(), table.c.comparison_id.desc(), table.c.id)
+    found = connection.execute(query.order_by(*order).limit(limit).offset(offset))
+    return [CellVerdict(**plain(row)) for row in found.mappings()]
+
+
+def verdict_metrics(connection: Connection, cell: int) -> list[MetricVerdict]:
+    """The judged metrics of a cell of a comparison, in its order."""
+    table = schema.verdict_metrics
+    query = select(*(table.c[name] for name in MetricVerdict.__slots__))
+    found = connection.execute(query.where(table.c.verdict_cell_id == cell).order_by(table.c.id))
+    return [MetricVerdict(**row) for row in found.mappings()]
+
+
+def kernels(connection: Connection) -> list[KernelRow]:
+    """Every kernel that ran, in no order."""
+    table = schema.kernels
+    query = (
+        select(
+            table.c.id, table.c.name, table.c.release, table.c.identity,
+            func.count(schema.runs.c.id.distinct()).label("runs"),
+            func.min(schema.sets.c.made).label("first"),
+        )
+        .outerjoin(schema.runs, schema.runs.c.kernel_id == table.c.id)
+        .outerjoin(schema.set_runs, schema.set_runs.c.run_id == schema.runs.c.id)
+        .outerjoin(schema.sets, schema.sets.c.id == schema.set_runs.c.set_id)
+        .group_by(table.c.id)
+    )  # fmt: skip
+    return [KernelRow(**plain(row)) for row in connection.execute(query).mappings()]
+
+
+def tags_of(connection: Connection, kind: str, ids: Sequence[int]) -> dict[int, list[str]]:
+    """The tags of sets or comparisons."""
+    table = schema.tags
+    query = select(table.c.owner_id, table.c.tag).where(table.c.kind == kind, table.c.owner_id.in_(ids))
+    found: dict[int, list[str]] = {}
+    for place, tag in connection.execute(query.order_by(table.c.tag)):
+        found.setdefault(place, []).append(tag)
+    return found
+
+
+def _tagged(kind: str, tag: str) -> Select[Any]:
+    return select(schema.tags.c.owner_id).where(schema.tags.c.kind == kind, schema.tags.c.tag == tag)
+
+
+def plain(row: RowMapping) -> dict[str, Any]:
+    """A row with its JSON texts read."""
+    return {
+        str(name): json.loads(value) if name in _JSON and isinstance(value, str) else value
+        for name, value in row.items()
+    }
