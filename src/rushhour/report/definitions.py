@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rushhour.metrics.catalog import METRICS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Container, Iterable
 
     from rushhour.report.model import RunView
 
@@ -25,9 +25,13 @@ class Definition:
 
 def definitions(runs: Iterable[RunView]) -> dict[str, Definition]:
     """The definitions of the metrics that these runs have, in the catalogue's order."""
-    found = {value.metric for run in runs for value in run.metrics}
+    return of_metrics({value.metric for run in runs for value in run.metrics})
+
+
+def of_metrics(names: Container[str]) -> dict[str, Definition]:
+    """The definitions of the metrics of these names, in the catalogue's order."""
     return {
         metric.name: Definition(metric.name, metric.unit, metric.better, metric.definition)
         for metric in METRICS.values()
-        if metric.name in found
+        if metric.name in names
     }

@@ -29,12 +29,12 @@ def index(runs: list[RunView]) -> str:
 def packed(run: RunView) -> str:
     """A run with its curves (`report/embed.py`)."""
     columns: Columns = []
-    panels = [_panel(panel, run.duration_s, columns) for panel in run.panels]
+    panels = [panel_words(panel, run.duration_s, columns) for panel in run.panels]
     return embed.pack({**_words(run), "panels": panels}, columns)
 
 
-def _panel(panel: Panel, duration_s: float, columns: Columns) -> dict[str, Any]:
-    # The panel's words; its curves go to `columns`, two each: time and value.
+def panel_words(panel: Panel, duration_s: float, columns: Columns) -> dict[str, Any]:
+    """The panel's words; its curves go to `columns`, two each: time and value."""
     curves = []
     for curve in panel.curves:
         place = len(columns)

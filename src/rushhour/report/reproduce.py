@@ -60,7 +60,7 @@ def run_command(manifest: Mapping[str, Any]) -> str:
     for key, value in factors.items():
         if key.startswith(LABEL):
             continue
-        words += ["--set", f"{key}={_value(value)}"]
+        words += ["--set", f"{key}={value_word(value)}"]
     words += _kernels([kernel])
     return _command([*words, "--seed", str(manifest.get("seed", 1)), "--repeat", "1"])
 
@@ -139,7 +139,7 @@ def _file(scenario: Mapping[str, Any]) -> str:
     return (re.sub(r"[^A-Za-z0-9._-]+", "-", stem).strip("-.") or "scenario") + ".toml"
 
 
-def _value(value: Any) -> str:
+def value_word(value: Any) -> str:
     """A value as `--set` reads it: a text without quotes where it cannot be taken for something else."""
     if not isinstance(value, str):
         return inline(value)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from rushhour.verdict import around, telling
 from rushhour.verdict.alignment import KINDS, differences
-from rushhour.verdict.traces import ORDER, missing, traces
+from rushhour.verdict.traces import ORDER, SAMPLED, missing, traces
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -100,7 +100,7 @@ def first_divergence(base: Record, candidate: Record) -> Divergence | None:
     ]
     if not found:
         return None
-    found.sort(key=_order)
+    found = _sound(sorted(found, key=_order))
     chosen = _chosen(found)
     sides = base, candidate
     lesser = _lesser(found, chosen)
@@ -125,6 +125,13 @@ def first_divergence(base: Record, candidate: Record) -> Divergence | None:
 
 def _order(one: Difference) -> tuple[int, int, int]:
     return one.t_ns, KINDS.index(one.kind), ORDER.index(one.table)
+
+
+def _sound(found: list[Difference]) -> list[Difference]:
+    """Without samples from after the first shift in time: they show other moments of what may be the same."""
+    shifts = [one.t_ns for one in found if one.kind == "time"]
+    sound = [one for one in found if one.table not in SAMPLED or not shifts or one.t_ns < shifts[0]]
+    return sound if any(one.kind != "time" for one in sound) else found
 
 
 def _chosen(found: Sequence[Difference]) -> Difference:

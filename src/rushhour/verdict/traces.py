@@ -194,3 +194,5 @@ _TABLES: Mapping[str, Callable[[Record, str], Trace]] = {
     "qdisc": _qdisc,
 }
 ORDER = tuple(_TABLES)
+SAMPLED = ("tcp_info", "qdisc")
+"""Tables of samples: they say what was the case at an instant, not when it came to be."""

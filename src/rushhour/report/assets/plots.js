@@ -128,6 +128,23 @@ const Plots = (() => {
     ctx.restore();
   }
 
+  // The instant that a run is about, across all its panels.
+  function drawInstant(u, run) {
+    if (run.mark_s === undefined || run.mark_s === null) return;
+    const { ctx, bbox } = u;
+    const x = Math.round(u.valToPos(run.mark_s, "x", true));
+    if (x < bbox.left || x > bbox.left + bbox.width) return;
+    ctx.save();
+    ctx.setLineDash([]);
+    ctx.strokeStyle = ink("--accent");
+    ctx.lineWidth = 1.5 * devicePixelRatio;
+    ctx.beginPath();
+    ctx.moveTo(x, bbox.top);
+    ctx.lineTo(x, bbox.top + bbox.height);
+    ctx.stroke();
+    ctx.restore();
+  }
+
   function options(panel, run, width, onCursor) {
     const wide = width >= 560;
     const ceiling = panel.marks ? 1 : top(panel);
@@ -138,9 +155,9 @@ const Plots = (() => {
       width, height, scales, legend: { show: false }, axes: axes(panel, ceiling, wide),
       padding: [8, wide ? (panel.second ? 0 : 52) : 8, 0, 0],
       series: [{}, ...panel.curves.map((curve, position) => drawn(curve, position, panel))],
-      cursor: { sync: { key: "run", scales: ["x", null] }, drag: { x: true, y: false }, points: { show: false }, y: false },
+      cursor: { sync: { key: run.key || "run", scales: ["x", null] }, drag: { x: true, y: false }, points: { show: false }, y: false },
       hooks: {
-        draw: [(u) => (panel.marks ? drawMarks(u, panel) : drawLimits(u, panel))],
+        draw: [(u) => (panel.marks ? drawMarks(u, panel) : drawLimits(u, panel)), (u) => drawInstant(u, run)],
         setCursor: [(u) => onCursor(panel, u.cursor.left >= 0 ? u.posToVal(u.cursor.left, "x") : null)],
         init: [(u) => u.over.addEventListener("dblclick", () => reset(run))],
       },
@@ -158,7 +175,7 @@ const Plots = (() => {
   function draw(panel, run, host, onCursor) {
     const plot = new uPlot(options(panel, run, host.clientWidth, onCursor), data(panel, run), host);
     plot.setScale("x", { min: 0, max: run.duration_s });
-    live.push({ plot, host, panel });
+    live.push({ plot, host, panel, run });
     return plot;
   }
 
@@ -167,12 +184,12 @@ const Plots = (() => {
     live = [];
   }
 
-  function zoom(min, max) {
-    for (const { plot } of live) plot.setScale("x", { min, max });
+  function zoom(min, max, run) {
+    for (const one of live) if (one.run === run) one.plot.setScale("x", { min, max });
   }
 
   function reset(run) {
-    zoom(0, run.duration_s);
+    zoom(0, run.duration_s, run);
   }
 
   // Zoom by a factor around the cursor, or around the middle where there is none.
@@ -182,7 +199,7 @@ const Plots = (() => {
     const { min, max } = plot.scales.x;
     const centre = plot.cursor.left >= 0 ? plot.posToVal(plot.cursor.left, "x") : (min + max) / 2;
     const low = Math.max(0, centre - (centre - min) * factor);
-    zoom(low, Math.min(run.duration_s, centre + (max - centre) * factor));
+    zoom(low, Math.min(run.duration_s, centre + (max - centre) * factor), run);
   }
 
   function step(pixels) {
@@ -216,5 +233,5 @@ const Plots = (() => {
     }).length;
   }
 
-  return { draw, clear, reset, zoomBy, step, toggle, forget, colour, dash, inked };
+  return { draw, clear, zoom, reset, zoomBy, step, toggle, forget, colour, dash, inked };
 })();

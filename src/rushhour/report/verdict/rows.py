@@ -1,0 +1,83 @@
+"""The rows around a divergence as a diff: what both sides have once, what differs for either side."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    Row = Mapping[str, Any]
+    Sides = Mapping[str, Sequence[Row]]
+
+_LEADING = ("t_ns", "event")
+_INFINITE = 0x7FFFFFFF
+
+
+@dataclass(frozen=True)
+class Line:
+    """A row of both sides (` `), the base (`-`) or the candidate (`+`): values, and which differ."""
+
+    sign: Literal[" ", "-", "+"]
+    texts: Sequence[str]
+    differs: Sequence[bool]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Titles of the columns, the lines up to the divergence, the lines from there on."""
+
+    titles: Sequence[str]
+    before: Sequence[Line]
+    after: Sequence[Line]
+
+    def text(self, before: int = 8, after: int = 10) -> str:
+        """The last lines before and the first after, in columns of equal width, for a code block."""
+        every = [*self.before[-before:], *self.after[:after]]
+        columns = list(zip(self.titles, *(line.texts for line in every), strict=True))
+        widths = [max(map(len, column)) for column in columns]
+        lines = [("  ", self.titles), *((f"{line.sign} ", line.texts) for line in every)]
+        padded = [
+            sign + "  ".join(text.rjust(width) for text, width in zip(texts, widths, strict=True))
+            for sign, texts in lines
+        ]
+        return "\n".join(line.rstrip() for line in padded)
+
+
+def rows(divergence: Mapping[str, Any]) -> Rows | None:
+    """The rows of a divergence's document; None where it has none."""
+    before, after = (divergence.get(part) or {} for part in ("before", "after"))
+    every = [row for part in (before, after) for side in part.values() for row in side]
+    if not every:
+        return None
+    names = dict.fromkeys(name for row in every for name in row)
+    columns = [name for name in _LEADING if name in names] + [name for name in names if name not in _LEADING]
+    titles = ["s" if name == "t_ns" else name.removesuffix("_ns") for name in columns]
+    # What came before ends at one event, what follows begins at one.
+    return Rows(titles, list(_lines(columns, before, from_end=True)), list(_lines(columns, after)))
+
+
+def _lines(columns: Sequence[str], sides: Sides, *, from_end: bool = False) -> Iterator[Line]:
+    step = -1 if from_end else 1
+    pairs = list(zip_longest(*(list(sides.get(side) or [])[::step] for side in ("base", "candidate"))))
+    for base, candidate in pairs[::step]:
+        mine, theirs = ([_said(name, row or {}) for name in columns] for row in (base, candidate))
+        if base and candidate and mine == theirs:
+            yield Line(" ", mine, [False] * len(mine))
+            continue
+        differs = [one != other for one, other in zip(mine, theirs, strict=True)]
+        if base:
+            yield Line("-", mine, differs)
+        if candidate:
+            yield Line("+", theirs, differs)
+
+
+def _said(name: str, row: Row) -> str:
+    value = row.get(name)
+    if value is None:
+        return ""
+    if name.endswith("_ns"):
+        return f"{value / 1e9:.9f}"
+    return "unset" if name == "ssthresh" and value == _INFINITE else str(value)

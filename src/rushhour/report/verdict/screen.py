@@ -1,0 +1,117 @@
+"""The verdict in the terminal: the first screen says what was found, where, and what to do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Group
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from rushhour.report.verdict.rows import rows
+from rushhour.report.verdict.story import plural, story
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from rich.console import RenderableType
+
+    from rushhour.report.verdict.story import Cell, Story
+
+COLOURS = {
+    "same": "green",
+    "better": "green",
+    "worse": "bold red",
+    "inconclusive": "yellow",
+    "invalid": "magenta",
+}
+MAX_LISTED = 12
+"""Cells in the table."""
+MAX_TOLD = 2
+"""Cells that are told with their metrics and the events around their divergence."""
+MAX_METRICS = 5
+_SIGNS = {"-": "red", "+": "cyan", " ": "dim"}
+
+
+def terminal(document: Mapping[str, Any]) -> RenderableType:
+    """What a console prints of a verdict.
+
+    Raises:
+        ReportError: this is no verdict's document, or one of a newer version.
+    """
+    whole = story(document)
+    parts: list[RenderableType] = [Text(), *_head(whole)]
+    if whole.cells:
+        parts += [Text(), _table(whole)]
+    for cell in [cell for cell in whole.cells if cell.verdict in ("worse", "better")][:MAX_TOLD]:
+        parts += [Text(), *_cell(cell)]
+    parts += [Text(), *_tail(whole)] if whole.missing or whole.notes or whole.steps else []
+    return Group(*parts)
+
+
+def _head(whole: Story) -> Iterator[RenderableType]:
+    yield Text(whole.headline, COLOURS[whole.verdict])
+    yield Text(whole.lead)
+    counts = [Text(f"{count} {name}", COLOURS[name]) for name, count in whole.counts if count]
+    line = Text(" · ").join(counts)
+    if whole.identical:
+        line.append(f" ({whole.identical} equal to the byte)", "dim")
+    yield line
+    rule = [text for label, text in whole.facts if label in ("Lab", "Matters from")]
+    yield Text(" · ".join(rule), "dim")
+
+
+def _table(whole: Story) -> RenderableType:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim", expand=True)
+    table.add_column("verdict", no_wrap=True)
+    table.add_column("cell", ratio=2)
+    table.add_column("why", ratio=3)
+    for cell in whole.cells[:MAX_LISTED]:
+        table.add_row(Text(cell.verdict, COLOURS[cell.verdict]), Text(cell.name), Text(cell.reason))
+    left = len(whole.cells) - MAX_LISTED
+    if left <= 0:
+        return table
+    return Group(table, Text(f"and {plural(left, 'more cell')} in the report", "dim"))
+
+
+def _cell(cell: Cell) -> Iterator[RenderableType]:
+    yield Text.assemble((cell.verdict, COLOURS[cell.verdict]), " ", (cell.name, "bold"))
+    if cell.guards:
+        yield _indented(Text.assemble(("guards  ", "dim"), cell.guards))
+    if cell.telling:
+        yield _indented(_metrics(cell))
+    if cell.divergence:
+        yield _indented(Text.assemble(("parts   ", "dim"), str(cell.divergence["sentence"])))
+        found = rows(cell.divergence)
+        for line in found.text(before=4, after=6).splitlines() if found else ():
+            yield _indented(Text(line, _SIGNS.get(line[:1], ""), no_wrap=True, overflow="ellipsis"), 4)
+    for step in cell.steps:
+        yield _indented(Text.assemble(("try     ", "dim"), step.command))
+
+
+def _metrics(cell: Cell) -> RenderableType:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for title in ("metric", "base", "candidate", "change", "matters from"):
+        table.add_column(title, justify="left" if title == "metric" else "right")
+    for metric in cell.telling[:MAX_METRICS]:
+        change = f"{metric.change} ({metric.interval})" if metric.interval else metric.change
+        name = Text(f"{metric.name} {metric.scope}".strip(), COLOURS[metric.verdict])
+        table.add_row(name, *map(Text, (metric.base, metric.candidate, change, metric.minimum)))
+    left = len(cell.telling) - MAX_METRICS
+    return Group(table, Text(f"and {plural(left, 'more metric')}", "dim")) if left > 0 else table
+
+
+def _indented(part: RenderableType, by: int = 2) -> RenderableType:
+    return Padding(part, (0, 0, 0, by))
+
+
+def _tail(whole: Story) -> Iterator[RenderableType]:
+    for name, reason in whole.missing[:MAX_LISTED]:
+        yield Text.assemble(("not compared  ", "dim"), f"{name}: {reason}")
+    if len(whole.missing) > MAX_LISTED:
+        yield Text(f"and {len(whole.missing) - MAX_LISTED} more not compared", "dim")
+    for note in whole.notes:
+        yield Text.assemble(("note  ", "dim"), note)
+    for step in whole.steps:
+        yield Text.assemble((f"{step.what}\n  " if step.what else "next  ", "dim"), step.command)

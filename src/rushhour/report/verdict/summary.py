@@ -1,0 +1,135 @@
+"""The verdict as Markdown, for a pull request or a job's summary: what GitHub and GitLab both render."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rushhour.report.markdown import said
+from rushhour.report.verdict.rows import rows
+from rushhour.report.verdict.story import WORDS, plural, story
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from rushhour.report.verdict.advice import Step
+    from rushhour.report.verdict.story import Cell, Metric, Story
+
+LIMIT = 60_000
+"""Bytes of a summary: a comment on GitHub may have 65 536 letters."""
+MAX_LISTED = 60
+"""Cells in the table; of more, the first."""
+MAX_METRICS = 6
+_SIGNS = {"worse": "❌", "invalid": "⛔", "inconclusive": "❔", "better": "🔼", "same": "✅"}
+
+
+def markdown(document: Mapping[str, Any]) -> str:
+    """The summary as text of at most `LIMIT` bytes; cells that do not fit are counted.
+
+    Raises:
+        ReportError: this is no verdict's document, or one of a newer version.
+    """
+    whole = story(document)
+    head = "\n".join(_head(whole)) + "\n"
+    tail = "\n".join(_tail(whole)) + "\n"
+    room = LIMIT - len((head + tail).encode()) - 200
+    told: list[str] = []
+    for number, cell in enumerate(whole.cells):
+        text = "\n".join(_cell(cell)) + "\n"
+        room -= len(text.encode())
+        if room < 0:
+            left = len(whole.cells) - number
+            told.append(f"\nThe report tells {plural(left, 'more cell')} in full.\n")
+            break
+        told.append(text)
+    return head + "".join(told) + tail
+
+
+def _head(whole: Story) -> Iterator[str]:
+    yield f"## {_SIGNS[whole.verdict]} {said(whole.headline)}"
+    yield ""
+    yield said(whole.lead)
+    yield ""
+    counted = [f"{_SIGNS[name]} {count} {name}" for name, count in whole.counts if count]
+    yield " · ".join(counted) + (f" ({whole.identical} equal to the byte)" if whole.identical else "")
+    yield ""
+    if not whole.cells:
+        return
+    yield "| verdict | cell | why |"
+    yield "|---|---|---|"
+    for cell in whole.cells[:MAX_LISTED]:
+        yield f"| {_SIGNS[cell.verdict]} {cell.verdict} | {said(cell.name)} | {said(cell.reason)} |"
+    if len(whole.cells) > MAX_LISTED:
+        yield ""
+        yield f"and {plural(len(whole.cells) - MAX_LISTED, 'more cell')}"
+    yield ""
+
+
+def _cell(cell: Cell) -> Iterator[str]:
+    title = f"<b>{_plain(cell.title)}</b> {_plain(cell.label)}"
+    yield f"<details><summary>{_SIGNS[cell.verdict]} {title}</summary>"
+    yield ""
+    yield said(cell.reason)
+    yield ""
+    if cell.guards:
+        yield f"**What it guards.** {said(cell.guards)}."
+        yield ""
+    yield from (f"* broken: {said(text)}" for text in cell.broken)
+    if cell.divergence:
+        yield f"**Where they part.** {said(str(cell.divergence['sentence']))}"
+        yield ""
+        yield from _events(cell.divergence)
+    yield from _metrics(cell.telling[:MAX_METRICS])
+    yield from _steps(cell.steps)
+    yield "</details>"
+    yield ""
+
+
+def _events(divergence: Mapping[str, Any]) -> Iterator[str]:
+    found = rows(divergence)
+    if found is not None:
+        yield from ("```diff", found.text().replace("`", "'"), "```", "")
+
+
+def _metrics(metrics: Sequence[Metric]) -> Iterator[str]:
+    if not metrics:
+        return
+    yield "| metric | base | candidate | change | matters from | verdict |"
+    yield "|---|--:|--:|--:|--:|---|"
+    for metric in metrics:
+        change = f"{metric.change} ({metric.interval})" if metric.interval else metric.change
+        name = f"{metric.name} {metric.scope}".strip()
+        cells = [name, metric.base, metric.candidate, change, metric.minimum, metric.verdict]
+        yield "| " + " | ".join(map(said, cells)) + " |"
+    yield ""
+
+
+def _tail(whole: Story) -> Iterator[str]:
+    if whole.missing:
+        yield f"<details><summary>{len(whole.missing)} not compared</summary>"
+        yield ""
+        yield from (f"* {said(name)}: {said(reason)}" for name, reason in whole.missing[:MAX_LISTED])
+        if len(whole.missing) > MAX_LISTED:
+            yield f"* and {len(whole.missing) - MAX_LISTED} more"
+        yield "</details>"
+        yield ""
+    if whole.steps:
+        yield "**What to do next**"
+        yield ""
+        yield from _steps(whole.steps)
+    yield "| what was compared | |"
+    yield "|---|---|"
+    yield from (f"| {said(label)} | {said(text)} |" for label, text in whole.facts)
+    yield from (f"\n{said(note)}" for note in whole.notes)
+    yield ""
+    yield f"{WORDS[whole.verdict]}: Rush Hour {said(whole.version)}"
+
+
+def _steps(steps: Sequence[Step]) -> Iterator[str]:
+    for step in steps:
+        yield from ([f"{said(step.what)}:", ""] if step.what else [])
+        yield from ("```sh", step.command.replace("`", "'"), "```", "")
+
+
+def _plain(text: str) -> str:
+    """Text inside HTML."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
