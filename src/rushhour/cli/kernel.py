@@ -32,8 +32,9 @@ def kernel() -> None:
 @kernel.command()
 @click.argument("source")
 @click.option("--name", help="How to call it; default: after the source.")
+@click.option("--aside", is_flag=True, help="Leave the kernel that is used where none is named as it is.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
-def build(source: str, name: str | None, *, as_json: bool) -> None:
+def build(source: str, name: str | None, *, aside: bool, as_json: bool) -> None:
     """Build a kernel from SOURCE.
 
     \b
@@ -50,7 +51,7 @@ def build(source: str, name: str | None, *, as_json: bool) -> None:
     from rushhour.lab import kernel as kernels
 
     with _progress() as tell:
-        built = kernels.build(source, name, tell)
+        built = kernels.build(source, name, tell, aside=aside)
     _show(built, as_json=as_json)
 
 

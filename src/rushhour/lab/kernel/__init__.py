@@ -4,7 +4,9 @@ kernel = build("debian:6.12")
 kernel = find("debian-6.12")
 """
 
-from rushhour.lab.kernel.build import Step, build
+from rushhour.lab.kernel.build import build
+from rushhour.lab.kernel.repository import repository
+from rushhour.lab.kernel.step import Step
 from rushhour.lab.kernel.store import Kernel, default, find, installed, remove
 
-__all__ = ["Kernel", "Step", "build", "default", "find", "installed", "remove"]
+__all__ = ["Kernel", "Step", "build", "default", "find", "installed", "remove", "repository"]

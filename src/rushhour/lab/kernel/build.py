@@ -11,38 +11,33 @@ import hashlib
 import json
 import re
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rushhour.errors import KernelError
-from rushhour.lab.kernel import config, process, sources, store
+from rushhour.lab.kernel import config, process, seed, sources, store
 from rushhour.lab.kernel.make import ABSENT, STAMPS, Make, compiler
+from rushhour.lab.kernel.step import Step
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    Progress = Callable[["Step"], None]
+    Progress = Callable[[Step], None]
 
 # Objects of a whole build of 6.12; the denominator of a first build's progress.
 OBJECTS = 1330
 
 
-@dataclass(frozen=True)
-class Step:
-    """A message of a build: what is being done, objects made, about how many there will be."""
-
-    text: str
-    done: int = 0
-    total: int | None = None
-
-
-def build(source: str, name: str | None = None, progress: Progress | None = None) -> store.Kernel:
+def build(
+    source: str, name: str | None = None, progress: Progress | None = None, *, aside: bool = False
+) -> store.Kernel:
     """Build a kernel and put it into the store; nothing is done if the same is there already.
 
     Args:
         source: what `sources.resolve` understands.
         name: how to call it; default: after the source.
         progress: told every step.
+        aside: built for one purpose, as a step of a bisection: never the kernel that is used where none
+            is named.
 
     Raises:
         KernelError: a tool is missing, the source is not there or does not compile, with what to do.
@@ -52,7 +47,7 @@ def build(source: str, name: str | None = None, progress: Progress | None = None
         raise KernelError(f"{name!r} cannot name a kernel", hint="letters, digits and . _ + - only")
     _require_tools()
     try:
-        return _build(source, name, tell)
+        return _build(source, name, tell, aside=aside)
     except OSError as fault:
         raise KernelError(
             f"{fault.strerror or fault}",
@@ -61,7 +56,7 @@ def build(source: str, name: str | None = None, progress: Progress | None = None
         ) from fault
 
 
-def _build(source: str, name: str | None, tell: Progress) -> store.Kernel:
+def _build(source: str, name: str | None, tell: Progress, *, aside: bool) -> store.Kernel:
     tell(Step(f"looking at {source}"))
     found = sources.resolve(source, lambda text: tell(Step(text)))
     name = name or found.name
@@ -70,8 +65,9 @@ def _build(source: str, name: str | None, tell: Progress) -> store.Kernel:
         same = next((kernel for kernel in store.installed() if kernel.origin().get("inputs") == inputs), None)
         if same:
             tell(Step(f"unchanged: {same.release} is built already"))
-            return _again(same, name, found)
-        return _make(found, name, inputs, held, tell)
+            return _again(same, name, found, aside=aside)
+        seed.begin(found, lambda text: tell(Step(text)))
+        return _make(found, name, inputs, held, tell, aside=aside)
 
 
 def _require_tools() -> None:
@@ -89,15 +85,19 @@ def _inputs(found: sources.Source) -> str:
     ).hexdigest()
 
 
-def _again(same: store.Kernel, name: str, found: sources.Source) -> store.Kernel:
+def _again(same: store.Kernel, name: str, found: sources.Source, *, aside: bool) -> store.Kernel:
     """The same kernel, under a name that may be another."""
+    if aside and same.name == name:
+        return same
     identity = {**same.identity, "name": name}
-    origin = {**same.origin(), "source": found.spec}
+    origin = {**same.origin(), "source": found.spec, "aside": aside}
     files = {path.name: path for path in same.folder.iterdir() if path.suffix != ".json"}
     return store.save(name, identity, _key(identity), origin, files)
 
 
-def _make(found: sources.Source, name: str, inputs: str, held: int, tell: Progress) -> store.Kernel:
+def _make(
+    found: sources.Source, name: str, inputs: str, held: int, tell: Progress, *, aside: bool
+) -> store.Kernel:
     started = time.monotonic()
     if found.archive and not store.cache("sources", found.key).is_dir():
         tell(Step(f"unpacking {found.archive.name}"))
@@ -123,7 +123,8 @@ def _make(found: sources.Source, name: str, inputs: str, held: int, tell: Progre
         "missing": lacking,
     }
     seconds = round(time.monotonic() - started, 1)
-    origin = {"source": found.spec, "inputs": inputs, "key": found.key, "seconds": seconds, "objects": made}
+    origin: dict[str, Any] = {"source": found.spec, "inputs": inputs, "key": found.key, "seconds": seconds}
+    origin |= {"objects": made, "aside": aside}
     files = {"linux": place / "linux", "config": place / ".config", "build.log": log}
     return store.save(name, identity, _key(identity), origin, files)
 

@@ -53,13 +53,23 @@ def fragment(tree: Path) -> str:
 
 def version(tree: Path) -> tuple[int, int]:
     """Version and patch level, as the tree's Makefile has them."""
-    text = (tree / "Makefile").read_text(errors="replace")
-    numbers = [re.search(rf"^{name} *= *(\d+)", text, re.MULTILINE) for name in ("VERSION", "PATCHLEVEL")]
-    if not numbers[0] or not numbers[1]:
+    found = version_in((tree / "Makefile").read_text(errors="replace"))
+    if not found:
         raise KernelError(
             "its Makefile names no VERSION and PATCHLEVEL; this is no kernel source", where=str(tree)
         )
-    return int(numbers[0][1]), int(numbers[1][1])
+    return found[:2]
+
+
+def version_in(makefile: str) -> tuple[int, int, int] | None:
+    """Version, patch level and sublevel in the text of a tree's top Makefile; nothing if it has none."""
+    numbers = [
+        re.search(rf"^{name} *= *(\d+)", makefile, re.MULTILINE)
+        for name in ("VERSION", "PATCHLEVEL", "SUBLEVEL")
+    ]
+    if not numbers[0] or not numbers[1]:
+        return None
+    return int(numbers[0][1]), int(numbers[1][1]), int(numbers[2][1]) if numbers[2] else 0
 
 
 def asked() -> list[str]:

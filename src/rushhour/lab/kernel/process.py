@@ -7,13 +7,13 @@ import re
 import shutil
 import signal
 import subprocess
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 from rushhour.errors import KernelError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
 # What the compiler, the linker, make and Kconfig say when something is wrong.
@@ -22,14 +22,38 @@ _FAULT = re.compile(
 )
 
 
-def answer(command: Sequence[str], *, default: str | None = None) -> str:
+# A git hook or `git bisect run` sets these for its own repository; a build is of another.
+_GIT_LOCAL = ("DIR", "WORK_TREE", "INDEX_FILE", "COMMON_DIR", "OBJECT_DIRECTORY", "NAMESPACE", "PREFIX")
+
+
+def answer(
+    command: Sequence[str],
+    *,
+    default: str | None = None,
+    extra: Mapping[str, str] | None = None,
+    text: str | None = None,
+) -> str:
     """The standard output of a short command; `default` instead if it is given and the command fails.
+
+    Args:
+        command: program and arguments.
+        default: what to answer where the command fails.
+        extra: additions to the environment.
+        text: what the command reads; nothing if not given.
 
     Raises:
         KernelError: the command failed and there is no default.
     """
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=True, stdin=subprocess.DEVNULL)
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            errors="surrogateescape",
+            check=True,
+            input=text or "",
+            env=_environment(extra),
+        )
     except (OSError, subprocess.CalledProcessError) as fault:
         if default is not None:
             return default
@@ -83,6 +107,31 @@ def run(
         raise KernelError(f"{what} failed (exit {status}):\n{_faults(lines)}", where=command[0], hint=hint)
 
 
+@contextmanager
+def feed(command: Sequence[str], *, what: str) -> Iterator[Callable[[bytes], object]]:
+    """A command that reads what is written with the function this yields; its end is waited for.
+
+    Raises:
+        KernelError: it failed, with its words.
+    """
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, env=_environment(None)
+    ) as child:
+        if child.stdin is None or child.stderr is None:
+            raise KernelError(f"{what}: no pipe to {command[0]}")
+        try:
+            yield child.stdin.write
+            child.stdin.close()
+        except BrokenPipeError:
+            pass
+        except BaseException:
+            child.kill()
+            raise
+        said = child.stderr.read().decode(errors="replace").strip()
+    if child.returncode:
+        raise KernelError(f"{what} failed (exit {child.returncode}): {said}", where=command[0])
+
+
 def _start(
     command: Sequence[str],
     what: str,
@@ -94,7 +143,7 @@ def _start(
         return subprocess.Popen(
             command,
             cwd=cwd,
-            env={**os.environ, "LC_ALL": "C", **(extra or {})},
+            env=_environment(extra),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -107,6 +156,12 @@ def _start(
         raise KernelError(
             f"{what}: there is no {command[0]} here", hint="try: sudo apt-get install dpkg tar git make"
         ) from fault
+
+
+def _environment(extra: Mapping[str, str] | None) -> dict[str, str]:
+    foreign = {f"GIT_{name}" for name in _GIT_LOCAL}
+    inherited = {name: value for name, value in os.environ.items() if name not in foreign}
+    return {**inherited, "LC_ALL": "C", **(extra or {})}
 
 
 def _end(child: subprocess.Popen[str]) -> None:

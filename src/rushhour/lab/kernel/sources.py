@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rushhour.errors import KernelError
-from rushhour.lab.kernel import debian, process, store
+from rushhour.lab.kernel import debian, git, process, store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -52,7 +52,7 @@ class Source:
         if self.archive:
             return _unpack(self.archive, self.key)
         if self.repository:
-            return _export(self.repository, self.facts["commit"], self.key)
+            return git.export(self.repository, self.facts["commit"], self.key)
         if not self.tree:
             raise KernelError(
                 "this source has neither a tree, nor an archive, nor a repository", where=self.spec
@@ -131,16 +131,13 @@ def _directory(spec: str, path: Path) -> Source:
 
 
 def _revision(spec: str, path: Path, revision: str) -> Source:
-    git = ["git", "-C", str(path.resolve())]
-    commit = process.answer(
-        [*git, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}"], default=""
-    ).strip()
+    repository = git.directory(path)
+    commit = git.commit(path, revision)
     if not commit:
         raise KernelError(
             f"the repository has no revision {revision}", where=spec, hint=f"try: git -C {path} log"
         )
-    content = process.answer([*git, "rev-parse", f"{commit}^{{tree}}"]).strip()
-    repository = Path(process.answer([*git, "rev-parse", "--absolute-git-dir"]).strip())
+    content = git.ask(path, "rev-parse", f"{commit}^{{tree}}").strip()
     sha256 = hashlib.sha256(f"git tree {content}".encode()).hexdigest()
     facts = {"kind": "git", "revision": revision, "commit": commit}
     name = _safe(f"{path.resolve().name}-{revision}")
@@ -157,23 +154,6 @@ def _unpack(archive: Path, key: str) -> Path:
         if not tops:
             raise KernelError("the archive holds no kernel source", where=str(archive))
         tops[0].rename(target)
-    return target
-
-
-def _export(repository: Path, commit: str, key: str) -> Path:
-    """Bring a private copy in the cache to `commit`; only the files that differ are rewritten.
-
-    The repository's own index and work tree are not touched.
-    """
-    target = store.cache("sources", key)
-    target.mkdir(exist_ok=True)
-    index = target.with_name(f"{key}.index")
-    index.with_name(f"{index.name}.lock").unlink(
-        missing_ok=True
-    )  # left by a killed git; we hold the key's lock
-    environment = {"GIT_INDEX_FILE": str(index), "GIT_DIR": str(repository), "GIT_WORK_TREE": str(target)}
-    command = ["git", "-c", "core.sparseCheckout=false", "read-tree", "--reset", "-u", commit]
-    process.run(command, cwd=target, extra=environment, what="export")
     return target
 
 
@@ -241,6 +221,16 @@ def _foreign(name: str) -> bool:
         and "/" not in architecture
         and architecture not in _BUILT_ARCHITECTURES
     )
+
+
+def built_from(tree: Path) -> Iterator[str]:
+    """The files of a tree that a build reads, and more: all but what `_UNBUILT` and `_foreign` leave out.
+
+    Kconfig, however, reads every directory's file, of documentation and samples as well.
+    """
+    yield from _files(tree, "")
+    for name in _UNBUILT:
+        yield from (str(path.relative_to(tree)) for path in (tree / name).rglob("Kconfig*") if path.is_file())
 
 
 def _safe(text: str) -> str:

@@ -140,8 +140,8 @@ def find(name: str) -> Kernel:
 
 
 def default() -> Kernel:
-    """The kernel that is used when none is named: the one built last."""
-    kernels = installed()
+    """The kernel that is used when none is named: the one built last that was not built aside."""
+    kernels = [kernel for kernel in installed() if not kernel.origin().get("aside")]
     if not kernels:
         raise KernelError("no kernel is built yet", hint="to build one: rushhour kernel build debian:6.12")
     return kernels[0]
@@ -158,7 +158,7 @@ def remove(name: str, *, sources: bool = False) -> Kernel:
         kernel.folder.rename(room / "kernel")
     if sources and key:
         with lock(key, lambda: None):
-            for folder in (cache("sources", key), cache("build", key)):
+            for folder in (cache("sources", key), cache("sources", f"{key}.git"), cache("build", key)):
                 shutil.rmtree(folder, ignore_errors=True)
             cache("sources", f"{key}.index").unlink(missing_ok=True)
     return kernel
