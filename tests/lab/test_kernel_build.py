@@ -11,26 +11,12 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from little_tree import MAKEFILE, make_tree
 
 from rushhour.cli import cli
 from rushhour.errors import KernelError
 from rushhour.lab import kernel as kernels
 from rushhour.lab.kernel import config, store
-
-# `linux` depends on one.c, as an image on its sources; everything is written below O, as in the kernel.
-MAKEFILE = """
-VERSION = 6
-PATCHLEVEL = 99
-allnoconfig:
-\t@test "$(ARCH)" = um && test -s "$(KBUILD_KCONFIG)"
-\t@(cat "$(KCONFIG_ALLCONFIG)" extra.config; echo CONFIG_HZ=1000; echo) | grep -vxFf lacks > $(O)/.config
-\t@mkdir -p $(O)/include/config; echo 6.99.0 > $(O)/include/config/kernel.release
-linux: $(O)/linux
-$(O)/linux: one.c
-\t@echo "  CC      one.o"
-\t@gcc -c one.c -o $(O)/one.o
-\t@(cat one.c; echo "$$KBUILD_BUILD_TIMESTAMP $$KBUILD_BUILD_USER$$LOCALVERSION") > $(O)/linux
-"""
 
 
 @pytest.fixture(autouse=True)
@@ -40,14 +26,7 @@ def private_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    root = tmp_path / "little"
-    root.mkdir()
-    (root / "Makefile").write_text(MAKEFILE)
-    (root / "Kconfig").write_text('mainmenu "x"\n\nsource "init/Kconfig"\n')
-    (root / "lacks").write_text("CONFIG_NET_SCH_CBQ=y\n")
-    (root / "extra.config").write_text("")
-    (root / "one.c").write_text("int one;\n")
-    return root
+    return make_tree(tmp_path / "little")
 
 
 def test_a_build_is_found_by_name_id_and_source(tree: Path) -> None:

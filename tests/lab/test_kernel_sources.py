@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from little_tree import git
 
 from rushhour.errors import KernelError
 from rushhour.lab.kernel import debian, process, sources
@@ -34,13 +35,6 @@ def tree(tmp_path: Path) -> Path:
     (root / "Makefile").write_text("VERSION = 6\n")
     (root / "Kconfig").write_text('mainmenu "x"\n\nsource "init/Kconfig"\n')
     return root
-
-
-def git(tree: Path, *words: str) -> str:
-    who = ["-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false"]
-    return subprocess.run(
-        ["git", "-C", tree, *who, *words], check=True, capture_output=True, text=True
-    ).stdout.strip()
 
 
 @pytest.fixture
