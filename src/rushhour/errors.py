@@ -6,6 +6,7 @@
     ├── PlanError         a valid scenario that cannot be lowered to a plan
     ├── KernelError       a kernel under test: not found, not built, lacks something
     ├── LabError          a run that could not be carried out
+    │   ├── GuestError    the kernel under test panicked, crashed, stood still or never finished
     │   └── AgentError    the agent inside the lab reported a failure
     │       └── UnsupportedError   the kernel under test has no such algorithm, qdisc or setting
     ├── RecordError       a record or result set that cannot be read, or must not be trusted
@@ -88,6 +89,10 @@ class KernelError(RushHourError):
 
 class LabError(RushHourError):
     """A run that could not be carried out."""
+
+
+class GuestError(LabError):
+    """The kernel under test ended its run otherwise than in order, by its own doing."""
 
 
 class AgentError(LabError):

@@ -17,7 +17,7 @@ from contextlib import closing, suppress
 from itertools import islice
 from pathlib import Path
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from rushhour.batch import Batch, Outcome, Run
 from rushhour.errors import LabError, RushHourError, UsageError
@@ -28,7 +28,8 @@ from rushhour.lab.uml import UmlLab
 from rushhour.prepare import RESULTS, prepare
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator, Sequence
+    from collections.abc import Generator, Iterable, Iterator, Sequence
+    from types import TracebackType
 
     from rushhour.record import ResultSet
 
@@ -54,29 +55,75 @@ def carry_out(
     Raises:
         LabError: the disk is full, or the whole sweep cannot go on for another reason.
     """
-    cpus = sorted(os.sched_getaffinity(0))
-    workers = jobs or len(cpus)
-    free: SimpleQueue[int] = SimpleQueue()
-    for number in range(workers):
-        free.put(cpus[number % len(cpus)])
-    pool = ThreadPoolExecutor(workers, thread_name_prefix="lab")
-    finished = False
-    try:
+    with Workers(lab, jobs, fresh=fresh) as workers:
         for batch in batches:
             batch.write_about(complete=False)
             point_latest(batch.folder)
             done = 0
             try:
-                for outcome in _finished(pool, workers, batch, lab, free, fresh=fresh):
+                for outcome in workers.outcomes((batch, run) for run in batch.runs()):
                     done += 1
                     yield outcome
             finally:
                 _close(batch, complete=done == len(batch))
-        finished = True
-    finally:
-        if not finished:
-            lab.cancel()
-        pool.shutdown(cancel_futures=True)
+
+
+class Workers:
+    """Threads that carry out runs, as many at once as there are CPUs, each on one of its own.
+
+    A context manager: leaving it by an error (or an interrupt) stops what runs.
+    """
+
+    def __init__(self, lab: Lab, jobs: int | None = None, *, fresh: bool = False) -> None:
+        cpus = sorted(os.sched_getaffinity(0))
+        self.count = jobs or len(cpus)
+        self._lab, self._fresh = lab, fresh
+        self._free: SimpleQueue[int] = SimpleQueue()
+        for number in range(self.count):
+            self._free.put(cpus[number % len(cpus)])
+        self._pool = ThreadPoolExecutor(self.count, thread_name_prefix="lab")
+
+    def __enter__(self) -> Self:
+        """Enter the block in which runs are carried out."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Stop what runs, if the block did not come to its end, and wait for it."""
+        if kind is not None:
+            self._lab.cancel()
+        self._pool.shutdown(cancel_futures=True)
+
+    def outcomes(self, runs: Iterable[tuple[Batch, Run]]) -> Iterator[Outcome]:
+        """Carry out runs in about this order; failures are kept in their batch.
+
+        Raises:
+            LabError: the disk is full, or nothing can go on for another reason.
+        """
+        going = iter(runs)
+        # A short queue: memory stays flat however many runs there are.
+        waiting = {self._submit(*one) for one in islice(going, 2 * self.count)}
+        while waiting:
+            done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+            waiting |= {self._submit(*one) for one in islice(going, len(done))}
+            for future in done:
+                outcome = future.result()
+                if outcome.error is not None:
+                    _raise_if_fatal(outcome.error)
+                    batch = outcome.batch
+                    (batch.skipped if outcome.skipped else batch.failures).append(_failure(outcome))
+                yield outcome
+
+    def _submit(self, batch: Batch, run: Run) -> Future[Outcome]:
+        return self._pool.submit(self._work, batch, run)
+
+    def _work(self, batch: Batch, run: Run) -> Outcome:
+        cpu = self._free.get()
+        try:
+            return _one(batch, run, self._lab, cpu, fresh=self._fresh)
+        finally:
+            self._free.put(cpu)
 
 
 def run(
@@ -140,30 +187,6 @@ def point_latest(folder: Path) -> None:
         new = folder.parent / f".latest-{os.getpid()}"
         new.symlink_to(folder.name)
         new.replace(folder.parent / "latest")
-
-
-def _finished(
-    pool: ThreadPoolExecutor, workers: int, batch: Batch, lab: Lab, free: SimpleQueue[int], *, fresh: bool
-) -> Iterator[Outcome]:
-    def work(one: Run) -> Outcome:
-        cpu = free.get()
-        try:
-            return _one(batch, one, lab, cpu, fresh=fresh)
-        finally:
-            free.put(cpu)
-
-    runs = batch.runs()
-    # A short queue: memory stays flat however many runs there are.
-    waiting: set[Future[Outcome]] = {pool.submit(work, one) for one in islice(runs, 2 * workers)}
-    while waiting:
-        done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
-        waiting |= {pool.submit(work, one) for one in islice(runs, len(done))}
-        for future in done:
-            outcome = future.result()
-            if outcome.error is not None:
-                _raise_if_fatal(outcome.error)
-                (batch.skipped if outcome.skipped else batch.failures).append(_failure(outcome))
-            yield outcome
 
 
 def _one(batch: Batch, one: Run, lab: Lab, cpu: int, *, fresh: bool) -> Outcome:

@@ -7,7 +7,7 @@ import os
 import re
 from typing import TYPE_CHECKING
 
-from rushhour.errors import LabError
+from rushhour.errors import GuestError, LabError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,6 +21,10 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _DUMP = re.compile(r"^\s+\S+\s+\(\s*\d+\): |^\s*\[?<[0-9a-f]+>|^\s+[0-9a-f]{8} [0-9a-f]{8} |^\s*\(\s*\d+\): ")
 _NO_MEMORY = ("Out of memory", "Kernel mode signal 7", "Bus error")
 _SIGBUS = 7
+# Ends that are the kernel's own doing, and the signals by which its process says so (SIGILL, SIGTRAP, SIGABRT,
+# SIGFPE, SIGSEGV): nobody else sends them.
+_OWN_ENDS = ("panic", "timeout", "stall", "flood")
+_OWN_SIGNALS = (4, 5, 6, 8, 11)
 
 
 # The end: what it means, and what to do next.
@@ -89,4 +93,6 @@ def explain(ending: Ending, console: Path, where: str) -> LabError:
     no_memory = ending.signal == _SIGBUS or any(mark in line for line in lines for mark in _NO_MEMORY)
     message, hint = _MEANINGS["memory" if no_memory else ending.reason]
     message = message.format(ending=ending)
-    return LabError(f"{message}; its last console lines:\n{said}", where=where, hint=hint)
+    own = ending.reason in _OWN_ENDS or ending.signal in _OWN_SIGNALS
+    kind = GuestError if own and not no_memory else LabError
+    return kind(f"{message}; its last console lines:\n{said}", where=where, hint=hint)

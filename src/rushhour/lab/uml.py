@@ -7,6 +7,7 @@ its environment, its clock. What differs from run to run is the plan, and the se
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from functools import cache
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -36,7 +37,7 @@ class UmlLab:
     name = "uml"
 
     def __init__(self, limits: Limits | None = None) -> None:
-        self.limits = limits or _limits()
+        self.limits = _limits(limits or Limits())
         self.agent = agent.find()
         self._guests: set[Guest] = set()
         self._lock = Lock()
@@ -176,7 +177,7 @@ def _agent_error(error: Any, where: str) -> AgentError:
     return kind(str(error.get("message")), where=place, hint=error.get("hint"))
 
 
-def _limits() -> Limits:
+def _limits(usual: Limits) -> Limits:
     given: dict[str, float] = {}
     for name, variable in (("timeout_s", "RUSHHOUR_TIMEOUT"), ("stall_s", "RUSHHOUR_STALL")):
         text = os.environ.get(variable)
@@ -186,4 +187,4 @@ def _limits() -> Limits:
             given[name] = float(text)
         except ValueError:
             raise UsageError(f"{variable} is {text!r}; it takes a number of seconds") from None
-    return Limits(**given)  # type: ignore[arg-type]
+    return replace(usual, **given)  # type: ignore[arg-type]
