@@ -10,7 +10,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rushhour.errors import RushHourError
 
@@ -19,9 +19,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rushhour.record import Record, ResultSet
+    from rushhour.verdict import Verdict
 
 __version__ = "0.1.0"
-__all__ = ["Record", "ResultSet", "RushHourError", "__version__", "open", "run"]
+__all__ = ["Record", "ResultSet", "RushHourError", "__version__", "compare", "open", "run"]
 
 
 # The imports wait until they are needed: `import rushhour` and `rushhour --help` load no scientific package.
@@ -66,6 +67,19 @@ def run(
         fresh=fresh,
         quick=quick,
     )
+
+
+def compare(base: str | Path, candidate: str | Path, **options: Any) -> Verdict:
+    """Judge a candidate against a base: folders of results, baselines or kernels, by name.
+
+    The options are those of `rushhour.verdict.compare`; the verdict's `document()` is what `verdict.json` holds.
+
+    Raises:
+        RushHourError: a word means nothing, the sides are not comparable, or nothing could be run.
+    """
+    from rushhour import verdict  # noqa: PLC0415
+
+    return verdict.compare(base, candidate, **options)
 
 
 def open(path: str | Path) -> ResultSet:  # noqa: A001 - as in `rushhour.open`

@@ -94,6 +94,9 @@ class LabError(RushHourError):
 class GuestError(LabError):
     """The kernel under test ended its run otherwise than in order, by its own doing."""
 
+    hangs = False
+    """Whether it had to be ended, after a time that other runs do not need."""
+
 
 class AgentError(LabError):
     """The agent inside the lab reported a failure."""

@@ -41,10 +41,24 @@ def test_n_pairs_say_no_more_than_they_can(pairs: list[tuple[float, float]]) -> 
     assert found.low <= found.difference <= found.high
 
 
-def test_one_pair_tells_nothing_of_spread() -> None:
-    found = paired([100.0], [50.0], 0.95)
-    assert (found.low, found.high, found.p) == (-math.inf, math.inf, 1.0)
+def test_one_pair_can_tell_that_nothing_changed_but_never_that_something_did() -> None:
+    """x ± 9.68 |x| holds the mean of any normal value 95 times of 100 (Edelman 1990)."""
+    found = paired([100.0], [101.0], 0.95)
+    assert (found.low, found.high, found.p) == (
+        pytest.approx(-8.68, abs=0.01),
+        pytest.approx(10.68, abs=0.01),
+        1,
+    )
     assert decide(found, 5.0, found.p, 0.05) is None
+    assert decide(paired([100.0], [100.4], 0.95), 5.0, 1.0, 0.05) == 0
+    assert decide(paired([100.0], [50.0], 0.95), 5.0, 1.0, 0.05) is None
+
+
+@pytest.mark.parametrize("spread", [0.1, 0.5, 1.0, 2.0, 10.0])
+def test_the_interval_of_one_pair_covers_as_it_says(spread: float) -> None:
+    random = np.random.default_rng(9)
+    found = (paired([0.0], [1 + spread * z], 0.95) for z in random.standard_normal(2000))
+    assert np.mean([one.low <= 1 <= one.high for one in found]) >= 0.94
 
 
 def test_student_by_a_known_answer() -> None:

@@ -14,29 +14,47 @@ from rushhour.cli import SETTINGS
 @click.command(context_settings=SETTINGS, short_help="Judge a kernel or results against others.")
 @click.argument("base")
 @click.argument("candidate")
+@click.option(
+    "--scenario", "scenarios", multiple=True, metavar="SCENARIO",
+    help="What kernels run; default: the standard suite, or what the other side has. May be repeated.",
+)  # fmt: skip
+@click.option("--quick", is_flag=True, help="A quick look at the scenarios.")
+@click.option(
+    "--seeds", type=click.IntRange(1), default=5, show_default=True, metavar="N",
+    help="Runs of a cell that differs.",
+)  # fmt: skip
+@click.option(
+    "--max-seeds", type=click.IntRange(1), default=20, show_default=True, metavar="N",
+    help="Runs of a cell at most, while it cannot be decided.",
+)  # fmt: skip
 @click.option("--minimum", metavar="5%", help="Least change that matters, where no scenario says another.")
 @click.option(
     "--variable", "variables", multiple=True, metavar="NAME",
     help="What may differ; default: kernel. Also agent, scenario, lab, tools, rushhour; may be repeated.",
 )  # fmt: skip
+@click.option("--stop", is_flag=True, help="End at the first cell that is worse.")
 @click.option(
     "--out",
     type=click.Path(path_type=Path, file_okay=False),
     help="Folder of the verdict; default: results/compare/…",
 )
+@click.option("--jobs", type=click.IntRange(1), metavar="N", help="Runs at once; default: one per CPU.")
+@click.option("--fresh", is_flag=True, help="Run also what is known.")
 @click.option("--json", "as_json", is_flag=True, help="The verdict as one JSON document on standard output.")
 def compare(
     base: str,
     candidate: str,
     *,
-    minimum: str | None,
     variables: tuple[str, ...],
     out: Path | None,
     as_json: bool,
+    **options: Any,
 ) -> int:
     """Judge CANDIDATE against BASE, cell by cell, seed by seed.
 
-    BASE and CANDIDATE are folders of results.
+    BASE and CANDIDATE are folders of results, names of baselines, or names of kernels. Kernels run what is
+    missing; what is known comes from the cache. A cell whose traces are equal to the byte is the same; one
+    that differs is run with more seeds until luck and change can be told apart (docs/verdict.md).
 
     \b
     Exit code:
@@ -45,19 +63,26 @@ def compare(
         2    they cannot be compared
         3    inconclusive: the runs cannot tell
         4    invalid: runs failed, or their links were not what was asked
+        130  interrupted
 
-    Example: rushhour compare results/suite/monday results/suite/today
+    Example: rushhour compare debian-6.12 my-kernel --quick
     """  # noqa: D301 - click wants the letter itself
+    from rich.console import Console
+
     from rushhour import verdict
+    from rushhour.cli.progress import growing
     from rushhour.verdict import output
 
-    made = verdict.compare(base, candidate, minimum=minimum, variables=variables or ("kernel",))
-    folder = out or output.folder_for(made.base.name, made.candidate.name, made.made)
-    document = output.write(made, folder)
+    with growing(Console(stderr=True)) as watch:
+        made = verdict.compare(
+            base, candidate, variables=variables or ("kernel",), out=out, watch=watch, **options
+        )
+    assert made.folder is not None
+    document = output.write(made, made.folder)
     if as_json:
         click.echo(json.dumps(document, indent=1, ensure_ascii=False))
     else:
-        _print(document, folder)
+        _print(document, made.folder)
     return made.exit
 
 

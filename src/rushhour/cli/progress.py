@@ -26,10 +26,17 @@ class Display(Protocol):
 
     def show(self, outcome: Outcome) -> None: ...
 
+    def more(self, count: int) -> None: ...
+
 
 def display(total: int, console: Console) -> Display:
     """The display that suits the console."""
     return _Bar(total, console) if console.is_terminal else _Lines(total, console)
+
+
+def growing(console: Console) -> Display:
+    """A display of as many runs as it will be told of (`more`)."""
+    return display(0, console)
 
 
 class _Lines:
@@ -50,6 +57,9 @@ class _Lines:
         count = f"[{self._done:>{width}}/{self._total}] "
         self._console.print(Text(count + describe(outcome)), soft_wrap=True)
 
+    def more(self, count: int) -> None:
+        self._total += count
+
 
 class _Bar:
     def __init__(self, total: int, console: Console) -> None:
@@ -60,6 +70,7 @@ class _Bar:
             TimeRemainingColumn(),
             TextColumn("{task.fields[last]}"),
         )
+        self._total = total
         self._bar = Progress(*columns, console=console, transient=True)
         self._task = self._bar.add_task("Running", total=total, last="")
 
@@ -76,6 +87,10 @@ class _Bar:
         if outcome.error is not None:
             self._bar.console.print(Text(describe(outcome), "yellow" if outcome.skipped else "red"))
         self._bar.update(self._task, advance=1, last=outcome.run.cell.label)
+
+    def more(self, count: int) -> None:
+        self._total += count
+        self._bar.update(self._task, total=self._total)
 
 
 def describe(outcome: Outcome) -> str:

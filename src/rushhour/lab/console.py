@@ -21,10 +21,11 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _DUMP = re.compile(r"^\s+\S+\s+\(\s*\d+\): |^\s*\[?<[0-9a-f]+>|^\s+[0-9a-f]{8} [0-9a-f]{8} |^\s*\(\s*\d+\): ")
 _NO_MEMORY = ("Out of memory", "Kernel mode signal 7", "Bus error")
 _SIGBUS = 7
-# Ends that are the kernel's own doing, and the signals by which its process says so (SIGILL, SIGTRAP, SIGABRT,
-# SIGFPE, SIGSEGV): nobody else sends them.
+# Ends that are the kernel's own doing, and the signals by which its process says so (SIGILL, SIGTRAP,
+# SIGABRT, SIGFPE, SIGSEGV): nobody else sends them.
 _OWN_ENDS = ("panic", "timeout", "stall", "flood")
 _OWN_SIGNALS = (4, 5, 6, 8, 11)
+_HANGS = ("timeout", "stall")
 
 
 # The end: what it means, and what to do next.
@@ -94,5 +95,9 @@ def explain(ending: Ending, console: Path, where: str) -> LabError:
     message, hint = _MEANINGS["memory" if no_memory else ending.reason]
     message = message.format(ending=ending)
     own = ending.reason in _OWN_ENDS or ending.signal in _OWN_SIGNALS
-    kind = GuestError if own and not no_memory else LabError
-    return kind(f"{message}; its last console lines:\n{said}", where=where, hint=hint)
+    said = f"{message}; its last console lines:\n{said}"
+    if not own or no_memory:
+        return LabError(said, where=where, hint=hint)
+    error = GuestError(said, where=where, hint=hint)
+    error.hangs = ending.reason in _HANGS
+    return error

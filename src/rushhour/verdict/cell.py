@@ -187,7 +187,7 @@ def _expectation(entry: Expected) -> tuple[Decision, str]:
         return "same", ""
     broken = sum(not ok for ok in entry.candidate.values())
     reason = words.of_broken(entry.text, entry.found, (broken, len(entry.candidate)))
-    return ("worse" if 2 * broken > len(entry.candidate) else "inconclusive"), reason
+    return ("worse" if entry.broken else "inconclusive"), reason
 
 
 def _reason(verdict: Decision, parts: Sequence[tuple[Decision, str]], metrics: Sequence[Judged]) -> str:
@@ -195,7 +195,7 @@ def _reason(verdict: Decision, parts: Sequence[tuple[Decision, str]], metrics: S
         return _same(metrics)
     others = [part for part in parts if part[0] == verdict]
     # The greatest change first: it tells most.
-    best = max((m for m in metrics if m.verdict == verdict), key=_size, default=None)
+    best = max((m for m in metrics if m.verdict == verdict), key=lambda entry: entry.size, default=None)
     spoken = [text for text in (part[1] for part in others) if best is None or text not in _texts(metrics)]
     first = spoken[0] if spoken else best.reason if best is not None else others[0][1]
     return words.and_more(first, len(others) - 1, "finding" if spoken else "metric")
@@ -206,15 +206,8 @@ def _same(metrics: Sequence[Judged]) -> str:
         return "the tables differ, but nothing that is judged was measured"
     if all(entry.equal for entry in metrics):
         return "the tables differ, but every judged value is equal"
-    most = max((m for m in metrics if not m.equal), key=_size)
+    most = max((m for m in metrics if not m.equal), key=lambda entry: entry.size)
     return most.reason
-
-
-def _size(entry: Judged) -> float:
-    """How many times the least that matters a quantity changed."""
-    if entry.estimate is None:
-        return 0.0
-    return abs(entry.estimate.difference) / entry.least if entry.least else float("inf")
 
 
 def _texts(metrics: Sequence[Judged]) -> set[str]:

@@ -81,6 +81,12 @@ class Expected:
     candidate: dict[int, bool]
     found: str = ""
 
+    @property
+    def broken(self) -> bool:
+        """Whether the base keeps it always, and the candidate breaks it more often than not."""
+        kept = bool(self.base) and all(self.base.values())
+        return kept and 2 * sum(not ok for ok in self.candidate.values()) > len(self.candidate)
+
 
 def questions(cell: SideCell) -> list[Question]:
     """What decides in this cell: its `[[judge]]` tables, else every metric that has a better side."""

@@ -1,48 +1,203 @@
-"""Comparing: two words become a verdict."""
+"""Comparing: two words become a verdict; kernels among them run what it takes.
+
+    compare   words → Verdict
+
+Records alone are judged as they are. Where a kernel is named, both sides run on it what is missing: the
+standard suite, the scenarios that were asked for, or those of the recorded side.
+"""
 
 from __future__ import annotations
 
 import time
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rushhour.errors import UsageError
+from rushhour.lab.confine import Limits
+from rushhour.lab.kernel import Kernel
+from rushhour.lab.uml import UmlLab
 from rushhour.measures import Tolerance
+from rushhour.prepare import prepare
+from rushhour.runner import Workers
 from rushhour.units import UnitError
-from rushhour.verdict.judging import judge
+from rushhour.verdict import lane, output
+from rushhour.verdict.boots import boots
+from rushhour.verdict.follow import divergences, further
+from rushhour.verdict.judging import Verdict, judge, never_ran, pair
 from rushhour.verdict.open import open_side
-from rushhour.verdict.refusal import VARIABLES
-from rushhour.verdict.rule import Rule
-from rushhour.verdict.side import Side
+from rushhour.verdict.refusal import VARIABLES, check
+from rushhour.verdict.rule import MAX_SEEDS, SEEDS, Rule
+from rushhour.verdict.running import Bench, Task, given_up
+from rushhour.verdict.side import Side, key_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
-    from rushhour.verdict.judging import Verdict
+    from rushhour.batch import Batch
+    from rushhour.lab.base import Lab
+    from rushhour.verdict.running import Watch
+
+SUITE = "suite"
+# Cells of a comparison take seconds; a kernel that hangs is to cost no more than it must.
+_LIMITS = Limits(timeout_s=900.0, stall_s=30.0)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What was asked for beyond the two sides."""
+
+    scenarios: Sequence[str] = ()
+    quick: bool = False
+    rule: Rule = field(default_factory=Rule)
+    variables: Sequence[str] = ("kernel",)
+    stop: bool = False
+    jobs: int | None = None
+    fresh: bool = False
 
 
 def compare(
     base: str | Path,
     candidate: str | Path,
     *,
+    scenarios: Sequence[str] = (),
+    quick: bool = False,
+    seeds: int = SEEDS,
+    max_seeds: int = MAX_SEEDS,
     minimum: str | None = None,
     variables: Sequence[str] = ("kernel",),
+    stop: bool = False,
+    out: Path | str | None = None,
+    jobs: int | None = None,
+    fresh: bool = False,
+    watch: Watch | None = None,
+    lab: Lab | None = None,
 ) -> Verdict:
-    """Judge a candidate against a base; each is a folder of results.
+    """Judge a candidate against a base.
+
+    Args:
+        base: A folder of results, the name or folder of a baseline, or the name of a kernel.
+        candidate: Likewise.
+        scenarios: What kernels run: files, names, studies; by default what the other side has, else the
+            suite.
+        quick: A quick look at these.
+        seeds: Runs of a cell that differs, first.
+        max_seeds: Runs of a cell at most, while it cannot be decided.
+        minimum: Least change that matters where neither scenario nor metric says another: "5%".
+        variables: What may differ between the sides (`rushhour.verdict.refusal.VARIABLES`).
+        stop: End at the first cell that is worse.
+        out: Folder of the verdict and of the runs; by default `results/compare/BASE..CANDIDATE/DATE-TIME`.
+        jobs: Runs at once; by default one per CPU.
+        fresh: Run also what is known.
+        watch: Is told how runs go on.
+        lab: Where to run, instead of the `uml` lab.
 
     Raises:
         UsageError: a word means nothing, or the sides are not comparable.
         RecordError: a folder holds no runs, or they are damaged.
     """
     begin = time.monotonic()
-    rule = Rule() if minimum is None else Rule(minimum=share(minimum))
-    _check(variables)
-    before, after = open_side(base), open_side(candidate)
-    if not isinstance(before, Side) or not isinstance(after, Side):
-        raise UsageError("kernels cannot be compared yet", hint="run both and give the folders")
-    verdict = judge(before, after, rule, variables=variables)
-    return replace(verdict, elapsed_s=time.monotonic() - begin)
+    asked = Asked(scenarios, quick, _rule(seeds, max_seeds, minimum), variables, stop, jobs, fresh)
+    _check(asked)
+    sides = open_side(base), open_side(candidate)
+    now = datetime.now(UTC)
+    folder = Path(out) if out is not None else output.folder_for(sides[0].name, sides[1].name, now)
+    if isinstance(sides[0], Side) and isinstance(sides[1], Side):
+        verdict = _recorded(sides[0], sides[1], asked)
+    else:
+        lab = lab or UmlLab(_LIMITS)
+        verdict = _run(sides, folder, asked, lab, watch)
+    verdict = divergences(replace(verdict, folder=folder))
+    verdict = replace(verdict, elapsed_s=time.monotonic() - begin)
+    return replace(verdict, further=further(verdict))
+
+
+def _recorded(base: Side, candidate: Side, asked: Asked) -> Verdict:
+    for side in (base, candidate):
+        lane.only(side, asked.scenarios)
+    return judge(base, candidate, asked.rule, variables=asked.variables)
+
+
+def _run(
+    sides: tuple[Side | Kernel, Side | Kernel], folder: Path, asked: Asked, lab: Lab, watch: Watch | None
+) -> Verdict:
+    lanes = _lanes(sides, folder, asked, lab)
+    base, candidate = lanes[0].side, lanes[1].side
+    pairs, _ = pair(base, candidate)
+    notes = check(base, candidate, pairs, asked.variables)
+    tasks = _tasks(lanes)
+    complete = False
+    try:
+        with Workers(lab, asked.jobs, fresh=asked.fresh) as workers:
+            bench = Bench(*lanes, asked.rule, workers, watch, asked.stop)
+            cells = bench.judge(tasks)
+            complete = not asked.stop
+    finally:
+        for one, name in zip(lanes, ("base", "candidate"), strict=True):
+            one.close(folder / name, complete=complete)
+    pairs, missing = pair(base, candidate)
+    check(base, candidate, pairs, asked.variables)
+    if isinstance(sides[1], Kernel) and not any(trial.ran for trial in candidate.trials()):
+        cells = cells if boots(sides[1], lab, folder) else never_ran(cells)
+    missing += given_up(bench, tasks, candidate.name)
+    stopped = asked.stop and any(cell.verdict == "worse" for cell in cells)
+    return Verdict(
+        base, candidate, asked.rule, cells, missing, notes, asked.variables,
+        stopped=stopped, planned=len(tasks),
+    )  # fmt: skip
+
+
+def _lanes(
+    sides: tuple[Side | Kernel, Side | Kernel], folder: Path, asked: Asked, lab: Lab
+) -> tuple[lane.Lane, lane.Lane]:
+    given = lane.facts(lab)
+    recorded = next((side for side in sides if isinstance(side, Side)), None)
+    batches = _batches(recorded, sides, asked)
+    made = []
+    for side, name in zip(sides, ("base", "candidate"), strict=True):
+        if isinstance(side, Side):
+            made.append(lane.of_records(side, folder / name, given))
+        else:
+            made.append(lane.of_kernel(side, batches, folder / name, given))
+    return made[0], made[1]
+
+
+def _batches(
+    recorded: Side | None, sides: tuple[Side | Kernel, Side | Kernel], asked: Asked
+) -> Sequence[Batch]:
+    """What the kernels are to run: what was recorded on the other side, or what was asked for."""
+    one = next(side for side in sides if not isinstance(side, Side))
+    if recorded is None:
+        return prepare(asked.scenarios or [SUITE], quick=asked.quick)
+    if asked.quick:
+        raise UsageError(
+            f"--quick shortens scenarios, and those of {recorded.name} are what they are",
+            hint="leave it out: the kernel runs what was recorded, a quick look where that was one",
+        )
+    lane.only(recorded, asked.scenarios)
+    return lane.batches_of(recorded, one)
+
+
+def _tasks(lanes: tuple[lane.Lane, lane.Lane]) -> list[Task]:
+    """The cells that both sides have or can run, with as many first repetitions as the scenario wants."""
+    source = next(one for one in lanes if one.runs)
+    return [
+        Task(key, cell, batch.repeat)
+        for batch in source.batches.values()
+        for cell in batch.cells
+        if all((key := key_of(batch.name, cell.factors)) in one.side.cells for one in lanes)
+    ]
+
+
+def _rule(seeds: int, max_seeds: int, minimum: str | None) -> Rule:
+    if not 1 <= seeds <= max_seeds <= lane.STRIDE:
+        raise UsageError(
+            f"{seeds} seeds at first and {max_seeds} at most make no sense together",
+            hint=f"1 ≤ --seeds ≤ --max-seeds ≤ {lane.STRIDE}",
+        )
+    rule = Rule(seeds=seeds, max_seeds=max_seeds)
+    return rule if minimum is None else replace(rule, minimum=share(minimum))
 
 
 def share(word: str) -> float:
@@ -63,7 +218,7 @@ def share(word: str) -> float:
     return tolerance.amount / 100
 
 
-def _check(variables: Sequence[str]) -> None:
-    for name in variables:
+def _check(asked: Asked) -> None:
+    for name in asked.variables:
         if name not in VARIABLES:
             raise UsageError(f'--variable: there is no "{name}"', hint=f"there are: {', '.join(VARIABLES)}")

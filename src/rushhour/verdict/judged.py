@@ -51,6 +51,13 @@ class Judged:
         """Whether both sides have the very same values."""
         return self.estimate is None or (self.estimate.difference == 0 and self.estimate.p == 1)
 
+    @property
+    def size(self) -> float:
+        """How many times the least that matters the quantity changed."""
+        if self.estimate is None or not self.estimate.difference:
+            return 0.0
+        return abs(self.estimate.difference) / self.least if self.least else math.inf
+
     def decided(self, adjusted: float, level: float) -> Judged:
         """With the verdict that the adjusted p allows at this level."""
         if self.estimate is None:

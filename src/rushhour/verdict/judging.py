@@ -21,6 +21,7 @@ from rushhour.verdict.rule import EXIT, ORDER, Decision, Rule, adjust, worst
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from rushhour.verdict.side import Side, SideCell
 
@@ -54,6 +55,8 @@ class Verdict:
     made: datetime = field(default_factory=lambda: datetime.now(UTC))
     elapsed_s: float = 0.0
     stopped: bool = False
+    planned: int = 0
+    folder: Path | None = None
     further: Sequence[str] = ()
 
     @property
@@ -88,6 +91,7 @@ class Verdict:
             "counts": self.counts,
             "elapsed_s": round(self.elapsed_s, 2),
             "stopped": self.stopped,
+            "planned": self.planned or len(cells),
             "notes": list(self.notes),
             "missing": [entry.document() for entry in self.missing],
             "cells": [cell.document() for cell in cells],
@@ -109,7 +113,9 @@ def judge(
     virtual = base.virtual and candidate.virtual
     found = [examine(before, after, rule, virtual=virtual) for before, after in pairs]
     # Nothing runs again here: one look, so the level is not divided.
-    cells = never_ran(conclude_all(found, 1 - rule.confidence), candidate)
+    cells = conclude_all(found, 1 - rule.confidence)
+    if len(cells) > 1 and not any(trial.ran for trial in candidate.trials()):
+        cells = never_ran(cells)
     return Verdict(base, candidate, rule, cells, missing, notes, variables)
 
 
@@ -152,10 +158,8 @@ def conclude_all(found: Sequence[Examined], level: float, *, family: int = 0) ->
     return [conclude(one, [next(adjusted) for _ in one.p], level) for one in found]
 
 
-def never_ran(cells: Sequence[CellVerdict], candidate: Side) -> list[CellVerdict]:
-    """A kernel that ran nowhere is no worse kernel: there is nothing to compare with."""
-    if any(trial.ran for trial in candidate.trials()) or len(cells) < 2:
-        return list(cells)
+def never_ran(cells: Sequence[CellVerdict]) -> list[CellVerdict]:
+    """Cells of a kernel that ran nowhere: it is no worse kernel, there is nothing to compare with."""
     return [
         replace(cell, verdict="invalid", reason=f"the candidate ran in no cell at all; here: {cell.reason}")
         for cell in cells

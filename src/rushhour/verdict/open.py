@@ -8,12 +8,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rushhour import baseline
 from rushhour.errors import KernelError, RecordError, UsageError
+from rushhour.folders import BASELINE, result_sets
 from rushhour.lab import kernel as kernels
 from rushhour.record import ResultSet
-from rushhour.report.study import read_sets
 from rushhour.spec.keys import nearest
-from rushhour.verdict.side import Side, of_sets
+from rushhour.verdict.side import Side, of_baseline, of_sets
 
 if TYPE_CHECKING:
     from rushhour.lab.kernel import Kernel
@@ -22,43 +23,41 @@ if TYPE_CHECKING:
 def open_side(word: str | Path) -> Side | Kernel:
     """What a word means: a folder of results, else a baseline, else a kernel.
 
+    Baselines come before kernels because a kernel's other names (its source, its ID) are many.
+
     Raises:
         UsageError: it is none of these.
         RecordError: it is a folder without results.
     """
     path = Path(word)
     if path.is_dir():
-        return open_records(path)
+        return of_baseline(baseline.find(path)) if (path / BASELINE).is_file() else open_records(path)
+    name = str(word).partition("@")[0]
+    kept = [one.name for one in baseline.names()]
+    if name in kept:
+        return of_baseline(baseline.find(str(word)))
     try:
         return kernels.find(str(word))
     except KernelError as error:
-        names = [kernel.name for kernel in kernels.installed()]
-        hint = nearest(str(word), names) or "build one: rushhour kernel build debian:6.12"
+        names = [*(kernel.name for kernel in kernels.installed()), *kept]
+        hint = nearest(str(word), names) if names else "build one: rushhour kernel build debian:6.12"
         raise UsageError(
             f'"{word}" is no folder of results, no baseline and no kernel that is built', hint=hint
         ) from error
 
 
 def open_records(path: Path) -> Side:
-    """The side that a folder makes: a result set, a study's folder, or one run.
+    """The side that a folder makes: a result set, a study's folder, a comparison's, or one run.
 
     Raises:
         RecordError: there are no records in it.
     """
-    sets = read_sets(path)
-    if sets is None:
-        sets = [_open_set(path)]
-    side = of_sets(sets, str(path), "records")
+    # A set in which every run failed has no record, and is still something to be judged.
+    alone = (path / "set.json").is_file()
+    side = of_sets([ResultSet(path)] if alone else result_sets(path), str(path), "records")
     side.records = str(path)
     if not side.cells:
         raise RecordError(
             "there are no runs here", where=str(path), hint="give a folder `rushhour run` wrote"
         )
     return side
-
-
-def _open_set(path: Path) -> ResultSet:
-    # A set in which every run failed has no record, and is still something to be judged.
-    if (path / "set.json").is_file():
-        return ResultSet(path)
-    return ResultSet.open(path)

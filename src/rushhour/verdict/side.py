@@ -7,22 +7,25 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from rushhour.errors import RecordError
+from rushhour.errors import RecordError, ScenarioError
 from rushhour.lab.base import VIRTUAL
 from rushhour.metrics.catalog import METRICS
 from rushhour.metrics.value import MetricValue
-from rushhour.plan.cells import label_of
+from rushhour.plan.cells import expand, label_of
 from rushhour.record import Record, ResultSet
+from rushhour.spec.scenario import Scenario
 from rushhour.spec.sweep import Sweep
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from rushhour.baseline import Baseline
     from rushhour.batch import Outcome
     from rushhour.plan.cells import Cell
 
@@ -38,8 +41,8 @@ class Trial:
     """One run of a cell, or the error that came instead.
 
     `digests` are the SHA-256 of the raw tables by name, `plan` that of the plan, `facts` what else must be
-    equal on both sides (`rushhour.verdict.refusal`). `kind` is the class of the error. `known` are values of
-    a run whose record is not there (of a slim baseline).
+    equal on both sides (`rushhour.verdict.refusal`). `kind` is the class of the error. `known` gives the
+    values of a run whose record is not there (of a slim baseline).
     """
 
     seed: int
@@ -53,7 +56,7 @@ class Trial:
     facts: Mapping[str, Any] = field(default_factory=dict, repr=False)
     error: str | None = None
     kind: str | None = None
-    known: tuple[MetricValue, ...] | None = field(default=None, repr=False)
+    known: Callable[[], Sequence[MetricValue]] | None = field(default=None, repr=False)
     _measured: dict[str, list[MetricValue]] = field(default_factory=dict, repr=False, compare=False)
 
     @property
@@ -75,7 +78,7 @@ class Trial:
         names = list(names)
         if self.known is not None:
             wanted = set(names)
-            return [value for value in self.known if value.metric in wanted]
+            return [value for value in self.known() if value.metric in wanted]
         missing = [name for name in names if name not in self._measured and name in METRICS]
         if missing:
             record = self.record()
@@ -108,13 +111,20 @@ class SideCell:
 
 @dataclass
 class Side:
-    """One side: what it is called, where it comes from, and its cells in the order of their sweeps."""
+    """One side: what it is called, where it comes from, and its cells in the order of their sweeps.
+
+    `kind` is `records`, `baseline` or `kernel`; `records` the folder they are in; `scenarios` are in
+    canonical form, by name, and `quick` says which of them are quick looks. `given` are facts that are known
+    before anything has run.
+    """
 
     name: str
     kind: str
     cells: dict[Key, SideCell] = field(default_factory=dict)
     records: str | None = None
-    quick: Mapping[str, bool] = field(default_factory=dict)
+    scenarios: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    quick: dict[str, bool] = field(default_factory=dict)
+    given: Mapping[str, Any] = field(default_factory=dict)
 
     def trials(self) -> Iterator[Trial]:
         """Every run."""
@@ -122,12 +132,16 @@ class Side:
 
     def fact(self, name: str) -> Any:
         """What all runs share of a fact; of kernels that of the first run that has one."""
-        return next((trial.facts[name] for trial in self.trials() if trial.facts.get(name)), None)
+        if name in self.given:
+            return self.given[name]
+        # A run that failed knows its kernel by name only.
+        trials = sorted(self.trials(), key=lambda trial: not trial.ran)
+        return next((trial.facts[name] for trial in trials if trial.facts.get(name)), None)
 
     @property
     def virtual(self) -> bool:
         """Whether its labs keep virtual time, so that runs of one seed are equal to the byte."""
-        return all(trial.facts.get("lab", "uml") in VIRTUAL for trial in self.trials())
+        return all(trial.facts.get("lab") in (None, *VIRTUAL) for trial in self.trials())
 
     def document(self) -> dict[str, Any]:
         """What a verdict says of it, as JSON values."""
@@ -156,13 +170,8 @@ def of_sets(sets: Iterable[ResultSet], name: str, kind: str = "records") -> Side
         RecordError: a record cannot be read, or the runs are of several kernels.
     """
     side = Side(name, kind)
-    quick: dict[str, bool] = {}
     for results in sets:
         read_set(side, results)
-        scenario = results.about.get("scenario")
-        if isinstance(scenario, dict):
-            quick[str(scenario.get("name"))] = results.about.get("quick") is True
-    side.quick = quick
     images = {str((trial.facts.get("kernel") or {}).get("name")) for trial in side.trials() if trial.ran}
     if len(images) > 1:
         raise RecordError(
@@ -177,14 +186,19 @@ def of_sets(sets: Iterable[ResultSet], name: str, kind: str = "records") -> Side
 def read_set(side: Side, results: ResultSet) -> None:
     """Add the runs of a result set to a side."""
     about = results.about
-    sweep = _sweep(about)
+    scenario = about.get("scenario")
+    scenario = scenario if isinstance(scenario, dict) else {}
+    name, resolved = str(scenario.get("name")), scenario.get("resolved")
+    if isinstance(resolved, dict):
+        side.scenarios[name], side.quick[name] = resolved, about.get("quick") is True
+    sweep = _sweep(resolved)
     for record in results:
         cell = _cell(side, record, sweep)
         trial = of_record(record)
         cell.trials[trial.seed] = trial
-    name = str((about.get("scenario") or {}).get("name"))
-    for entry in [*(about.get("failures") or []), *(about.get("skipped") or [])]:
-        _add_failure(side, name, entry, sweep, skipped=entry in (about.get("skipped") or []))
+    for fate in ("failures", "skipped"):
+        for entry in about.get(fate) or ():
+            _add_failure(side, name, entry, sweep, skipped=fate == "skipped")
 
 
 def of_record(record: Record) -> Trial:
@@ -202,6 +216,45 @@ def of_record(record: Record) -> Trial:
         reasons=tuple(map(str, reasons)) if isinstance(reasons, list) else (),
         facts=facts_of(manifest),
     )
+
+
+def of_baseline(one: Baseline) -> Side:
+    """The side that a baseline makes; of a slim one the values that it keeps.
+
+    Raises:
+        RecordError: it is damaged.
+    """
+    side = Side(f"{one.name}@{one.version}", "baseline", records=None if one.slim else str(one.path))
+    facts = facts_of(one.about)
+    for about in one.scenarios:
+        name = str(about["name"])
+        side.scenarios[name], side.quick[name] = about.get("resolved") or {}, about.get("quick") is True
+        side.cells |= {made.key: made for made in _expanded(name, side.scenarios[name])}
+    for run in one.runs:
+        made = SideCell(run.scenario, run.cell, run.factors, label_of(run.factors, Sweep()))
+        cell = side.cells.setdefault(made.key, made)
+        cell.trials[run.seed] = Trial(
+            run.seed, run.repetition, None if one.slim else one.path / "runs" / run.folder, run.key,
+            run.raw, None, run.valid, tuple(run.invalid_reasons), facts,
+            known=partial(_kept, one, run.folder) if one.slim else None,
+        )  # fmt: skip
+    for about in one.scenarios:
+        sweep = _sweep(about.get("resolved"))
+        for entry in about.get("skipped") or ():
+            _add_failure(side, str(about["name"]), entry, sweep, skipped=True)
+    side.cells = {key: cell for key, cell in side.cells.items() if cell.trials or cell.skipped}
+    return side
+
+
+def _kept(one: Baseline, folder: str) -> Sequence[MetricValue]:
+    return one.values()[folder]
+
+
+def _expanded(name: str, resolved: Mapping[str, Any]) -> list[SideCell]:
+    try:
+        return [cell_of(name, cell) for cell in expand(Scenario.model_validate(resolved))]
+    except (ValidationError, ScenarioError):  # of another version: its cells are known by their runs
+        return []
 
 
 def of_outcome(outcome: Outcome) -> Trial:
@@ -268,9 +321,7 @@ def _add_failure(side: Side, name: str, entry: Mapping[str, Any], sweep: Sweep, 
     )  # fmt: skip
 
 
-def _sweep(about: Mapping[str, Any]) -> Sweep:
-    scenario = about.get("scenario")
-    resolved = scenario.get("resolved") if isinstance(scenario, dict) else None
+def _sweep(resolved: object) -> Sweep:
     sweep = resolved.get("sweep") if isinstance(resolved, dict) else None
     try:
         return Sweep.model_validate(sweep or {})

@@ -81,7 +81,9 @@ def _sureness(judged: Judged) -> str:
     if judged.verdict != "inconclusive":
         return f"more than {matters}, in {_runs(found.n)}"
     if not math.isfinite(found.low):
-        return "and one run of each side cannot tell luck from change"
+        return f"and {_runs(found.n)} cannot tell luck from change"
+    if found.n == 1:
+        return "and one seed cannot tell luck from change"
     spread = f"{_signed(found.low, judged.what.unit)} … {_signed(found.high, judged.what.unit)}"
     return f"but {_runs(found.n)} leave open {spread}, and {matters} would matter"
 
