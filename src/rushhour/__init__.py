@@ -72,7 +72,7 @@ def run(
 def compare(base: str | Path, candidate: str | Path, **options: Any) -> Verdict:
     """Judge a candidate against a base: folders of results, baselines or kernels, by name.
 
-    The options are those of `rushhour.verdict.compare`; the verdict's `document()` is what `verdict.json` holds.
+    The options are those of `rushhour.verdict.compare`; the verdict's `document()` is as in `verdict.json`.
 
     Raises:
         RushHourError: a word means nothing, the sides are not comparable, or nothing could be run.

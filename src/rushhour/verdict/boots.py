@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from rushhour.errors import LabError
 from rushhour.lab.base import Job
-from rushhour.plan import lower
+from rushhour.plan.lower import lower
 from rushhour.spec.load import parse_scenario
 
 if TYPE_CHECKING:

@@ -159,8 +159,8 @@ def _alone(confidence: float) -> float:
     """How many times its distance from zero a single normal value may lie from its mean, at most.
 
     9.68 at 95 %: Edelman, "A confidence interval for the center of an unknown unimodal distribution based
-    on a sample of size one", The American Statistician 44, 1990. With x = m + s·z the interval x ± t·|x| misses
-    m only if |x/m| < 1/(t ∓ 1), and that is likeliest for s = |m|: 2·φ(1)/t, φ the density of z.
+    on a sample of size one", The American Statistician 44, 1990. With x = m + s·z the interval x ± t·|x|
+    misses m only if |x/m| < 1/(t ∓ 1), and that is likeliest for s = |m|: 2·φ(1)/t, φ the density of z.
     """
     return 2 * math.exp(-0.5) / math.sqrt(2 * math.pi) / (1 - confidence)
 
