@@ -4,12 +4,14 @@ from pathlib import Path
 
 from rushhour.cli.document import render as commands
 from rushhour.spec.reference import reference, schema
+from rushhour.spec.suite import page as suite
 
 ROOT = Path(__file__).resolve().parent.parent
 
 GENERATED = {
     ROOT / "docs/scenario.md": reference,
     ROOT / "docs/commands.md": commands,
+    ROOT / "docs/suite.md": suite,
     ROOT / "schema/scenario.schema.json": schema,
     ROOT / "src/rushhour/spec/scenario.schema.json": schema,
 }

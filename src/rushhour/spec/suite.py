@@ -1,0 +1,97 @@
+"""The page of the standard suite, rendered from the catalogue: areas, and what guards what.
+
+Takes nothing, gives Markdown; `docs/generate.py` writes it to `docs/suite.md`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rushhour.spec.catalog import studies
+from rushhour.spec.judge import placeholders
+from rushhour.spec.load import load_scenario
+from rushhour.spec.vary import quick_look
+
+if TYPE_CHECKING:
+    from rushhour.spec.scenario import Scenario
+    from rushhour.spec.study import Chapter
+
+SUITE = "suite"
+
+_HEAD = """\
+# The standard suite
+
+*Rendered from the catalogue by `docs/generate.py`; do not edit.*
+
+The suite is a study like any other (`rushhour run suite`), made to be compared: `rushhour compare BASE
+CANDIDATE` runs it on two kernels and judges every cell. Its scenarios are small (a few seconds of virtual
+time at low rates, one behaviour each), so that a cell costs about 0.16 s of CPU time, most of it booting
+the kernel and making the network.
+
+* **guards** says what a change in the cell would mean to a user, and which functions or RFCs it watches;
+  the report says it beside each cell that differs.
+* **Judges** (`[[judge]]`) are the metrics that decide, each with the least difference that matters. Most
+  are neutral on purpose (an initial window, a share that is kept after a loss, the time of a probe): there
+  any departure from the base is `worse`, also one that makes this one transfer faster.
+* **Laws** (`[[expect]]`) come from RFCs and the kernel's own constants. A candidate that breaks a law which
+  the base keeps is `worse`.
+* Losses are chosen packets, or drawn by the seeded element: the same on every kernel. So what differs is
+  the kernel.
+
+A quick look (`--quick`) has cells of every area. A sysctl or algorithm that a kernel lacks skips the cell.
+
+"""
+
+_ADD = """\
+## To add a scenario
+
+1. Think of a constant or a branch in the kernel, and of what a user would notice if it were wrong.
+2. Write `src/rushhour/catalog/suite/NAME.toml`: a short sweep, `guards`, at least one `[[judge]]` that
+   would move, and laws where there are any. Name it in a chapter of `study.toml`.
+3. Break the kernel (a one-line patch; [mutants](../mutants)) and see that `rushhour compare` says `worse`,
+   and why. Tune no minimum to reach that: if nothing moves, the experiment is wrong.
+4. `python docs/generate.py` writes this page."""
+
+
+def page() -> str:
+    """The page as Markdown."""
+    study = studies()[SUITE].load()
+    assert study is not None
+    loaded = {name: load_scenario(f"{SUITE}/{name}") for name in study.scenarios}
+    sections = [_areas(study.chapter, loaded)]
+    sections += [_area(chapter, loaded) for chapter in study.chapter]
+    return "\n".join([_HEAD + sections[0], *sections[1:], _ADD])
+
+
+def _areas(chapters: tuple[Chapter, ...], loaded: dict[str, Scenario]) -> str:
+    rows = ["| area | scenarios | cells | of a quick look |", "|---|---|---|---|"]
+    sums = [0, 0, 0]
+    for chapter in chapters:
+        mine = [loaded[name] for name in chapter.scenarios]
+        counts = [len(mine), sum(map(_cells, mine)), sum(_cells(quick_look(one)) for one in mine)]
+        sums = [total + count for total, count in zip(sums, counts, strict=True)]
+        rows.append(f"| {chapter.title} | {' | '.join(map(str, counts))} |")
+    rows.append(f"| **all** | {' | '.join(f'**{count}**' for count in sums)} |")
+    return "\n".join(rows) + "\n"
+
+
+def _cells(scenario: Scenario) -> int:
+    return sum(1 for _ in scenario.sweep.combinations())
+
+
+def _area(chapter: Chapter, loaded: dict[str, Scenario]) -> str:
+    rows = ["| scenario | cells | what a change would mean | judged by |", "|---|---|---|---|"]
+    for name in chapter.scenarios:
+        one = loaded[name]
+        judges = ", ".join(dict.fromkeys(f"`{judge.metric}`" for judge in one.judge))
+        laws = f"; {len(one.expect)} laws" if len(one.expect) > 1 else "; a law" if one.expect else ""
+        rows.append(f"| `{name}` | {_cells(one)} | {_guards(one)} | {judges}{laws} |")
+    return f"## {chapter.title}\n\n{chapter.text.strip()}\n\n" + "\n".join(rows) + "\n"
+
+
+def _guards(scenario: Scenario) -> str:
+    """What the scenario guards, its placeholders in words."""
+    text = " ".join((scenario.guards or "").split())
+    for name in placeholders(text):
+        text = text.replace(f"{{{name}}}", f"*{name.rpartition('.')[2]}*")
+    return text.replace("|", "\\|")
