@@ -233,5 +233,10 @@ const Plots = (() => {
     }).length;
   }
 
-  return { draw, clear, zoom, reset, zoomBy, step, toggle, forget, colour, dash, inked };
+  // The span of time that each panel shows, for tests.
+  function ranges() {
+    return live.map(({ plot }) => [plot.scales.x.min, plot.scales.x.max]);
+  }
+
+  return { ranges, draw, clear, zoom, reset, zoomBy, step, toggle, forget, colour, dash, inked };
 })();

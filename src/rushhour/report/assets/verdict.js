@@ -1,6 +1,6 @@
 "use strict";
 
-// A verdict's page: filters of the cells, and each cell's picture, drawn when it comes into sight.
+// A verdict's page: filters of the cells, and each cell's picture.
 (() => {
   const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
   const drawn = new Map();
@@ -18,13 +18,11 @@
   }
 
   async function draw(host) {
-    if (drawn.has(host)) return;
-    drawn.set(host, null);
     const run = await Series.unpack(document.getElementById(host.dataset.series).textContent);
     run.key = host.dataset.series;
     drawn.set(host, run);
     paint(host, run);
-    document.documentElement.dataset.drawn = String([...drawn.values()].filter(Boolean).length);
+    document.documentElement.dataset.drawn = String(drawn.size);
     if (location.hash.endsWith("-check")) document.documentElement.dataset.inked = String(Plots.inked());
   }
 
@@ -48,7 +46,7 @@
     Plots.clear();
     for (const [host, run] of drawn) {
       $$(".panel", host).forEach((panel) => panel.remove());
-      if (run) paint(host, run);
+      paint(host, run);
     }
   }
 
@@ -80,8 +78,12 @@
   }
 
   listen();
-  const watcher = new IntersectionObserver((entries) => {
-    for (const entry of entries) if (entry.isIntersecting) draw(entry.target);
-  }, { rootMargin: "400px" });
-  $$(".pictures").forEach((host) => watcher.observe(host));
+  document.documentElement.dataset.drawn = "0";
+  // One after the other, with room between for whoever scrolls already.
+  (async () => {
+    for (const host of $$(".pictures")) {
+      await draw(host);
+      await new Promise((done) => setTimeout(done));
+    }
+  })();
 })();

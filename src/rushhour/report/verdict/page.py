@@ -28,7 +28,7 @@ MAX_TOLD = 80
 """Cells that are told in full; of more, the table has them."""
 MAX_METRICS = 12
 """Metrics of a cell that stand open; more are folded."""
-MAX_FOLDED = 60
+MAX_FOLDED = 40
 _WIDTH, _HEIGHT = 132, 12
 
 

@@ -1,0 +1,251 @@
+"""What a verdict says to people: the page, the summary, the terminal; whole, harmless, of bounded size."""
+
+from __future__ import annotations
+
+import copy
+import io
+import re
+import shlex
+from typing import TYPE_CHECKING, Any
+
+import click
+import pytest
+from rich.console import Console
+from test_html import ATTACK, outline
+from verdict_documents import cell, document, drawn, metric, side
+
+from rushhour.cli import cli
+from rushhour.errors import ReportError
+from rushhour.report.embed import unpack
+from rushhour.report.verdict import html, markdown, terminal
+from rushhour.report.verdict.page import MAX_PICTURES, MAX_TOLD
+from rushhour.report.verdict.story import MINUS, story
+from rushhour.report.verdict.summary import LIMIT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("verdict")
+
+
+@pytest.fixture(scope="module")
+def mixed(folder: Path) -> dict[str, Any]:
+    """Cells of every verdict; the two worse ones have records."""
+    broken = {"text": "utilization of total at least 0.9", "base": True, "candidate": False}
+    failed = {"seed": 1, "folder": None, "valid": False, "error": "Kernel panic - not syncing: tcp_ack"}
+    return document(
+        [
+            cell(0, "same"),
+            drawn(folder, 1, expectations=[broken]),
+            drawn(folder, 2, scenario="suite/codel", title="CoDel"),
+            cell(3, "better"),
+            cell(4, "inconclusive"),
+            cell(
+                5,
+                "worse",
+                metrics=[],
+                reason="the candidate failed: Kernel panic",
+                runs={"base": [], "candidate": [failed]},
+            ),
+            cell(6, "invalid", metrics=[], reason="the base failed with seed 1"),
+        ],
+        missing=[{"scenario": "suite/x", "label": "", "reason": "skipped by debian-6.1: no such qdisc"}],
+        notes=["both kernels lack BASE_FULL"],
+    )
+
+
+def printed(whole: dict[str, Any], width: int = 100) -> str:
+    console = Console(file=io.StringIO(), width=width)
+    console.print(terminal(whole))
+    text = console.file.getvalue()  # type: ignore[attr-defined]  # the StringIO above
+    return str(text)
+
+
+def test_the_page_is_one_file_whole_and_repeatable(mixed: dict[str, Any], folder: Path) -> None:
+    page = html(mixed, folder)
+    assert page == html(copy.deepcopy(mixed), folder)
+    found = outline(page)
+    assert not [attributes for tag, attributes in found.elements if tag in ("link", "img", "iframe")]
+    assert not re.search(r"""(src|href)=["'](?!#)""", page)
+    assert "Worse: 3 of 7 cells" in page
+    assert "debian-6.12 against debian-6.1" in page
+
+
+def test_the_worst_come_first_and_the_same_are_folded(mixed: dict[str, Any], folder: Path) -> None:
+    page = html(mixed, folder)
+    rows = re.findall(r'<tr data-verdict="(\w+)"', page)
+    assert rows == ["worse"] * 3 + ["invalid", "inconclusive", "better"]
+    sections = re.findall(r'<section class="cell" id="cell-\d+" data-verdict="(\w+)"', page)
+    assert sections == rows
+    assert "1 cell is the same" in page
+
+
+def test_a_worse_cell_is_told_in_full(mixed: dict[str, Any], folder: Path) -> None:
+    page = html(mixed, folder)
+    part = page[page.index('<section class="cell"') :].partition("</section>")[0]
+    assert "a flow of cubic would start otherwise (tcp_slow_start)" in part
+    assert "Broken: utilization of total at least 0.9" in part
+    assert "20.00 Mbit/s" in part
+    assert "17.60 Mbit/s" in part
+    assert f"{MINUS}12.0 %" in part
+    assert f"{MINUS}14.0 % … {MINUS}10.0 %" in part
+    assert mixed["cells"][1]["divergence"]["sentence"] in part.replace("&#39;", "'")
+    assert re.search(r'<tr class="minus">.*?<tr class="plus">', part, re.DOTALL)
+
+
+def test_pictures_hold_both_sides_and_the_instant(mixed: dict[str, Any], folder: Path) -> None:
+    packed = outline(html(mixed, folder)).scripts
+    names = [name for name in packed if name.startswith("series-")]
+    assert len(names) == 2
+    header, columns = unpack(packed[names[0]])
+    divergence = mixed["cells"][1]["divergence"]
+    assert header["mark_s"] == pytest.approx(divergence["t_ns"] / 1e9)
+    assert [panel["id"] for panel in header["panels"]] == ["cwnd", "rtt", "queue", "goodput"]
+    for panel in header["panels"]:
+        ghosts = [curve["ghost"] for curve in panel["curves"]]
+        half = len(ghosts) // 2
+        assert ghosts == [True] * half + [False] * half
+        pale, drawn_over = (panel["curves"][place] for place in (0, half))
+        assert pale["place"] == drawn_over["place"]
+        assert len(columns[pale["columns"][0]]) > 10
+
+
+def test_areas_are_the_chapters_of_the_suite(mixed: dict[str, Any]) -> None:
+    areas = {one.scenario: one.area for one in story(mixed).cells}
+    assert areas["suite/slow-start"] == "Slow start"
+    assert areas["suite/codel"] not in ("", "suite")
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "headline"),
+    [
+        (["same", "same"], "Same: all 2 cells are equal to the byte"),
+        (["same", "better"], "Better: 1 of 2 cells, and none worse"),
+        (["inconclusive"], "Inconclusive: in 1 of 1 cell the runs cannot tell a change from luck"),
+        (["invalid", "same"], "Invalid: 1 of 2 cells could not be compared"),
+    ],
+)
+def test_the_headline_says_the_verdict(tmp_path: Path, verdicts: list[str], headline: str) -> None:
+    whole = document([cell(number, verdict) for number, verdict in enumerate(verdicts)])
+    assert headline in html(whole, tmp_path)
+    assert headline in markdown(whole)
+    assert headline in printed(whole)
+
+
+def test_equal_but_not_to_the_byte_is_said(tmp_path: Path) -> None:
+    whole = document([cell(0, "same"), cell(1, "same", identical=False, reason="less than 5% of it")])
+    page = html(whole, tmp_path)
+    assert "Same: 1 of 2 cells are equal to the byte, no other changed by what matters" in page
+    assert "Less than 5% of it." in page
+
+
+def test_amounts_are_said_in_their_unit_where_the_minimum_is_one() -> None:
+    drops = metric(metric="drops", unit="packets", minimum="2 packets", change=None, interval=None)
+    drops.update(difference=3.0, difference_interval=[2.5, 3.5], least=2.0)
+    one = story(document([cell(0, metrics=[drops])])).cells[0].metrics[0]
+    assert (one.change, one.interval) == ("+3 packets", "+2.5 packets … +3.5 packets")
+    assert one.bar is not None
+    assert one.bar.at == pytest.approx(1.5)
+
+
+def parse(words: list[str]) -> None:
+    """Let the command line read the words, without doing what they say."""
+    command: click.Command = cli
+    while isinstance(command, click.Group):
+        found = command.get_command(click.Context(command), words.pop(0))
+        assert found is not None
+        command = found
+    command.make_context("rushhour", words)
+
+
+def test_commands_can_be_given(mixed: dict[str, Any]) -> None:
+    whole = story(mixed)
+    commands = [step.command for one in whole.cells for step in one.steps] + [s.command for s in whole.steps]
+    assert any("--set cc=reno" in command and "--kernel debian-6.1 " in command for command in commands)
+    assert any(command.startswith("rushhour bisect --tree LINUX --good v6.1.192") for command in commands)
+    assert any(
+        "compare debian-6.1 debian-6.12" in command and "--max-seeds 40" in command for command in commands
+    )
+    for command in commands:
+        if shlex.split(command)[1] in ("run", "baseline"):
+            parse(shlex.split(command)[1:])
+
+
+def test_a_missing_or_damaged_record_costs_the_picture_only(tmp_path: Path) -> None:
+    whole = document([drawn(tmp_path, 1), drawn(tmp_path, 2)])
+    (tmp_path / "base/runs/00001/manifest.json").unlink()
+    damaged = tmp_path / "candidate/runs/00002/raw/tcp_probe.rh"
+    damaged.chmod(0o644)
+    damaged.write_bytes(b"RUSHRAW1")
+    page = html(whole, tmp_path)
+    assert 'id="series-' not in page
+    assert "Worse: 2 of 2 cells" in page
+
+
+def test_words_from_outside_do_nothing(tmp_path: Path) -> None:
+    hostile = cell(
+        0, scenario=ATTACK, title=ATTACK, label=ATTACK, guards=ATTACK, reason=ATTACK, warnings=[ATTACK],
+        metrics=[metric(metric=ATTACK, scope=ATTACK, unit=ATTACK, minimum=ATTACK, reason=ATTACK)],
+        expectations=[{"text": ATTACK, "base": True, "candidate": False}],
+        divergence={
+            "seed": 1, "t_ns": 5, "sentence": ATTACK, "earlier": [{"sentence": ATTACK}], "notes": [ATTACK],
+            "before": {"base": [{"t_ns": 1, ATTACK: ATTACK}], "candidate": []}, "after": {},
+        },
+    )  # fmt: skip
+    whole = document(
+        [hostile], base=side(ATTACK, ATTACK), notes=[ATTACK], next=[ATTACK],
+        missing=[{"scenario": ATTACK, "label": ATTACK, "reason": ATTACK}],
+    )  # fmt: skip
+    found = outline(html(whole, tmp_path))
+    assert not [tag for tag, _ in found.elements if tag == "img"]
+    assert "owned" not in "".join(found.scripts.values())
+    text = markdown(whole)
+    assert "<script>" not in re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+    assert "owned" in printed(whole)
+
+
+def test_many_cells_stay_within_bounds(folder: Path, mixed: dict[str, Any]) -> None:
+    """304 cells that all differ: a page of less than 5 MB, a summary that GitHub takes."""
+    template = mixed["cells"][1]
+    metrics = [
+        metric(metric=name) for name in ("goodput_bps", "utilization", "srtt_mean_us") for _ in range(20)
+    ]
+    cells = [{**copy.deepcopy(template), "cell": number, "metrics": metrics} for number in range(304)]
+    whole = document(cells)
+    page = html(whole, folder)
+    assert len(page.encode()) < 5_000_000
+    assert page.count('id="series-') == MAX_PICTURES
+    assert page.count('<section class="cell"') == MAX_TOLD
+    assert page.count('<tr data-verdict="worse"') == 304
+    summary = markdown(whole)
+    assert len(summary.encode()) <= LIMIT
+    assert re.search(r"The report tells \d+ more cells in full", summary)
+    assert summary.count("<details>") == summary.count("</details>")
+    assert len(printed(whole).splitlines()) < 160
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_the_terminal_s_first_screen_says_it_all(mixed: dict[str, Any], width: int) -> None:
+    text = printed(mixed, width)
+    assert max(map(len, text.splitlines())) <= width
+    first = " ".join("\n".join(text.splitlines()[:40]).split())
+    assert "Worse: 3 of 7 cells" in first
+    assert "debian-6.12 against debian-6.1" in first
+    assert "3 worse · 1 invalid · 1 inconclusive · 1 better · 1 same" in first
+
+
+def test_the_summary_folds_cells_and_shows_events_as_a_diff(mixed: dict[str, Any]) -> None:
+    text = markdown(mixed)
+    assert text.startswith("## ❌ Worse: 3 of 7 cells")
+    assert "| ❌ worse | suite/slow-start cc=reno, topology.rtt=21ms |" in text
+    diff = text[text.index("```diff") :].partition("```\n")[0]
+    assert re.search(r"^- .*^\+ ", diff, re.MULTILINE | re.DOTALL)
+
+
+def test_a_foreign_document_is_refused(tmp_path: Path) -> None:
+    for render in (lambda one: html(one, tmp_path), markdown, terminal):
+        with pytest.raises(ReportError, match="no verdict that can be read"):
+            render({"format": "rushhour-verdict/9"})
