@@ -7,28 +7,25 @@ from rushhour.spec import load_scenario, studies
 from rushhour.spec.judge import placeholders
 from rushhour.spec.vary import quick_look
 
-STUDY = studies()["suite"].load()
-assert STUDY is not None
+SCENARIOS = [item.stem for item in studies()["suite"].scenarios]
 LONGEST_S = 15
 """Of virtual time; BBR's PROBE_RTT comes after ten."""
 BITS = 200e6
 """What a cell's bottlenecks could carry in its time: about 16 000 full frames, some 0.1 s of CPU time."""
 
 
-@pytest.mark.parametrize("name", STUDY.scenarios)
+@pytest.mark.parametrize("name", SCENARIOS)
 def test_a_scenario_says_what_it_guards_and_who_judges(name: str) -> None:
     scenario = load_scenario(f"suite/{name}")
-    cells = expand(scenario)
-    for cell in cells:
+    for cell in expand(scenario):
         guards = cell.scenario.guards
         assert guards is not None
         assert not placeholders(guards), "every cell says its own"
         assert "(" in guards, "it names functions, constants or RFCs"
         assert cell.scenario.judge, f"nothing would decide {cell.label}"
-    assert len({cell.scenario.guards for cell in cells}) > 1 or len(cells) < 8
 
 
-@pytest.mark.parametrize("name", STUDY.scenarios)
+@pytest.mark.parametrize("name", SCENARIOS)
 def test_a_cell_is_short_and_runs_few_times(name: str) -> None:
     for cell in expand(load_scenario(f"suite/{name}")):
         assert cell.scenario.span.ns <= LONGEST_S * 10**9
@@ -39,8 +36,10 @@ def test_a_cell_is_short_and_runs_few_times(name: str) -> None:
 
 
 def test_a_quick_look_has_cells_of_every_area_and_few_of_all() -> None:
+    study = studies()["suite"].load()
+    assert study is not None
     whole = looked = 0
-    for chapter in STUDY.chapter:
+    for chapter in study.chapter:
         scenarios = [load_scenario(f"suite/{name}") for name in chapter.scenarios]
         here = sum(len(expand(quick_look(scenario))) for scenario in scenarios)
         assert here, chapter.title
