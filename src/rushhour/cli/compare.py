@@ -71,6 +71,7 @@ def compare(
 
     from rushhour import verdict
     from rushhour.cli.progress import growing
+    from rushhour.report.verdict import terminal
     from rushhour.verdict import output
 
     with growing(Console(stderr=True)) as watch:
@@ -82,38 +83,6 @@ def compare(
     if as_json:
         click.echo(json.dumps(document, indent=1, ensure_ascii=False))
     else:
-        _print(document, made.folder)
+        Console().print(terminal(document))
+        Console().print(f"\n{made.folder / 'report.html'}", highlight=False, soft_wrap=True, markup=False)
     return made.exit
-
-
-def _print(document: dict[str, Any], folder: Path) -> None:
-    """Say the verdict, the counts, and every cell that is not the same."""
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    console = Console()
-    colours = {
-        "same": "green",
-        "better": "green",
-        "worse": "bold red",
-        "inconclusive": "yellow",
-        "invalid": "magenta",
-    }
-    verdict = document["verdict"]
-    names = f"{document['base']['name']} → {document['candidate']['name']}: "
-    console.print(Text.assemble(names, (verdict, colours.get(verdict, "green"))))
-    counts = ", ".join(f"{count} {name}" for name, count in document["counts"].items() if count)
-    console.print(f"{sum(document['counts'].values())} cells: {counts}", highlight=False)
-    table = Table("verdict", "cell", "why", expand=True)
-    for cell in document["cells"]:
-        if cell["verdict"] != "same":
-            name = f"{cell['scenario']} {cell['label']}".strip()
-            table.add_row(Text(cell["verdict"], colours[cell["verdict"]]), Text(name), Text(cell["reason"]))
-    if table.row_count:
-        console.print(table)
-    for missing in document["missing"]:
-        console.print(Text(f"not compared: {missing['scenario']} {missing['label']}: {missing['reason']}"))
-    for note in document["notes"]:
-        console.print(Text(f"note: {note}"))
-    console.print(Text(f"{folder}/{'verdict.json'}"), soft_wrap=True)

@@ -24,7 +24,7 @@ from rushhour.runner import Workers
 from rushhour.units import UnitError
 from rushhour.verdict import lane, output
 from rushhour.verdict.boots import boots
-from rushhour.verdict.follow import divergences, further
+from rushhour.verdict.follow import divergences
 from rushhour.verdict.judging import Verdict, judge, never_ran, pair
 from rushhour.verdict.open import open_side
 from rushhour.verdict.refusal import VARIABLES, check
@@ -109,8 +109,7 @@ def compare(
         lab = lab or UmlLab(_LIMITS)
         verdict = _run(sides, folder, asked, lab, watch)
     verdict = divergences(replace(verdict, folder=folder))
-    verdict = replace(verdict, elapsed_s=time.monotonic() - begin)
-    return replace(verdict, further=further(verdict))
+    return replace(verdict, elapsed_s=time.monotonic() - begin)
 
 
 def _recorded(base: Side, candidate: Side, asked: Asked) -> Verdict:

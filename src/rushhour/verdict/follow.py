@@ -1,8 +1,7 @@
-"""What follows a verdict: where the traces of what changed begin to differ, and what to do next."""
+"""What follows a verdict: where the traces of the cells that changed begin to differ."""
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -40,41 +39,3 @@ def _diverged(cell: CellVerdict) -> CellVerdict:
         if found is not None:
             return replace(cell, divergence=found.document())
     return cell
-
-
-def further(verdict: Verdict) -> list[str]:
-    """Commands worth giving next."""
-    found: list[str] = []
-    worst = min(verdict.cells, key=lambda cell: ORDER.index(cell.verdict), default=None)
-    if worst is None or worst.verdict == "same":
-        return found
-    base, candidate = verdict.base, verdict.candidate
-    if verdict.verdict == "inconclusive" and (base.kind == "kernel" or candidate.kind == "kernel"):
-        more = 2 * verdict.rule.max_seeds
-        found.append(_words("compare", base.name, candidate.name, *_of(worst), "--max-seeds", str(more)))
-    elif verdict.verdict == "inconclusive":
-        found.append(_words("run", worst.cell.scenario, "--repeat", str(verdict.rule.seeds)))
-    if candidate.kind == "kernel":
-        sets = [word for key, value in worst.cell.factors.items() for word in _set(key, value)]
-        found.append(_words("run", worst.cell.scenario, "--kernel", candidate.name, *sets))
-    if verdict.verdict == "worse" and base.kind == candidate.kind == "kernel" and not verdict.stopped:
-        found.append(_words("compare", base.name, candidate.name, *_of(worst)))
-    if base.kind == "baseline" and candidate.records:
-        name = base.name.partition("@")[0]
-        found.append(_words("baseline", "promote", name, candidate.records, "--reason", "…"))
-    return found
-
-
-def _of(cell: CellVerdict) -> list[str]:
-    return ["--scenario", cell.cell.scenario]
-
-
-def _set(key: str, value: object) -> list[str]:
-    if key.startswith("label."):
-        return []
-    text = str(value).lower() if isinstance(value, bool) else str(value)
-    return ["--set", f"{key}={text}"]
-
-
-def _words(*words: str) -> str:
-    return shlex.join(["rushhour", *words])

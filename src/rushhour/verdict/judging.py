@@ -57,7 +57,6 @@ class Verdict:
     stopped: bool = False
     planned: int = 0
     folder: Path | None = None
-    further: Sequence[str] = ()
 
     @property
     def verdict(self) -> Decision:
@@ -95,7 +94,6 @@ class Verdict:
             "notes": list(self.notes),
             "missing": [entry.document() for entry in self.missing],
             "cells": [cell.document() for cell in cells],
-            "next": list(self.further),
         }
 
 

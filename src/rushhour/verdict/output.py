@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from rushhour.errors import ReportError
 from rushhour.prepare import RESULTS
+from rushhour.report import files
+from rushhour.report.verdict import html, markdown
+from rushhour.report.verdict.advice import commands
 from rushhour.seal import write_json
 
 if TYPE_CHECKING:
@@ -40,19 +43,21 @@ def document(verdict: Verdict, folder: Path) -> dict[str, Any]:
         for runs in cell["runs"].values():
             for run in runs:
                 run["folder"] = _relative(run["folder"], folder)
-    return whole
+    return {**whole, "next": commands(whole)}
 
 
 def write(verdict: Verdict, folder: Path) -> dict[str, Any]:
-    """Write `verdict.json` into the folder; give the document.
+    """Write `verdict.json`, `report.html` and `summary.md` into the folder; give the document.
 
     Raises:
-        ReportError: it cannot be written.
+        ReportError: they cannot be written.
     """
     whole = document(verdict, folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         write_json(folder / DOCUMENT, whole)
+        files.put(html(whole, folder), folder / "report.html")
+        files.put(markdown(whole), folder / "summary.md")
     except OSError as error:
         raise ReportError(
             f"the verdict cannot be written: {error.strerror}",

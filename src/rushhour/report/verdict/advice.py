@@ -26,9 +26,14 @@ class Step:
 
 
 def advice(document: Document) -> list[Step]:
-    """What to do with the whole: the document's own words, or what its verdict suggests."""
-    own = [Step("", str(command)) for command in document.get("next") or []]
-    return own or list(_suggested(document))
+    """What to do with the whole."""
+    return list(_suggested(document))
+
+
+def commands(document: Document) -> list[str]:
+    """The commands of the whole and of its worst cell: what stands under `next` of the document."""
+    steps = [*(step for cell in document["cells"][:1] for step in of_cell(cell, document)), *advice(document)]
+    return list(dict.fromkeys(step.command for step in steps))
 
 
 def _suggested(document: Document) -> Iterator[Step]:
