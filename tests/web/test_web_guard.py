@@ -9,9 +9,8 @@ from starlette.routing import Route
 from visitor import HERE, visitor
 
 from rushhour.errors import UsageError
-from rushhour.web import Bounds, Settings
 from rushhour.web.section import Section
-from rushhour.web.settings import read_token
+from rushhour.web.settings import Bounds, Settings, read_token
 
 TOKEN = "correct-horse-battery"
 

@@ -7,8 +7,11 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     from starlette.testclient import TestClient
 
-from rushhour.web import Settings, create
+from rushhour.web.app import create
 from rushhour.web.section import Section
+from rushhour.web.settings import Settings
+
+__all__ = ["HERE", "TestClient", "visitor"]
 
 HERE = "http://127.0.0.1:8080"
 

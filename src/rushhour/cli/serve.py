@@ -47,13 +47,13 @@ def serve(
 
     Example: rushhour serve --open
     """
-    from rushhour.web import serve as web
+    from rushhour.web.listen import listen, url
     from rushhour.web.settings import Bounds, Settings, read_token
 
     token = None if token_file is None else read_token(token_file)
     settings = Settings(host, token, names, Bounds.parse(limits))
-    server = web.listen(host, port)
-    address = web.url(server, settings)
+    server = listen(host, port)
+    address = url(server, settings)
 
     def ready() -> None:
         click.echo(f"Rush Hour is at {address} (Ctrl-C ends it)", err=True)
@@ -62,8 +62,11 @@ def serve(
         if open_browser:
             click.launch(address)
 
+    # Slow to load, and of no use to whom a mistake was told.
+    from rushhour.web.serve import serve as run
+
     try:
-        web.serve(settings, server, ready)
+        run(settings, server, ready)
     except KeyboardInterrupt:
         # To be asked to end is how a server ends.
         click.echo("Ended.", err=True)

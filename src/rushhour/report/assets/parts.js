@@ -26,13 +26,14 @@ const Parts = (() => {
     return picture;
   }
 
+  // A curve of a run to compare with has no entry of its own: it looks like its twin, but for breadth.
   function legend(panel) {
     const list = make("ul", undefined, "legend");
     panel.readings = panel.curves.map((curve, position) => {
       const entry = make("li");
       const reading = make("output", "");
       entry.append(swatch(curve, position), make("span", curve.label), reading);
-      list.append(entry);
+      if (!curve.ghost) list.append(entry);
       return reading;
     });
     return list;
@@ -51,6 +52,7 @@ const Parts = (() => {
   // A panel as a figure in `host`; `onRead(panel, instant)` is told where the cursor is.
   function figure(panel, run, host, onRead) {
     const whole = make("figure", undefined, "panel");
+    whole.dataset.panel = panel.id;
     const heading = make("h3", panel.title);
     const unit = make("span", "", "unit");
     heading.append(" ", unit);
@@ -72,8 +74,8 @@ const Parts = (() => {
     });
   }
 
-  // What limited each flow: a bar of its time, the sentences, and what would help.
-  function why(list, whole) {
+  // What limited each flow: a bar of its time, the sentences, and what would help; `after(said)` may add to it.
+  function why(list, whole, after = () => []) {
     whole.replaceChildren();
     for (const one of list) {
       const head = make("p", undefined, "limits");
@@ -84,6 +86,7 @@ const Parts = (() => {
         if (said.advice) whole.append(make("p", `→ ${said.advice}${said.expected ? ` Expected: ${said.expected}.` : ""}`, "advice"));
         const commands = [said.command, said.override].filter(Boolean);
         if (commands.length) whole.append(make("pre", commands.join("\n")));
+        whole.append(...after(said));
       }
     }
   }

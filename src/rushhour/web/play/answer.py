@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from rushhour.report import payload
@@ -11,6 +11,7 @@ from rushhour.report.model import kernel_name, view
 from rushhour.report.tables import cells_table, flows_table
 from rushhour.report.topology import topology_svg
 from rushhour.report.words import quantity
+from rushhour.web.play.coarse import coarser
 
 if TYPE_CHECKING:
     from rushhour.record import Record
@@ -33,6 +34,7 @@ def answer(record: Record) -> Answer:
     """The answer of a record."""
     manifest, metrics = record.manifest, record.metrics()
     shown = view(record, metrics, factors={}, points=POINTS)
+    shown = replace(shown, panels=[coarser(panel, record) for panel in shown.panels])
     totals, flows = cells_table([shown]), flows_table(shown)
     document = {
         "format": FORMAT,

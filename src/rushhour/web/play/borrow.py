@@ -10,14 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlencode
 
 from rushhour import spec
 from rushhour.errors import RushHourError
 from rushhour.plan import expand, lower
 from rushhour.units import Duration
 from rushhour.web.play.scenario import lowered, packets, scenario
-from rushhour.web.play.setup import Setup, read, to_query
+from rushhour.web.play.setup import Setup, address, read
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -115,7 +114,7 @@ def _borrow(label: str, cell: Scenario, bounds: Bounds) -> Borrowed | None:
         scenario(shown, bounds)
     except RushHourError:
         return None
-    return Borrowed(label, urlencode(to_query(shown)), shown != setup)
+    return Borrowed(label, address(shown), shown != setup)
 
 
 def _experiment(plan: Mapping[str, Any]) -> dict[str, Any]:

@@ -25,13 +25,13 @@ PRESETS = (
     Preset(
         "bufferbloat",
         "Bufferbloat",
-        "rate=10mbit&rtt=20ms&buffer=500ms&duration=8s&flow=cubic",
+        "rate=10mbit&rtt=20ms&buffer=200ms&duration=12s&flow=cubic",
         "The link is full either way, but the round trip grows until the buffer is. Make the buffer smaller.",
     ),
     Preset(
         "codel",
         "CoDel's answer",
-        "rate=10mbit&rtt=20ms&buffer=500ms&queue=fq_codel&duration=8s&flow=cubic",
+        "rate=10mbit&rtt=20ms&buffer=200ms&queue=fq_codel&duration=12s&flow=cubic",
         "The same buffer under fq_codel: the queue stays near 5 ms. Pin this, then set the queue to fifo.",
     ),
     Preset(

@@ -8,6 +8,7 @@ scenario's.
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal
+from urllib.parse import urlencode
 
 from pydantic import Field, ValidationError
 from starlette.datastructures import QueryParams
@@ -125,6 +126,11 @@ def from_query(query: QueryParams | str) -> Setup:
 
 BESIDE = ("pin", "look", "v")
 """What an address of the playground has beside the setup: a pinned one, the preset it came from."""
+
+
+def address(setup: Setup) -> str:
+    """The query of a setup as it stands in an address, readable where it may be."""
+    return urlencode(to_query(setup), safe=",=")
 
 
 def to_query(setup: Setup) -> list[tuple[str, str]]:

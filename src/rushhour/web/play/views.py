@@ -7,7 +7,6 @@ import json
 import re
 from functools import partial
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlencode
 
 from starlette.requests import Request  # noqa: TC002 - starlette looks at the signature
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
@@ -26,7 +25,7 @@ from rushhour.web.play.desk import Desk
 from rushhour.web.play.offers import Offers
 from rushhour.web.play.presets import PRESETS, preset
 from rushhour.web.play.scenario import FILE, names, scenario, toml
-from rushhour.web.play.setup import Setup, from_query, read, to_query
+from rushhour.web.play.setup import Setup, address, from_query, read
 from rushhour.web.section import Section
 
 if TYPE_CHECKING:
@@ -101,7 +100,7 @@ class _Views:
         finally:
             running.cancel()
             leaving.cancel()
-        about = {"setup": setup.document(), "names": names(setup), "query": urlencode(to_query(setup))}
+        about = {"setup": setup.document(), "names": names(setup), "query": address(setup)}
         return document(about | found.document | {"elapsed_s": found.elapsed_s, "cached": known})
 
     async def file(self, request: Request) -> Response:
@@ -173,9 +172,12 @@ async def _json(request: Request) -> Any:
     if kind != "application/json":
         raise RefusedError(415, "an experiment is asked for with Content-Type: application/json")
     try:
-        return json.loads(await request.body())
+        found = json.loads(await request.body())
+        # Half a surrogate pair is JSON, but no text that could be said back.
+        json.dumps(found, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
         raise RefusedError(400, f"the body is no JSON: {error}") from error
+    return found
 
 
 async def _left(request: Request) -> None:

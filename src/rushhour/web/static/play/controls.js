@@ -91,7 +91,7 @@ const Controls = (() => {
       const value = flow[input.dataset.key];
       input.value = value && !(input.dataset.key === "start" && value === "0s") ? value : "";
     }
-    $(".more", item).open = Boolean(flow.rtt || flow.rcvbuf || flow.name);
+    $(".more", item).open = Boolean(flow.rtt || flow.rcvbuf || flow.name || (flow.rate && flow.kind !== "udp"));
     $("#flow-list").append(item);
     shape();
   }
@@ -103,7 +103,10 @@ const Controls = (() => {
       const chosen = $("[data-key=cc]", item).value;
       const kind = ["udp", "ping"].includes(chosen) ? chosen : "tcp";
       for (const part of $$("[data-of]", item)) part.hidden = !part.dataset.of.split(" ").includes(kind);
-      $("[data-key=rate]", item).placeholder = kind === "udp" ? "2mbit" : "full rate";
+      // The rate of a stream of datagrams is what it is; that of a TCP application is for those who ask.
+      const rate = $("[data-key=rate]", item);
+      rate.placeholder = kind === "udp" ? "2mbit" : "full";
+      $(kind === "udp" ? ".times" : ".more .times", item).append(rate.closest("label"));
       $(".look", item).replaceChildren(Parts.swatch({ flow: position }, position));
       $("legend", item).textContent = `Flow ${position + 1}`;
       $(".remove", item).hidden = rows.length === 1;
@@ -184,7 +187,7 @@ const Controls = (() => {
   function listen() {
     form().addEventListener("submit", (event) => {
       event.preventDefault();
-      changed({ now: true, fresh: true });
+      changed({ now: true });
     });
     form().addEventListener("input", (event) => {
       const { target } = event;
@@ -217,5 +220,23 @@ const Controls = (() => {
     });
   }
 
-  return { start, read, fill, fault, calm, called };
+  // Whether a key of the scenario has a control here, and how to set it: the keys are those of `--set`.
+  function knows(key) {
+    return /^(topology\.(rate|rtt|buffer|queue|loss|jitter)|ecn|flow\..+\.(cc|rcvbuf|rate))$/.test(key);
+  }
+
+  function changedBy(setup, names, changes) {
+    const made = structuredClone(setup);
+    for (const [key, value] of changes) {
+      const parts = key.split(".");
+      if (parts[0] === "flow") {
+        const which = parts.slice(1, -1).join(".");
+        made.flow.forEach((flow, place) => { if (which === "*" || which === names[place]) flow[parts.at(-1)] = value; });
+      } else if (key === "ecn") made.ecn = value === "true";
+      else made[parts[1]] = value;
+    }
+    return made;
+  }
+
+  return { start, read, fill, fault, calm, called, knows, changedBy };
 })();

@@ -10,6 +10,7 @@
   // something to see while a slider moves.
   const PATIENCE_MS = 350;
   const TYPING_MS = 350;
+  const SMALL = matchMedia("(max-width: 860px)");
   let current = null;
   let pinned = null;
   let waiting = false;
@@ -63,7 +64,7 @@
   }
 
   function draw() {
-    Results.show(current, pinned);
+    Results.show(current, pinned, tryOut);
     brief();
     address();
   }
@@ -107,6 +108,15 @@
     draw();
   }
 
+  // Do what the advice says, and keep the run it was given for to compare with.
+  function tryOut(changes) {
+    pinned = current;
+    mark();
+    Controls.fill(Controls.changedBy(current.answer.setup, current.answer.names, changes));
+    wanted();
+    $(".tools").scrollIntoView({ block: "nearest" });
+  }
+
   function mark() {
     const button = $("#pin");
     button.textContent = pinned ? "Unpin" : "Pin";
@@ -140,7 +150,13 @@
     setTimeout(() => { button.textContent = "Share"; }, 2500);
   }
 
+  // On a phone the sheet of controls leaves the upper part of the screen: let that show the picture.
+  function unfold() {
+    if (SMALL.matches && $("#sheet").open) $("#panels").scrollIntoView({ block: "start" });
+  }
+
   function listen() {
+    $("#sheet").addEventListener("toggle", unfold);
     $("#pin").addEventListener("click", () => current && pin());
     $("#share").addEventListener("click", share);
     let resizing = 0;
@@ -156,7 +172,7 @@
   }
 
   async function start() {
-    if (matchMedia("(max-width: 860px)").matches) $("#sheet").open = false;
+    if (SMALL.matches) $("#sheet").open = false;
     Controls.start(state, change);
     listen();
     if (state.fault) {

@@ -13,12 +13,22 @@ const Results = (() => {
       const other = pinned.panels.find((one) => one.id === panel.id && one.unit === panel.unit);
       if (!other) return { ...panel, curves: placed(panel.curves) };
       const ghosts = placed(other.curves).map((curve) => ({ ...curve, ghost: true, label: `pinned ${curve.label}` }));
+      const mine = placed(panel.curves).map((curve) => ({ ...curve, twin: ghosts.find((ghost) => ghost.label === `pinned ${curve.label}`) }));
       const same = (limit) => panel.limits.some((one) => one.label === limit.label && one.value === limit.value);
       const limits = [...panel.limits, ...other.limits.filter((limit) => !same(limit))
         .map((limit) => ({ ...limit, label: `pinned ${limit.label}` }))];
       const second = other.second && panel.second && other.second[1] === panel.second[1] ? panel.second : null;
-      const curves = panel.marks ? [...placed(panel.curves), ...ghosts] : [...ghosts, ...placed(panel.curves)];
+      const curves = panel.marks ? [...mine, ...ghosts] : [...ghosts, ...mine];
       return { ...panel, curves, limits, second };
+    });
+  }
+
+  // What the curves say where the cursor is, and what those of the pinned run say.
+  function read(panel, instant) {
+    Parts.read(panel, instant);
+    if (instant === null || panel.marks) return;
+    panel.curves.forEach((curve, position) => {
+      if (curve.twin) panel.readings[position].append(` (${Words.quantity(Series.at(curve.twin, instant), panel.unit)})`);
     });
   }
 
@@ -65,6 +75,18 @@ const Results = (() => {
     $("#exact").replaceChildren(...pairs.flatMap(([name, value]) => [make("dt", name), make("dd", value)]));
   }
 
+  // A button for advice that is a change of the controls.
+  function remedy(said, tryOut) {
+    const changes = [...said.override.matchAll(/--set (\S+?)="([^"]*)"/g)].map(([, key, value]) => [key, value]);
+    if (!changes.length || !changes.every(([key]) => Controls.knows(key))) return [];
+    const button = make("button", "Try it, with this run pinned", "act");
+    button.type = "button";
+    button.addEventListener("click", () => tryOut(changes));
+    const line = make("p", undefined, "try");
+    line.append(button);
+    return [line];
+  }
+
   // The server's own drawing; nothing of a visitor is in it but names of nodes, which are escaped there.
   function network(answer) {
     const drawing = new DOMParser().parseFromString(answer.topology, "text/html").querySelector("svg");
@@ -79,7 +101,7 @@ const Results = (() => {
   }
 
   // Everything of a run; `pinned` is another one to compare it with, or null.
-  function show(current, pinned) {
+  function show(current, pinned, tryOut) {
     const { answer, run } = current;
     words(answer);
     totals(answer, pinned?.answer);
@@ -89,10 +111,10 @@ const Results = (() => {
     host.style.minHeight = `${heightBefore}px`;
     host.replaceChildren();
     const whole = { ...run, conditions: [], duration_s: Math.max(run.duration_s, pinned?.run.duration_s ?? 0) };
-    for (const panel of overlaid(run, pinned?.run)) Parts.figure(panel, whole, host, Parts.read);
+    for (const panel of overlaid(run, pinned?.run)) Parts.figure(panel, whole, host, read);
     host.style.minHeight = "";
     table(answer, pinned?.answer);
-    Parts.why(run.why, $("#why"));
+    Parts.why(run.why, $("#why"), (said) => remedy(said, tryOut));
     $("#why-part").hidden = run.why.length === 0;
     network(answer);
     exact(answer);

@@ -1,0 +1,234 @@
+"""The playground in a real browser, on a desk and on a phone."""
+
+import json
+import os
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+pytestmark = [pytest.mark.browser, pytest.mark.virtual]
+FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+DESK, PHONE = (1400, 900), (390, 844)
+SMALL = "kernel=debian-6.12&rate=5mbit&rtt=10ms&duration=1s&flow=cubic"
+
+
+@dataclass
+class Visit:
+    """A page of the playground, and how many results it has shown."""
+
+    page: Page
+    faults: list[str]
+
+    def settled(self) -> int:
+        return int(self.page.locator("html").get_attribute("data-settled") or 0)
+
+    def wait(self, before: int) -> None:
+        self.page.wait_for_selector(f'html[data-settled="{before + 1}"]', timeout=60_000)
+
+    def data(self, name: str) -> str:
+        return self.page.locator("html").get_attribute(f"data-{name}") or ""
+
+    def total(self, metric: str) -> str:
+        return self.page.locator(f'#totals [data-metric="{metric}"] dd').first.inner_text()
+
+    def picture(self) -> bytes:
+        """What the canvas of the congestion window shows."""
+        return self.page.locator('[data-panel="cwnd"] canvas').screenshot()
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    command = [sys.executable, "-m", "rushhour", "serve", "--port", "0", "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
+        assert server.stdout is not None
+        yield json.loads(server.stdout.readline())["url"]
+        server.terminate()
+        assert server.wait(30) == 0
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(
+            executable_path=os.environ.get("CHROMIUM", "/usr/bin/chromium"), args=FLAGS
+        )
+        yield started
+        started.close()
+
+
+def visit(browser: Browser, url: str, size: tuple[int, int] = DESK) -> Visit:
+    context = browser.new_context(viewport={"width": size[0], "height": size[1]})
+    page = context.new_page()
+    found = Visit(page, [])
+    page.on("pageerror", lambda error: found.faults.append(str(error)))
+    page.on(
+        "requestfailed",
+        lambda request: found.faults.append(request.url) if "/static/" in request.url else None,
+    )
+    page.goto(url)
+    page.wait_for_selector("html[data-settled]", timeout=60_000)
+    return found
+
+
+def test_a_slider_moves_and_the_picture_changes(browser: Browser, address: str) -> None:
+    here = visit(browser, f"{address}play?{SMALL}")
+    assert int(here.data("drawn")) >= 4
+    assert here.total("goodput_bps").endswith("Mbit/s")
+    window, key, before = here.picture(), here.data("key"), here.settled()
+    here.page.focus("#rtt-slider")
+    here.page.keyboard.press("ArrowRight")
+    here.wait(before)
+    assert here.page.input_value("#rtt") == "12ms"
+    assert here.data("key") != key
+    assert here.picture() != window
+    assert "rtt=12ms" in here.page.url
+    assert here.page.get_attribute("#rtt-slider", "aria-valuetext") == "12ms"
+    assert here.faults == []
+
+
+def test_a_shared_address_shows_the_same(browser: Browser, address: str) -> None:
+    here = visit(browser, f"{address}play?{SMALL}&queue=fq_codel&loss=0.1%25")
+    there = visit(browser, here.page.url)
+    assert there.data("key") == here.data("key")
+    assert there.page.url == here.page.url
+    assert there.page.input_value("#loss") == "0.1%"
+    assert there.picture() == here.picture()
+
+
+def test_two_runs_are_compared(browser: Browser, address: str) -> None:
+    here = visit(browser, f"{address}play?{SMALL}")
+    here.page.click("#pin")
+    before = here.settled()
+    here.page.select_option("#flow-list select", "bbr")
+    here.wait(before)
+    assert "Pinned" in here.page.inner_text("#pinned")
+    assert "pinned" in here.page.inner_text("#totals")
+    assert "pinned cubic" in here.page.inner_text("#numbers")
+    again = visit(browser, here.page.url)
+    assert "pinned cubic" in again.page.inner_text("#numbers")
+    assert again.picture() == here.picture()
+    again.page.click("#pinned button")
+    again.page.wait_for_selector("html[data-settled='2']")
+    assert again.page.input_value("#flow-list select") == "cubic"
+
+
+def test_flows_come_and_go_by_keyboard(browser: Browser, address: str) -> None:
+    here = visit(browser, f"{address}play?{SMALL}")
+    before = here.settled()
+    here.page.focus("#add")
+    here.page.keyboard.press("Enter")
+    here.wait(before)
+    assert here.page.locator("#flow-list > li").count() == 2
+    assert "cubic-2" in here.page.inner_text("#numbers")
+    before = here.settled()
+    here.page.focus("#flow-list li:first-child .remove")
+    here.page.keyboard.press("Enter")
+    here.wait(before)
+    assert here.page.locator("#numbers tbody tr").count() == 1
+
+
+def test_a_mistake_is_said_where_it_is_and_forgotten_when_mended(browser: Browser, address: str) -> None:
+    here = visit(browser, f"{address}play?{SMALL}")
+    before = here.settled()
+    here.page.fill("#rate", "10")
+    here.wait(before)
+    assert "has no unit" in here.page.inner_text("#rate-said")
+    assert here.page.get_attribute("#rate", "aria-invalid") == "true"
+    assert "This cannot be run" in here.page.inner_text("#alert")
+    here.page.fill("#rate", "6mbit")
+    here.wait(before + 1)
+    assert here.page.is_hidden("#alert")
+    assert here.page.get_attribute("#rate", "aria-invalid") is None
+
+
+def test_a_wrong_address_is_explained(browser: Browser, address: str) -> None:
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(f"{address}play?rate=fast&nonsense=1")
+    page.wait_for_selector("#alert:not([hidden])")
+    assert "nonsense: unknown key" in page.inner_text("#alert")
+
+
+def test_the_scenario_file_is_downloaded(browser: Browser, address: str) -> None:
+    here = visit(browser, f"{address}play?{SMALL}")
+    with here.page.expect_download() as waiting:
+        here.page.click("#export")
+    found = waiting.value
+    assert found.suggested_filename == "playground.toml"
+    scenario = tomllib.loads(found.path().read_text())
+    assert scenario["topology"]["rate"] == "5mbit"
+
+
+def test_a_scenario_of_the_catalogue_is_opened(browser: Browser, address: str) -> None:
+    here = visit(browser, f"{address}play?{SMALL}")
+    with here.page.expect_response("**/play/catalogue?q="):
+        here.page.click("text=From the catalogue")
+    with here.page.expect_response("**/play/catalogue?q=mendicino**"):
+        here.page.fill("[type=search]", "mendicino matrix")
+    here.page.wait_for_selector(".lenders li:only-child button")
+    here.page.click(".lenders li button")
+    here.page.wait_for_selector("ul.cells a")
+    assert here.page.locator("ul.cells a").count() == 180
+
+
+@pytest.mark.parametrize("width", [360, 390])
+def test_a_phone_scrolls_in_one_direction_and_has_the_controls_at_hand(
+    browser: Browser, address: str, width: int
+) -> None:
+    here = visit(browser, f"{address}play?{SMALL}", (width, PHONE[1]))
+    assert here.page.evaluate("() => document.documentElement.scrollWidth") <= width
+    assert here.page.is_hidden("#rate")
+    here.page.click("#sheet > summary")
+    before = here.settled()
+    here.page.focus("#rate-slider")
+    here.page.keyboard.press("ArrowRight")
+    here.wait(before)
+    assert here.page.input_value("#rate") == "6mbit"
+    assert "6mbit" in here.page.inner_text("#brief")
+    assert here.page.evaluate("() => document.documentElement.scrollWidth") <= width
+
+
+def test_everything_has_a_name_and_a_place_in_the_order_of_keys(browser: Browser, address: str) -> None:
+    here = visit(browser, f"{address}play?{SMALL}&flow=udp,rate=1mbit")
+    nameless = here.page.evaluate(
+        """() => [...document.querySelectorAll("button, a, input, select")].filter((element) => {
+          const said = element.getAttribute("aria-label") || element.textContent.trim();
+          return !said && !element.labels?.length && element.type !== "hidden";
+        }).map((element) => element.outerHTML)"""
+    )
+    assert nameless == []
+    reached = set()
+    for _ in range(60):
+        here.page.keyboard.press("Tab")
+        reached.add(
+            here.page.evaluate("() => document.activeElement.id || document.activeElement.dataset.key")
+        )
+    assert {
+        "rate",
+        "rate-slider",
+        "queue",
+        "ecn",
+        "cc",
+        "add",
+        "kernel",
+        "run",
+        "pin",
+        "share",
+        "export",
+    } <= reached
+
+
+def test_advice_can_be_tried(browser: Browser, address: str) -> None:
+    here = visit(
+        browser, f"{address}play?kernel=debian-6.12&rate=10mbit&rtt=80ms&loss=1%25&duration=5s&flow=reno"
+    )
+    before = here.settled()
+    here.page.click("text=Try it, with this run pinned")
+    here.wait(before)
+    assert here.page.input_value("#flow-list select") == "bbr"
+    assert "reno" in here.page.inner_text("#pinned")
