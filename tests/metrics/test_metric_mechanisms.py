@@ -151,3 +151,11 @@ def test_acks_per_segment(tmp_path: Path) -> None:
         tmp_path / "run", {"tcp_probe": acks, "tcp_info": make.tcp_info([MS], side=1, data_segs_in=4)}
     )
     assert found(record, "acks_per_segment") == {"flow:long": 0.5}
+
+
+def test_segments_per_packet_counts_super_packets_once(tmp_path: Path) -> None:
+    # 10 packets had left before; the last reading of the device is later than that of the socket.
+    device = make.rows(make.INTERFACE, t_ns=[0, MS, 2 * MS, 3 * MS], end=0, tx_packets=[10, 20, 30, 99])
+    info = make.tcp_info([MS, 2 * MS], data_segs_out=[40, 80])
+    record = make.record(tmp_path / "run", {"interface": device, "tcp_info": info})
+    assert found(record, "segments_per_packet") == {"flow:long": 4}

@@ -84,6 +84,19 @@ def _segment_bytes(record: Record) -> Iterator[Found]:
         yield ratio(of_flow(flow), float(sent), float(segments), "no segment was sent")
 
 
+def _segments_per_packet(record: Record) -> Iterator[Found]:
+    for flow in record.flows("tcp") if record.has("interface") else ():
+        rows = record.table("interface", end=flow.ends[0]) if flow.ends else ()
+        t_ns, info = record.tcp_info(flow.id)
+        if not len(rows) or not len(info) or "data_segs_out" not in (info.dtype.names or ()):
+            yield Found(of_flow(flow), None, _NO_READING)
+            continue
+        # The readings of devices and of sockets are taken together.
+        left = rows["tx_packets"][: int(np.searchsorted(rows["t_ns"], t_ns[-1], side="right"))]
+        packets = float(left[-1]) - float(left[0]) if len(left) else 0.0
+        yield ratio(of_flow(flow), float(info["data_segs_out"][-1]), packets, "no packet left")
+
+
 def pacing_ratios(record: Record, flow: Flow) -> NDArray[np.float64]:
     """The pacing rate over window · segment / smoothed RTT at each sample that has one."""
     _, info = record.tcp_info(flow.id)
@@ -199,6 +212,13 @@ METRICS = [
         "Payload sent over segments with payload sent, retransmissions included: tcpi_bytes_sent / "
         "tcpi_data_segs_out at the last sample.",
         _segment_bytes,
+    ),
+    _metric(
+        "segments_per_packet",
+        "1",
+        "Segments with payload that a flow sent over packets that left its sender's first end (of one flow "
+        "alone there): with segmentation offload, how many segments TCP hands over as one.",
+        _segments_per_packet,
     ),
     _metric(
         "rwnd_first_bytes",
