@@ -86,15 +86,16 @@ def _segment_bytes(record: Record) -> Iterator[Found]:
 
 def _segments_per_packet(record: Record) -> Iterator[Found]:
     for flow in record.flows("tcp") if record.has("interface") else ():
-        rows = record.table("interface", end=flow.ends[0]) if flow.ends else ()
         t_ns, info = record.tcp_info(flow.id)
-        if not len(rows) or not len(info) or "data_segs_out" not in (info.dtype.names or ()):
+        rows = record.table("interface", end=flow.ends[0]) if flow.ends else None
+        if rows is None or not len(rows) or "data_segs_out" not in (info.dtype.names or ()):
             yield Found(of_flow(flow), None, _NO_READING)
             continue
         # The readings of devices and of sockets are taken together.
-        left = rows["tx_packets"][: int(np.searchsorted(rows["t_ns"], t_ns[-1], side="right"))]
+        left = rows["tx_packets"][rows["t_ns"] <= t_ns[-1]] if len(t_ns) else []
         packets = float(left[-1]) - float(left[0]) if len(left) else 0.0
-        yield ratio(of_flow(flow), float(info["data_segs_out"][-1]), packets, "no packet left")
+        sent = float(info["data_segs_out"][-1]) if len(info) else 0.0
+        yield ratio(of_flow(flow), sent, packets, "no packet left")
 
 
 def pacing_ratios(record: Record, flow: Flow) -> NDArray[np.float64]:
