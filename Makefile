@@ -4,7 +4,7 @@ PYTHON := .venv/bin/python
 RUSHHOUR := .venv/bin/rushhour
 CARGO := cd agent && cargo
 
-.PHONY: quickstart setup setup-test kernels agent lint format test test-agent test-python gallery bench clean
+.PHONY: quickstart setup setup-test kernels agent lint format test test-agent test-python gallery bench mutants clean
 
 quickstart: setup
 	$(RUSHHOUR) kernel build debian:6.12
@@ -48,6 +48,9 @@ gallery: kernels
 
 bench: kernels
 	$(PYTHON) -m benchmarks
+
+mutants: kernels
+	$(PYTHON) -m mutants
 
 clean:
 	rm -rf .venv agent/target results

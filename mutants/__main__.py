@@ -1,0 +1,91 @@
+"""`python -m mutants`: put small faults into a kernel, and see whether the standard suite notices."""
+
+from __future__ import annotations
+
+import sys
+import time
+from functools import partial
+from typing import TYPE_CHECKING
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from rushhour.errors import RushHourError
+from rushhour.lab import kernel as kernels
+
+from . import page, patches, results
+from .judge import BASE, judge
+from .tree import Tree
+
+if TYPE_CHECKING:
+    from rich.status import Status
+
+say = Console(stderr=True, highlight=False)
+
+
+@click.command(help=__doc__)
+@click.argument("names", nargs=-1)
+@click.option("--list", "only_list", is_flag=True, help="Say what there is and what is known; judge nothing.")
+@click.option("--no-stop", is_flag=True, help="Judge every cell, also after the first that is worse.")
+@click.option("--fresh", is_flag=True, help="Judge also what is known.")
+@click.option("--write", is_flag=True, help="Put the table into docs/mutants.md.")
+def main(names: tuple[str, ...], *, only_list: bool, no_stop: bool, fresh: bool, write: bool) -> None:
+    """NAMES: mutants, areas, `faults` or `harmless`; all if there are none."""
+    try:
+        mutants = patches.load()
+        chosen = patches.select(mutants, names)
+        if not only_list:
+            _judge(chosen, stop=not no_stop, fresh=fresh)
+    except RushHourError as error:
+        raise click.ClickException(str(error)) from error
+    rows = [(mutant, results.recall(mutant)) for mutant in chosen]
+    Console(width=160 if not sys.stdout.isatty() else None).print(_table(rows))
+    if write:
+        page.write([(mutant, results.recall(mutant)) for mutant in mutants])
+    if not only_list and any(_wrong(mutant, found) for mutant, found in rows):
+        sys.exit(1)
+
+
+def _judge(chosen: list[patches.Mutant], *, stop: bool, fresh: bool) -> None:
+    base = kernels.build("debian:6.12") if not _has_base() else kernels.find(BASE)
+    tree = Tree(say.print)
+    for number, mutant in enumerate(chosen, 1):
+        known = results.recall(mutant)
+        if known and not fresh and stop and results.holds(known, mutant, base):
+            continue
+        begun = time.monotonic()
+        head = f"{number}/{len(chosen)} {mutant.name}"
+        with say.status(head) as status:
+            found = judge(mutant, tree, base, partial(_tell, status, head), stop=stop)
+        results.keep(mutant, found)
+        say.print(f"{head}: {page.caught(found)} {page.by(found)} ({time.monotonic() - begun:.0f} s)")
+
+
+def _tell(status: Status, head: str, text: str) -> None:
+    status.update(f"{head} {text}")
+
+
+def _has_base() -> bool:
+    return any(kernel.name == BASE for kernel in kernels.installed())
+
+
+def _wrong(mutant: patches.Mutant, found: results.Judgement | None) -> bool:
+    """A fault that was missed for no known reason, or an alarm about a harmless change."""
+    if found is None:
+        return True
+    return not (found.caught or mutant.missed) if mutant.fault else not found.quiet
+
+
+def _table(rows: page.Rows) -> Table:
+    table = Table(title="Mutants", title_justify="left")
+    for heading in ("mutant", "kind", "area", "", "by", "build s", "judge s"):
+        table.add_column(heading, overflow="fold")
+    for mutant, found in rows:
+        seconds = (f"{found.build_s:.0f}", f"{found.judge_s:.0f}") if found else ("", "")
+        table.add_row(mutant.name, mutant.kind, mutant.area, page.caught(found), page.by(found), *seconds)
+    return table
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,122 @@
+"""Kernel mutants: the patches, what is kept of judgements, the page; live: a fault and a harmless change."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from mutants import page, patches, results
+from mutants.results import Judgement
+from rushhour.errors import UsageError
+
+HEADER = "Subject: Beta is a half\nArea: cubic\nSymptom: Goodput falls.\n\n--- a/net/x.c\n+++ b/net/x.c\n"
+
+
+def test_the_collection_is_what_it_claims_to_be():
+    mutants = patches.load()
+    kinds = Counter(mutant.kind for mutant in mutants)
+    assert kinds["faults"] >= 60
+    assert kinds["harmless"] >= 12
+    changes = [mutant.sha256 for mutant in mutants]
+    assert len(set(changes)) == len(changes), "two mutants make the same change"
+
+
+def test_each_patch_changes_one_place_of_the_network_stack():
+    for mutant in patches.load():
+        assert len(mutant.files) == 1, mutant.name
+        assert mutant.files[0].startswith(("net/", "include/net/")), mutant.name
+        lines = mutant.patch.read_text().partition("\n+++ ")[2].splitlines()[1:]
+        changed = sum(line.startswith(("+", "-")) for line in lines)
+        assert changed <= (10 if mutant.fault else 45), f"{mutant.name} changes {changed} lines"
+
+
+def test_a_header_that_lacks_something_is_refused(tmp_path):
+    (tmp_path / "x.patch").write_text(HEADER.replace("Area: cubic\n", "Colour: red\n"))
+    with pytest.raises(UsageError, match=r"lacks Area and has Colour"):
+        patches.read(tmp_path / "x.patch", "faults")
+
+
+def test_only_the_change_itself_decides_whether_a_judgement_holds(tmp_path):
+    place = tmp_path / "x.patch"
+    place.write_text(HEADER)
+    before = patches.read(place, "faults").sha256
+    place.write_text(HEADER.replace("Goodput falls.", "Goodput falls on lossy paths."))
+    assert patches.read(place, "faults").sha256 == before
+    place.write_text(HEADER + "+\n")
+    assert patches.read(place, "faults").sha256 != before
+
+
+def test_mutants_are_chosen_by_name_area_and_kind():
+    mutants = patches.load()
+    assert {mutant.area for mutant in patches.select(mutants, ("cubic",))} == {"cubic"}
+    assert [mutant.name for mutant in patches.select(mutants, ("netem-limit",))] == ["netem-limit"]
+    assert all(not mutant.fault for mutant in patches.select(mutants, ("harmless",)))
+    assert patches.select(mutants, ()) == mutants
+    with pytest.raises(UsageError, match="'cubik'"):
+        patches.select(mutants, ("cubik",))
+
+
+class Base:
+    identity = {"image_sha256": hashlib.sha256(b"image").hexdigest()}  # noqa: RUF012
+
+
+class Agent:
+    sha256 = "agent"
+
+
+@pytest.fixture
+def suite(monkeypatch):
+    known = {"cubic": "1", "reno": "1"}
+    monkeypatch.setattr(results, "scenarios", lambda: known)
+    monkeypatch.setattr(results.agent, "find", Agent)
+    return known
+
+
+def test_what_was_caught_holds_while_its_scenario_does_and_what_was_missed_while_all_do(suite):
+    mutant = patches.load()[0]
+    caught = Judgement("x", "worse", scenario="cubic", known=results.basis(mutant, Base, "cubic"))
+    missed = Judgement("x", "same", known=results.basis(mutant, Base, ""))
+    assert results.holds(caught, mutant, Base)
+    assert results.holds(missed, mutant, Base)
+    suite["reno"] = "2"
+    assert results.holds(caught, mutant, Base)
+    assert not results.holds(missed, mutant, Base)
+    suite["cubic"] = "2"
+    assert not results.holds(caught, mutant, Base)
+
+
+def test_a_judgement_is_kept_and_recalled(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    mutant = patches.load()[0]
+    assert results.recall(mutant) is None
+    found = Judgement(
+        mutant.name, "worse", "cubic", "cc=cubic", "goodput", -0.2, "slower", 3, 1.5, 2.5, "hash"
+    )
+    results.keep(mutant, found)
+    assert results.recall(mutant) == found
+
+
+def test_the_page_counts_names_and_explains(tmp_path):
+    fault, other = (mutant for mutant in patches.load()[:2])
+    calm = next(mutant for mutant in patches.load() if not mutant.fault)
+    rows = [
+        (fault, Judgement(fault.name, "worse", "cubic", "cc=cubic", "goodput", -0.25, build_s=4, judge_s=9)),
+        (replace(other, missed="nobody can see it"), Judgement(other.name, "same")),
+        (calm, Judgement(calm.name, "better", "cubic", "cc=reno", "loss", 0.1)),
+    ]
+    place = tmp_path / "page.md"
+    place.write_text(f"before\n{page.BEGIN}\nold\n{page.END}\nafter\n")
+    page.write(rows, place)
+    text = place.read_text()
+    assert "1 of 2 faults caught (50%), 1 false alarms in 1 harmless changes" in text
+    assert "cubic cc=cubic: goodput -25.0%" in text
+    assert "nobody can see it" in text
+    assert "**better**: cubic cc=reno: loss +10.0%" in text
+    assert text.startswith("before\n")
+    assert text.endswith("\nafter\n")
+    assert "old" not in text
+    page.write(rows, place)
+    assert place.read_text() == text
