@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from mutants import page, patches, results
 from mutants.results import Judgement
 from rushhour.errors import UsageError
+from rushhour.lab.agent import Agent
+from rushhour.lab.kernel import Kernel
 
 HEADER = "Subject: Beta is a half\nArea: cubic\nSymptom: Goodput falls.\n\n--- a/net/x.c\n+++ b/net/x.c\n"
 
 
-def test_the_collection_is_what_it_claims_to_be():
+def test_the_collection_is_what_it_claims_to_be() -> None:
     mutants = patches.load()
     kinds = Counter(mutant.kind for mutant in mutants)
     assert kinds["faults"] >= 60
@@ -24,7 +26,7 @@ def test_the_collection_is_what_it_claims_to_be():
     assert len(set(changes)) == len(changes), "two mutants make the same change"
 
 
-def test_each_patch_changes_one_place_of_the_network_stack():
+def test_each_patch_changes_one_place_of_the_network_stack() -> None:
     for mutant in patches.load():
         assert len(mutant.files) == 1, mutant.name
         assert mutant.files[0].startswith(("net/", "include/net/")), mutant.name
@@ -33,13 +35,13 @@ def test_each_patch_changes_one_place_of_the_network_stack():
         assert changed <= (10 if mutant.fault else 45), f"{mutant.name} changes {changed} lines"
 
 
-def test_a_header_that_lacks_something_is_refused(tmp_path):
+def test_a_header_that_lacks_something_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x.patch").write_text(HEADER.replace("Area: cubic\n", "Colour: red\n"))
     with pytest.raises(UsageError, match=r"lacks Area and has Colour"):
         patches.read(tmp_path / "x.patch", "faults")
 
 
-def test_only_the_change_itself_decides_whether_a_judgement_holds(tmp_path):
+def test_only_the_change_itself_decides_whether_a_judgement_holds(tmp_path: Path) -> None:
     place = tmp_path / "x.patch"
     place.write_text(HEADER)
     before = patches.read(place, "faults").sha256
@@ -49,7 +51,7 @@ def test_only_the_change_itself_decides_whether_a_judgement_holds(tmp_path):
     assert patches.read(place, "faults").sha256 != before
 
 
-def test_mutants_are_chosen_by_name_area_and_kind():
+def test_mutants_are_chosen_by_name_area_and_kind() -> None:
     mutants = patches.load()
     assert {mutant.area for mutant in patches.select(mutants, ("cubic",))} == {"cubic"}
     assert [mutant.name for mutant in patches.select(mutants, ("netem-limit",))] == ["netem-limit"]
@@ -59,36 +61,32 @@ def test_mutants_are_chosen_by_name_area_and_kind():
         patches.select(mutants, ("cubik",))
 
 
-class Base:
-    identity = {"image_sha256": hashlib.sha256(b"image").hexdigest()}  # noqa: RUF012
-
-
-class Agent:
-    sha256 = "agent"
+BASE = Kernel("debian-6.12", Path("linux"), "6.12", {"image_sha256": "image"}, Path("config"))
+AGENT = Agent("1", "agent", Path("root"))
 
 
 @pytest.fixture
-def suite(monkeypatch):
+def suite(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     known = {"cubic": "1", "reno": "1"}
     monkeypatch.setattr(results, "scenarios", lambda: known)
-    monkeypatch.setattr(results.agent, "find", Agent)
+    monkeypatch.setattr(results.agent, "find", lambda: AGENT)
     return known
 
 
-def test_what_was_caught_holds_while_its_scenario_does_and_what_was_missed_while_all_do(suite):
+def test_what_was_caught_holds_with_its_scenario_and_what_was_missed_with_all(suite: dict[str, str]) -> None:
     mutant = patches.load()[0]
-    caught = Judgement("x", "worse", scenario="cubic", known=results.basis(mutant, Base, "cubic"))
-    missed = Judgement("x", "same", known=results.basis(mutant, Base, ""))
-    assert results.holds(caught, mutant, Base)
-    assert results.holds(missed, mutant, Base)
+    caught = Judgement("x", "worse", scenario="cubic", known=results.basis(mutant, BASE, "cubic"))
+    missed = Judgement("x", "same", known=results.basis(mutant, BASE, ""))
+    assert results.holds(caught, mutant, BASE)
+    assert results.holds(missed, mutant, BASE)
     suite["reno"] = "2"
-    assert results.holds(caught, mutant, Base)
-    assert not results.holds(missed, mutant, Base)
+    assert results.holds(caught, mutant, BASE)
+    assert not results.holds(missed, mutant, BASE)
     suite["cubic"] = "2"
-    assert not results.holds(caught, mutant, Base)
+    assert not results.holds(caught, mutant, BASE)
 
 
-def test_a_judgement_is_kept_and_recalled(tmp_path, monkeypatch):
+def test_a_judgement_is_kept_and_recalled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     mutant = patches.load()[0]
     assert results.recall(mutant) is None
@@ -99,7 +97,7 @@ def test_a_judgement_is_kept_and_recalled(tmp_path, monkeypatch):
     assert results.recall(mutant) == found
 
 
-def test_the_page_counts_names_and_explains(tmp_path):
+def test_the_page_counts_names_and_explains(tmp_path: Path) -> None:
     fault, other = (mutant for mutant in patches.load()[:2])
     calm = next(mutant for mutant in patches.load() if not mutant.fault)
     rows = [
