@@ -34,13 +34,15 @@ def result_set(
     agent: Mapping[str, Any] = AGENT,
     tools: Mapping[str, Any] | None = None,
     indexed: bool = True,
+    valid: bool = True,
+    revision: str = "5",
 ) -> ResultSet:
     """A result set with one record per cell, kernel and repetition.
 
     `goodput` are Mbit/s by name of the kernel; without, all have 80.
     """
     kernels = kernels or [kernel()]
-    about = {"name": scenario, "title": "A start", "sha256": "5" * 64, "resolved": {"seed": 1}}
+    about = {"name": scenario, "title": "A start", "sha256": revision * 64, "resolved": {"seed": 1}}
     number = 0
     for index, cell in enumerate(factors):
         for one in kernels:
@@ -49,7 +51,8 @@ def result_set(
                 manifest = {
                     "scenario": about, "cell": {"index": index, "factors": dict(cell)},
                     "repetition": repetition,
-                    "kernel": dict(one), "agent": dict(agent), **({"tools": dict(tools)} if tools else {}),
+                    "kernel": dict(one), "agent": dict(agent), "valid": valid,
+                    **({"tools": dict(tools)} if tools else {}),
                 }  # fmt: skip
                 _record(folder / "runs", number, rate, manifest)
                 number += 1

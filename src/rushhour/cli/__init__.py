@@ -30,6 +30,7 @@ COMMANDS = {
     "kernel": "kernel:kernel",
     "baseline": "baseline:baseline",
     "db": "db:db",
+    "history": "history:history",
     "serve": "serve:serve",
 }
 INTERRUPTED = 130

@@ -31,6 +31,9 @@ _FEW = 8
 # it is worth (its efficiency).
 _MAD, _WORTH = 0.6745, 0.37
 
+# So many standard deviations off its neighbours, a single run is an outlier until the next one confirms it.
+_FAR = 4.0
+
 
 @dataclass(frozen=True, slots=True)
 class Change:
@@ -118,11 +121,20 @@ def _shifts(points: Sequence[Point], *, exact: bool) -> list[int]:
     noise, freedom = _noise([points[place] for place in known], values, exact=exact)
     if noise == 0:
         return []
+    if not alone:
+        values = _calmed(values, noise)
     import ruptures  # noqa: PLC0415 - it imports scipy, and `rushhour --help` must stay quick
 
     search = ruptures.Pelt(model="l2", min_size=least, jump=1).fit(values / noise)
     ends = search.predict(pen=_penalty(len(values), freedom))
     return [known[end] for end in ends if end < len(values)]
+
+
+def _calmed(values: Any, noise: float) -> Any:
+    """Single runs without those far off both neighbours: one that nothing confirms is no level."""
+    three = np.lib.stride_tricks.sliding_window_view(values, 3)
+    middle = np.median(np.vstack([three[:1], three, three[-1:]]), axis=1)
+    return np.where(np.abs(values - middle) > _FAR * noise, middle, values)
 
 
 def _penalty(count: int, freedom: float) -> float:

@@ -1,0 +1,97 @@
+"""`rushhour history`: a metric over kernels and time, and where it changed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Literal
+
+import click
+
+from rushhour.cli import SETTINGS
+from rushhour.cli.db import DB
+
+
+@click.command(context_settings=SETTINGS, short_help="Show a metric over kernels, and where it changed.")
+@click.argument("metric")
+@click.argument("scenario", required=False)
+@click.option("--where", "wheres", multiple=True, metavar="FACTOR=VALUE", help="Only cells of this factor.")
+@click.option("--scope", metavar="SCOPE", help="Of this flow, end or group; default: the total.")
+@click.option("--kernel", "kernels", multiple=True, metavar="K", help="Only this kernel; may be repeated.")
+@click.option("--lab", metavar="LAB", help="Only what ran there.")
+@click.option("--since", metavar="DATE", help="Only what was made since (2026-11-21, or its beginning).")
+@click.option(
+    "--by",
+    type=click.Choice(["kernel", "time"]),
+    default="kernel",
+    show_default=True,
+    help="A point for each.",
+)
+@DB
+@click.option(
+    "--limit", type=click.IntRange(1), default=50, show_default=True, help="At most so many series."
+)
+@click.option(
+    "--out", type=click.Path(path_type=Path, dir_okay=False), help="Write a page (.html) or a drawing (.svg)."
+)
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
+def history(
+    metric: str,
+    scenario: str | None,
+    *,
+    wheres: tuple[str, ...],
+    scope: str | None,
+    kernels: tuple[str, ...],
+    lab: str | None,
+    since: str | None,
+    by: Literal["kernel", "time"],
+    db: str | None,
+    limit: int,
+    out: Path | None,
+    as_json: bool,
+) -> None:
+    """Show METRIC of a SCENARIO (or of a study, or of all) as the results database has it.
+
+    Kernels are in the order of their versions, then of when they first ran. Virtual runs are exact: where
+    values of equal seeds differ, it changed just there. Shifts of the level are found besides, in all labs.
+
+    Example: rushhour history goodput_bps suite/slow-start --where cc=cubic
+    """
+    from rushhour.store import Store
+
+    with Store.open(db, create=False) as store:
+        found = store.history(
+            metric, scenario, _where(wheres), scope=scope, kernels=kernels, lab=lab, since=since, by=by,
+            limit=limit + 1,
+        )  # fmt: skip
+        where = store.where
+    more = len(found) > limit
+    found = found[:limit]
+    if out is not None:
+        from rushhour.report.history import write
+
+        write(found, out)
+        click.echo(out, err=as_json)
+    if as_json:
+        document = {"metric": metric, "where": where, "by": by, "series": [one.document() for one in found]}
+        click.echo(json.dumps(document, indent=1, ensure_ascii=False))
+    elif out is None:
+        from rich.console import Console
+
+        from rushhour.report.history import show
+
+        show(found, Console())
+    if more:
+        click.echo(f"the first {limit} series; more with --limit, fewer with --where", err=True)
+
+
+def _where(words: tuple[str, ...]) -> dict[str, list[str]]:
+    from rushhour.errors import UsageError
+
+    found: dict[str, list[str]] = {}
+    for word in words:
+        name, sign, value = word.partition("=")
+        if not sign or not name.strip():
+            raise UsageError(f"{word!r} is no factor and value", hint="write for example --where cc=cubic")
+        found.setdefault(name.strip(), []).append(value.strip())
+    return found

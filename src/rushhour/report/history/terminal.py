@@ -1,0 +1,113 @@
+"""A history in the terminal: a line for each series, the points of a single one, and every change."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from rushhour.report.history.said import certainty, common, headings, kernels, named, ranked, size, tone
+from rushhour.report.history.svg import marks
+from rushhour.report.words import NONE, quantity, scale_for
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.console import Console
+
+    from rushhour.history import Change, Series
+
+_TONES = {"good": "green", "bad": "red", "plain": "yellow"}
+_ROWS = 60
+"""Points of a single series that are listed: the last ones."""
+
+
+def show(found: Sequence[Series], console: Console) -> None:
+    """Print series and their changes."""
+    names = headings(found)
+    if len(found) == 1:
+        _one(found[0], names[0], console)
+    else:
+        _many(found, names, console)
+    _changes(found, names, console)
+
+
+def _one(series: Series, name: str, console: Console) -> None:
+    better = "" if series.better == "none" else f", {series.better} is better"
+    console.print(Text.assemble((f"{series.metric}{better}", "bold"), f"  {name}"))
+    scale = scale_for([value for point in series.points for value in point.known], series.unit)
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    mean = f"mean, {scale.unit}" if scale.unit else "mean"
+    for heading in ("kernel", "release", "first run", ""):
+        table.add_column(heading, no_wrap=True)
+    for heading in ("runs", mean, "least", "most"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    changes = {change.at: change for change in series.changes}
+    start = max(0, len(series.points) - _ROWS)
+    called = kernels(series.points)
+    for place, point in enumerate(series.points[start:], start):
+        ends = (min(point.known, default=None), max(point.known, default=None))
+        table.add_row(
+            called[place], point.release, point.made[:16].replace("T", " "),
+            _mark(series, changes.get(place)), str(len(point.known)),
+            *(scale.text(value) for value in (point.mean, *ends)),
+        )  # fmt: skip
+    if start:
+        console.print(Text(f"  … {start} before", "dim"))
+    console.print(Padding(table, (0, 0, 0, 2)))
+
+
+def _mark(series: Series, change: Change | None) -> Text:
+    if change is None:
+        return Text("")
+    style = _TONES[tone(series, change)] if change.shift else "dim"
+    return Text(f"{'◀' if change.shift else '·'} {size(series, change)}", style)
+
+
+def _many(found: Sequence[Series], names: Sequence[str], console: Console) -> None:
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    table.add_column("", ratio=1, overflow="fold")
+    for heading in ("points", "", "first", "last", "changes"):
+        table.add_column(heading, no_wrap=True, justify="left" if not heading else "right")
+    for series, name in zip(found, names, strict=True):
+        means = [point.mean for point in series.points]
+        small = len(series.changes) - len(named(series))
+        count = f"{len(named(series))}{f' + {small} small' if small else ''}" if series.changes else NONE
+        table.add_row(
+            name, str(len(means)), marks(means[-40:]), quantity(means[0], series.unit),
+            quantity(means[-1], series.unit), count,
+        )  # fmt: skip
+    better = found[0].better
+    head = found[0].metric + ("" if better == "none" else f", {better} is better")
+    console.print(Text.assemble((head, "bold"), f"  {common(found)}"))
+    console.print(Padding(table, (0, 0, 0, 2)))
+
+
+def _changes(found: Sequence[Series], names: Sequence[str], console: Console) -> None:
+    table = Table(box=None, pad_edge=False, show_header=False)
+    for justify in ("left", "right", "left", "left"):
+        table.add_column(justify=justify, overflow="fold")
+    rows = ranked(found)
+    for place, change in rows:
+        series = found[place]
+        table.add_row(
+            Text(_sides(series, change), "bold"), Text(size(series, change), _TONES[tone(series, change)]),
+            Text(certainty(series, change), "dim"), Text(names[place] if len(found) > 1 else "", "dim"),
+        )  # fmt: skip
+    if rows:
+        console.print(Text("\nchanged", "bold"))
+        console.print(Padding(table, (0, 0, 0, 2)))
+        return
+    small = sum(len(series.changes) for series in found)
+    console.print(
+        Text(f"\n{'no change worth a line; ' + str(small) + ' small ones' if small else 'no change'}")
+    )
+
+
+def _sides(series: Series, change: Change) -> str:
+    before, after = (kernels(series.points)[place] for place in (change.at - 1, change.at))
+    if before != after:
+        return f"{before} → {after}"
+    return f"{after}, {series.points[change.at].made[:16].replace('T', ' ')}"
