@@ -37,6 +37,7 @@ FAILED, INVALID, INTERRUPTED = 1, 4, 130
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
 @click.option("--fresh", is_flag=True, help="Run also what is known.")
 @click.option("--quick", is_flag=True, help="A quick look: no repetitions, at most 3 values of a factor.")
+@click.option("--db", metavar="URL", help="Store the results there, too: a path, or postgresql://…")
 @click.option("--no-report", is_flag=True, help="Do not write report.html.")
 def run(
     scenarios: tuple[str, ...],
@@ -46,12 +47,15 @@ def run(
     as_json: bool,
     fresh: bool,
     no_report: bool,
+    db: str | None,
     **options: Any,
 ) -> int:
     """Run SCENARIOs: files, names of the catalogue, or a study's folder of it.
 
     Every cell of the sweep runs in a virtual kernel of its own, as many at once as there are CPUs. Results
-    are kept as they come; interrupted, the same command goes on where it stopped.
+    are kept as they come; interrupted, the same command goes on where it stopped. With
+    --db (or RUSHHOUR_DB) they are stored in a results database as well; if that fails it
+    is said, and the exit code stays the run's.
 
     \b
     Exit code:
@@ -80,6 +84,7 @@ def run(
         whole = {"sets": document} | ({"study": study} if study else {})
         click.echo(json.dumps(whole, indent=1, ensure_ascii=False))
     _tell_failures(outcomes, words)
+    store([batch.folder for batch in batches], db, words)
     if stopped:
         words.print("interrupted; what finished is kept. To go on: the same command")
         return INTERRUPTED
@@ -176,6 +181,21 @@ def _finish_study(
         "agreeing": agreeing,
         "measured": measured,
     }
+
+
+def store(folders: list[Path], db: str | None, words: Console) -> None:
+    """Store what was written in the results database, if one is named; what goes wrong there is only told."""
+    from rushhour import places
+
+    where = db or places.asked_database()
+    there = [folder for folder in folders if any((folder / "runs").glob("[!.]*"))]
+    if where is None or not there:
+        return
+    from rushhour.store import keep
+
+    failure = keep(there, where)
+    if failure is not None:
+        words.print(failure, style="yellow", highlight=False, markup=False, soft_wrap=True)
 
 
 def _entry(outcome: Outcome, metrics: dict[str, list[MetricValue]], *, explained: bool) -> dict[str, Any]:
