@@ -22,6 +22,7 @@ question = "Does it boot, and forward a packet?"
 duration = "100ms"
 [topology]
 preset = "dumbbell"
+rate = "10mbit"
 rtt = "1ms"
 [[flow]]
 kind = "ping"

@@ -99,10 +99,7 @@ def only(side: Side, names: Sequence[str]) -> None:
         UsageError: it has none of one.
     """
     there = {key[0] for key in side.cells}
-    chosen = {
-        name: {one for one in there if name in (one, one.rpartition("/")[2], one.partition("/")[0])}
-        for name in names
-    }
+    chosen = {name: {one for one in there if _is_called(one, name)} for name in names}
     lost = [name for name, found in chosen.items() if not found]
     if lost:
         hint = f"it has: {', '.join(sorted(there))}"
@@ -110,6 +107,12 @@ def only(side: Side, names: Sequence[str]) -> None:
     if names:
         kept = {one for found in chosen.values() for one in found}
         side.cells = {key: cell for key, cell in side.cells.items() if key[0] in kept}
+
+
+def _is_called(scenario: str, word: str) -> bool:
+    """Whether a word on the command line means this scenario: its name, its file, or its study."""
+    word = word.removesuffix(".toml")
+    return word in (scenario, scenario.partition("/")[0]) or Path(word).name == scenario.rpartition("/")[2]
 
 
 def of_records(side: Side, folder: Path, given: dict[str, Any]) -> Lane:

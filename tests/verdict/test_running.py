@@ -1,0 +1,245 @@
+"""Kernels compared: each behaviour of a kernel has its verdict, and costs no more runs than it must."""
+
+import json
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import fakes
+import pytest
+from fakes import FakeLab
+
+from rushhour.errors import GuestError, LabError, UnsupportedError, UsageError
+from rushhour.lab import kernel as kernels
+from rushhour.verdict import Verdict, compare, output
+from rushhour.verdict import open as opening
+
+Judge = Callable[..., Verdict]
+
+
+@pytest.fixture
+def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Judge:
+    """Compares the kernels `old` and `new` of a fake laboratory on a small scenario."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    there = {name: fakes.kernel(name, tmp_path) for name in ("old", "new")}
+    monkeypatch.setattr(kernels, "find", there.__getitem__)
+    monkeypatch.setattr(kernels, "default", lambda: there["new"])
+    monkeypatch.setattr(kernels, "installed", lambda: list(there.values()))
+    (tmp_path / "fake.toml").write_text(fakes.SCENARIO)
+
+    def run(behaviour: Callable[[str, str, int], float], base: str = "old", **options: Any) -> Verdict:
+        lab = FakeLab(behaviour)
+        verdict = compare(base, "new", scenarios=["fake.toml"], lab=lab, **options)
+        run.lab = lab  # type: ignore[attr-defined]
+        return verdict
+
+    return run
+
+
+def many_cells(count: int) -> str:
+    """The scenario with so many times four cells."""
+    values = ", ".join(f'"{20 + 2 * number}ms"' for number in range(count))
+    return fakes.SCENARIO.replace("[sweep]", f'[sweep]\n"topology.rtt" = [{values}]')
+
+
+def found(verdict: Verdict) -> dict[str, str]:
+    return {str(cell.cell.factors["cc"]): cell.verdict for cell in verdict.cells}
+
+
+def reason(verdict: Verdict, cc: str) -> str:
+    return next(cell.reason for cell in verdict.cells if cell.cell.factors["cc"] == cc)
+
+
+def seeded(*about: object) -> random.Random:
+    return random.Random("/".join(map(str, about)))
+
+
+def test_equal_tables_are_the_same_after_one_run_of_each(bench: Judge) -> None:
+    verdict = bench(lambda _, cc, seed: 90 + seed % 3)
+    assert found(verdict) == dict.fromkeys(("cubic", "reno", "vegas", "bbr"), "same")
+    assert all(cell.identical for cell in verdict.cells)
+    assert (verdict.verdict, verdict.exit) == ("same", 0)
+    assert len(bench.lab.ran) == 8  # type: ignore[attr-defined]
+
+
+def test_a_slower_cell_is_worse_and_the_others_are_not(bench: Judge) -> None:
+    def behaviour(kernel: str, cc: str, seed: int) -> float:
+        noise = seeded(kernel, seed).gauss(0, 0.05)
+        return (80 if (kernel, cc) == ("new", "reno") else 90) + (noise if cc == "reno" else 0)
+
+    verdict = bench(behaviour)
+    assert found(verdict) == {"cubic": "same", "reno": "worse", "vegas": "same", "bbr": "same"}
+    assert (verdict.exit, verdict.counts["worse"]) == (1, 1)
+    assert "goodput_bps of flow:long fell by 11.1 %" in reason(verdict, "reno")
+    worse = next(cell for cell in verdict.cells if cell.verdict == "worse")
+    assert len(worse.seeds) == 5
+    assert worse.divergence is not None
+    assert worse.divergence["differs"] == ["snd_cwnd"]
+
+
+def test_a_faster_cell_is_better(bench: Judge) -> None:
+    verdict = bench(lambda kernel, cc, seed: 90 + seeded(kernel, cc, seed).gauss(10 * (kernel == "new"), 0.1))
+    assert set(found(verdict).values()) == {"better"}
+    assert verdict.exit == 0
+
+
+def test_a_shift_that_is_too_small_to_matter_costs_one_look(bench: Judge) -> None:
+    verdict = bench(lambda kernel, _, seed: 90 + 0.01 * (kernel == "new"))
+    assert set(found(verdict).values()) == {"same"}
+    assert not any(cell.identical for cell in verdict.cells)
+    assert len(bench.lab.ran) == 8  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("world", range(8))
+def test_luck_is_never_a_change(bench: Judge, world: int) -> None:
+    """In a chaotic cell every perturbation is another seed: all values move, and nothing is said of them."""
+    verdict = bench(lambda kernel, cc, seed: 90 * seeded(world, kernel, cc, seed).lognormvariate(0, 0.2))
+    assert verdict.verdict == "inconclusive"
+    assert "worse" not in found(verdict).values()
+    assert "better" not in found(verdict).values()
+    assert {len(cell.seeds) for cell in verdict.cells if cell.verdict == "inconclusive"} == {20}
+
+
+def test_stop_ends_at_the_first_cell_that_is_worse(bench: Judge, tmp_path: Path) -> None:
+    (tmp_path / "fake.toml").write_text(many_cells(30))
+    verdict = bench(lambda kernel, _, seed: 80 if kernel == "new" else 90, stop=True, jobs=1)
+    assert verdict.stopped
+    assert (verdict.exit, verdict.counts["worse"]) == (1, 1)
+    assert verdict.planned == 120
+    assert len({(name, cc) for name, cc, _ in bench.lab.ran}) <= 8  # type: ignore[attr-defined]
+    assert len(bench.lab.ran) < 60  # type: ignore[attr-defined]
+
+
+def panics(kernel: str, cc: str, seed: int) -> float:
+    if (kernel, cc) == ("new", "bbr"):
+        raise GuestError("the virtual kernel panicked; its last console lines:\n    Oops in bbr_main")
+    return 90.0
+
+
+def test_a_panic_where_the_base_ran_is_worse_with_its_words(bench: Judge) -> None:
+    verdict = bench(panics)
+    assert found(verdict) == {"cubic": "same", "reno": "same", "vegas": "same", "bbr": "worse"}
+    assert "Oops in bbr_main" in reason(verdict, "bbr")
+    document = output.write(verdict, verdict.folder or Path())
+    assert document["cells"][0]["runs"]["candidate"][0]["error"].startswith("the virtual kernel panicked")
+
+
+def test_a_fault_of_the_machine_is_not_blamed_on_the_kernel(bench: Judge) -> None:
+    def behaviour(kernel: str, cc: str, seed: int) -> float:
+        if (kernel, cc) == ("new", "bbr"):
+            raise LabError("the virtual kernel ran out of memory")
+        return 90.0
+
+    verdict = bench(behaviour)
+    assert found(verdict)["bbr"] == "invalid"
+    assert verdict.exit == 4
+
+
+def test_a_base_that_fails_judges_nobody(bench: Judge) -> None:
+    verdict = bench(lambda kernel, cc, seed: panics({"old": "new"}.get(kernel, "old"), cc, seed))
+    assert found(verdict)["bbr"] == "invalid"
+    assert "the base failed" in reason(verdict, "bbr")
+
+
+def nowhere(kernel: str, _cc: str, _seed: int) -> float:
+    if kernel == "new":
+        raise GuestError("the virtual kernel panicked")
+    return 90.0
+
+
+def test_a_kernel_that_boots_nowhere_is_invalid(bench: Judge) -> None:
+    verdict = bench(nowhere)
+    assert set(found(verdict).values()) == {"invalid"}
+    assert verdict.exit == 4
+    assert "ran in no cell" in reason(verdict, "cubic")
+
+
+def test_a_kernel_that_boots_and_dies_of_every_cell_is_worse(bench: Judge) -> None:
+    verdict = bench(lambda kernel, cc, seed: 90.0 if cc == "boot" else nowhere(kernel, cc, seed))
+    assert set(found(verdict).values()) == {"worse"}
+
+
+def test_a_kernel_that_hangs_is_given_up(bench: Judge, tmp_path: Path) -> None:
+    (tmp_path / "fake.toml").write_text(many_cells(10))
+
+    def behaviour(kernel: str, cc: str, _seed: int) -> float:
+        if kernel == "new" and cc != "boot":
+            error = GuestError("virtual time stood still")
+            error.hangs = True
+            raise error
+        return 90.0
+
+    verdict = bench(behaviour, jobs=1)
+    hung = sum(name == "new" for name, *_ in bench.lab.ran)  # type: ignore[attr-defined]
+    assert 5 <= hung <= 10, "and the probe whether it boots"
+    assert set(found(verdict).values()) == {"worse"}
+    assert len(verdict.missing) == 40 - len(verdict.cells)
+    assert "had hung 5 times" in verdict.missing[0].reason
+
+
+def test_what_a_kernel_lacks_is_not_compared(bench: Judge) -> None:
+    def behaviour(kernel: str, cc: str, _seed: int) -> float:
+        if (kernel, cc) == ("new", "vegas"):
+            raise UnsupportedError("the kernel has no vegas")
+        return 90.0
+
+    verdict = bench(behaviour)
+    assert found(verdict) == {"cubic": "same", "reno": "same", "bbr": "same"}
+    (missing,) = verdict.missing
+    assert (missing.label, missing.reason) == ("cc=vegas", "skipped by new: the kernel has no vegas")
+    assert verdict.exit == 0
+
+
+def test_records_and_sets_of_a_comparison_are_results_like_others(bench: Judge) -> None:
+    verdict = bench(
+        lambda kernel, cc, seed: 90 - (kernel == "new") * (cc == "reno") * seeded(seed).uniform(9, 11)
+    )
+    folder = verdict.folder
+    assert folder is not None
+    document = output.write(verdict, folder)
+    assert json.loads((folder / "verdict.json").read_text()) == document
+    assert (document["base"]["records"], document["candidate"]["records"]) == ("base", "candidate")
+    for cell in document["cells"]:
+        for run in (*cell["runs"]["base"], *cell["runs"]["candidate"]):
+            assert (folder / run["folder"] / "manifest.json").is_file()
+    again = compare(folder / "base", folder / "candidate")
+    assert found(again) == found(verdict)
+    assert not again.base.name.startswith("/")
+
+
+def test_recorded_runs_get_more_seeds_where_their_kernel_is_here(bench: Judge) -> None:
+    def behaviour(kernel: str, cc: str, seed: int) -> float:
+        return 90 + seeded(cc, kernel, seed).gauss(-9 * (kernel == "new"), 0.2)
+
+    once = bench(behaviour, seeds=1, max_seeds=1)
+    assert set(found(once).values()) == {"inconclusive"}, "one seed cannot tell"
+    verdict = bench(behaviour, base=str((once.folder or Path()) / "base"))
+    assert set(found(verdict).values()) == {"worse"}
+    assert {len(cell.seeds) for cell in verdict.cells} == {5}
+
+
+def test_recorded_runs_alone_are_judged_as_they_are(bench: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
+    def behaviour(kernel: str, cc: str, seed: int) -> float:
+        return 90 + seeded(cc, kernel, seed).gauss(-9 * (kernel == "new"), 0.2)
+
+    once = bench(behaviour, seeds=1, max_seeds=1)
+    monkeypatch.setattr(kernels, "installed", list)
+    verdict = bench(behaviour, base=str((once.folder or Path()) / "base"))
+    assert set(found(verdict).values()) == {"inconclusive"}
+    assert {len(cell.seeds) for cell in verdict.cells} == {1}
+    assert "one seed cannot tell luck from change" in reason(verdict, "cubic")
+
+
+def test_words_that_name_nothing(bench: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UsageError, match="seeds"):
+        bench(panics, seeds=9, max_seeds=5)
+    with pytest.raises(UsageError, match='there is no "kernels"'):
+        bench(panics, variables=["kernels"])
+    with pytest.raises(UsageError, match="a share"):
+        bench(panics, minimum="2ms")
+    monkeypatch.undo()
+    with pytest.raises(UsageError, match="no folder of results, no baseline and no kernel"):
+        opening.open_side("no-such-thing")
