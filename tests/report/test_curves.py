@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rushhour.report.curves import Curve, thinned
+from rushhour.report.curves import Curve, counted, thinned
 
 
 def curve(values: list[float], shape: str = "line") -> Curve:
@@ -58,3 +58,19 @@ def test_extremes_and_ends_always_survive(values: list[float], limit: int) -> No
         where = np.flatnonzero(~np.isnan(values))
         assert finite[0] == where[0]
         assert finite[-1] == where[-1]
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 10**6), st.integers(1, 50)), min_size=1, max_size=300),
+    st.integers(1, 50),
+)
+def test_events_drawn_as_one_are_all_counted(events: list[tuple[int, int]], limit: int) -> None:
+    events.sort()
+    times, numbers = (np.array(column, np.float64) for column in zip(*events, strict=True))
+    whole = Curve("drops", None, times, numbers, "points")
+    kept = counted(whole, limit)
+    assert kept.values.sum() == whole.values.sum()
+    assert kept.samples == len(whole.t_s)
+    assert len(kept.t_s) <= max(limit, 1)
+    assert np.all(np.diff(kept.t_s) >= 0)
+    assert kept.t_s[0] == whole.t_s[0]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from rushhour import courses
-from rushhour.report.curves import Curve, thinned
+from rushhour.report.curves import Curve, counted, thinned
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -72,13 +72,16 @@ def panels_of(record: Record, points: int) -> list[Panel]:
 
 
 def _thinned(panel: Panel, share: int) -> Panel:
-    curves = [thinned(curve, share) for curve in panel.curves]
-    left_out = sum(1 for curve in curves if len(curve.t_s) > share // 2 and curve.samples > share)
-    note = panel.note
-    if left_out:
-        kept = f"Drawn of each of {share // 4} equal times: the first, least, greatest and last sample."
-        note = f"{note} {kept}".strip()
-    return Panel(panel.id, panel.title, panel.unit, curves, panel.limits, panel.second, panel.marks, note)
+    if panel.marks:
+        curves = [counted(curve, share) for curve in panel.curves]
+        less = any(curve.samples > share for curve in curves)
+        said = f"Events within each of {share} equal times are drawn as one."
+    else:
+        curves = [thinned(curve, share) for curve in panel.curves]
+        less = any(len(curve.t_s) > share // 2 and curve.samples > share for curve in curves)
+        said = f"Drawn of each of {share // 4} equal times: the first, least, greatest and last sample."
+    note = f"{panel.note} {said}".strip() if less else panel.note
+    return replace(panel, curves=curves, note=note)
 
 
 def flows_of(record: Record, *kinds: str) -> Iterator[tuple[int, Flow]]:

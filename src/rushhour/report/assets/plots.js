@@ -153,7 +153,7 @@ const Plots = (() => {
     const height = panel.marks ? 40 + 34 * panel.curves.length : wide ? 200 : 168;
     return {
       width, height, scales, legend: { show: false }, axes: axes(panel, ceiling, wide),
-      padding: [8, wide ? (panel.second ? 0 : 52) : 8, 0, 0],
+      padding: [8, wide ? (panel.second ? 0 : 52) : 14, 0, 0],
       series: [{}, ...panel.curves.map((curve, position) => drawn(curve, position, panel))],
       cursor: { sync: { key: run.key || "run", scales: ["x", null] }, drag: { x: true, y: false }, points: { show: false }, y: false },
       hooks: {

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rushhour.report.tables import Table
 
 FORMAT = "rushhour-play/1"
-POINTS = 16_000
+POINTS = 32_000
 """Samples of all curves together: more than a screen shows."""
 
 

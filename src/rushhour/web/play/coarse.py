@@ -27,22 +27,24 @@ def coarser(panel: Panel, record: Record) -> Panel:
     if panel.id != "goodput":
         return panel
     longest = max((flow.base_rtt_ns or 0 for flow in record.flows()), default=0)
-    window_s = max(record.context.duration_ns / PARTS, longest) * 1e-9
-    curves = [averaged(curve, window_s) if curve.shape == "interval" else curve for curve in panel.curves]
+    window_ns = max(record.context.duration_ns // PARTS, longest, 1)
+    curves = [averaged(curve, window_ns) if curve.shape == "interval" else curve for curve in panel.curves]
     most = max(float(np.max(curve.values, initial=0.0)) for curve in curves)
     rate = max((limit.value for limit in panel.limits), default=most)
-    note = f"Payload that reached the receiver, in each {quantity(window_s, 's')}."
+    note = f"Payload that reached the receiver, in each {quantity(window_ns * 1e-9, 's')}."
     return replace(panel, curves=curves, note=note + (ABOVE if most > rate else ""))
 
 
-def averaged(curve: Curve, window_s: float) -> Curve:
+def averaged(curve: Curve, window_ns: int) -> Curve:
     """The means over windows of a curve whose samples are means over the time since the one before."""
     if len(curve.t_s) < 2:
         return curve
-    before = max(0.0, float(curve.t_s[0] - np.min(np.diff(curve.t_s))))
-    instants = np.concatenate(([before], curve.t_s))
+    # Whole nanoseconds: of two edges that differ by a rounding the time between would be nothing.
+    stamps = np.rint(curve.t_s * 1e9).astype(np.int64)
+    before = max(0, int(stamps[0] - np.min(np.diff(stamps))))
+    instants = np.concatenate(([before], stamps))
     amount = np.concatenate(([0.0], np.cumsum(np.nan_to_num(curve.values) * np.diff(instants))))
-    first, last = np.floor(before / window_s), np.ceil(curve.t_s[-1] / window_s)
-    edges = np.unique(np.clip(np.arange(first, last + 1) * window_s, before, curve.t_s[-1]))
+    first, last = before // window_ns, -(-int(stamps[-1]) // window_ns)
+    edges = np.unique(np.clip(np.arange(first, last + 1) * window_ns, before, stamps[-1]))
     means = np.diff(np.interp(edges, instants, amount)) / np.diff(edges)
-    return replace(curve, t_s=edges[1:], values=means)
+    return replace(curve, t_s=np.asarray(edges[1:] * 1e-9, np.float64), values=means)
