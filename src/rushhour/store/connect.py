@@ -50,10 +50,12 @@ _POSTGRES = {
     "53100": ("its disk is full; nothing of this was stored", "make room there and import again"),
     "25006": ("it takes no changes (a replica, or read-only)", "name the primary server"),
     "42501": ("this user may not do that", "ask for the right to create and change tables"),
-    "3D000": ("there is no such database on the server", "createdb makes one"),
-    "28": ("the server does not let this user in", "check user and password (PGPASSWORD, ~/.pgpass)"),
     "57": ("the server was stopped, or ended the connection", "give the command again when it is back"),
 }
+_REFUSED = (
+    "the server does not let this user in",
+    "check user, password (PGPASSWORD, ~/.pgpass) and the name of the database (createdb makes one)",
+)
 _GONE = ("the server cannot be reached", "does it run, and is the address right?")
 
 
@@ -225,8 +227,10 @@ def _words(original: Any, error: exc.SQLAlchemyError) -> tuple[str, str]:
     if hasattr(original, "sqlstate"):
         state = original.sqlstate
         if state is None:
-            first = str(original).strip().splitlines()[0] if str(original).strip() else "no answer"
-            return f"{_GONE[0]}: {first}", _GONE[1]
+            first = next(iter(str(original).strip().splitlines()), "no answer")
+            # Nothing but its words says whether the server was there and refused.
+            message, hint = _REFUSED if "FATAL" in first or "password" in first else _GONE
+            return f"{message}: {first}", hint
         known = _POSTGRES.get(state) or _POSTGRES.get(state[:2])
         first = str(original).splitlines()[0]
         return known or (f"the database says: {first} ({state})", "`rushhour db info` looks at it")
