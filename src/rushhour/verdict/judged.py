@@ -30,13 +30,16 @@ _HALF = 0.5
 class Judged:
     """A quantity, what was estimated of it, and the verdict once it is decided.
 
-    `presence` says that the estimate is not of values but of whether there is one (1) or none (0).
+    `presence` says that the estimate is not of values but of whether there is one (1) or none (0), `paired`
+    that values of one seed belong together. `needed` is how many repetitions would tell, in real time.
     """
 
     what: Compared
     estimate: Estimate | None
     least: float
     presence: bool = False
+    paired: bool = True
+    needed: int | None = None
     adjusted: float = 1.0
     verdict: Decision = "inconclusive"
     reason: str = ""
@@ -64,6 +67,11 @@ class Judged:
             return replace(self, verdict="same", reason="undefined on both sides")
         way = decide(self.estimate, self.least, adjusted, level)
         made = replace(self, adjusted=adjusted, verdict=self._verdict(way))
+        if way is None and not self.paired:
+            sides = self.what.known("base"), self.what.known("candidate")
+            # The test is one among many: what made its p greater makes the level less.
+            share = self.p / adjusted if adjusted else 1.0
+            made = replace(made, needed=realtime.needed(*sides, self.least, level * share))
         return replace(made, reason=words.of_metric(made))
 
     def _verdict(self, way: int | None) -> Decision:
@@ -96,6 +104,7 @@ class Judged:
             "least": self.least,
             "p": None if found is None else found.p,
             "p_adjusted": None if found is None else self.adjusted,
+            "needed": self.needed,
             "verdict": self.verdict,
             "reason": self.reason,
         }
@@ -115,7 +124,8 @@ def estimate(what: Compared, rule: Rule, *, virtual: bool) -> Judged:
     else:
         before, after = what.known("base"), what.known("candidate")
         found = realtime.unpaired(before, after, rule.confidence) if before and after else None
-    return Judged(what, found, 0.0 if found is None else least(what.minimum, found.base, what.unit))
+    matters = 0.0 if found is None else least(what.minimum, found.base, what.unit)
+    return Judged(what, found, matters, paired=virtual)
 
 
 def _statistics(values: Sequence[float]) -> dict[str, Any]:

@@ -25,7 +25,7 @@ def of_metric(judged: Judged) -> str:
         why = f": {what.note}" if what.note else ""
         change = "is no longer defined" if lost else "is defined now, and was not"
         if judged.verdict == "inconclusive":
-            change += f"; {_runs(found.n)} cannot tell whether that is luck"
+            change += f"; {_runs(judged)} cannot tell whether that is luck"
         return f"{name} {change}{why}"
     if judged.equal:
         return f"{name} is {quantity(found.base, what.unit)} on both sides"
@@ -79,13 +79,11 @@ def _sureness(judged: Judged) -> str:
     if judged.verdict == "same":
         return f"less than {matters}"
     if judged.verdict != "inconclusive":
-        return f"more than {matters}, in {_runs(found.n)}"
-    if not math.isfinite(found.low):
-        return f"and {_runs(found.n)} cannot tell luck from change"
-    if found.n == 1:
-        return "and one seed cannot tell luck from change"
+        return f"more than {matters}, in {_runs(judged)}"
+    if not math.isfinite(found.low) or found.n == 1:
+        return f"and {_runs(judged)} cannot tell luck from change{_enough(judged)}"
     spread = f"{_signed(found.low, judged.what.unit)} … {_signed(found.high, judged.what.unit)}"
-    return f"but {_runs(found.n)} leave open {spread}, and {matters} would matter"
+    return f"but {_runs(judged)} leave open {spread}, and {matters} would matter{_enough(judged)}"
 
 
 def least_words(what: Compared, least: float) -> str:
@@ -99,8 +97,14 @@ def _signed(value: float, unit: str) -> str:
     return sign + quantity(abs(value), unit)
 
 
-def _runs(count: int) -> str:
-    return "one seed" if count == 1 else f"{count} seeds"
+def _runs(judged: Judged) -> str:
+    count = 0 if judged.estimate is None else judged.estimate.n
+    noun = "seed" if judged.paired else "repetition"
+    return f"one {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def _enough(judged: Judged) -> str:
+    return "" if judged.needed is None else f"; about {judged.needed} repetitions of each side would tell"
 
 
 def listed(items: Sequence[str], most: int = 3) -> str:
