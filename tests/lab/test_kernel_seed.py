@@ -1,4 +1,4 @@
-"""A tree that begins with its neighbour's build: only what differs is made, nothing that differs is missed."""
+"""A tree begun with its neighbour's build: only what differs is made, nothing that differs is missed."""
 
 import os
 import shutil
