@@ -5,6 +5,7 @@
     ├── ScenarioError     a scenario file or a `--set`; holds every fault found in it
     ├── PlanError         a valid scenario that cannot be lowered to a plan
     ├── KernelError       a kernel under test: not found, not built, lacks something
+    │   └── BuildError    its source is no laboratory kernel: it does not compile, or lacks what is needed
     ├── LabError          a run that could not be carried out
     │   ├── GuestError    the kernel under test panicked, crashed, stood still or never finished
     │   └── AgentError    the agent inside the lab reported a failure
@@ -85,6 +86,10 @@ class PlanError(RushHourError):
 
 class KernelError(RushHourError):
     """A kernel under test that is not there, was not built, or lacks what the scenario needs."""
+
+
+class BuildError(KernelError):
+    """A source that does not become a laboratory kernel: it does not compile, or lacks what is needed."""
 
 
 class LabError(RushHourError):

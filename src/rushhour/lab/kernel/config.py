@@ -12,7 +12,7 @@ from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING
 
-from rushhour.errors import KernelError
+from rushhour.errors import BuildError, KernelError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -99,14 +99,14 @@ def check(config: str, where: str) -> list[str]:
     """What this kernel lacks; refuses one that lacks what no laboratory can do without.
 
     Raises:
-        KernelError: a required option or the timer frequency did not come.
+        BuildError: a required option or the timer frequency did not come.
     """
     lacking = missing(config)
     fatal = [option for option in lacking if option in REQUIRED]
     if f"\nCONFIG_HZ={HZ}\n" not in config:
         fatal.append(f"HZ={HZ}")
     if fatal:
-        raise KernelError(
+        raise BuildError(
             f"this kernel cannot be a laboratory kernel; it lacks {', '.join(fatal)}",
             where=where,
             hint="kernels from 5.10 on work; STATIC_LINK needs the static C library (package libc6-dev)",

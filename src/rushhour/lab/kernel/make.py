@@ -7,6 +7,7 @@ import os
 import re
 from typing import TYPE_CHECKING
 
+from rushhour.errors import BuildError, KernelError
 from rushhour.lab.kernel import config, process
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ STAMPS = {
 ABSENT = ("RUSTC=none", "RUSTFMT=none", "BINDGEN=none", "PAHOLE=none")
 # A person's own settings that would leak into a build.
 _UNWANTED = ("KCFLAGS", "KCPPFLAGS", "CFLAGS", "LDFLAGS", "MAKEFLAGS", "CROSS_COMPILE", "V", "KBUILD_OUTPUT")
+_FULL = "No space left"
 _OBJECT = re.compile(r"^  (?:CC|AS|LD|AR|HOSTCC|GEN|UPD)\b")
 
 
@@ -77,15 +79,20 @@ class Make:
         jobs = f"-j{os.cpu_count()}"
         command = ["make", "-C", str(self.tree), f"O={self.place}", "ARCH=um", jobs, *ABSENT, target]
         variables = {"KBUILD_KCONFIG": str(self._kconfig), "KCONFIG_ALLCONFIG": str(self._fragment)}
-        process.run(
-            command,
-            what=what,
-            cwd=self.place,
-            extra={**variables, **STAMPS, **dict.fromkeys(_UNWANTED, "")},
-            log=self.log,
-            on_line=on_line,
-            keep_open=[self.held],
-        )
+        try:
+            process.run(
+                command,
+                what=what,
+                cwd=self.place,
+                extra={**variables, **STAMPS, **dict.fromkeys(_UNWANTED, "")},
+                log=self.log,
+                on_line=on_line,
+                keep_open=[self.held],
+            )
+        except KernelError as fault:
+            if _FULL in fault.message:  # the machine's fault, not the source's
+                raise
+            raise BuildError(fault.message, where=fault.where, hint=fault.hint) from fault
 
     def _state(self) -> str:
         """Hash of what decides a configuration: `.config`, the compiler, every Kconfig file that was read."""

@@ -1,0 +1,227 @@
+"""Bisecting: from two commits and a scenario to the commit that changed what was measured."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import rushhour
+from rushhour import spec
+from rushhour.bisect import mark as marks
+from rushhour.bisect.answer import conclude
+from rushhour.bisect.ends import Ends, judge_ends
+from rushhour.bisect.history import History
+from rushhour.bisect.measure import Bench, first_line
+from rushhour.bisect.search import Position, search
+from rushhour.bisect.state import Question, State, Step, fresh, resumed
+from rushhour.errors import UsageError
+from rushhour.plan import expand
+from rushhour.prepare import RESULTS
+from rushhour.verdict.comparing import share
+from rushhour.verdict.rule import Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from rushhour.bisect.search import Ahead, Decision
+    from rushhour.lab.base import Lab
+    from rushhour.spec import Scenario
+
+    Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to bisect, beside what.
+
+    Attributes:
+        sets: `KEY=VALUE` words over the scenario's keys.
+        flow: Of this flow only.
+        minimum: Least difference that matters: `5%`, or an amount: `1ms`.
+        improved: Find what made it better, not worse.
+        seeds: Runs of a cell that differs, first.
+        max_seeds: Runs of a cell at most.
+        out: Folder of the results; by default `results/bisect/SCENARIO/DATE-TIME`.
+        resume: Go on with an earlier bisection.
+        jobs: Runs at once; None for one per CPU.
+    """
+
+    sets: Sequence[str] = ()
+    flow: str | None = None
+    minimum: str | None = None
+    improved: bool = False
+    seeds: int = 5
+    max_seeds: int = 20
+    out: Path | None = None
+    resume: bool = False
+    jobs: int | None = None
+
+
+def bisect(
+    tree: str | Path,
+    good: str,
+    bad: str,
+    scenario: str | Path,
+    metric: str = "-",
+    *,
+    options: Options | None = None,
+    lab: Lab | None = None,
+    tell: Tell = lambda _: None,
+    note: Tell = lambda _: None,
+) -> dict[str, Any]:
+    """Find the first commit of a history at which a metric is as in `bad` and no longer as in `good`.
+
+    Args:
+        tree: A git repository of the kernel.
+        good: A revision before.
+        bad: A revision after.
+        scenario: A file, or a name of the catalogue; `sets` choose a cell of its sweep.
+        metric: A metric's name, or `-` for whatever the scenario is judged by.
+        options: How.
+        lab: Where to run; by default the `uml` lab.
+        tell: Told what goes on at the moment.
+        note: Told what is worth keeping: a line for each commit.
+
+    Returns:
+        The document that is also `bisect.json` in its folder (docs/bisect.md).
+
+    Raises:
+        RushHourError: bad words, ends that do not differ, or nothing can be built or run here.
+    """
+    options = options or Options()
+    history = History(tree)
+    ends = history.commit(good), history.commit(bad)
+    history.check(*ends)
+    name, asked, plain = _scenario(scenario, metric, options)
+    question = _question(history, ends, name, plain, metric, options)
+    state = _state(question, options, name)
+    bench = Bench(history.tree, state.folder / "records", name, plain, lab or _uml(), options.jobs, tell)
+    return _Going(history, bench, state, _rule(options), options.improved, note).run(asked)
+
+
+@dataclass
+class _Going:
+    """A bisection that goes on."""
+
+    history: History
+    bench: Bench
+    state: State
+    rule: Rule
+    improved: bool
+    note: Tell
+
+    def run(self, asked: Scenario) -> dict[str, Any]:
+        begin = time.monotonic() - float(self.state.document.get("elapsed_s", 0.0))
+        question = self.state.question
+        subjects = {end: self.history.about(end).subject for end in (question.good, question.bad)}
+        self._keep({"subjects": self.state.document.get("subjects", {}) | subjects})
+        position = Position(question.bad, (question.good,))
+        for step in self.state.steps:
+            position = position.after(step.commit, step.decision)
+        if self.state.steps:
+            self.note(f"going on after {len(self.state.steps)} steps")
+        ends = judge_ends(self.bench, question, expand(asked), self.rule, improved=self.improved, note=self.note)
+        self._keep({"mark": ends.mark.document(), "cell": ends.cell.label, "others": ends.others})
+
+        def judge(commit: str, now: Ahead) -> Decision:
+            decision = self._step(commit, now, ends)
+            self._keep({"elapsed_s": round(time.monotonic() - begin, 1)})
+            return decision
+
+        position, last = search(self.history, position, judge)
+        self._keep(conclude(self.history, self.bench, position, last, ends, self.state))
+        self._keep({"elapsed_s": round(time.monotonic() - begin, 1)})
+        return {"folder": str(self.state.folder), **self.state.document}
+
+    def _keep(self, facts: dict[str, Any]) -> None:
+        if not self.state.document:
+            now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+            self.state.document = {"rushhour": rushhour.__version__, "made": now, "state": "going"}
+        self.state.document |= facts
+        self.state.save()
+
+    def _step(self, commit: str, now: Ahead, ends: Ends) -> Decision:
+        about = self.history.about(commit)
+        left = len(now.candidates)
+        self.note(f"{left} commits left, about {now.steps} step{'s' if now.steps > 1 else ''}: {about}")
+        found, seeds = self._judged(commit, ends)
+        decision: Decision = found.decision or "skip"
+        seconds = round(self.bench.seconds.get(commit, 0.0), 1)
+        step = Step(commit, about.subject, decision, found.reason, found.value, seeds, seconds)
+        self.state.steps.append(step)
+        self._keep({"subjects": self.state.document["subjects"] | {commit: about.subject}})
+        self.note(f"  {decision}: {found.reason} ({seconds} s)")
+        return decision
+
+    def _judged(self, commit: str, ends: Ends) -> tuple[marks.Found, int]:
+        """Build and run a commit with more and more seeds, until it is known for what it is."""
+        if self.bench.build(commit) is None:
+            return marks.Found(None, f"it cannot be built: {_brief(self.bench.broken[commit])}"), 0
+        good, bad = (
+            self.bench.side(end, ends.cell) for end in (self.state.question.good, self.state.question.bad)
+        )
+        found = marks.Found(None, "it was not run")
+        looks = ends.looks
+        for look in looks:
+            for end in (self.state.question.good, self.state.question.bad):
+                self.bench.run(end, [ends.cell], look)
+            middle = self.bench.run(commit, [ends.cell], look)[0]
+            failed = middle.skipped or first_line(middle.trials)
+            if failed and ends.mark.kind != "failure":
+                return marks.Found(None, f"it does not run: {failed}"), len(middle.trials)
+            found = marks.decide(ends.mark, good, bad, middle, self.rule, ends.level)
+            if found.decision:
+                break
+        return found, len(middle.trials)
+
+
+def _scenario(word: str | Path, metric: str, options: Options) -> tuple[str, Scenario, Scenario]:
+    """Its name, the scenario with what decides as asked for, and as it is."""
+    files = spec.find_scenarios(word)
+    if len(files) != 1:
+        names = ", ".join(file.name for file in files[:8])
+        raise UsageError(f'"{word}" names {len(files)} scenarios', hint=f"bisect one of them: {names}, …")
+    plain = spec.load_scenario(files[0], options.sets)
+    if metric == "-":
+        if options.flow is not None:
+            raise UsageError("--flow needs the name of a metric, not -")
+        return files[0].name, plain, plain
+    judge = {"metric": metric, "flow": options.flow, "minimum": options.minimum}
+    return files[0].name, spec.judged_by(plain, {key: value for key, value in judge.items() if value}), plain
+
+
+def _question(
+    history: History, ends: tuple[str, str], name: str, plain: Scenario, metric: str, options: Options
+) -> Question:
+    return Question(
+        str(history.tree.resolve()), *ends, name, plain.sha256(), tuple(options.sets), metric, options.flow,
+        options.minimum, options.improved, options.seeds, options.max_seeds,
+    )  # fmt: skip
+
+
+def _state(question: Question, options: Options, name: str) -> State:
+    if options.resume:
+        return resumed(question, options.out, name)
+    stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
+    return fresh(question, options.out or RESULTS / "bisect" / name / stamp)
+
+
+def _rule(options: Options) -> Rule:
+    rule = Rule(seeds=options.seeds, max_seeds=max(options.seeds, options.max_seeds))
+    relative = options.minimum is not None and options.minimum.strip().endswith("%")
+    return replace(rule, minimum=share(options.minimum)) if relative and options.minimum else rule
+
+
+def _uml() -> Lab:
+    from rushhour.runner import make_lab  # noqa: PLC0415 - looks for the agent
+
+    return make_lab("uml")
+
+
+def _brief(text: str) -> str:
+    """The compiler's first complaint."""
+    lines = [line.strip() for line in text.splitlines()]
+    return next((line for line in lines if "error" in line), lines[0])

@@ -1,0 +1,133 @@
+"""Measuring a commit: its kernel is built, cells are run on it, and the runs are kept by seed."""
+
+from __future__ import annotations
+
+import time
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from rushhour.batch import Batch
+from rushhour.errors import BuildError
+from rushhour.lab import kernel as kernels
+from rushhour.runner import carry_out
+from rushhour.verdict.side import SideCell, cell_of, of_outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from rushhour.lab.base import Lab
+    from rushhour.lab.kernel import Kernel
+    from rushhour.plan import Cell
+    from rushhour.spec import Scenario
+    from rushhour.verdict.side import Trial
+
+    Tell = Callable[[str], None]
+
+PREFIX = "bisect-"
+"""Of the names of kernels that are built for a bisection."""
+
+
+@dataclass
+class Bench:
+    """Where commits are built and cells are run.
+
+    Attributes:
+        tree: The repository.
+        folder: Where the records go: `COMMIT/CELL/`, each a result set.
+        name: Of the scenario.
+        scenario: As it was loaded, with its sweep.
+        lab: Where runs happen.
+        jobs: Runs at once; None for one per CPU.
+        tell: Told what goes on.
+    """
+
+    tree: Path
+    folder: Path
+    name: str
+    scenario: Scenario
+    lab: Lab
+    jobs: int | None = None
+    tell: Tell = lambda _: None
+    built: dict[str, Kernel] = field(default_factory=dict)
+    broken: dict[str, str] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+    _cells: dict[tuple[str, int], SideCell] = field(default_factory=dict)
+
+    def build(self, commit: str) -> Kernel | None:
+        """The kernel of a commit; None if it cannot be built, and then `broken` says why.
+
+        Raises:
+            KernelError: nothing can be built here.
+        """
+        if commit not in self.built and commit not in self.broken:
+            begin = time.monotonic()
+            try:
+                self.built[commit] = kernels.build(
+                    f"{self.tree}@{commit}",
+                    f"{PREFIX}{commit[:12]}",
+                    lambda step: self.tell(_step(step)),
+                    aside=True,
+                )
+            except BuildError as error:
+                self.broken[commit] = error.message
+            self.seconds[commit] = time.monotonic() - begin
+        return self.built.get(commit)
+
+    def run(self, commit: str, cells: Sequence[Cell], repeat: int) -> list[SideCell]:
+        """Cells of a commit that was built, with so many runs each; runs that are known are not run again.
+
+        Raises:
+            LabError: no run can be carried out here.
+        """
+        kernel = self.built[commit]
+        begin = time.monotonic()
+        batches = [self._batch(commit, kernel, cell, repeat) for cell in cells]
+        with closing(carry_out(batches, self.lab, jobs=self.jobs)) as outcomes:
+            for outcome in outcomes:
+                side = self.side(commit, outcome.run.cell)
+                self.tell(f"running {side.label or side.scenario}, seed {outcome.run.repetition + 1}")
+                if outcome.skipped and outcome.error is not None:
+                    side.skipped = outcome.error.message
+                else:
+                    side.trials[outcome.run.seed] = of_outcome(outcome)
+        self.seconds[commit] = self.seconds.get(commit, 0.0) + time.monotonic() - begin
+        return [_in_order(self.side(commit, cell)) for cell in cells]
+
+    def side(self, commit: str, cell: Cell) -> SideCell:
+        """A cell of a commit with the runs that it has so far."""
+        return self._cells.setdefault((commit, cell.index), cell_of(self.name, cell))
+
+    def place(self, commit: str, cell: Cell) -> Path:
+        """The result set of a cell of a commit."""
+        return self.folder / commit[:12] / f"{cell.index:03d}"
+
+    def clear(self, keep: Mapping[str, object] | set[str]) -> None:
+        """Remove kernels that were built for the bisection, but for those of some commits."""
+        for commit, kernel in self.built.items():
+            if commit not in keep and kernel.name.startswith(PREFIX) and kernel.folder.is_dir():
+                kernels.remove(kernel.folder.name)
+
+    def _batch(self, commit: str, kernel: Kernel, cell: Cell, repeat: int) -> Batch:
+        place = self.place(commit, cell)
+        return Batch(self.name, self.scenario, [cell], [kernel], repeat, cell.scenario.seed, False, place)
+
+
+def _in_order(side: SideCell) -> SideCell:
+    """With its runs in the order of their repetitions: they finish in any."""
+    side.trials = dict(sorted(side.trials.items(), key=lambda entry: entry[1].repetition))
+    return side
+
+
+def first_line(trials: Mapping[int, Trial]) -> str | None:
+    """Why runs failed, if none came to its end."""
+    if not trials or any(trial.ran for trial in trials.values()):
+        return None
+    return next((str(trial.error).splitlines()[0] for trial in trials.values() if trial.error), "no reason given")
+
+
+def _step(step: kernels.Step) -> str:
+    if not step.done:
+        return step.text
+    return f"{step.text}: {step.done} objects" + (f" of about {step.total}" if step.total else "")
