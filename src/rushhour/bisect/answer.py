@@ -6,22 +6,20 @@ from typing import TYPE_CHECKING, Any
 
 from rushhour.errors import RushHourError
 from rushhour.record import ResultSet
-from rushhour.verdict import Rule, judge, of_sets, output
+from rushhour.verdict import judge, of_sets, output
 from rushhour.verdict.divergence import first_divergence
 
 if TYPE_CHECKING:
     from rushhour.bisect.ends import Ends
     from rushhour.bisect.history import History
     from rushhour.bisect.measure import Bench
-    from rushhour.bisect.search import Ahead, Position
+    from rushhour.bisect.search import Ahead
     from rushhour.bisect.state import State
 
 VERDICT = "verdict"
 
 
-def conclude(
-    history: History, bench: Bench, position: Position, last: Ahead, ends: Ends, state: State
-) -> dict[str, Any]:
+def conclude(history: History, bench: Bench, last: Ahead, ends: Ends, state: State) -> dict[str, Any]:
     """What was found, as entries of the document; kernels that nobody needs any more are removed."""
     candidates = [history.about(commit) for commit in last.candidates]
     good, bad, words = ends.values
@@ -42,22 +40,21 @@ def conclude(
 
 def _verdict(bench: Bench, before: str, after: str, ends: Ends, state: State) -> dict[str, Any]:
     """The cell before and after the commit: its verdict, and the first divergence."""
+    count = len(ends.between.good.trials)
     for commit in (before, after):
-        if commit not in bench.built:
-            bench.build(commit)
-        bench.run(commit, [ends.cell], len(bench.side(state.question.good, ends.cell).trials))
-    sides = [
+        bench.build(commit)
+        bench.run(commit, [ends.cell], count)
+    base, candidate = (
         of_sets([ResultSet.open(bench.place(commit, ends.cell))], bench.built[commit].name)
         for commit in (before, after)
-    ]
+    )
     try:
-        whole = judge(*sides, Rule(minimum=0.05))
-        document = output.write(whole, state.folder / VERDICT)
+        document = output.write(judge(base, candidate), state.folder / VERDICT)
     except RushHourError as error:
         return {"verdict": None, "doubt": error.message}
-    return {"verdict": document["cells"][0]["verdict"], "reason": document["cells"][0]["reason"]} | _divergence(
-        bench, before, after, ends
-    )
+    cell = document["cells"][0]
+    facts = {"verdict": cell["verdict"], "reason": cell["reason"]}
+    return facts | _divergence(bench, before, after, ends)
 
 
 def _divergence(bench: Bench, before: str, after: str, ends: Ends) -> dict[str, Any]:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import rushhour
@@ -25,6 +24,7 @@ from rushhour.verdict.rule import Rule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from pathlib import Path
 
     from rushhour.bisect.search import Ahead, Decision
     from rushhour.lab.base import Lab
@@ -96,10 +96,13 @@ def bisect(
     ends = history.commit(good), history.commit(bad)
     history.check(*ends)
     name, asked, plain = _scenario(scenario, metric, options)
-    question = _question(history, ends, name, plain, metric, options)
+    question = Question(
+        str(history.tree.resolve()), *ends, name, plain.sha256(), tuple(options.sets), metric, options.flow,
+        options.minimum, options.improved, options.seeds, options.max_seeds,
+    )  # fmt: skip
     state = _state(question, options, name)
     bench = Bench(history.tree, state.folder / "records", name, plain, lab or _uml(), options.jobs, tell)
-    return _Going(history, bench, state, _rule(options), options.improved, note).run(asked)
+    return _Going(history, bench, state, _rule(options), note).run(asked)
 
 
 @dataclass
@@ -110,7 +113,6 @@ class _Going:
     bench: Bench
     state: State
     rule: Rule
-    improved: bool
     note: Tell
 
     def run(self, asked: Scenario) -> dict[str, Any]:
@@ -123,7 +125,7 @@ class _Going:
             position = position.after(step.commit, step.decision)
         if self.state.steps:
             self.note(f"going on after {len(self.state.steps)} steps")
-        ends = judge_ends(self.bench, question, expand(asked), self.rule, improved=self.improved, note=self.note)
+        ends = judge_ends(self.bench, question, expand(asked), self.rule, self.note)
         self._keep({"mark": ends.mark.document(), "cell": ends.cell.label, "others": ends.others})
 
         def judge(commit: str, now: Ahead) -> Decision:
@@ -131,10 +133,11 @@ class _Going:
             self._keep({"elapsed_s": round(time.monotonic() - begin, 1)})
             return decision
 
-        position, last = search(self.history, position, judge)
-        self._keep(conclude(self.history, self.bench, position, last, ends, self.state))
+        last = search(self.history, position, judge)
+        self._keep(conclude(self.history, self.bench, last, ends, self.state))
         self._keep({"elapsed_s": round(time.monotonic() - begin, 1)})
-        return {"folder": str(self.state.folder), **self.state.document}
+        steps = [asdict(step) for step in self.state.steps]
+        return {"folder": str(self.state.folder), **self.state.document, "steps": steps}
 
     def _keep(self, facts: dict[str, Any]) -> None:
         if not self.state.document:
@@ -160,19 +163,15 @@ class _Going:
         """Build and run a commit with more and more seeds, until it is known for what it is."""
         if self.bench.build(commit) is None:
             return marks.Found(None, f"it cannot be built: {_brief(self.bench.broken[commit])}"), 0
-        good, bad = (
-            self.bench.side(end, ends.cell) for end in (self.state.question.good, self.state.question.bad)
-        )
         found = marks.Found(None, "it was not run")
-        looks = ends.looks
-        for look in looks:
+        for look in ends.looks:
             for end in (self.state.question.good, self.state.question.bad):
                 self.bench.run(end, [ends.cell], look)
             middle = self.bench.run(commit, [ends.cell], look)[0]
             failed = middle.skipped or first_line(middle.trials)
             if failed and ends.mark.kind != "failure":
                 return marks.Found(None, f"it does not run: {failed}"), len(middle.trials)
-            found = marks.decide(ends.mark, good, bad, middle, self.rule, ends.level)
+            found = marks.decide(ends.mark, ends.between, middle)
             if found.decision:
                 break
         return found, len(middle.trials)
@@ -188,18 +187,11 @@ def _scenario(word: str | Path, metric: str, options: Options) -> tuple[str, Sce
     if metric == "-":
         if options.flow is not None:
             raise UsageError("--flow needs the name of a metric, not -")
+        if options.minimum is not None and not options.minimum.strip().endswith("%"):
+            raise UsageError(f'--minimum "{options.minimum}" needs the name of a metric, not -')
         return files[0].name, plain, plain
     judge = {"metric": metric, "flow": options.flow, "minimum": options.minimum}
     return files[0].name, spec.judged_by(plain, {key: value for key, value in judge.items() if value}), plain
-
-
-def _question(
-    history: History, ends: tuple[str, str], name: str, plain: Scenario, metric: str, options: Options
-) -> Question:
-    return Question(
-        str(history.tree.resolve()), *ends, name, plain.sha256(), tuple(options.sets), metric, options.flow,
-        options.minimum, options.improved, options.seeds, options.max_seeds,
-    )  # fmt: skip
 
 
 def _state(question: Question, options: Options, name: str) -> State:

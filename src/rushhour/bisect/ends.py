@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from rushhour.bisect.mark import Mark, ends_said, find
+from rushhour.bisect.mark import Between, ends_said, find
 from rushhour.bisect.measure import first_line
 from rushhour.errors import UsageError
 from rushhour.verdict.cell import CellVerdict, examine
@@ -14,6 +14,7 @@ from rushhour.verdict.judging import conclude_all
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from rushhour.bisect.mark import Mark
     from rushhour.bisect.measure import Bench
     from rushhour.bisect.state import Question
     from rushhour.plan import Cell
@@ -32,7 +33,7 @@ class Ends:
         cell: The cell it is in: what is run of every other commit.
         others: Labels of the other cells that differ.
         looks: After how many runs a commit is judged.
-        level: Greatest p of a decision, at each of them.
+        between: The cell at both ends.
         values: Of the good end and of the bad one, if the mark is a value; then in words.
     """
 
@@ -40,13 +41,11 @@ class Ends:
     cell: Cell
     others: list[str]
     looks: list[int]
-    level: float
+    between: Between
     values: tuple[float | None, float | None, str]
 
 
-def judge_ends(
-    bench: Bench, question: Question, cells: Sequence[Cell], rule: Rule, *, improved: bool, note: Tell
-) -> Ends:
+def judge_ends(bench: Bench, question: Question, cells: Sequence[Cell], rule: Rule, note: Tell) -> Ends:
     """Build and run both ends, with more seeds until they are known to differ.
 
     Args:
@@ -54,61 +53,73 @@ def judge_ends(
         question: What is asked.
         cells: The cells, their scenarios with what decides.
         rule: Of the verdict.
-        improved: The bad end is the better one.
         note: Told what is worth keeping.
 
     Raises:
         UsageError: they do not differ, or the other way round.
     """
+    _build(bench, question, note)
+    if len(cells) > 1:
+        note(f"{len(cells)} cells run on both ends, then one of them; for fewer: {_set(cells)}")
+    looks = sorted({cells[0].scenario.repeat, *rule.looks()})
+    level = (1 - rule.confidence) / len(looks)
+    wanted: tuple[Decision, ...] = ("better",) if question.improved else ("worse",)
+    going, verdicts = list(cells), dict[int, CellVerdict]()
+    for look in looks:
+        pairs = _pairs(bench, question, going, look)
+        found = [examine(one, other, rule, virtual=True) for one, other in pairs]
+        verdicts |= {one.cell.index: one for one in conclude_all(found, level)}
+        if find(list(verdicts.values()), wanted):
+            break
+        going = [cell for cell in going if cell.index in verdicts and _open(verdicts[cell.index])]
+        if not going:
+            break
+    mark = find(list(verdicts.values()), wanted)
+    if mark is None:
+        raise refused(list(verdicts.values()), question)
+    cell = next(cell for cell in cells if cell.index == mark.cell)
+    others = [
+        one.cell.label for one in verdicts.values() if one.verdict in wanted and one.cell.index != mark.cell
+    ]
+    between = Between(bench.side(question.good, cell), bench.side(question.bad, cell), rule, level)
+    values = ends_said(mark, between)
+    note(f"told by {mark}{f' in {cell.label}' if cell.label else ''}: {values[2]}")
+    return Ends(mark, cell, others, looks, between, values)
+
+
+def _build(bench: Bench, question: Question, note: Tell) -> None:
     for word, end in (("good", question.good), ("bad", question.bad)):
         note(f"{word}: {end[:12]}")
         if bench.build(end) is None:
             raise UsageError(
                 f"the {word} end does not build:\n{bench.broken[end]}", hint="name another revision"
             )
-    if len(cells) > 1:
-        note(f"{len(cells)} cells are run of both ends, then one of them; fewer with --set, as {_set(cells)}")
-    looks = sorted({cells[0].scenario.repeat, *rule.looks()})
-    level = (1 - rule.confidence) / len(looks)
-    wanted: tuple[Decision, ...] = ("better",) if improved else ("worse",)
-    open_cells, verdicts = list(cells), dict[int, CellVerdict]()
-    for look in looks:
-        verdicts |= _look(bench, question, open_cells, rule, level, look)
-        if find(list(verdicts.values()), wanted):
-            break
-        open_cells = [cell for cell in open_cells if verdicts[cell.index].verdict not in ("same", "invalid")]
-    mark = find(list(verdicts.values()), wanted)
-    if mark is None:
-        raise _refused(list(verdicts.values()), question, improved=improved)
-    cell = next(cell for cell in cells if cell.index == mark.cell)
-    others = [
-        one.cell.label for one in verdicts.values() if one.verdict in wanted and one.cell.index != mark.cell
-    ]
-    values = ends_said(mark, *(_side(bench, end, cell) for end in (question.good, question.bad)), rule)
-    note(f"told by {mark}{f' in {cell.label}' if cell.label else ''}: {values[2]}")
-    return Ends(mark, cell, others, looks, level, values)
 
 
-def _look(
-    bench: Bench, question: Question, cells: Sequence[Cell], rule: Rule, level: float, look: int
-) -> dict[int, CellVerdict]:
+def _pairs(
+    bench: Bench, question: Question, cells: Sequence[Cell], look: int
+) -> list[tuple[SideCell, SideCell]]:
+    """The cells on both ends, after so many runs."""
     good, bad = (bench.run(end, cells, look) for end in (question.good, question.bad))
     for word, sides in (("good", good), ("bad", bad)):
-        skipped = [side for side in sides if side.skipped]
-        if len(skipped) == len(sides):
-            raise UsageError(f"the {word} end lacks what the scenario asks for: {skipped[0].skipped}")
-    pairs = [(one, other) for one, other in zip(good, bad, strict=True) if not one.skipped and not other.skipped]
+        if all(side.skipped for side in sides):
+            raise UsageError(f"the {word} end lacks what the scenario asks for: {sides[0].skipped}")
+    pairs = [pair for pair in zip(good, bad, strict=True) if not pair[0].skipped and not pair[1].skipped]
     if not pairs:
         raise UsageError("there is no cell that both ends can run")
     failed = [first_line(one.trials) for one, _ in pairs]
     if all(failed):
         raise UsageError(f"the good end does not run: {failed[0]}", hint="name another revision as --good")
-    found = [examine(one, other, rule, virtual=True) for one, other in pairs]
-    concluded = conclude_all(found, level)
-    return {one.cell.index: one for one in concluded}
+    return pairs
 
 
-def _refused(verdicts: Sequence[CellVerdict], question: Question, *, improved: bool) -> UsageError:
+def _open(verdict: CellVerdict) -> bool:
+    return verdict.verdict not in ("same", "invalid")
+
+
+def refused(verdicts: Sequence[CellVerdict], question: Question) -> UsageError:
+    """Why there is nothing to bisect."""
+    improved = question.improved
     other: tuple[Decision, ...] = ("worse",) if improved else ("better",)
     opposite = find(verdicts, other)
     if opposite is not None:
@@ -139,10 +150,6 @@ def _refused(verdicts: Sequence[CellVerdict], question: Question, *, improved: b
         f"good and bad do not differ: {said}",
         hint="another metric, scenario, or --minimum; metric - takes whatever the scenario is judged by",
     )
-
-
-def _side(bench: Bench, commit: str, cell: Cell) -> SideCell:
-    return bench.side(commit, cell)
 
 
 def _set(cells: Sequence[Cell]) -> str:

@@ -129,7 +129,9 @@ class History:
         if self._shallow():
             return f"this clone is shallow; fetch the rest: git -C {self.tree} fetch --unshallow"
         if self._is_ancestor(bad, good):
-            return "exchange them; to find what made it better again: --improved, with the older one as --good"
+            return (
+                "exchange them; to find what made it better again: --improved, with the older one as --good"
+            )
         base = git.ask(self.tree, "merge-base", good, bad, default="").strip()
         return f"where both come from: --good {base[:12]}" if base else "they have no history in common"
 

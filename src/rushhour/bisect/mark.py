@@ -3,9 +3,9 @@
     find     the verdicts of both ends → the clearest difference, in one cell
     decide   runs of a commit beside those of the ends → good, bad, or not to be told yet
 
-A mark is a metric at one scope, an expectation, or that the kernel fails in the cell. Of a metric a commit is
-good or bad by what its value is nearer to. Were a value in the middle between both ends, a second change would
-have moved it; nearer is then the only answer that always leads to one commit.
+A mark is a metric at one scope, an expectation, or that the kernel fails in the cell. Of a metric a commit
+is good or bad by which end its value is nearer to. Were it in the middle of both, a second change would have
+moved it; nearer is then the only answer that always leads to one commit.
 """
 
 from __future__ import annotations
@@ -52,7 +52,19 @@ class Mark:
         """What it is, in words."""
         if self.kind == "failure":
             return "the kernel fails"
-        return f"the expectation {self.name}" if self.kind == "expectation" else f"{self.name} of {self.scope}"
+        return (
+            f"the expectation {self.name}" if self.kind == "expectation" else f"{self.name} of {self.scope}"
+        )
+
+
+@dataclass(frozen=True)
+class Between:
+    """The mark's cell at both ends, the verdict's rule, and the greatest p of a decision."""
+
+    good: SideCell
+    bad: SideCell
+    rule: Rule
+    level: float
 
 
 @dataclass(frozen=True)
@@ -86,28 +98,19 @@ def _marks(verdict: CellVerdict, wanted: Sequence[Decision]) -> Iterator[Mark]:
         yield Mark("failure", index, "the kernel fails", reason=verdict.reason)
 
 
-def decide(mark: Mark, good: SideCell, bad: SideCell, middle: SideCell, rule: Rule, level: float) -> Found:
-    """Whether a commit's runs are those of a good or of a bad one.
-
-    Args:
-        mark: What tells them apart.
-        good: The good end's runs of the mark's cell.
-        bad: The bad end's.
-        middle: The commit's, of the same seeds.
-        rule: Of the verdict.
-        level: Greatest p of a decision.
-    """
+def decide(mark: Mark, ends: Between, middle: SideCell) -> Found:
+    """Whether a commit's runs of the mark's cell are those of a good or of a bad one."""
     if mark.kind == "failure":
         return _by_failure(middle.trials)
     shared = [seed for seed, trial in middle.trials.items() if trial.usable]
-    for side, decision in ((good, "good"), (bad, "bad")):
+    sides: tuple[tuple[SideCell, Literal["good", "bad"]], ...] = ((ends.good, "good"), (ends.bad, "bad"))
+    for side, decision in sides:
         if shared and all(_equal(side.trials.get(seed), middle.trials[seed]) for seed in shared):
-            value = _mean(mark, good, middle, rule) if mark.kind == "value" else None
-            words = f"{_said(value, mark)}equal to the {decision} end to the byte"
-            return Found(decision, words, value)  # type: ignore[arg-type]
+            value = _mean(mark, ends, middle) if mark.kind == "value" else None
+            return Found(decision, f"{_said(value, mark)}equal to the {decision} end to the byte", value)
     if mark.kind == "expectation":
-        return _by_law(mark, good, middle)
-    return _by_value(mark, good, bad, middle, rule, level)
+        return _by_law(mark, ends.good, middle)
+    return _by_value(mark, ends, middle)
 
 
 def _by_failure(trials: Runs) -> Found:
@@ -130,11 +133,9 @@ def _by_law(mark: Mark, good: SideCell, middle: SideCell) -> Found:
     return Found(None, f"{mark} is kept in {kept} of {runs} runs")
 
 
-def _by_value(
-    mark: Mark, good: SideCell, bad: SideCell, middle: SideCell, rule: Rule, level: float
-) -> Found:
+def _by_value(mark: Mark, ends: Between, middle: SideCell) -> Found:
     """By which end's value the commit's is nearer to: its pairs with the middle of both ends decide."""
-    to_bad, to_middle = _compared(mark, good, bad, rule), _compared(mark, good, middle, rule)
+    to_bad, to_middle = _compared(mark, ends, ends.bad), _compared(mark, ends, middle)
     if to_bad is None or to_middle is None:
         return Found(None, f"{mark} is not measured")
     rows = list(_rows(mark, to_bad, to_middle))
@@ -146,9 +147,9 @@ def _by_value(
     value = sum(values) / len(values)
     whole = sum(b - g for g, b, _ in rows)
     share = sum(c - g for g, _, c in rows) / whole if whole else None
-    estimate = paired(halves, values, rule.confidence)
+    estimate = paired(halves, values, ends.rule.confidence)
     said = f"{_said(value, mark)}{_between(share)}"
-    if estimate.p > level:
+    if estimate.p > ends.level:
         runs = "one seed" if len(rows) == 1 else f"{len(rows)} seeds"
         return Found(None, f"{said}{runs} cannot tell to which end it belongs", value, share)
     decision: Literal["good", "bad"] = "bad" if estimate.difference * toward > 0 else "good"
@@ -167,14 +168,15 @@ def _rows(mark: Mark, to_bad: Compared, to_middle: Compared) -> Iterator[tuple[f
             yield g, b, c
 
 
-def _compared(mark: Mark, good: SideCell, other: SideCell, rule: Rule) -> Compared | None:
-    asked = [question for question in questions(good) if question.metric == mark.name]
-    found = compared(asked, good.trials, other.trials, rule)
+def _compared(mark: Mark, ends: Between, other: SideCell) -> Compared | None:
+    """The mark's metric, of the good end and of another cell."""
+    asked = [question for question in questions(ends.good) if question.metric == mark.name]
+    found = compared(asked, ends.good.trials, other.trials, ends.rule)
     return next((entry for entry in found if entry.scope == mark.scope), None)
 
 
-def _mean(mark: Mark, good: SideCell, middle: SideCell, rule: Rule) -> float | None:
-    found = _compared(mark, good, middle, rule)
+def _mean(mark: Mark, ends: Between, middle: SideCell) -> float | None:
+    found = _compared(mark, ends, middle)
     known = found.known("candidate") if found else []
     return sum(known) / len(known) if known else None
 
@@ -189,9 +191,9 @@ def _between(share: float | None) -> str:
     return f"{share * 100:.0f} % of the way from good to bad, "
 
 
-def ends_said(mark: Mark, good: SideCell, bad: SideCell, rule: Rule) -> tuple[float | None, float | None, str]:
+def ends_said(mark: Mark, ends: Between) -> tuple[float | None, float | None, str]:
     """The values of both ends, and what they are in words."""
-    found = _compared(mark, good, bad, rule) if mark.kind == "value" else None
+    found = _compared(mark, ends, ends.bad) if mark.kind == "value" else None
     if found is None:
         return None, None, mark.reason
     values = [found.known("base"), found.known("candidate")]

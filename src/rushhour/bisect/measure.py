@@ -111,7 +111,9 @@ class Bench:
 
     def _batch(self, commit: str, kernel: Kernel, cell: Cell, repeat: int) -> Batch:
         place = self.place(commit, cell)
-        return Batch(self.name, self.scenario, [cell], [kernel], repeat, cell.scenario.seed, False, place)
+        return Batch(
+            self.name, self.scenario, [cell], [kernel], repeat, cell.scenario.seed, quick=False, folder=place
+        )
 
 
 def _in_order(side: SideCell) -> SideCell:
@@ -124,7 +126,9 @@ def first_line(trials: Mapping[int, Trial]) -> str | None:
     """Why runs failed, if none came to its end."""
     if not trials or any(trial.ran for trial in trials.values()):
         return None
-    return next((str(trial.error).splitlines()[0] for trial in trials.values() if trial.error), "no reason given")
+    return next(
+        (str(trial.error).splitlines()[0] for trial in trials.values() if trial.error), "no reason given"
+    )
 
 
 def _step(step: kernels.Step) -> str:

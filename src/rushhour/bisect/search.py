@@ -65,9 +65,7 @@ def ahead(history: History, position: Position) -> Ahead:
     return Ahead(ranked, left[int(len(left) * _van_der_corput(skipped) ** 2)])
 
 
-def search(
-    history: History, position: Position, judge: Callable[[str, Ahead], Decision]
-) -> tuple[Position, Ahead]:
+def search(history: History, position: Position, judge: Callable[[str, Ahead], Decision]) -> Ahead:
     """Judge commits until one candidate is left, or none that can be judged.
 
     Args:
@@ -77,11 +75,11 @@ def search(
     """
     while (now := ahead(history, position)).next:
         position = position.after(now.next, judge(now.next, now))
-    return position, now
+    return now
 
 
 def _van_der_corput(k: int) -> float:
-    """The bits of k behind the point, the last first: 1/2, 1/4, 3/4, 1/8, …"""
+    """The bits of k behind the point, the last first: 1/2, 1/4, 3/4, 1/8."""
     value, place = 0.0, 0.5
     while k:
         value += place * (k & 1)

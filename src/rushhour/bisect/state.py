@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rushhour.errors import ReportError, UsageError
@@ -12,6 +11,8 @@ from rushhour.prepare import RESULTS
 from rushhour.seal import write_json
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rushhour.bisect.search import Decision
 
 FORMAT = "rushhour-bisect/1"
@@ -87,7 +88,10 @@ class State:
         subjects = self.document.get("subjects", {})
         ends = [("bad", self.question.bad), ("good", self.question.good)]
         for word, commit in [*ends, *((step.decision, step.commit) for step in self.steps)]:
-            lines += [f"# {word}: [{commit}] {subjects.get(commit, '')}".rstrip(), f"git bisect {word} {commit}"]
+            lines += [
+                f"# {word}: [{commit}] {subjects.get(commit, '')}".rstrip(),
+                f"git bisect {word} {commit}",
+            ]
         answer = self.document.get("answer")
         if answer:
             lines.append(f"# first bad commit: [{answer['hash']}] {answer['subject']}")
@@ -122,7 +126,9 @@ def fresh(question: Question, folder: Path) -> State:
     """
     if (folder / DOCUMENT).exists():
         raise UsageError(
-            "there is a bisection already", where=str(folder), hint="to go on with it: --resume; else name another"
+            "there is a bisection already",
+            where=str(folder),
+            hint="to go on with it: --resume; else name another",
         )
     return State(question, folder)
 

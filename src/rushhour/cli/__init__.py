@@ -27,6 +27,7 @@ COMMANDS = {
     "show": "show:show",
     "report": "report:report",
     "compare": "compare:compare",
+    "bisect": "bisect:bisect",
     "kernel": "kernel:kernel",
     "baseline": "baseline:baseline",
     "db": "db:db",

@@ -5,6 +5,7 @@ Takes a TOML file, gives a `Scenario`. Nothing here touches processes, sockets, 
 
 from rushhour.spec.catalog import ScenarioFile, StudyFile, catalogue, find_in_catalogue, studies
 from rushhour.spec.graph import Conversation, conversations, hosts, nodes
+from rushhour.spec.judged import judged_by
 from rushhour.spec.load import find_scenario, find_scenarios, load_scenario, parse_scenario
 from rushhour.spec.published import Published, load_published
 from rushhour.spec.scenario import Expect, Readings, Scenario, Source
@@ -41,6 +42,7 @@ __all__ = [
     "find_scenario",
     "find_scenarios",
     "hosts",
+    "judged_by",
     "load_published",
     "load_scenario",
     "load_study",

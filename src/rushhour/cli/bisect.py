@@ -1,0 +1,75 @@
+"""`rushhour bisect`: which commit changed what a scenario measures?"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from rushhour.cli import SETTINGS
+
+
+@click.command(context_settings=SETTINGS, short_help="Find the commit that changed what a scenario measures.")
+@click.argument("scenario")
+@click.argument("metric", default="-")
+@click.option("--tree", required=True, metavar="LINUX", help="Git repository of the kernel.")
+@click.option("--good", required=True, metavar="A", help="A revision before the change.")
+@click.option("--bad", required=True, metavar="B", help="A revision after it.")
+@click.option("--flow", metavar="F", help="The metric of this flow.")
+@click.option("--minimum", metavar="5%", help="Least change that matters; an amount, too: 1ms.")
+@click.option("--improved", is_flag=True, help="Find what made it better, not worse.")
+@click.option("--set", "sets", multiple=True, metavar="KEY=VALUE", help="Override a key of the scenario.")
+@click.option("--seeds", type=click.IntRange(1, 100), default=5, show_default=True, help="Runs of a commit.")
+@click.option(
+    "--max-seeds", type=click.IntRange(1, 100), default=20, show_default=True,
+    help="Runs of a commit that is hard to tell.",
+)  # fmt: skip
+@click.option("--jobs", type=click.IntRange(1), metavar="N", help="Runs at once; default: one per CPU.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder of the results; default: results/bisect/…",
+)
+@click.option("--resume", is_flag=True, help="Go on with a bisection that was interrupted.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
+def bisect(
+    scenario: str, metric: str, *, tree: str, good: str, bad: str, as_json: bool, **options: Any
+) -> int:
+    """Find the commit between A and B after which METRIC of SCENARIO is as in B and no longer as in A.
+
+    METRIC is a metric's name, or - for whatever the scenario is judged by. Each step builds a commit, runs
+    one cell of the scenario, and decides; the repository's files, index and branches are left alone.
+
+    \b
+    Exit code:
+        0    the commit was found
+        2    A and B do not differ, or something is wrong with the words
+        3    several commits are left: the others cannot be built, run or told
+        130  interrupted; --resume goes on
+
+    Example: rushhour bisect --tree ~/linux --good v6.11 --bad v6.12 suite/slow-start goodput_bps
+    """  # noqa: D301 - click wants the letter itself
+    from rushhour import bisect as bisecting
+    from rushhour.cli.bisect_screen import Screen
+
+    options["sets"] = tuple(options["sets"])
+    with Screen() as screen:
+        document = bisecting.bisect(
+            tree,
+            good,
+            bad,
+            scenario,
+            metric,
+            options=bisecting.Options(**options),
+            tell=screen.tell,
+            note=screen.note,
+        )
+    if as_json:
+        click.echo(json.dumps(document, indent=1, ensure_ascii=False))
+    else:
+        from rushhour.bisect.telling import told
+
+        click.echo(told(document))
+    return int(document["exit"])

@@ -1,0 +1,42 @@
+"""How a bisection goes on, for people, on standard error: lines that stay, and one that changes."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Self
+
+from rich.console import Console
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+
+class Screen:
+    """What stays is printed; what goes on at the moment is shown on a terminal only."""
+
+    def __init__(self) -> None:
+        self._console = Console(stderr=True, highlight=False)
+        self._stack = ExitStack()
+        self._status = None if not self._console.is_terminal else self._console.status("")
+
+    def __enter__(self) -> Self:
+        if self._status is not None:
+            self._stack.enter_context(self._status)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
+        if isinstance(error, KeyboardInterrupt):
+            self.note("interrupted; what is known is kept. To go on: the same command with --resume")
+
+    def tell(self, text: str) -> None:
+        """What goes on now."""
+        if self._status is not None:
+            self._status.update(Text(text))
+
+    def note(self, text: str) -> None:
+        """What is worth keeping."""
+        self._console.print(Text(text), soft_wrap=True)
