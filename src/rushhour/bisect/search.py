@@ -52,7 +52,7 @@ def ahead(history: History, position: Position) -> Ahead:
     """Where the search stands.
 
     The next commit is the one that halves the candidates; where that was skipped, one further away, because
-    what does not build seldom stands alone: the k-th of those left by the square of van der Corput's
+    what does not build seldom stands alone: of those left, by the power 1.5 of van der Corput's
     sequence, which prefers those that halve well.
     """
     ranked = history.between(position.bad, position.goods)
@@ -62,7 +62,7 @@ def ahead(history: History, position: Position) -> Ahead:
     if left[0] == ranked[0]:
         return Ahead(ranked, left[0])
     skipped = sum(commit in position.skipped for commit in ranked)
-    return Ahead(ranked, left[int(len(left) * _van_der_corput(skipped) ** 2)])
+    return Ahead(ranked, left[int(len(left) * _van_der_corput(skipped) ** 1.5)])
 
 
 def search(history: History, position: Position, judge: Callable[[str, Ahead], Decision]) -> Ahead:
