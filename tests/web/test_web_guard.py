@@ -67,6 +67,14 @@ def test_another_sites_page_cannot_make_us_work(headers: dict[str, str]) -> None
     assert visitor(sections=SECTIONS).post("/echo", headers=headers).status_code == 403
 
 
+def test_another_sites_page_can_lead_here_but_not_embed_us() -> None:
+    client = visitor(sections=SECTIONS)
+    there = {"sec-fetch-site": "cross-site"}
+    assert client.get("/echo", headers=there | {"sec-fetch-dest": "document"}).status_code == 200
+    for kind in ("image", "script", "iframe", "empty"):
+        assert client.get("/echo", headers=there | {"sec-fetch-dest": kind}).status_code == 403
+
+
 def test_our_own_page_and_a_program_can() -> None:
     client = visitor(sections=SECTIONS)
     assert client.post("/echo", content=b"12").json() == {"size": 2}
@@ -128,7 +136,7 @@ def test_a_browser_logs_in_and_comes_back_to_where_it_was_going() -> None:
     assert (right.status_code, right.headers["location"]) == (303, "/echo?a=1")
     cookie = right.headers["set-cookie"]
     assert "HttpOnly" in cookie
-    assert "samesite=strict" in cookie.lower()
+    assert "samesite=lax" in cookie.lower()
     assert TOKEN not in cookie
     assert client.get("/echo").status_code == 200
 

@@ -77,6 +77,8 @@ class Guard:
             )
         if scope["method"] not in SAFE:
             _check_origin(headers)
+        elif headers.get("sec-fetch-site") == "cross-site":
+            _check_destination(headers)
         size = headers.get("content-length", "0")
         if not size.isdecimal() or int(size) > self.settings.bounds.body.bytes:
             raise _too_large(self.settings.bounds.body.bytes)
@@ -130,6 +132,12 @@ def _check_origin(headers: Headers) -> None:
         raise RefusedError(
             403, "this was sent by a page of another site", hint="use the pages of this server"
         )
+
+
+def _check_destination(headers: Headers) -> None:
+    """Another site may lead to our pages; as its picture or script they would only cost something."""
+    if headers.get("sec-fetch-dest", "document") != "document":
+        raise RefusedError(403, "this was asked for by a page of another site", hint="open it by itself")
 
 
 def _check_token(scope: Scope, headers: Headers, token: str) -> None:

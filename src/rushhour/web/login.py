@@ -36,7 +36,7 @@ async def login(request: Request) -> Response:
         session(token),
         max_age=WEEK_S,
         httponly=True,
-        samesite="strict",
+        samesite="lax",  # so that a link that somebody shared finds its reader logged in
         secure=request.url.scheme == "https",
     )
     return answer

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rushhour.lab.base import Lab
+    from rushhour.lab.kernel import Kernel
     from rushhour.record import Record
     from rushhour.web.answers import Pages
     from rushhour.web.settings import Bounds
@@ -155,12 +156,20 @@ def _named(setup: Setup) -> Setup:
 
 def _kernels() -> list[dict[str, Any]]:
     """Name, id and release of each built kernel, the newest of a name only, sorted by name."""
-    newest = {one.name: one for one in reversed(kernels.installed())}
+    newest = {one.name: one for one in reversed(kernels.installed()) if not _aside(one)}
     default = kernels.default().name
     return [
         {"name": one.name, "id": one.id, "release": one.release, "default": one.name == default}
         for _, one in sorted(newest.items())
     ]
+
+
+def _aside(kernel: Kernel) -> bool:
+    """Whether it was built for one purpose only, as a step of a bisection; or is being removed just now."""
+    try:
+        return bool(kernel.origin().get("aside"))
+    except (OSError, ValueError):
+        return True
 
 
 def _report(record: Record) -> str:

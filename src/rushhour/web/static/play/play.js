@@ -48,6 +48,7 @@
     const begun = performance.now();
     flight = { controller: new AbortController(), since: begun };
     document.body.classList.add("busy");
+    const slow = setTimeout(() => { $("#state-line").textContent = "Running…"; }, 600);
     try {
       current = await ask(Controls.read(), flight.controller.signal);
       Controls.calm();
@@ -57,6 +58,7 @@
     } catch (fault) {
       if (fault.name !== "AbortError") complain(fault);
     }
+    clearTimeout(slow);
     flight = null;
     if (waiting) return void go();
     document.body.classList.remove("busy");
