@@ -240,7 +240,7 @@ def test_the_terminal_s_first_screen_says_it_all(mixed: dict[str, Any], width: i
 def test_the_summary_folds_cells_and_shows_events_as_a_diff(mixed: dict[str, Any]) -> None:
     text = markdown(mixed)
     assert text.startswith("## ❌ Worse: 3 of 7 cells")
-    assert "| ❌ worse | suite/slow-start cc=reno, topology.rtt=21ms |" in text
+    assert "| ❌ worse | suite/slow-start cc=reno, rtt=21ms |" in text
     diff = text[text.index("```diff") :].partition("```\n")[0]
     assert re.search(r"^- .*^\+ ", diff, re.MULTILINE | re.DOTALL)
 
@@ -249,3 +249,26 @@ def test_a_foreign_document_is_refused(tmp_path: Path) -> None:
     for render in (lambda one: html(one, tmp_path), markdown, terminal):
         with pytest.raises(ReportError, match="no verdict that can be read"):
             render({"format": "rushhour-verdict/9"})
+
+
+def test_cells_are_told_by_what_needs_a_person_first() -> None:
+    """A law that broke, then a metric with a better side, then a departure; each by its size."""
+    broken = [{"text": "utilization of total at least 0.9", "base": True, "candidate": False}]
+    small, large = (metric(difference=value) for value in (-1.2e6, -9e6))
+    departs = metric(better="none", difference=-2e7)
+    cells = [
+        cell(0, "better"),
+        cell(1, metrics=[departs]),
+        cell(2, metrics=[small]),
+        cell(3, metrics=[large]),
+        cell(4, metrics=[], expectations=broken),
+        cell(5, "invalid"),
+    ]
+    assert [one.source["cell"] for one in story(document(cells)).cells] == [4, 3, 2, 1, 5, 0]
+
+
+def test_factors_are_named_by_their_last_part() -> None:
+    label = "link.out.forward.queue=codel target 1.5ms, sysctl.net.ipv4.tcp_sack=0, label.case=a.b = 2"
+    assert story(document([cell(0, label=label)])).cells[0].label == (
+        "queue=codel target 1.5ms, tcp_sack=0, case=a.b = 2"
+    )

@@ -232,22 +232,22 @@ def test_datagrams_echoes_samples_and_queues(tmp_path: Path) -> None:
     one = found(tmp_path / "lost", {"udp": sent}, {"udp": np.delete(sent, 7)}, flows=flows)
     assert "the next datagram of flow probe is number 7 in base, 8 in candidate" in one.sentence
     late = sent.copy()
-    late["rx_ns"][30:] += 12_000
+    late["rx_ns"][30:] += 2_000
     one = found(tmp_path / "late", {"udp": sent}, {"udp": late}, flows=flows)
     assert (one.kind, one.differs) == ("time", ("rx_ns",))
-    assert "datagram 30 of flow probe arrived 12 µs later in candidate" in one.sentence
+    assert "datagram 30 of flow probe arrived 2 µs later in candidate" in one.sentence
     silent = rows(PING, flow=0, seq=seq, tx_ns=seq * MS, rx_ns=seq * MS + 900)
     deaf = changed(silent, "rx_ns", 20, -1)
     one = found(tmp_path / "deaf", {"ping": silent}, {"ping": deaf}, flows=flows)
     assert "echo 20 of flow probe was answered in base only" in one.sentence
     info = [tcp_info([MS, 2 * MS], reordering=[3, value]) for value in (3, 9)]
     one = found(tmp_path / "info", {"tcp_info": info[0]}, {"tcp_info": info[1]})
-    assert "the sender of flow long is sampled with reordering 3 in base, 9 in candidate" in one.sentence
+    assert "a sample of the sender of flow long shows reordering 3 in base, 9 in candidate" in one.sentence
     assert one.after["candidate"][0]["reordering"] == 9
     queues = [qdisc([MS, 2 * MS], drops=[0, value]) for value in (2, 5)]
     one = found(tmp_path / "queue", {"qdisc": queues[0]}, {"qdisc": queues[1]})
     assert (one.end, one.flow) == ("left → right", None)
-    assert "the queue left → right is sampled with drops 2 in base, 5 in candidate" in one.sentence
+    assert "a sample of the queue left → right shows drops 2 in base, 5 in candidate" in one.sentence
 
 
 @settings(max_examples=30)
@@ -289,3 +289,42 @@ def test_many_events_of_many_flows_are_paired(tmp_path: Path) -> None:
         tmp_path, {"tcp_probe": base}, {"tcp_probe": changed(base, "snd_cwnd", 99_000, 3)}, flows=flows
     )
     assert (one.flow, one.event) == ("f6", 14_142)
+
+
+def test_a_shift_that_jumps_is_told_from_one_that_grows(tmp_path: Path) -> None:
+    growing = acks()
+    growing["t_ns"] += np.arange(COUNT) * 100_000
+    assert found(tmp_path / "a", {"tcp_probe": acks()}, {"tcp_probe": growing}).kind == "time"
+    jumping = acks()
+    jumping["t_ns"] += 256
+    jumping["t_ns"][70:] += 12 * MS
+    one = found(tmp_path / "b", {"tcp_probe": acks()}, {"tcp_probe": jumping})
+    assert (one.kind, one.event, one.t_ns) == ("jump", 71, 71 * MS)
+    assert "ACK 71 of flow long came 12 ms later in candidate" in one.sentence
+    assert one.sentence.endswith("ACK 1 of flow long came 256 ns later in candidate.")
+    seq = np.arange(50)
+    sent = rows(UDP, flow=0, seq=seq, tx_ns=seq * MS, rx_ns=seq * MS + 900)
+    waited = sent.copy()
+    waited["rx_ns"][9:] += 3 * MS
+    one = found(tmp_path / "c", {"udp": sent}, {"udp": waited}, flows=[flow(0, "probe", "udp")])
+    assert one.kind == "jump"
+    assert "datagram 9 of flow probe arrived 3 ms later in candidate" in one.sentence
+
+
+def test_every_connection_of_a_flow_counts_from_its_own_beginning(tmp_path: Path) -> None:
+    cookies = np.repeat([5, 9], COUNT // 2)
+    numbers = [np.where(cookies == 5, *isns).astype(np.uint32) for isns in ((1000, 4_000_000_000), (77, 5))]
+    sides = []
+    for isn in numbers:
+        una = (isn + np.tile(np.arange(COUNT // 2), 2) * 1448) % 2**32
+        sides.append(acks(sock_cookie=cookies, snd_una=una, snd_nxt=(una + 1448) % 2**32))
+    assert diverged(tmp_path / "a", {"tcp_probe": sides[0]}, {"tcp_probe": sides[1]}) is None
+    other = sides[1].copy()
+    other["snd_una"][150:] += 1448
+    one = found(tmp_path / "b", {"tcp_probe": sides[0]}, {"tcp_probe": other})
+    assert "ACK 150 of flow long acknowledged 1448 bytes in base, 2896 bytes in candidate" in one.sentence
+
+
+def test_what_a_queue_dropped_before_the_experiment_does_not_count(tmp_path: Path) -> None:
+    queues = [qdisc([MS, 2 * MS], drops=[before, before + 1]) for before in (0, 6)]
+    assert diverged(tmp_path, {"qdisc": queues[0]}, {"qdisc": queues[1]}) is None

@@ -1,8 +1,9 @@
 """Two runs side by side: the k-th event of a stream here with the k-th there, and where they first differ.
 
 A stream is what one flow (side of a flow, queue) did, in order. Its columns fall into kinds: what the stack
-decided (`state`), what a receiver offers (`window`), what had been sent (`sent`), when (`time`). One pass
-over a table gives the first difference of each kind.
+decided (`state`), what a receiver offers (`window`), what had been sent (`sent`), when (`time`). A shift in
+time that changes at once by milliseconds is a `jump`: a timer, a pause, a queue did otherwise. One pass over
+a table gives the first difference of each kind.
 """
 
 from __future__ import annotations
@@ -19,15 +20,18 @@ if TYPE_CHECKING:
 
     Numbers = NDArray[np.int64]
 
-Kind = Literal["state", "window", "sent", "end", "time"]
-KINDS: tuple[Kind, ...] = ("state", "window", "sent", "end", "time")
+Kind = Literal["state", "jump", "window", "sent", "end", "time"]
+KINDS: tuple[Kind, ...] = ("state", "jump", "window", "sent", "end", "time")
 
 ACKS, WAITED = "acks", "waited_ns"
 """Columns of events that the ACKs of their flow number: how many came before, and how long ago the last."""
 UNKNOWN = -1
 # A timer is a decision of its own where it fires earlier or later by more than this: two jiffies at
-# HZ=1000, which is what a microsecond of RTT may move it, and a share of what it waited.
+# HZ=1000, which is what a microsecond of RTT may move it, and a share of what it waited. What comes at
+# another time jumps where its shift changes by as much.
 _TIMER_NS, _TIMER_SHARE = 2_000_000, 0.05
+# A datagram has no timer: it jumps where it waited for another packet, which takes this long at 1 Gbit/s.
+PACKET_NS = 10_000
 
 
 @dataclass(frozen=True)
@@ -42,6 +46,7 @@ class Trace:
         final: That a stream has no further row means that nothing more happened; False where the table is
             torn or its last rows depend on when the experiment ends.
         decides: An event that one side lacks is a difference of state.
+        jump_ns: By how much its shift in time has to change at once to be a jump.
     """
 
     codes: Numbers
@@ -50,6 +55,7 @@ class Trace:
     late: bool = False
     final: bool = True
     decides: bool = False
+    jump_ns: int = _TIMER_NS
 
 
 @dataclass(frozen=True)
@@ -113,6 +119,9 @@ def differences(table: str, base: Trace, candidate: Trace) -> Iterator[Differenc
         found = _first(table, kind, base, candidate, pairs)
         if found is not None:
             yield found
+    jump = _jump(table, base, candidate, pairs)
+    if jump is not None:
+        yield jump
     if base.final and candidate.final:
         yield from _unpaired(table, base, candidate, pairs)
 
@@ -158,6 +167,38 @@ def _first(table: str, kind: Kind, base: Trace, candidate: Trace, pairs: Pairs) 
             if unequal[at]
         },
     )
+
+
+def _jump(table: str, base: Trace, candidate: Trace, pairs: Pairs) -> Difference | None:
+    """The first event whose shift in time is another than that of the event before it in its stream.
+
+    Rows that are not of the same packet do not count.
+    """
+    found = []
+    alike = np.ones(len(pairs.codes), bool)
+    if not base.late:
+        for name, values in base.columns.get("state", {}).items():
+            alike &= values[pairs.base] == candidate.columns["state"][name][pairs.candidate]
+    when = np.minimum(base.t_ns[pairs.base], candidate.t_ns[pairs.candidate])
+    for name, stamps in base.columns.get("time", {}).items():
+        if not name.endswith("_ns") or name not in candidate.columns.get("time", {}):
+            continue
+        mine, theirs = (
+            column[rows].astype(np.int64)
+            for column, rows in ((stamps, pairs.base), (candidate.columns["time"][name], pairs.candidate))
+        )
+        shift = theirs - mine
+        step = np.where(pairs.places > 0, np.diff(shift, prepend=0), shift)
+        # -1 is an answer that never came.
+        known = alike & (mine != UNKNOWN) & (theirs != UNKNOWN)
+        places = np.flatnonzero((np.abs(step) > base.jump_ns) & known)
+        if len(places):
+            at = int(places[np.argmin(when[places])])
+            moved = {name: (int(mine[at]), int(theirs[at]))}
+            rows = int(pairs.base[at]), int(pairs.candidate[at])
+            where = int(pairs.codes[at]), int(pairs.places[at])
+            found.append(Difference("jump", table, *where, rows, int(when[at]), int(shift[at]), moved))
+    return min(found, key=lambda one: one.t_ns, default=None)
 
 
 def _unequal(name: str, base: NDArray[Any], candidate: NDArray[Any]) -> NDArray[np.bool_]:

@@ -27,7 +27,7 @@ def surroundings(sides: Sides, one: Difference) -> tuple[Mapping[str, Rows], Map
         logs = [FlowLog.of(record, one.code) for record in sides]
         ack = common_acks(sides, one)
         # An ACK that merely comes at another time is itself what differs.
-        step = 1 if one.table == "tcp_probe" and one.kind == "time" else 0
+        step = 1 if one.table == "tcp_probe" and one.kind in ("time", "jump") else 0
         parts = [log.split(ack, log.instant(ack + step)) for log in logs]
     else:
         parts = [_stream(record, one) for record in sides]

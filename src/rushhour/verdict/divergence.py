@@ -41,8 +41,9 @@ class Divergence:
 
     Attributes:
         seed: Of both runs.
-        kind: `state` (a decision), `window` (an offered window), `sent` (what had been sent), `end` (one side
-            has further events), `time` (nothing but instants).
+        kind: `state` (a decision), `jump` (an event comes milliseconds earlier or later at once), `window`
+            (an offered window), `sent` (what had been sent), `end` (one side has further events), `time`
+            (nothing but instants).
         t_ns: When, on the side that was first.
         table: The raw table it was found in.
         flow: The flow, or None.
@@ -139,7 +140,7 @@ def _chosen(found: Sequence[Difference]) -> Difference:
 
     Once instants differ, what had been sent by then differs too, and says little.
     """
-    for kinds in (("state",), ("window", "end"), ("sent",)):
+    for kinds in (("state", "jump"), ("window", "end"), ("sent",)):
         those = [one for one in found if one.kind in kinds]
         if those:
             return those[0]

@@ -10,6 +10,8 @@ import numpy as np
 from rushhour import decode
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from rushhour.record import Record
 
     Rows = list[dict[str, Any]]
@@ -95,12 +97,31 @@ def state_name(value: Any) -> str:
     return STATES[int(value)] if int(value) < len(STATES) else str(int(value))
 
 
-def relative(acks: decode.Rows, column: str) -> Any:
-    """Sequence numbers [n] in bytes from the first that was unacknowledged, beyond 2^32 too."""
-    if not len(acks):
-        return np.zeros(0, np.int64)
-    first = acks["snd_una"][:1].astype(np.uint32)
-    return decode.unwrap32(np.concatenate([first, acks[column].astype(np.uint32)]))[1:] - int(first[0])
+def relative(acks: decode.Rows, column: str) -> NDArray[np.int64]:
+    """Sequence numbers of one flow [n] in bytes from the first unacknowledged of their connection."""
+    origin = origins(acks, np.zeros(len(acks), np.int64))
+    offset = acks[column].astype(np.uint32) - origin
+    if len(origin) and np.all(origin == origin[0]):
+        # One connection may carry more than 2^32 bytes.
+        return decode.unwrap32(np.concatenate([np.zeros(1, np.uint32), offset]))[1:]
+    return offset.astype(np.int64)
+
+
+def origins(acks: decode.Rows, streams: NDArray[np.int64]) -> NDArray[np.uint32]:
+    """The first unacknowledged sequence number of the connection that each ACK is of [n].
+
+    A flow has another connection where the socket is another one (`sock_cookie`): its numbers begin anew.
+    """
+    order = np.argsort(streams, kind="stable")
+    begins = np.ones(len(acks), bool)
+    begins[1:] = streams[order][1:] != streams[order][:-1]
+    if "sock_cookie" in (acks.dtype.names or ()):
+        cookies = acks["sock_cookie"][order]
+        begins[1:] |= cookies[1:] != cookies[:-1]
+    number = np.cumsum(begins) - 1
+    found = np.empty(len(acks), np.uint32)
+    found[order] = acks["snd_una"].astype(np.uint32)[order][begins][number]
+    return found
 
 
 def _within(rows: decode.Rows, since: int, until: int) -> slice:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rushhour.verdict.judging import Verdict
 
 # Traces of so many cells are laid beside each other: the worst ones.
-_MOST = 20
+_MOST = 80
 
 
 def divergences(verdict: Verdict) -> Verdict:

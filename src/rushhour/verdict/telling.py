@@ -36,7 +36,7 @@ def owner(record: Record, one: Difference) -> tuple[str | None, str | None]:
 
 def event_number(one: Difference) -> int:
     """The number of the event, from 1: of the trace of ACKs the ACK on which it was decided."""
-    late = one.table == "tcp_probe" and one.kind not in ("time", "end")
+    late = one.table == "tcp_probe" and one.kind not in ("time", "jump", "end")
     return max(1, one.place) if late else one.place + 1
 
 
@@ -80,7 +80,7 @@ def _ended(sides: Sides, one: Difference, noun: str) -> str:
 def _probe(sides: Sides, one: Difference) -> str:
     if one.kind == "end":
         return _ended(sides, one, "ACK")
-    if one.kind == "time":
+    if one.kind in ("time", "jump"):
         came = f"ACK {event_number(one)} of {_flow(sides, one)} came"
         return f"{came} {_apart(one.shift_ns)}" if one.shift_ns else f"{came} with {_values(one)}"
     if one.place == 0:
@@ -139,7 +139,7 @@ def _acts(log: FlowLog, place: int, columns: list[str], entered: list[str]) -> s
 
 def _event(sides: Sides, one: Difference) -> str:
     noun = "retransmission" if one.table == "tcp_retransmit_skb" else "change of congestion state"
-    if one.kind == "time":
+    if one.kind in ("time", "jump"):
         return f"{noun} {one.place + 1} of {_flow(sides, one)} came {_apart(one.shift_ns)}"
     said = [_did(record, one, side, noun) for side, record in enumerate(sides)]
     return f"{_flow(sides, one)}: {', '.join(said)}"
@@ -186,7 +186,7 @@ def _sampled(sides: Sides, one: Difference) -> str:
     flow, end = owner(sides[0], one)
     side = "receiver" if one.code & 1 else "sender"
     where = f"the queue {end}" if end else f"the {side} of flow {flow}"
-    return f"{where} is sampled with {_values(one)}"
+    return f"a sample of {where} shows {_values(one)}"
 
 
 _WORDS: Mapping[str, Callable[[Sides, Difference], str]] = {

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rushhour import decode
-from rushhour.verdict.alignment import ACKS, UNKNOWN, WAITED, Trace
+from rushhour.verdict.alignment import ACKS, PACKET_NS, UNKNOWN, WAITED, Trace
+from rushhour.verdict.flowlog import origins
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -110,8 +111,7 @@ def _picked(rows: decode.Rows, names: Iterable[str]) -> dict[str, NDArray[Any]]:
 def _probe(record: Record, table: str) -> Trace:
     rows = record.raw(table).rows
     streams = codes(table, rows)
-    _, first, stream = np.unique(streams, return_index=True, return_inverse=True)
-    origin = rows["snd_una"][first].astype(np.uint32)[stream]
+    origin = origins(rows, streams)
     columns: dict[Kind, Columns] = {
         "state": {
             **_picked(rows, ("snd_cwnd", "ssthresh")),
@@ -146,7 +146,7 @@ def _packets(stamp: str, state: tuple[str, ...], *times: str) -> Callable[[Recor
         if table == "ping":
             columns = {**columns, "state": {**columns["state"], "answered": rows["rx_ns"] >= 0}}
         t_ns = rows[stamp].astype(np.int64)
-        return Trace(codes(table, rows), t_ns, columns, final=_whole(record, table))
+        return Trace(codes(table, rows), t_ns, columns, final=_whole(record, table), jump_ns=PACKET_NS)
 
     return made
 
@@ -178,8 +178,13 @@ def _qdisc(record: Record, table: str) -> Trace:
         found = decode.marks(rows["xstats"][mine], rows["xstats_len"][mine], bytes(kind))
         if found is not None:
             marks[mine] = found
-    columns: dict[Kind, Columns] = {"state": {"drops": rows["drops"], "marks": marks}}
-    return Trace(codes(table, rows), rows["t_ns"].astype(np.int64), columns, final=False)
+    # Counted from the first sample on: before the experiment the links were measured.
+    streams = codes(table, rows)
+    _, first, stream = np.unique(streams, return_index=True, return_inverse=True)
+    drops = rows["drops"].astype(np.int64)
+    state = {name: values - values[first][stream] for name, values in (("drops", drops), ("marks", marks))}
+    columns: dict[Kind, Columns] = {"state": state}
+    return Trace(streams, rows["t_ns"].astype(np.int64), columns, final=False)
 
 
 # Which of several differences of one instant is told: the first of these.

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rushhour.report.reproduce import value_word
+from rushhour.report.verdict.order import ordered
 from rushhour.spec.sweep import LABEL
 
 if TYPE_CHECKING:
@@ -32,7 +33,10 @@ def advice(document: Document) -> list[Step]:
 
 def commands(document: Document) -> list[str]:
     """The commands of the whole and of its worst cell: what stands under `next` of the document."""
-    steps = [*(step for cell in document["cells"][:1] for step in of_cell(cell, document)), *advice(document)]
+    steps = [
+        *(step for cell in ordered(document["cells"])[:1] for step in of_cell(cell, document)),
+        *advice(document),
+    ]
     return list(dict.fromkeys(step.command for step in steps))
 
 

@@ -26,11 +26,12 @@ COLOURS = {
     "inconclusive": "yellow",
     "invalid": "magenta",
 }
-MAX_LISTED = 12
+MAX_LISTED = 8
 """Cells in the table."""
-MAX_TOLD = 2
+MAX_TOLD = 1
 """Cells that are told with their metrics and the events around their divergence."""
 MAX_METRICS = 5
+MAX_MISSING = 2
 _SIGNS = {"-": "red", "+": "cyan", " ": "dim"}
 
 
@@ -68,7 +69,7 @@ def _table(whole: Story) -> RenderableType:
     table.add_column("cell", ratio=2)
     table.add_column("why", ratio=3)
     for cell in whole.cells[:MAX_LISTED]:
-        table.add_row(Text(cell.verdict, COLOURS[cell.verdict]), Text(cell.name), Text(cell.reason))
+        table.add_row(Text(cell.verdict, COLOURS[cell.verdict]), Text(cell.name), Text(cell.short))
     left = len(whole.cells) - MAX_LISTED
     if left <= 0:
         return table
@@ -84,7 +85,7 @@ def _cell(cell: Cell) -> Iterator[RenderableType]:
     if cell.divergence:
         yield _indented(Text.assemble(("parts   ", "dim"), str(cell.divergence["sentence"])))
         found = rows(cell.divergence)
-        for line in found.text(before=4, after=6).splitlines() if found else ():
+        for line in found.text(before=3, after=6).splitlines() if found else ():
             yield _indented(Text(line, _SIGNS.get(line[:1], ""), no_wrap=True, overflow="ellipsis"), 4)
     for step in cell.steps:
         yield _indented(Text.assemble(("try     ", "dim"), step.command))
@@ -107,10 +108,10 @@ def _indented(part: RenderableType, by: int = 2) -> RenderableType:
 
 
 def _tail(whole: Story) -> Iterator[RenderableType]:
-    for name, reason in whole.missing[:MAX_LISTED]:
+    for name, reason in whole.missing[:MAX_MISSING]:
         yield Text.assemble(("not compared  ", "dim"), f"{name}: {reason}")
-    if len(whole.missing) > MAX_LISTED:
-        yield Text(f"and {len(whole.missing) - MAX_LISTED} more not compared", "dim")
+    if len(whole.missing) > MAX_MISSING:
+        yield Text(f"and {len(whole.missing) - MAX_MISSING} more not compared", "dim")
     for note in whole.notes:
         yield Text.assemble(("note  ", "dim"), note)
     for step in whole.steps:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rushhour.errors import ReportError
 from rushhour.metrics.catalog import METRICS
 from rushhour.report.verdict.advice import advice, of_cell
+from rushhour.report.verdict.order import ORDER, ordered
 from rushhour.report.words import NONE, quantity, scale_for
 
 if TYPE_CHECKING:
@@ -16,8 +18,6 @@ if TYPE_CHECKING:
     from rushhour.report.verdict.advice import Step
 
 FORMAT = "rushhour-verdict/1"
-ORDER = ("worse", "invalid", "inconclusive", "better", "same")
-"""Verdicts as they are shown: what needs a person first."""
 WORDS = {
     "worse": "Worse",
     "invalid": "Invalid",
@@ -27,6 +27,7 @@ WORDS = {
 }
 REACH = 6.0
 """How many times the least difference that matters the scale of a bar reaches to either side."""
+_FACTOR = re.compile(r"(?<![^\s,])(?:[\w-]+\.)+([\w-]+)=")
 MINUS = "\N{MINUS SIGN}"
 
 
@@ -90,6 +91,11 @@ class Cell:
         return f"{self.scenario} {self.label}".strip()
 
     @property
+    def short(self) -> str:
+        """The reason up to what else is known of the change: enough for a line of a table."""
+        return sentence(self.reason.partition(", more than")[0].partition(", but ")[0])
+
+    @property
     def telling(self) -> list[Metric]:
         """The metrics that decide: those that are as the cell is; of equal ones none."""
         return [metric for metric in self.metrics if metric.verdict == self.verdict != "same"]
@@ -132,8 +138,7 @@ def story(document: Mapping[str, Any]) -> Story:
             hint="give the verdict.json that `rushhour compare` wrote",
         )
     areas = _areas(document)
-    ordered = sorted(document["cells"], key=lambda cell: ORDER.index(cell["verdict"]))
-    cells = [_cell(number, cell, areas, document) for number, cell in enumerate(ordered)]
+    cells = [_cell(number, cell, areas, document) for number, cell in enumerate(ordered(document["cells"]))]
     identical = sum(cell.get("identical") is True for cell in document["cells"])
     verdict = str(document["verdict"])
     base, candidate = (_side(document[side]) for side in ("base", "candidate"))
@@ -211,7 +216,12 @@ def _about(side: Mapping[str, Any]) -> str:
 
 
 def _name(entry: Mapping[str, Any]) -> str:
-    return f"{entry.get('scenario', '')} {entry.get('label') or ''}".strip()
+    return f"{entry.get('scenario', '')} {_label(str(entry.get('label') or ''))}".strip()
+
+
+def _label(text: str) -> str:
+    """Factors by the last part of their names: `queue=codel`."""
+    return _FACTOR.sub(r"\1=", text)
 
 
 def _cell(
@@ -229,7 +239,7 @@ def _cell(
         str(cell["verdict"]),
         scenario,
         str(cell.get("title") or scenario),
-        str(cell.get("label") or ""),
+        _label(str(cell.get("label") or "")),
         areas.get(scenario, ""),
         " ".join(str(cell.get("guards") or "").split()),
         sentence(str(cell.get("reason") or "")),

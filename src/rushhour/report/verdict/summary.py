@@ -16,8 +16,10 @@ if TYPE_CHECKING:
 
 LIMIT = 60_000
 """Bytes of a summary: a comment on GitHub may have 65 536 letters."""
-MAX_LISTED = 60
+MAX_LISTED = 40
 """Cells in the table; of more, the first."""
+MAX_TOLD = 12
+"""Cells that are told in full."""
 MAX_METRICS = 6
 _SIGNS = {"worse": "❌", "invalid": "⛔", "inconclusive": "❔", "better": "🔼", "same": "✅"}
 
@@ -36,7 +38,7 @@ def markdown(document: Mapping[str, Any]) -> str:
     for number, cell in enumerate(whole.cells):
         text = "\n".join(_cell(cell)) + "\n"
         room -= len(text.encode())
-        if room < 0:
+        if room < 0 or number == MAX_TOLD:
             left = len(whole.cells) - number
             told.append(f"\nThe report tells {plural(left, 'more cell')} in full.\n")
             break
@@ -57,7 +59,7 @@ def _head(whole: Story) -> Iterator[str]:
     yield "| verdict | cell | why |"
     yield "|---|---|---|"
     for cell in whole.cells[:MAX_LISTED]:
-        yield f"| {_SIGNS[cell.verdict]} {cell.verdict} | {said(cell.name)} | {said(cell.reason)} |"
+        yield f"| {_SIGNS[cell.verdict]} {cell.verdict} | {said(cell.name)} | {said(cell.short)} |"
     if len(whole.cells) > MAX_LISTED:
         yield ""
         yield f"and {plural(len(whole.cells) - MAX_LISTED, 'more cell')}"
