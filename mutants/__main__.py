@@ -15,7 +15,7 @@ from rushhour.errors import RushHourError
 from rushhour.lab import kernel as kernels
 
 from . import page, patches, results
-from .judge import BASE, judge
+from .judge import BASE, Scope, judge
 from .tree import Tree
 
 if TYPE_CHECKING:
@@ -27,16 +27,27 @@ say = Console(stderr=True, highlight=False)
 @click.command(help=__doc__)
 @click.argument("names", nargs=-1)
 @click.option("--list", "only_list", is_flag=True, help="Say what there is and what is known; judge nothing.")
+@click.option("--scenario", "scenarios", multiple=True, help="Judge by this one only; may be repeated.")
+@click.option("--quick", is_flag=True, help="Judge by the quick suite: what it does not notice stays open.")
 @click.option("--no-stop", is_flag=True, help="Judge every cell, also after the first that is worse.")
 @click.option("--fresh", is_flag=True, help="Judge also what is known.")
 @click.option("--write", is_flag=True, help="Put the table into docs/mutants.md.")
-def main(names: tuple[str, ...], *, only_list: bool, no_stop: bool, fresh: bool, write: bool) -> None:
+def main(
+    names: tuple[str, ...],
+    *,
+    only_list: bool,
+    scenarios: tuple[str, ...],
+    quick: bool,
+    no_stop: bool,
+    fresh: bool,
+    write: bool,
+) -> None:
     """NAMES: mutants, areas, `faults` or `harmless`; all if there are none."""
     try:
         mutants = patches.load()
         chosen = patches.select(mutants, names)
         if not only_list:
-            _judge(chosen, stop=not no_stop, fresh=fresh)
+            _judge(chosen, Scope(not no_stop, quick, scenarios), fresh=fresh)
     except RushHourError as error:
         raise click.ClickException(str(error)) from error
     rows = [(mutant, results.recall(mutant)) for mutant in chosen]
@@ -47,18 +58,19 @@ def main(names: tuple[str, ...], *, only_list: bool, no_stop: bool, fresh: bool,
         sys.exit(1)
 
 
-def _judge(chosen: list[patches.Mutant], *, stop: bool, fresh: bool) -> None:
+def _judge(chosen: list[patches.Mutant], scope: Scope, *, fresh: bool) -> None:
     base = kernels.build("debian:6.12") if not _has_base() else kernels.find(BASE)
     tree = Tree(say.print)
     for number, mutant in enumerate(chosen, 1):
         known = results.recall(mutant)
-        if known and not fresh and stop and results.holds(known, mutant, base):
+        if known and not fresh and scope.stop and results.holds(known, mutant, base):
             continue
         begun = time.monotonic()
         head = f"{number}/{len(chosen)} {mutant.name}"
         with say.status(head) as status:
-            found = judge(mutant, tree, base, partial(_tell, status, head), stop=stop)
-        results.keep(mutant, found)
+            found = judge(mutant, tree, base, partial(_tell, status, head), scope)
+        if found.caught or scope.whole:
+            results.keep(mutant, found)
         say.print(f"{head}: {page.caught(found)} {page.by(found)} ({time.monotonic() - begun:.0f} s)")
 
 

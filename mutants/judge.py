@@ -1,14 +1,16 @@
 """A mutant judged: its kernel built, compared with the kernel it comes from, and removed.
 
-What is likeliest to notice comes first: the scenario that noticed last time, those that are named after the
-area, the quick suite, then all of it.
+What is likeliest to notice comes first: the scenario that noticed last time, those that speak of what the
+patch touches, the quick suite, then all of it.
 """
 
 from __future__ import annotations
 
+import re
 import tempfile
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import rushhour
@@ -27,9 +29,26 @@ if TYPE_CHECKING:
     from .tree import Tree
 
 BASE = "debian-6.12"
+_IDENTIFIER = re.compile(r"\b[a-z]\w*_\w+")
 
 
-def judge(mutant: Mutant, tree: Tree, base: Kernel, tell: Callable[[str], None], *, stop: bool) -> Judgement:
+@dataclass(frozen=True)
+class Scope:
+    """What judges: named scenarios, the quick suite, or the suite; `stop` at the first cell that is worse."""
+
+    stop: bool = True
+    quick: bool = False
+    scenarios: tuple[str, ...] = ()
+
+    @property
+    def whole(self) -> bool:
+        """Whether nothing noticed means that the suite does not notice."""
+        return not self.quick and not self.scenarios
+
+
+def judge(
+    mutant: Mutant, tree: Tree, base: Kernel, tell: Callable[[str], None], scope: Scope | None = None
+) -> Judgement:
     """Build the mutant and let the suite judge it.
 
     Args:
@@ -37,7 +56,7 @@ def judge(mutant: Mutant, tree: Tree, base: Kernel, tell: Callable[[str], None],
         tree: where its source is made.
         base: the kernel without the change.
         tell: told what is done.
-        stop: end at the first cell that is worse.
+        scope: by what; default: the whole suite, up to the first cell that is worse.
     """
     begun = time.monotonic()
     try:
@@ -51,7 +70,7 @@ def judge(mutant: Mutant, tree: Tree, base: Kernel, tell: Callable[[str], None],
         if kernel.identity["image_sha256"] == base.identity["image_sha256"]:
             found = Judgement(mutant.name, "identical", reason="the image is that of the base, to the byte")
         else:
-            found = _compare(mutant, base, kernel, tell, stop=stop)
+            found = _compare(mutant, base, kernel, tell, scope or Scope())
     finally:
         kernels.remove(kernel.folder.name)
     return replace(
@@ -63,14 +82,14 @@ def judge(mutant: Mutant, tree: Tree, base: Kernel, tell: Callable[[str], None],
 
 
 def _compare(
-    mutant: Mutant, base: Kernel, kernel: Kernel, tell: Callable[[str], None], *, stop: bool
+    mutant: Mutant, base: Kernel, kernel: Kernel, tell: Callable[[str], None], scope: Scope
 ) -> Judgement:
     found = Judgement(mutant.name, "same")
-    for words, quick in _stages(mutant, stop=stop):
+    for words, quick in _stages(mutant, scope):
         tell(f"is judged by {', '.join(words)}{' (quick)' if quick else ''}")
         with tempfile.TemporaryDirectory(prefix="mutant-") as room:
             verdict = rushhour.compare(
-                base.folder.name, kernel.folder.name, scenarios=words, quick=quick, stop=stop, out=room
+                base.folder.name, kernel.folder.name, scenarios=words, quick=quick, stop=scope.stop, out=room
             )
         found = _read(mutant, verdict.document())
         if found.caught:
@@ -78,17 +97,36 @@ def _compare(
     return found
 
 
-def _stages(mutant: Mutant, *, stop: bool) -> Iterator[tuple[list[str], bool]]:
+def _stages(mutant: Mutant, scope: Scope) -> Iterator[tuple[list[str], bool]]:
     """What to compare by, one after the other, until something is worse."""
-    if stop:
+    if scope.scenarios:
+        yield list(scope.scenarios), scope.quick
+        return
+    if scope.stop:
         before = results.recall(mutant)
-        last = before.scenario if before and before.caught else ""
-        near = [name for name in results.scenarios() if mutant.area in name and name != last]
-        for names in ([last] if last in results.scenarios() else [], near):
+        last = [name for name in results.scenarios() if before and before.caught and before.scenario == name]
+        near = [name for name in likely(mutant) if name not in last]
+        for names in (last, near):
             if names:
                 yield [f"{SUITE}/{name}" for name in names], False
+    if scope.stop or scope.quick:
         yield [SUITE], True
-    yield [SUITE], False
+    if not scope.quick:
+        yield [SUITE], False
+
+
+def likely(mutant: Mutant, most: int = 5) -> list[str]:
+    """The scenarios that speak of what a patch touches, the nearest first.
+
+    A scenario says which functions it watches; a patch shows the code around its change.
+    """
+    touched = set(_IDENTIFIER.findall(mutant.patch.read_text())) | {Path(name).stem for name in mutant.files}
+    area = mutant.area
+    shares = {
+        name: len(touched & set(_IDENTIFIER.findall(text))) + 2 * (area in name) + (area in text)
+        for name, text in results.texts().items()
+    }
+    return [name for name in sorted(shares, key=lambda name: (-shares[name], name)) if shares[name]][:most]
 
 
 def _read(mutant: Mutant, document: dict[str, Any]) -> Judgement:

@@ -58,14 +58,17 @@ class Judgement:
 
 
 @cache
-def scenarios() -> dict[str, str]:
-    """The suite's scenarios, with the hash of each."""
+def texts() -> dict[str, str]:
+    """The suite's scenarios as they are written, by name."""
     folder = Path(rushhour.__file__).parent / "catalog" / SUITE
     return {
-        path.stem: hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in sorted(folder.glob("*.toml"))
-        if path.name != "study.toml"
+        path.stem: path.read_text() for path in sorted(folder.glob("*.toml")) if path.name != "study.toml"
     }
+
+
+def scenarios() -> dict[str, str]:
+    """The suite's scenarios, with the hash of each."""
+    return {name: hashlib.sha256(text.encode()).hexdigest() for name, text in texts().items()}
 
 
 def basis(mutant: Mutant, base: Kernel, scenario: str) -> str:

@@ -11,6 +11,7 @@ import pytest
 from mutants import page, patches, results
 from mutants.results import Judgement
 from rushhour.errors import UsageError
+from rushhour.lab import agent as agents
 from rushhour.lab.agent import Agent
 from rushhour.lab.kernel import Kernel
 
@@ -69,7 +70,7 @@ AGENT = Agent("1", "agent", Path("root"))
 def suite(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     known = {"cubic": "1", "reno": "1"}
     monkeypatch.setattr(results, "scenarios", lambda: known)
-    monkeypatch.setattr(results.agent, "find", lambda: AGENT)
+    monkeypatch.setattr(agents, "find", lambda: AGENT)
     return known
 
 
