@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from mutants import page, patches, results
+from mutants import judge, page, patches, results
 from mutants.results import Judgement
+from mutants.tree import Tree
 from rushhour.errors import UsageError
 from rushhour.lab import agent as agents
+from rushhour.lab import kernel as kernels
 from rushhour.lab.agent import Agent
 from rushhour.lab.kernel import Kernel
 
@@ -119,3 +121,20 @@ def test_the_page_counts_names_and_explains(tmp_path: Path) -> None:
     assert "old" not in text
     page.write(rows, place)
     assert place.read_text() == text
+
+
+@pytest.mark.virtual
+def test_live_a_fault_is_worse_and_a_harmless_change_the_same() -> None:
+    known = {mutant.name: mutant for mutant in patches.load()}
+    base, tree, scope = (
+        kernels.find(judge.BASE),
+        Tree(print),
+        judge.Scope(quick=True, scenarios=("suite/prio",)),
+    )
+    fault = judge.judge(known["prio-bands-reversed"], tree, base, print, scope)
+    assert fault.caught, fault
+    assert fault.scenario == "prio"
+    harmless = judge.judge(known["loop-rewritten"], tree, base, print, scope)
+    assert harmless.verdict == "same", harmless
+    assert harmless.cells > 0
+    assert not [kernel.name for kernel in kernels.installed() if kernel.name.startswith("mutant-prio-bands")]
