@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rushhour.decode import bbr_bandwidth_bps, cc_info, dctcp_alpha, skmem
-from rushhour.metrics.value import Found, Metric, of_flow, ratio
+from rushhour.metrics.value import NO_READING, Found, Metric, of_flow, ratio
 from rushhour.readings import NO_PACING
 
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from rushhour.decode import Rows
     from rushhour.record import Record
 
-_NO_READING = "the kernel gave no such reading"
 _KINDS = ("tcp", "rr")
 
 
@@ -41,7 +40,7 @@ def _of(
             values = _info(record, flow, field, side)
             none = not len(values)
             yield Found(
-                of_flow(flow), None if none else float(statistic(values)), _NO_READING if none else None
+                of_flow(flow), None if none else float(statistic(values)), NO_READING if none else None
             )
 
     return function
@@ -54,7 +53,7 @@ def _memory(field: str, side: int) -> Callable[[Record], Iterator[Found]]:
             rows = rows[rows["side"] == side]
             known = skmem(rows["skmem"]) if len(rows) else None
             value = None if known is None else float(known[field].max())
-            yield Found(of_flow(flow), value, _NO_READING if value is None else None)
+            yield Found(of_flow(flow), value, NO_READING if value is None else None)
 
     return function
 
@@ -69,7 +68,7 @@ def _window(of: Callable[[NDArray[np.float64]], float]) -> Callable[[Record], It
     def function(record: Record) -> Iterator[Found]:
         for flow in record.flows(*_KINDS):
             values = _known_window(record, flow)
-            yield Found(of_flow(flow), of(values)) if len(values) else Found(of_flow(flow), None, _NO_READING)
+            yield Found(of_flow(flow), of(values)) if len(values) else Found(of_flow(flow), None, NO_READING)
 
     return function
 
@@ -78,7 +77,7 @@ def _segment_bytes(record: Record) -> Iterator[Found]:
     for flow in record.flows("tcp"):
         _, info = record.tcp_info(flow.id)
         if not len(info) or "bytes_sent" not in (info.dtype.names or ()):
-            yield Found(of_flow(flow), None, _NO_READING)
+            yield Found(of_flow(flow), None, NO_READING)
             continue
         sent, segments = info["bytes_sent"][-1], info["data_segs_out"][-1]
         yield ratio(of_flow(flow), float(sent), float(segments), "no segment was sent")
@@ -89,7 +88,7 @@ def _segments_per_packet(record: Record) -> Iterator[Found]:
         t_ns, info = record.tcp_info(flow.id)
         rows = record.table("interface", end=flow.ends[0]) if flow.ends else None
         if rows is None or not len(rows) or "data_segs_out" not in (info.dtype.names or ()):
-            yield Found(of_flow(flow), None, _NO_READING)
+            yield Found(of_flow(flow), None, NO_READING)
             continue
         # The readings of devices and of sockets are taken together.
         left = rows["tx_packets"][rows["t_ns"] <= t_ns[-1]] if len(t_ns) else []
@@ -114,7 +113,7 @@ def _pacing(of: Callable[[NDArray[np.float64]], float]) -> Callable[[Record], It
     def function(record: Record) -> Iterator[Found]:
         for flow in record.flows("tcp"):
             values = pacing_ratios(record, flow)
-            yield Found(of_flow(flow), of(values)) if len(values) else Found(of_flow(flow), None, _NO_READING)
+            yield Found(of_flow(flow), of(values)) if len(values) else Found(of_flow(flow), None, NO_READING)
 
     return function
 

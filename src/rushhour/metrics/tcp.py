@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rushhour.metrics.value import TOTAL, Found, Metric, of_flow, ratio
+from rushhour.metrics.value import NO_READING, TOTAL, Found, Metric, of_flow, ratio
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from rushhour.record import Record
 
 _NO_SEGMENT = "no segment with payload arrived"
-_NO_READING = "the kernel gave no such reading"
 
 
 def last(record: Record, flow: Flow, field: str, side: int = 0) -> int | None:
@@ -45,7 +44,7 @@ def _retransmits(record: Record) -> Iterator[Found]:
     counts = []
     for flow in record.flows("tcp"):
         count = retransmitted(record, flow)
-        yield Found(of_flow(flow), count, None if count is not None else _NO_READING)
+        yield Found(of_flow(flow), count, None if count is not None else NO_READING)
         counts += [] if count is None else [count]
     short = [flow.id for flow in record.arrivals()]
     if short and record.has("tcp_retransmit_skb"):
@@ -59,7 +58,7 @@ def _fraction(record: Record) -> Iterator[Found]:
     for flow in record.flows("tcp"):
         again, sent = last(record, flow, "total_retrans"), last(record, flow, "data_segs_out")
         if again is None or sent is None:
-            yield Found(of_flow(flow), None, _NO_READING)
+            yield Found(of_flow(flow), None, NO_READING)
             continue
         retransmits, segments = retransmits + again, segments + sent
         yield ratio(of_flow(flow), again, sent, "no segment was sent")
@@ -71,7 +70,7 @@ def _segments_received(record: Record) -> Iterator[Found]:
     counts = []
     for flow in record.flows("tcp"):
         count = last(record, flow, "data_segs_in", side=1)
-        yield Found(of_flow(flow), count, None if count is not None else _NO_READING)
+        yield Found(of_flow(flow), count, None if count is not None else NO_READING)
         counts += [] if count is None else [count]
     if counts:
         yield Found(TOTAL, sum(counts))
@@ -81,7 +80,7 @@ def _segments_share(record: Record) -> Iterator[Found]:
     found = [(of_flow(flow), last(record, flow, "data_segs_in", side=1)) for flow in record.flows("tcp")]
     total = sum(count or 0 for _, count in found)
     for scope, count in found:
-        yield Found(scope, None, _NO_READING) if count is None else ratio(scope, count, total, _NO_SEGMENT)
+        yield Found(scope, None, NO_READING) if count is None else ratio(scope, count, total, _NO_SEGMENT)
 
 
 def counter(field: str) -> Callable[[Record], Iterator[Found]]:
@@ -90,7 +89,7 @@ def counter(field: str) -> Callable[[Record], Iterator[Found]]:
     def function(record: Record) -> Iterator[Found]:
         for flow in record.flows("tcp"):
             count = last(record, flow, field)
-            yield Found(of_flow(flow), count, None if count is not None else _NO_READING)
+            yield Found(of_flow(flow), count, None if count is not None else NO_READING)
 
     return function
 
@@ -102,7 +101,7 @@ def _timeouts(record: Record) -> Iterator[Found]:
         sides = [last(record, flow, "total_rto", side) for side in ((0,) if flow.kind == "tcp" else (0, 1))]
         known = [count for count in sides if count is not None]
         if flow.kind == "tcp" or known:
-            yield Found(of_flow(flow), sum(known) if known else None, None if known else _NO_READING)
+            yield Found(of_flow(flow), sum(known) if known else None, None if known else NO_READING)
         counts += known
     if counts:
         yield Found(TOTAL, sum(counts))

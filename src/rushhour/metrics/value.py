@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from rushhour.record import Record
 
 TOTAL = "total"
+NO_READING = "the kernel gave no such reading"
+"""Why a metric is undefined where the kernel does not tell what it needs, or told nothing of that flow."""
 
 Better = Literal["higher", "lower", "none"]
 

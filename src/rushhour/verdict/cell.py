@@ -123,11 +123,13 @@ def conclude(found: Examined, adjusted: Sequence[float], level: float) -> CellVe
     if found.settled is not None:
         return found.settled
     metrics = [entry.decided(p, level) for entry, p in zip(found.judged, adjusted, strict=True)]
-    parts = [*found.faults, *map(_expectation, found.expected), *((m.verdict, m.reason) for m in metrics)]
+    # What one of the kernels does not tell decides nothing, unless there is nothing else.
+    told = [entry for entry in metrics if not entry.what.unread] or metrics
+    parts = [*found.faults, *map(_expectation, found.expected), *((m.verdict, m.reason) for m in told)]
     verdict = worst([part[0] for part in parts])
-    reason = _reason(verdict, parts, metrics)
+    reason = _reason(verdict, parts, told)
     metrics.sort(key=lambda entry: _rank(entry.verdict))
-    warnings = _warnings(found)
+    warnings = _warnings(found, metrics)
     return CellVerdict(
         found.cell, found.base, found.candidate, verdict, reason,
         metrics=metrics, expected=found.expected, warnings=warnings,
@@ -214,13 +216,14 @@ def _texts(metrics: Sequence[Judged]) -> set[str]:
     return {entry.reason for entry in metrics}
 
 
-def _warnings(found: Examined) -> list[str]:
+def _warnings(found: Examined, metrics: Sequence[Judged]) -> list[str]:
     fewer = [
         f"{name} has {count} of {len(trials)} runs that count"
         for name, trials in (("the base", found.base), ("the candidate", found.candidate))
         if (count := sum(trial.usable for trial in trials.values())) < len(trials)
     ]
     already = [entry.text for entry in found.expected if entry.base and not all(entry.base.values())]
+    fewer += [entry.reason for entry in metrics if entry.what.unread]
     return fewer + ([f"the base itself does not keep {words.listed(already)}"] if already else [])
 
 

@@ -5,13 +5,13 @@ Takes two `SideCell`s, gives `Compared` values, before any of them is judged.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from rushhour.measures import Tolerance
 from rushhour.metrics.catalog import METRICS
 from rushhour.metrics.expectations import judge as expected
-from rushhour.metrics.value import TOTAL, MetricValue
+from rushhour.metrics.value import NO_READING, TOTAL, MetricValue
 from rushhour.spec.sweep import matches
 from rushhour.units import UnitError
 from rushhour.verdict.minimum import share
@@ -51,7 +51,10 @@ class Question:
 
 @dataclass(frozen=True)
 class Compared:
-    """One quantity on both sides, by seed; None where a run has no value of it."""
+    """One quantity on both sides, by seed; None where a run has no value of it.
+
+    `unread` says that one kernel does not tell what the quantity is made of: it cannot be compared.
+    """
 
     metric: str
     scope: str
@@ -61,6 +64,7 @@ class Compared:
     base: Values
     candidate: Values
     note: str | None = None
+    unread: bool = False
 
     def pairs(self) -> list[tuple[float, float]]:
         """The values of seeds where both sides have one, in the order of the seeds."""
@@ -123,7 +127,7 @@ def compared(
         for scope in scopes:
             # A metric that is judged twice is judged by what was said first.
             made.setdefault((question.metric, scope), _compared(question, scope, found, rule))
-    return list(made.values())
+    return [_read(entry, base, candidate) for entry in made.values()]
 
 
 def expectations(cell: SideCell, base: Mapping[int, Trial], candidate: Mapping[int, Trial]) -> list[Expected]:
@@ -163,6 +167,19 @@ def _compared(
         {seed: None if value is None else value.value for seed, value in candidate.items()},
         next((note for note in notes if note), None),
     )
+
+
+def _read(entry: Compared, base: Mapping[int, Trial], candidate: Mapping[int, Trial]) -> Compared:
+    """The quantity, told to be unread where the side without a value has the shorter `struct tcp_info`."""
+    lost = [before and not after for before, after in defined(entry) if before != after]
+    if not lost or len(set(lost)) > 1:
+        return entry
+    lacks, has = (candidate, base) if lost[0] else (base, candidate)
+    lacking = next(iter(lacks.values()))
+    notes = {value.note for value in lacking.values([entry.metric]) if value.value is None}
+    lengths = [next(iter(side.values())).info_length for side in (lacks, has)]
+    unread = NO_READING in notes and 0 < lengths[0] < lengths[1]
+    return replace(entry, unread=unread)
 
 
 def _own(minimum: str | None, rule: Rule) -> Tolerance:

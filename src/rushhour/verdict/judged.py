@@ -64,7 +64,9 @@ class Judged:
     def decided(self, adjusted: float, level: float) -> Judged:
         """With the verdict that the adjusted p allows at this level."""
         if self.estimate is None:
-            return replace(self, verdict="same", reason="undefined on both sides")
+            return replace(
+                self, verdict="inconclusive" if self.what.unread else "same", reason=words.of_metric(self)
+            )
         way = decide(self.estimate, self.least, adjusted, level)
         made = replace(self, adjusted=adjusted, verdict=self._verdict(way))
         if way is None and not self.paired:
@@ -112,6 +114,8 @@ class Judged:
 
 def estimate(what: Compared, rule: Rule, *, virtual: bool) -> Judged:
     """Estimate the difference of a quantity; by pairs of one seed in virtual labs, else by all values."""
+    if what.unread:
+        return Judged(what, None, 0.0, paired=virtual)
     there = list(defined(what))
     changed = sum(base != candidate for base, candidate in there)
     if there and changed > _HALF * len(there):

@@ -73,6 +73,14 @@ class Trial:
         """The record, if it is there."""
         return None if self.folder is None else Record.open(self.folder)
 
+    @property
+    def info_length(self) -> int:
+        """Bytes of this kernel's `struct tcp_info`; 0 where none was read."""
+        record = self.record()
+        if record is None or not record.has("tcp_info"):
+            return 0
+        return int(record.raw("tcp_info").rows.dtype["info"].itemsize)
+
     def values(self, names: Iterable[str]) -> list[MetricValue]:
         """The values of these metrics at every scope; each metric is measured once."""
         names = list(names)

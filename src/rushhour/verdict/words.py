@@ -18,6 +18,8 @@ def of_metric(judged: Judged) -> str:
     """Why a metric has its verdict."""
     what, found = judged.what, judged.estimate
     name = f"{what.metric} of {what.scope}"
+    if what.unread:
+        return f"{name} cannot be compared: one of the kernels gives no such reading"
     if found is None:
         return f"{name} is undefined on both sides"
     if judged.presence:
