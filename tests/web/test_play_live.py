@@ -194,6 +194,9 @@ def test_a_kernel_is_asked_what_it_offers(client: TestClient) -> None:
     assert {"reno", "cubic", "bbr"} <= set(offer["congestion_controls"])
     assert {"fifo", "fq_codel", "red", "cake"} <= set(offer["qdiscs"])
     assert "netem" not in offer["qdiscs"]
+    for queue in offer["qdiscs"]:
+        asked = SHORT | {"queue": queue, "duration": "100ms"}
+        assert client.post("/api/play", json=asked).json().get("valid"), queue
     listed = client.get("/api/kernels").json()["kernels"]
     assert {"debian-6.12"} <= {one["name"] for one in listed}
     assert sum(one["default"] for one in listed) == 1
@@ -203,6 +206,9 @@ def test_what_a_kernel_lacks_is_said(client: TestClient) -> None:
     answer = client.post("/api/play", json=SHORT | {"flow": [{"cc": "nonsense"}]})
     assert answer.status_code == 422
     assert 'no congestion control "nonsense"' in answer.json()["error"]
+    words = client.post("/api/play", json=SHORT | {"queue": "fq_codel targt 5ms"})
+    assert words.status_code == 422
+    assert "unknown word 'targt'" in words.json()["error"]
     unknown = client.post("/api/play", json=SHORT | {"kernel": "none-such"})
     assert unknown.status_code == 422
     assert "there is no kernel" in unknown.json()["error"]

@@ -16,7 +16,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 import rushhour
-from rushhour.errors import KernelError, LabError, PlanError, RushHourError, ScenarioError, UnsupportedError
+from rushhour.errors import AgentError, KernelError, LabError, PlanError, RushHourError, ScenarioError
 from rushhour.web.static import address
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from rushhour.web.section import Section
 
 # The first that fits: what the visitor asked for makes no sense, or what we did went wrong.
-_STATUS = {UnsupportedError: 422, PlanError: 422, KernelError: 422, LabError: 500}
+_STATUS = {AgentError: 422, PlanError: 422, KernelError: 422, LabError: 500}
 _WORDS = {404: "there is nothing here", 405: "this is not done this way"}
 
 

@@ -35,7 +35,7 @@ class Bounds(Model):
     runs: Count = Field(
         default_factory=lambda: len(os.sched_getaffinity(0)), le=256, description="experiments at once"
     )
-    waiting: Count = Field(16, le=10_000, description="experiments that wait; more are turned away")
+    waiting: Count = Field(32, le=10_000, description="experiments that wait; more are turned away")
     seconds: Count = Field(60, le=3600, description="wall-clock time of a run")
     body: Size = Field(Size(64 * 1024), description="size of a request")
 

@@ -1,7 +1,8 @@
 """What a kernel offers: its congestion controls and the queue disciplines that work alone.
 
 The kernel is asked. Algorithms are what it lists in a short run (`tcp_available_congestion_control`), which
-the cache keeps; disciplines are those of its configuration that the plan knows to give a limit.
+the cache keeps; disciplines are those of its configuration that the plan knows to give a limit and that the
+agent or this machine's tc can set.
 """
 
 from __future__ import annotations
@@ -16,8 +17,10 @@ from typing import TYPE_CHECKING, Any
 from rushhour.lab import cache
 from rushhour.lab import kernel as kernels
 from rushhour.lab.base import Job
+from rushhour.lab.tools import tc_knows
 from rushhour.plan import lower
 from rushhour.plan.queues import BYTE_LIMITED, PACKET_LIMITED
+from rushhour.plan.tools import NATIVE_QDISCS
 from rushhour.record import Record
 from rushhour.spec.load import parse_scenario
 
@@ -104,7 +107,8 @@ def _offer(kernel: Kernel, record: Record) -> Offer:
     config = kernel.config.read_text(encoding="utf-8", errors="replace")
     default = re.search(r'^CONFIG_DEFAULT_TCP_CONG="(\w+)"$', config, re.MULTILINE)
     built_in = {word.lower() for word in _SCHEDULER.findall(config)}
-    queues = sorted(built_in & (PACKET_LIMITED | BYTE_LIMITED.keys()) - _NO_QUEUE)
+    limited = built_in & (PACKET_LIMITED | BYTE_LIMITED.keys()) - _NO_QUEUE
+    queues = sorted(kind for kind in limited if kind in NATIVE_QDISCS or tc_knows(kind))
     return Offer(
         kernel.name,
         kernel.id,

@@ -17,9 +17,20 @@
   let flight = null;
   let typing = 0;
 
-  async function ask(setup, signal) {
-    const answer = await fetch("/api/play", { method: "POST", signal, body: JSON.stringify(setup),
+  function post(setup, signal) {
+    return fetch("/api/play", { method: "POST", signal, body: JSON.stringify(setup),
       headers: { "Content-Type": "application/json", Accept: "application/json" } });
+  }
+
+  async function ask(setup, signal) {
+    let answer = await post(setup, signal);
+    // A class moves its sliders all at once: whoever is turned away comes again.
+    for (let tries = 0; answer.status === 503 && tries < 20; tries++) {
+      $("#state-line").textContent = "Many experiments are running; this one waits for room…";
+      await new Promise((done) => setTimeout(done, 600 + 600 * Math.random()));
+      signal?.throwIfAborted();
+      answer = await post(setup, signal);
+    }
     if (answer.status === 401) {
       location.reload();
       throw new Error("log in again");
@@ -66,6 +77,7 @@
   }
 
   function draw() {
+    $(".acts").hidden = false;
     Results.show(current, pinned, tryOut);
     brief();
     address();
