@@ -76,7 +76,7 @@ def tc_knows(kind: str) -> bool:
     """Whether this machine's tc can set this queue discipline; false without a tc. Nothing is set."""
     try:
         program = dict(find("tc").files)["tools/tc"]
-        words = [program, "qdisc", "add", "dev", "lo", "root", kind, "help"]
+        words = [str(program), "qdisc", "add", "dev", "lo", "root", kind, "help"]
         said = subprocess.run(words, capture_output=True, text=True, timeout=10, check=False)
     except (LabError, OSError, subprocess.SubprocessError):
         return False
