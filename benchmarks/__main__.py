@@ -15,6 +15,7 @@ from .cells import empty_cell, packets, repeated_run, thousand
 from .decoding import decoding
 from .measure import load
 from .native import against_native
+from .playground import playground
 from .studies import matrix, memory
 from .workshop import workshop
 
@@ -31,6 +32,7 @@ BENCHMARKS: dict[str, Callable[[Workshop], Iterator[Figure]]] = {
     "thousand": thousand,
     "native": against_native,
     "decode": decoding,
+    "play": playground,
     "memory": memory,
     "matrix": matrix,
 }
