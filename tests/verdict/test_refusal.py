@@ -125,6 +125,13 @@ def test_what_is_declared_may_differ(compared: Callable[..., Verdict]) -> None:
     assert verdict.document()["variable"] == "agent"
 
 
+def test_kernels_may_not_differ_when_they_are_not_the_variable(compared: Callable[..., Verdict]) -> None:
+    other = KERNEL | {"name": "l", "image_sha256": "2" * 64}
+    with pytest.raises(UsageError, match="the kernel: k → l"):
+        compared(SAME, SAME, ("scenario",), kernel=other)
+    assert compared(SAME, SAME, ("scenario", "kernel"), agent={"sha256": "a" * 64}).verdict == "same"
+
+
 def test_words_of_a_scenario_may_differ(compared: Callable[..., Verdict]) -> None:
     told = RESOLVED | {"question": "Is it so?", "guards": "much", "repeat": 7}
     assert compared(SAME, SAME, resolved=told).verdict == "same"

@@ -52,6 +52,10 @@ def _differences(base: Side, candidate: Side, pairs: Pairs) -> Iterator[tuple[st
             change = f"{words[base.quick[name]]} → {words[candidate.quick[name]]}"
             yield "scenario", f"{name}: {change}"
             return
+    kernels = [side.fact("kernel") or {} for side in (base, candidate)]
+    images = [kernel.get("image_sha256") for kernel in kernels]
+    if all(images) and images[0] != images[1]:
+        yield "kernel", f"the kernel: {kernels[0].get('name')} → {kernels[1].get('name')}"
     yield from _scenarios(pairs)
     for name, word in (("agent", "the agent"), ("lab", "the lab")):
         before, after = base.fact(name), candidate.fact(name)
