@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rushhour.errors import RushHourError
-from rushhour.record import ResultSet
-from rushhour.verdict import judge, of_sets, output
+from rushhour.verdict import Side, judge, output
 from rushhour.verdict.divergence import first_divergence
 
 if TYPE_CHECKING:
@@ -44,10 +44,7 @@ def _verdict(bench: Bench, before: str, after: str, ends: Ends, state: State) ->
     for commit in (before, after):
         bench.build(commit)
         bench.run(commit, [ends.cell], count)
-    base, candidate = (
-        of_sets([ResultSet.open(bench.place(commit, ends.cell))], bench.built[commit].name)
-        for commit in (before, after)
-    )
+    base, candidate = (_side(bench, commit, ends) for commit in (before, after))
     try:
         document = output.write(judge(base, candidate), state.folder / VERDICT)
     except RushHourError as error:
@@ -55,6 +52,13 @@ def _verdict(bench: Bench, before: str, after: str, ends: Ends, state: State) ->
     cell = document["cells"][0]
     facts = {"verdict": cell["verdict"], "reason": cell["reason"]}
     return facts | _divergence(bench, before, after, ends)
+
+
+def _side(bench: Bench, commit: str, ends: Ends) -> Side:
+    """The cell alone, judged by all that the scenario is judged by."""
+    asked = bench.side(commit, ends.cell)
+    cell = replace(asked, resolved=bench.resolved(ends.cell))
+    return Side(bench.built[commit].name, "kernel", {cell.key: cell}, str(bench.place(commit, ends.cell)))
 
 
 def _divergence(bench: Bench, before: str, after: str, ends: Ends) -> dict[str, Any]:

@@ -68,13 +68,10 @@ class History:
         """
         found = git.commit(self.tree, revision)
         if found is None:
-            near = self._near(revision)
-            cut = "this clone is shallow; " if self._shallow() else ""
-            raise UsageError(
-                f'there is no revision "{revision}"',
-                where=str(self.tree),
-                hint=f"{cut}{near or f'try: git -C {self.tree} log --oneline'}",
-            )
+            hint = self._near(revision) or f"try: git -C {self.tree} log --oneline"
+            if self._shallow():
+                hint = f"this clone is shallow; fetch the rest: git -C {self.tree} fetch --unshallow"
+            raise UsageError(f'there is no revision "{revision}"', where=str(self.tree), hint=hint)
         return found
 
     def check(self, good: str, bad: str) -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import time
 from contextlib import closing
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rushhour.batch import Batch
 from rushhour.errors import BuildError
 from rushhour.lab import kernel as kernels
+from rushhour.plan import expand
 from rushhour.runner import carry_out
 from rushhour.verdict.side import SideCell, cell_of, of_outcome
 
@@ -102,6 +103,10 @@ class Bench:
     def place(self, commit: str, cell: Cell) -> Path:
         """The result set of a cell of a commit."""
         return self.folder / commit[:12] / f"{cell.index:03d}"
+
+    def resolved(self, cell: Cell) -> dict[str, Any]:
+        """The scenario of a cell as it stands in the file, with the judges and expectations of its own."""
+        return next(one.scenario.canonical() for one in expand(self.scenario) if one.index == cell.index)
 
     def clear(self, keep: Mapping[str, object] | set[str]) -> None:
         """Remove kernels that were built for the bisection, but for those of some commits."""
