@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from rushhour.errors import RushHourError
 from rushhour.verdict import Side, judge, output
-from rushhour.verdict.divergence import first_divergence
+from rushhour.verdict.follow import divergences
 
 if TYPE_CHECKING:
     from rushhour.bisect.ends import Ends
-    from rushhour.bisect.history import History
+    from rushhour.bisect.history import Commit, History
     from rushhour.bisect.measure import Bench
     from rushhour.bisect.search import Ahead
     from rushhour.bisect.state import State
@@ -31,11 +31,18 @@ def conclude(history: History, bench: Bench, last: Ahead, ends: Ends, state: Sta
         bench.clear({state.question.good, state.question.bad})
         return found | {"state": "candidates", "answer": None, "exit": 3}
     answer = candidates[0]
-    before = next((parent for parent in answer.parents if parent in bench.built), state.question.good)
+    before = _parent(bench, answer, state)
     found |= {"state": "found", "answer": answer.document(), "before": before, "exit": 0}
     found |= _verdict(bench, before, answer.hash, ends, state)
     bench.clear({before, answer.hash})
     return found
+
+
+def _parent(bench: Bench, answer: Commit, state: State) -> str:
+    """What the commit is held against: a parent, rather one that was judged, or else the good end."""
+    judged = {step.commit for step in state.steps if step.decision == "good"}
+    parents = sorted(answer.parents, key=lambda parent: parent not in judged)
+    return next((one for one in parents if bench.build(one) is not None), state.question.good)
 
 
 def _verdict(bench: Bench, before: str, after: str, ends: Ends, state: State) -> dict[str, Any]:
@@ -46,34 +53,15 @@ def _verdict(bench: Bench, before: str, after: str, ends: Ends, state: State) ->
         bench.run(commit, [ends.cell], count)
     base, candidate = (_side(bench, commit, ends) for commit in (before, after))
     try:
-        document = output.write(judge(base, candidate), state.folder / VERDICT)
+        document = output.write(divergences(judge(base, candidate)), state.folder / VERDICT)
     except RushHourError as error:
         return {"verdict": None, "doubt": error.message}
-    cell = document["cells"][0]
-    facts = {"verdict": cell["verdict"], "reason": cell["reason"]}
-    return facts | _divergence(bench, before, after, ends)
+    return {name: document["cells"][0][name] for name in ("verdict", "reason", "divergence")}
 
 
 def _side(bench: Bench, commit: str, ends: Ends) -> Side:
-    """The cell alone, judged by all that the scenario is judged by."""
+    """The cell alone, judged by the metric that was asked for and by all that the scenario is judged by."""
     asked = bench.side(commit, ends.cell)
-    cell = replace(asked, resolved=bench.resolved(ends.cell))
+    own = bench.resolved(ends.cell)
+    cell = replace(asked, resolved={**own, "judge": [*asked.resolved["judge"], *own["judge"]]})
     return Side(bench.built[commit].name, "kernel", {cell.key: cell}, str(bench.place(commit, ends.cell)))
-
-
-def _divergence(bench: Bench, before: str, after: str, ends: Ends) -> dict[str, Any]:
-    """Of the first seed at which both runs are there and differ."""
-    one, other = (bench.side(commit, ends.cell).trials for commit in (before, after))
-    for seed, trial in one.items():
-        if seed not in other or trial.digests == other[seed].digests:
-            continue
-        records = trial.record(), other[seed].record()
-        if records[0] is None or records[1] is None:
-            continue
-        try:
-            found = first_divergence(records[0], records[1])
-        except RushHourError as error:
-            return {"divergence": None, "doubt": error.message}
-        if found is not None:
-            return {"divergence": found.document()}
-    return {"divergence": None}
