@@ -159,3 +159,10 @@ def test_segments_per_packet_counts_super_packets_once(tmp_path: Path) -> None:
     info = make.tcp_info([MS, 2 * MS], data_segs_out=[40, 80])
     record = make.record(tmp_path / "run", {"interface": device, "tcp_info": info})
     assert found(record, "segments_per_packet") == {"flow:long": 4}
+
+
+def test_without_the_event_the_samples_show_the_state(tmp_path: Path) -> None:
+    info = make.tcp_info([MS, 2 * MS, 3 * MS, 4 * MS], ca_state=[OPEN, RECOVERY, RECOVERY, OPEN])
+    record = make.record(tmp_path / "run", {"tcp_info": info})
+    assert found(record, "window_reductions") == {"flow:long": 1}
+    assert found(record, "recovery_time_ms") == {"flow:long": 2}

@@ -69,9 +69,15 @@ def segment(record: Record, flow: Flow) -> float | None:
 
 
 def changes(record: Record, flow: Flow) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Changes of the congestion state: stamps in ns [n], `icsk_ca_state` from then on [n]."""
+    """Changes of the congestion state: stamps in ns [n], `icsk_ca_state` from then on [n].
+
+    Without the event (before Linux 5.16) as the samples of tcp_info show it.
+    """
     if not record.has("tcp_cong_state_set"):
-        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+        t_ns, info = record.tcp_info(flow.id)
+        sampled = info["ca_state"].astype(np.int64) if len(info) else np.zeros(0, np.int64)
+        changed = np.flatnonzero(np.diff(np.concatenate([[_OPEN], sampled])))
+        return t_ns[changed], sampled[changed]
     rows = record.table("tcp_cong_state_set", flow=flow.id)
     return rows["t_ns"].astype(np.int64), rows["cong_state"].astype(np.int64)
 
@@ -164,7 +170,7 @@ def _before_the_first_ack(record: Record, flow: Flow) -> float | None:
 
 def _reductions(record: Record) -> Iterator[Found]:
     for flow in record.flows("tcp", "rr"):
-        if record.has("tcp_cong_state_set"):
+        if record.has("tcp_cong_state_set") or record.has("tcp_info"):
             yield Found(of_flow(flow), float(len(reductions(record, flow))))
 
 
@@ -249,7 +255,8 @@ METRICS = [
         "events",
         "none",
         ("flow",),
-        "How often a sender went from Open or Disorder into CWR, Recovery or Loss.",
+        "How often a sender went from Open or Disorder into CWR, Recovery or Loss; on kernels without that "
+        "event (before 5.16) at the samples of tcp_info.",
         _reductions,
     ),
 ]

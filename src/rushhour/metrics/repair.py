@@ -57,7 +57,8 @@ def _acks_per_segment(record: Record) -> Iterator[Found]:
 
 
 def _repairing(record: Record) -> Iterator[Found]:
-    for flow in record.flows("tcp") if record.has("tcp_cong_state_set") else ():
+    seen = record.has("tcp_cong_state_set") or record.has("tcp_info")
+    for flow in record.flows("tcp") if seen else ():
         t_ns, state = changes(record, flow)
         done = max(record.context.duration_ns, int(t_ns[-1]) if len(t_ns) else 0)
         held = np.diff(np.concatenate([t_ns, [done]]))
