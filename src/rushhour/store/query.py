@@ -25,7 +25,7 @@ from rushhour.store.rows import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from sqlalchemy import ColumnElement, Connection, RowMapping, Select, Subquery
+    from sqlalchemy import ColumnElement, Connection, RowMapping, Select
 
 _CELL = (
     schema.cells.c.scenario,
@@ -39,7 +39,7 @@ _RUN = tuple(
     schema.runs.c[name]
     for name in (
         "id", "key", "repetition", "seed", "kernel_id", "lab", "valid", "invalid_reasons", "warnings",
-        "virtual_s", "elapsed_s", "raw_sha256",
+        "virtual_s", "elapsed_s", "raw_sha256", "made",
     )
 )  # fmt: skip
 _JSON = (
@@ -88,37 +88,22 @@ def is_cell(where: Mapping[str, Any], factors: Mapping[str, Any]) -> bool:
     return matches(where, {**short, **factors})
 
 
-def _newest() -> Subquery:
-    """When and where each run was made last."""
-    links, sets = schema.set_runs, schema.sets
-    rank = func.row_number().over(
-        partition_by=links.c.run_id, order_by=(sets.c.made.desc(), sets.c.id.desc())
-    )
-    ranked = (
-        select(links.c.run_id, sets.c.made, links.c.folder, rank.label("rank"))
-        .join(sets, sets.c.id == links.c.set_id)
-        .subquery()
-    )
-    return select(ranked).where(ranked.c.rank == 1).subquery()
-
-
-def run_query() -> tuple[Select[Any], Subquery]:
-    """Every run with its cell, kernel and agent, and the newest set it is in."""
-    newest = _newest()
-    query = (
+def run_query() -> Select[Any]:
+    """Every run with its cell, kernel and agent, and its place in the newest set it is in."""
+    links = schema.set_runs
+    newest = and_(links.c.set_id == schema.runs.c.set_id, links.c.run_id == schema.runs.c.id)
+    return (
         select(
             *_RUN, *_CELL,
             schema.kernels.c.name.label("kernel"), schema.kernels.c.release,
             schema.agents.c.sha256.label("agent"),
-            func.coalesce(newest.c.made, "").label("made"),
-            func.coalesce(newest.c.folder, "").label("folder"),
+            func.coalesce(links.c.folder, "").label("folder"),
         )
         .join(schema.cells, schema.cells.c.id == schema.runs.c.cell_id)
         .join(schema.kernels, schema.kernels.c.id == schema.runs.c.kernel_id)
         .join(schema.agents, schema.agents.c.id == schema.runs.c.agent_id)
-        .outerjoin(newest, newest.c.run_id == schema.runs.c.id)
+        .outerjoin(links, newest)
     )  # fmt: skip
-    return query, newest
 
 
 def runs(
@@ -136,7 +121,7 @@ def runs(
     offset: int = 0,
 ) -> list[RunRow]:
     """Runs, the newest first."""
-    query, newest = run_query()
+    query = run_query()
     if scenario:
         query = query.where(named(scenario))
     if where:
@@ -150,11 +135,11 @@ def runs(
     if valid is not None:
         query = query.where(schema.runs.c.valid == valid)
     if since:
-        query = query.where(newest.c.made >= since)
+        query = query.where(schema.runs.c.made >= since)
     if set_id is not None:
         of_set = select(schema.set_runs.c.run_id).where(schema.set_runs.c.set_id == set_id)
         query = query.where(schema.runs.c.id.in_(of_set))
-    order = (newest.c.made.desc(), schema.cells.c.scenario, schema.cells.c.number, schema.runs.c.id)
+    order = (schema.runs.c.made.desc(), schema.cells.c.scenario, schema.cells.c.number, schema.runs.c.id)
     found = connection.execute(query.order_by(*order).limit(limit).offset(offset))
     return [RunRow(**plain(row)) for row in found.mappings()]
 
@@ -191,8 +176,7 @@ def pairs(
 
 def by_id(connection: Connection, ids: set[int]) -> dict[int, RunRow]:
     """Runs by their numbers."""
-    query, _ = run_query()
-    rows = connection.execute(query.where(schema.runs.c.id.in_(sorted(ids)))).mappings()
+    rows = connection.execute(run_query().where(schema.runs.c.id.in_(sorted(ids)))).mappings()
     return {row["id"]: RunRow(**plain(row)) for row in rows}
 
 

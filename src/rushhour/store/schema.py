@@ -107,6 +107,10 @@ runs = Table(
     _plain("elapsed_s", Double, null=True),
     _text("raw_sha256"),
     _text("values_sha256"),
+    # The newest set it is in and when that was made: what comes first when runs are asked for.
+    _plain("set_id", Integer),
+    _text("made"),
+    Index("runs_made", "made"),
     Index("runs_cell", "cell_id", "kernel_id"),
     Index("runs_kernel", "kernel_id"),
     Index("runs_key", "key"),
