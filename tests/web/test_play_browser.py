@@ -117,6 +117,22 @@ def test_two_runs_are_compared(browser: Browser, address: str) -> None:
     assert again.page.input_value("#flow-list select") == "cubic"
 
 
+def test_kernels_are_compared_and_asked_what_they_offer(browser: Browser, address: str) -> None:
+    here = visit(browser, f"{address}play?{SMALL}")
+    here.page.click("#pin")
+    before = here.settled()
+    with here.page.expect_response("**/api/kernels/debian-6.1"):
+        here.page.select_option("#kernel", "debian-6.1")
+    here.wait(before)
+    assert "Linux 6.1." in here.page.inner_text("#state-line")
+    assert "kernel=debian-6.1&" in here.page.url
+    before = here.settled()
+    with here.page.expect_response("**/api/kernels/debian-6.12"):
+        here.page.click("#pinned button")
+    here.wait(before)
+    assert "Linux 6.12." in here.page.inner_text("#state-line")
+
+
 def test_flows_come_and_go_by_keyboard(browser: Browser, address: str) -> None:
     here = visit(browser, f"{address}play?{SMALL}")
     before = here.settled()

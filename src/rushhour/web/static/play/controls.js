@@ -31,6 +31,7 @@ const Controls = (() => {
     field("ecn").checked = setup.ecn === true;
     field("seed").value = setup.seed;
     field("kernel").value = setup.kernel;
+    if (offer.name !== setup.kernel) kernel();
     queues(setup.queue);
     $("#flow-list").replaceChildren();
     setup.flow.forEach((flow) => row(flow));
@@ -65,8 +66,10 @@ const Controls = (() => {
   // A new kernel: what it offers, keeping what is chosen.
   async function kernel() {
     const answer = await fetch(`/api/kernels/${encodeURIComponent(field("kernel").value)}`);
-    if (!answer.ok) return;
-    offer = await answer.json();
+    const said = answer.ok ? await answer.json() : null;
+    // Meanwhile yet another one may have been chosen.
+    if (said?.name !== field("kernel").value) return;
+    offer = said;
     queues($("#queue").value);
     for (const select of $$("#flow-list [data-key=cc]")) algorithms(select, select.value);
   }

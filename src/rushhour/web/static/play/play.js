@@ -148,8 +148,9 @@
       Parts.make("span", "Its curves are the broad pale ones. Now change one thing.", "unit"));
   }
 
-  function described({ setup, names }) {
-    return [setup.rate, setup.rtt, `buffer ${setup.buffer}`, setup.queue, names.join(" + ")].join(", ");
+  function described({ setup, names, kernel }) {
+    const path = [setup.rate, setup.rtt, `buffer ${setup.buffer}`, setup.queue, names.join(" + ")].join(", ");
+    return `${path}, on Linux ${kernel.release}.`;
   }
 
   async function share() {
