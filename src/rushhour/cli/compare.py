@@ -40,6 +40,7 @@ from rushhour.cli import SETTINGS
 )
 @click.option("--jobs", type=click.IntRange(1), metavar="N", help="Runs at once; default: one per CPU.")
 @click.option("--fresh", is_flag=True, help="Run also what is known.")
+@click.option("--db", metavar="URL", help="Store the verdict there, too: a path, or postgresql://…")
 @click.option("--json", "as_json", is_flag=True, help="The verdict as one JSON document on standard output.")
 def compare(
     base: str,
@@ -47,6 +48,7 @@ def compare(
     *,
     variables: tuple[str, ...],
     out: Path | None,
+    db: str | None,
     as_json: bool,
     **options: Any,
 ) -> int:
@@ -71,15 +73,18 @@ def compare(
 
     from rushhour import verdict
     from rushhour.cli.progress import growing
+    from rushhour.cli.run import store
     from rushhour.report.verdict import terminal
     from rushhour.verdict import output
 
-    with growing(Console(stderr=True)) as watch:
+    words = Console(stderr=True)
+    with growing(words) as watch:
         made = verdict.compare(
             base, candidate, variables=variables or ("kernel",), out=out, watch=watch, **options
         )
     assert made.folder is not None
     document = output.write(made, made.folder)
+    store([made.folder], db, words)
     if as_json:
         click.echo(json.dumps(document, indent=1, ensure_ascii=False))
     else:

@@ -186,9 +186,12 @@ def _finish_study(
 def store(folders: list[Path], db: str | None, words: Console) -> None:
     """Store what was written in the results database, if one is named; what goes wrong there is only told."""
     from rushhour import places
+    from rushhour.folders import VERDICT
 
     where = db or places.asked_database()
-    there = [folder for folder in folders if any((folder / "runs").glob("[!.]*"))]
+    there = [
+        folder for folder in folders if (folder / VERDICT).is_file() or any((folder / "runs").glob("[!.]*"))
+    ]
     if where is None or not there:
         return
     from rushhour.store import keep
