@@ -16,6 +16,7 @@ from rushhour.cli import cli
 from rushhour.errors import UsageError
 from rushhour.report.history.html import page
 from rushhour.report.history.svg import marks
+from rushhour.report.shell import digest
 from rushhour.store import Store
 
 if TYPE_CHECKING:
@@ -154,7 +155,11 @@ def test_the_document_has_everything(stored: str) -> None:
 def test_the_page_and_the_drawing_say_the_change(stored: str, tmp_path: Path) -> None:
     with Store.open(stored) as store:
         found = store.history("goodput_bps")
-    assert page(found) == page(found)
+    text = page(found)
+    assert page(found) == text
+    # The page's own rule lets this style in, and nothing else.
+    style = text.partition("<style>")[2].partition("</style>")[0]
+    assert f"style-src '{digest(style)}'" in text.replace("&#39;", "'")
     for name in ("history.html", "history.svg"):
         command("goodput_bps", "--db", stored, "--out", str(tmp_path / name))
         text = (tmp_path / name).read_text()

@@ -190,6 +190,13 @@ def test_questions_have_filters_limits_and_offsets(database: str, tmp_path: Path
         every = [run.id for run in store.runs(limit=9)]
         assert [store.runs(limit=1, offset=place)[0].id for place in range(9)] == every
         assert [one.scenario for one in store.sets(since="2026-11-21")] == ["aqm/red"]
+        assert [(one.scenario, one.cells, one.runs, one.kernels) for one in store.scenarios()] == [
+            ("aqm/red", 2, 8, 2),
+            ("suite/start", 1, 1, 1),
+        ]
+        known = {(one.metric, one.scope): one.runs for one in store.quantities("aqm")}
+        assert known["goodput_bps", "total"] == 8
+        assert ("retransmits", "flow:long") not in known
         pairs = store.compare_pairs("stable", "next")
         assert len(pairs) == 4
         assert all(pair.identical for pair in pairs)

@@ -11,7 +11,9 @@ from rushhour.store.rows import (
     KernelRow,
     MetricVerdict,
     Pair,
+    QuantityRow,
     RunRow,
+    ScenarioRow,
     SetRow,
 )
 
@@ -22,7 +24,9 @@ __all__ = [
     "KernelRow",
     "MetricVerdict",
     "Pair",
+    "QuantityRow",
     "RunRow",
+    "ScenarioRow",
     "SetRow",
     "Store",
     "keep",

@@ -11,6 +11,7 @@ import sqlite3
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from sqlalchemy import create_engine, event, exc, inspect
 from sqlalchemy.engine import URL, make_url
@@ -133,7 +134,9 @@ def _sqlite(url: URL, wait_s: float, *, create: bool) -> Engine:
     # Nobody who may not write to it needs the files beside it that WAL would make.
     frozen = path.exists() and not create and not os.access(path.parent, os.W_OK)
     if frozen and not Path(f"{path}-wal").exists():
-        url = URL.create("sqlite", database=f"file:{path}", query={"immutable": "1", "uri": "true"})
+        url = URL.create(
+            "sqlite", database=f"file:{quote(str(path))}", query={"immutable": "1", "uri": "true"}
+        )
     made = create_engine(url, connect_args={"timeout": wait_s})
 
     @event.listens_for(made, "connect")

@@ -34,7 +34,9 @@ if TYPE_CHECKING:
         KernelRow,
         MetricVerdict,
         Pair,
+        QuantityRow,
         RunRow,
+        ScenarioRow,
         SetRow,
     )
 
@@ -145,6 +147,14 @@ class Store:
         Filters: `scenario`, `limit`, `offset`.
         """
         return self._ask(partial(query.pairs, base=base, candidate=candidate, **filters))
+
+    def scenarios(self, **filters: Any) -> list[ScenarioRow]:
+        """The scenarios there are runs of, by name: `limit`, `offset`."""
+        return self._ask(partial(query.scenarios, **filters))
+
+    def quantities(self, scenario: str | None = None) -> list[QuantityRow]:
+        """The metrics and scopes there are values of, of a scenario, a study, or all."""
+        return self._ask(partial(query.quantities, scenario=scenario))
 
     def kernels(self) -> list[KernelRow]:
         """Every kernel that ran, in their order (docs/history.md)."""

@@ -18,7 +18,9 @@ from rushhour.store.rows import (
     KernelRow,
     MetricVerdict,
     Pair,
+    QuantityRow,
     RunRow,
+    ScenarioRow,
     SetRow,
 )
 
@@ -290,6 +292,44 @@ def verdict_metrics(connection: Connection, cell: int) -> list[MetricVerdict]:
     query = select(*(table.c[name] for name in MetricVerdict.__slots__))
     found = connection.execute(query.where(table.c.verdict_cell_id == cell).order_by(table.c.id))
     return [MetricVerdict(**row) for row in found.mappings()]
+
+
+def scenarios(connection: Connection, *, limit: int = 1000, offset: int = 0) -> list[ScenarioRow]:
+    """Every scenario there are runs of, by name."""
+    cells, runs = schema.cells, schema.runs
+    asked = (
+        select(
+            cells.c.scenario, func.max(cells.c.title).label("title"),
+            func.count(cells.c.id.distinct()).label("cells"), func.count(runs.c.id).label("runs"),
+            func.count(runs.c.kernel_id.distinct()).label("kernels"), func.max(runs.c.made).label("made"),
+        )
+        .join(runs, runs.c.cell_id == cells.c.id)
+        .group_by(cells.c.scenario)
+        .order_by(cells.c.scenario)
+        .limit(limit)
+        .offset(offset)
+    )  # fmt: skip
+    return [ScenarioRow(**row) for row in connection.execute(asked).mappings()]
+
+
+def quantities(connection: Connection, *, scenario: str | None = None) -> list[QuantityRow]:
+    """The metrics and scopes there are values of, by name."""
+    table, values = schema.quantities, schema.measurements
+    asked = (
+        select(table.c.metric, table.c.scope, table.c.unit, func.count().label("runs"))
+        .join(values, values.c.quantity_id == table.c.id)
+        .where(values.c.value.is_not(None))
+        .group_by(table.c.metric, table.c.scope, table.c.unit)
+        .order_by(table.c.metric, table.c.scope)
+    )
+    if scenario:
+        of_scenario = (
+            select(schema.runs.c.id)
+            .join(schema.cells, schema.cells.c.id == schema.runs.c.cell_id)
+            .where(named(scenario))
+        )
+        asked = asked.where(values.c.run_id.in_(of_scenario))
+    return [QuantityRow(**row) for row in connection.execute(asked).mappings()]
 
 
 def kernels(connection: Connection) -> list[KernelRow]:

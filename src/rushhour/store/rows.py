@@ -22,6 +22,28 @@ class KernelRow:
 
 
 @dataclass(frozen=True, slots=True)
+class ScenarioRow:
+    """A scenario there are runs of, over all its revisions; the last run was made at `made`."""
+
+    scenario: str
+    title: str
+    cells: int
+    runs: int
+    kernels: int
+    made: str
+
+
+@dataclass(frozen=True, slots=True)
+class QuantityRow:
+    """A metric at one scope, and of how many runs there is a value."""
+
+    metric: str
+    scope: str
+    unit: str
+    runs: int
+
+
+@dataclass(frozen=True, slots=True)
 class RunRow:
     """One run; `made` and `folder` are those of the newest set it is in."""
 
