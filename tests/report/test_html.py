@@ -154,7 +154,11 @@ def test_an_invalid_run_is_marked_with_its_reason(tmp_path: Path) -> None:
     make_set(tmp_path, [{"cc": "cubic"}], seconds=6)
     make_set(tmp_path / "other", [{"cc": "reno"}], seconds=6, valid=False, invalid_reasons=[reason])
     (tmp_path / "other/runs/0000").rename(tmp_path / "runs/0001")
-    text = " ".join("".join(outline(render(ResultSet.open(tmp_path))).text).split())
+    found = outline(render(ResultSet.open(tmp_path)))
+    text = " ".join("".join(found.text).split())
+    assert [attributes.get("class") for tag, attributes in found.elements if tag == "tr"].count(
+        "invalid"
+    ) == 1
     assert "1 of 2 runs are invalid" in text
     assert reason in text
 

@@ -57,6 +57,7 @@ def test_pictures_are_drawn_and_zoom_cell_by_cell(page: str, tmp_path: Path) -> 
     assert said["figures"] == [4, 4]
     assert said["inked"] == 8
     assert said["spoken"].startswith("Congestion window over time. base long")
+    assert "base long" in said["legend"]
     assert "candidate long" in said["legend"]
     assert said["ranges"][:4] == [[0, 6]] * 4
     assert all(low > 0 or high < 6 for low, high in said["ranges"][4:])

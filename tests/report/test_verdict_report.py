@@ -93,7 +93,7 @@ def test_a_worse_cell_is_told_in_full(mixed: dict[str, Any], folder: Path) -> No
     assert f"{MINUS}12.0 %" in part
     assert f"{MINUS}14.0 % … {MINUS}10.0 %" in part
     assert mixed["cells"][1]["divergence"]["sentence"] in part.replace("&#39;", "'")
-    assert re.search(r'<tr class="minus">.*?<tr class="plus">', part, re.DOTALL)
+    assert re.search(r'<tr class="minus">.*?<td class="other">.*?<tr class="plus">', part, re.DOTALL)
 
 
 def test_pictures_hold_both_sides_and_the_instant(mixed: dict[str, Any], folder: Path) -> None:

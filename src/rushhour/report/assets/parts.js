@@ -33,7 +33,7 @@ const Parts = (() => {
       const entry = make("li");
       const reading = make("output", "");
       entry.append(swatch(curve, position), make("span", curve.label), reading);
-      if (!curve.ghost) list.append(entry);
+      if (!curve.ghost || panel.both) list.append(entry);
       return reading;
     });
     return list;

@@ -74,7 +74,7 @@ def _packed(base: Record, candidate: Record, divergence: Mapping[str, Any] | Non
         for place, curve in enumerate(words["curves"]):
             # The same curve of both sides has the same colour.
             curve["ghost"], curve["place"] = place < ghosts, place % max(1, ghosts)
-        panels.append(words)
+        panels.append({**words, "both": True})
     mark_s = None if divergence is None else divergence["t_ns"] / 1e9
     header = {
         "label": "",

@@ -105,14 +105,11 @@ def bar_svg(bar: Bar, verdict: str) -> str:
     zero = f'<line class="v-zero" x1="{x(0):.1f}" x2="{x(0):.1f}" y1="0" y2="{_HEIGHT}"/>'
     spread = ""
     if bar.low is not None and bar.high is not None:
-        ends = f'x1="{x(bar.low):.1f}" x2="{x(bar.high):.1f}"'
-        spread = f'<line class="v-spread" {ends} y1="{middle}" y2="{middle}"/>'
-    dot = f'<circle cx="{x(bar.at):.1f}" cy="{middle}" r="3.4"/>'
-    cut = "".join(
-        _arrow(x(end), end > 0)
-        for end in {bar.low, bar.high, bar.at}
-        if end is not None and abs(end) >= REACH
-    )
+        span = f'x1="{x(bar.low):.1f}" x2="{x(bar.high):.1f}"'
+        spread = f'<line class="v-spread" {span} y1="{middle}" y2="{middle}"/>'
+    ends = {end for end in (bar.low, bar.high, bar.at) if end is not None and abs(end) >= REACH}
+    cut = "".join(_arrow(x(end), end > 0) for end in ends)
+    dot = "" if bar.at in ends else f'<circle cx="{x(bar.at):.1f}" cy="{middle}" r="3.4"/>'
     return (
         f'<svg class="v-bar v-{verdict}" viewBox="0 0 {_WIDTH} {_HEIGHT}" aria-hidden="true">'
         f"{band}{zero}{spread}{dot}{cut}</svg>"
@@ -120,6 +117,6 @@ def bar_svg(bar: Bar, verdict: str) -> str:
 
 
 def _arrow(x: float, right: bool) -> str:  # noqa: FBT001 - which way it points
-    step = 5 if right else -5
+    step = 8 if right else -8
     middle = _HEIGHT / 2
-    return f'<path d="M{x:.1f} {middle - 4}l{step} 4l{-step} 4" class="v-cut"/>'
+    return f'<path d="M{x - step:.1f} {middle - 5}l{step} 5l{-step} 5"/>'

@@ -93,12 +93,13 @@ def _cell(cell: Cell) -> Iterator[RenderableType]:
 
 def _metrics(cell: Cell) -> RenderableType:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    for title in ("metric", "base", "candidate", "change", "matters from"):
-        table.add_column(title, justify="left" if title == "metric" else "right")
+    table.add_column("metric", no_wrap=True)
+    table.add_column("of", no_wrap=True, min_width=9)
+    for title, width in (("base", None), ("candidate", None), ("change", 8), ("from", 5)):
+        table.add_column(title, justify="right", no_wrap=True, min_width=width)
     for metric in cell.telling[:MAX_METRICS]:
-        change = f"{metric.change} ({metric.interval})" if metric.interval else metric.change
-        name = Text(f"{metric.name} {metric.scope}".strip(), COLOURS[metric.verdict])
-        table.add_row(name, *map(Text, (metric.base, metric.candidate, change, metric.minimum)))
+        values = (metric.scope, metric.base, metric.candidate, metric.change, metric.minimum)
+        table.add_row(Text(metric.name, COLOURS[metric.verdict]), *map(Text, values))
     left = len(cell.telling) - MAX_METRICS
     return Group(table, Text(f"and {plural(left, 'more metric')}", "dim")) if left > 0 else table
 

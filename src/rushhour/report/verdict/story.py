@@ -300,7 +300,8 @@ def _interval(entry: Mapping[str, Any], unit: str) -> str:
     if not interval:
         return ""
     low, high = ((_percent(end) if share else _signed(end, unit)) for end in map(float, interval))
-    return f"{low} … {high}"
+    # The same in every seed: the change itself says it.
+    return f"{low} … {high}" if low != high else ""
 
 
 def _percent(share: float) -> str:
