@@ -14,7 +14,7 @@ from rich.console import Console
 from test_html import ATTACK, outline
 from verdict_documents import cell, document, drawn, metric, side
 
-from rushhour.cli import cli
+from rushhour.cli import SETTINGS, cli
 from rushhour.errors import ReportError
 from rushhour.report.embed import unpack
 from rushhour.report.verdict import html, markdown, terminal
@@ -154,11 +154,13 @@ def test_amounts_are_said_in_their_unit_where_the_minimum_is_one() -> None:
 def parse(words: list[str]) -> None:
     """Let the command line read the words, without doing what they say."""
     command: click.Command = cli
+    # A command keeps the help options of the context it is first read in.
+    context = click.Context(command, help_option_names=SETTINGS["help_option_names"])
     while isinstance(command, click.Group):
-        found = command.get_command(click.Context(command), words.pop(0))
+        found = command.get_command(context, words.pop(0))
         assert found is not None
-        command = found
-    command.make_context("rushhour", words)
+        command, context = found, click.Context(found, parent=context)
+    command.make_context("rushhour", words, parent=context)
 
 
 def test_commands_can_be_given(mixed: dict[str, Any]) -> None:
@@ -170,7 +172,7 @@ def test_commands_can_be_given(mixed: dict[str, Any]) -> None:
         "compare debian-6.1 debian-6.12" in command and "--max-seeds 40" in command for command in commands
     )
     for command in commands:
-        if shlex.split(command)[1] in ("run", "baseline"):
+        if shlex.split(command)[1] in ("run", "baseline", "compare", "bisect"):
             parse(shlex.split(command)[1:])
 
 
@@ -265,6 +267,12 @@ def test_cells_are_told_by_what_needs_a_person_first() -> None:
         cell(5, "invalid"),
     ]
     assert [one.source["cell"] for one in story(document(cells)).cells] == [4, 3, 2, 1, 5, 0]
+
+
+def test_a_comparison_that_ended_early_says_so(tmp_path: Path) -> None:
+    whole = document([cell(0)], stopped=True, planned=304)
+    for text in (html(whole, tmp_path), markdown(whole), " ".join(printed(whole).split())):
+        assert "It ended before the whole was judged: 1 of 304 cells were judged" in text
 
 
 def test_factors_are_named_by_their_last_part() -> None:

@@ -155,10 +155,19 @@ def story(document: Mapping[str, Any]) -> Story:
         [cell for cell in cells if cell.verdict != "same"],
         [cell for cell in cells if cell.verdict == "same"],
         [(_name(entry), str(entry.get("reason", ""))) for entry in document.get("missing") or []],
-        [str(note) for note in document.get("notes") or []],
+        [*_unfinished(document), *(str(note) for note in document.get("notes") or [])],
         advice(document),
         str(document.get("rushhour", "")),
     )
+
+
+def _unfinished(document: Mapping[str, Any]) -> list[str]:
+    """What is said of a comparison that ended before all cells were judged."""
+    judged, planned = len(document["cells"]), int(document.get("planned") or 0)
+    if not document.get("stopped"):
+        return []
+    of = f": {judged} of {plural(planned, 'cell')} were judged" if planned > judged else ""
+    return [f"It ended before the whole was judged{of}"]
 
 
 def _headline(verdict: str, counts: Mapping[str, int], identical: int) -> str:
