@@ -17,7 +17,7 @@ from sqlalchemy import select, text
 
 import rushhour
 from rushhour import baseline
-from rushhour.errors import RecordError, StoreError, UsageError
+from rushhour.errors import RecordError, RushHourError, StoreError, UsageError
 from rushhour.store import Store, schema
 
 STABLE, NEXT = kernel("stable", "6.12.1"), kernel("next", "6.13.0")
@@ -217,6 +217,28 @@ def test_an_unknown_folder_or_format_is_refused(database: str, tmp_path: Path) -
             store.import_folder(tmp_path)
         with pytest.raises(RecordError, match="rushhour-verdict/9"):
             store.import_folder(folder)
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [
+        {"cells": 3}, {"cells": [7]}, {"cells": [{"metrics": [{"interval": 5}]}]}, {"base": [1]},
+        {"candidate": {"kernel": {"name": {}}}}, {"cells": [{"cell": "x"}]}, {"elapsed_s": {"a": 1}},
+        {"cells": [{"metrics": [{"base": {"mean": [1]}}]}]}, {"rule": None, "counts": 5},
+    ],
+)  # fmt: skip
+def test_a_verdict_that_makes_no_sense_is_refused_or_harmless(
+    database: str, tmp_path: Path, harm: dict[str, Any]
+) -> None:
+    folder = comparison(tmp_path / "compared", **harm)
+    with Store.open(database) as store:
+        try:
+            store.import_folder(folder)
+        except RushHourError:
+            assert store.comparisons() == []
+            assert store.info()["kernels"] == 0
+        else:
+            assert len(store.comparisons()) == 1
 
 
 WORK = """

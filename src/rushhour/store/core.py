@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from sqlalchemy import func, select
 
 from rushhour import places
-from rushhour.errors import RushHourError, StoreError
+from rushhour.errors import RecordError, RushHourError, StoreError
 from rushhour.metrics.value import MetricValue
 from rushhour.store import connect, query, schema
 from rushhour.store.parcel import BaselineParcel, ComparisonParcel, SetParcel, parcels
@@ -112,10 +112,19 @@ class Store:
 
     def _put(self, parcel: Parcel, tags: Sequence[str]) -> int:
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        with self._writing() as connection:
-            new = put(connection, parcel, now)
-            if not isinstance(parcel, BaselineParcel):
-                _tag(connection, parcel, tags)
+        try:
+            with self._writing() as connection:
+                new = put(connection, parcel, now)
+                if not isinstance(parcel, BaselineParcel):
+                    _tag(connection, parcel, tags)
+        except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
+            # What a stranger wrote has values where lists should be, and the like.
+            where = parcel.baseline.path if isinstance(parcel, BaselineParcel) else parcel.folder
+            raise RecordError(
+                f"what is in this folder makes no sense ({error!r})",
+                where=str(where),
+                hint="it was damaged, or not written by rushhour; nothing of it was stored",
+            ) from error
         return new
 
     def runs(self, **filters: Any) -> list[RunRow]:
