@@ -320,6 +320,38 @@ def test_promotions_at_once_lose_none(tmp_path: Path) -> None:
     assert [kept.open(version).version for version in kept.versions] == list(range(1, 11))
 
 
+KILLED = """
+import os, sys, time
+from rushhour import baseline
+from rushhour.lab import cache
+whole = cache.share
+def slow(*words, **options):
+    whole(*words, **options)
+    print("in the middle", flush=True)
+    time.sleep(60)
+cache.share = slow
+baseline.promote("stable", sys.argv[1], reason="never", time="2026-11-21T09:00:00Z")
+"""
+
+
+def test_killed_in_the_middle_the_version_before_stays(tmp_path: Path) -> None:
+    result_set(tmp_path / "results")
+    baseline.save("stable", tmp_path / "results", time=NOW)
+    here = {**os.environ, "PYTHONPATH": str(Path(baseline.__file__).parents[2])}
+    worker = subprocess.Popen(
+        [sys.executable, "-c", KILLED, str(tmp_path / "results")], env=here, stdout=subprocess.PIPE, text=True
+    )
+    assert worker.stdout is not None
+    assert worker.stdout.readline() == "in the middle\n"
+    worker.kill()
+    worker.wait()
+    worker.stdout.close()
+
+    assert list(shelf.kept("stable").versions) == [1]
+    assert baseline.promote("stable", tmp_path / "results", reason="again", time=NOW).version == 2
+    assert {path.name for path in shelf.place("stable").iterdir()} == {"1", "2", "name.json", ".lock"}
+
+
 def test_one_that_is_damaged_hides_no_other(tmp_path: Path) -> None:
     result_set(tmp_path / "results")
     for name in ("good", "bad"):

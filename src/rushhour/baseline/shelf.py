@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import fcntl
 import re
+import shutil
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -160,4 +161,7 @@ def locked(folder: Path) -> Iterator[None]:
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / ".lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
+        # Nobody else is at work here: these are of somebody who was killed.
+        for left in folder.glob(".new-*"):
+            shutil.rmtree(left, ignore_errors=True)
         yield
