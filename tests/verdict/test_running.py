@@ -8,8 +8,11 @@ from typing import Any
 
 import fakes
 import pytest
+from click.testing import CliRunner
 from fakes import FakeLab
 
+from rushhour import baseline
+from rushhour.cli.compare import compare as compare_command
 from rushhour.errors import GuestError, LabError, UnsupportedError, UsageError
 from rushhour.lab import kernel as kernels
 from rushhour.verdict import Verdict, compare, output
@@ -243,3 +246,50 @@ def test_words_that_name_nothing(bench: Judge, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.undo()
     with pytest.raises(UsageError, match="no folder of results, no baseline and no kernel"):
         opening.open_side("no-such-thing")
+
+
+@pytest.mark.parametrize("slim", [False, True])
+def test_a_baseline_judges_a_kernel(bench: Judge, slim: bool) -> None:
+    def behaviour(kernel: str, cc: str, seed: int) -> float:
+        return 90 - (9 + seeded(seed).uniform(0, 0.1)) * ((kernel, cc) == ("new", "bbr"))
+
+    first = bench(behaviour)
+    assert first.folder is not None
+    baseline.save("nightly", first.folder / "base", time="2026-11-21T09:00:00Z", slim=slim)
+    verdict = bench(behaviour, base="nightly")
+    assert found(verdict) == found(first)
+    assert found(verdict)["bbr"] == "worse"
+    assert (verdict.base.name, verdict.base.kind) == ("nightly@1", "baseline")
+    assert (verdict.base.records is None) == slim
+
+
+def test_the_command_line_gives_the_document_and_the_exit_code(
+    bench: Judge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    verdict = bench(lambda kernel, cc, seed: 90 - 9 * ((kernel, cc) == ("new", "reno")) - seed % 2 / 100)
+    assert verdict.folder is not None
+    words = [str(verdict.folder / "base"), str(verdict.folder / "candidate"), "--out", "here"]
+    done = CliRunner().invoke(compare_command, [*words, "--json"], standalone_mode=False)
+    document = json.loads(done.stdout)
+    assert done.return_value == document["exit"] == 1
+    assert document["counts"] == {"same": 3, "better": 0, "inconclusive": 0, "invalid": 0, "worse": 1}
+    assert document == json.loads(Path("here/verdict.json").read_text())
+    assert Path("here/report.html").stat().st_size > 10_000
+    assert "reno" in Path("here/summary.md").read_text()
+    told = CliRunner().invoke(compare_command, words, standalone_mode=False)
+    assert "goodput_bps" in told.stdout
+
+
+def test_an_interrupted_comparison_keeps_what_finished(bench: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
+    def behaviour(kernel: str, cc: str, _seed: int) -> float:
+        if (kernel, cc) == ("new", "vegas"):
+            raise KeyboardInterrupt
+        return 90.0
+
+    with pytest.raises(KeyboardInterrupt):
+        bench(behaviour, out="here", jobs=1)
+    about = json.loads(Path("here/candidate/fake/set.json").read_text())
+    assert about["complete"] is False
+    again = bench(lambda *_: 90.0, out="here", jobs=1)
+    assert again.verdict == "same"
+    assert 2 <= len(bench.lab.ran) <= 4, "what had finished is not run again"  # type: ignore[attr-defined]

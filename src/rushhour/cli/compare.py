@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from rushhour.cli import SETTINGS
+from rushhour.cli import INTERRUPTED, SETTINGS
 
 
 @click.command(context_settings=SETTINGS, short_help="Judge a kernel or results against others.")
@@ -78,10 +78,14 @@ def compare(
     from rushhour.verdict import output
 
     words = Console(stderr=True)
-    with growing(words) as watch:
-        made = verdict.compare(
-            base, candidate, variables=variables or ("kernel",), out=out, watch=watch, **options
-        )
+    try:
+        with growing(words) as watch:
+            made = verdict.compare(
+                base, candidate, variables=variables or ("kernel",), out=out, watch=watch, **options
+            )
+    except KeyboardInterrupt:
+        words.print("interrupted; what has run is known. To go on: the same command")
+        return INTERRUPTED
     assert made.folder is not None
     document = output.write(made, made.folder)
     store([made.folder], db, words)

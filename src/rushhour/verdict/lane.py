@@ -20,7 +20,6 @@ from rushhour.lab.base import VIRTUAL
 from rushhour.lab.manifest import host
 from rushhour.plan import Cell, derive_seed
 from rushhour.record import ResultSet
-from rushhour.report.study import write_index
 from rushhour.spec import Scenario
 from rushhour.verdict.side import Side, cell_of, of_outcome
 
@@ -75,6 +74,8 @@ class Lane:
         for batch in used:
             batch.write_about(complete=complete and not batch.failures)
         if used:
+            from rushhour.report.study import write_index  # noqa: PLC0415 - reports draw: slow to import
+
             write_index([ResultSet(batch.folder) for batch in used], folder)
 
 
