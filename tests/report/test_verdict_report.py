@@ -269,6 +269,20 @@ def test_cells_are_told_by_what_needs_a_person_first() -> None:
     assert [one.source["cell"] for one in story(document(cells)).cells] == [4, 3, 2, 1, 5, 0]
 
 
+def test_the_last_words_of_a_kernel_that_died_are_shown(tmp_path: Path) -> None:
+    words = "the guest died\nKernel panic - not syncing: <tcp_ack>\nCall Trace:"
+    died = {"seed": 7, "folder": None, "valid": False, "error": words}
+    ran = {"seed": 7, "folder": "base/runs/0", "valid": True, "error": None}
+    one = cell(0, metrics=[], reason="the candidate failed", runs={"base": [ran], "candidate": [died]})
+    whole = document([one, cell(1)])
+    page = html(whole, tmp_path)
+    assert "The candidate: 1 of 1 run failed, with seed 7" in page
+    assert "Kernel panic - not syncing: &lt;tcp_ack&gt;\nCall Trace:" in page
+    assert "```\nthe guest died\nKernel panic - not syncing: <tcp_ack>\nCall Trace:\n```" in markdown(whole)
+    assert "Kernel panic - not syncing: <tcp_ack>" in printed(whole)
+    assert story(whole).cells[0].source["cell"] == 0
+
+
 def test_a_comparison_that_ended_early_says_so(tmp_path: Path) -> None:
     whole = document([cell(0)], stopped=True, planned=304)
     for text in (html(whole, tmp_path), markdown(whole), " ".join(printed(whole).split())):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import builders
 import numpy as np
+import pytest
 from builders import CONG_STATE, PING, TCP_PROBE, TCP_RETRANSMIT, UDP, flow, qdisc, rows, tcp_info
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -17,8 +18,6 @@ from rushhour.verdict.divergence import first_divergence
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    import pytest
 
     from rushhour.verdict.divergence import Divergence
 
@@ -94,7 +93,7 @@ def test_a_window_set_otherwise_is_a_decision_on_the_ack_before(tmp_path: Path) 
     )
     assert one.differs == ("snd_cwnd", "ssthresh")
     assert one.sentence == (
-        "At 0.120000 s, on ACK 120 of flow long, after a loss, base entered Recovery "
+        "At 0.120000 s, on ACK 120 of flow long, after the loss at byte 1737600, base entered Recovery "
         "and set snd_cwnd 20 → 17 and ssthresh 15 → 17, candidate entered Recovery "
         "and set snd_cwnd 20 → 12 and ssthresh 15 → 12; until then all events were equal to the byte."
     )
@@ -103,6 +102,30 @@ def test_a_window_set_otherwise_is_a_decision_on_the_ack_before(tmp_path: Path) 
     assert one.before["base"][-1]["event"] == "ACK 120"
     assert [row["event"] for row in one.after["base"][:2]] == ["enters Recovery", "ACK 121"]
     assert [side[1]["snd_cwnd"] for side in one.after.values()] == [17, 12]
+
+
+@pytest.mark.parametrize(
+    ("state", "more", "words"),
+    [
+        (
+            3,
+            {"qdisc": qdisc([60 * MS, 110 * MS, 130 * MS], drops=[0, 0, 1])},
+            "the queue left → right had dropped",
+        ),
+        (
+            3,
+            {"qdisc": qdisc([60 * MS, 110 * MS, 130 * MS], drops=[1, 1, 1])},
+            "after the loss at byte 1737600,",
+        ),
+        (4, {}, "after a retransmission timeout at byte 1737600"),
+        (2, {}, "after a congestion signal"),
+        (2, {"tcp_info": tcp_info([110 * MS, 130 * MS], delivered_ce=[0, 2])}, "after an ECN mark"),
+    ],
+)
+def test_what_both_reacted_to_is_said(tmp_path: Path, state: int, more: dict[str, Any], words: str) -> None:
+    shared = {"tcp_cong_state_set": rows(CONG_STATE, t_ns=[120 * MS], flow=0, cong_state=state), **more}
+    sides = [{"tcp_probe": changed(acks(), "snd_cwnd", 120, window), **shared} for window in (17, 12)]
+    assert words in found(tmp_path, *sides).sentence
 
 
 def test_a_mere_shift_in_time_is_told_from_a_decision(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from rushhour.report.words import quantity
 from rushhour.verdict.alignment import WAITED
 from rushhour.verdict.around import SIDES
 from rushhour.verdict.flowlog import FlowLog, relative, state_name
+from rushhour.verdict.reasons import reason
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
     Sides = tuple[Record, Record]
 
-_REASONS = {"Recovery": "a loss", "Loss": "a retransmission timeout", "CWR": "a congestion signal"}
 _NO_SSTHRESH = 0x7FFFFFFF
 _WINDOWS = {"snd_wnd": "the receiver offers", "rcv_wnd": "the sender's own socket offers"}
 
@@ -117,10 +117,8 @@ def _decided(sides: Sides, one: Difference) -> str:
     acts = [_acts(log, one.place, windows, names) for log, names in zip(logs, entered, strict=True)]
     done = [f"{side} {act}" for side, act in zip(SIDES, acts, strict=True) if act]
     if done and (windows or entered[0] != entered[1]):
-        reason = next((_REASONS[name] for names in entered for name in names if name in _REASONS), None)
-        head = (
-            "then" if parts else f"on ACK {ack} of {flow}{where}" + (f", after {reason}," if reason else ",")
-        )
+        why = reason(sides, one, [name for names in entered for name in names])
+        head = "then" if parts else f"on ACK {ack} of {flow}{where}" + (f", after {why}," if why else ",")
         parts.append(f"{head} {', '.join(done)}")
     return "; ".join(parts)
 

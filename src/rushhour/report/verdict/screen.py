@@ -32,6 +32,7 @@ MAX_TOLD = 1
 """Cells that are told with their metrics and the events around their divergence."""
 MAX_METRICS = 5
 MAX_MISSING = 2
+MAX_LINES = 8
 _SIGNS = {"-": "red", "+": "cyan", " ": "dim"}
 
 
@@ -80,6 +81,9 @@ def _cell(cell: Cell) -> Iterator[RenderableType]:
     yield Text.assemble((cell.verdict, COLOURS[cell.verdict]), " ", (cell.name, "bold"))
     if cell.guards:
         yield _indented(Text.assemble(("guards  ", "dim"), cell.guards))
+    for which, words in cell.failures:
+        yield _indented(Text(f"The {which}", "dim"))
+        yield _indented(Text("\n".join(words.splitlines()[-MAX_LINES:])), 4)
     if cell.telling:
         yield _indented(_metrics(cell))
     if cell.divergence:

@@ -13,7 +13,7 @@ from rushhour.report.verdict.order import ORDER, ordered
 from rushhour.report.words import NONE, quantity, scale_for
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from rushhour.report.verdict.advice import Step
 
@@ -25,6 +25,8 @@ WORDS = {
     "better": "Better",
     "same": "Same",
 }
+MAX_LINES = 24
+"""Lines of what a run said last."""
 REACH = 6.0
 """How many times the least difference that matters the scale of a bar reaches to either side."""
 _FACTOR = re.compile(r"(?<![^\s,])(?:[\w-]+\.)+([\w-]+)=")
@@ -67,7 +69,10 @@ class Metric:
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell: what it is, what it guards, what was found; `source` is its part of the document."""
+    """One cell: what it is, what it guards, what was found; `source` is its part of the document.
+
+    `failures` are runs that did not come to an end, of each side the first: which, and its last words.
+    """
 
     number: int
     verdict: str
@@ -80,6 +85,7 @@ class Cell:
     seeds: int
     metrics: Sequence[Metric]
     broken: Sequence[str]
+    failures: Sequence[tuple[str, str]]
     warnings: Sequence[str]
     divergence: Mapping[str, Any] | None
     steps: Sequence[Step]
@@ -255,11 +261,22 @@ def _cell(
         len(cell.get("seeds") or []),
         metrics,
         broken,
+        list(_failures(cell)),
         [str(warning) for warning in cell.get("warnings") or []],
         cell.get("divergence"),
         of_cell(cell, document),
         cell,
     )
+
+
+def _failures(cell: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for side in ("base", "candidate"):
+        runs = (cell.get("runs") or {}).get(side) or []
+        failed = [run for run in runs if run.get("error")]
+        if failed:
+            number = f"{len(failed)} of {plural(len(runs), 'run')}"
+            lines = str(failed[0]["error"]).strip().splitlines()
+            yield f"{side}: {number} failed, with seed {failed[0].get('seed')}", "\n".join(lines[-MAX_LINES:])
 
 
 def sentence(text: str) -> str:

@@ -76,6 +76,8 @@ def _cell(cell: Cell) -> Iterator[str]:
         yield f"**What it guards.** {said(cell.guards)}."
         yield ""
     yield from (f"* broken: {said(text)}" for text in cell.broken)
+    for which, words in cell.failures:
+        yield from (f"The {said(which)}:", "", "```", words.replace("`", "'"), "```", "")
     if cell.divergence:
         yield f"**Where they part.** {said(str(cell.divergence['sentence']))}"
         yield ""
