@@ -143,6 +143,9 @@ def test_a_repository_is_made_of_an_archive_once(repository: Path, tmp_path: Pat
     (repository / "Documentation").mkdir()
     (repository / "Documentation/long.rst").write_text("words\n")
     (repository / "Documentation/Kconfig").write_text("# read by Kconfig\n")
+    (repository / "arch/arm/crypto").mkdir(parents=True)
+    (repository / "arch/arm/crypto/Kconfig").write_text("# read by Kconfig\n")
+    (repository / "arch/arm/crypto/aes.c").write_text("int aes;\n")
     (repository / "run.sh").write_text("exit\n")
     (repository / "run.sh").chmod(0o755)
     (repository / "link").symlink_to("one.c")
@@ -153,8 +156,8 @@ def test_a_repository_is_made_of_an_archive_once(repository: Path, tmp_path: Pat
     modes = {line.partition("\t")[2]: line.split()[0] for line in listed.splitlines()}
     assert modes["run.sh"] == "100755"
     assert modes["link"] == "120000"
-    assert "Documentation/Kconfig" in modes
-    assert "Documentation/long.rst" not in modes
+    assert {"Documentation/Kconfig", "arch/arm/crypto/Kconfig"} <= modes.keys()
+    assert not {"Documentation/long.rst", "arch/arm/crypto/aes.c"} & modes.keys()
     assert git(made, "show", "main:one.c") == "int one;"
     assert kernels.repository(str(archive)) == made
     assert steps_of(f"{made}@main")[0].release == "6.99.0"

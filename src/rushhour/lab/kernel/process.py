@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 # What the compiler, the linker, make and Kconfig say when something is wrong.
 _FAULT = re.compile(
-    r"\berror\b|undefined reference|\*\*\*|No space left|cannot find|not found|: syntax", re.IGNORECASE
+    r"\berror\b|undefined reference|\*\*\*|No space left|cannot find|can't open|not found|: syntax",
+    re.IGNORECASE,
 )
 
 

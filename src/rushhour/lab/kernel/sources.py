@@ -226,10 +226,12 @@ def _foreign(name: str) -> bool:
 def built_from(tree: Path) -> Iterator[str]:
     """The files of a tree that a build reads, and more: all but what `_UNBUILT` and `_foreign` leave out.
 
-    Kconfig, however, reads every directory's file, of documentation and samples as well.
+    Kconfig, however, reads its files of documentation, samples and other architectures as well.
     """
     yield from _files(tree, "")
-    for name in _UNBUILT:
+    others = [name.name for name in (tree / "arch").iterdir()] if (tree / "arch").is_dir() else []
+    left_out = [*_UNBUILT, *(f"arch/{name}" for name in others if _foreign(f"arch/{name}"))]
+    for name in left_out:
         yield from (str(path.relative_to(tree)) for path in (tree / name).rglob("Kconfig*") if path.is_file())
 
 
