@@ -44,11 +44,19 @@ def test_the_log_is_gits(saved: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("name", ["metric", "sets", "good", "seeds", "sha256"])
-def test_another_question_is_named(saved: Path, name: str) -> None:
-    other = {"metric": "drops", "sets": (), "good": "d" * 40, "seeds": 6, "sha256": "1" * 64}[name]
+@pytest.mark.parametrize(
+    ("name", "other"),
+    [
+        ("metric", replace(QUESTION, metric="drops")),
+        ("sets", replace(QUESTION, sets=())),
+        ("good", replace(QUESTION, good="d" * 40)),
+        ("seeds", replace(QUESTION, seeds=6)),
+        ("sha256", replace(QUESTION, sha256="1" * 64)),
+    ],
+)
+def test_another_question_is_named(saved: Path, name: str, other: Question) -> None:
     with pytest.raises(UsageError, match=f"other are: {name}$"):
-        resumed(replace(QUESTION, **{name: other}), saved, "suite/x")
+        resumed(other, saved, "suite/x")
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"question": {}, "steps": []}', '{"question": 3}'])
