@@ -117,6 +117,12 @@ def test_the_catalogue_for_people_and_machines() -> None:
     assert rush("list", "no such word").stdout == ""
 
 
+def test_show_says_what_a_scenario_guards_and_who_judges(tmp_path: Path) -> None:
+    shown = rush("show", "suite/tail-loss", "--set", "topology.rtt=20ms", cwd=tmp_path).stdout
+    assert "Guards: The end of a transfer ({label.lost}, {label.probes}) would come later" in shown
+    assert "Judged by: flow_completion_time_s from 1% on, " in shown
+
+
 def test_show_draws_and_counts_and_runs_nothing(tmp_path: Path) -> None:
     (tmp_path / "short.toml").write_text(SCENARIO)
     assert "2 cells, 2 runs of 0.2 s" in rush("show", "short.toml", cwd=tmp_path).stdout

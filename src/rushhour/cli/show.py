@@ -58,6 +58,7 @@ def show(
         click.echo("\n".join(planning.commands(first)))
     else:
         _describe(loaded, every, all_cells=cells)
+        _judged(loaded)
         _published(published)
         click.echo(f"\nTo run it: rushhour {shlex.join(['run', scenario, *_given(sets)])}", err=True)
 
@@ -81,6 +82,18 @@ def _describe(scenario: Scenario, cells: list[Cell], *, all_cells: bool) -> None
     elif len(cells) > 1:
         _factors(scenario)
         click.echo("Every cell by its number: --cells")
+
+
+def _judged(scenario: Scenario) -> None:
+    """What a comparison of this scenario would say, and by which metrics."""
+    if scenario.guards:
+        click.echo(f"\nGuards: {' '.join(scenario.guards.split())}")
+    judges: dict[str, str] = {}
+    for judge in scenario.judge:
+        least = f" from {judge.minimum} on" if judge.minimum is not None else ""
+        judges.setdefault(judge.metric, f"{judge.metric}{least}")
+    if judges:
+        click.echo(f"Judged by: {', '.join(judges.values())}")
 
 
 def _published(tables: Sequence[Published]) -> None:
