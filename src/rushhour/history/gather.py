@@ -100,6 +100,7 @@ def _asked(quantities: Sequence[int], cells: Sequence[int] | None) -> Select[Any
             runs.c.seed, runs.c.repetition, values.c.value, sets.c.made,
             schema.cells.c.scenario, schema.cells.c.scenario_sha256, schema.cells.c.title,
             schema.cells.c.quick, schema.cells.c.number, schema.cells.c.factors,
+            schema.cells.c.label,
         )
         .join(values, values.c.run_id == runs.c.id)
         .join(schema.quantities, schema.quantities.c.id == values.c.quantity_id)
@@ -165,7 +166,7 @@ def _series(rows: Sequence[Row[Any]], metric: str, by: By, *, every: bool) -> li
         found.append(
             Series(
                 first.scenario, first.title, bool(first.quick), first.scenario_sha256[:12], first.number,
-                json.loads(first.factors), lab, metric, scope, first.unit,
+                json.loads(first.factors), first.label, lab, metric, scope, first.unit,
                 known.better if known else "none", points, changes(points, exact=lab in EXACT_LABS),
             )
         )  # fmt: skip

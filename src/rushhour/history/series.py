@@ -59,7 +59,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Series:
-    """A metric of one cell at one scope, over kernels or time."""
+    """A metric of one cell at one scope, over kernels or time. `label` is the cell in words."""
 
     scenario: str
     title: str
@@ -67,6 +67,7 @@ class Series:
     revision: str
     cell: int
     factors: Mapping[str, Any]
+    label: str
     lab: str
     metric: str
     scope: str
@@ -81,11 +82,6 @@ class Series:
         return self.lab in EXACT_LABS
 
     @property
-    def label(self) -> str:
-        """The cell in words."""
-        return ", ".join(f"{name.rpartition('.')[2]}={value}" for name, value in self.factors.items())
-
-    @property
     def shifts(self) -> Sequence[Change]:
         """The changes of level."""
         return [change for change in self.changes if change.shift]
@@ -93,7 +89,8 @@ class Series:
     def document(self) -> dict[str, Any]:
         """The series as JSON."""
         names = (
-            "scenario", "title", "quick", "revision", "cell", "lab", "metric", "scope", "unit", "better",
+            "scenario", "title", "quick", "revision", "cell", "label", "lab", "metric", "scope", "unit",
+            "better",
         )  # fmt: skip
         return {
             **{name: getattr(self, name) for name in names},

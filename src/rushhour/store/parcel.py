@@ -13,11 +13,15 @@ from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from pydantic import ValidationError
+
 from rushhour.baseline.read import Baseline, raw_digests
 from rushhour.errors import RecordError
 from rushhour.folders import BASELINE, VERDICT, result_sets
 from rushhour.metrics.value import MetricValue
+from rushhour.plan.cells import label_of
 from rushhour.record import Record, ResultSet, read_json
+from rushhour.spec.sweep import Sweep
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -40,6 +44,7 @@ class RunParcel:
     quick: bool
     cell: int
     factors: Mapping[str, Any]
+    label: str
     repetition: int
     seed: int
     kernel: Mapping[str, Any]
@@ -138,7 +143,8 @@ def parcels(folder: Path) -> Iterator[Parcel]:
 def _set(results: ResultSet) -> SetParcel:
     about, folder = results.about, results.path.resolve()
     quick = about.get("quick") is True
-    runs = [_run(record, quick, values) for record, values in _measured(results)]
+    sweep = _sweep((about.get("scenario") or {}).get("resolved"))
+    runs = [_run(record, sweep, values, quick=quick) for record, values in _measured(results)]
     first = runs[0]
     kernels = sorted({str(run.kernel.get("name")) for run in runs})
     made, stamped = _made(folder)
@@ -179,7 +185,15 @@ def values_of(results: ResultSet) -> dict[str, list[MetricValue]]:
     return known
 
 
-def _run(record: Record, quick: bool, values: Sequence[MetricValue]) -> RunParcel:  # noqa: FBT001 - no option
+def _sweep(resolved: Any) -> Sweep:
+    """The sweep of a resolved scenario, whose labels speak for factors; an empty one if it makes no sense."""
+    try:
+        return Sweep.model_validate((resolved or {}).get("sweep") or {})
+    except (ValidationError, AttributeError):
+        return Sweep()
+
+
+def _run(record: Record, sweep: Sweep, values: Sequence[MetricValue], *, quick: bool) -> RunParcel:
     manifest = record.manifest
     scenario, cell = manifest.get("scenario") or {}, manifest.get("cell") or {}
     try:
@@ -191,6 +205,7 @@ def _run(record: Record, quick: bool, values: Sequence[MetricValue]) -> RunParce
             quick=quick,
             cell=int(cell.get("index") or 0),
             factors=dict(record.factors),
+            label=label_of(record.factors, sweep),
             repetition=int(manifest.get("repetition") or 0),
             seed=int(manifest.get("seed") or 0),
             kernel=dict(manifest["kernel"]),
@@ -221,6 +236,7 @@ def _baseline(found: Baseline) -> Iterator[Parcel]:
     for scenario in found.scenarios:
         name, sha = str(scenario["name"]), str(scenario.get("sha256") or "")
         quick = scenario.get("quick") is True
+        sweep = _sweep(scenario.get("resolved"))
         yield SetParcel(
             digest=digest(whole, name),
             kind="baseline",
@@ -241,6 +257,7 @@ def _baseline(found: Baseline) -> Iterator[Parcel]:
                     quick=quick,
                     cell=run.cell,
                     factors=run.factors,
+                    label=label_of(run.factors, sweep),
                     repetition=run.repetition,
                     seed=run.seed,
                     kernel=found.kernel,

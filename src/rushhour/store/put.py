@@ -177,6 +177,7 @@ def _cells(connection: Connection, runs: Iterable[RunParcel]) -> dict[str, int]:
             "quick": run.quick,
             "number": run.cell,
             "factors": json.dumps(dict(run.factors), ensure_ascii=False),
+            "label": run.label,
         }
         for run in runs
     }

@@ -36,6 +36,7 @@ _CELL = (
     schema.cells.c.quick,
     schema.cells.c.number.label("cell"),
     schema.cells.c.factors,
+    schema.cells.c.label,
 )
 _RUN = tuple(
     schema.runs.c[name]

@@ -55,6 +55,7 @@ class RunRow:
     quick: bool
     cell: int
     factors: Mapping[str, Any]
+    label: str
     repetition: int
     seed: int
     kernel: str

@@ -85,6 +85,7 @@ cells = Table(
     _plain("quick", Boolean),
     _plain("number", Integer),
     _json("factors"),
+    _text("label"),
     Index("cells_scenario", "scenario", "number"),
 )
 runs = Table(

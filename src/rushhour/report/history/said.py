@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from typing import TYPE_CHECKING, Literal
 
@@ -16,6 +17,8 @@ Tone = Literal["good", "bad", "plain"]
 
 # An exact change that is no shift is named if it is at least so much of the value; others are counted.
 NAMED = 0.01
+# A key of a label, of which the last part is said (`topology.rtt=10ms`).
+_KEY = re.compile(r"(^|, )(?:[\w-]+\.)+([\w-]+=)")
 
 
 def tone(series: Series, change: Change) -> Tone:
@@ -63,7 +66,7 @@ def certainty(series: Series, change: Change) -> str:
 def heading(series: Series, *, scenario: bool = True, scope: bool = True) -> str:
     """Scenario, cell, scope and what else tells it from its neighbours."""
     parts = [series.scenario] if scenario else []
-    parts += [series.label]
+    parts += [_KEY.sub(r"\1\2", series.label)]
     parts += [series.scope] if scope and series.scope != "total" else []
     parts += ["quick look"] if series.quick else []
     parts += [series.lab] if series.lab != "uml" else []
