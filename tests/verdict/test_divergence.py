@@ -351,3 +351,35 @@ def test_every_connection_of_a_flow_counts_from_its_own_beginning(tmp_path: Path
 def test_what_a_queue_dropped_before_the_experiment_does_not_count(tmp_path: Path) -> None:
     queues = [qdisc([MS, 2 * MS], drops=[before, before + 1]) for before in (0, 6)]
     assert diverged(tmp_path, {"qdisc": queues[0]}, {"qdisc": queues[1]}) is None
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 2), st.integers(0, 40), st.integers(0, 2)), max_size=12),
+    st.lists(st.tuples(st.integers(0, 2), st.integers(0, 40), st.integers(0, 2)), max_size=12),
+)
+@settings(max_examples=40)
+def test_any_tables_whatever_is_told_or_equal(
+    tmp_path_factory: pytest.TempPathFactory, base: list[Any], candidate: list[Any]
+) -> None:
+    """Few events, none, or those of one side only: a sentence, or tables that are equal."""
+
+    def tables(events: list[Any]) -> dict[str, Any]:
+        events = sorted(events, key=lambda event: event[1])
+        number, at, value = (np.array([event[place] for event in events], np.int64) for place in range(3))
+        return {
+            "tcp_probe": rows(TCP_PROBE, t_ns=at * MS, flow=number, snd_cwnd=value, snd_una=value),
+            "tcp_cong_state_set": rows(CONG_STATE, t_ns=at * MS, flow=number, cong_state=value),
+            "tcp_retransmit_skb": rows(TCP_RETRANSMIT, t_ns=at * MS, flow=number, state=value),
+            "udp": rows(UDP, flow=number, seq=value, tx_ns=at * MS, rx_ns=at * MS + 5),
+            "qdisc": qdisc(at * MS, drops=value) if events else qdisc([])[:0],
+        }
+
+    folder = tmp_path_factory.mktemp("any")
+    flows = [flow(number, f"f{number}") for number in range(3)]
+    one = diverged(folder, tables(base), tables(candidate), flows=flows)
+    if one is None:
+        # Streams are compared each for itself: what stands between them does not count.
+        assert sorted(base) == sorted(candidate)
+    else:
+        assert one.sentence.startswith("At ")
+        assert all(first.t_ns < one.t_ns for first in one.earlier)

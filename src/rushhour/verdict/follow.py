@@ -19,7 +19,7 @@ _MOST = 80
 
 def divergences(verdict: Verdict) -> Verdict:
     """The verdict with the first divergence of each cell that changed, where both records are at hand."""
-    changed = [cell for cell in verdict.cells if cell.verdict in ("worse", "better")]
+    changed = [cell for cell in verdict.cells if cell.verdict in ("worse", "inconclusive", "better")]
     chosen = {id(cell) for cell in sorted(changed, key=lambda cell: ORDER.index(cell.verdict))[:_MOST]}
     if not (verdict.base.virtual and verdict.candidate.virtual):
         return verdict

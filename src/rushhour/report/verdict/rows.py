@@ -35,7 +35,11 @@ class Rows:
 
     def text(self, before: int = 8, after: int = 10) -> str:
         """The last lines before and the first after, in columns of equal width, for a code block."""
-        every = [*self.before[-before:], *self.after[:after]]
+        start = max(0, len(self.before) - before)
+        # A candidate's line keeps the base's before it.
+        while start and self.before[start : start + 1] and self.before[start].sign == "+":
+            start -= 1
+        every = [*self.before[start:], *self.after[:after]]
         columns = list(zip(self.titles, *(line.texts for line in every), strict=True))
         widths = [max(map(len, column)) for column in columns]
         lines = [("  ", self.titles), *((f"{line.sign} ", line.texts) for line in every)]

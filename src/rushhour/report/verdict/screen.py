@@ -46,7 +46,8 @@ def terminal(document: Mapping[str, Any]) -> RenderableType:
     parts: list[RenderableType] = [Text(), *_head(whole)]
     if whole.cells:
         parts += [Text(), _table(whole)]
-    for cell in [cell for cell in whole.cells if cell.verdict in ("worse", "better")][:MAX_TOLD]:
+    told = [cell for cell in whole.cells if cell.verdict in ("worse", "better")] or whole.cells
+    for cell in told[:MAX_TOLD]:
         parts += [Text(), *_cell(cell)]
     parts += [Text(), *_tail(whole)] if whole.missing or whole.notes or whole.steps else []
     return Group(*parts)
