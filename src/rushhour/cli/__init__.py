@@ -27,6 +27,7 @@ COMMANDS = {
     "show": "show:show",
     "report": "report:report",
     "compare": "compare:compare",
+    "export": "export:export",
     "bisect": "bisect:bisect",
     "kernel": "kernel:kernel",
     "baseline": "baseline:baseline",

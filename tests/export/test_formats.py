@@ -1,0 +1,208 @@
+"""Every export against the consumer it is for: schemas and parsers of others, not our own idea of them."""
+
+import importlib.util
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from jsonschema import Draft7Validator
+from lxml import etree
+from referencing import Registry
+from referencing.jsonschema import DRAFT7
+from result_sets import result_set
+from ruamel.yaml import YAML
+from verdict_documents import cell, document
+
+from rushhour.errors import ReportError
+from rushhour.export import FORMATS, Case, Number, Report, gather
+from rushhour.export.gather import of_verdict
+from rushhour.lab.kernel import store
+
+STATUSES = ("pass", "fail", "error", "skip")
+
+
+def mixed() -> Report:
+    """A report with a case of every status, from a verdict's document."""
+    verdicts = ("worse", "same", "better", "inconclusive", "invalid", "same")
+    return of_verdict(document([cell(number, verdict) for number, verdict in enumerate(verdicts)]))
+
+
+TEXT = st.text(max_size=60)
+NUMBERS = st.builds(
+    Number,
+    TEXT.filter(bool),
+    TEXT,
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.sampled_from(["bit/s", "µs", "1"]),
+)
+CASES = st.builds(
+    Case, TEXT.filter(bool), TEXT, st.sampled_from(STATUSES), TEXT, st.lists(NUMBERS, max_size=3),
+    st.none() | st.floats(0, 1e6), TEXT, TEXT,
+)  # fmt: skip
+REPORTS = st.builds(Report, TEXT, TEXT, st.lists(CASES, max_size=5), st.just({"release": "6.12"}))
+
+
+def _of_tmt(name: str) -> Path:
+    """A file of tmt's; the package itself takes seconds to import."""
+    spec = importlib.util.find_spec("tmt")
+    assert spec is not None
+    assert spec.origin is not None
+    return Path(spec.origin).with_name(name)
+
+
+JUNIT = etree.XMLSchema(file=str(Path(__file__).parents[1] / "data/junit.xsd"))
+
+
+def _read_junit(text: str) -> etree._Element:
+    root = etree.fromstring(text.encode())
+    JUNIT.assertValid(root)
+    return root
+
+
+def test_junit_keeps_to_the_schema_and_counts_right() -> None:
+    root = _read_junit(FORMATS["junit"].write(mixed()))
+    assert {key: root.get(key) for key in ("tests", "failures", "errors")} == {
+        "tests": "6", "failures": "1", "errors": "1",
+    }  # fmt: skip
+    assert len(root.findall(".//failure")) == 1
+    assert len(root.findall(".//skipped")) == 1
+    failed = root.find(".//failure")
+    assert failed is not None
+    assert "goodput_bps of flow:long fell by 12 %" in str(failed.get("message"))
+    assert "reproduce: rushhour run suite/slow-start" in str(failed.text)
+
+
+@settings(max_examples=30)
+@given(REPORTS)
+def test_any_text_makes_valid_xml(report: Report) -> None:
+    _read_junit(FORMATS["junit"].write(report))
+
+
+@pytest.mark.virtual
+@pytest.mark.parametrize("form", ["tap", "ktap"])
+def test_the_kernels_own_reader_counts_the_same(form: str, tmp_path: Path) -> None:
+    # From the source that the laboratory's kernel was built from; nothing is written into it.
+    found = sorted(store.cache("sources").glob("linux-source-*/tools/testing/kunit/kunit.py"))
+    assert found, "the sources of the kernels under test hold no tools/testing/kunit"
+    (tmp_path / "results").write_text(FORMATS[form].write(mixed()))
+    command = [sys.executable, "-B", str(found[-1]), "parse", str(tmp_path / "results")]
+    said = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    # inconclusive is skipped; worse and invalid are not ok
+    assert "Ran 6 tests: passed: 3, failed: 2, skipped: 1" in said.stdout, said.stdout + said.stderr
+    assert said.returncode == 1
+    assert "ERROR" not in said.stdout
+
+
+def test_prove_reads_tap(tmp_path: Path) -> None:
+    prove = shutil.which("prove")
+    assert prove, "prove comes with perl: apt-get install perl"
+    said = {}
+    for name, report in (("mixed", mixed()), ("good", of_verdict(document([cell(0, "same")])))):
+        (tmp_path / f"{name}.t").write_text(FORMATS["tap"].write(report))
+        command = [prove, "--exec", "cat", str(tmp_path / f"{name}.t")]
+        said[name] = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert said["good"].returncode == 0, said["good"].stdout
+    assert said["mixed"].returncode == 1
+    assert "Failed 2/6 subtests" in said["mixed"].stdout
+
+
+@settings(max_examples=30)
+@given(REPORTS)
+def test_any_text_stays_on_its_line_of_tap(report: Report) -> None:
+    for form in ("tap", "ktap"):
+        lines = FORMATS[form].write(report).splitlines()
+        cases = [line for line in lines if line.lstrip().startswith(("ok ", "not ok "))]
+        groups = 0 if form == "tap" else sum(line.startswith("  1..") for line in lines)
+        assert len(cases) == len(report.cases) + groups
+        assert all(line.count("#") <= 1 for line in cases)
+
+
+def test_kcidb_keeps_to_its_schema() -> None:
+    from kcidb_io.schema import LATEST  # noqa: PLC0415 - slow to import
+
+    made = json.loads(FORMATS["kcidb"].write(mixed()))
+    LATEST.validate(made)
+    outcomes = [test["status"] for test in made["tests"] if "number" not in test]
+    assert sorted(outcomes) == ["ERROR", "FAIL", "PASS", "PASS", "PASS", "SKIP"]
+    assert len({test["id"] for test in made["tests"]}) == len(made["tests"])
+
+
+@settings(max_examples=30)
+@given(REPORTS)
+def test_any_text_keeps_to_kcidbs_schema(report: Report) -> None:
+    from kcidb_io.schema import LATEST  # noqa: PLC0415
+
+    LATEST.validate(json.loads(FORMATS["kcidb"].write(report)))
+
+
+def _tmt_problems(text: str) -> list[str]:
+    yaml = YAML(typ="safe")
+    known = [yaml.load(_of_tmt("schemas") / name) for name in ("results.yaml", "common.yaml", "core.yaml")]
+    registry = Registry().with_resources((one["$id"], DRAFT7.create_resource(one)) for one in known)
+    errors = Draft7Validator(known[0], registry=registry).iter_errors(yaml.load(text))
+    return [error.message for error in errors]
+
+
+def test_tmt_reads_its_results() -> None:
+    text = FORMATS["tmt"].write(mixed())
+    assert _tmt_problems(text) == []
+    made = json.loads(text)
+    assert made[0]["name"] == "/"
+    assert made[0]["result"] == "fail"
+    assert [one["result"] for one in made[1:]].count("skip") == 1
+
+
+def test_openmetrics_is_text_of_families_with_an_end() -> None:
+    lines = FORMATS["openmetrics"].write(mixed()).splitlines()
+    assert lines[-1] == "# EOF"
+    assert 'rushhour_cells{status="pass"} 3' in lines
+    families = [line.split()[2] for line in lines if line.startswith("# TYPE")]
+    assert len(families) == len(set(families))
+    for line in lines:
+        assert line.startswith(("# ", "rushhour_"))
+
+
+def test_nipa_knows_only_three_results() -> None:
+    made = json.loads(FORMATS["nipa"].write(mixed()))
+    assert {one["result"] for one in made["results"]} == {"pass", "fail", "skip"}
+    assert made["start"].endswith("+00:00")
+
+
+def test_annotations_are_one_line_each_and_few() -> None:
+    many = of_verdict(document([cell(number, "worse") for number in range(40)]))
+    lines = FORMATS["github"].write(many).splitlines()
+    assert len([line for line in lines if line.startswith("::error ")]) == 10
+    assert any("30 more cells" in line for line in lines)
+    assert all("%25" in line for line in lines if "12 " in line)
+
+
+def test_a_set_of_runs_is_a_case_for_each_run(tmp_path: Path) -> None:
+    results = result_set(tmp_path / "set", repeat=2)
+    report = gather(results.path)
+    assert [case.status for case in report.cases] == ["pass"] * 4
+    assert report.cases[1].label == "cc=cubic kernel=stable run=2"
+    assert {"goodput_bps"} <= {one.metric for case in report.cases for one in case.numbers}
+
+
+def test_invalid_runs_are_errors(tmp_path: Path) -> None:
+    results = result_set(tmp_path / "set", valid=False)
+    assert {case.status for case in gather(results.path).cases} == {"error"}
+
+
+def test_what_is_no_verdict_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "verdict.json").write_text('{"format": "rushhour-verdict/9"}')
+    with pytest.raises(ReportError):
+        gather(tmp_path)
+
+
+def test_a_verdict_with_a_hole_is_refused(tmp_path: Path) -> None:
+    broken = document([cell(0, "worse")])
+    del broken["cells"][0]["scenario"]
+    (tmp_path / "verdict.json").write_text(json.dumps(broken))
+    with pytest.raises(ReportError):
+        gather(tmp_path)
