@@ -229,6 +229,7 @@ def test_another_column_layout_and_a_missing_table_are_no_difference(tmp_path: P
     base = {"tcp_probe": packed, "tcp_info": tcp_info([MS], length=232)}
     candidate = {"tcp_probe": acks(), "tcp_info": tcp_info([MS], length=248), "tcp_cong_state_set": states}
     assert diverged(tmp_path / "a", base, candidate) is None
+    assert diverged(tmp_path / "c", candidate, base) is None
     candidate["tcp_probe"] = changed(acks(), "snd_cwnd", 9, 1)
     assert found(tmp_path / "b", base, candidate).notes == (
         "tcp_cong_state_set was not compared: base has no such table",

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from rushhour.cli import INTERRUPTED, SETTINGS
+from rushhour.cli.export import NAMES
 
 
 @click.command(context_settings=SETTINGS, short_help="Judge a kernel or results against others.")
@@ -41,6 +42,10 @@ from rushhour.cli import INTERRUPTED, SETTINGS
 @click.option("--jobs", type=click.IntRange(1), metavar="N", help="Runs at once; default: one per CPU.")
 @click.option("--fresh", is_flag=True, help="Run also what is known.")
 @click.option("--db", metavar="URL", help="Store the verdict there, too: a path, or postgresql://…")
+@click.option(
+    "--to", "forms", type=click.Choice(NAMES), multiple=True,
+    help="Also write the verdict in this format, into its folder. May be repeated.",
+)  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="The verdict as one JSON document on standard output.")
 def compare(
     base: str,
@@ -49,6 +54,7 @@ def compare(
     variables: tuple[str, ...],
     out: Path | None,
     db: str | None,
+    forms: tuple[str, ...],
     as_json: bool,
     **options: Any,
 ) -> int:
@@ -88,6 +94,7 @@ def compare(
         return INTERRUPTED
     assert made.folder is not None
     document = output.write(made, made.folder)
+    _export(document, forms, made.folder)
     store([made.folder], db, words)
     if as_json:
         click.echo(json.dumps(document, indent=1, ensure_ascii=False))
@@ -95,3 +102,14 @@ def compare(
         Console().print(terminal(document))
         Console().print(f"\n{made.folder / 'report.html'}", highlight=False, soft_wrap=True, markup=False)
     return made.exit
+
+
+def _export(document: dict[str, Any], forms: tuple[str, ...], folder: Path) -> None:
+    if not forms:
+        return
+    from rushhour.export import FORMATS, of_verdict
+    from rushhour.report import files
+
+    report = of_verdict(document)
+    for form in dict.fromkeys(forms):
+        files.put(FORMATS[form].write(report), folder / FORMATS[form].file)

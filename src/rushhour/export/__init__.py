@@ -8,6 +8,6 @@ Every exporter is a pure function of a report; which consumer each was tried aga
 
 from rushhour.export.case import Case, Number, Report
 from rushhour.export.formats import FORMATS, Format
-from rushhour.export.gather import gather
+from rushhour.export.gather import gather, of_verdict
 
-__all__ = ["FORMATS", "Case", "Format", "Number", "Report", "gather"]
+__all__ = ["FORMATS", "Case", "Format", "Number", "Report", "gather", "of_verdict"]

@@ -177,8 +177,10 @@ def _jump(table: str, base: Trace, candidate: Trace, pairs: Pairs) -> Difference
     found = []
     alike = np.ones(len(pairs.codes), bool)
     if not base.late:
+        theirs_too = candidate.columns.get("state", {})
         for name, values in base.columns.get("state", {}).items():
-            alike &= values[pairs.base] == candidate.columns["state"][name][pairs.candidate]
+            if name in theirs_too:  # another kernel may tell more
+                alike &= values[pairs.base] == theirs_too[name][pairs.candidate]
     when = np.minimum(base.t_ns[pairs.base], candidate.t_ns[pairs.candidate])
     for name, stamps in base.columns.get("time", {}).items():
         if not name.endswith("_ns") or name not in candidate.columns.get("time", {}):
