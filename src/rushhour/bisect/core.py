@@ -148,8 +148,7 @@ class _Going:
 
     def _step(self, commit: str, now: Ahead, ends: Ends) -> Decision:
         about = self.history.about(commit)
-        left = len(now.candidates)
-        self.note(f"{left} commits left, about {now.steps} step{'s' if now.steps > 1 else ''}: {about}")
+        self.note(f"{len(now.candidates)} commits left, {self._estimate(now)}: {about}")
         found, seeds = self._judged(commit, ends)
         decision: Decision = found.decision or "skip"
         seconds = round(self.bench.seconds.get(commit, 0.0), 1)
@@ -158,6 +157,12 @@ class _Going:
         self._keep({"subjects": self.state.document["subjects"] | {commit: about.subject}})
         self.note(f"  {decision}: {found.reason} ({seconds} s)")
         return decision
+
+    def _estimate(self, now: Ahead) -> str:
+        """How much is left to do: steps, and the time that as many took so far."""
+        steps = f"about {now.steps} step{'s' if now.steps > 1 else ''}"
+        past = [step.seconds for step in self.state.steps]
+        return f"{steps}, {now.steps * sum(past) / len(past):.0f} s" if past else steps
 
     def _judged(self, commit: str, ends: Ends) -> tuple[marks.Found, int]:
         """Build and run a commit with more and more seeds, until it is known for what it is."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from contextlib import closing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -11,13 +10,14 @@ from rushhour.batch import Batch
 from rushhour.errors import BuildError
 from rushhour.lab import kernel as kernels
 from rushhour.plan import expand
-from rushhour.runner import carry_out
+from rushhour.runner import Workers
 from rushhour.verdict.side import SideCell, cell_of, of_outcome
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
+    from rushhour.batch import Outcome
     from rushhour.lab.base import Lab
     from rushhour.lab.kernel import Kernel
     from rushhour.plan import Cell
@@ -68,7 +68,7 @@ class Bench:
                 self.built[commit] = kernels.build(
                     f"{self.tree}@{commit}",
                     f"{PREFIX}{commit[:12]}",
-                    lambda step: self.tell(_step(step)),
+                    lambda step: self.tell(f"{commit[:12]}: {_step(step)}"),
                     aside=True,
                 )
             except BuildError as error:
@@ -85,16 +85,23 @@ class Bench:
         kernel = self.built[commit]
         begin = time.monotonic()
         batches = [self._batch(commit, kernel, cell, repeat) for cell in cells]
-        with closing(carry_out(batches, self.lab, jobs=self.jobs)) as outcomes:
-            for outcome in outcomes:
-                side = self.side(commit, outcome.run.cell)
-                self.tell(f"running {side.label or side.scenario}, seed {outcome.run.repetition + 1}")
-                if outcome.skipped and outcome.error is not None:
-                    side.skipped = outcome.error.message
-                else:
-                    side.trials[outcome.run.seed] = of_outcome(outcome)
+        with Workers(self.lab, self.jobs) as workers:
+            for batch in batches:
+                batch.write_about(complete=False)
+            for outcome in workers.outcomes((batch, run) for batch in batches for run in batch.runs()):
+                self._take(commit, outcome)
+        for batch in batches:
+            batch.write_about(complete=not batch.failures)
         self.seconds[commit] = self.seconds.get(commit, 0.0) + time.monotonic() - begin
         return [_in_order(self.side(commit, cell)) for cell in cells]
+
+    def _take(self, commit: str, outcome: Outcome) -> None:
+        side = self.side(commit, outcome.run.cell)
+        self.tell(f"{commit[:12]}: {side.label or side.scenario}, run {outcome.run.repetition + 1}")
+        if outcome.skipped and outcome.error is not None:
+            side.skipped = outcome.error.message
+        else:
+            side.trials[outcome.run.seed] = of_outcome(outcome)
 
     def side(self, commit: str, cell: Cell) -> SideCell:
         """A cell of a commit with the runs that it has so far."""

@@ -41,7 +41,8 @@ def _lines(document: Mapping[str, Any]) -> Iterator[str]:
     if document["others"]:
         shown = "; ".join(document["others"][:5])
         yield f"also between good and bad, not bisected: {shown}"
-    yield f"{len(document['steps'])} steps, {document['elapsed_s']:.0f} s; {document['folder']}"
+    page = "/verdict/report.html" if document.get("verdict") else ""
+    yield f"{len(document['steps'])} steps, {document['elapsed_s']:.0f} s; {document['folder']}{page}"
 
 
 def _skipped(document: Mapping[str, Any]) -> Iterator[str]:
