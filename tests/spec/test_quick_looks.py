@@ -130,3 +130,10 @@ def test_factors_that_cannot_be_combined_are_named_once_with_what_to_do() -> Non
     (fault,) = refused.value.faults
     assert fault.file.startswith("2 of 8 combinations topology.buffer=3kB, topology.mtu=9000B, cc=cubic;")
     assert str(fault.hint).endswith('skip = [{ "topology.buffer" = "3kB", "topology.mtu" = "9000B" }]')
+
+
+def test_a_factor_that_is_set_is_no_choice_of_a_quick_look() -> None:
+    told = SWEEP + '[quick]\ncc = ["reno", "bbr"]\n"topology.rtt" = ["20ms"]\n'
+    looked = quick_look(scenario(told, sets=("topology.rtt=10ms",)))
+    assert looked.sweep.values == {"cc": ["reno", "bbr"]}
+    assert str(looked.topology and looked.topology.rtt) == "10ms"

@@ -48,6 +48,13 @@ def fix_factor(document: dict[str, Any], key: str, value: Any) -> dict[str, Any]
     if fixed and isinstance(left.get(SKIP), list):
         left[SKIP] = [kept for entry in left[SKIP] if (kept := _still_skipped(entry, key, value))]
     gone = {key: value} | dict.fromkeys(_factors(sweep) - _factors(left) - {key})
+    quick = document.get("quick")
+    if fixed and isinstance(quick, dict):
+        # Nothing is left to choose from.
+        chosen = {
+            name: of for name, of in flatten(quick).items() if name not in gone or not isinstance(of, list)
+        }
+        document = document | {"quick": chosen}
     # What was no factor is no condition of an expectation or figure either.
     return settle(document | {"sweep": left}, gone if fixed else {})
 
