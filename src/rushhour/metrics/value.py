@@ -91,6 +91,9 @@ STATISTICS = {
     "max": "greatest",
 }
 
+# Of the far end of a distribution a tenth is little: few samples make it.
+_FAR = {"p99": "10%", "max": "10%"}
+
 Distribution = tuple[str, "NDArray[np.float64]"]
 
 
@@ -140,6 +143,7 @@ def distribution(
             scopes,
             f"The {STATISTICS[name]} of {definition}",
             function,
+            _FAR.get(name),
         )
 
     return [metric(name) for name in STATISTICS]
