@@ -269,6 +269,32 @@ def test_cells_are_told_by_what_needs_a_person_first() -> None:
     assert [one.source["cell"] for one in story(document(cells)).cells] == [4, 3, 2, 1, 5, 0]
 
 
+def test_cells_that_part_in_the_same_way_are_grouped(tmp_path: Path) -> None:
+    window = {"kind": "window", "table": "tcp_info", "differs": ["rcv_ssthresh"], "sentence": "A window."}
+    shift = {"kind": "time", "table": "tcp_probe", "differs": ["t_ns"], "sentence": "A shift."}
+    sides = {"before": {}, "after": {}, "notes": [], "seed": 1, "t_ns": 5}
+    decided = {
+        "kind": "state",
+        "table": "tcp_probe",
+        "differs": ["snd_cwnd"],
+        "sentence": "A decision.",
+        **sides,
+    }
+    cells = [
+        cell(0, divergence={**decided, "earlier": [shift, window]}),
+        cell(1, divergence={**decided, "earlier": [shift]}),
+        cell(2, divergence={**decided, "differs": ["ssthresh"], "earlier": [window]}),
+        cell(3),
+    ]
+    (one,) = story(document(cells)).groups
+    assert one.what == "an offered window: rcv_ssthresh (tcp_info)"
+    assert one.sentence == "A window."
+    assert [member.source["cell"] for member in one.cells] == [0, 2]
+    for text in (html(document(cells), tmp_path), markdown(document(cells)), printed(document(cells))):
+        assert "2 cells" in text
+        assert "part at an offered window" in text
+
+
 def test_the_last_words_of_a_kernel_that_died_are_shown(tmp_path: Path) -> None:
     words = "the guest died\nKernel panic - not syncing: <tcp_ack>\nCall Trace:"
     died = {"seed": 7, "folder": None, "valid": False, "error": words}

@@ -32,6 +32,7 @@ class Earlier:
     t_ns: int
     table: str
     event: int
+    differs: tuple[str, ...]
     sentence: str
 
 
@@ -83,7 +84,7 @@ class Divergence:
             "before": {side: [dict(row) for row in rows] for side, rows in self.before.items()},
             "after": {side: [dict(row) for row in rows] for side, rows in self.after.items()},
             "sentence": self.sentence,
-            "earlier": [dict(vars(one)) for one in self.earlier],
+            "earlier": [{**vars(one), "differs": list(one.differs)} for one in self.earlier],
             "notes": list(self.notes),
         }
 
@@ -169,4 +170,4 @@ def _told(sides: tuple[Record, Record], chosen: Difference, lesser: Sequence[Dif
 
 def _earlier(sides: tuple[Record, Record], one: Difference) -> Earlier:
     words = f"{telling.sentence(sides, one)}."
-    return Earlier(one.kind, one.t_ns, one.table, telling.event_number(one), words)
+    return Earlier(one.kind, one.t_ns, one.table, telling.event_number(one), tuple(one.values), words)

@@ -31,6 +31,7 @@ MAX_LISTED = 8
 MAX_TOLD = 1
 """Cells that are told with their metrics and the events around their divergence."""
 MAX_METRICS = 5
+MAX_GROUPS = 3
 MAX_MISSING = 2
 MAX_LINES = 8
 _SIGNS = {"-": "red", "+": "cyan", " ": "dim"}
@@ -46,6 +47,8 @@ def terminal(document: Mapping[str, Any]) -> RenderableType:
     parts: list[RenderableType] = [Text(), *_head(whole)]
     if whole.cells:
         parts += [Text(), _table(whole)]
+    if whole.groups:
+        parts += [Text(), *_groups(whole)]
     told = [cell for cell in whole.cells if cell.verdict in ("worse", "better")] or whole.cells
     for cell in told[:MAX_TOLD]:
         parts += [Text(), *_cell(cell)]
@@ -76,6 +79,11 @@ def _table(whole: Story) -> RenderableType:
     if left <= 0:
         return table
     return Group(table, Text(f"and {plural(left, 'more cell')} in the report", "dim"))
+
+
+def _groups(whole: Story) -> Iterator[RenderableType]:
+    for group in whole.groups[:MAX_GROUPS]:
+        yield Text.assemble((f"{len(group.cells)} cells", "bold"), f" part at {group.what}")
 
 
 def _cell(cell: Cell) -> Iterator[RenderableType]:

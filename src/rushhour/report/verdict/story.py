@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rushhour.errors import ReportError
 from rushhour.metrics.catalog import METRICS
 from rushhour.report.verdict.advice import advice, of_cell
+from rushhour.report.verdict.common import groups
 from rushhour.report.verdict.order import ORDER, ordered
 from rushhour.report.words import NONE, quantity, scale_for
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from rushhour.report.verdict.advice import Step
+    from rushhour.report.verdict.common import Group
 
 FORMAT = "rushhour-verdict/1"
 WORDS = {
@@ -125,6 +127,11 @@ class Story:
     notes: Sequence[str]
     steps: Sequence[Step]
     version: str
+
+    @property
+    def groups(self) -> list[Group]:
+        """Cells that part in the same way."""
+        return groups(self.cells)
 
     @property
     def areas(self) -> list[str]:

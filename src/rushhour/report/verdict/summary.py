@@ -21,6 +21,7 @@ MAX_LISTED = 40
 MAX_TOLD = 12
 """Cells that are told in full."""
 MAX_METRICS = 6
+MAX_GROUPS = 5
 _SIGNS = {"worse": "❌", "invalid": "⛔", "inconclusive": "❔", "better": "🔼", "same": "✅"}
 
 
@@ -63,6 +64,9 @@ def _head(whole: Story) -> Iterator[str]:
     if len(whole.cells) > MAX_LISTED:
         yield ""
         yield f"and {plural(len(whole.cells) - MAX_LISTED, 'more cell')}"
+    yield ""
+    for group in whole.groups[:MAX_GROUPS]:
+        yield f"* **{len(group.cells)} cells part at {said(group.what)}.** {said(group.sentence)}"
     yield ""
 
 
