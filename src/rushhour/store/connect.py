@@ -148,6 +148,8 @@ def _sqlite(url: URL, wait_s: float, *, create: bool) -> Engine:
             # Two who make it at once: one of them is refused, and finds it done.
             with suppress(sqlite3.OperationalError):
                 connection.execute("PRAGMA journal_mode = WAL")
+            # After a loss of power the last transactions may be missing, whole; they are imported again.
+            connection.execute("PRAGMA synchronous = NORMAL")
 
     @event.listens_for(made, "begin")
     def _begin(connection: Connection) -> None:

@@ -58,6 +58,8 @@ def certainty(series: Series, change: Change) -> str:
         words += ["shift of the level"]
     elif scattered(series, change):
         words += ["within what seeds scatter"]
+    elif change.exact:
+        words += ["one run each"]
     words += ["exact"] if change.exact else []
     words += ["another agent, too"] if change.agent else []
     return ", ".join(words)
