@@ -99,7 +99,7 @@ def by(found: Judgement | None) -> str:
     if found is None or not found.scenario:
         return ""
     where = f"{found.scenario} {found.cell}".strip()
-    change = "" if found.change is None else f" {found.change:+.1%}"
+    change = "" if found.change is None else f" {found.change:+.2%}"
     what = f"{found.metric}{change}" if found.metric else _short(found.reason)
     return f"{where}: {what}".replace("|", "\\|")
 

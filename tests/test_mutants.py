@@ -113,9 +113,9 @@ def test_the_page_counts_names_and_explains(tmp_path: Path) -> None:
     page.write(rows, place)
     text = place.read_text()
     assert "1 of 2 faults caught (50%), 1 false alarms in 1 harmless changes" in text
-    assert "cubic cc=cubic: goodput -25.0%" in text
+    assert "cubic cc=cubic: goodput -25.00%" in text
     assert "nobody can see it" in text
-    assert "**better**: cubic cc=reno: loss +10.0%" in text
+    assert "**better**: cubic cc=reno: loss +10.00%" in text
     assert text.startswith("before\n")
     assert text.endswith("\nafter\n")
     assert "old" not in text
