@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -10,12 +11,12 @@ import pytest
 
 from mutants import judge, page, patches, results
 from mutants.results import Judgement
-from mutants.tree import Tree
+from mutants.tree import SOURCE, Tree
 from rushhour.errors import UsageError
 from rushhour.lab import agent as agents
 from rushhour.lab import kernel as kernels
 from rushhour.lab.agent import Agent
-from rushhour.lab.kernel import Kernel
+from rushhour.lab.kernel import Kernel, sources
 
 HEADER = "Subject: Beta is a half\nArea: cubic\nSymptom: Goodput falls.\n\n--- a/net/x.c\n+++ b/net/x.c\n"
 
@@ -138,3 +139,16 @@ def test_live_a_fault_is_worse_and_a_harmless_change_the_same() -> None:
     assert harmless.verdict == "same", harmless
     assert harmless.cells > 0
     assert not [kernel.name for kernel in kernels.installed() if kernel.name.startswith("mutant-prio-bands")]
+
+
+@pytest.mark.virtual
+def test_every_patch_applies_to_the_source_of_the_base() -> None:
+    tree = sources.resolve(SOURCE, print).directory()
+    patched = {mutant.name: str(mutant.patch.resolve()) for mutant in patches.load()}
+    # No repository around the cache is to have a say.
+    command = ["env", f"GIT_CEILING_DIRECTORIES={tree.parent}", "git", "apply", "--check"]
+    done = [
+        subprocess.run([*command, patch], cwd=tree, check=False, capture_output=True, text=True)
+        for patch in patched.values()
+    ]
+    assert not {name: one.stderr for name, one in zip(patched, done, strict=True) if one.returncode}
