@@ -19,6 +19,7 @@ from rushhour.errors import ReportError
 from rushhour.report.embed import unpack
 from rushhour.report.verdict import html, markdown, terminal
 from rushhour.report.verdict.page import MAX_PICTURES, MAX_TOLD
+from rushhour.report.verdict.rows import rows
 from rushhour.report.verdict.story import MINUS, story
 from rushhour.report.verdict.summary import LIMIT
 
@@ -293,6 +294,19 @@ def test_cells_that_part_in_the_same_way_are_grouped(tmp_path: Path) -> None:
     for text in (html(document(cells), tmp_path), markdown(document(cells)), printed(document(cells))):
         assert "2 cells" in text
         assert "part at an offered window" in text
+
+
+def test_an_event_of_one_side_only_does_not_shift_the_others() -> None:
+    def at(t_ns: int, event: str, window: int) -> dict[str, Any]:
+        return {"t_ns": t_ns, "event": event, "snd_cwnd": window}
+
+    base = [at(1, "ACK 1", 9), at(1, "retransmits", 9), at(2, "ACK 2", 8), at(3, "ACK 3", 7)]
+    candidate = [at(1, "ACK 1", 9), at(2, "ACK 2", 8), at(3, "ACK 3", 6)]
+    found = rows({"before": {}, "after": {"base": base, "candidate": candidate}})
+    assert found is not None
+    signs = [line.sign + line.texts[1] for line in found.after]
+    assert signs == [" ACK 1", "-retransmits", " ACK 2", "-ACK 3", "+ACK 3"]
+    assert [line.differs for line in found.after[-2:]] == [[False, False, True]] * 2
 
 
 def test_the_last_words_of_a_kernel_that_died_are_shown(tmp_path: Path) -> None:

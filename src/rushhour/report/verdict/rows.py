@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -64,9 +65,13 @@ def rows(divergence: Mapping[str, Any]) -> Rows | None:
 
 
 def _lines(columns: Sequence[str], sides: Sides, *, from_end: bool = False) -> Iterator[Line]:
-    step = -1 if from_end else 1
-    pairs = list(zip_longest(*(list(sides.get(side) or [])[::step] for side in ("base", "candidate"))))
-    for base, candidate in pairs[::step]:
+    both = [list(sides.get(side) or []) for side in ("base", "candidate")]
+    if all("event" in row for rows in both for row in rows):
+        pairs = _paired(*both)
+    else:
+        step = -1 if from_end else 1
+        pairs = list(zip_longest(both[0][::step], both[1][::step]))[::step]
+    for base, candidate in pairs:
         mine, theirs = ([_said(name, row or {}) for name in columns] for row in (base, candidate))
         if base and candidate and mine == theirs:
             yield Line(" ", mine, [False] * len(mine))
@@ -76,6 +81,19 @@ def _lines(columns: Sequence[str], sides: Sides, *, from_end: bool = False) -> I
             yield Line("-", mine, differs)
         if candidate:
             yield Line("+", theirs, differs)
+
+
+def _paired(base: list[Row], candidate: list[Row]) -> list[tuple[Row | None, Row | None]]:
+    """Rows of the same event side by side."""
+    mine, theirs = ([str(row["event"]) for row in rows] for rows in (base, candidate))
+    pairs: list[tuple[Row | None, Row | None]] = []
+    for kind, start, stop, first, last in SequenceMatcher(a=mine, b=theirs, autojunk=False).get_opcodes():
+        if kind == "equal":
+            pairs += zip(base[start:stop], candidate[first:last], strict=True)
+        else:
+            pairs += [(row, None) for row in base[start:stop]]
+            pairs += [(None, row) for row in candidate[first:last]]
+    return pairs
 
 
 def _said(name: str, row: Row) -> str:

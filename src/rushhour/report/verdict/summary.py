@@ -80,6 +80,7 @@ def _cell(cell: Cell) -> Iterator[str]:
         yield f"**What it guards.** {said(cell.guards)}."
         yield ""
     yield from (f"* broken: {said(text)}" for text in cell.broken)
+    yield from [""] if cell.broken else []
     for which, words in cell.failures:
         yield from (f"The {said(which)}:", "", "```", words.replace("`", "'"), "```", "")
     if cell.divergence:
