@@ -22,17 +22,28 @@ def result_sets(folder: Path | str) -> list[ResultSet]:
     folder = Path(folder)
     if (folder / VERDICT).is_file():
         return result_sets(_candidate(folder))
-    if not (folder / STUDY).is_file():
-        return [ResultSet.open(folder)]
-    names = read_json(folder / STUDY).get("sets")
+    sets = read_sets(folder)
+    return [ResultSet.open(folder)] if sets is None else sets
+
+
+def read_sets(folder: Path) -> list[ResultSet] | None:
+    """The sets of a study's folder; None where the folder is of no study.
+
+    Raises:
+        RecordError: its index makes no sense, or a set is gone.
+    """
+    path = folder / STUDY
+    if not path.is_file():
+        return None
+    names = read_json(path).get("sets")
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise RecordError("the study names no sets", where=str(folder / STUDY), hint="run the study again")
+        raise RecordError("the study names no sets", where=str(path), hint="run the study again")
     sets = [ResultSet(Path(os.path.normpath(folder / name))) for name in names]
     gone = [str(one.path) for one in sets if not (one.path / "set.json").is_file()]
     if gone:
         raise RecordError(
             f"{len(gone)} sets of the study are gone: {', '.join(gone[:3])}",
-            where=str(folder / STUDY),
+            where=str(path),
             hint="run it again",
         )
     return sets

@@ -10,9 +10,10 @@ from report_records import make_set
 
 from rushhour.cli.report import write_study
 from rushhour.errors import RecordError
+from rushhour.folders import read_sets
 from rushhour.record import ResultSet
 from rushhour.report import study_html
-from rushhour.report.study import gathered, read_sets, write_index
+from rushhour.report.study import gathered, write_index
 
 STUDY = {
     "name": "mine",

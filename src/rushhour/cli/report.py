@@ -38,8 +38,8 @@ def report(records: tuple[Path, ...], out: Path | None, form: str, *, as_json: b
 
     Example: rushhour report results/window-scaling/latest --format svg
     """  # noqa: D301 - click wants the letter itself
+    from rushhour.folders import read_sets
     from rushhour.record import ResultSet
-    from rushhour.report.study import read_sets
 
     sets = read_sets(records[0]) if len(records) == 1 else [ResultSet.open(folder) for folder in records]
     if sets is None:

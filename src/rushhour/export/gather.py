@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from rushhour.errors import ReportError
 from rushhour.export.case import Case, Number, Report, Status
+from rushhour.folders import read_sets
 from rushhour.metrics.expectations import judge
 from rushhour.metrics.value import MetricValue
 from rushhour.record import Record, ResultSet, read_json
 from rushhour.report.reproduce import run_command
-from rushhour.report.study import read_sets
 from rushhour.report.verdict import markdown
 from rushhour.report.verdict.advice import of_cell
 

@@ -9,14 +9,13 @@ from __future__ import annotations
 import os
 from base64 import b64encode
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
 from rushhour.comparison import compare
 from rushhour.errors import RecordError
-from rushhour.record import ResultSet, read_json
+from rushhour.folders import STUDY
 from rushhour.report.compare import Collector, page
 from rushhour.report.definitions import definitions
 from rushhour.report.figures import run_figure
@@ -31,7 +30,9 @@ from rushhour.spec import Chapter, Study
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
 
+    from rushhour.record import ResultSet
     from rushhour.report.compare.plot import Drawing
     from rushhour.report.definitions import Definition
     from rushhour.report.model import RunView
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
     from rushhour.report.tables import Table
 
 FORMAT = "rushhour-study/1"
-FILE = "study.json"
 _POINTS = 24_000
 """Samples of the one figure of a single run whose scenario asks for none."""
 
@@ -165,35 +165,12 @@ def write_index(sets: Iterable[ResultSet], folder: Path) -> Path:
     document = {"format": FORMAT, "sets": [os.path.relpath(one.path, folder) for one in sets]}
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        write_json(folder / FILE, document)
+        write_json(folder / STUDY, document)
     except OSError as error:
         raise RecordError(
             f"the study cannot be written: {error.strerror}", where=str(folder), hint="choose --out elsewhere"
         ) from error
-    return folder / FILE
-
-
-def read_sets(folder: Path) -> list[ResultSet] | None:
-    """The sets of a study's folder; None where the folder is of no study.
-
-    Raises:
-        RecordError: its index makes no sense, or a set is gone.
-    """
-    path = folder / FILE
-    if not path.is_file():
-        return None
-    names = read_json(path).get("sets")
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise RecordError("the study names no sets", where=str(path), hint="run the study again")
-    sets = [ResultSet(Path(os.path.normpath(folder / name))) for name in names]
-    gone = [str(one.path) for one in sets if not (one.path / "set.json").is_file()]
-    if gone:
-        raise RecordError(
-            f"{len(gone)} sets of the study are gone: {', '.join(gone[:3])}",
-            where=str(path),
-            hint="run it again",
-        )
-    return sets
+    return folder / STUDY
 
 
 def _study(results: ResultSet) -> Study | None:

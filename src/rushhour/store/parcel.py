@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from rushhour.baseline.read import Baseline, raw_digests
+from rushhour.baseline.read import Baseline, Run, raw_digests
 from rushhour.errors import RecordError
 from rushhour.folders import BASELINE, VERDICT, result_sets
 from rushhour.metrics.value import MetricValue
@@ -234,50 +234,50 @@ def _baseline(found: Baseline) -> Iterator[Parcel]:
     made, _ = _made(found.path / BASELINE)
     whole = digest("baseline", read_json(found.path / BASELINE))
     for scenario in found.scenarios:
-        name, sha = str(scenario["name"]), str(scenario.get("sha256") or "")
-        quick = scenario.get("quick") is True
-        sweep = _sweep(scenario.get("resolved"))
+        name = str(scenario["name"])
         yield SetParcel(
             digest=digest(whole, name),
             kind="baseline",
             scenario=name,
-            scenario_sha256=sha,
+            scenario_sha256=str(scenario.get("sha256") or ""),
             made=made,
             folder=found.path.resolve(),
-            quick=quick,
+            quick=scenario.get("quick") is True,
             complete=True,
             failures=scenario.get("failures") or (),
             skipped=scenario.get("skipped") or (),
             runs=[
-                RunParcel(
-                    key=run.key,
-                    scenario=name,
-                    scenario_sha256=sha,
-                    title=str(scenario.get("title") or ""),
-                    quick=quick,
-                    cell=run.cell,
-                    factors=run.factors,
-                    label=label_of(run.factors, sweep),
-                    repetition=run.repetition,
-                    seed=run.seed,
-                    kernel=found.kernel,
-                    agent=found.about["agent"] or {},
-                    lab=str(found.about["lab"]),
-                    rushhour=found.about.get("rushhour"),
-                    valid=run.valid,
-                    invalid_reasons=run.invalid_reasons,
-                    warnings=(),
-                    virtual_s=None,
-                    elapsed_s=None,
-                    folder=str((found.path / "runs" / run.folder).resolve()),
-                    raw_sha256=digest(dict(run.raw)),
-                    values=[_sound(value) for value in values[run.folder]],
-                )
-                for run in found.runs
-                if run.scenario == name
+                _kept(found, scenario, run, values[run.folder]) for run in found.runs if run.scenario == name
             ],
         )
     yield BaselineParcel(whole, found)
+
+
+def _kept(found: Baseline, scenario: Mapping[str, Any], run: Run, values: Sequence[MetricValue]) -> RunParcel:
+    return RunParcel(
+        key=run.key,
+        scenario=run.scenario,
+        scenario_sha256=str(scenario.get("sha256") or ""),
+        title=str(scenario.get("title") or ""),
+        quick=scenario.get("quick") is True,
+        cell=run.cell,
+        factors=run.factors,
+        label=label_of(run.factors, _sweep(scenario.get("resolved"))),
+        repetition=run.repetition,
+        seed=run.seed,
+        kernel=found.kernel,
+        agent=found.about["agent"] or {},
+        lab=str(found.about["lab"]),
+        rushhour=found.about.get("rushhour"),
+        valid=run.valid,
+        invalid_reasons=run.invalid_reasons,
+        warnings=(),
+        virtual_s=None,
+        elapsed_s=None,
+        folder=str((found.path / "runs" / run.folder).resolve()),
+        raw_sha256=digest(dict(run.raw)),
+        values=[_sound(value) for value in values],
+    )
 
 
 def _sound(value: MetricValue) -> MetricValue:
