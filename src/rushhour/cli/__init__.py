@@ -34,6 +34,8 @@ COMMANDS = {
     "db": "db:db",
     "history": "history:history",
     "serve": "serve:serve",
+    "ci": "ci:ci",
+    "barrier": "barrier:barrier",
 }
 INTERRUPTED = 130
 

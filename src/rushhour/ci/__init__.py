@@ -1,0 +1,10 @@
+"""Rush Hour in other people's CI: job files, and a barrier where several machines take part.
+
+jobs       system, settings → the files of a job
+barrier    machines wait for each other, and hear at once if one fails
+"""
+
+from rushhour.ci.barrier import Meeting, meet
+from rushhour.ci.jobs import SYSTEMS, Settings, job_files, write
+
+__all__ = ["SYSTEMS", "Meeting", "Settings", "job_files", "meet", "write"]

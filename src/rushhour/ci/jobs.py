@@ -1,0 +1,116 @@
+"""Job files for other people's CI, made from templates.
+
+Each job does the same: get Rush Hour, build the kernel (compilation is cached), run the suite on it, judge it
+against the stored baseline, keep the report and the records, and fail if something became worse.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING
+from xml.sax.saxutils import quoteattr
+
+from rushhour.errors import UsageError
+from rushhour.report import files
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+PACKAGES = ("gcc", "make", "flex", "bison", "bc", "xz-utils", "iproute2", "libc6-dev", "python3-venv", "git")
+"""What building a kernel and running the suite needs of Debian and Ubuntu."""
+_RPMS = (
+    "gcc", "make", "flex", "bison", "bc", "xz", "iproute-tc", "glibc-static", "python3", "git-core",
+    "perl-core",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a job is to do.
+
+    `kernel` is what `rushhour kernel build` takes; `.` is the checkout itself. `baseline` is a name, or a
+    folder in the repository. `install` is what pip is to install. `hours` bounds a job.
+    """
+
+    kernel: str = "."
+    baseline: str = "ci/baseline"
+    install: str = "rushhour"
+    quick: bool = False
+    hours: int = 2
+
+
+SYSTEMS: Mapping[str, Mapping[str, str]] = {
+    "github": {".github/workflows/rushhour.yml": "github.yml", "ci/rushhour.sh": "judge.sh"},
+    "gitlab": {".gitlab/rushhour.yml": "gitlab.yml", "ci/rushhour.sh": "judge.sh"},
+    "tmt": {
+        ".fmf/version": "fmf-version", "plans/rushhour.fmf": "plan.fmf",
+        "tests/rushhour/main.fmf": "test.fmf", "tests/rushhour/test.sh": "tmt.sh",
+        "ci/rushhour.sh": "judge.sh",
+    },
+    "beaker": {
+        "beaker/job.xml": "job.xml", "beaker/metadata": "metadata", "beaker/runtest.sh": "beaker.sh",
+        "beaker/rushhour.sh": "judge.sh",
+    },
+}  # fmt: skip
+"""The files of each system's job, and their templates."""
+
+
+def job_files(system: str, settings: Settings) -> dict[str, str]:
+    """The job's files: path → text.
+
+    Raises:
+        UsageError: there is no such system, or a setting cannot be written into a job.
+    """
+    if system not in SYSTEMS:
+        raise UsageError(f"there are no job files for {system!r}", hint=f"there are: {', '.join(SYSTEMS)}")
+    for name, value in asdict(settings).items():
+        if isinstance(value, str) and (not value or not value.isprintable()):
+            raise UsageError(f"{name} is {value!r}", hint="it takes one line of text")
+    return {path: _render(template, settings) for path, template in SYSTEMS[system].items()}
+
+
+def write(system: str, settings: Settings, folder: Path, *, force: bool = False) -> list[Path]:
+    """Write a job's files below the folder; a file that is there and differs is only replaced by force.
+
+    Raises:
+        UsageError: a file is there already.
+        ReportError: a file cannot be written.
+    """
+    made = {folder / name: text for name, text in job_files(system, settings).items()}
+    # The version of fmf's format is the same in all trees.
+    there = [path for path, text in made.items() if path.is_file() and path.read_text("utf-8") != text]
+    if there and not force:
+        names = ", ".join(str(path) for path in there)
+        raise UsageError(f"{names}: there already", hint="--force replaces it; --out names another folder")
+    for path, text in made.items():
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UsageError(f"cannot make the folder: {error.strerror}", where=str(path.parent)) from error
+        files.put(text, path)
+        if text.startswith("#!"):
+            path.chmod(path.stat().st_mode | (path.stat().st_mode & 0o444) >> 2)
+    return [*made]
+
+
+def _render(template: str, settings: Settings) -> str:
+
+    import jinja2  # noqa: PLC0415 - only to write
+
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).with_name("templates")),
+        # Braces are GitHub's own, brackets and angles the shell's.
+        variable_start_string="@[", variable_end_string="]@", block_start_string="<%", block_end_string="%>",
+        comment_start_string="<#", comment_end_string="#>",
+        keep_trailing_newline=True, undefined=jinja2.StrictUndefined, trim_blocks=True,
+        autoescape=False,  # noqa: S701 - these are no pages; each template quotes by its own rules
+    )  # fmt: skip
+    environment.filters |= {"sh": quote, "attribute": quoteattr, "yaml": _yaml}
+    return environment.get_template(template).render(packages=PACKAGES, rpms=_RPMS, **asdict(settings))
+
+
+def _yaml(text: str) -> str:
+    """A string in single quotes: nothing in it means anything."""
+    return "'" + text.replace("'", "''") + "'"

@@ -1,0 +1,51 @@
+"""`rushhour ci`: job files for other people's CI."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from rushhour.cli import SETTINGS
+
+_NEXT = {
+    "github": "commit them; the job runs on every push and pull request",
+    "gitlab": "commit them and include .gitlab/rushhour.yml in your .gitlab-ci.yml",
+    "tmt": "commit them; `tmt run` carries the plan out",
+    "beaker": "name your repository in beaker/job.xml; `bkr job-submit beaker/job.xml` starts it",
+}
+
+
+@click.command(context_settings=SETTINGS, short_help="Write job files for GitHub, GitLab, tmt or Beaker.")
+@click.argument("system", type=click.Choice([*_NEXT]))
+@click.option(
+    "--kernel", default=".", show_default=True, metavar="SOURCE",
+    help="The kernel to judge, as `rushhour kernel build` takes it; . is the checkout.",
+)  # fmt: skip
+@click.option(
+    "--baseline", default="ci/baseline", show_default=True, metavar="BASELINE",
+    help="What to judge it by: a folder in the repository, or a name.",
+)  # fmt: skip
+@click.option(
+    "--install", default="rushhour", show_default=True, metavar="REQUIREMENT",
+    help="What pip installs: a name, a wheel, git+https://…",
+)  # fmt: skip
+@click.option("--quick", is_flag=True, help="The quick suite only.")
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), default=".", help="The repository.")
+@click.option("--force", is_flag=True, help="Replace files that are there.")
+def ci(system: str, kernel: str, baseline: str, install: str, out: Path, *, quick: bool, force: bool) -> None:
+    """Write the files of a job that judges a kernel by a stored baseline.
+
+    The job builds the kernel (what is known is cached), runs the suite, compares with the baseline, keeps the
+    report and the records, and fails if something became worse.
+
+    Example: rushhour ci github --kernel . --baseline ci/baseline
+    """
+    from rushhour.ci import Settings, write
+
+    for path in write(system, Settings(kernel, baseline, install, quick), out, force=force):
+        click.echo(path)
+    click.echo(f"Next: {_NEXT[system]}", err=True)
+    place = out / ("beaker" if system == "beaker" else ".") / baseline
+    if "/" in baseline and not place.exists():
+        click.echo(f"No baseline yet: rushhour baseline save {place} RESULTS --slim", err=True)
