@@ -5,7 +5,6 @@ import socket
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -24,8 +23,9 @@ def open_port() -> tuple[socket.socket, int]:
 
 
 def party(me: str, port: int, *, seconds: float = 20, **more: Any) -> Meeting:
-    plain = Meeting("ready", PARTIES, me, "127.0.0.1", port, me == PARTIES[0], seconds)
-    return replace(plain, **more)
+    listens = me == PARTIES[0]
+    plain = {"name": "ready", "parties": PARTIES, "host": "127.0.0.1", "says": "", "failed": False}
+    return Meeting(me=me, port=port, listens=listens, seconds=seconds, **{**plain, **more})
 
 
 def together(meetings: list[Meeting], server: socket.socket) -> list[dict[str, str] | str]:
@@ -87,7 +87,7 @@ def test_a_party_that_is_killed_while_it_waits_makes_the_others_fail() -> None:
     ("other", "words"),
     [
         ({"name": "done"}, "this is the barrier 'ready', not 'done'"),
-        ({"parties": ("client", "stranger"), "me": "stranger"}, "'stranger' is not awaited here"),
+        ({"parties": ("client", "stranger"), "who": "stranger"}, "'stranger' is not awaited here"),
     ],
 )
 def test_strangers_are_refused_and_the_others_meet(other: dict[str, Any], words: str) -> None:
@@ -95,7 +95,7 @@ def test_strangers_are_refused_and_the_others_meet(other: dict[str, Any], words:
     with ThreadPoolExecutor(2) as pool:
         waiting = pool.submit(together, [party(me, port) for me in PARTIES[:2]], server)
         with pytest.raises(BarrierError, match=words):
-            meet(party("router", port, **other))
+            meet(party(str(other.pop("who", "router")), port, **other))
         assert set(meet(party("router", port))) == set(PARTIES)
         assert all(isinstance(one, dict) for one in waiting.result())
 

@@ -140,8 +140,7 @@ def test_the_job_judges_a_kernel_by_a_baseline_in_the_repository(tmp_path: Path)
     """The script of the generated job, on one scenario: the same kernel is the same, and all is kept."""
     mine = kernel.find("debian-6.12")
     write("github", Settings(kernel="debian:6.12"), tmp_path)
-    scenario = "suite/initial-window"
-    results = runner.run(scenario, kernels=[mine.name], quick=True, out=tmp_path / "first")
+    results = runner.run("suite/initial-window", kernels=[mine.name], quick=True, out=tmp_path / "first")
     rushhour = [sys.executable, "-m", "rushhour"]
     save = [*rushhour, "baseline", "save", str(tmp_path / "ci/baseline"), str(results.path), "--slim"]
     subprocess.run(save, check=True, capture_output=True, cwd=tmp_path)
@@ -149,9 +148,7 @@ def test_the_job_judges_a_kernel_by_a_baseline_in_the_repository(tmp_path: Path)
     command.parent.mkdir()
     command.write_text(f'#!/bin/sh\nexec {sys.executable} -m rushhour "$@"\n')
     command.chmod(0o755)
-    environment = os.environ | {
-        "PATH": f"{command.parent}:{os.environ['PATH']}", "MODE": f"--quick --scenario {scenario}",
-    }  # fmt: skip
+    environment = os.environ | {"PATH": f"{command.parent}:{os.environ['PATH']}"}
     try:
         said = subprocess.run(
             ["bash", "ci/rushhour.sh"],

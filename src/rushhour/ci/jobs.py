@@ -31,13 +31,13 @@ class Settings:
     """What a job is to do.
 
     `kernel` is what `rushhour kernel build` takes; `.` is the checkout itself. `baseline` is a name, or a
-    folder in the repository. `install` is what pip is to install. `hours` bounds a job.
+    folder in the repository; what it ran is what the job runs. `install` is what pip is to install. `hours`
+    bounds a job.
     """
 
     kernel: str = "."
     baseline: str = "ci/baseline"
     install: str = "rushhour"
-    quick: bool = False
     hours: int = 2
 
 

@@ -30,20 +30,20 @@ _NEXT = {
     "--install", default="rushhour", show_default=True, metavar="REQUIREMENT",
     help="What pip installs: a name, a wheel, git+https://…",
 )  # fmt: skip
-@click.option("--quick", is_flag=True, help="The quick suite only.")
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), default=".", help="The repository.")
 @click.option("--force", is_flag=True, help="Replace files that are there.")
-def ci(system: str, kernel: str, baseline: str, install: str, out: Path, *, quick: bool, force: bool) -> None:
+def ci(system: str, kernel: str, baseline: str, install: str, out: Path, *, force: bool) -> None:
     """Write the files of a job that judges a kernel by a stored baseline.
 
-    The job builds the kernel (what is known is cached), runs the suite, compares with the baseline, keeps the
-    report and the records, and fails if something became worse.
+    The job builds the kernel (what is known is cached), runs what the baseline ran, compares, keeps the
+    report and the records, and fails if something became worse. A baseline of `rushhour run suite --quick`
+    makes a quick job.
 
     Example: rushhour ci github --kernel . --baseline ci/baseline
     """
     from rushhour.ci import Settings, write
 
-    for path in write(system, Settings(kernel, baseline, install, quick), out, force=force):
+    for path in write(system, Settings(kernel, baseline, install), out, force=force):
         click.echo(path)
     click.echo(f"Next: {_NEXT[system]}", err=True)
     place = out / ("beaker" if system == "beaker" else ".") / baseline

@@ -1,22 +1,18 @@
 #!/usr/bin/env bash
-# Builds the kernel, runs Rush Hour's suite on it, and judges it against the stored baseline.
+# Builds the kernel, runs on it what the stored baseline ran, and judges it by that.
 # Leaves everything in ./rushhour: report.html, summary.md, junit.xml, results.tap, verdict.json, records.
 #
 #   KERNEL    what `rushhour kernel build` takes: a directory, DIRECTORY@REVISION, a tarball, debian:6.12
-#   BASELINE  a folder made by `rushhour baseline save`, or its name
-#   MODE      empty, or --quick
+#   BASELINE  a folder made by `rushhour baseline save`, or its name: it says what is run
 set -euo pipefail
 KERNEL=${KERNEL:-@[ kernel | sh ]@}
 BASELINE=${BASELINE:-@[ baseline | sh ]@}
-MODE=${MODE-@[ '--quick' if quick else '' ]@}
 OUT=${OUT:-rushhour}
 
 rushhour kernel build "$KERNEL" --name candidate --aside
 verdict=0
-# shellcheck disable=SC2086 # MODE is a word or nothing
-rushhour compare "$BASELINE" candidate $MODE --out "$OUT" \
+rushhour compare "$BASELINE" candidate --out "$OUT" \
     --to junit --to tap --to openmetrics --to tmt --to github || verdict=$?
-rushhour kernel list >"$OUT/kernels.txt"
 case $verdict in
 0) echo "The network stack behaves as in the baseline, or better." ;;
 1) echo "Something became worse: see $OUT/report.html" ;;
