@@ -9,7 +9,17 @@ from markupsafe import Markup
 
 from rushhour.errors import UsageError
 from rushhour.report.files import put
-from rushhour.report.history.said import certainty, common, headings, kernels, named, ranked, size, tone
+from rushhour.report.history.said import (
+    certainty,
+    common,
+    headings,
+    kernels,
+    named,
+    ranked,
+    scattered,
+    size,
+    tone,
+)
 from rushhour.report.history.svg import STYLE, chart, drawing
 from rushhour.report.shell import digest, joined, template
 from rushhour.report.words import quantity
@@ -33,6 +43,7 @@ class _Row:
     size: str
     tone: str
     known: str
+    luck: bool
 
 
 def write(found: Sequence[Series], path: Path) -> None:
@@ -73,9 +84,10 @@ def page(found: Sequence[Series]) -> str:
 
 def _series(one: Series, name: str, place: int) -> dict[str, Any]:
     drawn = Markup(chart(one, name))  # noqa: S704 - made here, every text in it escaped
-    worth = len(named(one))
+    worth = [change for change in named(one) if not scattered(one, change)]
     return {
-        "place": place, "name": name, "chart": drawn, "changed": worth > 0, "small": len(one.changes) - worth,
+        "place": place, "name": name, "chart": drawn,
+        "changed": bool(worth), "more": len(one.changes) - len(worth),
     }  # fmt: skip
 
 
@@ -83,13 +95,15 @@ def _row(series: Series, change: Change, name: str, place: int) -> _Row:
     called = kernels(series.points)
     values = f"{quantity(change.before, series.unit)} → {quantity(change.after, series.unit)}"
     return _Row(
-        place, name, _side(series, called, change.at - 1), _side(series, called, change.at), values,
-        size(series, change), tone(series, change), certainty(series, change),
+        place, name, _side(called, series, change.at - 1), _side(called, series, change.at), values,
+        size(series, change), tone(series, change), certainty(series, change), scattered(series, change),
     )  # fmt: skip
 
 
-def _side(series: Series, called: Sequence[str], at: int) -> str:
-    return f"{called[at]} ({series.points[at].made[:10]})"
+def _side(called: Sequence[str], series: Series, at: int) -> str:
+    """The kernel's name; with the day, where it is there more than once."""
+    day = f" ({series.points[at].made[:10]})" if called.count(called[at]) > 1 else ""
+    return called[at] + day
 
 
 def _definition(metric: str) -> str:

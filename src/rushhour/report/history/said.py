@@ -17,6 +17,8 @@ Tone = Literal["good", "bad", "plain"]
 
 # An exact change that is no shift is named if it is at least so much of the value; others are counted.
 NAMED = 0.01
+# From so many times on a growth is said in times.
+_TIMES = 3
 # A key of a label, of which the last part is said (`topology.rtt=10ms`).
 _KEY = re.compile(r"(^|, )(?:[\w-]+\.)+([\w-]+=)")
 
@@ -33,6 +35,8 @@ def size(series: Series, change: Change) -> str:
     relative = change.relative
     if relative is None:
         return f"{quantity(change.before, series.unit)} → {quantity(change.after, series.unit)}"
+    if relative >= _TIMES - 1:
+        return f"\N{MULTIPLICATION SIGN}{relative + 1:.3g}"
     return f"{100 * relative:+.1f}\N{NARROW NO-BREAK SPACE}%".replace("-", "\N{MINUS SIGN}")
 
 
@@ -130,6 +134,12 @@ def _numbers(points: Sequence[Point]) -> list[str]:
 
 
 def ranked(found: Sequence[Series]) -> list[tuple[int, Change]]:
-    """The changes worth a line with the place of their series: shifts first, then the largest."""
+    """The changes worth a line with the place of their series: shifts first, luck last; large ones first."""
     every = [(place, change) for place, series in enumerate(found) for change in named(series)]
-    return sorted(every, key=lambda one: (not one[1].shift, -abs(one[1].relative or 0.0), one[0], one[1].at))
+
+    def rank(one: tuple[int, Change]) -> tuple[bool, bool, float, int, int]:
+        place, change = one
+        luck = scattered(found[place], change)
+        return luck, not change.shift, -abs(change.relative or 0.0), place, change.at
+
+    return sorted(every, key=rank)

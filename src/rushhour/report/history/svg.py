@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rushhour.report.history.said import certainty, kernels, named, size, tone
+from rushhour.report.history.said import certainty, kernels, named, scattered, size, tone
 from rushhour.report.lines import grid
 from rushhour.report.words import scale_for
 
@@ -179,9 +179,9 @@ def _points(
 
 
 def _changes(series: Series, x: Callable[[float], float]) -> Iterator[str]:
-    """A line for each change worth a name, a tick on the axis for the others. No words cover others."""
+    """A line for each change beyond luck and worth a name, a tick for the others. No words cover others."""
     free = -1.0
-    worth = {change.at for change in named(series)}
+    worth = {change.at for change in named(series) if not scattered(series, change)}
     for change in series.changes:
         place, kind = x(change.at - 0.5), tone(series, change)
         words = size(series, change)

@@ -8,7 +8,17 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from rushhour.report.history.said import certainty, common, headings, kernels, named, ranked, size, tone
+from rushhour.report.history.said import (
+    certainty,
+    common,
+    headings,
+    kernels,
+    named,
+    ranked,
+    scattered,
+    size,
+    tone,
+)
 from rushhour.report.history.svg import marks
 from rushhour.report.words import NONE, quantity, scale_for
 
@@ -22,6 +32,8 @@ if TYPE_CHECKING:
 _TONES = {"good": "green", "bad": "red", "plain": "yellow"}
 _ROWS = 60
 """Points of a single series that are listed: the last ones."""
+_LUCK = 5
+"""Changes within what seeds scatter that are listed."""
 
 
 def show(found: Sequence[Series], console: Console) -> None:
@@ -90,7 +102,9 @@ def _changes(found: Sequence[Series], names: Sequence[str], console: Console) ->
     for justify in ("left", "right", "left", "left"):
         table.add_column(justify=justify, overflow="fold")
     rows = ranked(found)
-    for place, change in rows:
+    luck = sum(scattered(found[place], change) for place, change in rows)
+    kept = rows[: len(rows) - max(0, luck - _LUCK)]
+    for place, change in kept:
         series = found[place]
         table.add_row(
             Text(_sides(series, change), "bold"), Text(size(series, change), _TONES[tone(series, change)]),
@@ -99,6 +113,8 @@ def _changes(found: Sequence[Series], names: Sequence[str], console: Console) ->
     if rows:
         console.print(Text("\nchanged", "bold"))
         console.print(Padding(table, (0, 0, 0, 2)))
+        if len(kept) < len(rows):
+            console.print(Text(f"  … and {len(rows) - len(kept)} more within what seeds scatter", "dim"))
         return
     small = sum(len(series.changes) for series in found)
     console.print(
