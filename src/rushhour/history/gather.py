@@ -13,6 +13,7 @@ from rushhour.history.changes import changes
 from rushhour.history.order import release_order
 from rushhour.history.series import EXACT_LABS, Point, Series
 from rushhour.store import query, schema
+from rushhour.store.filters import named, of_kernel
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -117,7 +118,7 @@ def _asked(quantities: Sequence[int], cells: Sequence[int] | None) -> Select[Any
 
 def _narrowed(asked: Select[Any], kernels: Sequence[str], lab: str | None, since: str | None) -> Select[Any]:
     if kernels:
-        asked = asked.where(or_(*(query.of_kernel(word) for word in kernels)))
+        asked = asked.where(or_(*(of_kernel(word) for word in kernels)))
     if lab:
         asked = asked.where(schema.runs.c.lab == lab)
     if since:
@@ -135,7 +136,7 @@ def _nothing(
         near = get_close_matches(scenario, names, 3, cutoff=0.4) or sorted(names)[:5]
         return UsageError(f"nothing of {scenario!r} is stored", hint="there is: " + ", ".join(near))
     if where and not query.cell_ids(connection, scenario, where):
-        texts = select(schema.cells.c.factors).where(query.named(scenario) if scenario else True).distinct()  # type: ignore[arg-type]
+        texts = select(schema.cells.c.factors).where(named(scenario) if scenario else True).distinct()  # type: ignore[arg-type]
         known: dict[str, set[str]] = {}
         for (text,) in connection.execute(texts):
             for name, value in json.loads(text).items():

@@ -5,6 +5,7 @@ It is an index: the records stay in their folders, and importing these again mak
 
 from rushhour.store.core import Store, keep
 from rushhour.store.rows import (
+    BaselineRow,
     CellVerdict,
     ComparisonRow,
     Imported,
@@ -18,6 +19,7 @@ from rushhour.store.rows import (
 )
 
 __all__ = [
+    "BaselineRow",
     "CellVerdict",
     "ComparisonRow",
     "Imported",

@@ -14,10 +14,10 @@ from sqlalchemy import func, select
 from rushhour import places
 from rushhour.errors import RecordError, RushHourError, StoreError
 from rushhour.metrics.value import MetricValue
-from rushhour.store import connect, query, schema
+from rushhour.store import connect, listing, query, schema
 from rushhour.store.parcel import BaselineParcel, ComparisonParcel, SetParcel, parcels
 from rushhour.store.put import put
-from rushhour.store.rows import Imported
+from rushhour.store.rows import Imported, SetRow
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from rushhour.history import Series
     from rushhour.store.parcel import Parcel
     from rushhour.store.rows import (
+        BaselineRow,
         CellVerdict,
         ComparisonRow,
         KernelRow,
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
         QuantityRow,
         RunRow,
         ScenarioRow,
-        SetRow,
     )
 
 T = TypeVar("T")
@@ -128,18 +128,20 @@ class Store:
         return new
 
     def runs(self, **filters: Any) -> list[RunRow]:
-        """Runs, the newest first.
+        """Runs, the newest first, or by `sort` (`rushhour.store.filters.SORTS`).
 
-        Filters: `scenario`, `where`, `kernel`, `key`, `lab`, `valid`, `since`, `set_id`, `limit`, `offset`.
+        Filters: `scenario`, `cell`, `where`, `kernel`, `kernel_id`, `key`, `lab`, `valid`, `since`, `until`,
+        `set_id`, `tag` (of a set), `verdict` (of a comparison on the cell, the run's kernel as candidate),
+        `limit`, `offset`.
         """
         return self._ask(partial(query.runs, **filters))
 
     def sets(self, **filters: Any) -> list[SetRow]:
-        """Result sets, the newest first: `scenario`, `tag`, `since`, `limit`, `offset`."""
+        """Result sets, the newest first: `scenario`, `tag`, `since`, `digest`, `kind`, `limit`, `offset`."""
         return self._ask(partial(query.sets, **filters))
 
     def comparisons(self, **filters: Any) -> list[ComparisonRow]:
-        """Comparisons, the newest first: `verdict`, `name`, `tag`, `since`, `limit`, `offset`."""
+        """Comparisons, the newest first: `verdict`, `name`, `tag`, `since`, `digest`, `limit`, `offset`."""
         return self._ask(partial(query.comparisons, **filters))
 
     def verdicts(self, **filters: Any) -> list[CellVerdict]:
@@ -159,11 +161,11 @@ class Store:
 
     def scenarios(self, **filters: Any) -> list[ScenarioRow]:
         """The scenarios there are runs of, by name: `limit`, `offset`."""
-        return self._ask(partial(query.scenarios, **filters))
+        return self._ask(partial(listing.scenarios, **filters))
 
     def quantities(self, scenario: str | None = None) -> list[QuantityRow]:
         """The metrics and scopes there are values of, of a scenario, a study, or all."""
-        return self._ask(partial(query.quantities, scenario=scenario))
+        return self._ask(partial(listing.quantities, scenario=scenario))
 
     def kernels(self) -> list[KernelRow]:
         """Every kernel that ran, in their order (docs/history.md)."""
@@ -171,6 +173,26 @@ class Store:
 
         found = self._ask(query.kernels)
         return sorted(found, key=lambda one: (release_order(one.release), one.first or "", one.name, one.id))
+
+    def baselines(self) -> list[BaselineRow]:
+        """Every version of every baseline, by name, the newest version first."""
+        return self._ask(listing.baselines)
+
+    def choices(self) -> dict[str, list[str]]:
+        """What runs can be filtered by: `scenarios`, `kernels`, `labs`, `tags`, `metrics`."""
+        return self._ask(listing.choices)
+
+    def tag(self, thing: SetRow | ComparisonRow, tag: str) -> None:
+        """Give a word to a set or comparison; once is enough."""
+        with self._writing() as connection:
+            _add_tags(connection, _kind(thing), thing.id, [tag])
+
+    def untag(self, thing: SetRow | ComparisonRow, tag: str) -> None:
+        """Take a word from a set or comparison, if it has it."""
+        table = schema.tags.c
+        mine = (table.kind == _kind(thing)) & (table.owner_id == thing.id) & (table.tag == tag)
+        with self._writing() as connection:
+            connection.execute(schema.tags.delete().where(mine))
 
     def metrics(self, run: int) -> list[MetricValue]:
         """The metric values of a run (`RunRow.id`)."""
@@ -272,7 +294,15 @@ def _tag(connection: Connection, parcel: SetParcel | ComparisonParcel, tags: Seq
     kind = "set" if isinstance(parcel, SetParcel) else "comparison"
     table = schema.sets if kind == "set" else schema.comparisons
     place = connection.execute(select(table.c.id).where(table.c.digest == parcel.digest)).scalar_one()
+    _add_tags(connection, kind, place, tags)
+
+
+def _add_tags(connection: Connection, kind: str, place: int, tags: Sequence[str]) -> None:
     known = query.tags_of(connection, kind, [place]).get(place, [])
     new = [{"kind": kind, "owner_id": place, "tag": tag} for tag in sorted(set(tags) - set(known))]
     if new:
         connection.execute(schema.tags.insert(), new)
+
+
+def _kind(thing: SetRow | ComparisonRow) -> str:
+    return "set" if isinstance(thing, SetRow) else "comparison"

@@ -12,15 +12,14 @@ from sqlalchemy import and_, func, or_, select
 
 from rushhour.spec.sweep import matches
 from rushhour.store import schema
+from rushhour.store.filters import PLACE, SORTS, named, of_kernel, of_runs, tagged
 from rushhour.store.rows import (
     CellVerdict,
     ComparisonRow,
     KernelRow,
     MetricVerdict,
     Pair,
-    QuantityRow,
     RunRow,
-    ScenarioRow,
     SetRow,
 )
 
@@ -56,25 +55,6 @@ _JSON = (
     "seeds",
     "identity",
 )
-
-# So many digits of an image's hash say which.
-_IMAGE = 6
-
-
-def named(scenario: str) -> ColumnElement[bool]:
-    """Cells of this scenario, or (`suite/`, `suite`) of the study."""
-    column = schema.cells.c.scenario
-    folder = scenario.rstrip("/") + "/"
-    return or_(column == scenario, func.substr(column, 1, len(folder)) == folder)
-
-
-def of_kernel(word: str) -> ColumnElement[bool]:
-    """Kernels of this name, release, or with an image that begins so."""
-    table = schema.kernels
-    called = or_(table.c.name == word, table.c.release == word)
-    if len(word) < _IMAGE:
-        return called
-    return or_(called, func.substr(table.c.image_sha256, 1, len(word)) == word)
 
 
 def cell_ids(connection: Connection, scenario: str | None, where: Mapping[str, Any]) -> list[int]:
@@ -112,37 +92,24 @@ def run_query() -> Select[Any]:
 def runs(
     connection: Connection,
     *,
-    scenario: str | None = None,
     where: Mapping[str, Any] | None = None,
-    kernel: str | None = None,
-    key: str | None = None,
-    lab: str | None = None,
-    valid: bool | None = None,
-    since: str | None = None,
-    set_id: int | None = None,
+    scenario: str | None = None,
+    sort: str = "-made",
     limit: int = 100,
     offset: int = 0,
+    **filters: Any,
 ) -> list[RunRow]:
-    """Runs, the newest first."""
+    """Runs, the newest first, or as `sort` says: a key of `SORTS`, from the end with a minus before it."""
     query = run_query()
-    if scenario:
-        query = query.where(named(scenario))
     if where:
         query = query.where(schema.runs.c.cell_id.in_(cell_ids(connection, scenario, where)))
-    if kernel:
-        query = query.where(of_kernel(kernel))
-    if key:
-        query = query.where(func.substr(schema.runs.c.key, 1, len(key)) == key)
-    if lab:
-        query = query.where(schema.runs.c.lab == lab)
-    if valid is not None:
-        query = query.where(schema.runs.c.valid == valid)
-    if since:
-        query = query.where(schema.runs.c.made >= since)
-    if set_id is not None:
-        of_set = select(schema.set_runs.c.run_id).where(schema.set_runs.c.set_id == set_id)
-        query = query.where(schema.runs.c.id.in_(of_set))
-    order = (schema.runs.c.made.desc(), schema.cells.c.scenario, schema.cells.c.number, schema.runs.c.id)
+    for condition in of_runs({"scenario": scenario, **filters}):
+        query = query.where(condition)
+    columns = SORTS[sort.removeprefix("-")]
+    order: list[ColumnElement[Any]] = [
+        column.desc() if sort.startswith("-") else column for column in columns
+    ]
+    order += [column for column in PLACE if column not in columns]
     found = connection.execute(query.order_by(*order).limit(limit).offset(offset))
     return [RunRow(**plain(row)) for row in found.mappings()]
 
@@ -189,6 +156,8 @@ def sets(
     scenario: str | None = None,
     tag: str | None = None,
     since: str | None = None,
+    digest: str | None = None,
+    kind: str | None = None,
     limit: int = 100,
     offset: int = 0,
 ) -> list[SetRow]:
@@ -202,9 +171,13 @@ def sets(
             or_(table.c.scenario == scenario, func.substr(table.c.scenario, 1, len(folder)) == folder)
         )
     if tag:
-        query = query.where(table.c.id.in_(_tagged("set", tag)))
+        query = query.where(table.c.id.in_(tagged("set", tag)))
     if since:
         query = query.where(table.c.made >= since)
+    if digest:
+        query = query.where(table.c.digest == digest)
+    if kind:
+        query = query.where(table.c.kind == kind)
     query = query.order_by(table.c.made.desc(), table.c.scenario, table.c.id).limit(limit).offset(offset)
     found = [plain(row) for row in connection.execute(query).mappings()]
     ids = [row["id"] for row in found]
@@ -243,6 +216,7 @@ def comparisons(
     name: str | None = None,
     tag: str | None = None,
     since: str | None = None,
+    digest: str | None = None,
     limit: int = 100,
     offset: int = 0,
 ) -> list[ComparisonRow]:
@@ -254,9 +228,11 @@ def comparisons(
     if name:
         query = query.where(or_(table.c.base == name, table.c.candidate == name))
     if tag:
-        query = query.where(table.c.id.in_(_tagged("comparison", tag)))
+        query = query.where(table.c.id.in_(tagged("comparison", tag)))
     if since:
         query = query.where(table.c.made >= since)
+    if digest:
+        query = query.where(table.c.digest == digest)
     query = query.order_by(table.c.made.desc(), table.c.id.desc()).limit(limit).offset(offset)
     found = [plain(row) for row in connection.execute(query).mappings()]
     tags = tags_of(connection, "comparison", [row["id"] for row in found])
@@ -295,44 +271,6 @@ def verdict_metrics(connection: Connection, cell: int) -> list[MetricVerdict]:
     return [MetricVerdict(**row) for row in found.mappings()]
 
 
-def scenarios(connection: Connection, *, limit: int = 1000, offset: int = 0) -> list[ScenarioRow]:
-    """Every scenario there are runs of, by name."""
-    cells, runs = schema.cells, schema.runs
-    asked = (
-        select(
-            cells.c.scenario, func.max(cells.c.title).label("title"),
-            func.count(cells.c.id.distinct()).label("cells"), func.count(runs.c.id).label("runs"),
-            func.count(runs.c.kernel_id.distinct()).label("kernels"), func.max(runs.c.made).label("made"),
-        )
-        .join(runs, runs.c.cell_id == cells.c.id)
-        .group_by(cells.c.scenario)
-        .order_by(cells.c.scenario)
-        .limit(limit)
-        .offset(offset)
-    )  # fmt: skip
-    return [ScenarioRow(**row) for row in connection.execute(asked).mappings()]
-
-
-def quantities(connection: Connection, *, scenario: str | None = None) -> list[QuantityRow]:
-    """The metrics and scopes there are values of, by name."""
-    table, values = schema.quantities, schema.measurements
-    asked = (
-        select(table.c.metric, table.c.scope, table.c.unit, func.count().label("runs"))
-        .join(values, values.c.quantity_id == table.c.id)
-        .where(values.c.value.is_not(None))
-        .group_by(table.c.metric, table.c.scope, table.c.unit)
-        .order_by(table.c.metric, table.c.scope)
-    )
-    if scenario:
-        of_scenario = (
-            select(schema.runs.c.id)
-            .join(schema.cells, schema.cells.c.id == schema.runs.c.cell_id)
-            .where(named(scenario))
-        )
-        asked = asked.where(values.c.run_id.in_(of_scenario))
-    return [QuantityRow(**row) for row in connection.execute(asked).mappings()]
-
-
 def kernels(connection: Connection) -> list[KernelRow]:
     """Every kernel that ran, in no order."""
     table = schema.kernels
@@ -358,10 +296,6 @@ def tags_of(connection: Connection, kind: str, ids: Sequence[int]) -> dict[int, 
     for place, tag in connection.execute(query.order_by(table.c.tag)):
         found.setdefault(place, []).append(tag)
     return found
-
-
-def _tagged(kind: str, tag: str) -> Select[Any]:
-    return select(schema.tags.c.owner_id).where(schema.tags.c.kind == kind, schema.tags.c.tag == tag)
 
 
 def plain(row: RowMapping) -> dict[str, Any]:

@@ -75,9 +75,13 @@ class RunRow:
 
 @dataclass(frozen=True, slots=True)
 class SetRow:
-    """A result set (`kind` `set`), or the runs of one scenario of a baseline (`baseline`)."""
+    """A result set (`kind` `set`), or the runs of one scenario of a baseline (`baseline`).
+
+    `digest` is what it is called in every database that it is stored in.
+    """
 
     id: int
+    digest: str
     kind: str
     scenario: str
     made: str
@@ -94,9 +98,10 @@ class SetRow:
 
 @dataclass(frozen=True, slots=True)
 class ComparisonRow:
-    """A comparison and its verdict; `counts` are cells by verdict."""
+    """A comparison and its verdict; `counts` are cells by verdict, `digest` as that of a set."""
 
     id: int
+    digest: str
     made: str
     folder: str
     variable: str
@@ -109,6 +114,20 @@ class ComparisonRow:
     counts: Mapping[str, int]
     elapsed_s: float | None
     tags: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class BaselineRow:
+    """A version of a baseline."""
+
+    name: str
+    version: int
+    reason: str
+    folder: str
+    slim: bool
+    kernel: str
+    release: str
+    imported: str
 
 
 @dataclass(frozen=True, slots=True)
