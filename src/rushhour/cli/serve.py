@@ -1,4 +1,4 @@
-"""`rushhour serve`: the playground in a browser."""
+"""`rushhour serve`: the playground and the results in a browser."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from pathlib import Path
 import click
 
 from rushhour.cli import SETTINGS
+from rushhour.cli.db import DB
 
 
-@click.command(context_settings=SETTINGS, short_help="A playground in the browser.")
+@click.command(context_settings=SETTINGS, short_help="A playground and the results in the browser.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at.")
 @click.option(
     "--port", type=click.IntRange(0, 65535), default=8080, show_default=True, help="0: any free one."
@@ -29,6 +30,7 @@ from rushhour.cli import SETTINGS
     help="What an experiment may cost: flows, duration, rate, rtt, buffer, packets, seconds; "
     "how many run at once and wait: runs, waiting; the size of a request: body.",
 )
+@DB
 @click.option("--open", "open_browser", is_flag=True, help="Open it in a browser.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output: the address.")
 def serve(
@@ -38,10 +40,11 @@ def serve(
     names: tuple[str, ...],
     limits: tuple[str, ...],
     *,
+    db: str | None,
     open_browser: bool,
     as_json: bool,
 ) -> None:
-    """Serve the playground: move a slider, and the kernel runs the experiment and draws it.
+    """Serve the playground, where the kernel runs what the sliders say, and the browser of stored results.
 
     Only this machine can come in, unless --host says otherwise; then visitors are asked for a token.
 
@@ -51,7 +54,7 @@ def serve(
     from rushhour.web.settings import Bounds, Settings, read_token
 
     token = None if token_file is None else read_token(token_file)
-    settings = Settings(host, token, names, Bounds.parse(limits))
+    settings = Settings(host, token, names, Bounds.parse(limits), db)
     server = listen(host, port)
     address = url(server, settings)
 

@@ -80,7 +80,7 @@ def _judge(expect: Mapping[str, Any], values: Sequence[MetricValue]) -> Iterator
             message=f"{name} was not measured at {scope}{hint}",
         )
     for value in chosen:
-        ok = value.value is not None and _holds(expect, value.value)
+        ok = value.value is not None and bool(_holds(expect, value.value))
         unit = "" if value.unit in ("", "1") else f" {value.unit}"
         found = f"undefined ({value.note})" if value.value is None else f"{value.value:.6g}{unit}"
         yield Verdict(

@@ -6,6 +6,7 @@ Who asks for a page gets a page, who asks for data gets data; nobody gets a trac
 from __future__ import annotations
 
 import json
+import re
 from functools import cache
 from http import HTTPStatus
 from types import MappingProxyType
@@ -16,7 +17,15 @@ from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 import rushhour
-from rushhour.errors import AgentError, KernelError, LabError, PlanError, RushHourError, ScenarioError
+from rushhour.errors import (
+    AgentError,
+    KernelError,
+    LabError,
+    PlanError,
+    RushHourError,
+    ScenarioError,
+    StoreError,
+)
 from rushhour.web.static import address
 
 if TYPE_CHECKING:
@@ -27,8 +36,9 @@ if TYPE_CHECKING:
 
     from rushhour.web.section import Section
 
+_META = re.compile(r'http-equiv="Content-Security-Policy" content="([^"]+)"')
 # The first that fits: what the visitor asked for makes no sense, or what we did went wrong.
-_STATUS = {AgentError: 422, PlanError: 422, KernelError: 422, LabError: 500}
+_STATUS = {AgentError: 422, PlanError: 422, KernelError: 422, LabError: 500, StoreError: 503}
 _WORDS = {404: "there is nothing here", 405: "this is not done this way"}
 
 
@@ -81,6 +91,13 @@ def document(value: Any, status: int = 200, headers: dict[str, str] | None = Non
     """A JSON document."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return Response(text, status, headers, "application/json")
+
+
+def inline(text: str) -> Response:
+    """A page that brings its scripts and styles, and names their hashes in a policy of its own."""
+    policy = _META.search(text)
+    assert policy is not None, "a report has a policy of its own"
+    return HTMLResponse(text, headers={"content-security-policy": policy[1].replace("&#39;", "'")})
 
 
 def refusal(scope: Scope, error: RefusedError) -> Response:

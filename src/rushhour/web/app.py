@@ -12,7 +12,7 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from rushhour.errors import RushHourError
-from rushhour.web import play
+from rushhour.web import browse, play
 from rushhour.web.answers import Pages, RefusedError, on_error
 from rushhour.web.guard import Guard
 from rushhour.web.login import ROUTE as LOGIN
@@ -48,7 +48,7 @@ def create(settings: Settings | None = None, sections: Sequence[Section] | None 
 
 
 def _sections(settings: Settings) -> list[Section]:
-    return [play.section(settings.bounds)]
+    return [play.section(settings.bounds), browse.section(settings.database)]
 
 
 @asynccontextmanager

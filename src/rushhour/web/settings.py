@@ -66,12 +66,14 @@ class Settings:
         token: What a visitor must show; None: nobody is asked.
         names: Further names under which the server is reached (behind a proxy, by a host name).
         bounds: What a request may cost.
+        database: The results database, a path or URL; None: `RUSHHOUR_DB`, or the user's own.
     """
 
     host: str = "127.0.0.1"
     token: str | None = field(default=None, repr=False)
     names: tuple[str, ...] = ()
     bounds: Bounds = field(default_factory=Bounds)
+    database: str | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         """Refuse what would let everybody in.

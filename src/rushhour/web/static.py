@@ -11,6 +11,8 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request  # noqa: TC002 - starlette looks at the signature
 from starlette.responses import Response
 
+from rushhour.report.history.svg import STYLE
+
 # Files that reports carry inline serve here, too.
 SHARED = {
     "uPlot.iife.min.js": "uplot/uPlot.iife.min.js",
@@ -19,6 +21,8 @@ SHARED = {
     "plots.js": "plots.js",
     "parts.js": "parts.js",
     "report.css": "report.css",
+    "verdict.css": "verdict.css",
+    "history.css": "history.css",
 }
 _KEPT = "public, max-age=31536000, immutable"
 
@@ -54,4 +58,6 @@ def _read(name: str) -> tuple[bytes, str]:
     else:
         raise FileNotFoundError(name)
     content = found.read_bytes()
+    if name == "history.css":
+        content += STYLE.encode()
     return content, hashlib.sha256(content).hexdigest()[:12]

@@ -56,16 +56,16 @@ def drawing(series: Series, title: str) -> str:
     return f"{head}{words}{body}</svg>\n"
 
 
-def chart(series: Series, title: str) -> str:
-    """The drawing as an element of a page that has `STYLE`."""
+def chart(series: Series, title: str, link: Callable[[Point], str] | None = None) -> str:
+    """The drawing as an element of a page that has `STYLE`; `link` says where a point leads."""
     label = escape(f"{series.metric}: {title}")
     return (
         f'<svg class="history" viewBox="0 0 {_WIDTH} {_height(series)}" role="img" aria-label="{label}">'
-        f"{_body(series, title)}</svg>"
+        f"{_body(series, title, link)}</svg>"
     )
 
 
-def _body(series: Series, title: str) -> str:
+def _body(series: Series, title: str, link: Callable[[Point], str] | None = None) -> str:
     known = [value for point in series.points for value in point.known]
     if not known:
         return f'<text x="{_LEFT}" y="{_TOP}" class="dim">{escape(title)}: undefined everywhere</text>'
@@ -86,7 +86,7 @@ def _body(series: Series, title: str) -> str:
         *_frame(series, scale, (low, high), y),
         *_names(series, x),
         *_levels(series, x, y),
-        *_points(series, scale, x, y),
+        *_points(series, scale, (x, y), link),
         *_changes(series, x),
     ]
     return "".join(parts)
@@ -155,8 +155,12 @@ def _levels(series: Series, x: Callable[[float], float], y: Callable[[float], fl
 
 
 def _points(
-    series: Series, scale: Scale, x: Callable[[float], float], y: Callable[[float], float]
+    series: Series,
+    scale: Scale,
+    axes: tuple[Callable[[float], float], Callable[[float], float]],
+    link: Callable[[Point], str] | None,
 ) -> Iterator[str]:
+    x, y = axes
     middles = [(place, point.mean) for place, point in enumerate(series.points) if point.mean is not None]
     path = " ".join(f"{x(place):.1f},{y(mean):.1f}" for place, mean in middles)
     yield f'<polyline class="join" points="{path}"/>'
@@ -175,7 +179,8 @@ def _points(
                 f'y1="{y(low):.1f}" y2="{y(high):.1f}"/>'
             )
         at = f'cx="{x(place):.1f}" cy="{y(point.mean):.1f}"'
-        yield f'<circle class="dot" {at} r="4"><title>{words}</title></circle>'
+        dot = f'<circle class="dot" {at} r="4"><title>{words}</title></circle>'
+        yield dot if link is None else f'<a href="{escape(link(point))}" aria-label="{words}">{dot}</a>'
 
 
 def _changes(series: Series, x: Callable[[float], float]) -> Iterator[str]:
