@@ -180,8 +180,8 @@ def study_folder(batches: Sequence[Batch], out: Path | None) -> Path:
 
 
 def point_latest(folder: Path) -> None:
-    """Let `results/NAME/latest` be this folder: a convenience; where links cannot be made there is none."""
-    if folder.parent.parent != RESULTS:
+    """Let `latest` beside a folder of `results/` be this one; where links cannot be made there is none."""
+    if folder.parent.parent not in (RESULTS, RESULTS / "compare"):
         return
     with suppress(OSError):
         new = folder.parent / f".latest-{os.getpid()}"

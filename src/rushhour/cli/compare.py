@@ -81,6 +81,7 @@ def compare(
     from rushhour.cli.progress import growing
     from rushhour.cli.run import store
     from rushhour.report.verdict import terminal
+    from rushhour.runner import point_latest
     from rushhour.verdict import output
 
     words = Console(stderr=True)
@@ -94,6 +95,7 @@ def compare(
         return INTERRUPTED
     assert made.folder is not None
     document = output.write(made, made.folder)
+    point_latest(made.folder)
     _export(document, forms, made.folder)
     store([made.folder], db, words)
     if as_json:
