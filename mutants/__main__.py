@@ -28,7 +28,7 @@ say = Console(stderr=True, highlight=False)
 @click.argument("names", nargs=-1)
 @click.option("--list", "only_list", is_flag=True, help="Say what there is and what is known; judge nothing.")
 @click.option("--scenario", "scenarios", multiple=True, help="Judge by this one only; may be repeated.")
-@click.option("--quick", is_flag=True, help="Judge by the quick suite: what it does not notice stays open.")
+@click.option("--quick", is_flag=True, help="Judge by the quick suite only.")
 @click.option("--no-stop", is_flag=True, help="Judge every cell, also after the first that is worse.")
 @click.option("--fresh", is_flag=True, help="Judge also what is known.")
 @click.option("--write", is_flag=True, help="Put the table into docs/mutants.md.")
@@ -63,13 +63,13 @@ def _judge(chosen: list[patches.Mutant], scope: Scope, *, fresh: bool) -> None:
     tree = Tree(say.print)
     for number, mutant in enumerate(sorted(chosen, key=_cost), 1):
         known = results.recall(mutant)
-        if known and not fresh and scope.stop and results.holds(known, mutant, base):
+        if known and not fresh and scope.stop and results.holds(known, mutant, base, whole=scope.whole):
             continue
         begun = time.monotonic()
         head = f"{number}/{len(chosen)} {mutant.name}"
         with say.status(head) as status:
             found = judge(mutant, tree, base, partial(_tell, status, head), scope)
-        if found.caught or scope.whole:
+        if found.caught or not scope.scenarios:
             results.keep(mutant, found)
         say.print(f"{head}: {page.caught(found)} {page.by(found)} ({time.monotonic() - begun:.0f} s)")
 

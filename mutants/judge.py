@@ -77,6 +77,7 @@ def judge(
         found,
         build_s=round(built - begun, 1),
         judge_s=round(time.monotonic() - built, 1),
+        whole=found.verdict == "identical" or bool(scope is None or scope.whole),
         known=results.basis(mutant, base, found.scenario if found.caught else ""),
     )
 

@@ -42,7 +42,9 @@ def caught(found: Judgement | None) -> str:
     """A judgement in a word."""
     if found is None:
         return "not judged"
-    return "caught" if found.caught else found.verdict
+    if found.caught:
+        return "caught"
+    return found.verdict if found.whole else f"{found.verdict} (quick suite)"
 
 
 def _sum(faults: Rows, harmless: Rows) -> Iterator[str]:

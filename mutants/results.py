@@ -31,7 +31,7 @@ class Judgement:
 
     `verdict` is that of the comparison, `identical` where the change is not in the image, or `failed` where
     the kernel could not be built. `cell`, `metric` and `reason` are of the first cell that is not the same.
-    `known` is what it rests on.
+    `whole` says whether the whole suite judged, or the quick one only; `known` is what it rests on.
     """
 
     mutant: str
@@ -44,6 +44,7 @@ class Judgement:
     cells: int = 0
     build_s: float = 0.0
     judge_s: float = 0.0
+    whole: bool = True
     known: str = ""
 
     @property
@@ -85,9 +86,11 @@ def recall(mutant: Mutant) -> Judgement | None:
     return Judgement(**json.loads(path.read_text())) if path.is_file() else None
 
 
-def holds(found: Judgement, mutant: Mutant, base: Kernel) -> bool:
-    """Whether it would be found again."""
-    return found.known == basis(mutant, base, found.scenario if found.caught else "")
+def holds(found: Judgement, mutant: Mutant, base: Kernel, *, whole: bool = True) -> bool:
+    """Whether it would be found again; by the whole suite, or by as much as judged it."""
+    return (found.caught or found.whole or not whole) and found.known == basis(
+        mutant, base, found.scenario if found.caught else ""
+    )
 
 
 def keep(mutant: Mutant, found: Judgement) -> None:

@@ -83,6 +83,9 @@ def test_what_was_caught_holds_with_its_scenario_and_what_was_missed_with_all(su
     missed = Judgement("x", "same", known=results.basis(mutant, BASE, ""))
     assert results.holds(caught, mutant, BASE)
     assert results.holds(missed, mutant, BASE)
+    looked = replace(missed, whole=False)
+    assert not results.holds(looked, mutant, BASE)
+    assert results.holds(looked, mutant, BASE, whole=False)
     suite["reno"] = "2"
     assert results.holds(caught, mutant, BASE)
     assert not results.holds(missed, mutant, BASE)
