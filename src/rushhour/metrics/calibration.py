@@ -19,6 +19,7 @@ from rushhour import courses
 from rushhour.errors import RecordError
 from rushhour.metrics.binomial import binomial_interval
 from rushhour.metrics.queue import since_start
+from rushhour.metrics.thinning import netem_words, thins
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -40,9 +41,6 @@ _RATE_TOLERANCE = 0.01
 # Trains whose stamps are worth less than this say nothing.
 _WORST_TOLERANCE = 0.25
 _DEPENDENT = 1 - 1e-6
-# netem's words after which packets are missing in a train, or late.
-_THINNING = frozenset(("loss", "drop", "corrupt", "reorder", "slot"))
-_SLOWING = frozenset(("maxrate", "overhead", "mpu", "linklayer", "atm", "ptm", "conservative", "ethernet"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,8 +155,8 @@ def _trains(record: Record) -> Iterator[CalibrationFinding]:
         kept = math.prod(1 - end.loss for end in _ends(record, flow.ends))
         seen = (len(steady) - 1) * frame * 8e9 / span / max(kept, 1e-3)
         # What netem does to a train is not known: it may be thinned, or doubled, but not be faster.
-        least = 0.0 if _is_thinned(record, flow) else 1 - tolerance
-        most = (2 if "duplicate" in _told(record, flow) else 1) + tolerance
+        least = 0.0 if any(thins(end) for end in crossed) else 1 - tolerance
+        most = (2 if any("duplicate" in netem_words(end) for end in crossed) else 1) + tolerance
         yield CalibrationFinding(
             "rate",
             f"{train['from']} → {train['to']}",
@@ -181,29 +179,6 @@ def _alike(record: Record, flow: Flow) -> bool:
         tuple((end.rate_bps, end.delay_ns) for end in way if end.rate_bps or end.delay_ns) for way in ways
     }
     return len(told) == 1
-
-
-def netem_words(end: End) -> list[str]:
-    """The words of a netem at this end; none of anything else."""
-    return (end.queue or "").split() if end.role == "netem" else []
-
-
-def _told(record: Record, flow: Flow) -> set[str]:
-    return {word for end in _ends(record, flow.ends) for word in netem_words(end)}
-
-
-def _is_thinned(record: Record, flow: Flow) -> bool:
-    ends = _ends(record, flow.ends)
-    slower = any(_is_slower((end.queue or "").split()) for end in ends)
-    policed = any(end.role == "police" for end in ends)
-    return policed or slower or bool(_told(record, flow) & _THINNING)
-
-
-def _is_slower(words: list[str]) -> bool:
-    # Whether words make a train slower than its rate: fq's maxrate of each flow; and what counts a packet for
-    # longer than it is, which tbf and cake name and netem says behind its rate.
-    rest = words[words.index("rate") + 2 :] if words[:1] == ["netem"] and "rate" in words else []
-    return bool(_SLOWING & set(words)) or any(word[0].isdigit() for word in rest[:1])
 
 
 def _train_tolerance(record: Record, flow: Flow, span: float, packets: int) -> float:
