@@ -98,7 +98,7 @@ def test_a_judgement_is_kept_and_recalled(tmp_path: Path, monkeypatch: pytest.Mo
     mutant = patches.load()[0]
     assert results.recall(mutant) is None
     found = Judgement(
-        mutant.name, "worse", "cubic", "cc=cubic", "goodput", -0.2, "slower", 3, 1.5, 2.5, "hash"
+        mutant.name, "worse", "cubic", "cc=cubic", "goodput", -0.2, "slower", 3, 1.5, 2.5, known="hash"
     )
     results.keep(mutant, found)
     assert results.recall(mutant) == found
