@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import time
-from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -16,10 +15,10 @@ from rushhour.lab import kernel as kernels
 
 from . import page, patches, results
 from .judge import BASE, Scope, judge
-from .tree import Tree
+from .tree import Tree, name_of
 
 if TYPE_CHECKING:
-    from rich.status import Status
+    from rushhour.lab.kernel import Kernel
 
 say = Console(stderr=True, highlight=False)
 
@@ -61,26 +60,45 @@ def main(
 def _judge(chosen: list[patches.Mutant], scope: Scope, *, fresh: bool) -> None:
     base = kernels.build("debian:6.12") if not _has_base() else kernels.find(BASE)
     tree = Tree(say.print)
-    for number, mutant in enumerate(sorted(chosen, key=_cost), 1):
-        known = results.recall(mutant)
-        if known and not fresh and scope.stop and results.holds(known, mutant, base, whole=scope.whole):
+    going = [
+        mutant
+        for mutant in sorted(chosen, key=_cost)
+        if fresh or not scope.stop or not _known(mutant, base, scope)
+    ]
+    calm = [mutant for mutant in going if not mutant.fault]
+    # Faults would hide each other; of harmless changes there is nothing to hide.
+    together = [calm] if len(calm) > 1 and scope.suite else []
+    groups = [*together, *([mutant] for mutant in going if mutant.fault or not together)]
+    while groups:
+        group = groups.pop(0)
+        found = _judge_group(group, tree, base, scope, f"{len(groups) + 1} to go: {name_of(group)}")
+        if len(group) > 1 and not all(one.quiet for one in found):
+            groups = [[mutant] for mutant in group] + groups
             continue
-        begun = time.monotonic()
-        head = f"{number}/{len(chosen)} {mutant.name}"
-        with say.status(head) as status:
-            found = judge(mutant, tree, base, partial(_tell, status, head), scope)
-        if found.caught or not scope.scenarios:
-            results.keep(mutant, found)
-        say.print(f"{head}: {page.caught(found)} {page.by(found)} ({time.monotonic() - begun:.0f} s)")
+        for mutant, one in zip(group, found, strict=True):
+            if one.caught or scope.suite:
+                results.keep(mutant, one)
+
+
+def _judge_group(
+    group: list[patches.Mutant], tree: Tree, base: Kernel, scope: Scope, head: str
+) -> list[results.Judgement]:
+    begun = time.monotonic()
+    with say.status(head) as status:
+        found = judge(group, tree, base, lambda text: status.update(f"{head} {text}"), scope)
+    said = f"{page.caught(found[0])} {page.by(found[0])}".strip()
+    say.print(f"{head}: {said} ({time.monotonic() - begun:.0f} s)")
+    return found
+
+
+def _known(mutant: patches.Mutant, base: Kernel, scope: Scope) -> bool:
+    found = results.recall(mutant)
+    return found is not None and results.holds(found, mutant, base, whole=scope.whole)
 
 
 def _cost(mutant: patches.Mutant) -> tuple[bool, list[str], str]:
     """What changes a header comes last, and what changes the same file in a row: least to compile."""
     return any(name.endswith(".h") for name in mutant.files), mutant.files, mutant.name
-
-
-def _tell(status: Status, head: str, text: str) -> None:
-    status.update(f"{head} {text}")
 
 
 def _has_base() -> bool:

@@ -19,9 +19,10 @@ from rushhour.lab import kernel as kernels
 
 from . import results
 from .results import SUITE, Judgement
+from .tree import name_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from rushhour.lab.kernel import Kernel
 
@@ -41,72 +42,93 @@ class Scope:
     scenarios: tuple[str, ...] = ()
 
     @property
+    def suite(self) -> bool:
+        """Whether it is the suite that judges, and no chosen part of it."""
+        return not self.scenarios
+
+    @property
     def whole(self) -> bool:
         """Whether nothing noticed means that the suite does not notice."""
         return not self.quick and not self.scenarios
 
 
 def judge(
-    mutant: Mutant, tree: Tree, base: Kernel, tell: Callable[[str], None], scope: Scope | None = None
-) -> Judgement:
-    """Build the mutant and let the suite judge it.
+    mutants: Sequence[Mutant],
+    tree: Tree,
+    base: Kernel,
+    tell: Callable[[str], None],
+    scope: Scope | None = None,
+) -> list[Judgement]:
+    """Build a kernel with these changes, let the suite judge it, and say so of each.
+
+    Harmless changes can be judged together: if nothing is noticed of all, nothing is noticed of one.
 
     Args:
-        mutant: which.
-        tree: where its source is made.
-        base: the kernel without the change.
+        mutants: which.
+        tree: where their source is made.
+        base: the kernel without them.
         tell: told what is done.
         scope: by what; default: the whole suite, up to the first cell that is worse.
     """
-    begun = time.monotonic()
+    scope, begun = scope or Scope(), time.monotonic()
     try:
         tell("builds")
-        revision = tree.revision(mutant)
-        kernel = kernels.build(revision, f"mutant-{mutant.name}", aside=True)
+        kernel = kernels.build(tree.revision(mutants), f"mutant-{name_of(mutants)}", aside=True)
     except KernelError as fault:
-        return Judgement(mutant.name, "failed", reason=str(fault), known=results.basis(mutant, base, ""))
+        return _share(Judgement("", "failed", reason=str(fault)), mutants, base)
     built = time.monotonic()
     try:
         if kernel.identity["image_sha256"] == base.identity["image_sha256"]:
-            found = Judgement(mutant.name, "identical", reason="the image is that of the base, to the byte")
+            found = Judgement("", "identical", reason="the image is that of the base, to the byte")
         else:
-            found = _compare(mutant, base, kernel, tell, scope or Scope())
+            found = _compare(mutants, base, kernel, tell, scope)
     finally:
         kernels.remove(kernel.folder.name)
-    return replace(
-        found,
-        build_s=round(built - begun, 1),
-        judge_s=round(time.monotonic() - built, 1),
-        whole=found.verdict == "identical" or bool(scope is None or scope.whole),
-        known=results.basis(mutant, base, found.scenario if found.caught else ""),
-    )
+    build_s, judge_s = built - begun, time.monotonic() - built
+    whole = scope.whole or found.verdict == "identical"
+    return _share(replace(found, build_s=build_s, judge_s=judge_s, whole=whole), mutants, base)
+
+
+def _share(found: Judgement, mutants: Sequence[Mutant], base: Kernel) -> list[Judgement]:
+    """A judgement as that of each mutant, which took its share of the time."""
+    many = len(mutants)
+    return [
+        replace(
+            found,
+            mutant=mutant.name,
+            build_s=round(found.build_s / many, 1),
+            judge_s=round(found.judge_s / many, 1),
+            known=results.basis(mutant, base, found.scenario if found.caught else ""),
+        )
+        for mutant in mutants
+    ]
 
 
 def _compare(
-    mutant: Mutant, base: Kernel, kernel: Kernel, tell: Callable[[str], None], scope: Scope
+    mutants: Sequence[Mutant], base: Kernel, kernel: Kernel, tell: Callable[[str], None], scope: Scope
 ) -> Judgement:
-    found = Judgement(mutant.name, "same")
-    for words, quick in _stages(mutant, scope):
+    found = Judgement("", "same")
+    for words, quick in _stages(mutants, scope):
         tell(f"is judged by {', '.join(words)}{' (quick)' if quick else ''}")
         with tempfile.TemporaryDirectory(prefix="mutant-") as room:
             verdict = rushhour.compare(
                 base.folder.name, kernel.folder.name, scenarios=words, quick=quick, stop=scope.stop, out=room
             )
-        found = _read(mutant, verdict.document())
+        found = _read(verdict.document())
         if found.caught:
             break
     return found
 
 
-def _stages(mutant: Mutant, scope: Scope) -> Iterator[tuple[list[str], bool]]:
+def _stages(mutants: Sequence[Mutant], scope: Scope) -> Iterator[tuple[list[str], bool]]:
     """What to compare by, one after the other, until something is worse."""
     if scope.scenarios:
         yield list(scope.scenarios), scope.quick
         return
-    if scope.stop:
-        before = results.recall(mutant)
+    if scope.stop and len(mutants) == 1:
+        before = results.recall(mutants[0])
         last = [name for name in results.scenarios() if before and before.caught and before.scenario == name]
-        near = [name for name in likely(mutant) if name not in last]
+        near = [name for name in likely(mutants[0]) if name not in last]
         for names in (last, near):
             if names:
                 yield [f"{SUITE}/{name}" for name in names], False
@@ -130,10 +152,10 @@ def likely(mutant: Mutant, most: int = 5) -> list[str]:
     return [name for name in sorted(shares, key=lambda name: (-shares[name], name)) if shares[name]][:most]
 
 
-def _read(mutant: Mutant, document: dict[str, Any]) -> Judgement:
+def _read(document: dict[str, Any]) -> Judgement:
     """The worst cell of a verdict, and in it what decided."""
     cells = document["cells"]
-    made = Judgement(mutant.name, document["verdict"], cells=len(cells))
+    made = Judgement("", document["verdict"], cells=len(cells))
     worst = next((cell for cell in cells if cell["verdict"] == document["verdict"] != "same"), None)
     if worst is None:
         return made

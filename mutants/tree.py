@@ -16,7 +16,7 @@ from rushhour.errors import KernelError
 from rushhour.lab import kernel as kernels
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from .patches import Mutant
 
@@ -30,6 +30,11 @@ _PERSON = {
 }
 
 
+def name_of(mutants: Sequence[Mutant]) -> str:
+    """What a kernel with these changes is called."""
+    return mutants[0].name if len(mutants) == 1 else f"{len(mutants)}-together"
+
+
 class Tree:
     """The repository; made at first use.
 
@@ -40,8 +45,8 @@ class Tree:
     def __init__(self, tell: Callable[[str], None]) -> None:
         self.folder = kernels.repository(SOURCE, lambda step: tell(step.text))
 
-    def revision(self, mutant: Mutant) -> str:
-        """The source of a kernel with this change, as `rushhour kernel build` takes it.
+    def revision(self, mutants: Sequence[Mutant]) -> str:
+        """The source of a kernel with these changes, as `rushhour kernel build` takes it.
 
         Raises:
             KernelError: the patch does not apply.
@@ -49,9 +54,10 @@ class Tree:
         with tempfile.TemporaryDirectory(prefix="mutant-") as room:
             extra = {"GIT_DIR": str(self.folder), "GIT_INDEX_FILE": str(Path(room, "index")), **_PERSON}
             _git("read-tree", BASE, extra=extra)
-            _git("apply", "--cached", "--whitespace=nowarn", str(mutant.patch.resolve()), extra=extra)
+            for mutant in mutants:
+                _git("apply", "--cached", "--whitespace=nowarn", str(mutant.patch.resolve()), extra=extra)
             tree = _git("write-tree", extra=extra)
-            commit = _git("commit-tree", "-p", BASE, "-m", mutant.name, tree, extra=extra)
+            commit = _git("commit-tree", "-p", BASE, "-m", name_of(mutants), tree, extra=extra)
         return f"{self.folder}@{commit}"
 
 

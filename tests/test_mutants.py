@@ -135,12 +135,13 @@ def test_live_a_fault_is_worse_and_a_harmless_change_the_same() -> None:
         Tree(print),
         judge.Scope(quick=True, scenarios=("suite/prio",)),
     )
-    fault = judge.judge(known["prio-bands-reversed"], tree, base, print, scope)
+    [fault] = judge.judge([known["prio-bands-reversed"]], tree, base, print, scope)
     assert fault.caught, fault
     assert fault.scenario == "prio"
-    harmless = judge.judge(known["loop-rewritten"], tree, base, print, scope)
-    assert harmless.verdict == "same", harmless
-    assert harmless.cells > 0
+    calm = [known["loop-rewritten"], known["likely-hints"]]
+    found = judge.judge(calm, tree, base, print, scope)
+    assert [one.mutant for one in found] == [mutant.name for mutant in calm]
+    assert all(one.verdict == "same" and one.cells > 0 for one in found), found
     assert not [kernel.name for kernel in kernels.installed() if kernel.name.startswith("mutant-prio-bands")]
 
 
