@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
 PREFIX = "bisect-"
 """Of the names of kernels that are built for a bisection."""
+# Where the compiler found a file: the private copy in the cache, which is nobody's tree.
+_PLACE = re.compile(r"/\S*/sources/git-[0-9a-f]+/")
 
 
 @dataclass
@@ -72,7 +75,7 @@ class Bench:
                     aside=True,
                 )
             except BuildError as error:
-                self.broken[commit] = error.message
+                self.broken[commit] = _PLACE.sub("", error.message)
             self.seconds[commit] = time.monotonic() - begin
         return self.built.get(commit)
 
