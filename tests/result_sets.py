@@ -36,10 +36,12 @@ def result_set(
     indexed: bool = True,
     valid: bool = True,
     revision: str = "5",
+    apart: bool = False,
 ) -> ResultSet:
     """A result set with one record per cell, kernel and repetition.
 
-    `goodput` are Mbit/s by name of the kernel; without, all have 80.
+    `goodput` are Mbit/s by name of the kernel; without, all have 80. Raw tables are equal on all
+    kernels, unless they are to be `apart`.
     """
     kernels = kernels or [kernel()]
     about = {"name": scenario, "title": "A start", "sha256": revision * 64, "resolved": {"seed": 1}}
@@ -54,7 +56,8 @@ def result_set(
                     "kernel": dict(one), "agent": dict(agent), "valid": valid,
                     **({"tools": dict(tools)} if tools else {}),
                 }  # fmt: skip
-                _record(folder / "runs", number, rate, manifest)
+                window = 10 + index + repetition + (int(rate) if apart else 0)
+                _record(folder / "runs", number, rate, window, manifest)
                 number += 1
     write_json(
         folder / "set.json",
@@ -80,12 +83,11 @@ def study(folder: Path, sets: Sequence[Path]) -> Path:
     return folder
 
 
-def _record(folder: Path, number: int, rate: float, manifest: dict[str, Any]) -> None:
+def _record(folder: Path, number: int, rate: float, window: int, manifest: dict[str, Any]) -> None:
     key = hashlib.sha256(f"{rate} {manifest}".encode()).hexdigest()
-    place = manifest["cell"]["index"] + manifest["repetition"]
     make.record(
         folder / f"{number:05d}-{key[:12]}",
-        {"tcp_probe": make.rows(make.TCP_PROBE, t_ns=range(5), snd_cwnd=[10 + place] * 5)},
+        {"tcp_probe": make.rows(make.TCP_PROBE, t_ns=range(5), snd_cwnd=[window] * 5)},
         outcomes=[make.outcome(0, bytes_received=int(rate * 1e6 / 8 * 10))],
         manifest=manifest
         | {

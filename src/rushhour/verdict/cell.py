@@ -149,7 +149,8 @@ def _candidate_faults(
     before: Mapping[int, Trial], after: Mapping[int, Trial], *, virtual: bool
 ) -> Iterable[tuple[Decision, str]]:
     """What went wrong on the candidate's side in runs that the base made."""
-    sound = {seed: trial for seed, trial in after.items() if not virtual or before[seed].usable}
+    lost = {seed for seed, trial in before.items() if virtual and not trial.usable}
+    sound = {seed: trial for seed, trial in after.items() if seed not in lost}
     failed = [trial for trial in sound.values() if not trial.ran]
     for trial in failed[:1]:
         blame: Decision = "worse" if trial.kind in KERNELS_FAULT else "invalid"

@@ -37,7 +37,7 @@ async def static(request: Request) -> Response:
     name = request.path_params["name"]
     try:
         content, tag = _read(name)
-    except OSError:
+    except (OSError, ValueError):
         raise HTTPException(404) from None
     kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
     headers = {

@@ -42,5 +42,6 @@ def _drawn(one: Series, name: str) -> dict[str, Any]:
         "name": name,
         "chart": Markup(chart(one, name, link)),  # noqa: S704 - made here, every text in it escaped
         "changes": len(named(one)),
+        "small": len(one.changes) - len(named(one)),
         "points": points,
     }

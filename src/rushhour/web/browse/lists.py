@@ -10,7 +10,7 @@ from rushhour.web.answers import RefusedError
 from rushhour.web.browse.asked import LARGEST
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from rushhour.history import Series
     from rushhour.store import CellVerdict, ComparisonRow, RunRow, SetRow, Store
@@ -151,7 +151,7 @@ def missing(kind: str, name: str) -> RefusedError:
 
 def run(row: RunRow) -> dict[str, Any]:
     """A run as a document: without numbers of rows and paths of this machine."""
-    return _without_ids(asdict(row)) | {"label": label(row.factors)}
+    return _without_ids(asdict(row))
 
 
 def result_set(row: SetRow) -> dict[str, Any]:
@@ -167,11 +167,6 @@ def comparison(row: ComparisonRow) -> dict[str, Any]:
 def cell(store: Store, row: CellVerdict) -> dict[str, Any]:
     """A judged cell with its metrics."""
     return _without_ids(asdict(row)) | {"metrics": [asdict(one) for one in store.verdict_metrics(row.id)]}
-
-
-def label(factors: Mapping[str, Any]) -> str:
-    """A cell in words."""
-    return ", ".join(f"{name.rpartition('.')[2]}={value}" for name, value in factors.items())
 
 
 _IDS = ("id", "kernel_id", "comparison_id", "base_kernel_id", "candidate_kernel_id", "folder")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,8 @@ SANDBOX = (
     "img-src data:; frame-ancestors 'none'"
 )
 """A stored page runs its own scripts, as nobody: it has no part in this site."""
+# A factor by its last part, where a label has the whole of its name.
+_FACTOR = re.compile(r"(?<![^\s,])(?:[\w-]+\.)+([\w-]+)=")
 _MOST = 64 << 20
 
 
@@ -68,12 +71,16 @@ def _said(cell: dict[str, Any]) -> dict[str, Any]:
             "base_text": quantity(one["base"], one["unit"]),
             "candidate_text": quantity(one["candidate"], one["unit"]),
             "change_text": percent(one["change"]),
-            "span": f"{percent(one['low'])} to {percent(one['high'])}" if one["low"] is not None else "",
+            "span": _span(one["low"], one["high"]),
         }
         for one in cell["metrics"]
     ]
     metrics.sort(key=lambda one: one["verdict"] == "same")
-    return {**cell, "metrics": metrics}
+    return {**cell, "metrics": metrics, "label": _FACTOR.sub(r"\1=", cell["label"])}
+
+
+def _span(low: float | None, high: float | None) -> str:
+    return "" if low is None or low == high else f"{percent(low)} to {percent(high)}"
 
 
 def percent(value: float | None) -> str:

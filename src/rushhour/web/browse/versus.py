@@ -12,16 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rushhour.errors import RecordError, RushHourError
-from rushhour.plan.cells import label_of
 from rushhour.report.verdict import html
 from rushhour.report.verdict.story import story
-from rushhour.spec.sweep import Sweep
 from rushhour.verdict import judge
 from rushhour.verdict.follow import divergences
 from rushhour.verdict.refusal import VARIABLES
 from rushhour.verdict.side import Side, SideCell, Trial, key_of
 from rushhour.web.answers import RefusedError
-from rushhour.web.browse import lists
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -115,7 +112,7 @@ def _differences(one: RunRow, two: RunRow) -> Iterable[str]:
     """What else is not the same between two runs."""
     pairs = {
         "scenario": (one.scenario, two.scenario),
-        "cell": (lists.label(one.factors), lists.label(two.factors)),
+        "cell": (one.label, two.label),
         "revision of the scenario": (one.scenario_sha256[:12], two.scenario_sha256[:12]),
         "seed": (one.seed, two.seed),
         "lab": (one.lab, two.lab),
@@ -186,7 +183,7 @@ def _side(shelf: Shelf, name: str, rows: Iterable[RunRow], kernels: Mapping[int,
         cell = side.cells.get(key)
         if cell is None:
             title = {"title": row.title}
-            cell = SideCell(row.scenario, row.cell, factors, label_of(factors, Sweep()), title)
+            cell = SideCell(row.scenario, row.cell, factors, row.label, title)
             side.cells[key] = cell
         side.quick.setdefault(row.scenario, row.quick)
         cell.trials.setdefault(row.seed, _trial(shelf, row, kernels[row.kernel_id]))
