@@ -232,7 +232,8 @@ def test_tags_of_other_sites_and_senseless_ones_are_refused(own: TestClient) -> 
     assert own.post("/api/tags", json=thing, headers={"origin": "http://evil.example"}).status_code == 403
     for wrong in ({"tag": ""}, {"tag": "a\0b"}, {"tag": "x" * 65}, {"tag": ["x"]}, {"act": "drop"}):
         assert own.post("/api/tags", json=thing | wrong).status_code == 422
-    for other in ({"digest": "0"}, {"digest": 7}, {"kind": "run"}, {"kind": []}):
+    others: list[dict[str, Any]] = [{"digest": "0"}, {"digest": 7}, {"kind": "run"}, {"kind": []}]
+    for other in others:
         assert own.post("/api/tags", json=thing | other).status_code == 404
     assert own.get("/api/sets").json()["sets"][0]["tags"] == ["nightly"]
 
