@@ -308,6 +308,11 @@ def test_a_run_without_its_record_is_shown_as_far_as_it_is_stored(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     key = runs(own)[0]["key"]
     folder_of(str(tmp_path / "results.db"), key).rename(tmp_path / "elsewhere")
+    sides = {"base": "stable", "candidate": "next"}
+    assert own.get("/api/compare", params=sides).json()["notes"] == []
+    for folder in (tmp_path / "20261121-090000/runs").iterdir():
+        folder.rename(tmp_path / folder.name)
+    assert any("no record" in note for note in own.get("/api/compare", params=sides).json()["notes"])
     page = own.get(f"/runs/{key}", headers=PAGE)
     assert page.status_code == 200
     assert "not on this machine" in page.text

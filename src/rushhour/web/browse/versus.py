@@ -90,21 +90,22 @@ def compared(shelf: Shelf, asked: Asked) -> Verdict:
         return _two_runs(shelf, base, candidate, kernels)
     one, two = _alike(base.runs, candidate.runs)
     sides = _side(shelf, base.name, one, kernels), _side(shelf, candidate.name, two, kernels)
-    _resolve(*sides)
-    return judge(*sides)
+    unknown = _resolve(*sides)
+    verdict = judge(*sides)
+    return replace(verdict, notes=[*unknown, *verdict.notes])
 
 
 def _two_runs(shelf: Shelf, base: _Chosen, candidate: _Chosen, kernels: Mapping[int, KernelRow]) -> Verdict:
     """Two runs are held against each other whatever they are of: what differs is said."""
     one, two = base.runs[0], candidate.runs[0]
     sides = _side(shelf, base.name, [one], kernels), _side(shelf, candidate.name, [two], kernels)
-    _resolve(*sides)
+    unknown = _resolve(*sides)
     cell = next(iter(sides[1].cells.values()))
     target = next(iter(sides[0].cells.values()))
     trial = replace(next(iter(cell.trials.values())), seed=one.seed)
     sides[1].cells = {target.key: replace(target, trials={one.seed: trial})}
     verdict = judge(*sides, variables=VARIABLES)
-    notes = list(_differences(one, two))
+    notes = [*_differences(one, two), *unknown]
     return replace(verdict, notes=[*notes, *verdict.notes])
 
 
@@ -202,8 +203,12 @@ def _trial(shelf: Shelf, row: RunRow, kernel: KernelRow) -> Trial:
     )  # fmt: skip
 
 
-def _resolve(base: Side, candidate: Side) -> None:
-    """Read the scenario of each cell that differs from a record of it: its judges, what it guards."""
+def _resolve(base: Side, candidate: Side) -> list[str]:
+    """Read the scenario of each cell that differs from a record of it: its judges, what it guards.
+
+    Gives a sentence about those of which there is no record.
+    """
+    unknown = 0
     for key, cell in candidate.cells.items():
         other = base.cells.get(key)
         if other is None or _equal(other, cell):
@@ -211,6 +216,15 @@ def _resolve(base: Side, candidate: Side) -> None:
         resolved = _resolved(cell) or _resolved(other)
         if resolved:
             cell.resolved = other.resolved = resolved
+        unknown += not resolved
+    if not unknown:
+        return []
+    cells = "1 cell that differs" if unknown == 1 else f"{unknown} cells that differ"
+    said = (
+        f"of {cells} no record is on this machine: not the scenario's own judges decide there, but every "
+        "metric that has a better side, by the least change that matters of each"
+    )
+    return [said]
 
 
 def _equal(one: SideCell, two: SideCell) -> bool:
