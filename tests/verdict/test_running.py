@@ -118,14 +118,15 @@ def test_stop_ends_at_the_first_cell_that_is_worse(bench: Judge, tmp_path: Path)
 
 def panics(kernel: str, cc: str, seed: int) -> float:
     if (kernel, cc) == ("new", "bbr"):
-        raise GuestError("the virtual kernel panicked; its last console lines:\n    Oops in bbr_main")
+        lines = "    random: crng init done\n    Oops in bbr_main\n    Call Trace:"
+        raise GuestError(f"the virtual kernel panicked; its last console lines:\n{lines}")
     return 90.0
 
 
 def test_a_panic_where_the_base_ran_is_worse_with_its_words(bench: Judge) -> None:
     verdict = bench(panics)
     assert found(verdict) == {"cubic": "same", "reno": "same", "vegas": "same", "bbr": "worse"}
-    assert "Oops in bbr_main" in reason(verdict, "bbr")
+    assert reason(verdict, "bbr") == "the candidate failed: the virtual kernel panicked: Oops in bbr_main"
     document = output.write(verdict, verdict.folder or Path())
     assert document["cells"][0]["runs"]["candidate"][0]["error"].startswith("the virtual kernel panicked")
 

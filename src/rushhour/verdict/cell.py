@@ -139,7 +139,7 @@ def conclude(found: Examined, adjusted: Sequence[float], level: float) -> CellVe
 def _base_faults(before: Mapping[int, Trial]) -> Iterable[tuple[Decision, str]]:
     failed = next((trial for trial in before.values() if not trial.ran), None)
     if failed is not None:
-        yield "invalid", f"the base failed with seed {failed.seed}: {_first(failed.error)}"
+        yield "invalid", f"the base failed with seed {failed.seed}: {words.of_failure(failed.error)}"
     untrue = next((trial for trial in before.values() if trial.ran and not trial.valid), None)
     if untrue is not None:
         yield "invalid", f"the base's run with seed {untrue.seed} is invalid: {_why(untrue)}"
@@ -155,7 +155,7 @@ def _candidate_faults(
     for trial in failed[:1]:
         blame: Decision = "worse" if trial.kind in KERNELS_FAULT else "invalid"
         times = "" if len(sound) == 1 else f" in {len(failed)} of {len(sound)} runs"
-        yield blame, f"the candidate failed{times}: {trial.error}"
+        yield blame, f"the candidate failed{times}: {words.of_failure(trial.error)}"
     untrue = [trial for trial in sound.values() if trial.ran and not trial.valid]
     if untrue:
         # In virtual time nothing but what was varied can make a link untrue that was true before.
@@ -253,10 +253,6 @@ def _runs(trials: Mapping[int, Trial]) -> list[dict[str, Any]]:
 
 def _seeds(cell: SideCell) -> str:
     return words.listed([str(seed) for seed in cell.trials]) or "none"
-
-
-def _first(text: str | None) -> str:
-    return (text or "").splitlines()[0] if text else "no reason was given"
 
 
 def _why(trial: Trial) -> str:

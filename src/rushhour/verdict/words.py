@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import TYPE_CHECKING
 
 from rushhour.report.words import quantity, scale_for
@@ -33,6 +34,17 @@ def of_metric(judged: Judged) -> str:
         return f"{name} is {quantity(found.base, what.unit)} on both sides"
     moved = f"{name} {_verb(judged)} {_amount(judged)} ({_both(judged)})"
     return f"{moved}, {_sureness(judged)}"
+
+
+# By which words a kernel's log tells what it died of.
+_DEATH = re.compile(r"Kernel panic - not syncing|\b(?:BUG|Oops|WARNING)\b|general protection fault")
+
+
+def of_failure(error: str | None) -> str:
+    """A run's error in one line: what happened and, of a kernel that died, its own word for it."""
+    first, *log = (error or "no reason was given").splitlines()
+    cause = next((line.strip() for line in reversed(log) if _DEATH.search(line)), "")
+    return first.removesuffix("; its last console lines:") + (f": {cause}" if cause else "")
 
 
 def of_broken(text: str, found: str, times: tuple[int, int]) -> str:

@@ -47,7 +47,7 @@ def _suggested(document: Document) -> Iterator[Step]:
         yield Step(
             "Decide what is open with more seeds", _command(["compare", *names, "--max-seeds", str(more)])
         )
-    if document["verdict"] != "invalid":
+    if document["verdict"] in ("same", "better"):
         candidate = document["candidate"]
         records = names[1] if not _is_kernel(candidate) else str(candidate.get("records") or "candidate")
         what = "Judge later kernels by this candidate: keep its runs as a baseline"
