@@ -338,13 +338,15 @@ class ResultSet:
         return frames.write_index(self)
 
 
-def read_json(path: Path) -> Mapping[str, Any]:
-    """A JSON object from a file.
+_AGAIN = "the file is missing or damaged; run the cell again with --fresh"
+
+
+def read_json(path: Path, hint: str = _AGAIN) -> Mapping[str, Any]:
+    """A JSON object from a file; `hint` says what to do where there is none.
 
     Raises:
         RecordError: the file cannot be read, is too large, or is no JSON object.
     """
-    hint = "the file is missing or damaged; run the cell again with --fresh"
     try:
         if path.stat().st_size > _MAX_JSON:
             raise RecordError(f"the file has more than {_MAX_JSON >> 20} MiB", where=str(path), hint=hint)

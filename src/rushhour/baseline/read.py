@@ -57,7 +57,7 @@ class Baseline:
                 where=str(path),
                 hint="`rushhour baseline list` names what there is; `rushhour baseline save` makes one",
             )
-        about = read_json(path / BASELINE)
+        about = read_json(path / BASELINE, _AGAIN)
         found = about.get("format")
         if found != FORMAT:
             newer = isinstance(found, str) and found.startswith("rushhour-baseline/")

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 VERDICT = "verdict.json"
+_AGAIN = "compare again, or take it from a copy"
 _STATUS: Mapping[str, Status] = {
     "same": "pass",
     "better": "pass",
@@ -36,7 +37,7 @@ def gather(place: Path) -> Report:
         RecordError: there are no results, or they cannot be read.
     """
     if place.is_file() or (place / VERDICT).is_file():
-        return of_verdict(read_json(place if place.is_file() else place / VERDICT))
+        return of_verdict(read_json(place if place.is_file() else place / VERDICT, _AGAIN))
     sets = read_sets(place)
     return of_results([ResultSet.open(place)] if sets is None else sets, place.resolve().name)
 
@@ -67,7 +68,7 @@ def of_verdict(document: Mapping[str, Any]) -> Report:
             summary=text,
         )
     except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise ReportError(f"the verdict is not whole: {error!r}", where=VERDICT) from error
+        raise ReportError(f"the verdict is not whole ({error!r})", where=VERDICT, hint=_AGAIN) from error
 
 
 def _cells(document: Mapping[str, Any]) -> Iterator[Case]:

@@ -76,7 +76,7 @@ def parse(where: str | Path) -> URL:
         raise UsageError("this is no URL of a database", hint=_HOW) from None
     scheme = url.drivername.partition("+")[0]
     if scheme not in _SCHEMES or (scheme == "sqlite" and not url.database):
-        raise UsageError(f"{scheme!r} is no database that can be used", where=shown(url), hint=_HOW)
+        raise UsageError(f"{scheme!r} is no database that can be used", hint=_HOW)
     return url.set(drivername=_SCHEMES[scheme])
 
 

@@ -286,7 +286,7 @@ def _sound(value: MetricValue) -> MetricValue:
 
 
 def _comparison(folder: Path) -> Iterator[Parcel]:
-    document = read_json(folder / VERDICT)
+    document = read_json(folder / VERDICT, _COMPARE_AGAIN)
     if document.get("format") != VERDICT_FORMAT:
         raise RecordError(
             f"the verdict has the format {str(document.get('format'))[:60]!r}; "
@@ -294,6 +294,8 @@ def _comparison(folder: Path) -> Iterator[Parcel]:
             where=str(folder / VERDICT),
             hint="compare again, or read it with the rushhour that wrote it",
         )
+    if not _is_whole(document):
+        raise RecordError("the verdict is not whole", where=str(folder / VERDICT), hint=_COMPARE_AGAIN)
     for side in ("base", "candidate"):
         facts = document.get(side)
         records = facts.get("records") if isinstance(facts, dict) else None
@@ -301,6 +303,20 @@ def _comparison(folder: Path) -> Iterator[Parcel]:
         if isinstance(records, str) and records == side and (folder / side).is_dir():
             yield from parcels(folder / side)
     yield ComparisonParcel(digest("comparison", document), folder.resolve(), document)
+
+
+_COMPARE_AGAIN = "compare again, or take it from a copy"
+
+
+def _is_whole(document: Mapping[str, Any]) -> bool:
+    """Whether a verdict has what is stored of it."""
+    cells = document.get("cells")
+    return (
+        all(isinstance(document.get(key), str) for key in ("made", "verdict"))
+        and all(isinstance(document.get(side), dict) for side in ("base", "candidate"))
+        and isinstance(cells, list)
+        and all(isinstance(cell, dict) and {"scenario", "verdict"} <= cell.keys() for cell in cells)
+    )
 
 
 def _made(path: Path) -> tuple[str, bool]:
