@@ -18,7 +18,7 @@ DB = click.option(
 
 @click.group(context_settings=SETTINGS)
 def db() -> None:
-    """The results database: runs, metrics and verdicts of many folders.
+    """Keep runs, metrics and verdicts in a database.
 
     Example: rushhour db import results/suite/latest --tag nightly
     """

@@ -200,4 +200,4 @@ def _hint(said: str) -> str:
         return "unset RUSHHOUR_REQUIRE_CONFINEMENT to run with what this machine offers"
     if "No space" in said:
         return "make room on the disk"
-    return "is the kernel's image there? `rushhour kernel list`"
+    return "the kernel's image is missing or damaged: `rushhour kernel remove` it, and build it again"
