@@ -12,6 +12,7 @@ from rushhour.report import files
 from rushhour.report.verdict import html, markdown
 from rushhour.report.verdict.advice import commands
 from rushhour.seal import write_json
+from rushhour.verdict.known import explain
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -43,7 +44,7 @@ def document(verdict: Verdict, folder: Path) -> dict[str, Any]:
         for runs in cell["runs"].values():
             for run in runs:
                 run["folder"] = _relative(run["folder"], folder)
-    return {**whole, "next": commands(whole)}
+    return {**explain(whole), "next": commands(whole)}
 
 
 def write(verdict: Verdict, folder: Path) -> dict[str, Any]:

@@ -49,6 +49,8 @@ def terminal(document: Mapping[str, Any]) -> RenderableType:
         parts += [Text(), _table(whole)]
     if whole.groups:
         parts += [Text(), *_groups(whole)]
+    if whole.changes:
+        parts += [Text(), *_changes(whole)]
     told = [cell for cell in whole.cells if cell.verdict in ("worse", "better")] or whole.cells
     for cell in told[:MAX_TOLD]:
         parts += [Text(), *_cell(cell)]
@@ -86,10 +88,19 @@ def _groups(whole: Story) -> Iterator[RenderableType]:
         yield Text.assemble((f"{len(group.cells)} cells", "bold"), f" part at {group.what}")
 
 
+def _changes(whole: Story) -> Iterator[RenderableType]:
+    for change, cells in whole.changes:
+        yield Text.assemble((plural(cells, "cell"), "bold"), f" as known of {change.name}")
+    if whole.unexplained:
+        yield Text(f"{plural(whole.unexplained, 'cell')} of no known cause", "yellow")
+
+
 def _cell(cell: Cell) -> Iterator[RenderableType]:
     yield Text.assemble((cell.verdict, COLOURS[cell.verdict]), " ", (cell.name, "bold"))
     if cell.guards:
         yield _indented(Text.assemble(("guards  ", "dim"), cell.guards))
+    for change in cell.known:
+        yield _indented(Text.assemble(("known   ", "dim"), change.name))
     for which, words in cell.failures:
         yield _indented(Text(f"The {which}", "dim"))
         yield _indented(Text("\n".join(words.splitlines()[-MAX_LINES:])), 4)

@@ -70,6 +70,23 @@ class Metric:
 
 
 @dataclass(frozen=True)
+class Known:
+    """A known change of the kernel that explains a cell: the commit, why, how that is known."""
+
+    commit: str
+    subject: str
+    since: str
+    why: str
+    proof: str
+    also: Sequence[str] = ()
+
+    @property
+    def name(self) -> str:
+        """Commit, subject and release in a line."""
+        return f"{self.commit[:12]} {self.subject} ({self.since})".strip()
+
+
+@dataclass(frozen=True)
 class Cell:
     """One cell: what it is, what it guards, what was found; `source` is its part of the document.
 
@@ -90,6 +107,7 @@ class Cell:
     failures: Sequence[tuple[str, str]]
     warnings: Sequence[str]
     divergence: Mapping[str, Any] | None
+    known: Sequence[Known]
     steps: Sequence[Step]
     source: Mapping[str, Any]
 
@@ -125,6 +143,8 @@ class Story:
     same: Sequence[Cell]
     missing: Sequence[tuple[str, str]]
     notes: Sequence[str]
+    changes: Sequence[tuple[Known, int]]
+    unexplained: int | None
     steps: Sequence[Step]
     version: str
 
@@ -150,7 +170,7 @@ def story(document: Mapping[str, Any]) -> Story:
             f"this is no verdict that can be read: its format is {document.get('format')!r}, not {FORMAT!r}",
             hint="give the verdict.json that `rushhour compare` wrote",
         )
-    areas = _areas(document)
+    areas, known = _areas(document), document.get("known") or {}
     cells = [_cell(number, cell, areas, document) for number, cell in enumerate(ordered(document["cells"]))]
     identical = sum(cell.get("identical") is True for cell in document["cells"])
     verdict = str(document["verdict"])
@@ -169,6 +189,8 @@ def story(document: Mapping[str, Any]) -> Story:
         [cell for cell in cells if cell.verdict == "same"],
         [(_name(entry), str(entry.get("reason", ""))) for entry in document.get("missing") or []],
         [*_unfinished(document), *(str(note) for note in document.get("notes") or [])],
+        [(_known(one), int(one.get("cells") or 0)) for one in known.get("changes") or []],
+        known.get("unexplained"),
         advice(document),
         str(document.get("rushhour", "")),
     )
@@ -271,9 +293,16 @@ def _cell(
         list(_failures(cell)),
         [str(warning) for warning in cell.get("warnings") or []],
         cell.get("divergence"),
+        [_known(entry) for entry in cell.get("known") or []],
         of_cell(cell, document),
         cell,
     )
+
+
+def _known(entry: Mapping[str, Any]) -> Known:
+    also = tuple(str(one) for one in entry.get("also") or [])
+    texts = {key: str(entry.get(key) or "") for key in ("commit", "subject", "since", "why", "proof")}
+    return Known(**texts, also=also)
 
 
 def _failures(cell: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -68,6 +68,11 @@ def _head(whole: Story) -> Iterator[str]:
     for group in whole.groups[:MAX_GROUPS]:
         yield f"* **{len(group.cells)} cells part at {said(group.what)}.** {said(group.sentence)}"
     yield ""
+    for change, cells in whole.changes:
+        yield f"* **Known change, {plural(cells, 'cell')}.** {said(change.name)}"
+    if whole.unexplained:
+        yield f"* No known change explains {plural(whole.unexplained, 'cell')}."
+    yield ""
 
 
 def _cell(cell: Cell) -> Iterator[str]:
@@ -79,6 +84,8 @@ def _cell(cell: Cell) -> Iterator[str]:
     if cell.guards:
         yield f"**What it guards.** {said(cell.guards)}."
         yield ""
+    yield from (f"* known change: {said(change.name)}. {said(change.why)}" for change in cell.known)
+    yield from [""] if cell.known else []
     yield from (f"* broken: {said(text)}" for text in cell.broken)
     yield from [""] if cell.broken else []
     for which, words in cell.failures:

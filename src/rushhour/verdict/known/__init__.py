@@ -1,0 +1,132 @@
+"""Known changes of the kernel: which commit explains what a verdict between releases found.
+
+    explain   a verdict's document → the same with `known` beside its cells, and the changes counted
+
+A change is data (`changes.toml`). It never alters a verdict: what is worse stays worse, and people read why.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections import Counter
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cache
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+_RELEASE = re.compile(r"(\d+)\.(\d+)")
+
+
+@dataclass(frozen=True)
+class Shows:
+    """Where a change is seen: every pattern that is given must fit."""
+
+    scenarios: Sequence[str] = ()
+    metrics: Sequence[str] = ()
+    parts: Sequence[str] = ()
+
+    def fits(self, cell: Mapping[str, Any]) -> bool:
+        """Whether a cell of a verdict's document shows it."""
+        deciding = [one["metric"] for one in cell.get("metrics") or [] if one["verdict"] != "same"]
+        return (
+            _any(self.scenarios, [cell["scenario"]])
+            and _any(self.metrics, deciding)
+            and _any(self.parts, _parts(cell.get("divergence")))
+        )
+
+
+@dataclass(frozen=True)
+class Change:
+    """One change of the kernel: the commit upstream, the first release with it, what it does to users."""
+
+    commit: str
+    subject: str
+    since: str
+    why: str
+    proof: str
+    shows: Sequence[Shows]
+    also: Sequence[str] = ()
+
+    def between(self, one: str, other: str) -> bool:
+        """Whether exactly one of two releases has it, as far as their versions tell."""
+        first, second = sorted(map(_version, (one, other)))
+        return first < _version(self.since) <= second
+
+    def document(self) -> dict[str, Any]:
+        """As JSON values."""
+        return {
+            "commit": self.commit,
+            "subject": self.subject,
+            "since": self.since,
+            "why": self.why,
+            "proof": self.proof,
+            "also": list(self.also),
+        }
+
+
+@cache
+def changes() -> tuple[Change, ...]:
+    """The changes that are known, as `changes.toml` has them."""
+    text = resources.files(__name__).joinpath("changes.toml").read_text(encoding="utf-8")
+    return tuple(
+        Change(**{**entry, "shows": tuple(Shows(**shows) for shows in entry["shows"])})
+        for entry in tomllib.loads(text)["change"]
+    )
+
+
+def explain(document: Mapping[str, Any]) -> dict[str, Any]:
+    """The document with `known` in each cell that changed (`Change.document`), and which changes were seen.
+
+    `known` of the whole has `changes` (commit, subject, since, cells), and how many of the cells that are
+    worse or better are `explained` and `unexplained`. Without two releases to compare both are left out.
+    """
+    releases = [
+        str((document[side].get("kernel") or {}).get("release") or "") for side in ("base", "candidate")
+    ]
+    if not all(map(_RELEASE.match, releases)) or _version(releases[0]) == _version(releases[1]):
+        return dict(document)
+    possible = [change for change in changes() if change.between(*releases)]
+    cells = [{**cell, "known": list(_of(cell, possible))} for cell in document["cells"]]
+    changed = [cell for cell in cells if cell["verdict"] in ("worse", "better")]
+    seen = Counter(one["commit"] for cell in cells for one in cell["known"])
+    explained = sum(bool(cell["known"]) for cell in changed)
+    return {
+        **document,
+        "cells": cells,
+        "known": {
+            "changes": [
+                {"commit": one.commit, "subject": one.subject, "since": one.since, "cells": seen[one.commit]}
+                for one in possible
+                if seen[one.commit]
+            ],
+            "explained": explained,
+            "unexplained": len(changed) - explained,
+        },
+    }
+
+
+def _of(cell: Mapping[str, Any], possible: Sequence[Change]) -> Iterator[dict[str, Any]]:
+    if cell["verdict"] in ("worse", "better", "inconclusive"):
+        yield from (one.document() for one in possible if any(shows.fits(cell) for shows in one.shows))
+
+
+def _parts(divergence: Mapping[str, Any] | None) -> list[str]:
+    """The columns in which two runs part, from the first event that was not a mere shift in time on."""
+    if divergence is None:
+        return []
+    events = [*(divergence.get("earlier") or []), divergence]
+    return [name for event in events if event.get("kind") != "time" for name in event.get("differs") or []]
+
+
+def _any(patterns: Sequence[str], names: Sequence[str]) -> bool:
+    return not patterns or any(fnmatchcase(name, pattern) for name in names for pattern in patterns)
+
+
+def _version(release: str) -> tuple[int, int]:
+    found = _RELEASE.match(release)
+    return (int(found[1]), int(found[2])) if found else (0, 0)
