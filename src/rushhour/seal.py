@@ -152,6 +152,6 @@ def _check_plain(path: Path) -> None:
 def _cannot(what: str, path: Path, error: OSError) -> RecordError:
     return RecordError(
         f"cannot {what}: {error.strerror}",
-        where=str(error.filename or path),
+        where=str(error.filename2 or error.filename or path),
         hint="check that the folder is writable and that there is space left",
     )

@@ -294,3 +294,10 @@ def test_an_interrupted_comparison_keeps_what_finished(bench: Judge, monkeypatch
     again = bench(lambda *_: 90.0, out="here", jobs=1)
     assert again.verdict == "same"
     assert 2 <= len(bench.lab.ran) <= 4, "what had finished is not run again"  # type: ignore[attr-defined]
+
+
+def test_two_comparisons_do_not_share_a_folder(bench: Judge, tmp_path: Path) -> None:
+    with output.alone(tmp_path / "here"), pytest.raises(UsageError, match="another comparison"):
+        bench(lambda *_: 90.0, out="here", jobs=1)
+    assert not any((tmp_path / "here").iterdir())
+    assert bench(lambda *_: 90.0, out="here", jobs=1).exit == 0

@@ -210,6 +210,6 @@ def _writing(target: Path) -> Iterator[None]:
     except OSError as error:
         raise RecordError(
             f"the baseline cannot be written: {error.strerror or error}",
-            where=str(error.filename or target),
+            where=str(error.filename2 or error.filename or target),
             hint="check that the folder is writable and that there is space left; nothing was changed",
         ) from error

@@ -75,7 +75,7 @@ def relabel(known: Path, destination: Path, job: Job) -> Path:
     except OSError as error:
         raise LabError(
             f"the run cannot be written: {error.strerror}",
-            where=str(error.filename or destination),
+            where=str(error.filename2 or error.filename or destination),
             hint="check that the folder is writable and that there is space left",
         ) from error
     return destination

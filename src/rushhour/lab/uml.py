@@ -69,7 +69,7 @@ class UmlLab:
         except OSError as error:
             raise LabError(
                 f"the run cannot be written: {error.strerror}",
-                where=str(error.filename or destination),
+                where=str(error.filename2 or error.filename or destination),
                 hint="check that the folder is writable and that there is space left",
             ) from error
 

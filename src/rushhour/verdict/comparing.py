@@ -127,14 +127,15 @@ def _run(
     notes = check(base, candidate, pairs, asked.variables)
     tasks = _tasks(lanes)
     complete = False
-    try:
-        with Workers(lab, asked.jobs, fresh=asked.fresh) as workers:
-            bench = Bench(*lanes, asked.rule, workers, watch, asked.stop)
-            cells = bench.judge(tasks)
-            complete = not asked.stop
-    finally:
-        for one, name in zip(lanes, ("base", "candidate"), strict=True):
-            one.close(folder / name, complete=complete)
+    with output.alone(folder):
+        try:
+            with Workers(lab, asked.jobs, fresh=asked.fresh) as workers:
+                bench = Bench(*lanes, asked.rule, workers, watch, asked.stop)
+                cells = bench.judge(tasks)
+                complete = not asked.stop
+        finally:
+            for one, name in zip(lanes, ("base", "candidate"), strict=True):
+                one.close(folder / name, complete=complete)
     pairs, missing = pair(base, candidate)
     check(base, candidate, pairs, asked.variables)
     if isinstance(sides[1], Kernel) and not any(trial.ran for trial in candidate.trials()):

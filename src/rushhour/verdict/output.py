@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from rushhour.errors import ReportError
+from rushhour.errors import ReportError, UsageError
 from rushhour.prepare import RESULTS
 from rushhour.report import files
 from rushhour.report.verdict import html, markdown
@@ -15,6 +17,7 @@ from rushhour.seal import write_json
 from rushhour.verdict.known import explain
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from datetime import datetime
     from pathlib import Path
 
@@ -33,6 +36,37 @@ def folder_for(base: str, candidate: str, made: datetime) -> Path:
         tries += 1
         folder = folder.with_name(f"{stamp}-{tries}")
     return folder
+
+
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Make the folder and keep other comparisons out of it; the lock is the folder's own and leaves nothing.
+
+    Raises:
+        UsageError: another comparison is writing there.
+        ReportError: the folder cannot be made.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError as error:
+        raise _cannot_write(folder, error) from error
+    try:
+        _lock(handle, folder)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _lock(handle: int, folder: Path) -> None:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        raise UsageError(
+            "another comparison is writing there",
+            where=str(folder),
+            hint="wait for it, or choose another place with --out",
+        ) from error
 
 
 def document(verdict: Verdict, folder: Path) -> dict[str, Any]:
@@ -60,12 +94,16 @@ def write(verdict: Verdict, folder: Path) -> dict[str, Any]:
         files.put(html(whole, folder), folder / "report.html")
         files.put(markdown(whole), folder / "summary.md")
     except OSError as error:
-        raise ReportError(
-            f"the verdict cannot be written: {error.strerror}",
-            where=str(folder),
-            hint="choose another place with --out",
-        ) from error
+        raise _cannot_write(folder, error) from error
     return whole
+
+
+def _cannot_write(folder: Path, error: OSError) -> ReportError:
+    return ReportError(
+        f"the verdict cannot be written: {error.strerror}",
+        where=str(folder),
+        hint="choose another place with --out",
+    )
 
 
 def _relative(path: str | None, folder: Path) -> str | None:
