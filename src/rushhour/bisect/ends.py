@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rushhour.bisect.mark import Between, ends_said, find
 from rushhour.bisect.measure import first_line
 from rushhour.errors import UsageError
+from rushhour.report.reproduce import value_word
+from rushhour.spec.sweep import LABEL
 from rushhour.verdict.cell import CellVerdict, examine
 from rushhour.verdict.judging import conclude_all
 
@@ -153,4 +156,7 @@ def refused(verdicts: Sequence[CellVerdict], question: Question) -> UsageError:
 
 
 def _set(cells: Sequence[Cell]) -> str:
-    return " ".join(f"--set {key}={value}" for key, value in cells[0].factors.items())
+    """The words that choose the first cell, as a shell takes them; a label is no key, it only names."""
+    factors = cells[0].factors.items()
+    given = [f"{key}={value_word(value)}" for key, value in factors if not key.startswith(LABEL)]
+    return " ".join(f"--set {shlex.quote(word)}" for word in given)
