@@ -55,6 +55,8 @@ def _sum(faults: Rows, harmless: Rows) -> Iterator[str]:
         f" ({_share(judged)}), {sum(not found.quiet for found in quiet)} false alarms in"
         f" {len(quiet)} harmless changes.**"
     )
+    if unjudged := len(faults) + len(harmless) - len(judged) - len(quiet):
+        yield f"{unjudged} were not judged to the end yet; `make mutants` goes on with them."
     yield ""
     yield "| area | faults | caught |"
     yield "|---|---|---|"
