@@ -1,0 +1,84 @@
+"""Known changes of the kernel: which cells show them, what the report says, that no verdict moves."""
+
+import re
+from typing import Any
+
+import pytest
+from verdict_documents import cell, document, metric, side
+
+from rushhour.report.verdict import html, markdown
+from rushhour.verdict.known import changes, explain
+
+LINEAR = "ccce324dabfe2143519daf50ed8b1ef1d0c542f7"
+
+
+def parted(*columns: str, kind: str = "state") -> dict[str, Any]:
+    return {
+        "seed": 1, "kind": kind, "t_ns": 1, "table": "tcp_info", "flow": "long", "end": None, "event": 1,
+        "differs": list(columns), "before": {}, "after": {}, "sentence": "At 1 s, they part.", "earlier": [],
+        "notes": [],
+    }  # fmt: skip
+
+
+def between(base: str, candidate: str, *cells: dict[str, Any]) -> dict[str, Any]:
+    whole = document(list(cells))
+    return {**whole, "base": side("old", base), "candidate": side("new", candidate)}
+
+
+def test_every_change_has_a_commit_a_release_and_a_reason() -> None:
+    for change in changes():
+        assert re.fullmatch(r"[0-9a-f]{12}|[0-9a-f]{40}", change.commit)
+        assert re.fullmatch(r"\d+\.\d+", change.since)
+        assert change.subject
+        assert change.why.endswith(".")
+        assert change.proof in ("reverted", "source")
+        assert change.shows
+
+
+@pytest.mark.parametrize(("base", "candidate"), [("6.1.192", "6.12.117"), ("6.12.117", "6.1.192")])
+def test_a_cell_that_parts_as_a_change_makes_it_part_names_it(base: str, candidate: str) -> None:
+    found = explain(between(base, candidate, cell(0, divergence=parted("backoff")), cell(1)))
+    assert [one["commit"] for one in found["cells"][0]["known"]] == [LINEAR]
+    assert found["cells"][1]["known"] == []
+    assert (found["known"]["explained"], found["known"]["unexplained"]) == (1, 1)
+    assert found["known"]["changes"][0]["cells"] == 1
+
+
+def test_a_change_that_both_kernels_have_explains_nothing() -> None:
+    found = explain(between("6.12.1", "7.2.13", cell(0, divergence=parted("backoff"))))
+    assert found["cells"][0]["known"] == []
+    assert found["known"]["changes"] == []
+
+
+def test_a_shift_in_time_is_no_sign_of_a_change() -> None:
+    found = explain(between("6.1.1", "6.12.1", cell(0, divergence=parted("backoff", kind="time"))))
+    assert found["cells"][0]["known"] == []
+
+
+def test_patterns_of_scenario_and_metric_must_both_fit() -> None:
+    late = metric(metric="ack_timeout_max_us")
+    fits = cell(0, scenario="suite/delayed-acks", metrics=[late])
+    other = cell(1, scenario="suite/delayed-acks", metrics=[metric()])
+    elsewhere = cell(2, scenario="suite/slow-start", metrics=[late])
+    cells = explain(between("6.1.1", "6.12.1", fits, other, elsewhere))["cells"]
+    assert [len(one["known"]) for one in cells] == [1, 0, 0]
+
+
+def test_what_is_worse_stays_worse() -> None:
+    before = between("6.1.1", "6.12.1", cell(0, divergence=parted("backoff")))
+    after = explain(before)
+    assert (after["verdict"], after["exit"], after["counts"]) == (
+        before["verdict"], before["exit"], before["counts"],
+    )  # fmt: skip
+
+
+def test_kernels_of_one_version_have_no_known_changes() -> None:
+    whole = between("6.12.1", "6.12.2", cell(0, divergence=parted("backoff")))
+    assert explain(whole) == whole
+
+
+def test_the_reports_name_the_change(tmp_path: Any) -> None:
+    found = explain(between("6.1.1", "6.12.1", cell(0, divergence=parted("backoff"))))
+    for text in (html(found, tmp_path), markdown(found)):
+        assert LINEAR[:12] in text
+        assert "make the first N SYN RTO backoffs linear" in text
