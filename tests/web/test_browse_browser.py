@@ -2,54 +2,32 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from typing import TYPE_CHECKING
 
 import pytest
 from browsed import filled
-from playwright.sync_api import Browser, Page, sync_playwright
+from browsers import DESK, PHONE, chromium, open_page, served
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from playwright.sync_api import Browser
+
 pytestmark = pytest.mark.browser
-FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-DESK, PHONE = (1400, 900), (390, 844)
 PAGES = ("results", "runs", "sets", "comparisons", "compare?base=stable&candidate=next", "baselines",
          "history?metric=goodput_bps&scenario=suite/start")  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    where = filled(tmp_path_factory.mktemp("browsed"))
-    command = [sys.executable, "-m", "rushhour", "serve", "--port", "0", "--json", "--db", where]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
-        assert server.stdout is not None
-        yield json.loads(server.stdout.readline())["url"]
-        server.terminate()
-        assert server.wait(30) == 0
+    with served("--db", filled(tmp_path_factory.mktemp("browsed"))) as url:
+        yield url
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(
-            executable_path=os.environ.get("CHROMIUM", "/usr/bin/chromium"), args=FLAGS
-        )
+    with chromium() as started:
         yield started
-        started.close()
-
-
-def visit(browser: Browser, url: str, size: tuple[int, int] = DESK) -> tuple[Page, list[str]]:
-    page = browser.new_context(viewport={"width": size[0], "height": size[1]}).new_page()
-    faults: list[str] = []
-    page.on("pageerror", lambda error: faults.append(str(error)))
-    page.on("console", lambda said: faults.append(said.text) if said.type == "error" else None)
-    page.goto(url)
-    return page, faults
 
 
 @pytest.mark.parametrize("size", [DESK, PHONE])
@@ -57,7 +35,7 @@ def test_no_page_is_wider_than_the_screen_or_at_fault(
     browser: Browser, address: str, size: tuple[int, int]
 ) -> None:
     for path in PAGES:
-        page, faults = visit(browser, address + path, size)
+        page, faults = open_page(browser, address + path, size)
         assert page.evaluate("document.documentElement.scrollWidth") <= size[0], path
         unnamed = page.locator("input:not([type=hidden]), select").evaluate_all(
             "all => all.filter((one) => !one.labels.length && !one.ariaLabel).length"
@@ -67,7 +45,7 @@ def test_no_page_is_wider_than_the_screen_or_at_fault(
 
 
 def test_a_filter_changes_the_table_and_the_address(browser: Browser, address: str) -> None:
-    page, faults = visit(browser, f"{address}runs")
+    page, faults = open_page(browser, f"{address}runs")
     assert page.locator("#found tbody tr").count() == 8
     page.fill("[name=kernel]", "next")
     page.keyboard.press("Tab")
@@ -79,7 +57,7 @@ def test_a_filter_changes_the_table_and_the_address(browser: Browser, address: s
 
 
 def test_two_runs_are_picked_with_the_keyboard_and_compared(browser: Browser, address: str) -> None:
-    page, faults = visit(browser, f"{address}runs?where=cc%3Dcubic&sort=seed")
+    page, faults = open_page(browser, f"{address}runs?where=cc%3Dcubic&sort=seed")
     for place in (0, 1):
         page.locator("#found [data-key]").nth(place).focus()
         page.keyboard.press("Space")
@@ -91,7 +69,7 @@ def test_two_runs_are_picked_with_the_keyboard_and_compared(browser: Browser, ad
 
 
 def test_a_run_draws_its_curves(browser: Browser, address: str) -> None:
-    page, faults = visit(browser, f"{address}runs")
+    page, faults = open_page(browser, f"{address}runs")
     page.locator("#found tbody th a").first.click()
     page.wait_for_selector("html[data-drawn]")
     assert int(page.locator("html").get_attribute("data-drawn") or 0) >= 1
@@ -100,7 +78,7 @@ def test_a_run_draws_its_curves(browser: Browser, address: str) -> None:
 
 
 def test_a_tag_is_given_and_taken(browser: Browser, address: str) -> None:
-    page, faults = visit(browser, f"{address}sets")
+    page, faults = open_page(browser, f"{address}sets")
     page.locator(".news a").first.click()
     page.get_by_label("New tag").fill("for the talk")
     page.keyboard.press("Enter")

@@ -1,19 +1,14 @@
 """The playground in a real browser, on a desk and on a phone."""
 
-import json
-import os
-import subprocess
-import sys
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from browsers import DESK, PHONE, chromium, served
+from playwright.sync_api import Browser, Page
 
 pytestmark = [pytest.mark.browser, pytest.mark.virtual]
-FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-DESK, PHONE = (1400, 900), (390, 844)
 SMALL = "kernel=debian-6.12&rate=5mbit&rtt=10ms&duration=1s&flow=cubic"
 
 
@@ -43,27 +38,18 @@ class Visit:
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
-    command = [sys.executable, "-m", "rushhour", "serve", "--port", "0", "--json"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
-        assert server.stdout is not None
-        yield json.loads(server.stdout.readline())["url"]
-        server.terminate()
-        assert server.wait(30) == 0
+    with served() as url:
+        yield url
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(
-            executable_path=os.environ.get("CHROMIUM", "/usr/bin/chromium"), args=FLAGS
-        )
+    with chromium() as started:
         yield started
-        started.close()
 
 
 def visit(browser: Browser, url: str, size: tuple[int, int] = DESK) -> Visit:
-    context = browser.new_context(viewport={"width": size[0], "height": size[1]})
-    page = context.new_page()
+    page = browser.new_context(viewport={"width": size[0], "height": size[1]}).new_page()
     found = Visit(page, [])
     page.on("pageerror", lambda error: found.faults.append(str(error)))
     page.on(
