@@ -19,6 +19,7 @@ from ruamel.yaml import YAML
 from verdict_documents import cell, document
 
 from rushhour.errors import ReportError
+from rushhour.cli.export import NAMES
 from rushhour.export import FORMATS, Case, Number, Report, gather
 from rushhour.export.gather import of_verdict
 from rushhour.lab.kernel import store
@@ -206,3 +207,7 @@ def test_a_verdict_with_a_hole_is_refused(tmp_path: Path) -> None:
     (tmp_path / "verdict.json").write_text(json.dumps(broken))
     with pytest.raises(ReportError):
         gather(tmp_path)
+
+
+def test_the_command_names_every_format() -> None:
+    assert tuple(FORMATS) == NAMES

@@ -8,30 +8,16 @@ from typing import TYPE_CHECKING
 
 from rushhour.errors import LabError
 from rushhour.lab.base import Job
-from rushhour.plan.lower import lower
-from rushhour.spec.load import parse_scenario
+from rushhour.plan.probe import probe
 
 if TYPE_CHECKING:
     from rushhour.lab.base import Lab
     from rushhour.lab.kernel import Kernel
 
-# Two hosts and a packet there and back.
-_PROBE = """
-title = "Boot"
-question = "Does it boot, and forward a packet?"
-duration = "100ms"
-[topology]
-preset = "dumbbell"
-rate = "10mbit"
-rtt = "1ms"
-[[flow]]
-kind = "ping"
-"""
-
 
 def boots(one: Kernel, lab: Lab, folder: Path) -> bool:
     """Whether a kernel carries out the smallest of experiments; the run is not kept."""
-    lowered = lower(parse_scenario(_PROBE), 1)
+    lowered = probe()
     with tempfile.TemporaryDirectory(prefix=".boot-", dir=folder) as place:
         try:
             lab.run(Job(lowered.plan, lowered.context, one, {}), Path(place) / "run")

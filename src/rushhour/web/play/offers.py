@@ -18,11 +18,10 @@ from rushhour.lab import cache
 from rushhour.lab import kernel as kernels
 from rushhour.lab.base import Job
 from rushhour.lab.tools import tc_knows
-from rushhour.plan import lower
+from rushhour.plan.probe import probe
 from rushhour.plan.queues import BYTE_LIMITED, PACKET_LIMITED
 from rushhour.plan.tools import NATIVE_QDISCS
 from rushhour.record import Record
-from rushhour.spec.load import parse_scenario
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,15 +29,6 @@ if TYPE_CHECKING:
     from rushhour.lab.base import Lab
     from rushhour.lab.kernel import Kernel
 
-_ASK = """
-duration = "10ms"
-[topology]
-preset = "dumbbell"
-rate = "10mbit"
-rtt = "1ms"
-[[flow]]
-kind = "ping"
-"""
 # Parts of others, or impairments: nothing one would choose as a queue.
 _NO_QUEUE = frozenset({"pfifo", "bfifo", "pfifo_head_drop", "netem"})
 _SCHEDULER = re.compile(r"^CONFIG_NET_SCH_([A-Z0-9_]+)=y$", re.MULTILINE)
@@ -90,7 +80,7 @@ class Offers:
 
     def _ask(self, kernel: Kernel) -> Offer:
         lab = self._make_lab()
-        lowered = lower(parse_scenario(_ASK), 1)
+        lowered = probe()
         job = Job(lowered.plan, lowered.context, kernel, {})
         key = lab.key(job)
         known = cache.find(key)
