@@ -1,0 +1,21 @@
+"""The rules: pure functions from a case to what is wrong in it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from rushhour.diagnose.case import Case
+    from rushhour.diagnose.finding import Finding
+
+    Rule: TypeAlias = Callable[[Case], Iterable[Finding]]
+
+RULES: tuple[Rule, ...] = ()
+"""Every rule, in the order in which equals among their findings are told."""
+
+
+def judge(case: Case) -> list[Finding]:
+    """What all rules find, in the order of the rules."""
+    return [finding for rule in RULES for finding in rule(case)]
