@@ -18,8 +18,8 @@ from result_sets import result_set
 from ruamel.yaml import YAML
 from verdict_documents import cell, document
 
-from rushhour.errors import ReportError
 from rushhour.cli.export import NAMES
+from rushhour.errors import ReportError
 from rushhour.export import FORMATS, Case, Number, Report, gather
 from rushhour.export.gather import of_verdict
 from rushhour.lab.kernel import store
