@@ -9,6 +9,7 @@ pub mod change;
 pub mod clock;
 pub mod counters;
 pub mod error;
+pub mod ethtool;
 pub mod experiment;
 pub mod firewall;
 pub mod flow;
