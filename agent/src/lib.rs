@@ -21,6 +21,9 @@ pub mod plan;
 pub mod qdisc;
 pub mod result;
 pub mod sampler;
+pub mod serve {
+    pub mod facts;
+}
 pub mod sys;
 pub mod sysctl;
 pub mod table;

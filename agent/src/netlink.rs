@@ -311,6 +311,27 @@ impl Socket {
         }
     }
 
+    /// Asks for one object; `visit` gets the payload of each message that answers.
+    pub fn ask(&mut self, message: &Message, mut visit: impl FnMut(&[u8])) -> Result<()> {
+        self.sequence += 1;
+        let mut data = Vec::new();
+        message.append_to(&mut data, NLM_F_ACK, self.sequence);
+        sys::send(&self.fd, &data, 0).context(&message.what)?;
+        loop {
+            let size = sys::receive(&self.fd, &mut self.buffer, 0).context(&message.what)?;
+            for reply in replies(&self.buffer[..size]).filter(|reply| reply.sequence == self.sequence) {
+                if reply.kind != NLMSG_ERROR {
+                    visit(reply.payload);
+                    continue;
+                }
+                return match reply.failure() {
+                    Some(failure) => Err(refusal(&message.what, 0, failure).error),
+                    None => Ok(()),
+                };
+            }
+        }
+    }
+
     /// The index of a device of this namespace.
     pub fn ifindex(&mut self, dev: &str) -> Result<u32> {
         let mut found = None;
