@@ -1,0 +1,282 @@
+"""What an emulator in the middle does: the bottleneck and the delays of a drawing on two devices.
+
+Takes a lowered cell, gives for each direction what stands on which device. All flows must share one
+bottleneck and one delay a direction, for there is one device a direction. A packet's queue is on the device
+by which it leaves. Where a direction also has a delay, that is met where packets arrive, on an ifb device: a
+delay does not care whether it comes before the queue or after it, and each stage needs an egress of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from rushhour.errors import PlanError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from rushhour.plan.lower import Lowered
+
+LONGEST_NS = 9 * 10**9  # of a delay: fq's horizon is 10 s
+_NONE = {
+    "rate_bps": None,
+    "buffer_bytes": None,
+    "buffer_packets": None,
+    "delay_ns": 0,
+    "jitter_ns": 0,
+    "loss": 0.0,
+}
+_STAGE = (*_NONE, "queue", "role", "classes")
+
+
+@dataclass(frozen=True, slots=True)
+class Emulator:
+    """The machine in the middle: `forward` is the device towards the receivers, `backward` to the senders."""
+
+    name: str
+    forward: str
+    backward: str
+
+
+@dataclass(frozen=True)
+class Way:
+    """What packets meet in one direction of the drawing, by the numbers of its ends there."""
+
+    queue: int | None
+    netem: int | None
+    wires: tuple[int, ...]
+    delay: Mapping[str, Any]
+    passed: tuple[int, ...] = ()
+    """Queues that are left out: they are wider than the bottleneck, or the hosts' own."""
+
+
+@dataclass(frozen=True)
+class Direction:
+    """One direction at the emulator: the plan's `egress` entries, and the ends of the context."""
+
+    way: Way
+    egress: list[dict[str, Any]] = field(default_factory=list)
+    ends: list[dict[str, Any]] = field(default_factory=list)
+    crossed: list[int] = field(default_factory=list)
+    bottleneck: int | None = None
+
+    def carries(self, flow: Mapping[str, Any]) -> bool:
+        """Whether a flow's data goes this way: it crosses this way's queue, or its delay."""
+        mine = {self.way.queue, self.way.netem, *self.way.wires} - {None}
+        return bool(mine & set(flow["ends"]))
+
+
+def end(
+    number: int, label: str, node: str, dev: str, stage: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """An end of the context; without a stage nothing is asked of it."""
+    own = _NONE | {"queue": None, "role": "plain"} if stage is None else stage
+    return {
+        "end": number,
+        "label": label,
+        "node": node,
+        "dev": dev,
+        **{k: own[k] for k in _STAGE if k in own},
+    }
+
+
+def directions(lowered: Lowered, emulator: Emulator, first_end: int) -> tuple[Direction, Direction]:
+    """What the emulator does towards the receivers of the first flow, and back.
+
+    Raises:
+        PlanError: one device a direction cannot do what the drawing does; says what.
+    """
+    forward, backward = shared_ways(lowered)
+    there = _direction(lowered, forward, emulator, first_end, back=False)
+    return there, _direction(lowered, backward, emulator, first_end + len(there.ends), back=True)
+
+
+def shared_ways(lowered: Lowered) -> tuple[Way, Way]:
+    """The way of the first flow's data, and back; all other flows must have these two.
+
+    Raises:
+        PlanError: they have not, or a way has more than one machine can do.
+    """
+    # Of many flows on one path one tells.
+    flows = list(
+        {
+            (*flow["ends"], None, *flow["reverse_ends"]): flow for flow in lowered.context["flows"][::-1]
+        }.values()
+    )[::-1]
+    ways = [(_way(lowered, flow, "ends"), _way(lowered, flow, "reverse_ends")) for flow in flows]
+    first = ways[0]
+    for flow, pair in zip(flows, ways, strict=True):
+        if not (_alike(first, pair) or _alike(first, pair[::-1])):
+            raise PlanError(
+                f"it takes another bottleneck or another delay than flow {flows[0]['name']}; "
+                "an emulator with one device a direction has one of each",
+                where=f"flow {flow['name']}",
+                hint="leave out `rtts` and further links, or run the whole drawing: --lab uml or netns",
+            )
+    if (
+        len({flow["to"] for flow in lowered.plan["flows"]} | {flow["from"] for flow in lowered.plan["flows"]})
+        > 2
+    ):
+        _refuse_shared_drops(lowered, first)
+    return first
+
+
+def left_out(lowered: Lowered, made: tuple[Direction, Direction] | None) -> tuple[str, ...]:
+    """Sentences for the record: what of the drawing is not there."""
+    ends = {one["end"]: one for one in lowered.context["ends"]}
+    crossed = {
+        number for flow in lowered.context["flows"] for number in (*flow["ends"], *flow["reverse_ends"])
+    }
+    if made is None:
+        asked = [words for number in sorted(crossed) for words in _asked(ends[number])]
+        if not asked:
+            return ()
+        return (
+            "the path as found: nothing of the drawing was made (" + "; ".join(dict.fromkeys(asked)) + ")",
+        )
+    passed = sorted({number for direction in made for number in direction.way.passed})
+    told = [f"{ends[number]['label']} at {ends[number]['rate_bps'] / 1e6:g} Mbit/s" for number in passed]
+    return (f"rates above the bottleneck's were not made: {', '.join(told)}",) if told else ()
+
+
+def _asked(one: Mapping[str, Any]) -> Iterator[str]:
+    if one["rate_bps"]:
+        yield f"rate {one['rate_bps'] / 1e6:g} Mbit/s"
+    if one["rate_bps"] and (one["buffer_bytes"] or one["buffer_packets"]):
+        yield (
+            f"buffer {one['buffer_bytes']} B"
+            if one["buffer_bytes"]
+            else f"buffer {one['buffer_packets']} packets"
+        )
+    if one["role"] in ("netem", "police"):
+        yield str(one["queue"])
+    if one["role"] == "wire" and one["delay_ns"]:
+        yield f"delay {one['delay_ns'] / 1e6:g} ms"
+    if one["role"] == "wire" and one["loss"]:
+        yield f"loss {one['loss']:g}"
+
+
+def _alike(one: tuple[Way, Way], other: tuple[Way, Way]) -> bool:
+    return all(
+        (a.queue, a.netem, a.delay) == (b.queue, b.netem, b.delay) for a, b in zip(one, other, strict=True)
+    )
+
+
+def _way(lowered: Lowered, flow: Mapping[str, Any], key: str) -> Way:
+    if len(flow.get({"ends": "ways"}.get(key, "reverse_ways"), [])) > 1:
+        raise _cannot(flow, "packets that take several ways")
+    ends = {one["end"]: one for one in lowered.context["ends"]}
+    hosts = {planned[side] for planned in lowered.plan["flows"] for side in ("from", "to")}
+    stages = [ends[number] for number in flow[key]]
+    if any(one["role"] == "police" for one in stages):
+        raise _cannot(flow, "a policer")
+    queues = [one for one in stages if one["role"] == "queue"]
+    queue = _bottleneck(flow, [one for one in queues if one["node"] not in hosts or len(queues) == 1])
+    netems = [one["end"] for one in stages if one["role"] == "netem"]
+    wires = [one["end"] for one in stages if one["role"] == "wire"]
+    if len(netems) > 1 or (netems and wires and queue is not None):
+        raise _cannot(flow, "netem beside a delay and a queue: three stages on two devices")
+    # The seed differs from wire to wire and is no setting.
+    delay = _summed(lowered, wires) | {"seed": 0} if wires else {}
+    passed = tuple(one["end"] for one in queues if one["end"] != queue and one["rate_bps"])
+    return Way(queue, netems[0] if netems else None, tuple(wires), delay, passed)
+
+
+def _bottleneck(flow: Mapping[str, Any], queues: Sequence[Mapping[str, Any]]) -> int | None:
+    narrow = [one for one in queues if one["rate_bps"]] or list(queues)
+    if not narrow:
+        return None
+    least = min(one["rate_bps"] or 0 for one in narrow)
+    found = [one for one in narrow if (one["rate_bps"] or 0) == least]
+    if len(found) > 1:
+        raise _cannot(flow, f"several bottlenecks ({', '.join(one['label'] for one in found)})")
+    return int(found[0]["end"])
+
+
+def _cannot(flow: Mapping[str, Any], what: str) -> PlanError:
+    return PlanError(
+        f"an emulator with one device a direction cannot do this: {what}",
+        where=f"flow {flow['name']}",
+        hint="run the whole drawing (--lab uml or netns), or draw one bottleneck",
+    )
+
+
+def _planned(lowered: Lowered, number: int) -> Mapping[str, Any]:
+    """An end of the plan: of a link, or on arrival."""
+    links = lowered.plan["links"]
+    if number < 2 * len(links):
+        planned: Mapping[str, Any] = links[number // 2]["ends"][number % 2]
+        return planned
+    return next(entry for entry in lowered.plan["ingress"] if entry["end"] == number)
+
+
+def _summed(lowered: Lowered, wires: Sequence[int]) -> dict[str, Any]:
+    """One wire that does what several do in a row: delays add up, a packet survives all losses."""
+    every = [_planned(lowered, number)["wire"] for number in wires]
+    dropping = [wire for wire in every if wire["drop"]]
+    if len(dropping) > 1:
+        raise PlanError("packets are dropped by number at two places", where="link", hint="drop them at one")
+    return {
+        "delay_ns": sum(wire["delay_ns"] for wire in every),
+        "jitter_ns": sum(wire["jitter_ns"] for wire in every),
+        "reorder": any(wire["reorder"] for wire in every),
+        "loss": 1 - math.prod(1 - wire["loss"] for wire in every) if len(every) > 1 else every[0]["loss"],
+        "drop": dropping[0]["drop"] if dropping else [],
+        "seed": (dropping or every)[0]["seed"],
+    }
+
+
+def _refuse_shared_drops(lowered: Lowered, ways: tuple[Way, Way]) -> None:
+    for way in ways:
+        if way.wires and _summed(lowered, way.wires)["drop"]:
+            raise PlanError(
+                "`drop` names packets of one link, and several hosts would share its numbers",
+                where="link",
+                hint="use `loss`, or two hosts",
+            )
+
+
+def _direction(lowered: Lowered, way: Way, emulator: Emulator, number: int, *, back: bool) -> Direction:
+    devices = emulator.forward, emulator.backward
+    leave, arrive = devices[::-1] if back else devices
+    ends = {one["end"]: one for one in lowered.context["ends"]}
+    made = Direction(way)
+    stages = []
+    if way.netem is not None or way.wires:
+        wire = _summed(lowered, way.wires) if way.wires else None
+        drawn = way.netem if way.netem is not None else max(way.wires, key=lambda one: ends[one]["delay_ns"])
+        stages.append((drawn, wire))
+    if way.queue is not None:
+        stages.append((way.queue, None))
+    for place, (drawn, wire) in enumerate(stages):
+        planned, last = _planned(lowered, drawn), place == len(stages) - 1
+        ifb = None if last else f"rush{number}"
+        entry = {
+            "node": emulator.name,
+            "dev": leave if last else arrive,
+            "end": number,
+            "qdiscs": planned["qdiscs"],
+        }
+        entry |= {"filters": planned["filters"] if last and wire is None else [], "wire": wire}
+        made.egress.append(entry if ifb is None else entry | {"ifb": ifb})
+        meant = dict(ends[drawn])
+        if wire is not None:
+            meant |= {key: wire[key] for key in ("delay_ns", "jitter_ns", "loss")}
+            _check_delay(wire)
+        label = meant["label"] if wire is None else f"{meant['label']}, delay"
+        made.ends.append(end(number, label, emulator.name, ifb or leave, meant))
+        made.crossed.append(number)
+        number += 1
+    bottleneck = made.crossed[-1] if way.queue is not None and ends[way.queue]["rate_bps"] else None
+    return Direction(way, made.egress, made.ends, made.crossed, bottleneck)
+
+
+def _check_delay(wire: Mapping[str, Any]) -> None:
+    if wire["delay_ns"] + wire["jitter_ns"] > LONGEST_NS:
+        raise PlanError(
+            f"a delay of {wire['delay_ns'] / 1e9:g} s is longer than fq holds a packet back by default",
+            where="link",
+            hint=f"at most {LONGEST_NS / 1e9:g} s one way",
+        )
