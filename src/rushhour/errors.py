@@ -7,6 +7,7 @@
     ├── KernelError       a kernel under test: not found, not built, lacks something
     │   └── BuildError    its source is no laboratory kernel: it does not compile, or lacks what is needed
     ├── LabError          a run that could not be carried out
+    │   ├── HostError     a real machine could not be reached, refused, or went away
     │   ├── GuestError    the kernel under test panicked, crashed, stood still or never finished
     │   └── AgentError    the agent inside the lab reported a failure
     │       └── UnsupportedError   the kernel under test has no such algorithm, qdisc or setting
@@ -101,6 +102,19 @@ class GuestError(LabError):
 
     hangs = False
     """Whether it had to be ended, after a time that other runs do not need."""
+
+
+class HostError(LabError):
+    """A real machine that could not be reached, refused what it was asked, or went away.
+
+    `where` is its place; `kind` is the word of the refusal where the machine's agent gave one.
+    """
+
+    def __init__(
+        self, message: str, *, where: str | None = None, hint: str | None = None, kind: str | None = None
+    ) -> None:
+        super().__init__(message, where=where, hint=hint)
+        self.kind = kind
 
 
 class AgentError(LabError):

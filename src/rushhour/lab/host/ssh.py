@@ -1,0 +1,221 @@
+"""The OpenSSH client: an agent brought to a host and started there, over one connection and in one command.
+
+The client is the user's own: configuration, keys, agent, jumps, known hosts. What is set here keeps it from
+asking, from waiting for ever, and from doing what a configuration asks of an interactive login.
+
+The command is constant. It reads a script from standard input, the script takes the agent from there
+(`bootstrap.sh`), and from then on the agent speaks. So a login shell of any kind reads nothing but constants,
+and one connection carries all: there is nothing to multiplex. A master connection that the user already
+has is used; none is made, for it would outlive us.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rushhour.errors import HostError, UsageError
+from rushhour.lab import agent
+from rushhour.lab.host.transport import SilentError, Transport
+
+if TYPE_CHECKING:
+    from rushhour.lab.host.place import Place
+
+VARIABLE = "RUSHHOUR_SSH_CONFIG"
+MACHINE = agent.TARGET.partition("-")[0]
+CONNECT_S = 15
+# Silence while connecting: the client's own limit, a jump's on top of it.
+_SILENCE_S = 3 * CONNECT_S
+_OPTIONS = {
+    "BatchMode": "yes",
+    "ConnectTimeout": str(CONNECT_S),
+    "ServerAliveInterval": "5",
+    "ServerAliveCountMax": "3",
+    "ControlMaster": "no",
+    "ClearAllForwardings": "yes",
+    "ForwardAgent": "no",
+    "ForwardX11": "no",
+    "PermitLocalCommand": "no",
+    "RemoteCommand": "none",
+    "RequestTTY": "no",
+    "LogLevel": "INFO",
+}
+
+# What the client complains of, what that means, and what to do. The first that fits is told.
+_FAILURES = (
+    (
+        r"REMOTE HOST IDENTIFICATION HAS CHANGED",
+        "its host key has changed: this may be another machine",
+        "if the change is right, forget the old key with `ssh-keygen -R HOST` and log in once by hand",
+    ),
+    (
+        r"Host key verification failed|No \S+ host key is known",
+        "its host key is not known",
+        "log in once by hand with `ssh HOST` and compare the key",
+    ),
+    (
+        r"Could not resolve hostname (\S+?):",
+        "the name {0} is not known",
+        "check the spelling, or give it a `Host` entry in ~/.ssh/config",
+    ),
+    (
+        r"Permission denied \(([^)]*)\)",
+        "it refuses the login (it offers {0})",
+        "nothing is asked here, no password either: load the key with `ssh-add`, or open a master connection",
+    ),
+    (
+        r"Too many authentication failures",
+        "it refuses the login after too many keys",
+        "name one key for this host: `IdentityFile` and `IdentitiesOnly yes` in ~/.ssh/config",
+    ),
+    (r"Connection refused", "nothing listens there", "is sshd running, and is this its port?"),
+    (
+        r"Connection timed out|Operation timed out|timeout during banner",
+        "it does not answer",
+        "is it up, and does a firewall drop the packets?",
+    ),
+    (
+        r"No route to host|Network is unreachable",
+        "there is no way to it",
+        "check address, routes and the jump host",
+    ),
+    (
+        r"Bad configuration option|Can't open user config file|Bad owner or permissions|terminating, \d+ bad",
+        "the client does not accept its configuration",
+        "mend the file it names; `ssh -G HOST` checks it",
+    ),
+)
+# What the script says: the message and what to do.
+_REFUSALS = {
+    "machine": ("the host is {0}; the agent is for Linux {machine}", "choose another host"),
+    "place": (
+        "there is no folder that can hold and start the agent ({0})",
+        "give the user a folder that is writable, not mounted noexec, and has 3 MB of room: ~/.cache will do",
+    ),
+    "room": ("no space was left for the agent ({0})", "make room in /dev/shm, /tmp or ~/.cache"),
+    "short": (
+        "only {0} bytes of the agent arrived",
+        "try again; does a start-up file of the shell read input?",
+    ),
+    "damaged": ("the agent arrived damaged", "try again"),
+    "exec": ("the agent does not start there: {0}", "does a security policy forbid programs of the user's?"),
+    "sudo": ("sudo refuses: {0}", "allow it without a password, or log in as root"),
+}
+
+
+def configuration(asked: str | Path | None) -> Path | None:
+    """The client's configuration file, if not the user's own: what was asked for, or `RUSHHOUR_SSH_CONFIG`.
+
+    Raises:
+        UsageError: there is no such file.
+    """
+    named = asked or os.environ.get(VARIABLE)
+    if not named:
+        return None
+    path = Path(named)
+    if not path.is_file():
+        raise UsageError(
+            f"no such file: {path}", hint=f"--ssh-config and {VARIABLE} name a file for `ssh -F`"
+        )
+    return path.resolve()
+
+
+def command(place: Place, config: Path | None, script: bytes) -> list[str]:
+    """The client's command line: constants, the configuration's path, the place, the script's length."""
+    words = ["ssh", *(["-F", str(config)] if config else [])]
+    for key, value in _OPTIONS.items():
+        words += ["-o", f"{key}={value}"]
+    remote = f"""exec /bin/sh -c 'eval "$(head -c {len(script)})"'"""
+    return [*words, "--", place.target, remote]
+
+
+def bootstrap(found: agent.Agent, *, sudo: bool, patience_s: float) -> bytes:
+    """The script that takes this agent, checks it and starts it."""
+    given = {
+        "size": found.binary.stat().st_size,
+        "digest": found.sha256,
+        "machine": MACHINE,
+        "patience": f"{patience_s:g}",
+        "sudo": "yes" if sudo else "no",
+    }
+    head = "".join(f"{name}={value}\n" for name, value in given.items())
+    return head.encode() + files(__package__).joinpath("bootstrap.sh").read_bytes()
+
+
+def start(
+    place: Place, found: agent.Agent, *, config: Path | None, sudo: bool, patience_s: float
+) -> tuple[Transport, list[str]]:
+    """Bring the agent to a host and start it: the connection that it speaks over, and warnings.
+
+    Raises:
+        HostError: it cannot be reached, or the agent cannot run there.
+    """
+    script = bootstrap(found, sudo=sudo, patience_s=patience_s)
+    environment = os.environ | {"SSH_ASKPASS_REQUIRE": "never"}
+    try:
+        transport = Transport(command(place, config, script), environment)
+    except OSError as error:
+        raise HostError(
+            f"the OpenSSH client does not start: {error.strerror}",
+            where=str(place),
+            hint="apt-get install openssh-client",
+        ) from error
+    try:
+        _expect(place, transport, script, "send")
+        said = _expect(place, transport, found.binary.read_bytes(), "ready")
+    except BaseException:
+        transport.abandon()
+        raise
+    unchecked = "the agent's bytes were not checked at the host: it has no sha256sum"
+    return transport, [unchecked] if "unchecked" in said else []
+
+
+def explain(complaint: str) -> tuple[str, str] | None:
+    """What a complaint of the client means, and what to do; None if it is none that is known."""
+    for pattern, meaning, hint in _FAILURES:
+        if found := re.search(pattern, complaint):
+            return meaning.format(*found.groups()), hint
+    return None
+
+
+def _expect(place: Place, transport: Transport, data: bytes, word: str) -> str:
+    """Send data; what the script said after `word`."""
+    try:
+        said = transport.exchange(data, _SILENCE_S)
+    except SilentError:
+        raise HostError(
+            f"no answer within {_SILENCE_S} s{_noise(transport)}",
+            where=str(place),
+            hint="does `ssh HOST true` answer at once, and without a question?",
+        ) from None
+    if said is None:
+        raise _no_shell(place, transport)
+    first, _, rest = said.partition(" ")
+    if first == word:
+        return rest
+    kind, _, about = rest.partition(" ")
+    message, hint = _REFUSALS[kind]
+    raise HostError(message.format(about, machine=MACHINE), where=str(place), hint=hint, kind=kind)
+
+
+def _no_shell(place: Place, transport: Transport) -> HostError:
+    code, complaint = transport.ended()
+    if found := explain(complaint):
+        return HostError(found[0], where=str(place), hint=found[1], kind="ssh")
+    if complaint:
+        last = complaint.splitlines()[-1]
+        return HostError(f"ssh failed: {last}", where=str(place), hint="try `ssh HOST true`", kind="ssh")
+    return HostError(
+        f"the login started no POSIX shell (exit code {code}){_noise(transport)}",
+        where=str(place),
+        hint="the user needs a login shell that runs commands: `ssh HOST /bin/sh -c true` must do nothing",
+        kind="shell",
+    )
+
+
+def _noise(transport: Transport) -> str:
+    said = " ".join(transport.noise.split())
+    return f"; it said: {said[:200]}" if said else ""
