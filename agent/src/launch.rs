@@ -7,10 +7,13 @@
 //! Whichever of these dies, everything below it dies with it: the keeper when the launcher does (parent-death
 //! signal), the whole namespace when the keeper does. The launcher notices the end of its controller by the pipe,
 //! and then removes the sandbox too. It answers with one line of JSON, the [`Report`].
+//!
+//! With `--native` what it keeps is no kernel but the agent itself, on this machine's kernel: the same tree, unconfined.
 
 mod confine;
 mod filter;
 mod guest;
+mod native;
 mod sys;
 
 use std::fs::{self, File};
@@ -26,7 +29,7 @@ use serde::Serialize;
 const LOOK: Duration = Duration::from_millis(100);
 const PANIC: &[u8] = b"Kernel panic";
 const USAGE: &str = "usage: rushhour-agent launch --dir SANDBOX [--cpu N] [--timeout S] [--stall S] \
-                     [--console-limit BYTES] [--require] -- ./linux ARGUMENTS";
+                     [--console-limit BYTES] [--require] [--native] -- ./linux ARGUMENTS";
 
 /// What the command line asked for.
 #[derive(Debug)]
@@ -43,6 +46,8 @@ pub struct Options {
     pub console_limit: u64,
     /// Refuse to run rather than to run with less confinement than the launcher knows of.
     pub require: bool,
+    /// Run a program on this machine's kernel rather than a kernel of its own.
+    pub native: bool,
     /// The kernel's argument vector, its own name first.
     pub command: Vec<String>,
 }
@@ -108,6 +113,7 @@ fn parse(args: &[String]) -> Result<Options, String> {
         stall: Duration::from_secs(60),
         console_limit: 1 << 20,
         require: false,
+        native: false,
         command: Vec::new(),
     };
     let mut words = args.iter();
@@ -120,6 +126,7 @@ fn parse(args: &[String]) -> Result<Options, String> {
             "--stall" => options.stall = seconds(word, value()?)?,
             "--console-limit" => options.console_limit = number(word, value()?)?,
             "--require" => options.require = true,
+            "--native" => options.native = true,
             "--" => options.command = words.by_ref().cloned().collect(),
             _ => return Err(format!("unknown word {word:?}; {USAGE}")),
         }

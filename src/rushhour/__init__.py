@@ -37,6 +37,7 @@ def run(
     out: Path | str | None = None,
     fresh: bool = False,
     quick: bool = False,
+    lab: str = "uml",
 ) -> ResultSet:
     """Run a scenario and give its result set; iterate it for the records.
 
@@ -50,6 +51,7 @@ def run(
         out: Folder of the results; by default `results/NAME/DATE-TIME`.
         fresh: Run also what is known.
         quick: No repetitions, at most three values of a factor.
+        lab: Where: `uml` (virtual time), `netns` (this machine's kernel in real time; needs root).
 
     Raises:
         RushHourError: of the first run that failed, after all others have been carried out.
@@ -66,6 +68,7 @@ def run(
         out=out,
         fresh=fresh,
         quick=quick,
+        lab=lab,
     )
 
 

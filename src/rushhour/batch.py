@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from rushhour.errors import RecordError, UnsupportedError
-from rushhour.lab.base import Job
+from rushhour.lab import realtime
+from rushhour.lab.base import REAL_TIME, Job
 from rushhour.plan import derive_seed, lower
 from rushhour.record import ResultSet
 from rushhour.seal import write_json
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rushhour.errors import RushHourError
-    from rushhour.lab.kernel import Kernel
+    from rushhour.lab.base import Tested
     from rushhour.plan import Cell
     from rushhour.spec import Published, Scenario
 
@@ -32,7 +33,7 @@ class Run:
 
     number: int
     cell: Cell
-    kernel: Kernel
+    kernel: Tested
     repetition: int
     seed: int
 
@@ -59,12 +60,16 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Batch:
-    """One scenario to be run, and where its result set goes."""
+    """One scenario to be run, and where its result set goes.
+
+    In a virtual lab the runs go cell by cell. In real time they go in blocks, each of which has every cell
+    once, in an order that the seed decides: what changes on the machine meanwhile meets all cells alike.
+    """
 
     name: str
     scenario: Scenario
     cells: Sequence[Cell] = field(repr=False)
-    kernels: Sequence[Kernel]
+    kernels: Sequence[Tested]
     repeat: int
     seed: int
     quick: bool
@@ -72,6 +77,7 @@ class Batch:
     asked: Mapping[str, Any] = field(default_factory=dict, compare=False)
     published: Sequence[Published] = ()
     study: Mapping[str, Any] | None = field(default=None, compare=False)
+    lab: str = "uml"
     failures: list[dict[str, Any]] = field(default_factory=list, compare=False)
     skipped: list[dict[str, Any]] = field(default_factory=list, compare=False)
 
@@ -79,8 +85,29 @@ class Batch:
         """The number of runs."""
         return len(self.cells) * len(self.kernels) * self.repeat
 
+    @property
+    def real_time(self) -> bool:
+        """Whether its lab is a machine as it is."""
+        return self.lab in REAL_TIME
+
     def runs(self) -> Iterator[Run]:
-        """Every run: by cell, then kernel, then repetition."""
+        """Every run, numbered by cell, then kernel, then repetition; in real time in shuffled blocks."""
+        if self.real_time:
+            for block in self.blocks():
+                yield from block
+        else:
+            yield from self._numbered()
+
+    def blocks(self) -> list[list[Run]]:
+        """One block for each repetition: every cell once, shuffled by the seed."""
+        every = list(self._numbered())
+        blocks = [[run.number for run in every if run.repetition == turn] for turn in range(self.repeat)]
+        return [
+            [every[number] for number in realtime.shuffled(block, self.seed, turn)]
+            for turn, block in enumerate(blocks)
+        ]
+
+    def _numbered(self) -> Iterator[Run]:
         number = 0
         for cell in self.cells:
             seed = cell.scenario.seed if "seed" in cell.factors else self.seed
@@ -102,11 +129,16 @@ class Batch:
             "cell": {"index": run.cell.index, "factors": run.cell.factors},
             "repetition": run.repetition,
         }
-        return Job(lowered.plan, lowered.context, run.kernel, labels)
+        moment = realtime.moment() if self.real_time else ""
+        return Job(lowered.plan, lowered.context, run.kernel, labels, moment)
 
     def place(self, run: Run, key: str) -> Path:
         """The folder of a run's record: sorted by number, told apart by key."""
         return self.folder / "runs" / f"{run.number:05d}-{key[:12]}"
+
+    def finished(self, run: Run) -> Path | None:
+        """The record that this run left before, by its number: runs in real time have no other name."""
+        return next((self.folder / "runs").glob(f"{run.number:05d}-*"), None)
 
     def results(self) -> ResultSet:
         """The result set, once there are runs in it."""
@@ -135,6 +167,7 @@ class Batch:
                 table.model_dump(mode="json", by_alias=True, exclude_none=True) for table in self.published
             ],
             "study": self.study,
+            **self._order(),
             "complete": complete,
         }
         try:
@@ -146,3 +179,9 @@ class Batch:
                 where=str(self.folder),
                 hint="choose another place with --out, or make room",
             ) from error
+
+    def _order(self) -> dict[str, Any]:
+        """In real time: the lab, and the numbers of the runs in the order in which they were made."""
+        if not self.real_time:
+            return {}
+        return {"lab": self.lab, "blocks": [[run.number for run in block] for block in self.blocks()]}

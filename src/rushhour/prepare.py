@@ -13,6 +13,8 @@ from rushhour.batch import Batch
 from rushhour.comparison import UNITS
 from rushhour.errors import UsageError
 from rushhour.lab import kernel
+from rushhour.lab.base import REAL_TIME
+from rushhour.lab.realtime import running_kernel
 from rushhour.plan import expand
 from rushhour.record import read_json
 from rushhour.spec.published import settled
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from importlib.resources.abc import Traversable
 
-    from rushhour.lab.kernel import Kernel
+    from rushhour.lab.base import Tested
     from rushhour.spec import Scenario, ScenarioFile
 
 RESULTS = Path("results")
@@ -39,8 +41,21 @@ def prepare(
     seed: int | None = None,
     out: Path | None = None,
     quick: bool = False,
+    lab: str = "uml",
+    tested: Tested | None = None,
 ) -> list[Batch]:
     """Load, expand and check everything before anything runs; a word may name several scenarios.
+
+    Args:
+        scenarios: Files, names of the catalogue, folders of it.
+        kernels: Names of built kernels, for virtual labs; by default the one built last.
+        sets: `KEY=VALUE` words that override keys.
+        repeat: Runs of each cell.
+        seed: What losses and jitter start from.
+        out: Folder of the results.
+        quick: A quick look.
+        lab: Name of the lab in which they will run.
+        tested: What a lab in real time runs on; by default this machine's kernel.
 
     Raises:
         ScenarioError, UsageError, KernelError: nothing has been written then.
@@ -48,16 +63,24 @@ def prepare(
     files = [file for word in scenarios for file in spec.find_scenarios(word)]
     if not files:
         raise UsageError("no scenario was named", hint="`rushhour list` names those of the catalogue")
-    chosen = [kernel.find(name) for name in kernels] or [kernel.default()]
+    chosen = _under_test(lab, kernels, tested)
     words = list(sets)
     words += [f"repeat={repeat}"] if repeat is not None else []
     words += [f"seed={seed}"] if seed is not None else []
-    asked = {"kernels": [*kernels], "sets": [*sets], "repeat": repeat, "seed": seed, "quick": quick}
+    asked: dict[str, Any] = {
+        "kernels": [*kernels],
+        "sets": [*sets],
+        "repeat": repeat,
+        "seed": seed,
+        "quick": quick,
+    }
+    asked |= {"lab": lab} if lab in REAL_TIME else {}
     stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
     batches = []
     for file in files:
         folder = _folder(file, out, stamp, alone=len(files) == 1)
         batch = _batch(file, spec.load_scenario(file, words), chosen, folder, quick=quick)
+        batch = replace(batch, lab=lab)
         _same_results(batch)
         tables = _published(file, batch.scenario, sets)
         text = None if file.text is None else {"name": file.study} | _chapters(file.text)
@@ -65,8 +88,19 @@ def prepare(
     return batches
 
 
+def _under_test(lab: str, names: Sequence[str], tested: Tested | None) -> Sequence[Tested]:
+    if lab not in REAL_TIME:
+        return [kernel.find(name) for name in names] or [kernel.default()]
+    if names:
+        raise UsageError(
+            f"--kernel {names[0]} cannot be had in the lab {lab}: it runs on the kernel that runs there",
+            hint="leave --kernel out; or --lab uml, where the kernel is what you choose",
+        )
+    return [tested or running_kernel()]
+
+
 def _batch(
-    file: ScenarioFile, scenario: Scenario, kernels: Sequence[Kernel], folder: Path, *, quick: bool
+    file: ScenarioFile, scenario: Scenario, kernels: Sequence[Tested], folder: Path, *, quick: bool
 ) -> Batch:
     if quick:
         looked = quick_look(scenario)

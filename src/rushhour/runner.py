@@ -5,7 +5,8 @@
     run        both, for the Python API
 
 A run that is known (by the hash of all that determines it) is taken from the cache, so a sweep that was
-interrupted goes on where it stopped when the same command is given again.
+interrupted goes on where it stopped when the same command is given again. In real time nothing is known:
+runs are made one at a time, in shuffled blocks, and an interrupted sweep goes on in the folder that it has.
 """
 
 from __future__ import annotations
@@ -14,15 +15,16 @@ import errno
 import os
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import closing, suppress
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
+from rushhour import turns
 from rushhour.batch import Batch, Outcome, Run
 from rushhour.errors import LabError, RushHourError, UsageError
 from rushhour.lab import cache
-from rushhour.lab.base import CancelledError, Lab
+from rushhour.lab.base import LABS, REAL_TIME, CancelledError, Lab
 from rushhour.lab.manifest import relabel
 from rushhour.lab.uml import UmlLab
 from rushhour.prepare import RESULTS, prepare
@@ -31,11 +33,12 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator, Sequence
     from types import TracebackType
 
+    from rushhour.lab.base import RealTimeLab, Tested
     from rushhour.record import ResultSet
 
-__all__ = ["Batch", "Outcome", "Run", "carry_out", "make_lab", "prepare", "run"]
+__all__ = ["LABS", "Batch", "Outcome", "Run", "carry_out", "make_lab", "prepare", "run"]
 
-LABS = ("uml",)
+_MADE = ("uml", "netns")
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -49,19 +52,32 @@ def carry_out(
     Args:
         batches: What to run.
         lab: Where.
-        jobs: Runs at once; by default one per CPU.
+        jobs: Runs at once; by default one per CPU, and one in real time.
         fresh: Run also what is known.
 
     Raises:
+        UsageError: several runs at once in real time.
         LabError: the disk is full, or the whole sweep cannot go on for another reason.
     """
-    with Workers(lab, jobs, fresh=fresh) as workers:
-        for batch in batches:
+    real_time = any(batch.real_time for batch in batches)
+    if real_time and jobs not in (None, 1):
+        raise UsageError(
+            f"--jobs {jobs}: a lab in real time makes one run at a time, for runs would disturb each other",
+            hint="leave --jobs out",
+        )
+    # Of all batches before the first run: a long sweep must not end with what could have been known.
+    refused = [turns.refused(batch, cast("RealTimeLab", lab)) if real_time else [] for batch in batches]
+    with Workers(lab, 1 if real_time else jobs, fresh=fresh) as workers:
+        for batch, told in zip(batches, refused, strict=True):
             batch.write_about(complete=False)
             point_latest(batch.folder)
             done = 0
             try:
-                for outcome in workers.outcomes((batch, run) for run in batch.runs()):
+                without = {outcome.run.number for outcome in told}
+                runs = ((batch, run) for run in batch.runs() if run.number not in without)
+                for outcome in told:
+                    _keep(outcome)
+                for outcome in chain(told, workers.outcomes(runs)):
                     done += 1
                     yield outcome
             finally:
@@ -78,6 +94,7 @@ class Workers:
         cpus = sorted(os.sched_getaffinity(0))
         self.count = jobs or len(cpus)
         self._lab, self._fresh = lab, fresh
+        self._turns = turns.Turns(cast("RealTimeLab", lab), fresh=fresh) if lab.name in REAL_TIME else None
         self._free: SimpleQueue[int] = SimpleQueue()
         for number in range(self.count):
             self._free.put(cpus[number % len(cpus)])
@@ -111,14 +128,15 @@ class Workers:
                 outcome = future.result()
                 if outcome.error is not None:
                     _raise_if_fatal(outcome.error)
-                    batch = outcome.batch
-                    (batch.skipped if outcome.skipped else batch.failures).append(_failure(outcome))
+                    _keep(outcome)
                 yield outcome
 
     def _submit(self, batch: Batch, run: Run) -> Future[Outcome]:
         return self._pool.submit(self._work, batch, run)
 
     def _work(self, batch: Batch, run: Run) -> Outcome:
+        if self._turns is not None:
+            return self._turns.take(batch, run)
         cpu = self._free.get()
         try:
             return _one(batch, run, self._lab, cpu, fresh=self._fresh)
@@ -137,6 +155,7 @@ def run(
     out: Path | str | None = None,
     fresh: bool = False,
     quick: bool = False,
+    lab: str = "uml",
 ) -> ResultSet:
     """Run a scenario and give its result set; iterate it for the records.
 
@@ -145,13 +164,15 @@ def run(
             only if all were.
     """
     place = None if out is None else Path(out)
+    where = make_lab(lab) if lab in REAL_TIME else None
     batches = prepare(
-        [scenario], kernels=kernels, sets=sets, repeat=repeat, seed=seed, out=place, quick=quick
-    )
+        [scenario], kernels=kernels, sets=sets, repeat=repeat, seed=seed, out=place, quick=quick,
+        lab=lab, tested=tested(where),
+    )  # fmt: skip
     if len(batches) > 1:
         names = ", ".join(batch.name for batch in batches)
         raise UsageError(f"{str(scenario)!r} names {len(batches)} scenarios", hint=f"name one: {names}")
-    with closing(carry_out(batches, make_lab("uml"), jobs=jobs, fresh=fresh)) as outcomes:
+    with closing(carry_out(batches, where or make_lab(lab), jobs=jobs, fresh=fresh)) as outcomes:
         found = [outcome for outcome in outcomes if outcome.error is not None]
     errors = [outcome.error for outcome in found if not outcome.skipped or len(found) == len(batches[0])]
     if errors and errors[0] is not None:
@@ -159,15 +180,31 @@ def run(
     return batches[0].results()
 
 
-def make_lab(name: str) -> Lab:
+def make_lab(name: str, *, pins: Sequence[str] = ()) -> Lab:
     """The lab of this name.
 
+    Args:
+        name: One of `LABS`.
+        pins: `NODE=CPU` words, for `netns`: where that node's work is done.
+
     Raises:
-        UsageError: there is none.
+        UsageError: there is none, or an option is not for it.
+        LabError: it cannot work here: a privilege or a program is missing.
     """
-    if name not in LABS:
-        raise UsageError(f"there is no lab {name!r}", hint=f"there is: {', '.join(LABS)}")
+    if name not in _MADE:
+        raise UsageError(f"there is no lab {name!r}", hint=f"there is: {', '.join(_MADE)}")
+    if pins and name != "netns":
+        raise UsageError(f"--pin is for the lab netns, not for {name}")
+    if name == "netns":
+        from rushhour.lab.netns import NetnsLab  # noqa: PLC0415 - where it is asked for
+
+        return NetnsLab(pins)
     return UmlLab()
+
+
+def tested(lab: Lab | None) -> Tested | None:
+    """What a lab in real time runs on; None of a virtual one, where the kernel is chosen."""
+    return cast("RealTimeLab", lab).tested() if lab is not None and lab.name in REAL_TIME else None
 
 
 def study_folder(batches: Sequence[Batch], out: Path | None) -> Path:
@@ -204,6 +241,11 @@ def _one(batch: Batch, one: Run, lab: Lab, cpu: int, *, fresh: bool) -> Outcome:
         return Outcome(batch, one, folder, None, cached=False)
     except RushHourError as error:
         return Outcome(batch, one, None, error, cached=False)
+
+
+def _keep(outcome: Outcome) -> None:
+    batch = outcome.batch
+    (batch.skipped if outcome.skipped else batch.failures).append(_failure(outcome))
 
 
 def _close(batch: Batch, *, complete: bool) -> None:

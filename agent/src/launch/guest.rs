@@ -7,7 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use super::{confine, sys, Options};
+use super::{confine, native, sys, Options};
 
 /// Largest file the guest may write; its memory is one of them.
 const FILE_LIMIT: u64 = 1 << 40;
@@ -15,7 +15,7 @@ const SHARED_MEMORY: &str = "/dev/shm";
 
 /// How far the process tree could be set apart from the rest of the machine.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Apart {
+pub enum Apart {
     /// Own user, pid, network and IPC namespaces, and a mount namespace that holds the sandbox only.
     World,
     /// The same without the mount namespace: some systems give an ordinary user the others, but no mounts.
@@ -42,6 +42,9 @@ impl Guest {
 
 /// Starts the kernel under its keeper, output going to `console`; says in `warnings` what confinement is missing.
 pub fn spawn(options: &Options, console: &File, warnings: &mut Vec<String>) -> io::Result<Guest> {
+    if options.native {
+        return Ok(Guest { keeper: native::spawn(options, console)?, memory: None });
+    }
     let dir = fs::canonicalize(&options.dir)?;
     let apart = set_apart(&dir, warnings);
     let sandbox = confine::Sandbox::prepare(warnings)?;
@@ -161,7 +164,7 @@ fn shared_memory(dir: &Path) -> io::Result<Option<PathBuf>> {
 ///
 /// The keeper is pid 1 of the pid namespace, so that with it everything inside dies. (The kernel itself cannot be
 /// pid 1: it ends a panic by a signal to itself, which pid 1 would ignore.)
-fn keep(apart: Apart, launcher: u32) -> io::Result<()> {
+pub fn keep(apart: Apart, launcher: u32) -> io::Result<()> {
     sys::block_signals()?;
     match sys::fork()? {
         0 => {

@@ -24,7 +24,8 @@ FAILED, INVALID, INTERRUPTED = 1, 4, 130
 @click.command(context_settings=SETTINGS, short_help="Run scenarios and report what came of them.")
 @click.argument("scenarios", nargs=-1, required=True, metavar="SCENARIO...")
 @click.option("--kernel", "kernels", multiple=True, metavar="K", help="Kernel under test; may be repeated.")
-@click.option("--lab", default="uml", show_default=True, help="Where to run.")
+@click.option("--lab", default="uml", show_default=True, help="Where to run: uml or netns.")
+@click.option("--pin", "pins", multiple=True, metavar="NODE=CPU", help="netns: where a node's work is done.")
 @click.option("--set", "sets", multiple=True, metavar="KEY=VALUE", help="Override a key of the scenario.")
 @click.option("--repeat", type=click.IntRange(1), metavar="N", help="Runs of each cell, with derived seeds.")
 @click.option("--seed", type=click.IntRange(0), metavar="S", help="What losses and jitter start from.")
@@ -43,6 +44,7 @@ def run(
     scenarios: tuple[str, ...],
     *,
     lab: str,
+    pins: tuple[str, ...],
     jobs: int | None,
     as_json: bool,
     fresh: bool,
@@ -53,9 +55,12 @@ def run(
     """Run SCENARIOs: files, names of the catalogue, or a study's folder of it.
 
     Every cell of the sweep runs in a virtual kernel of its own, as many at once as there are CPUs. Results
-    are kept as they come; interrupted, the same command goes on where it stopped. With
-    --db (or RUSHHOUR_DB) they are stored in a results database as well; if that fails it
-    is said, and the exit code stays the run's.
+    are kept as they come; interrupted, the same command goes on where it stopped. With --db (or RUSHHOUR_DB)
+    they are stored in a results database as well; if that fails it is said, and the exit code stays the
+    run's.
+
+    With --lab netns a scenario runs on this machine's kernel in real time, one run after the other. That
+    needs root, and nothing is taken from the cache; a sweep goes on only in the folder that --out names.
 
     \b
     Exit code:
@@ -72,8 +77,9 @@ def run(
     from rushhour import runner
 
     words = Console(stderr=True)
-    batches = runner.prepare(scenarios, **options)
-    outcomes, stopped = _carry_out(batches, runner.make_lab(lab), words, jobs=jobs, fresh=fresh)
+    where = runner.make_lab(lab, pins=pins) if lab != "uml" or pins else None
+    batches = runner.prepare(scenarios, **options, lab=lab, tested=runner.tested(where))
+    outcomes, stopped = _carry_out(batches, where or runner.make_lab(lab), words, jobs=jobs, fresh=fresh)
     document = [
         _finish(batch, outcomes, None if as_json else Console(), report=not no_report) for batch in batches
     ]
@@ -145,6 +151,7 @@ def _finish(
         "folder": str(batch.folder),
         "report": None if page is None else str(page),
         "quick": batch.quick,
+        "lab": batch.lab,
         "published": published,
         "runs": [_entry(outcome, metrics, explained=console is None) for outcome in mine],
     }

@@ -13,15 +13,37 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from rushhour.lab.kernel import Kernel
+    from rushhour.errors import RushHourError
 
 
 VIRTUAL = ("uml",)
 """Labs whose time is virtual: two runs of one key are equal to the byte."""
+REAL_TIME = ("netns", "hosts")
+"""Labs on machines as they are: no two runs are equal, and one run at a time is enough."""
+LABS = (*VIRTUAL, *REAL_TIME)
 
 
 class CancelledError(LabError):
     """The run was stopped because its lab was asked to stop; not a fault."""
+
+
+class Tested(Protocol):
+    """A kernel under test: built here for a virtual lab, or the one that a machine runs."""
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        ...
+
+    @property
+    def release(self) -> str:
+        """What it calls itself."""
+        ...
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What a record keeps of it; no path, no date."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -29,13 +51,15 @@ class Job:
     """One run to be carried out.
 
     `plan` and `context` are what `plan.lower` gives. `labels` are the entries of the manifest that say what
-    the run is for (scenario, cell, repetition): they name it and do not determine it.
+    the run is for (scenario, cell, repetition): they name it and do not determine it. `moment` is empty in
+    virtual labs; in real time it tells this execution from every other one of the same plan.
     """
 
     plan: Mapping[str, Any]
     context: Mapping[str, Any]
-    kernel: Kernel
+    kernel: Tested
     labels: Mapping[str, Any]
+    moment: str = ""
 
 
 class Lab(Protocol):
@@ -57,6 +81,30 @@ class Lab(Protocol):
 
     def cancel(self) -> None:
         """End every run that goes on, and refuse new ones; `run` raises `CancelledError`."""
+        ...
+
+
+class RealTimeLab(Lab, Protocol):
+    """A lab on machines as they are: one run at a time, each cell once before any comes again."""
+
+    def tested(self) -> Tested:
+        """The kernel under test: what runs there. Reading it changes nothing.
+
+        Raises:
+            LabError: the machine cannot be reached, or must not be used.
+        """
+        ...
+
+    def refusal(self, job: Job) -> RushHourError | None:
+        """Why this run cannot be carried out there, found before anything runs; None if it can.
+
+        An `UnsupportedError` makes it a skipped run: something is missing there, and the error says what
+        provides it.
+        """
+        ...
+
+    def warm_up(self, job: Job) -> None:
+        """A short run that is thrown away, before a block of runs: caches, frequencies, neighbours."""
         ...
 
 

@@ -1,5 +1,7 @@
 """The folder that is a virtual kernel's whole world, and the launcher that holds it there.
 
+A native run (`Guest(…, native=True)`) has the same folder and the same launcher, without a kernel of its own.
+
 `linux` and `root` are links to the kernel's image and the guest's root, `out` takes the record, `mem` the
 guest's memory. The launcher (`rushhour-agent launch`) confines and supervises; it dies with this process, and
 the guest with it.
@@ -15,14 +17,16 @@ import stat
 import subprocess
 import tempfile
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Self
 
-from rushhour.errors import LabError
+from rushhour.errors import LabError, UsageError
+from rushhour.lab.base import CancelledError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from types import TracebackType
 
 PREFIX = ".sandbox-"
@@ -55,15 +59,16 @@ class Sandbox:
     The folder is locked as long as its process lives, so that one left by a killed process is known as such.
     """
 
-    def __init__(self, parent: Path, image: Path, root: Path) -> None:
+    def __init__(self, parent: Path, image: Path | None = None, root: Path | None = None) -> None:
         parent.mkdir(parents=True, exist_ok=True)
         remove_abandoned(parent)
         with _locked(parent):  # a new folder that is not locked yet looks abandoned
             self.folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
             self._lock = _open(self.folder)
             fcntl.flock(self._lock, fcntl.LOCK_EX)
-        (self.folder / "linux").symlink_to(image)
-        (self.folder / "root").symlink_to(root)
+        for name, target in (("linux", image), ("root", root)):
+            if target is not None:
+                (self.folder / name).symlink_to(target)
         for name in ("out", "mem"):
             (self.folder / name).mkdir()
 
@@ -93,13 +98,21 @@ class Guest:
     """A running guest. `wait` for its end; `cancel` it from another thread."""
 
     def __init__(
-        self, launcher: Path, sandbox: Sandbox, command: Sequence[str], *, limits: Limits, cpu: int | None
+        self,
+        launcher: Path,
+        sandbox: Sandbox,
+        command: Sequence[str],
+        *,
+        limits: Limits,
+        cpu: int | None = None,
+        native: bool = False,
     ) -> None:
         words: list[str | Path] = [launcher, "launch", "--dir", sandbox.folder]
         words += ["--timeout", str(limits.timeout_s), "--stall", str(limits.stall_s)]
         words += ["--console-limit", str(limits.console_bytes)]
         words += ["--cpu", str(cpu)] if cpu is not None else []
-        words += ["--require"] if os.environ.get("RUSHHOUR_REQUIRE_CONFINEMENT") == "1" else []
+        words += ["--native"] if native else []
+        words += ["--require"] if not native and os.environ.get("RUSHHOUR_REQUIRE_CONFINEMENT") == "1" else []
         self._process = subprocess.Popen(
             [*words, "--", *command],
             stdin=subprocess.PIPE,
@@ -145,6 +158,62 @@ class Guest:
         if self._process.stdin is not None:
             with suppress(OSError):
                 self._process.stdin.close()
+
+
+class Guests:
+    """Every guest of a lab, so that another thread can end them all."""
+
+    def __init__(self) -> None:
+        self.cancelled = False
+        self._going: set[Guest] = set()
+        self._lock = Lock()
+
+    def __len__(self) -> int:
+        """How many go on."""
+        return len(self._going)
+
+    def run(self, start: Callable[[], Guest]) -> Ending:
+        """Start a guest and wait for its end.
+
+        Raises:
+            CancelledError: the lab was asked to stop before.
+        """
+        with self._lock:
+            if self.cancelled:
+                raise CancelledError("stopped before it began")
+            guest = start()
+            self._going.add(guest)
+        try:
+            return guest.wait()
+        finally:
+            guest.cancel()
+            with self._lock:
+                self._going.discard(guest)
+
+    def cancel(self) -> None:
+        """End all that run, and refuse new ones."""
+        with self._lock:
+            self.cancelled = True
+            for guest in self._going:
+                guest.cancel()
+
+
+def told_limits(usual: Limits) -> Limits:
+    """The limits, as far as the environment does not give others (`RUSHHOUR_TIMEOUT`, `RUSHHOUR_STALL`).
+
+    Raises:
+        UsageError: it gives no number.
+    """
+    given: dict[str, float] = {}
+    for name, variable in (("timeout_s", "RUSHHOUR_TIMEOUT"), ("stall_s", "RUSHHOUR_STALL")):
+        text = os.environ.get(variable)
+        if text is None:
+            continue
+        try:
+            given[name] = float(text)
+        except ValueError:
+            raise UsageError(f"{variable} is {text!r}; it takes a number of seconds") from None
+    return replace(usual, **given)  # type: ignore[arg-type]
 
 
 def remove_abandoned(parent: Path) -> None:

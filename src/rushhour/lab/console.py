@@ -55,6 +55,23 @@ _MEANINGS = {
 }
 
 
+# The same of an agent that ran without a virtual kernel.
+_NATIVE = {
+    "memory": ("the agent ran out of memory", "fewer flows, smaller socket buffers or queues"),
+    "timeout": _MEANINGS["timeout"],
+    "stall": (
+        "the agent stood still",
+        "if the machine is very busy, allow more with RUSHHOUR_STALL (seconds)",
+    ),
+    "flood": ("the agent flooded its log", "see what it repeats"),
+    "done": ("the agent left without a result", "it is no agent, or of another version: `make agent`"),
+    "killed": (
+        "the agent ended early (exit code {ending.exit}, signal {ending.signal})",
+        "was it killed? run the same command again",
+    ),
+}
+
+
 # Less than this left is nothing left: the guest writes its tables in blocks of some hundred kB.
 _LEAST_ROOM = 1 << 18
 _ROOM = "make room there, or choose another place with --out, and give the same command again"
@@ -87,16 +104,17 @@ def last_lines(path: Path, count: int = LINES) -> list[str]:
     return [line for line in lines if line and not _DUMP.match(line)][-count:]
 
 
-def explain(ending: Ending, console: Path, where: str) -> LabError:
+def explain(ending: Ending, console: Path, where: str, *, native: bool = False) -> LabError:
     """The error that an end other than the orderly one deserves, with the last console lines."""
     lines = last_lines(console)
     said = "\n".join(f"    {line}" for line in lines) or "    (nothing)"
     no_memory = ending.signal == _SIGBUS or any(mark in line for line in lines for mark in _NO_MEMORY)
-    message, hint = _MEANINGS["memory" if no_memory else ending.reason]
+    reason = "memory" if no_memory else ending.reason
+    message, hint = _NATIVE.get(reason, _NATIVE["killed"]) if native else _MEANINGS[reason]
     message = message.format(ending=ending)
     own = ending.reason in _OWN_ENDS or ending.signal in _OWN_SIGNALS
     said = f"{message}; its last console lines:\n{said}"
-    if not own or no_memory:
+    if native or not own or no_memory:
         return LabError(said, where=where, hint=hint)
     error = GuestError(said, where=where, hint=hint)
     error.hangs = ending.reason in _HANGS

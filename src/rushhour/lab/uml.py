@@ -6,22 +6,23 @@ its environment, its clock. What differs from run to run is the plan, and the se
 
 from __future__ import annotations
 
-import os
-from dataclasses import replace
 from functools import cache
-from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from rushhour.errors import AgentError, LabError, UnsupportedError, UsageError
-from rushhour.lab import agent, console, tools
+from rushhour.errors import LabError, UsageError
+from rushhour.lab import agent, tools
 from rushhour.lab.base import CancelledError, Job, canonical, sha256
-from rushhour.lab.confine import Ending, Guest, Limits, Sandbox
+from rushhour.lab.confine import Ending, Guest, Guests, Limits, Sandbox, told_limits
+from rushhour.lab.ending import result_of
+from rushhour.lab.kernel import Kernel
 from rushhour.lab.manifest import Facts, host, seal_run
-from rushhour.record import read_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
+    from typing import Any
+
+    from rushhour.lab.base import Tested
 
 # Counts up with every change of how a guest is started that could change its records.
 VERSION = 2
@@ -37,11 +38,9 @@ class UmlLab:
     name = "uml"
 
     def __init__(self, limits: Limits | None = None) -> None:
-        self.limits = _limits(limits or Limits())
+        self.limits = told_limits(limits or Limits())
         self.agent = agent.find()
-        self._guests: set[Guest] = set()
-        self._lock = Lock()
-        self._cancelled = False
+        self._guests = Guests()
 
     def key(self, job: Job) -> str:
         """The hash of kernel, agent, programs, plan, and the way they are run."""
@@ -53,11 +52,15 @@ class UmlLab:
         """Run a plan; see `Lab.run`."""
         try:
             needed = _tools(job)
+            image = _built(job.kernel).image
             root = self.agent.root_with(needed)
-            with Sandbox(destination.parent, job.kernel.image.resolve(), root) as sandbox:
+            with Sandbox(destination.parent, image.resolve(), root) as sandbox:
                 (sandbox.out / "plan.json").write_text(canonical(job.plan) + "\n", encoding="utf-8")
-                ending = self._launch(job, sandbox, cpu)
-                self._check(ending, sandbox, job)
+                ending = self._launch(job, image, sandbox, cpu)
+                where = f"{job.kernel.name}, seed {job.plan['seed']}"
+                if self._guests.cancelled:
+                    raise CancelledError("stopped", where=where)
+                result_of(ending, sandbox, where)
                 sandbox.console.rename(sandbox.out / "console.log")
                 (sandbox.out / "progress").unlink(missing_ok=True)
                 about = {"version": self.agent.version, "sha256": self.agent.sha256}
@@ -75,40 +78,12 @@ class UmlLab:
 
     def cancel(self) -> None:
         """End every run; see `Lab.cancel`."""
-        with self._lock:
-            self._cancelled = True
-            for guest in self._guests:
-                guest.cancel()
+        self._guests.cancel()
 
-    def _launch(self, job: Job, sandbox: Sandbox, cpu: int | None) -> Ending:
+    def _launch(self, job: Job, image: Path, sandbox: Sandbox, cpu: int | None) -> Ending:
         sockets = hash_entries(job.plan)
-        words = command(
-            job.kernel.image, memory(job.plan, job.context), int(job.plan["seed"]), sockets=sockets
-        )
-        with self._lock:
-            if self._cancelled:
-                raise CancelledError("stopped before it began")
-            guest = Guest(self.agent.binary, sandbox, words, limits=self.limits, cpu=cpu)
-            self._guests.add(guest)
-        try:
-            return guest.wait()
-        finally:
-            guest.cancel()
-            with self._lock:
-                self._guests.discard(guest)
-
-    def _check(self, ending: Ending, sandbox: Sandbox, job: Job) -> None:
-        where = f"{job.kernel.name}, seed {job.plan['seed']}"
-        if self._cancelled or ending.reason == "cancelled":
-            raise CancelledError("stopped", where=where)
-        result = sandbox.out / "result.json"
-        if ending.reason != "done" or result.is_symlink() or not result.is_file():
-            console.check_room(sandbox.out)
-            raise console.explain(ending, sandbox.console, where)
-        report = read_json(result)
-        if report.get("ok") is not True:
-            console.check_room(sandbox.out)
-            raise _agent_error(report.get("error"), where)
+        words = command(image, memory(job.plan, job.context), int(job.plan["seed"]), sockets=sockets)
+        return self._guests.run(lambda: Guest(self.agent.binary, sandbox, words, limits=self.limits, cpu=cpu))
 
 
 def command(image: Path, memory_mb: int, seed: int, *, sockets: int = SOCKETS) -> list[str]:
@@ -159,6 +134,14 @@ def hash_entries(plan: Mapping[str, Any]) -> int:
     return max(least, 1 << (4 * len(plan["flows"]) - 1).bit_length())
 
 
+def _built(tested: Tested) -> Kernel:
+    if not isinstance(tested, Kernel):
+        raise UsageError(
+            f"{tested.name} is no virtual kernel", hint="to build one: rushhour kernel build SOURCE"
+        )
+    return tested
+
+
 def _tools(job: Job) -> list[tools.Tool]:
     return [tools.find(name) for name in job.plan.get("tools", ())]
 
@@ -167,24 +150,3 @@ def _tools(job: Job) -> list[tools.Tool]:
 def _has_seccomp(image: Path) -> bool:
     # The option's name is in every image that knows it.
     return b"seccomp=" in image.read_bytes()
-
-
-def _agent_error(error: Any, where: str) -> AgentError:
-    if not isinstance(error, dict):
-        return AgentError("the agent failed without a reason", where=where, hint="look at console.log")
-    place = f"{where}: {error['where']}" if error.get("where") else where
-    kind = UnsupportedError if error.get("kind") == "unsupported" else AgentError
-    return kind(str(error.get("message")), where=place, hint=error.get("hint"))
-
-
-def _limits(usual: Limits) -> Limits:
-    given: dict[str, float] = {}
-    for name, variable in (("timeout_s", "RUSHHOUR_TIMEOUT"), ("stall_s", "RUSHHOUR_STALL")):
-        text = os.environ.get(variable)
-        if text is None:
-            continue
-        try:
-            given[name] = float(text)
-        except ValueError:
-            raise UsageError(f"{variable} is {text!r}; it takes a number of seconds") from None
-    return replace(usual, **given)  # type: ignore[arg-type]

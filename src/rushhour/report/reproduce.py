@@ -11,6 +11,7 @@ import tomllib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from rushhour.lab.base import REAL_TIME
 from rushhour.spec.sweep import LABEL
 from rushhour.toml import inline, scenario_toml
 
@@ -61,7 +62,7 @@ def run_command(manifest: Mapping[str, Any]) -> str:
         if key.startswith(LABEL):
             continue
         words += ["--set", f"{key}={value_word(value)}"]
-    words += _kernels([kernel])
+    words += [*_kernels([kernel]), *_lab(manifest)]
     return _command([*words, "--seed", str(manifest.get("seed", 1)), "--repeat", "1"])
 
 
@@ -90,6 +91,7 @@ def _alone(manifest: Mapping[str, Any]) -> dict[str, Any]:
         "kernels": [_part(manifest, "kernel")],
         "repeat": 1,
         "seed": manifest.get("seed"),
+        "lab": manifest.get("lab"),
     }
 
 
@@ -97,7 +99,7 @@ def _asked(asked: Mapping[str, Any], kernels: list[dict[str, Any]]) -> str:
     words = ["run", str(asked.get("scenario"))]
     for value in asked.get("sets") or []:
         words += ["--set", str(value)]
-    words += _kernels(kernels)
+    words += [*_kernels(kernels), *_lab(asked)]
     for key in ("repeat", "seed"):
         words += [f"--{key}", str(asked[key])] if asked.get(key) is not None else []
     return _command([*words, *(["--quick"] if asked.get("quick") else [])])
@@ -105,7 +107,7 @@ def _asked(asked: Mapping[str, Any], kernels: list[dict[str, Any]]) -> str:
 
 def _whole(about: Mapping[str, Any], file: str, kernels: list[dict[str, Any]]) -> str:
     resolved = _part(_part(about, "scenario"), "resolved")
-    words = ["run", file, *_kernels(kernels)]
+    words = ["run", file, *_kernels(kernels), *_lab(about)]
     for key in ("seed", "repeat"):
         value = about.get(key)
         words += [f"--{key}", str(value)] if value is not None and value != resolved.get(key, 1) else []
@@ -114,8 +116,13 @@ def _whole(about: Mapping[str, Any], file: str, kernels: list[dict[str, Any]]) -
 
 def _kernels(kernels: Iterable[Mapping[str, Any]]) -> list[str]:
     # Also where none was named: the one built last may be another by then.
-    names = (kernel.get("name") for kernel in kernels)
+    names = (kernel.get("name") for kernel in kernels if _part(kernel, "source").get("kind") != "running")
     return [word for name in names if name for word in ("--kernel", str(name))]
+
+
+def _lab(about: Mapping[str, Any]) -> list[str]:
+    lab = about.get("lab")
+    return ["--lab", str(lab)] if lab in REAL_TIME else []
 
 
 def _facts(

@@ -1,0 +1,53 @@
+"""What came of a run: its result, or the error that its end deserves."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rushhour.errors import AgentError, UnsupportedError
+from rushhour.lab import console
+from rushhour.lab.base import CancelledError
+from rushhour.record import read_json
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rushhour.lab.confine import Ending, Sandbox
+
+
+def result_of(ending: Ending, sandbox: Sandbox, where: str, *, native: bool = False) -> Mapping[str, Any]:
+    """What the agent reports (`result.json`) of a run that went well.
+
+    Args:
+        ending: How the process ended.
+        sandbox: Where it wrote.
+        where: The run, for errors.
+        native: It was the agent alone, without a virtual kernel.
+
+    Raises:
+        CancelledError: it was stopped.
+        AgentError: the agent reports a failure.
+        LabError: it ended without a result.
+    """
+    if ending.reason == "cancelled":
+        raise CancelledError("stopped", where=where)
+    result = sandbox.out / "result.json"
+    # The agent says by its exit code what its result says better.
+    ended = ending.reason == "done" or (native and ending.reason == "killed" and ending.signal is None)
+    if not ended or result.is_symlink() or not result.is_file():
+        console.check_room(sandbox.out)
+        raise console.explain(ending, sandbox.console, where, native=native)
+    report = read_json(result)
+    if report.get("ok") is not True:
+        console.check_room(sandbox.out)
+        raise agent_error(report.get("error"), where)
+    return report
+
+
+def agent_error(error: Any, where: str) -> AgentError:
+    """The error that an agent reports; `UnsupportedError` where the kernel lacks something."""
+    if not isinstance(error, dict):
+        return AgentError("the agent failed without a reason", where=where, hint="look at console.log")
+    place = f"{where}: {error['where']}" if error.get("where") else where
+    kind = UnsupportedError if error.get("kind") == "unsupported" else AgentError
+    return kind(str(error.get("message")), where=place, hint=error.get("hint"))

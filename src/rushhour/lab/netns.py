@@ -1,0 +1,109 @@
+"""The `netns` lab: this machine's kernel in real time, in namespaces that nothing but the agent holds.
+
+    rushhour ──pipe──▶ launcher ─▶ keeper (pid 1 of a pid namespace) ─▶ agent ─▶ its threads, tc, iperf3
+
+Every node is a network namespace without a name, open in the agent alone: when the agent ends, the
+namespaces end with all that is in them, however it ended. What would reach beyond them is refused.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from rushhour.errors import LabError
+from rushhour.lab import agent, realtime, tools
+from rushhour.lab.base import CancelledError, canonical
+from rushhour.lab.confine import Guest, Guests, Limits, Sandbox, told_limits
+from rushhour.lab.ending import result_of
+from rushhour.lab.manifest import Facts, host, seal_run
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from rushhour.errors import RushHourError
+    from rushhour.lab.base import Job, Tested
+    from rushhour.lab.confine import Ending
+
+
+class NetnsLab:
+    """Runs plans on this machine's kernel; see `rushhour.lab.base.RealTimeLab`."""
+
+    name = "netns"
+
+    def __init__(self, pins: Sequence[str] = (), limits: Limits | None = None) -> None:
+        _may_work()
+        self.pins = pins
+        self.limits = told_limits(limits or Limits())
+        self.agent = agent.find()
+        self._guests = Guests()
+
+    def tested(self) -> Tested:
+        """The kernel of this machine; see `RealTimeLab.tested`."""
+        return realtime.running_kernel()
+
+    def key(self, job: Job) -> str:
+        """The hash of what was asked, and of the moment; see `realtime.key`."""
+        return realtime.key(self.name, job, self.agent.sha256)
+
+    def refusal(self, job: Job) -> RushHourError | None:  # noqa: ARG002 - below
+        """Why this run cannot be carried out here; see `RealTimeLab.refusal`."""
+        return None
+
+    def warm_up(self, job: Job) -> None:
+        """Carry out the run's first moments in a folder that is thrown away; see `RealTimeLab.warm_up`."""
+
+    def run(self, job: Job, destination: Path, cpu: int | None = None) -> Path:  # noqa: ARG002 - a Lab's
+        """Run a plan; see `Lab.run`."""
+        try:
+            needed = [tools.find(name) for name in job.plan.get("tools", ())]
+            with Sandbox(destination.parent) as sandbox:
+                ending = self._carry_out(job, sandbox)
+                sandbox.console.rename(sandbox.out / "console.log")
+                (sandbox.out / "progress").unlink(missing_ok=True)
+                about = {"version": self.agent.version, "sha256": self.agent.sha256}
+                programs = {tool.name: tool.identity() for tool in needed}
+                facts = Facts(
+                    self.key(job), self.name, about, programs, host(), ending.elapsed_s, ending.warnings
+                )
+                return seal_run(sandbox.out, destination, job, facts)
+        except OSError as error:
+            raise LabError(
+                f"the run cannot be written: {error.strerror}",
+                where=str(error.filename2 or error.filename or destination),
+                hint="check that the folder is writable and that there is space left",
+            ) from error
+
+    def cancel(self) -> None:
+        """End every run; see `Lab.cancel`."""
+        self._guests.cancel()
+
+    def _carry_out(self, job: Job, sandbox: Sandbox) -> Ending:
+        # The machine's trace has other readers and settings than ours: it is left alone.
+        readings = dict(job.plan["readings"]) | {"tcp_probe": False, "events": False}
+        job = replace(job, plan=dict(job.plan) | {"readings": readings})
+        (sandbox.out / "plan.json").write_text(canonical(job.plan) + "\n", encoding="utf-8")
+        command = [str(self.agent.binary), "run", "out"]
+        ending = self._guests.run(
+            lambda: Guest(self.agent.binary, sandbox, command, limits=self.limits, native=True)
+        )
+        where = f"{job.kernel.name}, seed {job.plan['seed']}"
+        if self._guests.cancelled:
+            raise CancelledError("stopped", where=where)
+        result_of(ending, sandbox, where, native=True)
+        return ending
+
+
+def _may_work() -> None:
+    """Say early what would fail late.
+
+    Raises:
+        LabError: a privilege is missing.
+    """
+    if os.geteuid() != 0:
+        raise LabError(
+            "the lab netns needs root: it makes network namespaces and their queues (CAP_SYS_ADMIN, "
+            "CAP_NET_ADMIN), and reads the kernel's trace (tracefs is root's)",
+            hint="as root: sudo rushhour run … --lab netns; or without any privilege: --lab uml",
+        )

@@ -1,0 +1,101 @@
+"""What labs in real time share: the running kernel as the one under test, and how runs are kept apart.
+
+On a machine as it is a run happens once. So it is never taken from the cache, its key holds the moment it was
+made, and a sweep goes through all its cells before any of them comes again.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import os
+import platform
+from dataclasses import dataclass
+from pathlib import Path
+from time import time_ns
+from typing import TYPE_CHECKING, Any
+
+from rushhour.lab.base import canonical, sha256
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from rushhour.lab.base import Job
+
+RUN_IN_NS = 500_000_000
+"""Length of the run that is thrown away before each block."""
+
+
+@dataclass(frozen=True)
+class RunningKernel:
+    """The kernel that a machine runs; see `rushhour.lab.base.Tested`."""
+
+    name: str
+    release: str
+    identity: dict[str, Any]
+
+
+def running_kernel() -> RunningKernel:
+    """The kernel of this machine: its release, its version and, where it can be read, its configuration."""
+    return described(platform.release(), platform.version(), platform.machine(), configuration())
+
+
+def described(release: str, version: str, machine: str, configuration: bytes | None) -> RunningKernel:
+    """A running kernel by what `uname` and its configuration say."""
+    name = f"running-{release}"
+    identity = {
+        "name": name,
+        "release": release,
+        "version": version,
+        "machine": machine,
+        "source": {"kind": "running"},
+    }
+    if configuration is not None:
+        identity["config_sha256"] = hashlib.sha256(configuration).hexdigest()
+    return RunningKernel(name, release, identity)
+
+
+def moment() -> str:
+    """What tells this execution of a run from every other."""
+    return f"{time_ns()}-{os.getpid()}"
+
+
+def key(lab: str, job: Job, agent_sha256: str, *more: str) -> str:
+    """The key of a run in real time: what was asked, of which kernel, and when."""
+    return sha256(lab, canonical(job.kernel.identity), agent_sha256, canonical(job.plan), job.moment, *more)
+
+
+def shuffled(numbers: Iterable[int], seed: int, block: int) -> list[int]:
+    """The numbers of one block in an order that the seed decides, the same on every machine."""
+    return sorted(numbers, key=lambda number: hashlib.sha256(f"{seed} {block} {number}".encode()).digest())
+
+
+def run_in(plan: Mapping[str, Any], length_ns: int = RUN_IN_NS) -> dict[str, Any]:
+    """The first moments of a plan, without calibration and readings: what a machine is warmed up with."""
+    length = min(int(plan["duration_ns"]), length_ns)
+    flows = [_clipped(flow, length) for flow in plan["flows"] if flow["start_ns"] < length]
+    changes = [change for change in plan.get("changes", ()) if change["t_ns"] < length]
+    nothing = dict.fromkeys(plan["readings"], False)
+    short = dict(plan) | {"duration_ns": length, "flows": flows, "readings": nothing}
+    short["calibration"] = {"paths": [], "trains": []}
+    return short | ({"changes": changes} if "changes" in plan else {})
+
+
+def _clipped(flow: Mapping[str, Any], length: int) -> dict[str, Any]:
+    short = dict(flow)
+    if short.get("stop_ns") is not None:
+        short["stop_ns"] = min(short["stop_ns"], length)
+    if short.get("on"):
+        short["on"] = [[begin, min(end, length)] for begin, end in short["on"] if begin < length]
+    return short
+
+
+def configuration(places: Sequence[Path] | None = None) -> bytes | None:
+    """The running kernel's configuration as text, from the kernel itself or from beside its image."""
+    for path in places or (Path("/proc/config.gz"), Path(f"/boot/config-{platform.release()}")):
+        try:
+            data = path.read_bytes()
+            return gzip.decompress(data) if path.suffix == ".gz" else data
+        except OSError:
+            continue
+    return None
