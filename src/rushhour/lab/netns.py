@@ -9,6 +9,7 @@ namespaces end with all that is in them, however it ended. What would reach beyo
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rushhour.errors import LabError
