@@ -1,0 +1,217 @@
+"""What several machines recorded of one experiment becomes one record.
+
+Takes each machine's folder (`raw/*.rh`, its result document) and how its clock lies to the common one; gives
+the tables and the result of the whole. Pure but for the files: nothing is contacted.
+
+A machine's stamps count from its own start, on its own clock. `Alignment` brings them to the common start; it
+is known to within `error_ns`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rushhour.tables import Table, read_table, write_table
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from rushhour.decode import Rows
+
+# Columns that are stamps of the machine that wrote the row; `rx_ns` of a ping that was never answered is -1.
+_STAMPS = ("t_ns", "done_ns", "tx_ns", "rx_ns", "start_ns", "end_ns")
+_NEVER = -1
+_OF_SENDER = ("connected_ns", "sender_done_ns", "bytes_sent", "packets_sent")
+_OF_RECEIVER = ("receiver_done_ns", "bytes_received", "packets_received")
+
+
+@dataclass(frozen=True, slots=True)
+class Alignment:
+    """A machine's stamp t is `t + shift_ns + drift · t` on the common clock, to within `error_ns`."""
+
+    shift_ns: int = 0
+    drift: float = 0.0
+    error_ns: int = 0
+
+    def stamp(self, t_ns: int | None) -> int | None:
+        """One stamp on the common clock."""
+        return None if t_ns is None else t_ns + self.shift_ns + round(self.drift * t_ns)
+
+    def stamps(self, t_ns: Any) -> Any:
+        """Stamps [n] on the common clock; what never happened stays so."""
+        moved = t_ns + self.shift_ns
+        if self.drift:
+            moved = moved + np.rint(self.drift * t_ns).astype(np.int64)
+        return np.where(t_ns == _NEVER, t_ns, moved)
+
+    @property
+    def none(self) -> bool:
+        """Whether this is the common clock itself."""
+        return not (self.shift_ns or self.drift)
+
+
+@dataclass(frozen=True)
+class Half:
+    """What one machine has of an experiment."""
+
+    name: str
+    folder: Path
+    result: Mapping[str, Any]
+    alignment: Alignment = Alignment()
+
+
+def merge_tables(plan: Mapping[str, Any], halves: Sequence[Half], raw: Path) -> list[str]:
+    """Write the tables of the whole into `raw`; gives what there is to say about it.
+
+    Raises:
+        RecordError: a table is damaged, or cannot be written.
+    """
+    senders = {int(flow["id"]): str(flow["from"]) for flow in plan["flows"]}
+    names = sorted({path.stem for half in halves for path in half.folder.glob("*.rh")})
+    warnings = []
+    for name in names:
+        parts = [(half, read_table(half.folder / f"{name}.rh")) for half in halves if _has(half, name)]
+        aligned = [_aligned(table, half, halves, senders) for half, table in parts]
+        rows, lost = _joined(aligned)
+        notes = {key: value for _, table in reversed(parts) for key, value in table.notes.items()}
+        write_table(raw / f"{name}.rh", name, rows, notes)
+        if lost:
+            whose = " and ".join(half.name for half, _ in parts)
+            warnings.append(
+                f"{name}: {', '.join(lost)} left out, the kernels of {whose} tell them differently"
+            )
+    return warnings
+
+
+def merge_results(plan: Mapping[str, Any], halves: Sequence[Half]) -> dict[str, Any]:
+    """The result document of the whole: of each flow what its sender and its receiver know."""
+    by_name = {half.name: half for half in halves}
+    machine = {half.name: _own(half.result.get("machine"), half.name) for half in halves}
+    lost: dict[str, int] = {}
+    for half in halves:
+        for event, count in (half.result.get("lost_events") or {}).items():
+            lost[event] = lost.get(event, 0) + int(count)
+    whole = {
+        "format": "rushhour-result/1",
+        "ok": True,
+        "error": None,
+        "kernel": halves[0].result.get("kernel", {}),
+        "start_clock_ns": halves[0].result.get("start_clock_ns", 0),
+        "flows": [_flow(flow, by_name) for flow in plan["flows"]],
+        "calibration": _calibration(halves),
+        "counters": {
+            node: own for half in halves for node, own in (half.result.get("counters") or {}).items()
+        },
+        "lost_events": lost,
+        "warnings": [f"{half.name}: {text}" for half in halves for text in half.result.get("warnings") or []],
+    }
+    known = {name: own for name, own in machine.items() if own}
+    return whole | ({"machine": known} if known else {})
+
+
+def _has(half: Half, name: str) -> bool:
+    return (half.folder / f"{name}.rh").is_file()
+
+
+def _aligned(table: Table, half: Half, halves: Sequence[Half], senders: Mapping[int, str]) -> Rows:
+    """The rows on the common clock: a datagram's `tx_ns` was stamped by its sender, all else here."""
+    if all(other.alignment.none for other in halves):
+        return table.rows
+    rows = table.rows.copy()
+    for column in (name for name in _STAMPS if name in (rows.dtype.names or ())):
+        if table.name == "udp" and column == "tx_ns":
+            continue
+        rows[column] = half.alignment.stamps(rows[column])
+    if table.name == "udp":
+        by_name = {other.name: other.alignment for other in halves}
+        for flow in np.unique(rows["flow"]).tolist():
+            mine = rows["flow"] == flow
+            sender = by_name.get(senders.get(flow, ""), Alignment())
+            rows["tx_ns"][mine] = sender.stamps(rows["tx_ns"][mine])
+    return rows
+
+
+def _joined(parts: Sequence[Rows]) -> tuple[Rows, list[str]]:
+    """Rows of several machines in the order of time, and the columns that not all of them have alike."""
+    if len(parts) == 1:
+        return parts[0], []
+    columns, lost = _common(parts)
+    dtype = np.dtype(columns)
+    joined = np.zeros(sum(map(len, parts)), dtype)
+    at = 0
+    for part in parts:
+        for name, kind in columns:
+            joined[name][at : at + len(part)] = _cut(part[name], np.dtype(kind))
+        at += len(part)
+    if "t_ns" in (dtype.names or ()):
+        joined = joined[np.argsort(joined["t_ns"], kind="stable")]
+    return joined, lost
+
+
+def _common(parts: Sequence[Rows]) -> tuple[list[tuple[str, str]], list[str]]:
+    """The columns that all parts have; of raw bytes the shortest, for a field that is missing is no zero."""
+    columns, lost = [], []
+    for name in dict.fromkeys(column for part in parts for column in part.dtype.names or ()):
+        kinds = [part.dtype[name] for part in parts if name in (part.dtype.names or ())]
+        if len(kinds) < len(parts) or len({kind.kind for kind in kinds}) > 1:
+            lost.append(name)
+        elif kinds[0].kind == "V":
+            shortest = min(kind.itemsize for kind in kinds)
+            columns.append((name, f"V{shortest}"))
+            if shortest < max(kind.itemsize for kind in kinds):
+                lost.append(f"the end of {name}")
+        else:
+            columns.append((name, max(kinds, key=lambda kind: kind.itemsize).str))
+    return columns, lost
+
+
+def _cut(values: Any, kind: np.dtype[Any]) -> Any:
+    if kind.kind != "V" or values.dtype == kind:
+        return values
+    raw = np.ascontiguousarray(values).view("u1").reshape(len(values), -1)
+    return np.ascontiguousarray(raw[:, : kind.itemsize]).view(kind).reshape(-1)
+
+
+def _flow(planned: Mapping[str, Any], halves: Mapping[str, Half]) -> dict[str, Any]:
+    sides = halves.get(planned["from"]), halves.get(planned["to"])
+    entries = [_entry(half, planned["id"]) for half in sides]
+    merged: dict[str, Any] = {"id": planned["id"]}
+    for keys, order in ((_OF_SENDER, (0, 1)), (_OF_RECEIVER, (1, 0))):
+        for key in keys:
+            merged[key] = next(
+                (_told(sides[n], entries[n], key) for n in order if entries[n].get(key) is not None), None
+            )
+    errors = dict.fromkeys(
+        f"{half.name}: {entry['error']}"
+        for half, entry in zip(sides, entries, strict=True)
+        if half and entry.get("error")
+    )
+    return merged | {"error": "; ".join(errors) or None}
+
+
+def _entry(half: Half | None, number: int) -> Mapping[str, Any]:
+    flows = (half.result.get("flows") or []) if half is not None else []
+    return next((entry for entry in flows if entry.get("id") == number), {})
+
+
+def _told(half: Half | None, entry: Mapping[str, Any], key: str) -> Any:
+    value = entry[key]
+    return half.alignment.stamp(value) if half is not None and key.endswith("_ns") else value
+
+
+def _calibration(halves: Sequence[Half]) -> dict[str, list[Any]]:
+    parts = [half.result.get("calibration") or {} for half in halves]
+    return {
+        key: [one for part in parts for one in part.get(key) or []] for key in ("pings", "trains", "qdiscs")
+    }
+
+
+def _own(machine: Any, name: str) -> Any:
+    """What a machine says of itself, without the level of nodes that it has in a lab of one machine."""
+    if not isinstance(machine, dict):
+        return None
+    return machine.get(name, machine.get("", machine))
