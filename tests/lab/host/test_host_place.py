@@ -44,7 +44,8 @@ def test_what_a_place_is(text: str, kind: str | None, target: str | None) -> Non
     [
         "", " ", "-oProxyCommand=id", "--", "user@-oX=1", "-l@host", "a b", "a\nb", "a\0b", "a\u202eb",
         "host;id", "$(id)", "`id`", "a|b", "user$(id)@host", "'", '"', "host\\", "user\\@host",
-        "ssh://", "ssh://a/b", "ssh://a:0", "ssh://a:70000", "ssh://-oX", "http://a", "netns:", "netns:..", "netns:a/b", "netns:-x",
+        "ssh://", "ssh://a/b", "ssh://a:0", "ssh://a:70000",
+        "ssh://-oX", "http://a", "netns:", "netns:..", "netns:a/b", "netns:-x",
         "@host", "user@",
     ],
 )  # fmt: skip

@@ -1,0 +1,1 @@
+"""Beds for tests in real time: hosts, and paths between them."""
