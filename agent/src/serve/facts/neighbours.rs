@@ -19,7 +19,7 @@ pub fn all() -> Result<Value> {
     let mut found = Vec::new();
     let order = Message::new("list neighbours", libc::RTM_GETNEIGH, 0, &[0; NDMSG]);
     Socket::route()?.dump(&order, |payload| found.extend(tell(payload, &names)))?;
-    Ok(found.into())
+    Ok(json!({"neighbours": found}))
 }
 
 fn tell(payload: &[u8], names: &[(u32, String)]) -> Option<Value> {

@@ -1,0 +1,84 @@
+"""Facts of one end: asked of an agent there, then brought into sections."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from rushhour.diagnose.facts import Facts
+from rushhour.diagnose.gather import (
+    counters,
+    cpu,
+    link,
+    machine,
+    memory,
+    pcie,
+    reading,
+    sockets,
+    sysctl,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rushhour.diagnose.gather.reading import Asked, Reading
+
+# How long the processors are watched to see how busy they are: 30 ticks of /proc/stat.
+WATCH_S = 0.3
+
+
+def gather(
+    session: Asked, peer: str, *, dev: str | None = None, wait: Callable[[float], None] = time.sleep
+) -> Facts:
+    """Everything at an end that bears on transfers to `peer` (its address), by the device on the way there.
+
+    What cannot be read is left out and named in `unknown`, with the reason. Takes about half a second.
+
+    Raises:
+        HostError: the connection to the end is gone.
+    """
+    found = reading.read(session, peer, dev)
+    before = found.files.get("/proc/stat")
+    wait(WATCH_S)
+    after = session.call("files", paths=["/proc/stat"])["files"].get("/proc/stat")
+    facts = sections(str(session.place), found)
+    facts.sections["cpu"].update(cpu.busy(before, after))
+    return facts
+
+
+def sections(place: str, found: Reading) -> Facts:
+    """What was read, in sections."""
+    made = {
+        "host": machine.host(found),
+        "link": link.section(found),
+        "route": dict(found.route),
+        "pcie": pcie.section(found),
+        "cpu": cpu.section(found),
+        "memory": memory.section(found),
+        "virtualisation": machine.virtualisation(found),
+        "sysctl": sysctl.section(found.files),
+        "qdisc": dict(found.qdiscs),
+        "sockets": sockets.section(found),
+        "firewall": machine.firewall(found),
+        "time": machine.time(found),
+        "counters": counters.section(found),
+    }
+    unknown = {what: why for what, why in found.unknown.items() if not _is_told_elsewhere(what)}
+    return Facts(place, made, unknown)
+
+
+def recount(session: Asked, facts: Facts) -> dict[str, int]:
+    """The counters of an end now, to be held against those in `facts` by `counters.rise`."""
+    reader = reading.Reader(session)
+    reader.files([*reading.COUNTER_FILES, "/proc/net/udp", "/proc/net/udp6"], reading.LARGE)
+    if dev := facts.get("link", "dev"):
+        reader.found.links = reader.ask("links", "links", dev=dev)
+        for name in list(reader.found.links)[: reading.MOST_CARDS]:
+            reader.found.cards[name] = reader.ask(f"ethtool {name}", "ethtool", dev=name)
+            reader.found.qdiscs[name] = reader.ask(f"qdiscs {name}", "qdiscs", dev=name)
+    return counters.section(reader.found)
+
+
+def _is_told_elsewhere(what: str) -> bool:
+    """Files that many machines do not have, and whose absence says nothing."""
+    return what.startswith("/sys/fs/cgroup/")
