@@ -19,7 +19,8 @@ from rushhour.diagnose.gather import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
+    from typing import Any
 
     from rushhour.diagnose.gather.reading import Asked, Reading
 
@@ -41,19 +42,17 @@ def gather(
     before = found.files.get("/proc/stat")
     wait(WATCH_S)
     after = session.call("files", paths=["/proc/stat"])["files"].get("/proc/stat")
-    facts = sections(str(session.place), found)
-    facts.sections["cpu"].update(cpu.busy(before, after))
-    return facts
+    return sections(str(session.place), found, cpu.busy(before, after))
 
 
-def sections(place: str, found: Reading) -> Facts:
-    """What was read, in sections."""
+def sections(place: str, found: Reading, busy: Mapping[str, Any] | None = None) -> Facts:
+    """What was read, in sections; `busy` is what was seen of the processors over a while."""
     made = {
         "host": machine.host(found),
         "link": link.section(found),
         "route": dict(found.route),
         "pcie": pcie.section(found),
-        "cpu": cpu.section(found),
+        "cpu": cpu.section(found) | dict(busy or {}),
         "memory": memory.section(found),
         "virtualisation": machine.virtualisation(found),
         "sysctl": sysctl.section(found.files),

@@ -14,7 +14,15 @@ if TYPE_CHECKING:
     from rushhour.diagnose.gather.reading import Reading
 
 # What is no counter among the values of /proc/net/snmp.
-_STATES = {"Ip.Forwarding", "Ip.DefaultTTL", "Tcp.RtoAlgorithm", "Tcp.RtoMin", "Tcp.RtoMax", "Tcp.MaxConn", "Tcp.CurrEstab"}
+_STATES = {
+    "Ip.Forwarding",
+    "Ip.DefaultTTL",
+    "Tcp.RtoAlgorithm",
+    "Tcp.RtoMin",
+    "Tcp.RtoMax",
+    "Tcp.MaxConn",
+    "Tcp.CurrEstab",
+}
 # Columns of softnet_stat (softnet_seq_show, net/core/net-procfs.c).
 _SOFTNET = {0: "processed", 1: "dropped", 2: "time_squeeze", 9: "received_rps", 10: "flow_limit"}
 _CPU_COLUMN = 12
@@ -22,8 +30,12 @@ _VMSTAT = ("pswpin", "pswpout", "oom_kill", "allocstall_normal", "pgmajfault")
 
 
 def section(reading: Reading) -> dict[str, int]:
-    """Every counter by a name of its own: `snmp.Tcp.RetransSegs`, `softnet.0.dropped`, `link.eth0.rx_dropped`, …"""
-    found = {f"snmp.{name}": count for name, count in doubled(reading.text("/proc/net/snmp")).items() if name not in _STATES}
+    """Every counter by a name of its own, such as `snmp.Tcp.RetransSegs` or `link.eth0.rx_dropped`."""
+    found = {
+        f"snmp.{name}": count
+        for name, count in doubled(reading.text("/proc/net/snmp")).items()
+        if name not in _STATES
+    }
     found |= {f"netstat.{name}": count for name, count in doubled(reading.text("/proc/net/netstat")).items()}
     for name, text in pairs(reading.text("/proc/net/snmp6"), " ").items():
         if name.startswith(("Ip6", "Udp6")) and (count := number(text)) is not None:
@@ -38,16 +50,18 @@ def section(reading: Reading) -> dict[str, int]:
 
 
 def _softnet(text: str | None) -> dict[str, int]:
-    found = {}
+    found: dict[str, int] = {}
     for row, line in enumerate((text or "").splitlines()):
         words = [int(word, 16) for word in line.split()]
         processor = words[_CPU_COLUMN] if len(words) > _CPU_COLUMN else row
-        found |= {f"softnet.{processor}.{name}": words[at] for at, name in _SOFTNET.items() if at < len(words)}
+        found |= {
+            f"softnet.{processor}.{name}": words[at] for at, name in _SOFTNET.items() if at < len(words)
+        }
     return found
 
 
 def _devices(reading: Reading) -> dict[str, int]:
-    found = {}
+    found: dict[str, int] = {}
     for dev, link in reading.links.items():
         found |= {f"link.{dev}.{name}": count for name, count in link.get("statistics", {}).items()}
         found[f"link.{dev}.carrier_changes"] = link.get("carrier_changes", 0)
@@ -56,7 +70,9 @@ def _devices(reading: Reading) -> dict[str, int]:
     for dev, queues in reading.qdiscs.items():
         for qdisc in queues.get("qdiscs", []):
             name = f"qdisc.{dev}.{qdisc['kind']}.{qdisc['parent']}"
-            found |= {f"{name}.{key}": qdisc[key] for key in ("bytes", "packets", "drops", "overlimits", "requeues")}
+            found |= {
+                f"{name}.{key}": qdisc[key] for key in ("bytes", "packets", "drops", "overlimits", "requeues")
+            }
     return found
 
 

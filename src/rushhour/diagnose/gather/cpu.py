@@ -33,7 +33,9 @@ def section(reading: Reading) -> dict[str, Any]:
     if len(loads) >= 3:
         found["load"] = [float(word) for word in loads[:3]]
     found |= _frequency(reading) | _idle(reading)
-    nodes = {path.split("/")[0]: text.strip() for path, text in below(reading.files, "/sys/devices/system/node")}
+    nodes = {
+        path.split("/")[0]: text.strip() for path, text in below(reading.files, "/sys/devices/system/node")
+    }
     if len(nodes) > 1:
         found["nodes"] = {name.removeprefix("node"): cpus for name, cpus in sorted(nodes.items())}
     if pressure := pressures(reading.text("/proc/pressure/cpu")):
@@ -42,8 +44,12 @@ def section(reading: Reading) -> dict[str, Any]:
 
 
 def _frequency(reading: Reading) -> dict[str, Any]:
-    """Governors (with how many processors each), the slowest frequency now and the highest allowed, in kHz."""
-    files = [(path.rpartition("/")[2], text.strip()) for path, text in below(reading.files, _CPU) if "/cpufreq/" in path]
+    """Governors (and of how many processors), the least frequency now and the highest, in kHz."""
+    files = [
+        (path.rpartition("/")[2], text.strip())
+        for path, text in below(reading.files, _CPU)
+        if "/cpufreq/" in path
+    ]
     values = {name: [text for other, text in files if other == name] for name, _ in files}
     governors = values.get("scaling_governor", [])
     found: dict[str, Any] = {}
@@ -85,7 +91,10 @@ def ticks(stat: str | None) -> dict[str, dict[str, int]]:
 
 
 def shares(before: str | None, after: str | None) -> dict[str, dict[str, float]]:
-    """Share of the time between two readings of `/proc/stat`, by processor and kind; `busy` is all but idle."""
+    """Share of the time between two readings of `/proc/stat`, by processor and kind.
+
+    `busy` is all but idle.
+    """
     earlier = ticks(before)
     found = {}
     for cpu, now in ticks(after).items():
@@ -97,12 +106,14 @@ def shares(before: str | None, after: str | None) -> dict[str, dict[str, float]]
 
 
 def busy(before: str | None, after: str | None) -> dict[str, Any]:
-    """What `section` adds when `/proc/stat` was read twice: how busy the processors are, and how much is stolen."""
+    """What two readings of `/proc/stat` add: how busy the processors are, and how much is stolen."""
     known = shares(before, after)
     if not known:
         return {}
     count = len(known)
-    mean: Mapping[str, float] = {kind: sum(one.get(kind, 0.0) for one in known.values()) / count for kind in (*FIELDS, "busy")}
+    mean: Mapping[str, float] = {
+        kind: sum(one.get(kind, 0.0) for one in known.values()) / count for kind in (*FIELDS, "busy")
+    }
     return {
         "busy": {cpu: one["busy"] for cpu, one in known.items()},
         "mean": {kind: round(mean[kind], 4) for kind in ("busy", "softirq", "steal", "iowait")},
@@ -110,7 +121,7 @@ def busy(before: str | None, after: str | None) -> dict[str, Any]:
 
 
 def pressures(text: str | None) -> dict[str, float]:
-    """`some` and `full` of a pressure file, average of the last ten seconds in percent (`Documentation/accounting/psi.rst`)."""
+    """`some` and `full` of a pressure file (`Documentation/accounting/psi.rst`): percent of the last 10 s."""
     found = {}
     for line in (text or "").splitlines():
         words = line.split()

@@ -52,7 +52,9 @@ def of_device(reading: Reading, dev: str) -> list[dict[str, Any]]:
 def _own(reading: Reading, dev: str) -> set[str]:
     """Interrupts that sysfs lists under the card."""
     bus = reading.cards.get(dev, {}).get("driver", {}).get("bus", "")
-    folders = [f"/sys/class/net/{dev}/device/msi_irqs"] + ([f"/sys/bus/pci/devices/{bus}/msi_irqs"] if bus else [])
+    folders = [f"/sys/class/net/{dev}/device/msi_irqs"] + (
+        [f"/sys/bus/pci/devices/{bus}/msi_irqs"] if bus else []
+    )
     return {path for folder in folders for path, _ in below(reading.files, folder)}
 
 
@@ -62,5 +64,7 @@ def _is_named_after(name: str, dev: str) -> bool:
 
 
 def _one(reading: Reading, irq: str, name: str, taken: dict[str, int]) -> dict[str, Any]:
-    where = reading.text(f"/proc/irq/{irq}/effective_affinity_list") or reading.text(f"/proc/irq/{irq}/smp_affinity_list")
+    where = reading.text(f"/proc/irq/{irq}/effective_affinity_list") or reading.text(
+        f"/proc/irq/{irq}/smp_affinity_list"
+    )
     return {"irq": int(irq), "name": name, "cpus": where, "taken": taken}

@@ -81,14 +81,20 @@ def device(reading: Reading, dev: str) -> dict[str, Any]:
     card = reading.cards.get(dev, {})
     found: dict[str, Any] = {name: told[name] for name in _PLAIN if told.get(name) is not None}
     found |= _line(reading, dev, card.get("link", {}))
-    found |= {name: card[name] for name in ("driver", "rings", "channels", "coalesce", "pause", "fec") if card.get(name)}
+    found |= {
+        name: card[name]
+        for name in ("driver", "rings", "channels", "coalesce", "pause", "fec")
+        if card.get(name)
+    }
     if card.get("timestamping"):
         found["hardware_timestamps"] = card["timestamping"]["hardware"]
     if features := card.get("features"):
         found["offloads"] = offloads(features)
     statistics = told.get("statistics", {})
     found["errors"] = {name: statistics[name] for name in ERRORS if statistics.get(name)}
-    found["packets"] = {name: statistics.get(name) for name in ("rx_packets", "tx_packets", "rx_bytes", "tx_bytes")}
+    found["packets"] = {
+        name: statistics.get(name) for name in ("rx_packets", "tx_packets", "rx_bytes", "tx_bytes")
+    }
     found["queues"] = interrupts.queues(reading, dev)
     if served := interrupts.of_device(reading, dev):
         found["interrupts"] = served
@@ -120,7 +126,7 @@ def fastest_mode(modes: list[str]) -> int | None:
 
 
 def offloads(features: Mapping[str, Mapping[str, bool]]) -> dict[str, dict[str, bool]]:
-    """On or not, and whether that is fixed, by ethtool's short words; what the device has no word for is absent."""
+    """On or not, and whether that is fixed, by ethtool's short words; absent if the kernel has no such."""
     found = {}
     for short, names in OFFLOADS.items():
         known = [features[name] for name in names if name in features]

@@ -1,4 +1,4 @@
-"""Memory, swap, and the limits of the control groups that programs started there run under. Sizes in bytes."""
+"""Memory, swap, and the limits of the control groups that the agent runs under. Sizes in bytes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,11 @@ def section(reading: Reading) -> dict[str, Any]:
     if "swap_total" in found and "swap_free" in found:
         found["swap_used"] = found["swap_total"] - found["swap_free"]
     vmstat = pairs(reading.text("/proc/vmstat"), " ")
-    found |= {name: count for name in ("pswpin", "pswpout", "oom_kill") if (count := number(vmstat.get(name))) is not None}
+    found |= {
+        name: count
+        for name in ("pswpin", "pswpout", "oom_kill")
+        if (count := number(vmstat.get(name))) is not None
+    }
     if pressure := pressures(reading.text("/proc/pressure/memory")):
         found["pressure_pct"] = pressure
     if limits := cgroup(reading):

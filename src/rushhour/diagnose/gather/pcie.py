@@ -10,14 +10,13 @@ from rushhour.diagnose.gather.text import number
 if TYPE_CHECKING:
     from rushhour.diagnose.gather.reading import Reading
 
-# Payload bits per bit on the wire: generations 1 and 2 code 8 bits as 10 (rev. 2.1, 4.2.1), from 3 on 128 as 130
-# (rev. 3.0, 4.2.2); 6 and 7 use flits, of 256 bytes 236 are for transactions (rev. 6.0, 4.2.3).
-ENCODING = {
-    2.5: 8 / 10, 5.0: 8 / 10, 8.0: 128 / 130, 16.0: 128 / 130, 32.0: 128 / 130, 64.0: 236 / 256, 128.0: 236 / 256,
-}  # fmt: skip
-# What headers leave of it: with the usual 256 bytes of payload a packet carries 24 of framing, sequence number,
-# header and CRC; a little goes to acknowledgements and flow control (Neugebauer et al., SIGCOMM 2018, section 3).
-PACKETS = 256 / (256 + 24) * 0.95
+# Payload bits per bit on the wire: generations 1 and 2 code 8 bits as 10 (rev. 2.1, 4.2.1), from 3 on 128 as
+# 130 (rev. 3.0, 4.2.2); 6 uses flits, of whose 256 bytes 236 are for transactions (rev. 6.0, 4.2.3).
+ENCODING = {2.5: 0.8, 5.0: 0.8, 8.0: 128 / 130, 16.0: 128 / 130, 32.0: 128 / 130, 64.0: 236 / 256}
+# What headers leave of it: a packet with the usual 256 bytes of payload carries 24 of framing, sequence
+# number, header and CRC; about 8 % go to acknowledgements and flow control (Neugebauer et al.,
+# "Understanding PCIe performance for end host networking", SIGCOMM 2018).
+PACKETS = 256 / (256 + 24) * 0.92
 
 _SPEED = re.compile(r"([\d.]+) ?GT/s")
 

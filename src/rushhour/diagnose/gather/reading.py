@@ -1,4 +1,4 @@
-"""What is asked of an end: files and netlink, in a few calls. The sections are made of it without asking again."""
+"""What is asked of an end: files and netlink, in a few calls. The sections are made of that alone."""
 
 from __future__ import annotations
 
@@ -182,7 +182,13 @@ def devices(reader: Reader, dev: str) -> None:
         paths += [path.format(bus=bus) for path in BUS_FILES if PCI.fullmatch(bus)]
         reader.files(paths)
     irqs = [path.rpartition("/")[2] for path in found.files if "/msi_irqs/" in path]
-    reader.files([f"/proc/irq/{irq}/{name}" for irq in irqs for name in ("smp_affinity_list", "effective_affinity_list")])
+    reader.files(
+        [
+            f"/proc/irq/{irq}/{name}"
+            for irq in irqs
+            for name in ("smp_affinity_list", "effective_affinity_list")
+        ]
+    )
     reader.files([sysctl.path(name.format(dev=dev.replace(".", "/"))) for name in sysctl.OF_DEVICE])
 
 
