@@ -276,6 +276,9 @@ pub struct Flow {
     /// Datagrams that leave at once.
     #[serde(default)]
     pub burst: Option<u32>,
+    /// Echo requests that no one may fragment, not even here for a smaller path MTU that is known.
+    #[serde(default)]
+    pub whole: bool,
     /// When the source is on, from and to, ascending; absent: always.
     #[serde(default)]
     pub on: Vec<(i64, i64)>,

@@ -61,6 +61,16 @@ pub(super) fn traffic_class(socket: &OwnedFd, flow: &Flow, to: SocketAddr) -> Re
         .context(format_args!("set the traffic class {tos:#04x}"))
 }
 
+/// Sets DF and forgets the path MTU that is known (`IP_PMTUDISC_PROBE`), as a search for it has to.
+pub(super) fn never_fragment(socket: &OwnedFd, to: SocketAddr) -> Result<()> {
+    let (level, name, probe) = if to.is_ipv4() {
+        (libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_PROBE)
+    } else {
+        (libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, libc::IPV6_PMTUDISC_PROBE)
+    };
+    sys::set_option(socket, level, name, probe).context("forbid fragments")
+}
+
 pub(super) fn congestion_control(socket: &OwnedFd, name: Option<&str>) -> Result<()> {
     let Some(name) = name else { return Ok(()) };
     match sys::set_option_bytes(socket, libc::IPPROTO_TCP, libc::TCP_CONGESTION, name.as_bytes()) {

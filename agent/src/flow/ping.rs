@@ -193,6 +193,9 @@ pub(super) fn open(flow: &Flow, side: Side, duration_ns: i64) -> Result<Vec<Task
     let (from, to) = (options::address(&flow.src, 0)?, options::address(&flow.dst, 0)?);
     let prober = Arc::new(Prober::open(from, to, flow.id as u16, payload as usize)?);
     options::traffic_class(&prober.socket, flow, to)?;
+    if flow.whole {
+        options::never_fragment(&prober.socket, to)?;
+    }
     let echoes = Arc::new(Echoes::default());
     let asker = Asker {
         flow: flow.id,

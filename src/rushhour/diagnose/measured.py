@@ -30,7 +30,7 @@ class Tcp:
         duplicates: Retransmissions that the receiver had already (DSACK).
         reordering: Greatest reordering distance in segments; `reorder_events` how often it was seen.
         rtt_ns: Least, median and 95th percentile of the smoothed RTT.
-        loaded_rtt_ns: Median of echo round trips meanwhile; None without an answer.
+        loaded_rtt_ns: Median of echo round trips meanwhile; None without an answer. `loaded_p95_ns` likewise.
         rtt_at_loss_ns: Median smoothed RTT of the samples in which segments were sent again.
         line_bps: 90th percentile of the kernel's delivery-rate samples.
         cwnd, window, inflight: Greatest congestion window and peer's window and data in flight, bytes.
@@ -57,6 +57,7 @@ class Tcp:
     marked: int = 0
     rtt_ns: tuple[int, int, int] | None = None
     loaded_rtt_ns: int | None = None
+    loaded_p95_ns: int | None = None
     ping_loss: float | None = None
     rtt_at_loss_ns: int | None = None
     line_bps: float | None = None
@@ -164,6 +165,8 @@ class Measured:
     several: Tcp | None = None
     both: Tcp | None = None
     udp: Udp | None = None
+    line: Udp | None = None
+    """Datagrams just below the rate of the trains, where TCP stayed far below it because of losses."""
     short_s: float | None = None
     cpu: Mapping[str, Cpu] = field(default_factory=dict)
     counters: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
@@ -192,7 +195,7 @@ class Measured:
         """Most payload that arrived in any way that lasted: what this direction can carry at least."""
         tcp = [one for one in (self.single, self.several) if one is not None]
         known = [max(one.steady_bps, one.peak_bps) for one in tcp]
-        known += [self.udp.goodput_bps] if self.udp is not None else []
+        known += [udp.goodput_bps for udp in (self.udp, self.line) if udp is not None]
         return max((rate for rate in known if rate > 0), default=None)
 
     @property
@@ -202,11 +205,11 @@ class Measured:
 
     @property
     def queue_ns(self) -> int | None:
-        """By how much one TCP flow lengthened the round trip."""
-        loaded = self.loaded_rtt_ns
-        if loaded is None and self.single is not None and self.single.rtt_ns is not None:
-            loaded = self.single.rtt_ns[1]
-        return None if loaded is None or self.idle_rtt_ns is None else max(0, loaded - self.idle_rtt_ns)
+        """By how much TCP lengthened the round trip at its 95th percentile: what load makes wait."""
+        tcp = [one for one in (self.single, self.several) if one is not None]
+        known = [one.loaded_p95_ns or (one.rtt_ns[2] if one.rtt_ns else None) for one in tcp]
+        longest = max((trip for trip in known if trip), default=None)
+        return None if longest is None or self.idle_rtt_ns is None else max(0, longest - self.idle_rtt_ns)
 
     @property
     def bdp_bytes(self) -> float | None:

@@ -16,6 +16,8 @@ import numpy as np
 from rushhour import courses, decode
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from rushhour.context import End, Flow
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from rushhour.record import Record
 
     Numbers = NDArray[np.float64]
+    FullPath = Callable[[Numbers], NDArray[np.bool_]]
 
 LIMITS = {
     "path": "the path was full",
@@ -70,10 +73,11 @@ class Timeline:
         return dict(sorted(((k, v) for k, v in parts.items() if v > 0), key=lambda pair: -pair[1]))
 
 
-def timeline(record: Record, flow: Flow) -> Timeline | None:
+def timeline(record: Record, flow: Flow, seen_full: FullPath | None = None) -> Timeline | None:
     """Take a TCP flow's time apart, from its connection to its end; None where the kernel gave no readings.
 
-    Needs tcp_info; without readings of the queues a full path is not seen and counts as `window`.
+    Needs tcp_info; without readings of the queues a full path is not seen and counts as `window`, unless
+    `seen_full` tells of each interval (between edges in s [n + 1]) whether the path was full: bool [n].
     """
     t_ns, info = record.tcp_info(flow.id)
     span = flow.active_ns
@@ -84,7 +88,7 @@ def timeline(record: Record, flow: Flow) -> Timeline | None:
     if not len(info) or "busy_time" not in (info.dtype.names or ()):
         return None
     edges = np.concatenate([[begin], t_ns]) * 1e-9
-    return _Parts(record, flow, edges, info).timeline()
+    return _Parts(record, flow, edges, info, seen_full).timeline()
 
 
 def timelines(record: Record) -> dict[int, Timeline]:
@@ -96,8 +100,11 @@ def timelines(record: Record) -> dict[int, Timeline]:
 class _Parts:
     # The parts of each interval; every method gives float64 [n] of seconds or of truth.
 
-    def __init__(self, record: Record, flow: Flow, edges: Numbers, info: Rows) -> None:
+    def __init__(
+        self, record: Record, flow: Flow, edges: Numbers, info: Rows, seen_full: FullPath | None
+    ) -> None:
         self.record, self.flow, self.edges, self.info = record, flow, edges, info
+        self.seen_full = seen_full
         self.length = np.diff(edges)
 
     def timeline(self) -> Timeline:
@@ -164,7 +171,10 @@ class _Parts:
         """
         written = self.flow.outcome.sender_done_ns
         before = self.edges[1:] * 1e9 < (np.inf if written is None else written)
-        drained: NDArray[np.bool_] = before & (self._field("notsent_bytes") == 0) & (self._field("lost") == 0)
+        waiting = self._field("notsent_bytes")
+        # Less than a segment is held back by Nagle's rule (RFC 9293, 3.7.4), not by a window with room.
+        part = (waiting < self._field("snd_mss")) & (self._field("unacked") < self._field("snd_cwnd"))
+        drained: NDArray[np.bool_] = before & ((waiting == 0) | part) & (self._field("lost") == 0)
         return drained if "notsent_bytes" in (self.info.dtype.names or ()) else np.zeros_like(drained)
 
     def _buffer_full(self) -> NDArray[np.bool_]:
@@ -227,6 +237,8 @@ class _Parts:
 
     def _full(self) -> NDArray[np.bool_]:
         """Whether a bottleneck of its ways was busy over a round trip around the interval."""
+        if self.seen_full is not None:
+            return self.seen_full(self.edges)
         busy = np.zeros(len(self.length), bool)
         ends = self.record.context.ends
         for number in self.flow.bottleneck_ends if self.record.has("qdisc") else ():

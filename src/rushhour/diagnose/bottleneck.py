@@ -1,0 +1,161 @@
+"""What limits a direction: the layer, the cause, and the share of the time in which it did.
+
+The kernel's chronometer and counters take a flow's time apart (`rushhour.explain.timeline`); the losses among
+it are told apart here by what the other measurements say. Every attribution is an inequality between measured
+numbers, stated beside it (`law`) with its source. Pure: `Measured` → `Cause`s, the greatest share first.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rushhour.diagnose.cause import Cause, possible_bps
+from rushhour.diagnose.losses import cause_of_losses
+from rushhour.explain.evidence import OPTION_WSCALE
+from rushhour.explain.words import percent, rate, size, time
+
+if TYPE_CHECKING:
+    from rushhour.diagnose.measured import Cpu, Measured, Tcp
+
+WORTH = 0.1
+"""Shares below are not spoken of."""
+BUSY = 0.9
+"""Part of one processor from which it counts as full; what is left are clock ticks."""
+QUOTA = 0.05
+"""Share of the time in which a quota may stop a program before it is held responsible."""
+UNSCALED = 65535
+CHRONO = "tcp_chrono_start(), net/ipv4/tcp_output.c (RFC 4898: SndLimTime)"
+
+
+def causes(m: Measured) -> list[Cause]:
+    """What limited one flow in this direction, the greatest share of its time first."""
+    if m.single is None:
+        return []
+    broken = _broken(m, m.single)
+    if broken is not None:
+        return [broken]
+    found = [_receiver(m, m.single), _sndbuf(m, m.single), _sender(m, m.single), _reader(m, m.single)]
+    found += [cause_of_losses(m, m.single), _algorithm(m, m.single), _path(m, m.single)]
+    known = [cause for cause in found if cause is not None and cause.limited >= WORTH]
+    return sorted(known, key=lambda cause: -cause.limited)
+
+
+def _broken(m: Measured, tcp: Tcp) -> Cause | None:
+    """No transfer at all."""
+    if tcp.error is not None and not tcp.goodput_bps:
+        if m.ping_loss is not None and m.ping_loss >= 1:
+            return Cause(
+                "unreachable", "ip", m.direction, 1.0, "no echo and no connection", "RFC 1122, 3.2.2.6"
+            )
+        law = f"echo requests are answered, the connection is not: {tcp.error}"
+        return Cause("port-blocked", "ip", m.direction, 1.0, law, "RFC 9293, 3.10.7.3")
+    if not tcp.stalled:
+        return None
+    lost = m.sizes.lost
+    if lost is None and tcp.rtt_ns is not None and m.ping_loss == 1:
+        return Cause("one-way", "ip", m.direction, 1.0, "connected, then nothing came back", "RFC 9293")
+    law = (
+        f"packets of {m.sizes.passed} B pass, of {lost} B vanish without an error"
+        if lost
+        else "no data crossed"
+    )
+    return Cause("mtu-black-hole", "ip", m.direction, 1.0, law, "RFC 2923, section 2.1; RFC 4821")
+
+
+def _receiver(m: Measured, tcp: Tcp) -> Cause | None:
+    share, window = tcp.limited("receiver"), tcp.window or tcp.inflight
+    if not share or not window:
+        return None
+    unscaled = tcp.options is not None and not tcp.options & OPTION_WSCALE and window <= UNSCALED
+    key = "window-scaling-off" if unscaled else "receive-buffer-too-small"
+    return Cause(
+        key,
+        "socket",
+        m.receiver,
+        share,
+        f"in flight ≤ window {size(window)} < {size(_bdp(m))} that the path holds",
+        f"{CHRONO}; RFC 7323, 2.2",
+        possible_bps(m),
+    )
+
+
+def _sndbuf(m: Measured, tcp: Tcp) -> Cause | None:
+    share = tcp.limited("sndbuf")
+    if not share:
+        return None
+    law = f"in flight ≤ {size(tcp.inflight or 0)}, which is what a send buffer of {size(tcp.sndbuf or 0)} "
+    law += f"carries, < {size(_bdp(m))} that the path holds"
+    return Cause("send-buffer-too-small", "socket", m.sender, share, law, CHRONO, possible_bps(m))
+
+
+def _sender(m: Measured, tcp: Tcp) -> Cause | None:
+    """The generator always has data, so an idle sender is one whose processor was taken."""
+    share = tcp.limited("application")
+    if not share:
+        return None
+    return _host(m, m.sender, share, "slow-writer", "the kernel had nothing to send")
+
+
+def _reader(m: Measured, tcp: Tcp) -> Cause | None:
+    share = tcp.limited("reader")
+    if not share:
+        return None
+    return _host(
+        m, m.receiver, share, "slow-reader", f"{size(tcp.unread or 0)} lay unread, half a window or more"
+    )
+
+
+def _host(m: Measured, end: str, share: float, key: str, law: str) -> Cause:
+    """A program that does not keep up: its quota, its processor, or itself."""
+    cpu = m.cpu.get(end)
+    if cpu is not None and (cpu.throttled or 0) > QUOTA:
+        law = f"{law}; its CPU quota stopped it for {percent(cpu.throttled or 0)} of the time"
+        return Cause(
+            "cpu-quota", "host", end, share, law, "cgroup-v2.rst, cpu.stat; sched-bwc.rst", possible_bps(m)
+        )
+    if cpu is not None and _full(cpu):
+        law = f"{law}; its busiest processor was busy for {percent(cpu.busiest)} of the time"
+        return Cause("cpu-busy", "host", end, share, law, "proc_stat(5)", possible_bps(m))
+    return Cause(key, "application", end, share, law, CHRONO, possible_bps(m))
+
+
+def _full(cpu: Cpu) -> bool:
+    return cpu.busiest >= BUSY or cpu.steal >= WORTH
+
+
+def _algorithm(m: Measured, tcp: Tcp) -> Cause | None:
+    """A window below what the path holds without loss: delay-based control, pacing, or a short transfer."""
+    for limit, key in (("pacing", "pacing"), ("marks", "marked"), ("window", "small-window")):
+        share = tcp.limited(limit)
+        if share >= 0.3:
+            law = f"window {size(tcp.cwnd or 0)} of {tcp.cc} without a loss on a path of {size(_bdp(m))}"
+            return Cause(key, "tcp", m.sender, share, law, "tcp_info(7); RFC 5681", possible_bps(m))
+    return None
+
+
+def _path(m: Measured, tcp: Tcp) -> Cause | None:
+    """The path was full: no less arrived than in any other measurement. Who narrows it?"""
+    share = tcp.limited("path")
+    most = m.capacity_bps
+    if not share or not most:
+        return None
+    for end in (m.sender, m.receiver):
+        cpu = m.cpu.get(end)
+        if cpu is not None and _full(cpu) and not _queued(m):
+            law = f"a processor busy for {percent(cpu.busiest)}, and no queue on the way"
+            return Cause("cpu-limited", "host", end, share, law, "proc_stat(5)")
+    law = f"{rate(tcp.steady_bps)} ≥ 90 % of {rate(most)}, the most that ever arrived"
+    if _queued(m):
+        law += f", and a queue of {time((m.queue_ns or 0) / 1e9)}"
+    return Cause("path-rate", "path", m.direction, share, law, "RFC 6349, section 3.3")
+
+
+def _queued(m: Measured) -> bool:
+    """Whether data waited: the round trip was longer by what scheduling noise does not explain."""
+    idle, queue = m.idle_rtt_ns, m.queue_ns
+    noise = max(200_000, 2 * ((m.idle_rtt_p95_ns or 0) - (idle or 0)))
+    return queue is not None and queue > noise
+
+
+def _bdp(m: Measured) -> float:
+    return (possible_bps(m) or 0) * (m.idle_rtt_ns or 0) / 8e9

@@ -1,0 +1,143 @@
+"""Losses told apart: at random, by a policer, by a queue too short, packets that were only late, or damaged.
+
+TCP alone cannot say: it sees a gap. What tells is when the gap came (with or without a queue), what
+datagrams below and at the line's rate do, and how a train of packets comes through.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rushhour.diagnose.cause import TRAIN_LOST, Cause, possible_bps
+from rushhour.explain.evidence import OPTION_SACK
+from rushhour.explain.words import percent, rate, time
+
+if TYPE_CHECKING:
+    from rushhour.diagnose.finding import Layer
+    from rushhour.diagnose.measured import Measured, Tcp, Udp
+
+    Told = tuple[str, Layer, str, str]
+
+LATE = 0.005
+"""Part of datagrams that came late from which reordering is spoken of; three segments late are taken for lost
+(RFC 5681, 3.2), unless the sender has learnt of it."""
+RANDOM = 0.2
+"""Datagrams below the path's rate must lose at least this part of what TCP sent again."""
+POLICED = 0.05
+LOST = 0.001
+
+
+def cause_of_losses(m: Measured, tcp: Tcp) -> Cause | None:
+    """Why segments were sent again, and the share of the time in which that kept the window small."""
+    share = tcp.limited("losses", "timeouts")
+    if not share or not tcp.retransmits + tcp.reorder_events:
+        return None
+    key, layer, law, source = _kind(m, tcp)
+    expected = None if key == "policer" else possible_bps(m)
+    return Cause(key, layer, m.direction, share, law, source, expected)
+
+
+def _kind(m: Measured, tcp: Tcp) -> Told:
+    """Key, layer, law and source of the first that holds."""
+    again = f"{percent(tcp.retransmit_share)} of the segments were sent again"
+    return next(found for kind in _KINDS if (found := kind(m, tcp, again)) is not None)
+
+
+def _late(m: Measured, tcp: Tcp, _: str) -> Told | None:
+    if m.udp is None or not late(m, tcp):
+        return None
+    law = f"{percent(m.udp.reordered)} of datagrams came late, {tcp.reorder_events} segments were overtaken"
+    return "reordering", "path", law, "RFC 4737, section 4; RFC 5681, 3.2"
+
+
+def _damaged(m: Measured, _: Tcp, again: str) -> Told | None:
+    if not damaged(m):
+        return None
+    law = f"{again}, and {damaged(m)} packets came with a wrong checksum"
+    return "corruption", "path", law, "RFC 1071; RFC 9293, 3.1"
+
+
+def _policed(m: Measured, _: Tcp, __: str) -> Told | None:
+    if m.line is None or not policed(m):
+        return None
+    law = f"datagrams at {rate(m.line.rate_bps)} lost {percent(m.line.loss)} without a queue"
+    law += f", at {rate(m.udp.rate_bps)} {percent(m.udp.loss)}" if m.udp is not None else ""
+    return "policer", "path", law, "Flach et al., SIGCOMM 2016, section 3"
+
+
+def _random(m: Measured, tcp: Tcp, again: str) -> Told | None:
+    if not random(m, tcp):
+        return None
+    law = f"{_lost(m.udp)} below the path's rate, where no queue drops; TCP: {again}{_no_queue(m, tcp)}"
+    return "random-loss", "path", law, "Mathis et al., CCR 27(3), 1997"
+
+
+def _short(m: Measured, _: Tcp, again: str) -> Told | None:
+    if m.train is None or not short(m):
+        return None
+    lost = percent(1 - m.train.received / m.train.sent)
+    law = f"of trains of 64 packets {lost} were dropped; {again}"
+    return "shallow-queue", "queue", law, "Appenzeller et al., SIGCOMM 2004"
+
+
+def _no_sack(_: Measured, tcp: Tcp, again: str) -> Told | None:
+    if tcp.options is None or tcp.options & OPTION_SACK:
+        return None
+    return "sack-off", "tcp", f"{again}, one a round trip without SACK", "RFC 2018; RFC 6675"
+
+
+def _some(_: Measured, __: Tcp, again: str) -> Told | None:
+    return "losses", "path", again, "RFC 5681"
+
+
+def late(m: Measured, tcp: Tcp) -> bool:
+    """Packets are overtaken on the way."""
+    if m.udp is None or m.udp.reordered < LATE:
+        return False
+    spurious = tcp.duplicates >= tcp.retransmits / 2 or tcp.reorder_events >= tcp.retransmits
+    return m.udp.loss < m.udp.reordered and (spurious or tcp.reorder_events > 0)
+
+
+def damaged(m: Measured) -> int:
+    """Packets whose checksum was wrong, as the receiving end counted."""
+    risen = m.counters.get(m.receiver, {})
+    return int(sum(value for name, value in risen.items() if name.endswith("InCsumErrors") or "crc" in name))
+
+
+def policed(m: Measured) -> bool:
+    """The line is faster than what gets through, and what is above that is dropped at once."""
+    return (
+        m.line is not None
+        and m.line.loss >= POLICED
+        and (m.udp is None or m.udp.loss < m.line.loss / 4)
+        and m.line.goodput_bps < m.line.rate_bps
+    )
+
+
+def random(m: Measured, tcp: Tcp) -> bool:
+    """Datagrams are lost although the path is not full."""
+    losses = [udp.loss for udp in (m.udp,) if udp is not None and udp.sent]
+    below = max(losses, default=m.ping_loss or 0.0)
+    return below > max(LOST, RANDOM * tcp.retransmit_share)
+
+
+def short(m: Measured) -> bool:
+    """Trains of packets lose their ends, although datagrams at the line's rate pass."""
+    return m.train is not None and m.train.sent > 0 and 1 - m.train.received / m.train.sent >= TRAIN_LOST
+
+
+def _lost(udp: Udp | None) -> str:
+    return (
+        "echo requests were lost"
+        if udp is None
+        else f"{percent(udp.loss)} of datagrams were lost at {rate(udp.rate_bps)},"
+    )
+
+
+def _no_queue(m: Measured, tcp: Tcp) -> str:
+    if tcp.rtt_at_loss_ns is None or m.idle_rtt_ns is None:
+        return ""
+    return f" at a round trip of {time(tcp.rtt_at_loss_ns / 1e9)} (idle {time(m.idle_rtt_ns / 1e9)})"
+
+
+_KINDS = (_late, _damaged, _policed, _random, _no_sack, _short, _some)
