@@ -21,9 +21,7 @@ pub mod plan;
 pub mod qdisc;
 pub mod result;
 pub mod sampler;
-pub mod serve {
-    pub mod facts;
-}
+pub mod serve;
 pub mod sys;
 pub mod sysctl;
 pub mod table;

@@ -3,11 +3,12 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use rushhour_agent::{experiment, init, launch, wire};
+use rushhour_agent::{experiment, init, launch, serve, wire};
 
 const USAGE: &str =
     "usage: rushhour-agent run FOLDER     run the plan in FOLDER/plan.json, leave the record there
        rushhour-agent launch …      start a virtual kernel, confined and supervised
+       rushhour-agent serve …       answer requests on standard input: the far end of a session
        rushhour-agent wire DEV …    delay TIME, jitter TIME, loss P, drop N,N…, seed N, reorder: on a device's egress, by hand";
 
 fn main() -> ExitCode {
@@ -26,6 +27,7 @@ fn main() -> ExitCode {
             }
         }
         ["launch", ..] => launch::main(&arguments[2..]),
+        ["serve", words @ ..] => serve::command(words),
         ["wire", words @ ..] => match wire::command(words) {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => {

@@ -1,0 +1,159 @@
+//! Who stays behind when the agent is killed: a process that holds the other end of a pipe, and removes what was told to it
+//! once that pipe is closed.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use crate::sys::{self, process};
+
+/// A folder of trace events is busy until the last reader of its ring is gone.
+const TRIES: u32 = 50;
+const BETWEEN: Duration = Duration::from_millis(100);
+const PIPE_BYTES: usize = 1 << 16;
+
+/// Something that must not outlive the session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Leftover {
+    /// A folder with all that is in it.
+    Folder(PathBuf),
+    /// A folder that the kernel fills and empties itself (an instance of the tracer).
+    Instance(PathBuf),
+}
+
+impl Leftover {
+    fn line(&self) -> String {
+        let (word, path) = match self {
+            Self::Folder(path) => ("folder", path),
+            Self::Instance(path) => ("instance", path),
+        };
+        format!("{word} {}\n", path.display())
+    }
+
+    fn parse(line: &str) -> Option<Self> {
+        let (word, path) = line.split_once(' ')?;
+        let path = PathBuf::from(path);
+        match word {
+            "folder" => Some(Self::Folder(path)),
+            "instance" => Some(Self::Instance(path)),
+            _ => None,
+        }
+    }
+
+    /// Removes it; nothing there is nothing to do.
+    pub fn remove(&self) -> io::Result<()> {
+        let attempt = || match self {
+            Self::Folder(path) => fs::remove_dir_all(path),
+            Self::Instance(path) => fs::remove_dir(path),
+        };
+        let mut outcome = attempt();
+        for _ in 0..TRIES {
+            match &outcome {
+                Err(cause) if cause.raw_os_error() == Some(libc::EBUSY) => thread::sleep(BETWEEN),
+                Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(()),
+                _ => return outcome,
+            }
+            outcome = attempt();
+        }
+        outcome
+    }
+}
+
+/// The agent's side of the pipe.
+#[derive(Debug)]
+pub struct Keeper {
+    to: Mutex<File>,
+    kept: Mutex<Vec<Leftover>>,
+}
+
+impl Keeper {
+    /// Starts the process. Call it before the first thread.
+    pub fn start() -> io::Result<Self> {
+        let (from, to) = sys::pipe(PIPE_BYTES)?;
+        process::spawn_apart(&from, || keep(&from))?;
+        Ok(Self { to: Mutex::new(File::from(to)), kept: Mutex::default() })
+    }
+
+    /// From now on this is removed at the end, whatever the end is. Call it before the thing is made.
+    pub fn keep(&self, leftover: Leftover) -> io::Result<()> {
+        let mut to = self.to.lock().unwrap_or_else(PoisonError::into_inner);
+        to.write_all(leftover.line().as_bytes())?;
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner).push(leftover);
+        Ok(())
+    }
+
+    /// Removes everything now, the newest first.
+    pub fn clean(&self) {
+        let kept = std::mem::take(&mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner));
+        for leftover in kept.iter().rev() {
+            if let Err(cause) = leftover.remove() {
+                eprintln!("rushhour-agent: remove {leftover:?}: {cause}");
+            }
+        }
+    }
+}
+
+fn keep(from: &OwnedFd) {
+    let mut told = String::new();
+    let Ok(mut from) = from.try_clone().map(File::from) else { return };
+    // The end of the pipe is the end of the agent.
+    let _whatever_came = from.read_to_string(&mut told);
+    for leftover in told.lines().rev().filter_map(Leftover::parse) {
+        let _nobody_hears = leftover.remove();
+    }
+}
+
+/// Removes what processes that are no more have left in a folder: entries `PREFIX<pid>` or `PREFIX<pid>-…` of ours.
+pub fn sweep(folder: &Path, prefix: &str, leftover: fn(PathBuf) -> Leftover) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let rest = name.to_str().and_then(|name| name.strip_prefix(prefix));
+        let pid = rest.and_then(|rest| rest.split('-').next()?.parse::<i32>().ok());
+        let mine = entry.metadata().is_ok_and(|about| {
+            about.is_dir() && std::os::unix::fs::MetadataExt::uid(&about) == process::user()
+        });
+        if mine && pid.is_some_and(|pid| pid > 0 && !process::lives(pid)) {
+            let _next_time = leftover(entry.path()).remove();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_told_is_understood() {
+        for leftover in [Leftover::Folder("/tmp/a b".into()), Leftover::Instance("/sys/x".into())] {
+            assert_eq!(Leftover::parse(leftover.line().trim_end()), Some(leftover));
+        }
+        assert_eq!(Leftover::parse("file /etc/passwd"), None);
+    }
+
+    #[test]
+    fn only_what_dead_processes_left_is_swept() {
+        let folder = std::env::temp_dir().join(format!("sweep-test-{}", std::process::id()));
+        let own = format!("x-{}-1", std::process::id());
+        // Process numbers end at 2^22.
+        for name in [own.as_str(), "x-99999999-1", "x-", "x-abc", "y-99999999"] {
+            fs::create_dir_all(folder.join(name)).expect("a folder");
+        }
+        sweep(&folder, "x-", Leftover::Folder);
+        let mut left: Vec<String> = fs::read_dir(&folder)
+            .expect("the folder")
+            .map(|entry| entry.expect("an entry").file_name().into_string().expect("a name"))
+            .collect();
+        left.sort();
+        let mut expected = vec![own, "x-".to_owned(), "x-abc".to_owned(), "y-99999999".to_owned()];
+        expected.sort();
+        assert_eq!(left, expected);
+        Leftover::Folder(folder.clone()).remove().expect("removed");
+        assert!(!folder.exists());
+        Leftover::Folder(folder).remove().expect("nothing to do");
+    }
+}

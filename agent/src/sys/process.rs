@@ -1,0 +1,118 @@
+//! What a serving process asks of the kernel: signals as a file, waiting, namespaces, a child that outlives it.
+
+use std::fs::File;
+use std::io;
+use std::mem;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::ptr;
+
+use super::{check, text};
+
+/// What ends a serving process in order.
+const ENDING: [libc::c_int; 3] = [libc::SIGTERM, libc::SIGHUP, libc::SIGINT];
+
+#[must_use]
+pub fn is_root() -> bool {
+    user() == 0
+}
+
+/// The effective user.
+#[must_use]
+pub fn user() -> u32 {
+    // SAFETY: cannot fail, touches no memory.
+    unsafe { libc::geteuid() }
+}
+
+/// The signals that end a process, as a file that becomes readable. Call it before the first thread: threads inherit that
+/// these signals do not interrupt them.
+pub fn endings() -> io::Result<OwnedFd> {
+    // SAFETY: the set is plain data that lives through the calls; the descriptor is new and owned from here.
+    unsafe {
+        let mut set: libc::sigset_t = mem::zeroed();
+        libc::sigemptyset(&raw mut set);
+        for signal in ENDING {
+            libc::sigaddset(&raw mut set, signal);
+        }
+        check(libc::sigprocmask(libc::SIG_BLOCK, &raw const set, ptr::null_mut()))?;
+        check(libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC)).map(|fd| OwnedFd::from_raw_fd(fd))
+    }
+}
+
+/// Waits until one of these files can be read, at most so long; says which can.
+pub fn readable<const N: usize>(files: [&OwnedFd; N], wait_ns: i64) -> io::Result<[bool; N]> {
+    let mut list = files.map(|file| libc::pollfd { fd: file.as_raw_fd(), events: libc::POLLIN, revents: 0 });
+    // Rounded up: a wait that is too short would turn around for nothing.
+    let milliseconds = (wait_ns.max(0) + 999_999) / 1_000_000;
+    // SAFETY: `list` is valid for its length.
+    let result = unsafe {
+        libc::poll(list.as_mut_ptr(), N as libc::nfds_t, i32::try_from(milliseconds).unwrap_or(i32::MAX))
+    };
+    match check(result) {
+        Err(cause) if cause.kind() != io::ErrorKind::Interrupted => Err(cause),
+        _ => Ok(list.map(|file| result > 0 && file.revents != 0)),
+    }
+}
+
+/// Puts `by` in the place of file `number` (0, 1 or 2) and gives what was there.
+pub fn take_standard(number: libc::c_int, by: &impl AsRawFd) -> io::Result<OwnedFd> {
+    // SAFETY: no memory is passed; the copy is new and owned from here.
+    unsafe {
+        let taken =
+            check(libc::fcntl(number, libc::F_DUPFD_CLOEXEC, 3)).map(|fd| OwnedFd::from_raw_fd(fd))?;
+        check(libc::dup2(by.as_raw_fd(), number))?;
+        Ok(taken)
+    }
+}
+
+/// A mount namespace of this process's own: it sees what happens outside, and nothing it does is seen there.
+pub fn own_mounts() -> io::Result<()> {
+    // SAFETY: touches no memory; fails in a process with threads that share its folder, which changes nothing.
+    check(unsafe { libc::unshare(libc::CLONE_NEWNS) })?;
+    flagged_mount("none", "/", "", libc::MS_REC | libc::MS_SLAVE)
+}
+
+/// A bare mount with flags (`MS_BIND`, `MS_MOVE`, …).
+pub fn flagged_mount(source: &str, target: &str, kind: &str, flags: libc::c_ulong) -> io::Result<()> {
+    let (source, target, kind) = (text(source)?, text(target)?, text(kind)?);
+    // SAFETY: three valid strings that outlive the call.
+    check(unsafe { libc::mount(source.as_ptr(), target.as_ptr(), kind.as_ptr(), flags, ptr::null()) })
+        .map(drop)
+}
+
+/// Whether a process of this number is there.
+#[must_use]
+pub fn lives(pid: i32) -> bool {
+    // SAFETY: signal 0 only asks.
+    let result = unsafe { libc::kill(pid, 0) };
+    result == 0 || io::Error::last_os_error().raw_os_error() == Some(libc::EPERM)
+}
+
+/// Starts a child that does `work` in a session of its own, with nothing open but `keep` and with the ending signals
+/// blocked, and ends. Call it before the first thread.
+pub fn spawn_apart(keep: &OwnedFd, work: impl FnOnce()) -> io::Result<i32> {
+    let nowhere = File::options().read(true).write(true).open("/dev/null")?;
+    // SAFETY: the process has one thread, so the child may do what any process may.
+    let child = check(unsafe { libc::fork() })?;
+    if child > 0 {
+        return Ok(child);
+    }
+    // SAFETY: touches no memory but this process's own, which is a copy.
+    unsafe {
+        libc::setsid();
+        for number in 0..3 {
+            libc::dup2(nowhere.as_raw_fd(), number);
+        }
+        let kept = keep.as_raw_fd() as libc::c_uint;
+        libc::syscall(libc::SYS_close_range, 3, kept - 1, 0);
+        libc::syscall(libc::SYS_close_range, kept + 1, libc::c_uint::MAX, 0);
+    }
+    work();
+    // SAFETY: ends the process without running anything else.
+    unsafe { libc::_exit(0) }
+}
+
+/// Ends this process at once.
+pub fn exit(code: i32) -> ! {
+    // SAFETY: ends the process without running anything else.
+    unsafe { libc::_exit(code) }
+}
