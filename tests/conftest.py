@@ -34,7 +34,16 @@ def _lacks_database() -> str | None:
 
 
 def _lacks_root() -> str | None:
-    return None if os.geteuid() == 0 else "not root"
+    from rushhour.errors import RushHourError  # noqa: PLC0415
+    from rushhour.lab import agent  # noqa: PLC0415
+
+    if os.geteuid() != 0:
+        return "not root"
+    try:
+        agent.find()
+    except RushHourError as error:
+        return str(error)
+    return None
 
 
 # A property is true or false; how long an example takes says how busy the machine is.

@@ -19,7 +19,7 @@ FAKE = Path(__file__).with_name("fake_serve.py")
 
 
 @contextmanager
-def fake(*, patience_s: float = 30) -> Iterator[Session]:
+def fake(*, patience_s: int = 30) -> Iterator[Session]:
     transport = Transport([sys.executable, str(FAKE)], {})
     with Session(Place.parse("alice"), transport, patience_s=patience_s) as session:
         yield session
@@ -98,8 +98,8 @@ def test_whoever_waits_hears_that_the_other_side_went(verb: str, told: str) -> N
 
 
 def test_silence_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sessions, "SILENCE_S", 0.5)
-    with fake(patience_s=0.8) as session:
+    monkeypatch.setattr(sessions, "SILENCE_S", 0.7)
+    with fake(patience_s=1) as session:
         # What goes on in silence is not silent: the session asks whether the other side is alive.
         assert session.call("sleep", seconds=1.5) == {"slept": 1.5}
         with pytest.raises(HostError, match=r"no word for .* while it did: freeze"):

@@ -25,12 +25,12 @@ from rushhour.lab.host.place import Place
 from rushhour.lab.host.transport import Transport
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
     from types import TracebackType
 
 FORMAT = "rushhour-serve/1"
-PATIENCE_S = 30.0
+PATIENCE_S = 30
 SILENCE_S = 20.0
 _ALIVE_S = 5.0
 _ANSWER_S = 30.0
@@ -67,7 +67,7 @@ class Session:
         transport: Transport,
         *,
         warnings: list[str] | None = None,
-        patience_s: float = PATIENCE_S,
+        patience_s: int = PATIENCE_S,
     ) -> None:
         self.place = place
         self.warnings = warnings or []
@@ -92,7 +92,7 @@ class Session:
         *,
         ssh_config: str | Path | None = None,
         sudo: bool = False,
-        patience_s: float = PATIENCE_S,
+        patience_s: int = PATIENCE_S,
     ) -> Self:
         """Start an agent at a place and greet it.
 
@@ -224,7 +224,7 @@ class Session:
 
     def _listen(self) -> None:
         """Hear answers until there are none, then tell all who wait."""
-        why = partial(_ended, self.place, self._transport)
+        why: Callable[[list[str]], HostError] = partial(_ended, self.place, self._transport)
         try:
             with self._transport.lines() as lines:
                 while line := lines.readline():
@@ -239,6 +239,9 @@ class Session:
         received = time.monotonic_ns()
         self._heard = time.monotonic()
         said = json.loads(line)
+        if said["id"] is None:  # what it says unasked: why it cannot begin, or that a line was no request
+            self._lose(lambda _doing: _refusal(self.place, said["error"]))
+            return
         with self._lock:
             pending = self._pending.get(said["id"])
         sink = pending.sink if pending else io.BytesIO()
@@ -280,7 +283,7 @@ class Session:
             with suppress(HostError):
                 self._ask("alive", {}, io.BytesIO())
 
-    def _lose(self, why: partial[HostError]) -> None:
+    def _lose(self, why: Callable[[list[str]], HostError]) -> None:
         """The connection is gone: tell all who wait, and all who ask from now on."""
         with self._lock:
             if self._lost:
@@ -306,10 +309,10 @@ def _check(place: Place, hello: Mapping[str, Any]) -> None:
         )
 
 
-def _start_here(place: Place, found: agent.Agent, *, sudo: bool, patience_s: float) -> Transport:
+def _start_here(place: Place, found: agent.Agent, *, sudo: bool, patience_s: int) -> Transport:
     """Start the agent on this machine."""
     words = ["sudo", "-n", "--"] if sudo else []
-    words += [str(found.binary), "serve", "--patience", f"{patience_s:g}"]
+    words += [str(found.binary), "serve", "--patience", f"{patience_s}"]
     if place.kind == "netns":
         if not os.path.lexists(place.target):
             raise HostError(

@@ -132,13 +132,13 @@ def command(place: Place, config: Path | None, script: bytes) -> list[str]:
     return [*words, "--", place.target, remote]
 
 
-def bootstrap(found: agent.Agent, *, sudo: bool, patience_s: float) -> bytes:
+def bootstrap(found: agent.Agent, *, sudo: bool, patience_s: int) -> bytes:
     """The script that takes this agent, checks it and starts it."""
     given = {
         "size": found.binary.stat().st_size,
         "digest": found.sha256,
         "machine": MACHINE,
-        "patience": f"{patience_s:g}",
+        "patience": patience_s,
         "sudo": "yes" if sudo else "no",
     }
     head = "".join(f"{name}={value}\n" for name, value in given.items())
@@ -146,7 +146,7 @@ def bootstrap(found: agent.Agent, *, sudo: bool, patience_s: float) -> bytes:
 
 
 def start(
-    place: Place, found: agent.Agent, *, config: Path | None, sudo: bool, patience_s: float
+    place: Place, found: agent.Agent, *, config: Path | None, sudo: bool, patience_s: int
 ) -> tuple[Transport, list[str]]:
     """Bring the agent to a host and start it: the connection that it speaks over, and warnings.
 
