@@ -68,7 +68,7 @@ class Company:
         """
         wanted = list(self.inventory.host if names is None else names)
         with self._lock:
-            closed = [name for name in wanted if self._closed(name)]
+            closed = [name for name in wanted if self.known(name) is None]
             try:
                 _at_once([lambda name=name: self._open(name) for name in closed])  # type: ignore[misc]
             except BaseException:
@@ -86,13 +86,22 @@ class Company:
         found = _at_once([lambda one=one: work(*one) for one in opened.items()])  # type: ignore[misc]
         return dict(zip(opened, found, strict=True))
 
+    def known(self, name: str) -> Session | None:
+        """The session with a machine, if there is one that was not lost; nothing is opened."""
+        session = self._sessions.get(name)
+        return None if session is None or session.lost is not None else session
+
+    def seat(self, name: str) -> Seat | None:
+        """Address and device of a machine, where they were asked for before."""
+        return self._seats.get(name)
+
     def seats(self, pairs: Iterable[tuple[str, str]]) -> dict[str, Seat]:
         """Address and device of each machine that talks to another.
 
         Raises:
             HostError: there is no way there and back between two.
         """
-        pairs = list(dict.fromkeys(tuple(sorted(pair)) for pair in pairs))
+        pairs = list(dict.fromkeys((min(pair), max(pair)) for pair in pairs))
         names = list(dict.fromkeys(name for pair in pairs for name in pair))
         if any(name not in self._seats for name in names):
             self._find_seats(pairs, names)
@@ -105,10 +114,6 @@ class Company:
             return None
         name, host = found
         return Emulator(name, str(host.forward), str(host.backward))
-
-    def _closed(self, name: str) -> bool:
-        session = self._sessions.get(name)
-        return session is None or session.lost is not None
 
     def _open(self, name: str) -> None:
         host = self.inventory.host[name]
@@ -128,7 +133,7 @@ class Company:
 
     def _find_seats(self, pairs: Iterable[tuple[str, str]], names: list[str]) -> None:
         sessions = self.sessions(names)
-        own = self.each(lambda name, session: self._candidates(name, session), names)
+        own = self.each(self._candidates, names)
         known: dict[tuple[str, str], reach.Way | None] = {}
 
         def ask(name: str, to: str) -> reach.Way | None:
