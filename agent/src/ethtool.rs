@@ -26,7 +26,7 @@ const GFECPARAM: u32 = 0x50;
 
 /// Numbers of string sets (`enum ethtool_stringset`).
 const SET_STATS: u32 = 1;
-const SET_FEATURES: u32 = 4;
+pub const SET_FEATURES: u32 = 4;
 const SET_LINK_MODES: u32 = 9;
 
 const STRING: usize = 32;
@@ -107,7 +107,8 @@ impl Card {
     }
 
     /// The names of a string set, in its order.
-    fn strings(&self, set: u32) -> Vec<String> {
+    #[must_use]
+    pub fn strings(&self, set: u32) -> Vec<String> {
         let mut info = words(&[GSSET_INFO, 0]);
         info.extend((1_u64 << set).to_ne_bytes());
         info.extend([0; 4]);

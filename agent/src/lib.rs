@@ -22,6 +22,7 @@ pub mod qdisc;
 pub mod result;
 pub mod sampler;
 pub mod serve;
+pub mod settings;
 pub mod sys;
 pub mod sysctl;
 pub mod table;

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use rushhour_agent::{experiment, init, launch, serve, wire};
+use rushhour_agent::{experiment, init, launch, serve, settings, wire};
 
 const USAGE: &str =
     "usage: rushhour-agent run FOLDER     run the plan in FOLDER/plan.json, leave the record there
@@ -26,6 +26,7 @@ fn main() -> ExitCode {
                 ExitCode::FAILURE
             }
         }
+        ["keep", words @ ..] => settings::keeper::main(words),
         ["launch", ..] => launch::main(&arguments[2..]),
         ["serve", words @ ..] => serve::command(words),
         ["wire", words @ ..] => match wire::command(words) {

@@ -24,6 +24,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::error::{Context, Error, Result};
+use crate::settings;
 use crate::sys::{self, process};
 
 pub use answers::{Answer, Answers};
@@ -45,6 +46,8 @@ const SECOND_NS: i64 = 1_000_000_000;
 pub struct Server {
     pub answers: Answers,
     pub keeper: Keeper,
+    /// Who changes settings of this host, and puts them back.
+    pub settings: settings::handle::Keeper,
     /// A folder of this session's own, gone with it.
     pub scratch: std::path::PathBuf,
     /// What this process could not get, in words.
@@ -148,6 +151,7 @@ fn begin(options: &Options) -> Result<(Arc<Server>, File, OwnedFd)> {
     let server = Server {
         answers: Answers::new(File::from(output)),
         keeper,
+        settings: settings::handle::Keeper::default(),
         scratch,
         warnings,
         at_end: Mutex::default(),
@@ -199,6 +203,7 @@ fn finish(server: &Arc<Server>, end: End) -> ExitCode {
     drop(watchdog);
     server.end();
     server.answer_the_rest();
+    server.settings.close();
     if end == End::Silence {
         eprintln!("rushhour-agent: nothing was heard for too long: the session is over");
     }

@@ -2,6 +2,7 @@
 
 pub mod bpf;
 pub mod ethtool;
+pub mod keeping;
 pub mod process;
 pub mod socket;
 pub mod thread;

@@ -41,6 +41,15 @@ pub fn write_if_there(name: &str, value: &str) -> Result<()> {
     }
 }
 
+/// That this kernel has a setting; an unknown one is answered with the nearest.
+pub fn exists(name: &str) -> Result<()> {
+    let path = path(name)?;
+    match fs::symlink_metadata(&path) {
+        Ok(_) => Ok(()),
+        Err(cause) => Err(explain(name, "", &path, &cause)),
+    }
+}
+
 /// The value of a setting, without the line end.
 pub fn read(name: &str) -> Result<String> {
     let path = path(name)?;

@@ -38,7 +38,6 @@ def run(
     fresh: bool = False,
     quick: bool = False,
     lab: str = "uml",
-    hosts: Path | str | None = None,
 ) -> ResultSet:
     """Run a scenario and give its result set; iterate it for the records.
 
@@ -52,8 +51,7 @@ def run(
         out: Folder of the results; by default `results/NAME/DATE-TIME`.
         fresh: Run also what is known.
         quick: No repetitions, at most three values of a factor.
-        lab: Where: `uml` (virtual time), `netns` (this machine's kernel in real time; needs root), `hosts`.
-        hosts: For `hosts`: the file that says which machine takes which node's part.
+        lab: Where: `uml` (virtual time), `netns` (this machine's kernel in real time; needs root).
 
     Raises:
         RushHourError: of the first run that failed, after all others have been carried out.
@@ -71,7 +69,6 @@ def run(
         fresh=fresh,
         quick=quick,
         lab=lab,
-        hosts=hosts,
     )
 
 

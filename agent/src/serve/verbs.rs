@@ -50,6 +50,11 @@ const VERBS: &[Verb] = &[
     by_a_thread("qdiscs", gathered),
     by_a_thread("route", gathered),
     by_a_thread("sockets", gathered),
+    by_a_thread("check", settings),
+    by_a_thread("apply", settings),
+    by_a_thread("restore", settings),
+    by_a_thread("left", settings),
+    by_a_thread("revert", settings),
 ];
 /// The last request of a session.
 const BYE: &str = "bye";
@@ -57,6 +62,11 @@ const BYE: &str = "bye";
 /// The verbs of [`facts::VERBS`].
 fn gathered(_: &Server, arguments: Arguments) -> Result<Answer> {
     facts::answer(arguments.verb, &Value::Object(arguments.map)).map(Answer::from)
+}
+
+/// What the keeper of settings does.
+fn settings(server: &Server, arguments: Arguments) -> Result<Answer> {
+    server.settings.ask(arguments.verb, &Value::Object(arguments.map)).map(Answer::from)
 }
 
 #[derive(serde::Deserialize)]

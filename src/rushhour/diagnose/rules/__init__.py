@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from rushhour.diagnose.rules import measured_limits, measured_path
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
@@ -14,14 +12,7 @@ if TYPE_CHECKING:
 
     Rule: TypeAlias = Callable[[Case], Iterable[Finding]]
 
-RULES: tuple[Rule, ...] = (
-    measured_limits.limits,
-    measured_path.bufferbloat,
-    measured_path.asymmetry,
-    measured_path.half_duplex,
-    measured_path.large_packets,
-    measured_path.other_loss,
-)
+RULES: tuple[Rule, ...] = ()
 """Every rule, in the order in which equals among their findings are told."""
 
 
