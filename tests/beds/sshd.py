@@ -97,17 +97,25 @@ class Host:
 
     def processes(self) -> dict[int, str]:
         """What runs there beside its first process, its `cat`, and sshd: number here → command line."""
+        ours = ("cat", "sshd", "/usr/sbin/sshd")
+        return {pid: line for pid, line in self._all().items() if not line.startswith(ours)}
+
+    def logins(self) -> dict[int, str]:
+        """The processes of sshd that serve a connection."""
+        return {
+            pid: line
+            for pid, line in self._all().items()
+            if line.startswith("sshd: ") and "[listener]" not in line
+        }
+
+    def _all(self) -> dict[int, str]:
         own = Path(f"/proc/{self.pid}/ns/pid").readlink()
         found = {}
         for entry in Path("/proc").iterdir():
             try:
                 if entry.name.isdigit() and (entry / "ns/pid").readlink() == own:
                     line = (entry / "cmdline").read_text().replace("\0", " ").strip()
-                    if (
-                        line
-                        and int(entry.name) != self.pid
-                        and not line.startswith(("cat", "sshd", "/usr/sbin/sshd"))
-                    ):
+                    if line and int(entry.name) != self.pid:
                         found[int(entry.name)] = line
             except OSError:
                 continue
