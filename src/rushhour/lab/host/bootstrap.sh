@@ -35,7 +35,7 @@ exec 3> "$folder/agent" 4< "$folder/agent"
 clean
 
 say send
-head -c "$size" >&3 2>/dev/null || fail room "while it was written"
+head -c "$size" >&3 2>/dev/null || fail room
 exec 3>&-
 got=$(wc -c < /proc/self/fd/4)
 [ "$got" -eq "$size" ] || fail short "$got"

@@ -227,7 +227,7 @@ class Session:
         why: Callable[[list[str]], HostError] = partial(_ended, self.place, self._transport)
         try:
             with self._transport.lines() as lines:
-                while line := lines.readline():
+                while (line := lines.readline()).endswith(b"\n"):
                     self._take(line, lines)
         except (KeyError, ValueError, TypeError) as error:
             why = partial(_garbled, self.place, error)
@@ -336,17 +336,16 @@ def _during(doing: list[str]) -> str:
 
 def _ended(place: Place, transport: Transport, doing: list[str]) -> HostError:
     code, complaint = transport.ended()
-    hint = "is the host up, and its network? What ran there has been stopped and put back by its agent"
-    if place.kind != "ssh":
-        hint = "the agent's last words are above" if complaint else "was it killed?"
-    if known := ssh.explain(complaint) if place.kind == "ssh" else None:
-        complaint, hint = known
-    if complaint:
+    program = "ssh client" if place.kind == "ssh" else "agent"
+    if code is not None and code < 0:
+        last = f"the {program} was ended by signal {-code}"
+    elif complaint:
         last = complaint.splitlines()[-1]
-    elif code is not None and code < 0:
-        last = f"ended by signal {-code}"
     else:
-        last = f"exit code {code}"
+        last = f"the agent is gone (exit code {code})"
+    hint = "was it killed?"
+    if place.kind == "ssh":
+        hint = "is the host up, and its network? What ran there stops by itself and is put back"
     return HostError(
         f"the connection ended{_during(doing)}: {last}", where=str(place), hint=hint, kind="ended"
     )

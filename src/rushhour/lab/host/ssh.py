@@ -71,6 +71,11 @@ _FAILURES = (
         "it refuses the login after too many keys",
         "name one key for this host: `IdentityFile` and `IdentitiesOnly yes` in ~/.ssh/config",
     ),
+    (
+        r"Connection closed by|closed by remote host|Connection reset|Broken pipe",
+        "the connection broke off",
+        "is it up? `ssh -v HOST true` tells where it ends",
+    ),
     (r"Connection refused", "nothing listens there", "is sshd running, and is this its port?"),
     (
         r"Connection timed out|Operation timed out|timeout during banner",
@@ -95,7 +100,10 @@ _REFUSALS = {
         "there is no folder that can hold and start the agent ({0})",
         "give the user a folder that is writable, not mounted noexec, and has 3 MB of room: ~/.cache will do",
     ),
-    "room": ("no space was left for the agent ({0})", "make room in /dev/shm, /tmp or ~/.cache"),
+    "room": (
+        "the agent could not be written: is there no space left?",
+        "make room in /dev/shm, /tmp or ~/.cache",
+    ),
     "short": (
         "only {0} bytes of the agent arrived",
         "try again; does a start-up file of the shell read input?",
@@ -164,8 +172,8 @@ def start(
             hint="apt-get install openssh-client",
         ) from error
     try:
-        _expect(place, transport, script, "send")
-        said = _expect(place, transport, found.binary.read_bytes(), "ready")
+        _expect(place, transport, script, "", "send")
+        said = _expect(place, transport, found.binary.read_bytes(), "send", "ready")
     except BaseException:
         transport.abandon()
         raise
@@ -181,39 +189,49 @@ def explain(complaint: str) -> tuple[str, str] | None:
     return None
 
 
-def _expect(place: Place, transport: Transport, data: bytes, word: str) -> str:
-    """Send data; what the script said after `word`."""
+def _expect(place: Place, transport: Transport, data: bytes, began: str, word: str) -> str:
+    """Send data to a script that said `began` last; what it says after `word`."""
     try:
         said = transport.exchange(data, _SILENCE_S)
     except SilentError:
-        raise HostError(
+        raise _error(
+            place,
             f"no answer within {_SILENCE_S} s{_noise(transport)}",
-            where=str(place),
-            hint="does `ssh HOST true` answer at once, and without a question?",
+            "does `ssh HOST true` answer at once, and without a question?",
+            "silent",
         ) from None
     if said is None:
-        raise _no_shell(place, transport)
+        raise _nothing_more(place, transport, began)
     first, _, rest = said.partition(" ")
     if first == word:
         return rest
     kind, _, about = rest.partition(" ")
     message, hint = _REFUSALS[kind]
-    raise HostError(message.format(about, machine=MACHINE), where=str(place), hint=hint, kind=kind)
+    raise _error(place, message.format(about, machine=MACHINE), hint, kind)
 
 
-def _no_shell(place: Place, transport: Transport) -> HostError:
+def _nothing_more(place: Place, transport: Transport, began: str) -> HostError:
+    """The output ended before the agent spoke: why."""
     code, complaint = transport.ended()
     if found := explain(complaint):
-        return HostError(found[0], where=str(place), hint=found[1], kind="ssh")
+        return _error(place, *found, "ssh")
+    if code is not None and code < 0:
+        return _error(place, f"the ssh client was ended by signal {-code}", "was it killed?", "ended")
     if complaint:
-        last = complaint.splitlines()[-1]
-        return HostError(f"ssh failed: {last}", where=str(place), hint="try `ssh HOST true`", kind="ssh")
-    return HostError(
+        return _error(place, f"ssh failed: {complaint.splitlines()[-1]}", "try `ssh HOST true`", "ssh")
+    if began:
+        message = f"the connection ended while the agent was brought (exit code {code})"
+        return _error(place, message, "was the login ended at the host?", "ended")
+    return _error(
+        place,
         f"the login started no POSIX shell (exit code {code}){_noise(transport)}",
-        where=str(place),
-        hint="the user needs a login shell that runs commands: `ssh HOST /bin/sh -c true` must do nothing",
-        kind="shell",
+        "the user needs a login shell that runs commands: `ssh HOST /bin/sh -c true` must do nothing",
+        "shell",
     )
+
+
+def _error(place: Place, message: str, hint: str, kind: str) -> HostError:
+    return HostError(message, where=str(place), hint=hint.replace("HOST", place.target), kind=kind)
 
 
 def _noise(transport: Transport) -> str:
