@@ -15,6 +15,7 @@ pub mod firewall;
 pub mod flow;
 pub mod init;
 pub mod launch;
+pub mod line;
 pub mod netlink;
 pub mod netns;
 pub mod plan;
@@ -22,7 +23,11 @@ pub mod qdisc;
 pub mod result;
 pub mod sampler;
 pub mod serve;
+<<<<<<< HEAD
 pub mod settings;
+=======
+pub mod spread;
+>>>>>>> dad07f5 (Line: a wire in user space, for kernels that cannot hold packets back)
 pub mod sys;
 pub mod sysctl;
 pub mod table;

@@ -3,13 +3,19 @@
 use std::path::Path;
 use std::process::ExitCode;
 
+<<<<<<< HEAD
 use rushhour_agent::{experiment, init, launch, serve, settings, wire};
+=======
+use rushhour_agent::{error::Result, experiment, init, launch, line, serve, wire};
+>>>>>>> dad07f5 (Line: a wire in user space, for kernels that cannot hold packets back)
 
 const USAGE: &str =
     "usage: rushhour-agent run FOLDER     run the plan in FOLDER/plan.json, leave the record there
        rushhour-agent launch …      start a virtual kernel, confined and supervised
        rushhour-agent serve …       answer requests on standard input: the far end of a session
-       rushhour-agent wire DEV …    delay TIME, jitter TIME, loss P, drop N,N…, seed N, reorder: on a device's egress, by hand";
+       rushhour-agent wire DEV …    delay TIME, jitter TIME, loss P, drop N,N…, seed N, reorder: on a device's egress, by hand
+       rushhour-agent line A B …    the same between two devices, in user space; also burst N, duplicate P, corrupt P, mtu N;
+                                    other words for the way back behind a slash";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().collect();
@@ -29,13 +35,8 @@ fn main() -> ExitCode {
         ["keep", words @ ..] => settings::keeper::main(words),
         ["launch", ..] => launch::main(&arguments[2..]),
         ["serve", words @ ..] => serve::command(words),
-        ["wire", words @ ..] => match wire::command(words) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(error) => {
-                eprintln!("{error}");
-                ExitCode::FAILURE
-            }
-        },
+        ["wire", words @ ..] => by_hand(wire::command(words)),
+        ["line", words @ ..] => by_hand(line::command(words)),
         ["--version"] => {
             println!("{}", env!("CARGO_PKG_VERSION"));
             ExitCode::SUCCESS
@@ -43,6 +44,16 @@ fn main() -> ExitCode {
         _ => {
             eprintln!("{USAGE}");
             ExitCode::from(2)
+        }
+    }
+}
+
+fn by_hand(outcome: Result<()>) -> ExitCode {
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
         }
     }
 }

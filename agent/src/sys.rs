@@ -3,6 +3,7 @@
 pub mod bpf;
 pub mod ethtool;
 pub mod keeping;
+pub mod packet;
 pub mod process;
 pub mod socket;
 pub mod thread;
@@ -57,6 +58,12 @@ pub fn realtime_ns() -> i64 {
     clock_ns(libc::CLOCK_REALTIME)
 }
 
+/// Time this thread has spent computing, in the kernel's name and in its own.
+#[must_use]
+pub fn thread_cpu_ns() -> i64 {
+    clock_ns(libc::CLOCK_THREAD_CPUTIME_ID)
+}
+
 fn clock_ns(clock: libc::clockid_t) -> i64 {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `now` is a valid timespec to write to.
@@ -90,6 +97,16 @@ pub fn sleep_until(monotonic_ns: i64) {
 pub fn set_timer_slack(ns: u64) -> io::Result<()> {
     // SAFETY: no memory is passed.
     check(unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, ns) }).map(drop)
+}
+
+/// This thread comes before all that have no deadline to keep; with `false` it is among them again. Says whether it is allowed
+/// to.
+#[must_use]
+pub fn come_first(first: bool) -> bool {
+    let (policy, priority) = if first { (libc::SCHED_RR, 1) } else { (libc::SCHED_OTHER, 0) };
+    let priority = libc::sched_param { sched_priority: priority };
+    // SAFETY: the parameters live through the call; 0 is this thread.
+    unsafe { libc::sched_setscheduler(0, policy, &raw const priority) == 0 }
 }
 
 /// Lets this process hold at least `count` files open.

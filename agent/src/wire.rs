@@ -69,7 +69,8 @@ pub fn hash(seed: u64, n: u64) -> u64 {
 }
 
 /// The loss probability as a number out of 2³².
-fn threshold(loss: f64) -> u64 {
+#[must_use]
+pub fn threshold(loss: f64) -> u64 {
     (loss * 4_294_967_296.0).round() as u64
 }
 
@@ -284,7 +285,7 @@ pub fn command(words: &[&str]) -> Result<()> {
         match word {
             "delay" => wire.delay_ns = words.nanos(word)? as u64,
             "jitter" => wire.jitter_ns = words.nanos(word)? as u64,
-            "loss" => wire.loss = probability(&mut words)?,
+            "loss" => wire.loss = probability(&mut words, word)?,
             "drop" => wire.drop = numbers(&mut words)?,
             "seed" => wire.seed = words.number(word)?,
             "reorder" => wire.reorder = true,
@@ -317,14 +318,14 @@ fn releases(socket: &mut Socket, device: &Device) -> Result<bool> {
 }
 
 /// A probability as tc writes it, `1.5%` or a bare percentage, without tc's rounding.
-fn probability(words: &mut Words) -> Result<f64> {
-    let text = words.value("loss")?;
+pub fn probability(words: &mut Words, key: &str) -> Result<f64> {
+    let text = words.value(key)?;
     let percent = text.strip_suffix('%').unwrap_or(text).parse::<f64>();
     percent.map(|percent| percent / 100.0).map_err(|_| words.fault(format_args!("{text:?} is no percentage")))
 }
 
 /// Packet numbers with commas between them.
-fn numbers(words: &mut Words) -> Result<Vec<u64>> {
+pub fn numbers(words: &mut Words) -> Result<Vec<u64>> {
     let text = words.value("drop")?;
     let numbers = text.split(',').map(str::parse).collect::<std::result::Result<_, _>>();
     numbers.map_err(|_| words.fault(format_args!("{text:?} are no packet numbers with commas between them")))
@@ -382,7 +383,7 @@ mod tests {
     fn a_wire_by_hand_takes_exact_words() {
         let words = |text| Words::new("wire", TAKES, vec![text]);
         for (text, loss) in [("1.5%", Some(0.015)), ("2", Some(0.02)), ("some", None)] {
-            assert_eq!(probability(&mut words(text)).ok(), loss);
+            assert_eq!(probability(&mut words(text), "loss").ok(), loss);
         }
         assert_eq!(numbers(&mut words("3,5")).ok(), Some(vec![3, 5]));
         assert!(numbers(&mut words("3,,5")).is_err());

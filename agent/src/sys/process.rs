@@ -38,6 +38,12 @@ pub fn endings() -> io::Result<OwnedFd> {
     }
 }
 
+/// SIGTERM comes when the thread that started this process is gone.
+pub fn die_with_parent() -> io::Result<()> {
+    // SAFETY: touches no memory.
+    check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM, 0, 0, 0) }).map(drop)
+}
+
 /// Waits until one of these files can be read, at most so long; says which can.
 pub fn readable<const N: usize>(files: [&OwnedFd; N], wait_ns: i64) -> io::Result<[bool; N]> {
     let mut list = files.map(|file| libc::pollfd { fd: file.as_raw_fd(), events: libc::POLLIN, revents: 0 });
