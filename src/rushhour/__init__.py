@@ -38,6 +38,7 @@ def run(
     fresh: bool = False,
     quick: bool = False,
     lab: str = "uml",
+    hosts: Path | str | None = None,
 ) -> ResultSet:
     """Run a scenario and give its result set; iterate it for the records.
 
@@ -51,7 +52,8 @@ def run(
         out: Folder of the results; by default `results/NAME/DATE-TIME`.
         fresh: Run also what is known.
         quick: No repetitions, at most three values of a factor.
-        lab: Where: `uml` (virtual time), `netns` (this machine's kernel in real time; needs root).
+        lab: Where: `uml` (virtual time), `netns` (this machine's kernel in real time; needs root), `hosts`.
+        hosts: For `hosts`: the file that says which machine takes which node's part.
 
     Raises:
         RushHourError: of the first run that failed, after all others have been carried out.
@@ -69,6 +71,7 @@ def run(
         fresh=fresh,
         quick=quick,
         lab=lab,
+        hosts=hosts,
     )
 
 

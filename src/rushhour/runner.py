@@ -14,7 +14,7 @@ from __future__ import annotations
 import errno
 import os
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from itertools import chain, islice
 from pathlib import Path
 from queue import SimpleQueue
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
 __all__ = ["LABS", "Batch", "Outcome", "Run", "carry_out", "make_lab", "prepare", "run"]
 
-_MADE = ("uml", "netns")
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -156,6 +155,7 @@ def run(
     fresh: bool = False,
     quick: bool = False,
     lab: str = "uml",
+    hosts: Path | str | None = None,
 ) -> ResultSet:
     """Run a scenario and give its result set; iterate it for the records.
 
@@ -164,42 +164,72 @@ def run(
             only if all were.
     """
     place = None if out is None else Path(out)
-    where = make_lab(lab) if lab in REAL_TIME else None
-    batches = prepare(
-        [scenario], kernels=kernels, sets=sets, repeat=repeat, seed=seed, out=place, quick=quick,
-        lab=lab, tested=tested(where),
-    )  # fmt: skip
-    if len(batches) > 1:
-        names = ", ".join(batch.name for batch in batches)
-        raise UsageError(f"{str(scenario)!r} names {len(batches)} scenarios", hint=f"name one: {names}")
-    with closing(carry_out(batches, where or make_lab(lab), jobs=jobs, fresh=fresh)) as outcomes:
-        found = [outcome for outcome in outcomes if outcome.error is not None]
+    with using(make_lab(lab, hosts=hosts) if lab in REAL_TIME or hosts else None) as where:
+        batches = prepare(
+            [scenario], kernels=kernels, sets=sets, repeat=repeat, seed=seed, out=place, quick=quick,
+            lab=lab, tested=tested(where),
+        )  # fmt: skip
+        if len(batches) > 1:
+            names = ", ".join(batch.name for batch in batches)
+            raise UsageError(f"{str(scenario)!r} names {len(batches)} scenarios", hint=f"name one: {names}")
+        with closing(carry_out(batches, where or make_lab(lab), jobs=jobs, fresh=fresh)) as outcomes:
+            found = [outcome for outcome in outcomes if outcome.error is not None]
     errors = [outcome.error for outcome in found if not outcome.skipped or len(found) == len(batches[0])]
     if errors and errors[0] is not None:
         raise errors[0]
     return batches[0].results()
 
 
-def make_lab(name: str, *, pins: Sequence[str] = ()) -> Lab:
+def make_lab(
+    name: str,
+    *,
+    pins: Sequence[str] = (),
+    hosts: Path | str | None = None,
+    places: Sequence[str] = (),
+    ssh_config: Path | str | None = None,
+) -> Lab:
     """The lab of this name.
 
     Args:
         name: One of `LABS`.
         pins: `NODE=CPU` words, for `netns`: where that node's work is done.
+        hosts: For `hosts`: the file that says which machine takes which node's part.
+        places: For `hosts`: `NODE=PLACE` words that say so, or go before the file.
+        ssh_config: For `hosts`: a configuration of the client instead of the user's.
 
     Raises:
         UsageError: there is none, or an option is not for it.
+        ScenarioError: the file of machines is wrong.
         LabError: it cannot work here: a privilege or a program is missing.
     """
-    if name not in _MADE:
-        raise UsageError(f"there is no lab {name!r}", hint=f"there is: {', '.join(_MADE)}")
+    if name not in LABS:
+        raise UsageError(f"there is no lab {name!r}", hint=f"there is: {', '.join(LABS)}")
     if pins and name != "netns":
         raise UsageError(f"--pin is for the lab netns, not for {name}")
+    if (hosts or places or ssh_config) and name != "hosts":
+        raise UsageError(f"machines were named, and the lab is {name}", hint="add --lab hosts")
     if name == "netns":
         from rushhour.lab.netns import NetnsLab  # noqa: PLC0415 - where it is asked for
 
         return NetnsLab(pins)
+    if name == "hosts":
+        from rushhour.lab.host.inventory import make_inventory  # noqa: PLC0415 - where it is asked for
+        from rushhour.lab.hosts import HostsLab  # noqa: PLC0415 - where it is asked for
+
+        file = None if hosts is None else Path(hosts)
+        return HostsLab(make_inventory(file, places), ssh_config=ssh_config)
     return UmlLab()
+
+
+@contextmanager
+def using(lab: Lab | None) -> Iterator[Lab | None]:
+    """A lab for a while; then what it keeps open is ended."""
+    try:
+        yield lab
+    finally:
+        end = getattr(lab, "close", None)
+        if end is not None:
+            end()
 
 
 def tested(lab: Lab | None) -> Tested | None:

@@ -21,6 +21,7 @@ CAUSES: Mapping[str, Mapping[str, Any]] = {
     "window-scaling-off": {"node": {"b": {"net.ipv4.tcp_window_scaling": 0}}},
     "send-buffer-too-small": {"node": {"a": {"net.ipv4.tcp_wmem": "4096 65536 65536"}}},
     "random-loss": {"forward": {"loss": "1%"}},
+    "corruption": {"forward": {"netem": "corrupt 1%"}},
     "policer": {"access": {"police": {"rate": "20mbit", "burst": "30kB"}}},
     "shallow-queue": {"forward": {"buffer": "10p"}},
     "reordering": {"forward": {"jitter": "5ms", "reorder": True}},

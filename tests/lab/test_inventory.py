@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from rushhour.errors import ScenarioError, UsageError
-from rushhour.lab.host.inventory import Inventory, load_inventory, make_inventory
+from rushhour.lab.host.inventory import Host, Inventory, between, load_inventory, make_inventory, schema
 
 GOOD = """\
 [host.s1]
@@ -121,3 +121,15 @@ def test_a_node_without_a_machine_and_a_machine_without_a_node_are_said() -> Non
     with pytest.raises(UsageError) as caught:
         patterned("s1", "r1", "r11").seats(["s1", "r1"])
     assert "r11" in str(caught.value)
+
+
+def test_two_machines_are_named_in_a_word_each() -> None:
+    inventory = between({"a": "10.0.0.1"}, a="local", b="bob")
+    assert inventory.host["a"].address == "10.0.0.1"
+    assert inventory.host["b"].at == "bob"
+    with pytest.raises(ScenarioError, match="no IP address"):
+        between({"a": "10.0.0.1.2"}, a="local", b="bob")
+
+
+def test_the_schema_knows_every_key() -> None:
+    assert set(schema()["$defs"]["Host"]["properties"]) == set(Host.model_fields)

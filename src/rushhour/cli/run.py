@@ -24,8 +24,11 @@ FAILED, INVALID, INTERRUPTED = 1, 4, 130
 @click.command(context_settings=SETTINGS, short_help="Run scenarios and report what came of them.")
 @click.argument("scenarios", nargs=-1, required=True, metavar="SCENARIO...")
 @click.option("--kernel", "kernels", multiple=True, metavar="K", help="Kernel under test; may be repeated.")
-@click.option("--lab", default="uml", show_default=True, help="Where to run: uml or netns.")
+@click.option("--lab", default="uml", show_default=True, help="Where to run: uml, netns or hosts.")
 @click.option("--pin", "pins", multiple=True, metavar="NODE=CPU", help="netns: where a node's work is done.")
+@click.option("--hosts", type=click.Path(path_type=Path), metavar="FILE", help="hosts: the machines.")
+@click.option("--host", "places", multiple=True, metavar="NODE=PLACE", help="hosts: one machine.")
+@click.option("--ssh-config", type=click.Path(path_type=Path), metavar="FILE", help="hosts: as of ssh -F.")
 @click.option("--set", "sets", multiple=True, metavar="KEY=VALUE", help="Override a key of the scenario.")
 @click.option("--repeat", type=click.IntRange(1), metavar="N", help="Runs of each cell, with derived seeds.")
 @click.option("--seed", type=click.IntRange(0), metavar="S", help="What losses and jitter start from.")
@@ -45,6 +48,9 @@ def run(
     *,
     lab: str,
     pins: tuple[str, ...],
+    hosts: Path | None,
+    places: tuple[str, ...],
+    ssh_config: Path | None,
     jobs: int | None,
     as_json: bool,
     fresh: bool,
@@ -62,6 +68,9 @@ def run(
     With --lab netns a scenario runs on this machine's kernel in real time, one run after the other. That
     needs root, and nothing is taken from the cache; a sweep goes on only in the folder that --out names.
 
+    With --lab hosts it runs between machines that --hosts or --host name, on the path that is there. A PLACE
+    is local, netns:NAME, or a name that ssh understands.
+
     \b
     Exit code:
         0    all went well; what the kernel lacks was skipped
@@ -77,9 +86,11 @@ def run(
     from rushhour import runner
 
     words = Console(stderr=True)
-    where = runner.make_lab(lab, pins=pins) if lab != "uml" or pins else None
-    batches = runner.prepare(scenarios, **options, lab=lab, tested=runner.tested(where))
-    outcomes, stopped = _carry_out(batches, where or runner.make_lab(lab), words, jobs=jobs, fresh=fresh)
+    named: dict[str, Any] = {"pins": pins, "hosts": hosts, "places": places, "ssh_config": ssh_config}
+    given = runner.make_lab(lab, **named) if lab != "uml" or any(named.values()) else None
+    with runner.using(given) as where:
+        batches = runner.prepare(scenarios, **options, lab=lab, tested=runner.tested(where))
+        outcomes, stopped = _carry_out(batches, where or runner.make_lab(lab), words, jobs=jobs, fresh=fresh)
     document = [
         _finish(batch, outcomes, None if as_json else Console(), report=not no_report) for batch in batches
     ]

@@ -46,6 +46,7 @@ def measured(records: Mapping[str, Record], direction: str) -> Measured:
     udp = records.get(measure.UDP)
     if udp is not None and (flow := _flow(udp, f"udp-{end}")) is not None:
         made = replace(made, udp=_udp(udp, flow))
+    made = replace(made, counters=_counters(records, way))
     line = records.get(f"{measure.LINE}-{way}")
     if line is not None and (flow := _flow(line, f"udp-{end}")) is not None:
         made = replace(made, line=_udp(line, flow))
@@ -69,6 +70,18 @@ def _with_tcp(made: Measured, **records: Record | None) -> Measured:
     if brief is not None and brief.error is None:
         made = replace(made, short_s=_completion(known["short"], end))
     return replace(made, single=found.get("single"), several=found.get("several"), both=found.get("both"))
+
+
+def _counters(records: Mapping[str, Record], way: str) -> dict[str, dict[str, float]]:
+    """By how much the counters of both ends rose while data went this way (`Udp.InCsumErrors`)."""
+    total: dict[str, dict[str, float]] = {"a": {}, "b": {}}
+    for name, record in records.items():
+        if not name.endswith(way) and name != measure.UDP:
+            continue
+        for end, own in total.items():
+            for counter, rise in (record.result.get("counters") or {}).get(end, {}).items():
+                own[counter] = own.get(counter, 0) + rise
+    return total
 
 
 def _completion(record: Record, end: str) -> float | None:

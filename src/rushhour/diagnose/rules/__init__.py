@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
+from rushhour.diagnose.rules import measured_limits, measured_path
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
@@ -12,7 +14,14 @@ if TYPE_CHECKING:
 
     Rule: TypeAlias = Callable[[Case], Iterable[Finding]]
 
-RULES: tuple[Rule, ...] = ()
+RULES: tuple[Rule, ...] = (
+    measured_limits.limits,
+    measured_path.bufferbloat,
+    measured_path.asymmetry,
+    measured_path.half_duplex,
+    measured_path.large_packets,
+    measured_path.other_loss,
+)
 """Every rule, in the order in which equals among their findings are told."""
 
 

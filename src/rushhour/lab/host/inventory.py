@@ -168,11 +168,20 @@ def make_inventory(file: Path | None, words: Sequence[str]) -> Inventory:
     document = known.model_dump(exclude_none=True) if known is not None else {"host": {}}
     for node, place in given.items():
         document["host"].setdefault(node, {})["at"] = place
-    inventory, problems = _examine(document)
-    if inventory is None or problems:
-        keys = ((".".join(map(str, problem.path)), problem) for problem in problems)
-        raise ScenarioError([Fault("--host", None, key, one.message, one.hint) for key, one in keys])
-    return inventory
+    return _checked(document, "--host")
+
+
+def between(addresses: Mapping[str, str] | None = None, *, sudo: bool = False, **places: str) -> Inventory:
+    """An inventory of two or more machines by their names: `between(a="alice", b="netns:x")`.
+
+    Raises:
+        ScenarioError: a place is none, or an address.
+    """
+    given = addresses or {}
+    document = {"host": {name: {"at": place, "sudo": sudo} for name, place in places.items()}}
+    for name, address in given.items():
+        document["host"][name]["address"] = address
+    return _checked(document, "")
 
 
 def schema() -> dict[str, Any]:
@@ -182,6 +191,15 @@ def schema() -> dict[str, Any]:
         "title": "Rush Hour inventory",
         **Inventory.model_json_schema(by_alias=True),
     }
+
+
+def _checked(document: Mapping[str, Any], origin: str) -> Inventory:
+    """An inventory that no file says; `origin` stands before the keys of its faults."""
+    inventory, problems = _examine(document)
+    if inventory is None or problems:
+        keys = ((".".join(map(str, problem.path)), problem) for problem in problems)
+        raise ScenarioError([Fault(origin, None, key, one.message, one.hint) for key, one in keys])
+    return inventory
 
 
 def _examine(document: Mapping[str, Any]) -> tuple[Inventory | None, list[Problem]]:

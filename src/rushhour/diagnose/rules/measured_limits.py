@@ -1,0 +1,181 @@
+"""Findings on what limited the measured flows: one for each cause that held for long enough."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from rushhour.diagnose.bottleneck import causes
+from rushhour.diagnose.finding import Command
+from rushhour.diagnose.rules import measured_broken as broken
+from rushhour.diagnose.rules import measured_losses as losses
+from rushhour.diagnose.rules.measured_words import bdp, dev, held, made, name, setting, sysctl, triple
+from rushhour.explain.hosts import DELAY_BASED, LEAST_RMEM, LEAST_WMEM, MARGIN
+from rushhour.explain.words import percent, rounded_up, size
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from rushhour.diagnose.case import Case
+    from rushhour.diagnose.cause import Cause
+    from rushhour.diagnose.finding import Finding
+    from rushhour.diagnose.measured import Measured
+
+    Maker = Callable[[Case, Measured, Cause], Finding | None]
+
+HELD = 0.3
+"""Share of a flow's time from which a cause becomes a finding; less is a phase of a healthy flow."""
+
+
+def limits(case: Case) -> Iterator[Finding]:
+    """What held a single flow back in each direction."""
+    for m in case.measured.values():
+        for cause in causes(m):
+            made = MAKERS[cause.key](case, m, cause) if cause.limited >= HELD else None
+            if made is not None:
+                yield made
+
+
+def _receive_buffer(case: Case, m: Measured, cause: Cause) -> Finding:
+    assert m.single is not None
+    window, whole = m.single.window or m.single.inflight or 1, bdp(m)
+    title = (
+        f"The receive buffer of {name(case, m.receiver)} is too small: {held(cause)} its window of "
+        f"{size(window)} "
+        f"was full, and the path holds {size(whole)}."
+    )
+    if sysctl(case, m.receiver, "net.ipv4.tcp_moderate_rcvbuf") == 0:
+        return made(cause, m, title, (setting(m.receiver, "net.ipv4.tcp_moderate_rcvbuf", 1),))
+    # Which part of a buffer becomes window differs by kernel and by packet; it is taken as seen.
+    needed = max(rounded_up(MARGIN * whole * (m.single.rcvbuf or 2 * window) / window), LEAST_RMEM)
+    key = "net.ipv4.tcp_rmem"
+    return made(cause, m, title, (setting(m.receiver, key, triple(case, m.receiver, key, needed)),))
+
+
+def _window_scaling(case: Case, m: Measured, cause: Cause) -> Finding:
+    key = "net.ipv4.tcp_window_scaling"
+    off = [end for end in ("a", "b") if sysctl(case, end, key) == 0]
+    where = off[0] if len(off) == 1 else cause.where
+    who = " and ".join(name(case, end) for end in off or ("a", "b"))
+    title = (
+        f"Window scaling is off at {who}: no more than 64 KiB can be in flight, and the path holds "
+        f"{size(bdp(m))}."
+    )
+    found = made(cause, m, title, tuple(setting(end, key, 1) for end in off or ("a", "b")))
+    return replace(found, where=where, layer="tcp")
+
+
+def _send_buffer(case: Case, m: Measured, cause: Cause) -> Finding:
+    assert m.single is not None
+    flight, whole = m.single.inflight or 1, bdp(m)
+    title = (
+        f"The send buffer of {name(case, m.sender)} is too small: {held(cause)} it was full with "
+        f"{size(flight)} "
+        f"in flight, and the path holds {size(whole)}."
+    )
+    needed = max(rounded_up(MARGIN * max(whole, flight) * (m.single.sndbuf or flight) / flight), LEAST_WMEM)
+    key = "net.ipv4.tcp_wmem"
+    return made(cause, m, title, (setting(m.sender, key, triple(case, m.sender, key, needed)),))
+
+
+def _slow_program(case: Case, m: Measured, cause: Cause) -> Finding:
+    end = cause.where
+    doing = "sends" if end == m.sender else "reads"
+    title = (
+        f"The program on {name(case, end)} {doing} too slowly: {held(cause)} the network waited for it, "
+        "not the "
+        "other way round."
+    )
+    return made(cause, m, title, (Command(end, "top -H -b -n 1 | head -20"),))
+
+
+def _quota(case: Case, m: Measured, cause: Cause) -> Finding:
+    title = (
+        f"A CPU quota stops programs on {name(case, cause.where)}: {held(cause)} the network waited for them."
+    )
+    cpus = case.facts(cause.where).get("memory", "cgroup", "cpus")
+    limit = f" (quota: {cpus:g} CPUs)" if isinstance(cpus, float | int) else ""
+    fix = (Command(cause.where, "systemctl set-property UNIT CPUQuota="),)
+    return made(cause, m, title.replace(":", f"{limit}:", 1), fix)
+
+
+def _busy(case: Case, m: Measured, cause: Cause) -> Finding:
+    cpu = m.cpu[cause.where]
+    stolen = f", {percent(cpu.steal)} of it taken by the hypervisor" if cpu.steal >= 0.1 else ""
+    title = (
+        f"{name(case, cause.where)} has no processor time left (the busiest is at "
+        f"{percent(cpu.busiest)}{stolen}): "
+        f"{held(cause)} the network waited for it."
+    )
+    fix = (Command(cause.where, "ps -eo pid,psr,pcpu,comm --sort=-pcpu | head"),)
+    return made(cause, m, title, fix)
+
+
+def _cpu_limited(case: Case, m: Measured, cause: Cause) -> Finding:
+    cpu = m.cpu[cause.where]
+    soft = f", {percent(cpu.softirq)} of it in soft interrupts" if cpu.softirq >= 0.3 else ""
+    title = (
+        f"A processor of {name(case, cause.where)} is full ({percent(cpu.busiest)}{soft}), the path is "
+        "not: one flow "
+        f"is as fast as this machine."
+    )
+    found = made(cause, m, title, (Command(cause.where, "mpstat -P ALL 1 3"),))
+    others = cpu.others or 0.0
+    return replace(found, severity="warning" if others > 0.3 else "note")
+
+
+def _small_window(case: Case, m: Measured, cause: Cause) -> Finding | None:
+    assert m.single is not None
+    if m.single.cc not in DELAY_BASED:
+        return None  # a window still growing: the measurement was too short, not the path too poor
+    title = (
+        f"{m.single.cc} on {name(case, m.sender)} kept its window at {size(m.single.cwnd or 0)} without a "
+        "loss: it "
+        "takes the path's delay for congestion."
+    )
+    key = "net.ipv4.tcp_congestion_control"
+    return made(cause, m, title, (setting(m.sender, key, "cubic"),))
+
+
+def _pacing(case: Case, m: Measured, cause: Cause) -> Finding:
+    title = f"The sender on {name(case, m.sender)} paces itself below what the path carries, {held(cause)}."
+    return made(cause, m, title, (Command(m.sender, f"tc -s qdisc show dev {dev(case, m.sender)}"),))
+
+
+def _marked(_: Case, m: Measured, cause: Cause) -> Finding:
+    title = f"Congestion marks (ECN) on the way {m.direction} kept the window small, {held(cause)}."
+    return made(
+        cause, m, title, (Command(m.sender, "sysctl -w net.ipv4.tcp_ecn=0"),), "RFC 3168, section 6.1.2"
+    )
+
+
+def _no_finding(_: Case, __: Measured, ___: Cause) -> None:
+    """A path that is full does what it is for."""
+
+
+MAKERS: Mapping[str, Maker] = {
+    "unreachable": broken.unreachable,
+    "port-blocked": broken.port_blocked,
+    "one-way": broken.one_way,
+    "mtu-black-hole": broken.black_hole,
+    "receive-buffer-too-small": _receive_buffer,
+    "window-scaling-off": _window_scaling,
+    "send-buffer-too-small": _send_buffer,
+    "slow-writer": _slow_program,
+    "slow-reader": _slow_program,
+    "cpu-quota": _quota,
+    "cpu-busy": _busy,
+    "cpu-limited": _cpu_limited,
+    "small-window": _small_window,
+    "pacing": _pacing,
+    "marked": _marked,
+    "reordering": losses.reordering,
+    "corruption": losses.corruption,
+    "policer": losses.policer,
+    "random-loss": losses.random_loss,
+    "shallow-queue": losses.shallow_queue,
+    "sack-off": losses.sack_off,
+    "losses": losses.some,
+    "path-rate": _no_finding,
+}
+"""Cause → its finding."""

@@ -1,0 +1,165 @@
+"""One experiment on several machines: all prepare, all begin at one instant, all hand over what they saw.
+
+    prepare of all ─barrier─▶ clocks ─▶ run, all from one start ─▶ clocks ─▶ fetch of all
+
+While the experiment runs nothing is said to a machine but, every few seconds, that we are still here. If one
+fails, the others are stopped, and forget what they prepared; so they do when they hear no more of us.
+"""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import FIRST_COMPLETED, wait
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from threading import Event
+from typing import TYPE_CHECKING, Any
+
+from rushhour.errors import HostError
+from rushhour.lab.base import CancelledError
+from rushhour.lab.ending import agent_error
+from rushhour.lab.host import clocks
+from rushhour.lab.host.merge import Alignment, Half
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from concurrent.futures import Future
+    from pathlib import Path
+
+    from rushhour.lab.host.company import Company
+    from rushhour.lab.host.session import Session
+
+LEAD_NS = 60_000_000
+"""From the word to begin until the start: so that it has reached every machine, and threads have woken up."""
+SAMPLES = 8
+PREPARE_S = 120.0
+"""Within this a machine must be ready: its echo requests wait for answers that may not come."""
+AFTER_S = 60.0
+"""Within this after the end a machine must have told its result."""
+_FRESH_NS = 20 * 10**9
+_LOOK_S = 0.2
+
+
+@dataclass
+class Experiments:
+    """Carries out plans on a company, one at a time; remembers clocks between them."""
+
+    company: Company
+    stopped: Event = field(default_factory=Event)
+    _offsets: dict[str, clocks.Offset] = field(default_factory=dict)
+
+    def carry_out(self, plan: Mapping[str, Any], folder: Path) -> tuple[list[Half], dict[str, clocks.Clock]]:
+        """Carry out a plan; the raw tables of each machine are in `folder`, in a folder of its name.
+
+        Raises:
+            HostError: a machine failed, or went away; the others have been stopped.
+            AgentError: an agent could not prepare or run its part.
+            CancelledError: it was stopped.
+        """
+        names = [node["name"] for node in plan["nodes"]]
+        with self._forgotten(names):
+            self._prepare(plan, names)
+            sessions = self.company.sessions(names)
+            before = self._clocks(sessions)
+            start = time.monotonic_ns() + LEAD_NS + 2 * max(one.error_ns for one in before.values())
+            starts = {name: before[name].theirs(start) for name in names}
+            results = self._run(sessions, starts, plan["duration_ns"])
+            after = clocks.offsets(sessions, SAMPLES)
+            self._offsets = after
+            kept = {name: clocks.Clock(before[name], after[name]) for name in names}
+            halves = self.company.each(lambda name, session: _collect(name, session, folder), names)
+        length = int(plan["duration_ns"])
+        found = [
+            Half(name, halves[name], results[name], aligned(kept[name], starts[name], start, length))
+            for name in names
+        ]
+        return found, kept
+
+    def _prepare(self, plan: Mapping[str, Any], names: list[str]) -> None:
+        """Everyone gets ready; who emulates first, so that the others measure the path as it will be."""
+        emulating = {entry["node"] for entry in plan.get("egress", ())}
+        for group in ([n for n in names if n in emulating], [n for n in names if n not in emulating]):
+            self._look()
+            self.company.each(lambda name, session: _prepare(name, session, plan), group)
+
+    def _clocks(self, sessions: Mapping[str, Session]) -> dict[str, clocks.Offset]:
+        """Offsets measured after the experiment before, if that is not long ago."""
+        now = time.monotonic_ns()
+        known = self._offsets
+        if set(sessions) <= set(known) and all(now - known[name].at_ns < _FRESH_NS for name in sessions):
+            return {name: known[name] for name in sessions}
+        return clocks.offsets(sessions, SAMPLES)
+
+    def _run(
+        self, sessions: Mapping[str, Session], starts: Mapping[str, int], length_ns: int
+    ) -> dict[str, Any]:
+        going = {
+            session.begin("run", start_clock_ns=starts[name]): name for name, session in sessions.items()
+        }
+        deadline = time.monotonic() + length_ns / 1e9 + AFTER_S
+        waiting: set[Future[Any]] = set(going)
+        while waiting:
+            done, waiting = wait(waiting, _LOOK_S, FIRST_COMPLETED)
+            self._look()
+            for future in done:
+                _well(going[future], future.result())
+            if waiting and time.monotonic() > deadline:
+                late = ", ".join(sorted(going[future] for future in waiting))
+                raise HostError(
+                    f"no result {AFTER_S:g} s after the end of the experiment",
+                    where=late,
+                    hint="is the machine very busy, or out of memory?",
+                )
+        return {name: future.result() for future, name in going.items()}
+
+    def _look(self) -> None:
+        if self.stopped.is_set():
+            raise CancelledError("stopped")
+
+    @contextmanager
+    def _forgotten(self, names: list[str]) -> Iterator[None]:
+        """Whatever happens inside, no machine keeps what it prepared."""
+        try:
+            yield
+        except BaseException:
+            self._say("stop", names)
+            raise
+        finally:
+            self._say("forget", names)
+
+    def _say(self, verb: str, names: list[str]) -> None:
+        asked = []
+        for name in names:
+            session = self.company.known(name)
+            with suppress(HostError):
+                if session is not None:
+                    asked.append(session.begin(verb))
+        for answer in asked:
+            # Who does not answer is gone, and stops by itself.
+            with suppress(HostError, TimeoutError):
+                answer.result(PREPARE_S)
+
+
+def aligned(clock: clocks.Clock, started_ns: int, start_ns: int, length_ns: int) -> Alignment:
+    """How a machine's stamps, which count from its own start, lie to the common start on our clock."""
+    begin = clock.ours(started_ns) - start_ns
+    end = clock.ours(started_ns + length_ns) - start_ns
+    return Alignment(begin, (end - begin - length_ns) / length_ns, clock.error_ns)
+
+
+def _prepare(name: str, session: Session, plan: Mapping[str, Any]) -> None:
+    session.call("prepare", plan=plan, here=name, timeout_s=PREPARE_S)
+
+
+def _well(name: str, result: Mapping[str, Any]) -> None:
+    if result.get("ok") is not True:
+        raise agent_error(result.get("error"), name)
+
+
+def _collect(name: str, session: Session, folder: Path) -> Path:
+    mine = folder / name.replace("*", "+")
+    mine.mkdir()
+    for table in session.call("tables")["tables"]:
+        path = mine / str(table["name"]).rpartition("/")[2]
+        session.download(table["name"], path)
+    return mine

@@ -1,0 +1,135 @@
+"""Findings on measurements: one for each cause, with what a person needs to act on it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from rushhour.diagnose.bottleneck import causes
+from rushhour.diagnose.case import Case
+from rushhour.diagnose.facts import Facts
+from rushhour.diagnose.measured import Cpu, Measured, Sizes, Tcp, Train, Udp
+from rushhour.diagnose.rules import measured_limits, measured_path
+
+if TYPE_CHECKING:
+    from rushhour.diagnose.finding import Finding
+
+MS = 1_000_000
+A = Facts(
+    "alice", {"link": {"dev": "eth0", "mtu": 1500}, "sysctl": {"net.ipv4.tcp_rmem": [4096, 87380, 200000]}}
+)
+B = Facts("bob", {"link": {"dev": "eth1", "mtu": 1500}, "sysctl": {"net.ipv4.tcp_sack": 0}})
+FULL = Tcp(
+    seconds=1, goodput_bps=90e6, steady_bps=95e6, peak_bps=96e6, shares={"path": 0.9, "slow_start": 0.1},
+    segments=8000, retransmits=10, rtt_ns=(20 * MS, 30 * MS, 39 * MS), loaded_rtt_ns=30 * MS,
+    loaded_p95_ns=39 * MS, cwnd=500_000, window=2_000_000, inflight=480_000, rcvbuf=4_000_000,
+    sndbuf=1_500_000,
+    mss=1448, pmtu=1500, options=7, cc="cubic",
+)  # fmt: skip
+SOUND = Measured(
+    "a→b", idle_rtt_ns=20 * MS, idle_rtt_p95_ns=21 * MS, ping_loss=0.0, sizes=Sizes(1500), single=FULL,
+    train=Train(192, 192, 98e6), several=FULL, udp=Udp(75e6, 75e6, 2500, 2500),
+)  # fmt: skip
+
+
+def slow(limit: str, **keys: Any) -> Measured:
+    """One flow held back by one limit, several flows that fill the path."""
+    flow = replace(FULL, goodput_bps=15e6, steady_bps=15e6, peak_bps=16e6, shares={limit: 0.95}, **keys)
+    return replace(SOUND, single=flow)
+
+
+def found(m: Measured) -> list[Finding]:
+    back = replace(SOUND, direction="b→a")
+    return list(measured_limits.limits(Case(A, B, {"a→b": m, "b→a": back})))
+
+
+def test_a_sound_path_has_a_rate_and_no_finding() -> None:
+    assert [cause.key for cause in causes(SOUND)] == ["path-rate"]
+    case = Case(A, B, {"a→b": SOUND, "b→a": replace(SOUND, direction="b→a")})
+    rules = [getattr(measured_path, name) for name in
+             ("bufferbloat", "asymmetry", "half_duplex", "large_packets", "other_loss")]  # fmt: skip
+    assert [*measured_limits.limits(case), *(one for rule in rules for one in rule(case))] == []
+
+
+def test_a_receive_buffer_is_raised_at_the_receiver_to_what_the_path_holds() -> None:
+    [finding] = found(slow("receiver", window=40_000, rcvbuf=65536, inflight=39_000))
+    assert (finding.key, finding.where, finding.severity) == ("receive-buffer-too-small", "b", "critical")
+    [command] = finding.fix
+    least, usual, most = map(int, command.text.partition("'")[2].rstrip("'").split())
+    # What becomes window is 40000 of 65536; the path holds 96 Mbit/s · 20 ms.
+    assert command.end == "b"
+    assert least <= usual <= most
+    assert most * 40_000 / 65536 > 96e6 * 0.020 / 8
+
+
+def test_a_full_window_of_64_kib_without_scaling_is_the_scaling() -> None:
+    [finding] = found(slow("receiver", window=65535, options=0))
+    assert finding.key == "window-scaling-off"
+    assert {command.end for command in finding.fix} == {"a", "b"}
+
+
+@pytest.mark.parametrize(
+    ("m", "key", "where"),
+    [
+        (slow("sndbuf", inflight=30_000, sndbuf=65536), "send-buffer-too-small", "a"),
+        (slow("application"), "slow-writer", "a"),
+        (slow("reader", unread=300_000), "slow-reader", "b"),
+        (replace(slow("reader"), cpu={"b": Cpu(2, 0.97, 0.6)}), "cpu-busy", "b"),
+        (replace(slow("reader"), cpu={"b": Cpu(2, 0.3, 0.2, throttled=0.4)}), "cpu-quota", "b"),
+        (replace(slow("losses", retransmits=90), udp=Udp(75e6, 74e6, 2500, 2475)), "random-loss", "a→b"),
+        (
+            replace(
+                slow("losses", retransmits=90, reorder_events=900),
+                udp=Udp(75e6, 75e6, 2500, 2500, reordered=0.1),
+            ),
+            "reordering",
+            "a→b",
+        ),
+        (replace(slow("losses", retransmits=300), line=Udp(88e6, 20e6, 1000, 300)), "policer", "a→b"),
+        (replace(slow("losses", retransmits=100), train=Train(192, 40, 98e6)), "shallow-queue", "a→b"),
+        (slow("losses", retransmits=100, options=5), "sack-off", "a→b"),
+        (slow("losses", retransmits=100), "losses", "a→b"),
+        (
+            replace(slow("losses", retransmits=90), counters={"b": {"Tcp.InCsumErrors": 40}}),
+            "corruption",
+            "a→b",
+        ),
+    ],
+)
+def test_each_cause_has_its_finding(m: Measured, key: str, where: str) -> None:
+    findings = found(m)
+    assert [(finding.key, finding.where) for finding in findings] == [(key, where)]
+    finding = findings[0]
+    assert finding.severity in ("critical", "warning")
+    assert finding.fix
+    assert finding.source
+    assert finding.limited == pytest.approx(0.95)
+    assert len(finding.evidence) >= 3
+
+
+def test_nothing_at_all_is_told_by_how_much_answers() -> None:
+    dead = Tcp(error="no connection was made")
+    [gone] = found(Measured("a→b", ping_loss=1.0, single=dead))
+    [shut] = found(Measured("a→b", ping_loss=0.0, idle_rtt_ns=MS, single=dead))
+    stalled = Tcp(goodput_bps=0, mss=1448, stalled=True, rtt_ns=(MS, MS, MS))
+    [hole] = found(Measured("a→b", ping_loss=0.0, idle_rtt_ns=MS, single=stalled, sizes=Sizes(1400, 1420)))
+    assert [one.key for one in (gone, shut, hole)] == ["unreachable", "port-blocked", "mtu-black-hole"]
+    assert {one.severity for one in (gone, shut, hole)} == {"critical"}
+    assert "mtu 1400" in hole.fix[0].text
+
+
+def test_a_queue_of_seconds_is_bufferbloat_and_one_of_a_round_trip_is_not() -> None:
+    long = replace(FULL, loaded_p95_ns=900 * MS)
+    both = {"a→b": replace(SOUND, single=long), "b→a": replace(SOUND, direction="b→a")}
+    [finding] = measured_path.bufferbloat(Case(A, B, both))
+    assert (finding.key, finding.where) == ("bufferbloat", "a→b")
+    assert "dev eth0" in finding.fix[0].text
+
+
+def test_the_slower_of_two_directions_is_named() -> None:
+    half = replace(FULL, goodput_bps=45e6, steady_bps=47e6, peak_bps=48e6)
+    back = replace(SOUND, direction="b→a", single=half, several=half, udp=Udp(38e6, 38e6, 2500, 2500))
+    [finding] = measured_path.asymmetry(Case(A, B, {"a→b": SOUND, "b→a": back}))
+    assert finding.where == "b→a"
