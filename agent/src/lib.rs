@@ -23,11 +23,8 @@ pub mod qdisc;
 pub mod result;
 pub mod sampler;
 pub mod serve;
-<<<<<<< HEAD
 pub mod settings;
-=======
 pub mod spread;
->>>>>>> dad07f5 (Line: a wire in user space, for kernels that cannot hold packets back)
 pub mod sys;
 pub mod sysctl;
 pub mod table;

@@ -3,11 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-<<<<<<< HEAD
-use rushhour_agent::{experiment, init, launch, serve, settings, wire};
-=======
-use rushhour_agent::{error::Result, experiment, init, launch, line, serve, wire};
->>>>>>> dad07f5 (Line: a wire in user space, for kernels that cannot hold packets back)
+use rushhour_agent::{error::Result, experiment, init, launch, line, serve, settings, wire};
 
 const USAGE: &str =
     "usage: rushhour-agent run FOLDER     run the plan in FOLDER/plan.json, leave the record there
