@@ -37,13 +37,14 @@ def measured(records: Mapping[str, Record], direction: str) -> Measured:
     end = sender(direction)
     way = direction.replace("→", "-to-")
     idle = records.get(measure.IDLE)
-    sizes = [record for name, record in records.items() if name.split("-")[0] == measure.SIZES]
-    made = Measured(direction)
+    asked = (measure.IDLE, measure.SIZES)
+    sizes = [record for name, record in records.items() if name.split("-")[0] in asked]
+    made = Measured(direction, sizes=_sizes(sizes, end))
     if idle is not None:
         made = _idle(idle, end, made)
-    if sizes:
-        made = replace(made, sizes=_sizes(sizes, end))
     udp = records.get(measure.UDP)
+    if udp is not None and (flow := _flow(udp, f"train-{end}")) is not None:
+        made = replace(made, train=_train(udp, flow))
     if udp is not None and (flow := _flow(udp, f"udp-{end}")) is not None:
         made = replace(made, udp=_udp(udp, flow))
     made = replace(made, counters=_counters(records, way))
@@ -99,8 +100,7 @@ def _idle(record: Record, end: str, made: Measured) -> Measured:
             middle, far = np.percentile(known, [50, 95])
             # The least is the path; what is above it is the machines' own tardiness, or others' traffic.
             made = replace(made, idle_rtt_ns=int(middle), idle_rtt_p95_ns=int(far))
-    flow = _flow(record, f"train-{end}")
-    return made if flow is None else replace(made, train=_train(record, flow))
+    return made
 
 
 def echoes(record: Record, name: str) -> NDArray[np.float64] | None:

@@ -6,7 +6,7 @@ the lab puts them onto real machines. `derive` reads what came of it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from rushhour.diagnose.case import DIRECTIONS, receiver, sender
@@ -31,6 +31,7 @@ ABOVE = 1.25
 TRAIN = 64
 """Packets of a train: at 1 Gbit/s they take 0.8 ms, long against the jitter of a busy machine."""
 TRAINS = 3
+EVERY_NS = 40_000_000
 SHORT_BYTES = 64 * 1024
 SAYS = {
     IDLE: "the idle path",
@@ -56,6 +57,8 @@ class Known:
     quick: bool
     rtt_ns: int = 0
     mtu: int = 1500
+    """Of the path; `mtus` of each end's device."""
+    mtus: Mapping[str, int] = field(default_factory=dict)
     family: str = "ipv4"
     rate_bps: Mapping[str, float] | None = None
     """What TCP reached in each direction, payload."""
@@ -82,42 +85,37 @@ class Phase:
         """The plan and its context, without the calibration of links that nobody emulates."""
         made = lower(self.scenario, self.scenario.seed)
         made.plan["calibration"] = {"paths": [], "trains": []}
-        if self.kind == SIZES:
-            made.plan["flows"] = [flow | {"whole": True} for flow in made.plan["flows"]]
+        made.plan["flows"] = [_whole(flow) for flow in made.plan["flows"]]
         return made
 
 
 def idle(known: Known) -> Phase:
-    """Round trips of the idle path, and trains both ways, one after the other."""
-    echo = _ns(known, 250, 1500, trips=3)
-    trains = [40 * _MS * (TRAINS + 1), 40 * _MS * (TRAINS + 1)]
-    size = known.mtu - HEADERS[known.family]
-    flows = [_ping(direction, echo, interval_ms=10 if known.quick else 20) for direction in DIRECTIONS]
-    begin = echo
-    for direction, length in zip(DIRECTIONS, trains, strict=True):
-        rate = TRAIN * size * 8 * 10**9 // (40 * _MS)
-        flow = _flow(direction, "train", kind="udp", rate=f"{rate}bit", packet=f"{size}B", burst=TRAIN)
-        flows.append(flow | {"start": f"{begin}ns", "datagrams": TRAIN * TRAINS})
-        begin += length
-    return _phase(IDLE, known, DIRECTIONS, flows, begin + 2 * known.rtt_ns)
+    """Round trips of the idle path, and which sizes of packets cross it."""
+    span = _ns(known, 400, 1500, trips=4)
+    flows = [_ping(direction, span, interval_ms=10 if known.quick else 20) for direction in DIRECTIONS]
+    return _phase(IDLE, known, DIRECTIONS, flows + _sized(known, USUAL, span // 8), span)
 
 
-def sizes(known: Known, at: Iterable[int] = USUAL, *, again: bool = False) -> Phase:
-    """Echo requests of several sizes that must not be fragmented, three of each, from both ends.
+def sizes(known: Known, at: Iterable[int]) -> Phase:
+    """Echo requests of these sizes only, to know the largest that crosses to a few bytes."""
+    wanted = sorted(at)
+    made = _phase(SIZES, known, DIRECTIONS, _sized(known, wanted, 0), _ns(known, 200, 300, trips=3))
+    return replace(made, name=f"{SIZES}-{wanted[0]}")
 
-    `again`: only these sizes, in a record of its own.
-    """
+
+def _sized(known: Known, sizes: Iterable[int], begin_ns: int) -> list[dict[str, Any]]:
+    """Three echo requests of each size from both ends, up to the MTU of each."""
     overhead = HEADERS[known.family]
-    wanted = sorted({size for size in at if size <= known.mtu} | (set() if again else {known.mtu}))
-    span = _ns(known, 150, 300, trips=3)
-    flows = [
-        _flow(direction, f"size-{size}", kind="ping", packet=f"{size - overhead}B", interval="30ms")
-        | {"datagrams": 3, "start": f"{index}ms"}
-        for direction in DIRECTIONS
-        for index, size in enumerate(wanted)
-    ]
-    made = _phase(SIZES, known, DIRECTIONS, flows, span)
-    return replace(made, name=f"{SIZES}-{wanted[0]}") if again else made
+    flows = []
+    for direction in DIRECTIONS:
+        most = known.mtus.get(sender(direction), known.mtu)
+        wanted = sorted({size for size in sizes if size <= most} | ({most} if begin_ns else set()))
+        flows += [
+            _flow(direction, f"size-{size}", kind="ping", packet=f"{size - overhead}B", interval="30ms")
+            | {"datagrams": 3, "start": f"{begin_ns + index * _MS}ns"}
+            for index, size in enumerate(wanted)
+        ]
+    return flows
 
 
 def single(known: Known, direction: str) -> Phase:
@@ -143,10 +141,13 @@ def both(known: Known) -> Phase:
 
 
 def udp(known: Known) -> Phase:
-    """Datagrams at a rate just below what TCP reached, one direction after the other."""
+    """Trains of packets, then datagrams just below what TCP reached; one direction after the other."""
     span = _ns(known, 400, 2000, trips=2)
     gap = max(50 * _MS, 2 * known.rtt_ns)
-    begin, flows, told = 0, [], []
+    begin, flows = 0, []
+    for direction in DIRECTIONS:
+        flows.append(_train(direction, known, begin))
+        begin += EVERY_NS * TRAINS + gap
     for direction in DIRECTIONS:
         wire_bps = BELOW * (known.rate_bps or {}).get(direction, 0)
         if wire_bps < 20_000:
@@ -155,9 +156,16 @@ def udp(known: Known) -> Phase:
         payload_bps = wire_bps * size / (size + HEADERS[known.family] + 14)
         flow = _flow(direction, "udp", kind="udp", rate=f"{int(payload_bps)}bit", packet=f"{size}B")
         flows.append(flow | {"start": f"{begin}ns", "duration": f"{span}ns"})
-        told.append(direction)
         begin += span + gap
-    return _phase(UDP, known, tuple(told), flows, begin)
+    return _phase(UDP, known, DIRECTIONS, flows, begin)
+
+
+def _train(direction: str, known: Known, begin_ns: int) -> dict[str, Any]:
+    """Packets that leave at once, several times."""
+    size = known.mtu - HEADERS[known.family]
+    rate = TRAIN * size * 8 * 10**9 // EVERY_NS
+    flow = _flow(direction, "train", kind="udp", rate=f"{rate}bit", packet=f"{size}B", burst=TRAIN)
+    return flow | {"start": f"{begin_ns}ns", "datagrams": TRAIN * TRAINS}
 
 
 def line(known: Known, m: Measured) -> Phase | None:
@@ -191,6 +199,11 @@ def _ns(known: Known, quick_ms: int, normal_ms: int, *, trips: int, most_ms: int
     """How long something lasts: so many ms, or so many round trips if that is longer (up to a limit)."""
     least = (quick_ms if known.quick else normal_ms) * _MS
     return max(least, min(trips * known.rtt_ns, most_ms * _MS))
+
+
+def _whole(flow: dict[str, Any]) -> dict[str, Any]:
+    """Those that look for the largest packet must not be fragmented."""
+    return flow | {"whole": True} if flow["name"].startswith("size-") else flow
 
 
 def _flow(direction: str, name: str, **keys: Any) -> dict[str, Any]:

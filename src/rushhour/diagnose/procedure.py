@@ -49,9 +49,7 @@ class Procedure:
 
     def carry_out(self) -> dict[str, Measured]:
         """All experiments, in order."""
-        self._try(measure.idle(self.known))
-        trips = [one.idle_rtt_ns for one in self.measured().values() if one.idle_rtt_ns]
-        self.known = replace(self.known, rtt_ns=max(trips, default=PATIENCE_NS // 10))
+        self._idle()
         self._sizes()
         for direction in DIRECTIONS:
             self._single(direction)
@@ -68,18 +66,29 @@ class Procedure:
         """What is known so far."""
         return {direction: measured(self.records, direction) for direction in DIRECTIONS}
 
+    def _idle(self) -> None:
+        """The idle path; once more, and longer, if its round trip is as long as the wait for answers was."""
+        for rtt_ns in (0, PATIENCE_NS):
+            self.known = replace(self.known, rtt_ns=rtt_ns)
+            phase = measure.idle(self.known)
+            self._try(phase)
+            trips = [one.idle_rtt_ns for one in self.measured().values() if one.idle_rtt_ns]
+            if trips and max(trips) * 1e-9 < phase.seconds / 4:
+                break
+        self.known = replace(self.known, rtt_ns=max(trips, default=PATIENCE_NS // 10))
+
     def _sizes(self) -> None:
-        """Which packets cross; where large ones vanish, the limit to a few bytes."""
-        self._try(measure.sizes(self.known))
-        for _ in range(0 if self.known.quick else SEARCHES):
-            gaps = [one.sizes for one in self.measured().values()]
+        """Where large packets vanish: how large they may be, to a few bytes."""
+        for _ in range(1 if self.known.quick else SEARCHES):
             wanted: set[int] = set()
-            for found in gaps:
+            for found in (one.sizes for one in self.measured().values()):
                 if found.passed is not None and found.lost is not None and found.lost - found.passed > 1:
                     step = max(1, (found.lost - found.passed) // 10)
                     wanted |= set(range(found.passed + step, found.lost, step))
             if wanted:
-                self._try(measure.sizes(self.known, sorted(wanted), again=True))
+                self._try(measure.sizes(self.known, wanted))
+        passed = [one.sizes.passed for one in self.measured().values() if one.sizes.passed]
+        self.known = replace(self.known, mtu=min([self.known.mtu, *passed]))
 
     def _single(self, direction: str) -> None:
         """One flow; once more, and longer, if its handshake was lost on a path that answers echoes."""
@@ -97,8 +106,6 @@ class Procedure:
     def _datagrams(self) -> None:
         reached = self.measured()
         rates = {way: rate for way, one in reached.items() if (rate := self._below(one))}
-        if not rates:
-            return
         self._try(measure.udp(replace(self.known, rate_bps=rates)))
         for one in self.measured().values():
             if (phase := measure.line(self.known, one)) is not None:
