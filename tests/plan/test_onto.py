@@ -8,6 +8,7 @@ from networks import DUMBBELL, graph, scenario
 
 from rushhour.errors import PlanError, RushHourError
 from rushhour.plan import expand, lower
+from rushhour.plan.at_hosts import at_hosts
 from rushhour.plan.onto import Emulator, Onto, Seat, onto, talkers
 from rushhour.spec.catalog import catalogue
 from rushhour.spec.load import load_scenario
@@ -174,3 +175,17 @@ def test_every_scenario_of_the_catalogue_is_put_or_refused_in_words(emulator: Em
         for flow in one.context["flows"]:
             assert {*flow["ends"], *flow["reverse_ends"]} <= known
             assert flow["bottleneck_end"] is None or flow["bottleneck_end"] in known
+
+
+def test_what_is_done_at_a_machine_is_told_in_commands_without_namespaces() -> None:
+    lines = at_hosts(put(PATH, [{"cc": "cubic"}]))
+    assert lines["s1"] == ["# flow tcp1: tcp by cubic from 192.0.2.1 to 192.0.2.2 port 5001"]
+    assert lines["r1"] == ["# flow tcp1: listens on 192.0.2.2 port 5001/tcp"]
+    middle = lines["mid"]
+    queue = "tc qdisc add dev eth2 root handle 1: tbf rate 10000000bit"
+    assert sum(line.startswith(queue) for line in middle) == 1
+    assert sum(line.startswith("ethtool -K eth1") for line in middle) == 1
+    redirected = [line.split()[-1] for line in middle if "mirred" in line]
+    made = [line.split()[4] for line in middle if line.startswith("ip link add")]
+    assert redirected == made
+    assert not any("HERE" in line or "netns" in line for line in middle)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import shlex
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rushhour.plan import Cell
+    from rushhour.plan.lower import Lowered
     from rushhour.spec import Published, Scenario
 
 
@@ -23,11 +25,23 @@ if TYPE_CHECKING:
 @click.option("--cells", is_flag=True, help="Every cell of the sweep.")
 @click.option("--commands", is_flag=True, help="The ip and tc commands that build the first cell by hand.")
 @click.option("--plan", is_flag=True, help="The plan of the first cell, as the agent gets it.")
+@click.option(
+    "--hosts", type=click.Path(path_type=Path), metavar="FILE", help="What is done at each machine."
+)
+@click.option("--host", "places", multiple=True, metavar="NODE=PLACE", help="One machine, as for `run`.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output: all of these.")
 def show(
-    scenario: str, *, sets: tuple[str, ...], cells: bool, commands: bool, plan: bool, as_json: bool
+    scenario: str,
+    *,
+    sets: tuple[str, ...],
+    cells: bool,
+    commands: bool,
+    plan: bool,
+    hosts: Path | None,
+    places: tuple[str, ...],
+    as_json: bool,
 ) -> None:
-    """Show what SCENARIO would do: drawing, flows, cells, commands. Nothing runs.
+    """Show what SCENARIO would do: drawing, flows, cells, commands. Nothing runs, no machine is contacted.
 
     Example: rushhour show window-scaling --commands
     """
@@ -40,18 +54,23 @@ def show(
         [] if file.published is None else spec.load_published(file.published, spec.load_scenario(file))
     )
     every = planning.expand(loaded)
-    first = planning.lower(every[0].scenario, loaded.seed).plan
+    lowered = planning.lower(every[0].scenario, loaded.seed)
+    first = lowered.plan
+    machines = _machines(lowered, hosts, places) if hosts or places else None
     if as_json:
         document = {
             "scenario": loaded.canonical(),
             "cells": [{"index": cell.index, "factors": cell.factors} for cell in every],
             "plan": first,
             "commands": planning.commands(first),
+            **({"hosts": machines} if machines is not None else {}),
             "published": [
                 table.model_dump(mode="json", by_alias=True, exclude_none=True) for table in published
             ],
         }
         click.echo(json.dumps(document, indent=1, ensure_ascii=False))
+    elif machines is not None:
+        _tell_machines(machines)
     elif plan:
         click.echo(json.dumps(first, indent=1))
     elif commands:
@@ -61,6 +80,39 @@ def show(
         _judged(loaded)
         _published(published)
         click.echo(f"\nTo run it: rushhour {shlex.join(['run', scenario, *_given(sets)])}", err=True)
+
+
+def _machines(lowered: Lowered, hosts: Path | None, places: tuple[str, ...]) -> dict[str, Any]:
+    """What would be done at each machine; addresses that are found only there are told as `ADDRESS OF x`."""
+    from rushhour.lab.host.inventory import make_inventory
+    from rushhour.plan.at_hosts import at_hosts
+    from rushhour.plan.onto import Emulator, Seat, onto, talkers
+
+    inventory = make_inventory(hosts, places)
+    named = inventory.seats(talkers(lowered.plan))
+    ends = inventory.ends
+    seats = {
+        node: Seat(name, ends[name].address or f"ADDRESS OF {name}", ends[name].device)
+        for node, name in named.items()
+    }
+    found = inventory.emulator
+    middle = Emulator(found[0], str(found[1].forward), str(found[1].backward)) if found else None
+    made = onto(lowered, seats, middle)
+    lines = at_hosts(made)
+    return {
+        "left_out": list(made.left_out),
+        "machines": {name: {"at": inventory.host[name].at, "does": lines[name]} for name in lines},
+    }
+
+
+def _tell_machines(machines: dict[str, Any]) -> None:
+    for name, told in machines["machines"].items():
+        click.echo(f"{name} at {told['at']}")
+        for line in told["does"]:
+            click.echo(f"  {line}")
+        click.echo()
+    for text in machines["left_out"]:
+        click.echo(text)
 
 
 def _given(sets: tuple[str, ...]) -> list[str]:

@@ -49,7 +49,7 @@ def commands(plan: Json) -> list[str]:
         lines += [_sysctl(node["name"], key, value) for key, value in node["sysctl"]]
     lines += [_drop_input(node, with_ipv6) for node in plan["nodes"] if node.get("drop_input")]
     for end in ends:
-        lines += _egress(end)
+        lines += egress(end)
     wired = {(end["node"], end["dev"]) for end in ends if end["wire"] is not None}
     for arrival in plan.get("ingress", ()):
         # The wire has made the clsact already, and one device may have two arrivals.
@@ -176,8 +176,8 @@ def _route(route: Json) -> str:
     return to + "".join(f" nexthop via {address}" for address in via)
 
 
-def _egress(end: Json) -> Iterator[str]:
-    """Qdiscs, each with its classes after it, then filters, then the wire."""
+def egress(end: Json) -> Iterator[str]:
+    """The commands of one egress: qdiscs, each with its classes after it, then filters, then the wire."""
     for line in in_order(end):
         what, _, words = line.partition(" ")
         yield f"tc -n {_q(end['node'])} {what} add dev {_q(end['dev'])} {words.strip()}"

@@ -1,0 +1,59 @@
+"""What is done at each machine, as lines for a person: the settings as commands, the flows as comments.
+
+Takes a plan on machines (`onto`), gives lines by machine. The agent does the same without a shell.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from rushhour.plan.commands import egress
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from rushhour.plan.onto import Onto
+
+_NAMESPACE = re.compile(r"\b(?:ip netns exec HERE |(tc|ip) -n HERE )")
+
+
+def at_hosts(made: Onto) -> dict[str, list[str]]:
+    """Lines by the machine's name, in the order in which they are carried out."""
+    found = {}
+    for node in made.plan["nodes"]:
+        name = node["name"]
+        lines = [f"sysctl -w {key}='{value}'" for key, value in made.sysctls.get(name, {}).items()]
+        for entry in made.plan.get("egress", ()):
+            if entry["node"] == name:
+                lines += _emulated(entry)
+        # Offloads of a device are switched off once.
+        found[name] = [*dict.fromkeys(lines), *_flows(made.plan, name)]
+    return found
+
+
+def _emulated(entry: Mapping[str, Any]) -> Iterator[str]:
+    dev, ifb = entry["dev"], entry.get("ifb")
+    if ifb is not None:
+        yield f"ip link add name {ifb} numtxqueues 1 numrxqueues 1 type ifb"
+        yield f"ip link set dev {ifb} up"
+        yield f"tc qdisc add dev {dev} clsact"
+        yield (
+            f"tc filter add dev {dev} ingress protocol all prio 2 matchall "
+            f"action mirred egress redirect dev {ifb}"
+        )
+    yield f"ethtool -K {dev} tso off gso off gro off"
+    for line in egress(dict(entry) | {"node": "HERE", "dev": ifb or dev}):
+        yield _NAMESPACE.sub(lambda found: f"{found[1]} " if found[1] else "", line)
+
+
+def _flows(plan: Mapping[str, Any], name: str) -> Iterator[str]:
+    for flow in plan["flows"]:
+        kind = flow["kind"]
+        if flow["to"] == name and kind != "ping":
+            transport = "udp" if kind == "udp" else "tcp"
+            yield f"# flow {flow['name']}: listens on {flow['dst']} port {flow['dport']}/{transport}"
+        if flow["from"] == name:
+            cc = f" by {flow['cc']}" if "cc" in flow else ""
+            port = "" if kind == "ping" else f" port {flow['dport']}"
+            yield f"# flow {flow['name']}: {kind}{cc} from {flow['src']} to {flow['dst']}{port}"
