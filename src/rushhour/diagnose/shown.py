@@ -1,0 +1,122 @@
+"""Values in words, short enough for a column."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+PAGE = 4096
+_NO_LIMIT = 0xFFFF_FFFF
+_BINARY = ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
+_DECIMAL = ((1e12, "Tbit/s"), (1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"))
+
+
+def plain(value: Any) -> str:
+    """A setting as the kernel writes it."""
+    return " ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _three(number: float) -> str:
+    """Three digits that count, without zeros at the end."""
+    text = f"{number:.{max(0, 3 - len(str(int(number))))}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def size(value: float) -> str:
+    """Bytes: `6 MiB`."""
+    for unit, name in _BINARY:
+        if value >= unit:
+            return f"{_three(value / unit)} {name}"
+    return f"{value:.0f} B"
+
+
+def sizes(value: list[int] | int) -> str:
+    """Least, default and greatest, as tcp_rmem has them: `4K 128K 6M`."""
+    values = value if isinstance(value, list) else [value]
+    return " ".join(size(one).replace(" ", "").replace("iB", "").replace("B", "") for one in values)
+
+
+def pages(value: list[int] | int) -> str:
+    """Pages as bytes, for tcp_mem."""
+    values = value if isinstance(value, list) else [value]
+    return sizes([one * PAGE for one in values])
+
+
+def rate(value: float) -> str:
+    """Bits a second: `94.1 Mbit/s`."""
+    for unit, name in _DECIMAL:
+        if value >= unit:
+            return f"{_three(value / unit)} {name}"
+    return f"{value:.0f} bit/s"
+
+
+def mbps(value: float) -> str:
+    """A link's speed, which the kernel tells in Mbit/s."""
+    return rate(value * 1e6)
+
+
+def duration(ns: float) -> str:
+    """Time: `20.3 ms`."""
+    for unit, name in ((1e9, "s"), (1e6, "ms"), (1e3, "µs")):
+        if ns >= unit:
+            return f"{_three(ns / unit)} {name}"
+    return f"{ns:.0f} ns"
+
+
+def share(value: float) -> str:
+    """Part of one in percent."""
+    return f"{100 * value:.0f} %" if value >= 0.1 or value == 0 else f"{_three(100 * value)} %"
+
+
+def switch(value: Any) -> str:
+    """On or off, `[fixed]` where it cannot be changed, as ethtool writes it."""
+    if isinstance(value, dict):
+        return ("on" if value["on"] else "off") + (" [fixed]" if value.get("fixed") else "")
+    return "on" if value else "off"
+
+
+def packets(value: int) -> str:
+    """A number of packets."""
+    return f"{value} packets"
+
+
+def counted(value: Mapping[str, int]) -> str:
+    """Names with how many: `powersave`, or `powersave 6, performance 2`."""
+    return next(iter(value)) if len(value) == 1 else ", ".join(f"{name} {n}" for name, n in value.items())
+
+
+def limit(value: int) -> str:
+    """A size whose greatest value means none."""
+    return "none" if value >= _NO_LIMIT else size(value)
+
+
+def ecn(value: int) -> str:
+    """tcp_ecn (`Documentation/networking/ip-sysctl.rst`)."""
+    return {0: "off", 1: "asked for", 2: "if asked"}.get(value, str(value))
+
+
+def probing(value: int) -> str:
+    """tcp_mtu_probing (`Documentation/networking/ip-sysctl.rst`)."""
+    return {0: "off", 1: "after a black hole", 2: "always"}.get(value, str(value))
+
+
+def route(value: Mapping[str, Any]) -> str:
+    """The way packets take: gateway, and what the route fixes."""
+    words = [f"via {value['gateway']}" if "gateway" in value else "direct"]
+    words += [f"{name} {value[name]}" for name in ("mtu", "window", "initcwnd", "congctl") if name in value]
+    return " ".join(words)
+
+
+def qdisc(value: Mapping[str, Any]) -> str:
+    """A queue discipline with its rate or its limit: `tbf 50 Mbit/s`."""
+    options = value.get("options", {})
+    words = [str(value["kind"])]
+    if options.get("rate_bps"):
+        words.append(rate(options["rate_bps"]))
+    if options.get("limit_packets"):
+        words.append(f"{options['limit_packets']}p")
+    elif options.get("limit_bytes"):
+        words.append(size(options["limit_bytes"]))
+    return " ".join(words)
