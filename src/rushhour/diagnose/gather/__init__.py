@@ -50,7 +50,7 @@ def sections(place: str, found: Reading, busy: Mapping[str, Any] | None = None) 
     made = {
         "host": machine.host(found),
         "link": link.section(found),
-        "route": dict(found.route),
+        "route": route(found),
         "pcie": pcie.section(found),
         "cpu": cpu.section(found) | dict(busy or {}),
         "memory": memory.section(found),
@@ -62,8 +62,16 @@ def sections(place: str, found: Reading, busy: Mapping[str, Any] | None = None) 
         "time": machine.time(found),
         "counters": counters.section(found),
     }
-    unknown = {what: why for what, why in found.unknown.items() if not _is_told_elsewhere(what)}
-    return Facts(place, made, unknown)
+    return Facts(place, made, dict(found.unknown))
+
+
+def route(found: Reading) -> dict[str, Any]:
+    """The way to the other end, the entry behind it, and how the next hop is known."""
+    way = dict(found.route)
+    told = way.get("found", {})
+    hop = told.get("gateway") or str(told.get("to", "")).partition("/")[0]
+    known = [one for one in found.neighbours if one["address"] == hop and one["dev"] == told.get("dev")]
+    return way | ({"neighbour": known[0]} if known else {})
 
 
 def recount(session: Asked, facts: Facts) -> dict[str, int]:
@@ -76,8 +84,3 @@ def recount(session: Asked, facts: Facts) -> dict[str, int]:
             reader.found.cards[name] = reader.ask(f"ethtool {name}", "ethtool", dev=name)
             reader.found.qdiscs[name] = reader.ask(f"qdiscs {name}", "qdiscs", dev=name)
     return counters.section(reader.found)
-
-
-def _is_told_elsewhere(what: str) -> bool:
-    """Files that many machines do not have, and whose absence says nothing."""
-    return what.startswith("/sys/fs/cgroup/")

@@ -36,13 +36,15 @@ def of_device(reading: Reading, dev: str) -> list[dict[str, Any]]:
     lines = table.splitlines()
     processors = [number(word.removeprefix("CPU")) for word in lines[0].split()]
     own = _own(reading, dev)
+    bus = reading.cards.get(dev, {}).get("driver", {}).get("bus")
     found = []
     for line in lines[1:]:
         irq, _, rest = line.strip().partition(":")
         words = rest.split()
         counts = [number(word) for word in words[: len(processors)]]
         name = words[-1] if words else ""
-        if not irq.isdigit() or not (irq in own or _is_named_after(name, dev)):
+        is_of_bus = bool(bus) and any(word.endswith(f"-{bus}") for word in words)
+        if not irq.isdigit() or not (irq in own or is_of_bus or _is_named_after(name, dev)):
             continue
         taken = {str(cpu): count for cpu, count in zip(processors, counts, strict=False) if count}
         found.append(_one(reading, irq, name, taken))

@@ -112,7 +112,7 @@ def _line(reading: Reading, dev: str, link: Mapping[str, Any]) -> dict[str, Any]
         found["duplex"] = duplex
     if link:
         found["autoneg"] = link["autoneg"]
-        found["port"] = link.get("port")
+        found |= {"port": link["port"]} if link.get("port") else {}
         for name in ("supported", "advertised", "partner"):
             if fastest := fastest_mode(link.get(name, [])):
                 found[f"{name}_mbps"] = fastest

@@ -1,0 +1,157 @@
+"""What the rules share: what is known of the path, who is who, and commands that mend."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rushhour.diagnose.case import DIRECTIONS, ENDS, outgoing, receiver, sender
+from rushhour.diagnose.cause import possible_bps
+from rushhour.diagnose.finding import Command, Evidence
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from rushhour.diagnose.case import Case, End
+    from rushhour.diagnose.facts import Facts
+    from rushhour.diagnose.finding import Severity
+
+HEADERS = 40
+"""IPv4 and TCP without options, in bytes."""
+FAST_BPS = 1e9
+"""From here on the work per packet begins to fill a processor: 83 000 packets of 1500 bytes a second."""
+# Devices whose speed and duplex are made up, or not of a line.
+VIRTUAL = frozenset(
+    "veth virtio_net tun tap bridge bonding dummy ifb macvlan ipvlan vxlan 802.1Q wireguard hv_netvsc".split()
+)
+
+
+def ends(case: Case) -> Iterator[tuple[End, Facts]]:
+    """Each end with its facts."""
+    return ((end, case.facts(end)) for end in ENDS)
+
+
+def directions(case: Case) -> Iterator[tuple[str, End, Facts, End, Facts]]:
+    """Each direction with its sender and receiver, and their facts."""
+    for direction in DIRECTIONS:
+        from_, to = sender(direction), receiver(direction)
+        yield direction, from_, case.facts(from_), to, case.facts(to)
+
+
+def rtt_ns(case: Case) -> float | None:
+    """Round trip of the idle path, as measured or told."""
+    known = [m.idle_rtt_ns for m in case.measured.values() if m.idle_rtt_ns]
+    return case.path.rtt_ns or min(known, default=None)
+
+
+def rate_bps(case: Case, direction: str) -> float | None:
+    """What a direction could carry if the ends let it, as told or as measured."""
+    measured = case.measured.get(direction)
+    return case.path.rate_bps.get(direction) or (possible_bps(measured) if measured is not None else None)
+
+
+def reached_bps(case: Case, direction: str) -> float | None:
+    """What one flow reached, when it had begun."""
+    measured = case.measured.get(direction)
+    single = measured.single if measured is not None else None
+    return max(single.steady_bps, single.goodput_bps) if single is not None else None
+
+
+def bdp_bytes(case: Case, direction: str) -> float | None:
+    """What has to be in flight to fill a direction (RFC 6349, 3.3.1); None while rate or round trip is unknown."""
+    rate, rtt = rate_bps(case, direction), rtt_ns(case)
+    return None if rate is None or rtt is None else rate * rtt / 8e9
+
+
+def is_full(case: Case, direction: str, share: float = 0.9) -> bool:
+    """Whether one flow already reaches what the direction carries: then no setting held it back."""
+    rate, reached = rate_bps(case, direction), reached_bps(case, direction)
+    return rate is not None and reached is not None and reached >= share * rate
+
+
+def limited(case: Case, direction: str, *limits: str) -> float | None:
+    """Share of one flow's time in which these limits held; None where it was not measured."""
+    measured = case.measured.get(direction)
+    single = measured.single if measured is not None else None
+    return single.limited(*limits) if single is not None and single.shares else None
+
+
+def proven(severity: Severity | None, share: float | None) -> Severity | None:
+    """A limit that held for less than a tenth of the time while it was measured is worth a note at most."""
+    return "note" if severity is not None and share is not None and share < 0.1 else severity
+
+
+def retransmitted(case: Case, direction: str) -> float:
+    """Largest share of segments sent again in any measurement of a direction."""
+    measured = case.measured.get(direction)
+    known = (measured.single, measured.several, measured.both) if measured is not None else ()
+    return max((tcp.retransmit_share for tcp in known if tcp is not None), default=0.0)
+
+
+def risen(case: Case, end: str, *suffixes: str) -> dict[str, float]:
+    """Counters of an end that rose while it was measured, and whose names end so."""
+    found: dict[str, float] = {}
+    for measured in case.measured.values():
+        counters: Mapping[str, float] = measured.counters.get(end, {})
+        for name, by in counters.items():
+            if name.endswith(suffixes) and by > 0:
+                found[name] = max(found.get(name, 0.0), by)
+    return found
+
+
+def busiest(case: Case, end: str) -> float:
+    """Share of the time in which the busiest processor of an end was busy while it was measured."""
+    known = [m.cpu[end].busiest for m in case.measured.values() if end in m.cpu]
+    return max(known, default=0.0)
+
+
+def device(facts: Facts) -> str:
+    """The device on the way to the other end; `DEVICE` where it is not known."""
+    return facts.get("link", "dev") or "DEVICE"
+
+
+def cards(facts: Facts) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The real network cards that the way leads over: the device, or those under it."""
+    link = facts.sections.get("link") or {}
+    known = {**{str(link.get("dev")): link}, **link.get("under", {})}
+    return ((dev, told) for dev, told in known.items() if told and not is_virtual(told))
+
+
+def is_virtual(link: Mapping[str, Any]) -> bool:
+    """Whether a device is made of software: it has no line of its own."""
+    driver = (link.get("driver") or {}).get("name")
+    return "kind" in link or driver in VIRTUAL or link.get("lower", []) != []
+
+
+def is_direct(case: Case) -> bool:
+    """Whether both ends reach each other without a gateway."""
+    return all(facts.get("route", "found", "dev") and not facts.get("route", "found", "gateway") for _, facts in ends(case))
+
+
+def sysctl(end: str, name: str, value: Any) -> Command:
+    """A setting of the kernel."""
+    text = " ".join(map(str, value)) if isinstance(value, list) else str(value)
+    quoted = f"'{text}'" if " " in text else text
+    kept = f"echo '{name} = {text}' | sudo tee -a /etc/sysctl.d/90-network.conf"
+    return Command(end, f"sudo sysctl -w {name}={quoted}", kept)
+
+
+def ethtool(end: str, words: str, link_file: str | None = None) -> Command:
+    """A setting of a card; `link_file` is the line for its `.link` file (systemd.link(5))."""
+    kept = f"{link_file} in a file /etc/systemd/network/*.link" if link_file else None
+    return Command(end, f"sudo ethtool {words}", kept)
+
+
+def setting(facts: Facts, name: str) -> Any:
+    """A setting of the kernel of an end; None where it is not known."""
+    return facts.get("sysctl", name)
+
+
+def third(facts: Facts, name: str) -> int | None:
+    """The greatest of the three values of tcp_rmem, tcp_wmem or tcp_mem."""
+    values = setting(facts, name)
+    return values[2] if isinstance(values, list) and len(values) == 3 else None
+
+
+def told(end: str, what: str, value: Any) -> Evidence:
+    """A reading of an end as evidence."""
+    return Evidence(end, what, str(value))

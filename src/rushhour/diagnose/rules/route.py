@@ -1,0 +1,195 @@
+"""What the route to the other end fixes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rushhour.diagnose.finding import Evidence, Finding
+from rushhour.diagnose.rules import common
+from rushhour.diagnose.rules.common import told
+from rushhour.diagnose.shown import rate, size
+from rushhour.diagnose.shown import route as shown_route
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rushhour.diagnose.case import Case
+    from rushhour.diagnose.facts import Facts
+
+SEGMENT = 1448
+_IP_ROUTE = "ip-route(8)"
+
+
+def _fix(end: str, facts: Facts, word: str) -> tuple[common.Command, ...]:
+    """The route again without the word; what is learned is forgotten by a flush."""
+    entry = facts.get("route", "entry") or {}
+    to = entry.get("to", "default")
+    words = [f"via {entry['gateway']}"] if entry.get("gateway") else []
+    words.append(f"dev {common.device(facts)}")
+    rest = [f"{name} {entry[name]}" for name in ("mtu", "window", "cwnd", "initcwnd", "advmss") if entry.get(name) and name != word]
+    return (common.Command(end, " ".join(["sudo ip route change", to, *words, *rest])),)
+
+
+def mtu(case: Case) -> Iterator[Finding]:
+    """A route with an MTU of its own."""
+    for end, facts in common.ends(case):
+        fixed, learned = (facts.get("route", kind, "mtu") for kind in ("entry", "found"))
+        device = facts.get("link", "mtu")
+        if device is None:
+            continue
+        if fixed and fixed < device:
+            locked = "mtu" in (facts.get("route", "entry", "locked") or [])
+            yield Finding(
+                key="route-mtu",
+                severity="warning" if fixed < 1280 or locked else "note",
+                layer="ip",
+                title=f"The route of {end} fixes packets at {fixed} bytes; the device takes {device}.",
+                where=end,
+                evidence=(told(end, "route", shown_route(facts.get("route", "entry"))), told(end, "MTU of the device", device)),
+                gain=f"{1 - (fixed - common.HEADERS) / fixed * device / (device - common.HEADERS):.1%} fewer headers",
+                fix=_fix(end, facts, "mtu"),
+                source=f"{_IP_ROUTE}, mtu",
+            )
+        elif learned and learned < device:
+            yield Finding(
+                key="path-mtu-learned",
+                severity="note",
+                layer="path",
+                title=f"{end} has learned that the path carries packets of {learned} bytes, {device - learned} fewer than its device.",
+                where=end,
+                evidence=(
+                    told(end, "MTU of the path", learned),
+                    told(end, "forgotten in", f"{facts.get('route', 'found', 'expires_s')} s"),
+                    told(end, "MTU of the device", device),
+                ),
+                source="RFC 1191; RFC 8201",
+            )
+
+
+def window(case: Case) -> Iterator[Finding]:
+    """A route that clamps the window, or locks the congestion window."""
+    for direction, from_, sending, to, receiving in common.directions(case):
+        rtt = common.rtt_ns(case)
+        clamp = receiving.get("route", "found", "window")
+        held = sending.get("route", "found", "cwnd")
+        # A cwnd of a route that is not locked is only remembered; metrics of old connections are kept there, too.
+        locked = "cwnd" in (sending.get("route", "found", "locked") or [])
+        limits = [(to, receiving, "window", clamp)] + ([(from_, sending, "cwnd", held * SEGMENT)] if held and locked else [])
+        for end, facts, word, most in limits:
+            flow = common.rate_bps(case, direction)
+            if not most:
+                continue
+            cap = most * 8e9 / rtt if rtt else None
+            hurts = cap is not None and flow is not None and cap < 0.95 * flow and not common.is_full(case, direction)
+            yield Finding(
+                key=f"route-{word}",
+                severity="critical" if hurts else "note",
+                layer="ip",
+                title=f"The route of {end} limits the {word} to {size(most)}" + (f": {rate(cap)} on this path." if cap else "."),
+                where=end,
+                evidence=(told(end, "route", shown_route(facts.get("route", "found"))),),
+                gain=f"up to {rate(flow)} instead of {rate(cap)}" if hurts and flow and cap else None,
+                limited=common.limited(case, direction, "receiver" if word == "window" else "window"),
+                fix=_fix(end, facts, word),
+                source=f"{_IP_ROUTE}, {word}",
+            )
+
+
+def beginning(case: Case) -> Iterator[Finding]:
+    """Initial windows that were changed, and other values that hold connections down."""
+    for end, facts in common.ends(case):
+        found = facts.get("route", "entry") or {}
+        first = found.get("initcwnd")
+        if first is not None and first != 10:
+            slow = first < 10
+            yield Finding(
+                key="initial-window-small" if slow else "initial-window-large",
+                severity="warning" if first < 4 else "note",
+                layer="ip",
+                title=f"Connections of {end} begin with {first} segments instead of 10: "
+                + ("short transfers take more round trips." if slow else "bursts may overflow a queue at once."),
+                where=end,
+                evidence=(told(end, "route", shown_route(found)),),
+                gain="short transfers end earlier" if slow else "no loss at the first round trip",
+                fix=_fix(end, facts, "initcwnd"),
+                source=f"RFC 6928; {_IP_ROUTE}, initcwnd",
+            )
+        segment, mtu = found.get("advmss"), facts.get("link", "mtu")
+        if segment and mtu and segment < mtu - 120:
+            yield Finding(
+                key="route-advmss",
+                severity="warning",
+                layer="ip",
+                title=f"The route of {end} asks the other end for segments of {segment} bytes; {mtu - common.HEADERS} would fit.",
+                where=end,
+                evidence=(told(end, "advmss", segment), told(end, "MTU of the device", mtu)),
+                gain=f"{(mtu - common.HEADERS) / mtu / (segment / (segment + common.HEADERS)) - 1:.1%} more payload",
+                fix=_fix(end, facts, "advmss"),
+                source=f"{_IP_ROUTE}, advmss",
+            )
+        if (least := found.get("rto_min")) and least > 1000:
+            yield Finding(
+                key="route-rto-min",
+                severity="warning",
+                layer="ip",
+                title=f"The route of {end} makes every retransmission timeout at least {least} ms.",
+                where=end,
+                evidence=(told(end, "rto_min", f"{least} ms"),),
+                gain="losses at the end of a transfer are repaired after 200 ms and more, not seconds",
+                fix=_fix(end, facts, "rto_min"),
+                source=f"{_IP_ROUTE}, rto_min; RFC 6298",
+            )
+
+
+def asymmetric(case: Case) -> Iterator[Finding]:
+    """One end goes by a gateway, the other does not."""
+    gates = {end: facts.get("route", "found", "gateway") for end, facts in common.ends(case)}
+    devices = {end: facts.get("route", "found", "dev") for end, facts in common.ends(case)}
+    if all(devices.values()) and "lo" not in devices.values() and bool(gates["a"]) != bool(gates["b"]):
+        yield Finding(
+            key="asymmetric-route",
+            severity="note",
+            layer="ip",
+            title="The ends reach each other by different ways: one by a gateway, the other directly.",
+            where="a→b",
+            evidence=tuple(told(end, "route", f"via {gate}" if gate else "direct") for end, gate in gates.items()),
+            source="RFC 1812, 5.2; a firewall that sees half of a connection may drop it",
+        )
+
+
+def resolution(case: Case) -> Iterator[Finding]:
+    """The next hop does not answer for its address."""
+    for end, facts in common.ends(case):
+        next_hop = facts.get("route", "found", "gateway") or (facts.get("route", "found", "to") or "").partition("/")[0]
+        state = (facts.get("route", "neighbour") or {}).get("state")
+        if state in {"failed", "incomplete"}:
+            yield Finding(
+                key="next-hop-silent",
+                severity="critical",
+                layer="ip",
+                title=f"The next hop of {end}, {next_hop}, does not answer for its address.",
+                where=end,
+                evidence=(told(end, f"neighbour {next_hop}", state),),
+                fix=(common.Command(end, f"sudo ip neighbour flush {next_hop} dev {common.device(facts)}"),),
+                source="RFC 826; RFC 4861, 7.3; ip-neighbour(8)",
+            )
+
+
+def algorithm(case: Case) -> Iterator[Finding]:
+    """A route that chooses an algorithm."""
+    for end, facts in common.ends(case):
+        chosen = facts.get("route", "entry", "congctl")
+        default = common.setting(facts, "net.ipv4.tcp_congestion_control")
+        if chosen and chosen != default:
+            yield Finding(
+                key="route-congestion-control",
+                severity="note",
+                layer="ip",
+                title=f"The route of {end} sends by {chosen}, although {default} is the default.",
+                where=end,
+                evidence=(told(end, "congctl of the route", chosen), Evidence(end, "default", str(default))),
+                source=f"{_IP_ROUTE}, congctl",
+            )
+
+
+RULES = (resolution, window, mtu, beginning, algorithm, asymmetric)
