@@ -155,7 +155,8 @@ class Reader:
         self.found.files |= answer.get("files", {})
         missing = answer.get("unreadable", {}).items()
         self.found.unknown |= {
-            path: why for path, why in missing if not why.lower().startswith(_SAYS_NOTHING)}
+            path: why for path, why in missing if not why.lower().startswith(_SAYS_NOTHING)
+        }
 
 
 def read(session: Asked, peer: str, dev: str | None = None) -> Reading:

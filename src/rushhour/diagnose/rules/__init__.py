@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from rushhour.diagnose.rules import measured_limits, measured_path
+from rushhour.diagnose.rules import (
+    device,
+    host,
+    link,
+    measured_limits,
+    measured_path,
+    queue,
+    route,
+    socket,
+    system,
+    tcp,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -21,6 +32,14 @@ RULES: tuple[Rule, ...] = (
     measured_path.half_duplex,
     measured_path.large_packets,
     measured_path.other_loss,
+    *socket.RULES,
+    *tcp.RULES,
+    *queue.RULES,
+    *link.RULES,
+    *device.RULES,
+    *route.RULES,
+    *system.RULES,
+    *host.RULES,
 )
 """Every rule, in the order in which equals among their findings are told."""
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rushhour.diagnose.case import DIRECTIONS, ENDS, outgoing, receiver, sender
+from rushhour.diagnose.case import DIRECTIONS, ENDS, receiver, sender
 from rushhour.diagnose.cause import possible_bps
 from rushhour.diagnose.finding import Command, Evidence
+from rushhour.diagnose.rules import measured_words as words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -21,7 +22,7 @@ FAST_BPS = 1e9
 """From here on the work per packet begins to fill a processor: 83 000 packets of 1500 bytes a second."""
 # Devices whose speed and duplex are made up, or not of a line.
 VIRTUAL = frozenset(
-    "veth virtio_net tun tap bridge bonding dummy ifb macvlan ipvlan vxlan 802.1Q wireguard hv_netvsc".split()
+    ("veth", "virtio_net", "tun", "tap", "bridge", "bonding", "dummy", "ifb", "macvlan", "vxlan", "hv_netvsc")
 )
 
 
@@ -57,7 +58,7 @@ def reached_bps(case: Case, direction: str) -> float | None:
 
 
 def bdp_bytes(case: Case, direction: str) -> float | None:
-    """What has to be in flight to fill a direction (RFC 6349, 3.3.1); None while rate or round trip is unknown."""
+    """What has to be in flight to fill a direction (RFC 6349, 3.3.1); None where that is unknown."""
     rate, rtt = rate_bps(case, direction), rtt_ns(case)
     return None if rate is None or rtt is None else rate * rtt / 8e9
 
@@ -104,6 +105,11 @@ def busiest(case: Case, end: str) -> float:
     return max(known, default=0.0)
 
 
+def softirq(case: Case, end: str) -> float:
+    """Share of the busiest processor's time that soft interrupts took while the end was measured."""
+    return max((m.cpu[end].softirq for m in case.measured.values() if end in m.cpu), default=0.0)
+
+
 def device(facts: Facts) -> str:
     """The device on the way to the other end; `DEVICE` where it is not known."""
     return facts.get("link", "dev") or "DEVICE"
@@ -112,7 +118,7 @@ def device(facts: Facts) -> str:
 def cards(facts: Facts) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """The real network cards that the way leads over: the device, or those under it."""
     link = facts.sections.get("link") or {}
-    known = {**{str(link.get("dev")): link}, **link.get("under", {})}
+    known = {str(link.get("dev")): link, **link.get("under", {})}
     return ((dev, told) for dev, told in known.items() if told and not is_virtual(told))
 
 
@@ -124,21 +130,31 @@ def is_virtual(link: Mapping[str, Any]) -> bool:
 
 def is_direct(case: Case) -> bool:
     """Whether both ends reach each other without a gateway."""
-    return all(facts.get("route", "found", "dev") and not facts.get("route", "found", "gateway") for _, facts in ends(case))
+    return all(
+        facts.get("route", "found", "dev") and not facts.get("route", "found", "gateway")
+        for _, facts in ends(case)
+    )
+
+
+def name(case: Case, end: str) -> str:
+    """An end as a sentence calls it: `a (alice)`."""
+    return words.name(case, end)
+
+
+def shell(end: str, text: str, persistent: str | None = None) -> Command:
+    """A command by its text."""
+    return Command(end, text, persistent)
 
 
 def sysctl(end: str, name: str, value: Any) -> Command:
-    """A setting of the kernel."""
-    text = " ".join(map(str, value)) if isinstance(value, list) else str(value)
-    quoted = f"'{text}'" if " " in text else text
-    kept = f"echo '{name} = {text}' | sudo tee -a /etc/sysctl.d/90-network.conf"
-    return Command(end, f"sudo sysctl -w {name}={quoted}", kept)
+    """A setting of the kernel, now and over a reboot."""
+    return words.setting(end, name, " ".join(map(str, value)) if isinstance(value, list) else value)
 
 
 def ethtool(end: str, words: str, link_file: str | None = None) -> Command:
     """A setting of a card; `link_file` is the line for its `.link` file (systemd.link(5))."""
     kept = f"{link_file} in a file /etc/systemd/network/*.link" if link_file else None
-    return Command(end, f"sudo ethtool {words}", kept)
+    return Command(end, f"ethtool {words}", kept)
 
 
 def setting(facts: Facts, name: str) -> Any:

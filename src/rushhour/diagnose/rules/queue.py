@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 # A queue that takes longer to drain than this makes every conversation wait (RFC 8289, 3.2 aims at 5 ms).
 LONG_QUEUE_NS = 200e6
-LEAVES = frozenset(("pfifo", "bfifo", "pfifo_fast", "noqueue", "mq", "fq", "fq_codel", "codel", "sfq", "cake", "pie"))
 
 
 def queues(facts: Facts) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -29,10 +28,10 @@ def queues(facts: Facts) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 def cap_bps(found: Mapping[str, Any], classes: list[Mapping[str, Any]]) -> int | None:
     """The rate that a qdisc lets through at most; of htb the largest ceiling of its classes."""
-    options = found.get("options", {})
+    options: Mapping[str, int | None] = found.get("options", {})
     if found["kind"] == "htb":
-        ceilings = [one["options"].get("ceil_bps") for one in classes]
-        return max((ceiling for ceiling in ceilings if ceiling), default=None)
+        ceilings: list[int] = [one["options"].get("ceil_bps") or 0 for one in classes]
+        return max(ceilings, default=None)
     return options.get("rate_bps") or options.get("maxrate_bps")
 
 
@@ -45,7 +44,11 @@ def shaper(case: Case) -> Iterator[Finding]:
             if cap is None:
                 continue
             reached = common.reached_bps(case, direction)
-            lines = [card["speed_mbps"] * 1e6 for name, card in common.cards(facts) if name == dev and card.get("speed_mbps")]
+            lines = [
+                card["speed_mbps"] * 1e6
+                for name, card in common.cards(facts)
+                if name == dev and card.get("speed_mbps")
+            ]
             if lines and cap >= 0.95 * min(lines):
                 continue
             # What a shaper counts has headers; payload comes to 90 % of it and more with common packets.
@@ -55,7 +58,8 @@ def shaper(case: Case) -> Iterator[Finding]:
                 key="shaper-on-the-sender",
                 severity=severity,
                 layer="queue",
-                title=f"A shaper on {dev} at {from_} lets {rate(cap)} through" + (", and that is what arrives." if at_it else "."),
+                title=f"A shaper on {dev} at {common.name(case, from_)} lets {rate(cap)} through"
+                + (", and that is what arrives." if at_it else "."),
                 where=from_,
                 evidence=(
                     told(from_, f"queue on {dev}", qdisc(found)),
@@ -64,7 +68,7 @@ def shaper(case: Case) -> Iterator[Finding]:
                     *((Evidence(direction, "goodput of one flow", rate(reached)),) if reached else ()),
                 ),
                 gain="what the line carries",
-                fix=(common.Command(from_, f"sudo tc qdisc del dev {dev} root"),),
+                fix=(common.shell(from_, f"tc qdisc del dev {dev} root"),),
                 source=f"tc-{found['kind']}(8)",
             )
 
@@ -76,17 +80,25 @@ def emulation(case: Case) -> Iterator[Finding]:
             options = found.get("options", {})
             if found["kind"] != "netem":
                 continue
-            does = [f"{word} {duration(options[f'{word}_us'] * 1e3)}" for word in ("delay", "jitter") if options.get(f"{word}_us")]
+            does = [
+                f"{word} {duration(options[f'{word}_us'] * 1e3)}"
+                for word in ("delay", "jitter")
+                if options.get(f"{word}_us")
+            ]
             does += [f"{word} {options[word]:.2%}" for word in ("loss", "duplicate") if options.get(word)]
             yield Finding(
                 key="netem-on-the-device",
                 severity="critical",
                 layer="queue",
-                title=f"netem on {dev} at {end} disturbs the traffic on purpose: {', '.join(does) or 'limit only'}.",
+                title=f"netem on {dev} at {common.name(case, end)} disturbs the traffic on purpose: "
+                f"{', '.join(does) or 'limit only'}.",
                 where=end,
-                evidence=(told(end, f"queue on {dev}", " ".join(["netem", *does])), told(end, "limit", f"{options.get('limit_packets')} packets")),
+                evidence=(
+                    told(end, f"queue on {dev}", " ".join(["netem", *does])),
+                    told(end, "limit", f"{options.get('limit_packets')} packets"),
+                ),
                 gain="the path without it",
-                fix=(common.Command(end, f"sudo tc qdisc del dev {dev} root"),),
+                fix=(common.shell(end, f"tc qdisc del dev {dev} root"),),
                 source="tc-netem(8)",
             )
 
@@ -106,22 +118,26 @@ def policer(case: Case) -> Iterator[Finding]:
                         key="policer-on-the-device",
                         severity="critical",
                         layer="queue",
-                        title=f"A policer at {hook} of {dev} at {end} drops what exceeds {told_rate}.",
+                        title=f"A policer at {hook} of {dev} at {common.name(case, end)} drops what "
+                        f"exceeds {told_rate}.",
                         where=end,
                         evidence=(
                             told(end, f"{one['kind']} filter, {hook} of {dev}", f"police rate {told_rate}"),
                             told(end, "bucket", size(action["options"].get("burst_bytes") or 0)),
                         ),
-                        gain="waiting instead of loss: a shaper, or a bucket of rate × RTT",
-                        fix=(common.Command(end, f"sudo tc filter del dev {dev} {one['hook']}"),),
-                        source="tc-police(8); Flach et al., An Internet-Wide Analysis of Traffic Policing, SIGCOMM 2016",
+                        gain="waiting instead of loss: a shaper, or a bucket of rate times RTT",
+                        fix=(common.shell(end, f"tc filter del dev {dev} {one['hook']}"),),
+                        source="tc-police(8); Flach et al., An Internet-Wide Analysis of Traffic "
+                        "Policing, SIGCOMM 2016",
                     )
 
 
 def drops(case: Case) -> Iterator[Finding]:
     """The sender's own queue dropped packets."""
     for end, facts in common.ends(case):
-        rose = {name: by for name, by in common.risen(case, end, ".drops").items() if name.startswith("qdisc.")}
+        rose = {
+            name: by for name, by in common.risen(case, end, ".drops").items() if name.startswith("qdisc.")
+        }
         if not rose:
             continue
         kinds = {one["kind"] for _, one in queues(facts)}
@@ -131,11 +147,11 @@ def drops(case: Case) -> Iterator[Finding]:
             key="drops-in-the-own-queue",
             severity="note" if managed else "warning",
             layer="queue",
-            title=f"{end} dropped packets in its own queue before they left.",
+            title=f"{common.name(case, end)} dropped packets in its own queue before they left.",
             where=end,
             evidence=tuple(told(end, f"{name} rose by", f"{by:.0f}") for name, by in sorted(rose.items())),
             gain="no retransmissions of what never left",
-            fix=(common.Command(end, f"sudo tc qdisc replace dev {common.device(facts)} root fq"),),
+            fix=(common.shell(end, f"tc qdisc replace dev {common.device(facts)} root fq"),),
             source="tc(8); tc-fq(8)",
         )
 
@@ -153,13 +169,25 @@ def long_queue(case: Case) -> Iterator[Finding]:
                     key="queue-too-long",
                     severity="warning",
                     layer="queue",
-                    title=f"The queue on {dev} at {end} takes {duration(drains)} to drain: under load everything waits that long.",
+                    title=f"The queue on {dev} at {common.name(case, end)} takes {duration(drains)} "
+                    "to drain: under "
+                    "load everything waits that long.",
                     where=end,
-                    evidence=(told(end, f"queue on {dev}", qdisc(found)), told(end, "limit", size(limit)), told(end, "rate", rate(cap))),
+                    evidence=(
+                        told(end, f"queue on {dev}", qdisc(found)),
+                        told(end, "limit", size(limit)),
+                        told(end, "rate", rate(cap)),
+                    ),
                     gain=f"round trips shorter by up to {duration(drains)} under load",
-                    fix=(common.Command(end, f"sudo tc qdisc change dev {dev} root {found['kind']} rate {cap}bit burst {options.get('burst_bytes') or 1600} latency 50ms"),)
+                    fix=(
+                        common.shell(
+                            end,
+                            f"tc qdisc change dev {dev} root {found['kind']} rate {cap}bit "
+                            f"burst {options.get('burst_bytes') or 1600} latency 50ms",
+                        ),
+                    )
                     if found["kind"] == "tbf"
-                    else (common.Command(end, f"sudo tc qdisc replace dev {dev} root fq_codel"),),
+                    else (common.shell(end, f"tc qdisc replace dev {dev} root fq_codel"),),
                     source="RFC 7567, section 2; RFC 8289, 3.2",
                 )
 
@@ -177,11 +205,18 @@ def slow_line(case: Case) -> Iterator[Finding]:
                     key="fifo-before-a-slow-line",
                     severity="note",
                     layer="queue",
-                    title=f"{dev} at {end} queues {length} packets first in, first out: {duration(drains)} at its speed.",
+                    title=f"{dev} at {common.name(case, end)} queues {length} packets first in, first out: "
+                    f"{duration(drains)} at its speed.",
                     where=end,
                     evidence=(told(end, "txqueuelen", length), told(end, "queue", "pfifo_fast")),
                     gain="short waits for everything beside a bulk transfer",
-                    fix=(common.Command(end, f"sudo tc qdisc replace dev {dev} root fq_codel", "net.core.default_qdisc = fq_codel in /etc/sysctl.d"),),
+                    fix=(
+                        common.shell(
+                            end,
+                            f"tc qdisc replace dev {dev} root fq_codel",
+                            "net.core.default_qdisc = fq_codel in /etc/sysctl.d",
+                        ),
+                    ),
                     source="RFC 7567, section 2; tc-fq_codel(8)",
                 )
 

@@ -15,19 +15,29 @@ if TYPE_CHECKING:
 
     from rushhour.diagnose.case import Case
     from rushhour.diagnose.facts import Facts
+    from rushhour.diagnose.finding import Command
 
 SEGMENT = 1448
 _IP_ROUTE = "ip-route(8)"
 
 
-def _fix(end: str, facts: Facts, word: str) -> tuple[common.Command, ...]:
+def _fix(end: str, facts: Facts, word: str) -> tuple[Command, ...]:
     """The route again without the word; what is learned is forgotten by a flush."""
     entry = facts.get("route", "entry") or {}
     to = entry.get("to", "default")
     words = [f"via {entry['gateway']}"] if entry.get("gateway") else []
     words.append(f"dev {common.device(facts)}")
-    rest = [f"{name} {entry[name]}" for name in ("mtu", "window", "cwnd", "initcwnd", "advmss") if entry.get(name) and name != word]
-    return (common.Command(end, " ".join(["sudo ip route change", to, *words, *rest])),)
+    rest = [
+        f"{name} {entry[name]}"
+        for name in ("mtu", "window", "cwnd", "initcwnd", "advmss")
+        if entry.get(name) and name != word
+    ]
+    return (common.shell(end, " ".join(["ip route change", to, *words, *rest])),)
+
+
+def payload(mtu: int) -> float:
+    """Share of a packet that is payload."""
+    return (mtu - common.HEADERS) / mtu
 
 
 def mtu(case: Case) -> Iterator[Finding]:
@@ -43,10 +53,14 @@ def mtu(case: Case) -> Iterator[Finding]:
                 key="route-mtu",
                 severity="warning" if fixed < 1280 or locked else "note",
                 layer="ip",
-                title=f"The route of {end} fixes packets at {fixed} bytes; the device takes {device}.",
+                title=f"The route of {common.name(case, end)} fixes packets at {fixed} bytes; the "
+                f"device takes {device}.",
                 where=end,
-                evidence=(told(end, "route", shown_route(facts.get("route", "entry"))), told(end, "MTU of the device", device)),
-                gain=f"{1 - (fixed - common.HEADERS) / fixed * device / (device - common.HEADERS):.1%} fewer headers",
+                evidence=(
+                    told(end, "route", shown_route(facts.get("route", "entry"))),
+                    told(end, "MTU of the device", device),
+                ),
+                gain=f"{payload(device) / payload(fixed) - 1:.1%} more payload",
                 fix=_fix(end, facts, "mtu"),
                 source=f"{_IP_ROUTE}, mtu",
             )
@@ -55,7 +69,9 @@ def mtu(case: Case) -> Iterator[Finding]:
                 key="path-mtu-learned",
                 severity="note",
                 layer="path",
-                title=f"{end} has learned that the path carries packets of {learned} bytes, {device - learned} fewer than its device.",
+                title=f"{common.name(case, end)} has learned that the path carries packets of "
+                f"{learned} bytes, "
+                f"{device - learned} fewer than its device.",
                 where=end,
                 evidence=(
                     told(end, "MTU of the path", learned),
@@ -72,20 +88,28 @@ def window(case: Case) -> Iterator[Finding]:
         rtt = common.rtt_ns(case)
         clamp = receiving.get("route", "found", "window")
         held = sending.get("route", "found", "cwnd")
-        # A cwnd of a route that is not locked is only remembered; metrics of old connections are kept there, too.
+        # A cwnd that is not locked is only remembered: metrics of old connections are kept there, too.
         locked = "cwnd" in (sending.get("route", "found", "locked") or [])
-        limits = [(to, receiving, "window", clamp)] + ([(from_, sending, "cwnd", held * SEGMENT)] if held and locked else [])
+        limits = [(to, receiving, "window", clamp)] + (
+            [(from_, sending, "cwnd", held * SEGMENT)] if held and locked else []
+        )
         for end, facts, word, most in limits:
             flow = common.rate_bps(case, direction)
             if not most:
                 continue
             cap = most * 8e9 / rtt if rtt else None
-            hurts = cap is not None and flow is not None and cap < 0.95 * flow and not common.is_full(case, direction)
+            hurts = (
+                cap is not None
+                and flow is not None
+                and cap < 0.95 * flow
+                and not common.is_full(case, direction)
+            )
             yield Finding(
                 key=f"route-{word}",
                 severity="critical" if hurts else "note",
                 layer="ip",
-                title=f"The route of {end} limits the {word} to {size(most)}" + (f": {rate(cap)} on this path." if cap else "."),
+                title=f"The route of {common.name(case, end)} limits the {word} to {size(most)}"
+                + (f": {rate(cap)} on this path." if cap else "."),
                 where=end,
                 evidence=(told(end, "route", shown_route(facts.get("route", "found"))),),
                 gain=f"up to {rate(flow)} instead of {rate(cap)}" if hurts and flow and cap else None,
@@ -106,8 +130,12 @@ def beginning(case: Case) -> Iterator[Finding]:
                 key="initial-window-small" if slow else "initial-window-large",
                 severity="warning" if first < 4 else "note",
                 layer="ip",
-                title=f"Connections of {end} begin with {first} segments instead of 10: "
-                + ("short transfers take more round trips." if slow else "bursts may overflow a queue at once."),
+                title=f"Connections of {common.name(case, end)} begin with {first} segments instead of 10: "
+                + (
+                    "short transfers take more round trips."
+                    if slow
+                    else "bursts may overflow a queue at once."
+                ),
                 where=end,
                 evidence=(told(end, "route", shown_route(found)),),
                 gain="short transfers end earlier" if slow else "no loss at the first round trip",
@@ -120,10 +148,12 @@ def beginning(case: Case) -> Iterator[Finding]:
                 key="route-advmss",
                 severity="warning",
                 layer="ip",
-                title=f"The route of {end} asks the other end for segments of {segment} bytes; {mtu - common.HEADERS} would fit.",
+                title=f"The route of {common.name(case, end)} asks the other end for segments of "
+                f"{segment} bytes; "
+                f"{mtu - common.HEADERS} would fit.",
                 where=end,
                 evidence=(told(end, "advmss", segment), told(end, "MTU of the device", mtu)),
-                gain=f"{(mtu - common.HEADERS) / mtu / (segment / (segment + common.HEADERS)) - 1:.1%} more payload",
+                gain=f"{payload(mtu) / payload(segment + common.HEADERS) - 1:.1%} more payload",
                 fix=_fix(end, facts, "advmss"),
                 source=f"{_IP_ROUTE}, advmss",
             )
@@ -132,7 +162,8 @@ def beginning(case: Case) -> Iterator[Finding]:
                 key="route-rto-min",
                 severity="warning",
                 layer="ip",
-                title=f"The route of {end} makes every retransmission timeout at least {least} ms.",
+                title=f"The route of {common.name(case, end)} makes every retransmission timeout at "
+                f"least {least} ms.",
                 where=end,
                 evidence=(told(end, "rto_min", f"{least} ms"),),
                 gain="losses at the end of a transfer are repaired after 200 ms and more, not seconds",
@@ -152,7 +183,9 @@ def asymmetric(case: Case) -> Iterator[Finding]:
             layer="ip",
             title="The ends reach each other by different ways: one by a gateway, the other directly.",
             where="a→b",
-            evidence=tuple(told(end, "route", f"via {gate}" if gate else "direct") for end, gate in gates.items()),
+            evidence=tuple(
+                told(end, "route", f"via {gate}" if gate else "direct") for end, gate in gates.items()
+            ),
             source="RFC 1812, 5.2; a firewall that sees half of a connection may drop it",
         )
 
@@ -160,17 +193,21 @@ def asymmetric(case: Case) -> Iterator[Finding]:
 def resolution(case: Case) -> Iterator[Finding]:
     """The next hop does not answer for its address."""
     for end, facts in common.ends(case):
-        next_hop = facts.get("route", "found", "gateway") or (facts.get("route", "found", "to") or "").partition("/")[0]
+        next_hop = (
+            facts.get("route", "found", "gateway")
+            or (facts.get("route", "found", "to") or "").partition("/")[0]
+        )
         state = (facts.get("route", "neighbour") or {}).get("state")
         if state in {"failed", "incomplete"}:
             yield Finding(
                 key="next-hop-silent",
                 severity="critical",
                 layer="ip",
-                title=f"The next hop of {end}, {next_hop}, does not answer for its address.",
+                title=f"The next hop of {common.name(case, end)}, {next_hop}, does not answer for "
+                "its address.",
                 where=end,
                 evidence=(told(end, f"neighbour {next_hop}", state),),
-                fix=(common.Command(end, f"sudo ip neighbour flush {next_hop} dev {common.device(facts)}"),),
+                fix=(common.shell(end, f"ip neighbour flush {next_hop} dev {common.device(facts)}"),),
                 source="RFC 826; RFC 4861, 7.3; ip-neighbour(8)",
             )
 
@@ -185,7 +222,8 @@ def algorithm(case: Case) -> Iterator[Finding]:
                 key="route-congestion-control",
                 severity="note",
                 layer="ip",
-                title=f"The route of {end} sends by {chosen}, although {default} is the default.",
+                title=f"The route of {common.name(case, end)} sends by {chosen}, although {default} "
+                "is the default.",
                 where=end,
                 evidence=(told(end, "congctl of the route", chosen), Evidence(end, "default", str(default))),
                 source=f"{_IP_ROUTE}, congctl",

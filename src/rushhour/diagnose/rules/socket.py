@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rushhour.diagnose.case import DIRECTIONS
 from rushhour.diagnose.finding import Evidence, Finding
 from rushhour.diagnose.rules import common
 from rushhour.diagnose.rules.common import told
@@ -22,15 +23,15 @@ LEAST = 6 * _MIB
 _IP_SYSCTL = "Documentation/networking/ip-sysctl.rst"
 
 
-def window_of(space: float, adv_win_scale: int = 1) -> float:
+def window_of(space: int, adv_win_scale: int = 1) -> int:
     """The window that buffer space becomes: tcp_win_from_space(), include/net/tcp.h.
 
     From 6.6 on the share follows from the packets and begins at a half, which is what the default of 1 gave
     before.
     """
     if adv_win_scale <= 0:
-        return space / 2**-adv_win_scale
-    return space - space / 2**adv_win_scale
+        return space >> -adv_win_scale
+    return space - (space >> adv_win_scale)
 
 
 def recommended(bdp: float) -> int:
@@ -52,11 +53,17 @@ def receive_buffer(case: Case) -> Iterator[Finding]:
     """The receiver's window, at its greatest, is smaller than the path."""
     for direction, _, _, to, facts in common.directions(case):
         values = common.setting(facts, "net.ipv4.tcp_rmem")
-        bdp, flow, rtt = common.bdp_bytes(case, direction), common.rate_bps(case, direction), common.rtt_ns(case)
+        bdp, flow, rtt = (
+            common.bdp_bytes(case, direction),
+            common.rate_bps(case, direction),
+            common.rtt_ns(case),
+        )
         if not isinstance(values, list) or bdp is None or not flow or not rtt:
             continue
         grows = common.setting(facts, "net.ipv4.tcp_moderate_rcvbuf") != 0
-        window = window_of(values[2] if grows else values[1], common.setting(facts, "net.ipv4.tcp_adv_win_scale") or 1)
+        window = window_of(
+            values[2] if grows else values[1], common.setting(facts, "net.ipv4.tcp_adv_win_scale") or 1
+        )
         limit = window * 8e9 / rtt
         share = common.limited(case, direction, "receiver")
         severity = common.proven(_gravity(limit, flow, full=common.is_full(case, direction)), share)
@@ -70,7 +77,9 @@ def receive_buffer(case: Case) -> Iterator[Finding]:
             key="receive-buffer-too-small" if grows else "receive-autotuning-off",
             severity=severity,
             layer="socket",
-            title=f"The receive buffer at {to} lets at most {rate(limit)} through; the path carries {rate(flow)}.",
+            title=f"The receive buffer at {common.name(case, to)} lets at most {rate(limit)} "
+            "through; the path carries "
+            f"{rate(flow)}.",
             where=to,
             evidence=(
                 told(to, "net.ipv4.tcp_rmem", sizes(values)),
@@ -89,7 +98,11 @@ def send_buffer(case: Case) -> Iterator[Finding]:
     """The sender may not keep as much as the path holds."""
     for direction, from_, facts, _, _ in common.directions(case):
         values = common.setting(facts, "net.ipv4.tcp_wmem")
-        bdp, flow, rtt = common.bdp_bytes(case, direction), common.rate_bps(case, direction), common.rtt_ns(case)
+        bdp, flow, rtt = (
+            common.bdp_bytes(case, direction),
+            common.rate_bps(case, direction),
+            common.rtt_ns(case),
+        )
         if not isinstance(values, list) or bdp is None or not flow or not rtt:
             continue
         # sk_wmem_queued counts whole buffers, headers included: at best as many bytes are in flight.
@@ -103,7 +116,9 @@ def send_buffer(case: Case) -> Iterator[Finding]:
             key="send-buffer-too-small",
             severity=severity,
             layer="socket",
-            title=f"The send buffer at {from_} keeps at most {size(values[2])} in flight; the path holds {size(bdp)}.",
+            title=f"The send buffer at {common.name(case, from_)} keeps at most {size(values[2])} "
+            "in flight; the path "
+            f"holds {size(bdp)}.",
             where=from_,
             evidence=(
                 told(from_, "net.ipv4.tcp_wmem", sizes(values)),
@@ -129,7 +144,9 @@ def caps(case: Case) -> Iterator[Finding]:
                 key=name.rpartition(".")[2].replace("_", "-") + "-small",
                 severity="note",
                 layer="socket",
-                title=f"Programs at {end} that set their own buffer get at most {size(most)}; {direction} holds {size(bdp)}.",
+                title=f"Programs at {common.name(case, end)} that set their own buffer get at most "
+                f"{size(most)}; "
+                f"{direction} holds {size(bdp)}.",
                 where=end,
                 evidence=(told(end, name, most), Evidence(direction, "the path holds", size(bdp))),
                 gain="none for programs that leave their buffers to the kernel",
@@ -149,14 +166,18 @@ def datagrams(case: Case) -> Iterator[Finding]:
             key="udp-receive-buffer-full",
             severity="warning",
             layer="socket",
-            title=f"Datagrams reached {end} and were dropped there: their socket's buffer was full.",
+            title=f"Datagrams reached {common.name(case, end)} and were dropped there: their "
+            "socket's buffer was full.",
             where=end,
             evidence=(
                 *(told(end, f"{name} rose by", f"{by:.0f}") for name, by in sorted(lost.items())),
                 told(end, "net.core.rmem_default", "unknown" if default is None else size(default)),
             ),
             gain="these datagrams, if the program keeps up on average",
-            fix=(common.sysctl(end, "net.core.rmem_default", 4 * _MIB), common.sysctl(end, "net.core.rmem_max", 8 * _MIB)),
+            fix=(
+                common.sysctl(end, "net.core.rmem_default", 4 * _MIB),
+                common.sysctl(end, "net.core.rmem_max", 8 * _MIB),
+            ),
             source="udp(7), SO_RCVBUF; RFC 4113, udpInErrors",
         )
 
@@ -174,7 +195,9 @@ def memory(case: Case) -> Iterator[Finding]:
             key="tcp-memory-pressure",
             severity=severity,
             layer="socket",
-            title=f"TCP at {end} is short of memory: buffers shrink and packets that arrived are thrown away.",
+            title=f"TCP at {common.name(case, end)} is short of memory: buffers shrink and packets "
+            "that arrived are "
+            "thrown away.",
             where=end,
             evidence=(
                 told(end, "pages in use (sockstat TCP mem)", used),
@@ -198,9 +221,9 @@ def _more_pages(facts: Facts, limits: list[int]) -> list[int]:
 
 def memory_below_path(case: Case) -> Iterator[Finding]:
     """The limit of all TCP sockets together is below what one flow needs."""
-    for direction, *pairs in common.directions(case):
+    for direction in DIRECTIONS:
         bdp = common.bdp_bytes(case, direction)
-        for end, facts in ((pairs[0], pairs[1]), (pairs[2], pairs[3])):
+        for end, facts in common.ends(case):
             limits = common.setting(facts, "net.ipv4.tcp_mem")
             if bdp is None or not isinstance(limits, list) or limits[1] * 4096 >= 2 * bdp:
                 continue
@@ -208,11 +231,16 @@ def memory_below_path(case: Case) -> Iterator[Finding]:
                 key="tcp-mem-too-small",
                 severity="warning",
                 layer="socket",
-                title=f"All TCP sockets at {end} together may use {size(limits[1] * 4096)}; {direction} alone needs {size(2 * bdp)}.",
-                where=str(end),
-                evidence=(told(str(end), "net.ipv4.tcp_mem (pages)", limits), Evidence(direction, "the path holds", size(bdp))),
+                title=f"All TCP sockets at {common.name(case, end)} together may use "
+                f"{size(limits[1] * 4096)}; "
+                f"{direction} alone needs {size(2 * bdp)}.",
+                where=end,
+                evidence=(
+                    told(end, "net.ipv4.tcp_mem (pages)", limits),
+                    Evidence(direction, "the path holds", size(bdp)),
+                ),
                 gain="no pressure while a flow fills the path",
-                fix=(common.sysctl(str(end), "net.ipv4.tcp_mem", _more_pages(facts, limits)),),
+                fix=(common.sysctl(end, "net.ipv4.tcp_mem", _more_pages(facts, limits)),),
                 source=f"{_IP_SYSCTL}, tcp_mem",
             )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rushhour.diagnose.finding import Evidence, Finding
+from rushhour.diagnose.finding import Command, Evidence, Finding
 from rushhour.diagnose.rules import common
 from rushhour.diagnose.rules.common import told
 from rushhour.diagnose.shown import duration, plain, rate, share, size
@@ -12,7 +12,7 @@ from rushhour.diagnose.shown import duration, plain, rate, share, size
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rushhour.diagnose.case import Case
+    from rushhour.diagnose.case import Case, End
     from rushhour.diagnose.facts import Facts
     from rushhour.diagnose.finding import Severity
 
@@ -21,15 +21,15 @@ UNSCALED = 65535
 SEGMENT = 1448
 
 
-def _switch(case: Case, name: str) -> tuple[list[str], tuple[Evidence, ...]]:
+def _switch(case: Case, name: str) -> tuple[list[End], tuple[Evidence, ...]]:
     """The ends where a setting is off, and the setting at both as evidence."""
     values = {end: common.setting(facts, name) for end, facts in common.ends(case)}
     off = [end for end, value in values.items() if value == 0]
     return off, tuple(told(end, name, plain(value)) for end, value in values.items() if value is not None)
 
 
-def _where(off: list[str]) -> str:
-    return " and ".join(off)
+def _where(case: Case, off: list[End]) -> str:
+    return " and ".join(common.name(case, end) for end in off)
 
 
 def window_scaling(case: Case) -> Iterator[Finding]:
@@ -49,7 +49,8 @@ def window_scaling(case: Case) -> Iterator[Finding]:
         key="window-scaling-off",
         severity="critical" if hurts else "note",
         layer="tcp",
-        title=f"Window scaling is off at {_where(off)}: no connection has a window above 64 KiB{known}.",
+        title=f"Window scaling is off at {_where(case, off)}: no connection has a window above 64 "
+        f"KiB{known}.",
         where=off[0],
         evidence=evidence,
         gain=f"up to {rate(flows[direction])} instead of {rate(limit)}" if hurts and limit else None,
@@ -72,9 +73,11 @@ def sack(case: Case) -> Iterator[Finding]:
         key="sack-off",
         severity="warning" if lossy else "note",
         layer="tcp",
-        title=f"Selective acknowledgements are off at {_where(off)}: of several losses one is repaired a round trip.",
+        title=f"Selective acknowledgements are off at {_where(case, off)}: of several losses one is "
+        "repaired a round trip.",
         where=off[0],
-        evidence=evidence + ((Evidence(direction, "segments sent again", share(again[direction])),) if lossy else ()),
+        evidence=evidence
+        + ((Evidence(direction, "segments sent again", share(again[direction])),) if lossy else ()),
         gain="losses are repaired within one round trip",
         fix=tuple(common.sysctl(end, name, 1) for end in off),
         source=f"RFC 2018; RFC 6675; {_IP_SYSCTL}, tcp_sack",
@@ -82,7 +85,7 @@ def sack(case: Case) -> Iterator[Finding]:
 
 
 def timestamps(case: Case) -> Iterator[Finding]:
-    """Without timestamps: one RTT sample a window, no undo by Eifel, and no protection from wrapped numbers."""
+    """Without timestamps: one RTT sample a window, no undo by Eifel, no guard against wrapped numbers."""
     name = "net.ipv4.tcp_timestamps"
     off, evidence = _switch(case, name)
     if not off:
@@ -95,9 +98,11 @@ def timestamps(case: Case) -> Iterator[Finding]:
         key="timestamps-off",
         severity="warning" if fast else "note",
         layer="tcp",
-        title=f"TCP timestamps are off at {_where(off)}: the RTT is measured less well, old segments may pass as new.",
+        title=f"TCP timestamps are off at {_where(case, off)}: the RTT is measured less well, old "
+        "segments may pass as new.",
         where=off[0],
-        evidence=evidence + ((told("a→b", "sequence numbers come round in", f"{wraps:.0f} s"),) if wraps and fast else ()),
+        evidence=evidence
+        + ((told("a→b", "sequence numbers come round in", f"{wraps:.0f} s"),) if wraps and fast else ()),
         gain="better retransmission timeouts; spurious retransmissions are recognised",
         fix=tuple(common.sysctl(end, name, 1) for end in off),
         source=f"RFC 7323, sections 4 and 5; {_IP_SYSCTL}, tcp_timestamps",
@@ -113,7 +118,8 @@ def dsack(case: Case) -> Iterator[Finding]:
             key="dsack-off",
             severity="note",
             layer="tcp",
-            title=f"Duplicate acknowledgements (DSACK) are off at {_where(off)}: reordering is taken for loss.",
+            title=f"Duplicate acknowledgements (DSACK) are off at {_where(case, off)}: reordering is "
+            "taken for loss.",
             where=off[0],
             evidence=evidence,
             gain="windows that were cut for nothing are restored",
@@ -134,7 +140,8 @@ def ecn(case: Case) -> Iterator[Finding]:
         key="ecn-mismatch",
         severity="note",
         layer="tcp",
-        title=f"{asks[0]} asks for congestion marks (ECN), {refuses[0]} refuses them: queues must drop.",
+        title=f"{common.name(case, asks[0])} asks for congestion marks (ECN), "
+        f"{common.name(case, refuses[0])} refuses them: queues must drop.",
         where=refuses[0],
         evidence=tuple(told(end, name, value) for end, value in values.items()),
         gain="no retransmissions where a queue can mark",
@@ -167,7 +174,8 @@ def reno(case: Case) -> Iterator[Finding]:
             key="reno-on-a-long-path",
             severity="warning" if hurts else "note",
             layer="tcp",
-            title=f"{from_} sends by Reno, which on this path needs {needs:.0f} s to recover from one loss.",
+            title=f"{common.name(case, from_)} sends by Reno, which on this path needs {needs:.0f} "
+            "s to recover from one loss.",
             where=from_,
             evidence=(
                 told(from_, name, "reno"),
@@ -180,12 +188,12 @@ def reno(case: Case) -> Iterator[Finding]:
         )
 
 
-def _algorithm(end: str, facts: Facts) -> object:
+def _algorithm(end: str, facts: Facts) -> Command:
     available = str(common.setting(facts, "net.ipv4.tcp_available_congestion_control") or "").split()
     command = common.sysctl(end, "net.ipv4.tcp_congestion_control", "cubic")
     if "cubic" in available:
         return command
-    return type(command)(end, f"sudo modprobe tcp_cubic && {command.text}", command.persistent)
+    return Command(end, f"modprobe tcp_cubic && {command.text}", command.persistent)
 
 
 # Algorithms that give way or need help, and what they are for.
@@ -211,7 +219,7 @@ def odd_algorithm(case: Case) -> Iterator[Finding]:
             key="odd-congestion-control",
             severity="warning" if hurts else "note",
             layer="tcp",
-            title=f"{from_} sends by {algorithm}, which {why}.",
+            title=f"{common.name(case, from_)} sends by {algorithm}, which {why}.",
             where=from_,
             evidence=(told(from_, name, algorithm),),
             gain="a fair share beside other traffic",
@@ -222,7 +230,9 @@ def odd_algorithm(case: Case) -> Iterator[Finding]:
 
 def not_allowed(case: Case) -> Iterator[Finding]:
     """An algorithm is the default of one end and not to be had at the other."""
-    values = {end: common.setting(facts, "net.ipv4.tcp_congestion_control") for end, facts in common.ends(case)}
+    values = {
+        end: common.setting(facts, "net.ipv4.tcp_congestion_control") for end, facts in common.ends(case)
+    }
     for end, facts in common.ends(case):
         wanted = values["b" if end == "a" else "a"]
         available = common.setting(facts, "net.ipv4.tcp_available_congestion_control")
@@ -232,11 +242,21 @@ def not_allowed(case: Case) -> Iterator[Finding]:
             key="congestion-control-missing",
             severity="note",
             layer="tcp",
-            title=f"The other end sends by {wanted}; {end} sends by {values[end]} and has no {wanted} loaded.",
+            title=f"The other end sends by {wanted}; {common.name(case, end)} sends by "
+            f"{values[end]} and has no "
+            f"{wanted} loaded.",
             where=end,
-            evidence=(told(end, "available", available), *(told(one, "default", value) for one, value in values.items())),
+            evidence=(
+                told(end, "available", available),
+                *(told(one, "default", value) for one, value in values.items()),
+            ),
             gain="both directions behave alike",
-            fix=(common.Command(end, f"sudo modprobe tcp_{wanted} && sudo sysctl -w net.ipv4.tcp_congestion_control={wanted}"),),
+            fix=(
+                common.shell(
+                    end,
+                    f"modprobe tcp_{wanted} && sysctl -w net.ipv4.tcp_congestion_control={wanted}",
+                ),
+            ),
             source=f"{_IP_SYSCTL}, tcp_available_congestion_control",
         )
 
@@ -252,12 +272,16 @@ def probing(case: Case) -> Iterator[Finding]:
         below = narrow is not None and mtu is not None and narrow < mtu
         if common.setting(facts, "net.ipv4.tcp_mtu_probing") != 0 or not (blocked or below):
             continue
-        hole = f"packets of {lost} bytes vanish without a word" if blocked else f"the path's MTU is {narrow}, the device's {mtu}"
+        hole = (
+            f"packets of {lost} bytes vanish without a word"
+            if blocked
+            else f"the path's MTU is {narrow}, the device's {mtu}"
+        )
         yield Finding(
             key="mtu-probing-off",
             severity="warning" if blocked else "note",
             layer="tcp",
-            title=f"{from_} relies on ICMP to learn the path's MTU: {hole}.",
+            title=f"{common.name(case, from_)} relies on ICMP to learn the path's MTU: {hole}.",
             where=from_,
             evidence=(
                 told(from_, "net.ipv4.tcp_mtu_probing", 0),
@@ -283,7 +307,9 @@ def discovery(case: Case) -> Iterator[Finding]:
             key="path-mtu-discovery-off",
             severity="warning" if cut else "note",
             layer="ip",
-            title=f"{from_} does not learn the path's MTU: routers cut its packets to pieces, or TCP uses small ones.",
+            title=f"{common.name(case, from_)} does not learn the path's MTU: routers cut its "
+            "packets to pieces, or "
+            "TCP uses small ones.",
             where=from_,
             evidence=(told(from_, name, common.setting(facts, name)),),
             gain="no fragments; a lost fragment costs the whole packet",
@@ -295,9 +321,24 @@ def discovery(case: Case) -> Iterator[Finding]:
 def small_limits(case: Case) -> Iterator[Finding]:
     """Limits within the sender's stack that were set far below their defaults."""
     checks: tuple[tuple[str, int, str, str], ...] = (
-        ("net.ipv4.tcp_limit_output_bytes", 1 << 17, "little may wait below TCP: cards run dry", "tcp_limit_output_bytes"),
-        ("net.ipv4.tcp_notsent_lowat", 1 << 14, "programs are woken for every few segments", "tcp_notsent_lowat"),
-        ("net.ipv4.tcp_pacing_ca_ratio", 100, "paced flows send slower than their window allows", "tcp_pacing_ca_ratio"),
+        (
+            "net.ipv4.tcp_limit_output_bytes",
+            1 << 17,
+            "little may wait below TCP: cards run dry",
+            "tcp_limit_output_bytes",
+        ),
+        (
+            "net.ipv4.tcp_notsent_lowat",
+            1 << 14,
+            "programs are woken for every few segments",
+            "tcp_notsent_lowat",
+        ),
+        (
+            "net.ipv4.tcp_pacing_ca_ratio",
+            100,
+            "paced flows send slower than their window allows",
+            "tcp_pacing_ca_ratio",
+        ),
     )
     for direction, from_, facts, _, _ in common.directions(case):
         for name, least, effect, section in checks:
@@ -309,7 +350,7 @@ def small_limits(case: Case) -> Iterator[Finding]:
                 key=section.replace("_", "-") + "-small",
                 severity=severity,
                 layer="tcp",
-                title=f"{name.removeprefix('net.ipv4.')} at {from_} is {value}: {effect}.",
+                title=f"{name.removeprefix('net.ipv4.')} at {common.name(case, from_)} is {value}: {effect}.",
                 where=from_,
                 evidence=(told(from_, name, size(value) if "ratio" not in name else f"{value} %"),),
                 fix=(common.sysctl(from_, name, {100: 120, 1 << 17: 1 << 20}.get(least, (1 << 32) - 1)),),
