@@ -231,9 +231,9 @@ def table(a: Facts, b: Facts, *, everything: bool = False) -> list[Row]:
 def _row(group: str, line: Line, a: Facts, b: Facts) -> Row | None:
     """None where neither end knows anything."""
     values = (line.value(a), line.value(b))
-    if values == (None, None):
+    if not any(value not in (None, "") for value in values):
         return None
-    in_a, in_b = (UNKNOWN if value is None else line.show(value) for value in values)
+    in_a, in_b = (UNKNOWN if value in (None, "") else line.show(value) for value in values)
     differs = bool(line.matters) and UNKNOWN not in {in_a, in_b} and in_a != in_b
     return Row(group, line.name, in_a, in_b, differs=differs, note=line.matters if differs else "")
 
