@@ -35,6 +35,7 @@ COMMANDS = {
     "history": "history:history",
     "serve": "serve:serve",
     "ci": "ci:ci",
+    "hosts": "hosts:hosts",
     "barrier": "barrier:barrier",
 }
 INTERRUPTED = 130

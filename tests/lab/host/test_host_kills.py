@@ -69,7 +69,7 @@ def nothing_left(host: Host) -> bool:
     return until(lambda: not host.processes() and not host.logins() and not host.files())
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(8))
 def test_a_kill_at_any_moment_leaves_nothing(hosts: Hosts, tmp_path: Path, seed: int) -> None:
     dice = random.Random(seed)
     before = {name: host.mounts() for name, host in hosts.items()}
@@ -135,7 +135,9 @@ def test_a_host_that_dies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     with sshd.hosts(tmp_path, ["dora"]) as laid, Session.open("dora", patience_s=2) as session:
         laid["dora"].die()
         with pytest.raises(HostError) as caught:
-            session.call("clock", timeout_s=None)
+            # Its processes die one after the other: the first answers may still come.
+            while True:
+                session.call("clock", timeout_s=None)
         assert caught.value.where == "dora"
         assert caught.value.kind in {"silent", "ended"}
         assert session.lost is caught.value

@@ -1,0 +1,89 @@
+"""`rushhour hosts`: are machines able to take part."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import click
+
+from rushhour.cli import SETTINGS
+
+if TYPE_CHECKING:
+    from rushhour.lab.host.able import Ability
+    from rushhour.lab.host.clocks import Offset
+
+
+@click.group(context_settings=SETTINGS)
+def hosts() -> None:
+    """Look after the machines of the hosts lab.
+
+    Example: rushhour hosts check alice bob
+    """
+
+
+@hosts.command()
+@click.argument("places", nargs=-1, required=True, metavar="PLACE...")
+@click.option("--ssh-config", type=click.Path(dir_okay=False), help="A configuration for `ssh -F`.")
+@click.option("--sudo", is_flag=True, help="Start the agents there by `sudo -n`.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
+def check(places: tuple[str, ...], *, ssh_config: str | None, sudo: bool, as_json: bool) -> int:
+    """Say whether the agent can work at each PLACE, and what anything that is missing costs.
+
+    A place is `local`, `netns:NAME`, `netns:PID`, or a name for the OpenSSH client (alice, user@host). The
+    agent is brought there, asked, and gone again; nothing is changed.
+
+    Exit code: 0 all are able, 1 something is missing, 2 one cannot be reached.
+
+    Example: rushhour hosts check local alice bob@example.org
+    """
+    from rushhour.lab.host import able
+
+    found = able.check(places, ssh_config=ssh_config, sudo=sudo)
+    if as_json:
+        document = {"format": able.FORMAT, "hosts": [one.document() for one in found]}
+        click.echo(json.dumps(document, indent=1, ensure_ascii=False))
+    else:
+        for one in found:
+            _tell(one)
+    if any(one.error for one in found):
+        return 2
+    return 1 if any(one.lacks for one in found) else 0
+
+
+def _tell(one: Ability) -> None:
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(soft_wrap=True, highlight=False)
+    if one.error:
+        console.print(Text.assemble((f"{one.place}  ", "bold"), ("not reached: ", "red"), one.error.message))
+        if one.error.hint:
+            console.print(Text(f"  {one.error.hint}"))
+        return
+    hello, clock = one.hello, one.clock
+    assert hello is not None
+    assert clock is not None
+    kernel = hello["kernel"]
+    who = f"{hello['cpus']} CPUs, {'root' if hello['uid'] == 0 else 'user ' + str(hello['uid'])}"
+    console.print(
+        Text.assemble(
+            (f"{one.place}  ", "bold"),
+            f"{hello['hostname']}, Linux {kernel['release']} {kernel['machine']}, {who}",
+        )
+    )
+    console.print(Text(f"  reached  in {one.opened_s:.2f} s"))
+    console.print(Text(f"  clock    {_clock(clock)}"))
+    console.print(Text(f"  TCP      {' '.join(one.algorithms) or '?'}"))
+    if not one.lacks:
+        console.print(Text("  able     all that Rush Hour can do there"))
+    for lack in one.lacks:
+        console.print(Text.assemble(("  lacks    ", "yellow"), (lack.what, "bold"), f": {lack.cost}"))
+        if lack.remedy:
+            console.print(Text(f"           {lack.remedy}"))
+
+
+def _clock(clock: Offset) -> str:
+    if not clock.error_ns:
+        return "this machine's"
+    return f"{clock.ns / 1e9:+.6f} s from this machine's, known to {clock.error_ns / 1e3:.0f} µs"
