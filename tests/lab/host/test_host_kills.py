@@ -130,14 +130,18 @@ def test_a_network_that_swallows_everything(hosts: Hosts, monkeypatch: pytest.Mo
     assert nothing_left(alice)
 
 
+def ask_for_ever(session: Session) -> None:
+    """A host's processes die one after the other: the first answers may still come."""
+    while True:
+        session.call("clock", timeout_s=None)
+
+
 def test_a_host_that_dies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sessions, "SILENCE_S", 2.0)
     with sshd.hosts(tmp_path, ["dora"]) as laid, Session.open("dora", patience_s=2) as session:
         laid["dora"].die()
         with pytest.raises(HostError) as caught:
-            # Its processes die one after the other: the first answers may still come.
-            while True:
-                session.call("clock", timeout_s=None)
+            ask_for_ever(session)
         assert caught.value.where == "dora"
         assert caught.value.kind in {"silent", "ended"}
         assert session.lost is caught.value
