@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from rushhour.errors import RushHourError
@@ -104,4 +105,6 @@ def __getattr__(name: str) -> object:
         from rushhour import record  # noqa: PLC0415
 
         return getattr(record, name)
+    if name == "diagnose":
+        return import_module("rushhour.diagnose")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -27,6 +27,7 @@ COMMANDS = {
     "show": "show:show",
     "report": "report:report",
     "compare": "compare:compare",
+    "diagnose": "diagnose:diagnose",
     "export": "export:export",
     "bisect": "bisect:bisect",
     "kernel": "kernel:kernel",

@@ -13,6 +13,7 @@ from rushhour.diagnose import measure
 from rushhour.diagnose.case import DIRECTIONS
 from rushhour.diagnose.derive import measured
 from rushhour.errors import LabError
+from rushhour.lab.base import CancelledError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 SEARCHES = 2
 """Times that the largest packet is searched for between two sizes, with ten steps each."""
+GONE = ("ended", "silent", "garbled", "reboot")
+"""Kinds of errors after which an end answers no more."""
 PATIENCE_NS = 1_000_000_000
 """What a path is taken for that answers no echo."""
 
@@ -128,6 +131,8 @@ class Procedure:
         try:
             self.records[phase.name] = self.bench.run(phase)
         except LabError as error:
+            if isinstance(error, CancelledError) or getattr(error, "kind", None) in GONE:
+                raise
             self.failed[phase.name] = error
 
 

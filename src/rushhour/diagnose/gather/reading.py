@@ -198,6 +198,11 @@ def devices(reader: Reader, dev: str) -> None:
     reader.files([sysctl.path(name.format(dev=dev.replace(".", "/"))) for name in sysctl.OF_DEVICE])
 
 
+def cpu_stat_files(found: Reading) -> list[str]:
+    """Where the control groups of the agent tell how long a quota stopped them (`cpu.stat`)."""
+    return [path for path in _cgroups(found) if path.endswith("/cpu.stat")]
+
+
 def _cgroups(found: Reading) -> list[str]:
     """Files of the control groups that the agent runs in, and of those above: every one of them limits."""
     places: list[str] = []

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rushhour.diagnose.finding import Command
+from rushhour.diagnose.finding import Command, Evidence, Finding
 from rushhour.diagnose.rules.measured_words import dev, made, name, setting
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from rushhour.diagnose.case import Case
     from rushhour.diagnose.cause import Cause
-    from rushhour.diagnose.finding import Finding
     from rushhour.diagnose.measured import Measured
+    from rushhour.errors import HostError
 
 FIRST_PORT = 5001
 
@@ -64,6 +66,22 @@ def black_hole(case: Case, m: Measured, cause: Cause) -> Finding:
     if passed:
         fix = [Command(m.sender, f"ip link set dev {dev(case, m.sender)} mtu {passed}"), *fix]
     return made(cause, m, title, tuple(fix))
+
+
+def no_way(error: HostError, peers: Mapping[str, str]) -> Finding:
+    """The kernels themselves know no way between the ends; `peers` are the addresses of the other, by end."""
+    return Finding(
+        "no-route",
+        "critical",
+        "ip",
+        f"No packet can go from one end to the other and back: {error.message}.",
+        "a→b",
+        tuple(Evidence(end, "address of the other", peer) for end, peer in peers.items()),
+        "any transfer at all",
+        None,
+        tuple(Command(end, f"ip route get {peer}") for end, peer in peers.items()),
+        "RFC 1122, 3.3.1; ip-route(8)",
+    )
 
 
 def address(case: Case, end: str) -> str:

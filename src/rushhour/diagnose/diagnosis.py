@@ -1,0 +1,121 @@
+"""The diagnosis as a whole: what was found, measured and read, and the answer in one sentence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from rushhour.diagnose.bottleneck import causes
+from rushhour.diagnose.case import DIRECTIONS
+from rushhour.diagnose.fold import EXPLAINS
+from rushhour.explain.words import percent, rate
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from rushhour.diagnose.case import Case
+    from rushhour.diagnose.cause import Cause
+    from rushhour.diagnose.finding import Finding
+    from rushhour.diagnose.table import Row
+
+FORMAT = "rushhour-diagnosis/1"
+FOUND, NOTHING = 1, 0
+
+
+@dataclass(frozen=True)
+class Bottleneck:
+    """What limited transfers most; `limited` is a share of the time, `finding` a key (None: no fault)."""
+
+    direction: str
+    layer: str
+    limited: float
+    finding: str | None
+    sentence: str
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What `rushhour diagnose` gives; `document()` is `rushhour-diagnosis/1`.
+
+    `failed` is what could not be carried out or read, with why; `folder` where all of it lies.
+    """
+
+    made: str
+    case: Case
+    table: Sequence[Row]
+    findings: Sequence[Finding]
+    failed: Mapping[str, str] = field(default_factory=dict)
+    folder: Path | None = None
+
+    @property
+    def bottleneck(self) -> Bottleneck | None:
+        """What limited most; None where nothing could be measured."""
+        return bottleneck(self.case, self.findings)
+
+    @property
+    def faults(self) -> list[Finding]:
+        """The findings that ask for something to be done."""
+        return [one for one in self.findings if one.severity != "note"]
+
+    @property
+    def exit(self) -> int:
+        """0: nothing found, 1: findings."""
+        return FOUND if self.faults else NOTHING
+
+    @property
+    def answer(self) -> str:
+        """The answer in one sentence."""
+        limit = self.bottleneck
+        if self.faults and (limit is None or limit.finding is None):
+            return self.faults[0].title
+        return limit.sentence if limit is not None else "Nothing could be measured."
+
+    def document(self) -> dict[str, Any]:
+        """As one JSON document."""
+        from dataclasses import asdict  # noqa: PLC0415 - only here
+
+        limit = self.bottleneck
+        return {
+            "format": FORMAT,
+            "made": self.made,
+            "a": {"place": self.case.a.place, "facts": self.case.a.document()},
+            "b": {"place": self.case.b.place, "facts": self.case.b.document()},
+            "table": [row.document() for row in self.table],
+            "measured": {way: one.document() for way, one in self.case.measured.items()},
+            "findings": [one.document() for one in self.findings],
+            "bottleneck": None if limit is None else asdict(limit),
+            "answer": self.answer,
+            "failed": dict(self.failed),
+            "folder": None if self.folder is None else str(self.folder),
+        }
+
+
+def bottleneck(case: Case, findings: Sequence[Finding]) -> Bottleneck | None:
+    """The limit that costs most: of the gravest finding first, else of the first direction."""
+    limits = [
+        (way, cause) for way in DIRECTIONS if way in case.measured for cause in causes(case.measured[way])
+    ]
+    if not limits:
+        return None
+    for finding in findings:
+        if finding.severity == "note":
+            continue
+        for way, cause in limits:
+            if cause.key == finding.key or cause.key in EXPLAINS.get(finding.key, ()):
+                return Bottleneck(way, finding.layer, cause.limited, finding.key, finding.title)
+    way, cause = max(limits, key=lambda pair: (pair[0] == DIRECTIONS[0], pair[1].limited))
+    return Bottleneck(way, cause.layer, cause.limited, None, _sound(case, way, cause))
+
+
+def _sound(case: Case, way: str, cause: Cause) -> str:
+    """What limits where nothing is wrong: something always does."""
+    flows = [(one.direction, one.single) for one in case.measured.values() if one.single is not None]
+    reached = [f"{rate(tcp.steady_bps or tcp.goodput_bps)} {direction}" for direction, tcp in flows]
+    both = " and ".join(reached)
+    if cause.key == "path-rate":
+        return f"Nothing is wrong: the path itself is full, at {both}."
+    if cause.key == "cpu-limited":
+        return f"Nothing is wrong: one flow is as fast as a processor here, {both}."
+    held = f"{way} was limited by {cause.key} for {percent(cause.limited)} of the time"
+    return f"Nothing is wrong that would show: {both}; {held}."

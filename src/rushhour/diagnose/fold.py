@@ -1,0 +1,106 @@
+"""Many findings to few: one for each cause, its consequences named as such, what limits most first."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from rushhour.diagnose import case
+from rushhour.diagnose.finding import SEVERITIES, Evidence, Finding
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+EXPLAINS: Mapping[str, tuple[str, ...]] = {
+    "receive-buffer-too-small": ("small-window",),
+    "window-scaling-off": ("receive-buffer-too-small",),
+    "receive-autotuning-off": ("receive-buffer-too-small",),
+    "shaper-on-the-sender": ("asymmetric-path", "bufferbloat", "shallow-queue", "losses"),
+    "policer-on-the-device": ("policer", "losses", "asymmetric-path", "datagram-loss"),
+    "netem-on-the-device": (
+        "random-loss",
+        "reordering",
+        "duplicates",
+        "corruption",
+        "datagram-loss",
+        "losses",
+    ),
+    "queue-too-long": ("bufferbloat",),
+    "drops-in-the-own-queue": ("shallow-queue", "losses", "random-loss", "datagram-loss"),
+    "transmit-queue-too-short": ("shallow-queue", "losses", "drops-in-the-own-queue"),
+    "mtu-mismatch": ("large-packets-lost",),
+    "mtu-black-hole": ("large-packets-lost", "mtu-probing-off", "datagram-loss"),
+    "damaged-frames": ("corruption", "random-loss", "datagram-loss"),
+    "corruption": ("random-loss", "datagram-loss", "losses"),
+    "random-loss": ("datagram-loss", "losses"),
+    "policer": ("asymmetric-path", "datagram-loss"),
+    "half-duplex": ("collisions", "random-loss"),
+    "receive-ring-overflow": ("random-loss", "losses", "datagram-loss"),
+    "link-below-its-speed": ("speeds-differ", "asymmetric-path"),
+    "speeds-differ": ("asymmetric-path",),
+    "cpu-quota": ("cpu-busy", "slow-reader", "slow-writer"),
+    "odd-congestion-control": ("small-window",),
+    "tcp-memory-pressure": ("receive-buffer-too-small", "slow-reader"),
+    "unreachable": ("port-blocked",),
+}
+"""A cause → what follows from it, at the same end or on the way from or to it."""
+
+
+def folded(findings: Iterable[Finding]) -> list[Finding]:
+    """One finding for each cause and place, the gravest and longest first; consequences become notes."""
+    merged: list[Finding] = []
+    for finding in findings:
+        place = next((n for n, one in enumerate(merged) if _same(one, finding)), None)
+        if place is None:
+            merged.append(finding)
+        else:
+            merged[place] = _merge(merged[place], finding)
+    return in_order([_demoted(finding, merged) for finding in merged])
+
+
+def in_order(findings: Sequence[Finding]) -> list[Finding]:
+    """The gravest first; of equals what limited longest, what was measured before what was only read."""
+    return sorted(findings, key=lambda one: (SEVERITIES.index(one.severity), -(one.limited or 0.0)))
+
+
+def _same(one: Finding, other: Finding) -> bool:
+    return one.key == other.key and (one.where == other.where or _near(one.where, other.where))
+
+
+def _near(one: str, other: str) -> bool:
+    """Whether one place is an end of the other, a direction."""
+    ends, way = sorted((one, other), key=len)
+    return len(ends) == 1 < len(way) and ends in (case.sender(way), case.receiver(way))
+
+
+def _merge(one: Finding, other: Finding) -> Finding:
+    """What was measured gives share and gain; what was read gives the exact place and the command."""
+    measured, read = sorted((one, other), key=lambda found: found.limited is None)
+    exact = read if len(read.where) == 1 else measured
+    graver = min(one.severity, other.severity, key=SEVERITIES.index)
+    evidence = dict.fromkeys((*measured.evidence, *read.evidence))
+    return replace(
+        measured,
+        severity=graver,
+        where=exact.where,
+        layer=exact.layer,
+        evidence=tuple(evidence),
+        gain=measured.gain or read.gain,
+        fix=read.fix or measured.fix,
+        source="; ".join(dict.fromkeys(source for source in (read.source, measured.source) if source)),
+    )
+
+
+def _demoted(finding: Finding, every: Sequence[Finding]) -> Finding:
+    for cause in every:
+        touching = cause.where == finding.where or _near(cause.where, finding.where) or _both(cause, finding)
+        told = SEVERITIES.index(cause.severity) < SEVERITIES.index("note")
+        if finding.key in EXPLAINS.get(cause.key, ()) and touching and told:
+            because = Evidence(cause.where, "follows from", cause.key)
+            return replace(finding, severity="note", evidence=(because, *finding.evidence))
+    return finding
+
+
+def _both(one: Finding, other: Finding) -> bool:
+    """Two ends, of which one is the cause of what the other sees, are on one path."""
+    return len(one.where) == 1 == len(other.where)

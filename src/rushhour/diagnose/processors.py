@@ -1,0 +1,89 @@
+"""How busy the processors of an end were while something ran."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from rushhour.diagnose.gather import cpu
+from rushhour.diagnose.gather.reading import Reading, cpu_stat_files
+from rushhour.diagnose.measured import Cpu
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rushhour.diagnose.gather.reading import Asked
+
+STAT = "/proc/stat"
+_IDLE = ("idle", "iowait")
+
+
+@dataclass(frozen=True)
+class Moment:
+    """What an end's files said at one instant: ticks by processor, microseconds stopped by a quota."""
+
+    ticks: Mapping[str, Mapping[str, int]]
+    throttled_us: int | None
+
+
+class Watch:
+    """Looks at an end before and after something."""
+
+    def __init__(self, session: Asked) -> None:
+        self.session = session
+        asked = session.call("files", paths=["/proc/self/cgroup", "/proc/self/mountinfo"])
+        self.quotas = cpu_stat_files(Reading(files=asked["files"]))
+
+    def look(self) -> Moment:
+        """The state now."""
+        files = self.session.call("files", paths=[STAT, *self.quotas])["files"]
+        stopped = [_throttled(files[path]) for path in self.quotas if path in files]
+        return Moment(
+            cpu.ticks(files.get(STAT)), max((one for one in stopped if one is not None), default=None)
+        )
+
+
+def _throttled(text: str) -> int | None:
+    """µs that a group's tasks were stopped: `throttled_usec` of version 2, `throttled_time` (ns) of 1."""
+    words = dict(line.split(maxsplit=1) for line in text.splitlines() if " " in line)
+    if "throttled_usec" in words:
+        return int(words["throttled_usec"])
+    return int(words["throttled_time"]) // 1000 if "throttled_time" in words else None
+
+
+def between(before: Moment, after: Moment, seconds: float) -> Cpu | None:
+    """What happened between two looks; `seconds` is how long the experiment in between lasted."""
+    shares = [share for name in after.ticks if name != "cpu" and (share := _shares(before, after, name))]
+    if not shares:
+        return None
+    hottest = max(shares, key=lambda share: share["busy"])
+    stopped = None
+    if before.throttled_us is not None and after.throttled_us is not None:
+        stopped = min(1.0, (after.throttled_us - before.throttled_us) * 1e-6 / seconds)
+    return Cpu(
+        count=len(shares),
+        busiest=hottest["busy"],
+        mean=sum(share["busy"] for share in shares) / len(shares),
+        softirq=hottest["softirq"],
+        steal=max(share["steal"] for share in shares),
+        throttled=stopped,
+    )
+
+
+def _shares(before: Moment, after: Moment, name: str) -> dict[str, float]:
+    first, last = before.ticks.get(name, {}), after.ticks[name]
+    risen = {kind: last[kind] - first.get(kind, 0) for kind in last}
+    whole = sum(risen.values())
+    if whole <= 0 or min(risen.values()) < 0:
+        return {}
+    idle = sum(risen.get(kind, 0) for kind in _IDLE)
+    soft = risen.get("softirq", 0) + risen.get("irq", 0)
+    return {"busy": 1 - idle / whole, "softirq": soft / whole, "steal": risen.get("steal", 0) / whole}
+
+
+def told(known: Cpu | None, machine: Any) -> Cpu | None:
+    """With what the agent itself saw during the experiment (`machine` of its result)."""
+    share = machine.get("cpu_share") if isinstance(machine, dict) else None
+    if known is None or not isinstance(share, dict) or not isinstance(share.get("others"), int | float):
+        return known
+    return replace(known, others=float(share["others"]))

@@ -1,0 +1,1 @@
+"""A diagnosis for people: on the terminal (`screen`) and as one offline page (`page`)."""
