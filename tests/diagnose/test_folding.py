@@ -1,0 +1,76 @@
+"""Many findings to few: one for each cause, its consequences named as such."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rushhour.diagnose.finding import LAYERS, PLACES, SEVERITIES, Command, Evidence, Finding
+from rushhour.diagnose.fold import EXPLAINS, folded
+from rushhour.diagnose.rules.measured_limits import MAKERS
+
+READ = Finding(
+    "receive-buffer-too-small", "note", "socket", "tcp_rmem is small", "b",
+    (Evidence("b", "tcp_rmem", "4096 65536 65536"),), fix=(Command("b", "sysctl -w x=1"),),
+    source="ip-sysctl.rst",
+)  # fmt: skip
+SEEN = Finding(
+    "receive-buffer-too-small", "critical", "socket", "the window was full", "b",
+    (Evidence("b", "because", "window < path"),), "ten times", 0.9, (Command("b", "other"),), "RFC 7323",
+)  # fmt: skip
+
+
+def test_what_was_read_and_what_was_measured_of_one_cause_are_one_finding() -> None:
+    for pair in ((READ, SEEN), (SEEN, READ)):
+        [one] = folded(pair)
+        assert (one.severity, one.limited, one.gain) == ("critical", 0.9, "ten times")
+        assert one.fix == READ.fix
+        assert {evidence.what for evidence in one.evidence} == {"tcp_rmem", "because"}
+        assert "ip-sysctl.rst" in one.source
+        assert "RFC 7323" in one.source
+
+
+def test_a_direction_and_the_end_of_it_that_has_the_cause_are_one() -> None:
+    way = Finding("sack-off", "warning", "tcp", "lost segments take long", "a→b", limited=0.5)
+    end = Finding("sack-off", "note", "tcp", "tcp_sack is 0", "b")
+    [one] = folded([way, end])
+    assert (one.where, one.severity, one.limited) == ("b", "warning", 0.5)
+
+
+def test_a_consequence_is_a_note_that_names_its_cause() -> None:
+    cause = Finding("shaper-on-the-sender", "warning", "queue", "tbf on eth0", "a")
+    follows = Finding("asymmetric-path", "warning", "path", "a→b is slower", "a→b", limited=0.9)
+    elsewhere = Finding("asymmetric-path", "warning", "path", "b→a is slower", "b→a", limited=0.9)
+    first, second = folded([follows, cause])
+    assert (first.key, second.key, second.severity) == ("shaper-on-the-sender", "asymmetric-path", "note")
+    assert second.evidence[0].value == "shaper-on-the-sender"
+    assert (
+        folded([elsewhere, Finding("shaper-on-the-sender", "note", "queue", "", "a")])[0].key
+        == "asymmetric-path"
+    )
+
+
+def test_every_cause_has_a_finding_of_its_name() -> None:
+    assert "path-rate" in MAKERS
+    assert not set(EXPLAINS) & {"path-rate"}
+
+
+FINDINGS = st.builds(
+    Finding,
+    key=st.sampled_from(sorted({*EXPLAINS, *(key for keys in EXPLAINS.values() for key in keys)})),
+    severity=st.sampled_from(SEVERITIES),
+    layer=st.sampled_from(LAYERS),
+    title=st.just("something"),
+    where=st.sampled_from(PLACES),
+    limited=st.none() | st.floats(0, 1),
+)
+
+
+@given(st.lists(FINDINGS, max_size=12))
+def test_folding_keeps_every_cause_and_puts_the_gravest_first(found: list[Finding]) -> None:
+    few = folded(found)
+    assert {one.key for one in few} == {one.key for one in found}
+    ranks = [SEVERITIES.index(one.severity) for one in few]
+    assert ranks == sorted(ranks)
+    if any(one.severity != "note" for one in found):
+        assert few[0].severity != "note"
