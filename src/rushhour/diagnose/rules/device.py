@@ -89,8 +89,14 @@ def offloads(case: Case) -> Iterator[Finding]:
     """Segmentation or coalescing is switched off: every packet costs a passage through the stack."""
     for end, facts in common.ends(case):
         known: Mapping[str, Mapping[str, bool]] = facts.get("link", "offloads") or {}
+        # What a veth hands over was never cut: nothing has to be put together again.
+        wanted = [
+            word for word in OFFLOADS if word != "gro" or not common.is_virtual(facts.get("link") or {})
+        ]
         off = [
-            word for word in OFFLOADS if word in known and not known[word]["on"] and not known[word]["fixed"]
+            word
+            for word in wanted
+            if word in known and not known[word].get("on", True) and not known[word].get("fixed")
         ]
         if not off:
             continue

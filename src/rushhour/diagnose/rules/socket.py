@@ -221,28 +221,26 @@ def _more_pages(facts: Facts, limits: list[int]) -> list[int]:
 
 def memory_below_path(case: Case) -> Iterator[Finding]:
     """The limit of all TCP sockets together is below what one flow needs."""
-    for direction in DIRECTIONS:
-        bdp = common.bdp_bytes(case, direction)
-        for end, facts in common.ends(case):
-            limits = common.setting(facts, "net.ipv4.tcp_mem")
-            if bdp is None or not isinstance(limits, list) or limits[1] * 4096 >= 2 * bdp:
-                continue
-            yield Finding(
-                key="tcp-mem-too-small",
-                severity="warning",
-                layer="socket",
-                title=f"All TCP sockets at {common.name(case, end)} together may use "
-                f"{size(limits[1] * 4096)}; "
-                f"{direction} alone needs {size(2 * bdp)}.",
-                where=end,
-                evidence=(
-                    told(end, "net.ipv4.tcp_mem (pages)", limits),
-                    Evidence(direction, "the path holds", size(bdp)),
-                ),
-                gain="no pressure while a flow fills the path",
-                fix=(common.sysctl(end, "net.ipv4.tcp_mem", _more_pages(facts, limits)),),
-                source=f"{_IP_SYSCTL}, tcp_mem",
-            )
+    most = max((common.bdp_bytes(case, direction) or 0.0) for direction in DIRECTIONS)
+    for end, facts in common.ends(case):
+        limits = common.setting(facts, "net.ipv4.tcp_mem")
+        if not isinstance(limits, list) or limits[1] * 4096 >= 2 * most:
+            continue
+        yield Finding(
+            key="tcp-mem-too-small",
+            severity="warning",
+            layer="socket",
+            title=f"All TCP sockets at {common.name(case, end)} together may use {size(limits[1] * 4096)}; "
+            f"one flow needs {size(2 * most)}.",
+            where=end,
+            evidence=(
+                told(end, "net.ipv4.tcp_mem (pages)", limits),
+                Evidence("a→b", "the path holds", size(most)),
+            ),
+            gain="no pressure while a flow fills the path",
+            fix=(common.sysctl(end, "net.ipv4.tcp_mem", _more_pages(facts, limits)),),
+            source=f"{_IP_SYSCTL}, tcp_mem",
+        )
 
 
 RULES = (receive_buffer, send_buffer, memory, memory_below_path, datagrams, caps)
