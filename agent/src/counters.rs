@@ -28,6 +28,7 @@ pub fn read(plan: &Plan, nodes: &Nodes) -> Result<Counters> {
     let mut names: Vec<&str> = plan.flows.iter().flat_map(|flow| [&*flow.from, &*flow.to]).collect();
     names.sort_unstable();
     names.dedup();
+    names.retain(|name| nodes.has(name));
     names.into_iter().map(|name| Ok((name.to_owned(), nodes.within(name, of_this_node)?))).collect()
 }
 

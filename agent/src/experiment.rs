@@ -66,7 +66,7 @@ fn attempt(out: &Path, report: &mut Report) -> Result<()> {
     let firewalls = Firewalls::start(&plan, &nodes)?;
     let clock = Clock::starting_at(next_start(sys::monotonic_ns()));
     report.start_clock_ns = clock.start_ns();
-    let trace = Trace::start(&plan, clock, &raw, &mut report.warnings)?;
+    let trace = Trace::start(&plan, clock, &raw, &mut report.warnings, &|_| ())?;
     let mut sampler = Sampler::start(&plan, &topology, &nodes, clock, out)?;
     let changes = Changes::prepare(&plan, &topology, &nodes, &raw)?.map(|changes| changes.start(clock));
     let changing = changes.transpose()?;
@@ -74,7 +74,9 @@ fn attempt(out: &Path, report: &mut Report) -> Result<()> {
     let running = prepared.start(clock, &raw)?;
     sampler.run()?;
     report.counters = counters::since(&before, &counters::read(&plan, &nodes)?);
-    report.flows = running.finish()?;
+    let (flows, sockets) = running.finish()?;
+    report.flows = flows;
+    sockets.abandon();
     sampler.finish()?;
     report.inputs = firewalls.read()?;
     changing.map_or(Ok(()), Changing::finish)?;

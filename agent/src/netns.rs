@@ -19,6 +19,20 @@ impl Nodes {
         Ok(Self { home, by_name: HashMap::new() })
     }
 
+    /// One node, which is where this thread is.
+    pub fn only(name: &str) -> Result<Self> {
+        let mut nodes = Self::new()?;
+        let home = nodes.home.try_clone().context("keep the agent's own network namespace")?;
+        nodes.by_name.insert(name.to_owned(), home);
+        Ok(nodes)
+    }
+
+    /// Whether a node is here.
+    #[must_use]
+    pub fn has(&self, name: &str) -> bool {
+        self.by_name.contains_key(name)
+    }
+
     pub fn create(&mut self, name: &str) -> Result<()> {
         let netns = sys::new_netns().context(format_args!("create a network namespace for node {name}"))?;
         self.by_name.insert(name.to_owned(), netns);

@@ -1,14 +1,17 @@
 //! The plan: a cell of a sweep resolved to the last number (`docs/plan-format.md`).
 
 mod devices;
+mod half;
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 use serde::Deserialize;
 
 use crate::error::{Error, Result};
 
 pub use devices::{Bond, Device, Rule};
+pub use half::{Egress, Watch};
 
 pub const FORMAT: &str = "rushhour-plan/1";
 
@@ -44,9 +47,18 @@ pub struct Plan {
     pub readings: Readings,
     #[serde(default)]
     pub calibration: Calibration,
+    /// Devices of hosts to read.
+    #[serde(default)]
+    pub watch: Vec<Watch>,
+    /// Devices of hosts that become emulators.
+    #[serde(default)]
+    pub egress: Vec<Egress>,
     /// Programs from outside that the lab must have put into the guest's root.
     #[serde(default)]
     pub tools: Vec<String>,
+    /// The node whose part this is; `None` is the whole plan.
+    #[serde(skip)]
+    pub here: Option<String>,
 }
 
 /// A network namespace.
@@ -395,6 +407,12 @@ impl Plan {
 }
 
 impl Plan {
+    /// Above the highest number of a flow.
+    #[must_use]
+    pub fn flow_numbers(&self) -> u32 {
+        self.flows.iter().map(|flow| flow.id.saturating_add(1)).max().unwrap_or(0)
+    }
+
     /// The port of the sending side of each flow that has other connections to its listening port beside its own.
     #[must_use]
     pub fn only_ports(&self) -> BTreeMap<u32, u16> {
@@ -404,6 +422,15 @@ impl Plan {
 }
 
 impl Flow {
+    /// The listening side's address.
+    ///
+    /// # Errors
+    /// A text that is none.
+    pub fn destination(&self) -> Result<IpAddr> {
+        let fault = || Error::new("plan", format!("{:?} is no IPv4 or IPv6 address", self.dst));
+        self.dst.parse().map_err(|_| fault())
+    }
+
     /// When its sender stops at the latest.
     #[must_use]
     pub fn stop_or(&self, duration_ns: i64) -> i64 {

@@ -28,7 +28,7 @@ use crate::settings;
 use crate::sys::{self, process};
 
 pub use answers::{Answer, Answers};
-pub use keeper::{Keeper, Leftover};
+pub use keeper::{sweep, Keeper, Leftover};
 use lines::Lines;
 pub use verbs::Arguments;
 

@@ -70,7 +70,7 @@ fn run(name: &str, plan: &Plan) -> (Vec<FlowEnd>, Raw) {
     let clock = Clock::starting_at(sys::monotonic_ns() + 20 * MS);
     let running = prepared.start(clock, &raw).expect("threads start");
     clock.sleep_until(plan.duration_ns);
-    (running.finish().expect("all threads end"), Raw(raw))
+    (running.finish().expect("all threads end").0, Raw(raw))
 }
 
 /// Rows of a table of flow, seq and two stamps.

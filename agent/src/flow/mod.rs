@@ -64,18 +64,38 @@ struct Task {
 pub struct Prepared {
     flows: Vec<u32>,
     kinds: Vec<Kind>,
-    tasks: Vec<Task>,
+    tasks: Vec<(Side, Task)>,
     pools: Vec<Arc<Pool>>,
     duration_ns: i64,
+    /// Whether other hosts have the other sides, whose clocks are not quite ours.
+    part: bool,
 }
 
 /// Flows that have been started.
 pub struct Running {
     flows: Vec<u32>,
-    switches: Vec<Arc<Switch>>,
+    switches: Vec<(Side, Arc<Switch>)>,
     pools: Vec<Arc<Pool>>,
     outcomes: Arc<Outcomes>,
     tables: Arc<Tables>,
+    clock: Clock,
+    part: bool,
+}
+
+/// The sockets of flows that are over.
+pub struct Sockets(Vec<(Side, Arc<Switch>)>);
+
+impl Sockets {
+    /// Closes them at once: what senders had not yet got rid of is dropped, and no connection waits for stragglers on a
+    /// port that the next experiment may want.
+    pub fn close(self) {
+        self.0.iter().for_each(|(_, switch)| switch.reset());
+    }
+
+    /// Leaves them to the end of this process, which closes them anyway: it would be a call for each.
+    pub fn abandon(self) {
+        std::mem::forget(self);
+    }
 }
 
 /// What flows' threads report at their end; the last of them wakes who waits for all.
@@ -141,11 +161,11 @@ pub fn prepare(plan: &Plan, nodes: &Nodes, raw: &Path) -> Result<Prepared> {
                     continue;
                 }
                 let place = || format!("flow {} ({} → {})", flow.name, flow.from, flow.to);
-                if here(&flow.to) {
-                    tasks.extend(open(flow, Side::To, plan.duration_ns, raw).map_err(|e| e.at(place()))?);
-                }
-                if here(&flow.from) {
-                    tasks.extend(open(flow, Side::From, plan.duration_ns, raw).map_err(|e| e.at(place()))?);
+                for (name, side) in [(&flow.to, Side::To), (&flow.from, Side::From)] {
+                    if here(name) {
+                        let opened = open(flow, side, plan.duration_ns, raw).map_err(|e| e.at(place()))?;
+                        tasks.extend(opened.into_iter().map(|task| (side, task)));
+                    }
                 }
             }
             if !pooled.is_empty() {
@@ -157,7 +177,7 @@ pub fn prepare(plan: &Plan, nodes: &Nodes, raw: &Path) -> Result<Prepared> {
     let flows = plan.flows.iter().map(|flow| flow.id).collect();
     let own = plan.flows.iter().filter(|flow| flow.generator == Generator::Agent);
     let kinds = own.map(|flow| flow.kind).collect();
-    Ok(Prepared { flows, kinds, tasks, pools, duration_ns: plan.duration_ns })
+    Ok(Prepared { flows, kinds, tasks, pools, duration_ns: plan.duration_ns, part: plan.is_part() })
 }
 
 /// The tasks of one side of a flow; called inside that side's node.
@@ -185,7 +205,7 @@ impl Prepared {
         outcomes.expect(self.tasks.len() + self.pools.iter().map(|pool| pool.len()).sum::<usize>());
         let mut switches = Vec::with_capacity(self.tasks.len());
         let mut stops = Vec::new();
-        for Task { flow, work, switch, stop } in self.tasks {
+        for (side, Task { flow, work, switch, stop }) in self.tasks {
             let (stage, report, holder) = (stage.clone(), Arc::clone(&outcomes), Arc::clone(&switch));
             spawn(move || {
                 let outcome = work(&stage);
@@ -195,7 +215,7 @@ impl Prepared {
             // What ends with the experiment is ended with everything else.
             let early = stop.filter(|stop| stop.at_ns < self.duration_ns);
             stops.extend(early.map(|stop| (stop, Arc::clone(&switch))));
-            switches.push(switch);
+            switches.push((side, switch));
         }
         if !stops.is_empty() {
             spawn(move || schedule::run(clock, stops))?;
@@ -203,7 +223,8 @@ impl Prepared {
         for pool in &self.pools {
             pool.start(&stage, &outcomes)?;
         }
-        Ok(Running { flows: self.flows, switches, pools: self.pools, outcomes, tables })
+        let (flows, pools, part) = (self.flows, self.pools, self.part);
+        Ok(Running { flows, switches, pools, outcomes, tables, clock, part })
     }
 }
 
@@ -226,11 +247,12 @@ impl Running {
     ///
     /// # Errors
     /// A raw table that cannot be written. Flows that failed are data: [`FlowEnd::error`].
-    pub fn finish(self) -> Result<Vec<FlowEnd>> {
-        self.switches.iter().for_each(|switch| switch.say_over());
+    pub fn finish(self) -> Result<(Vec<FlowEnd>, Sockets)> {
+        self.switches.iter().for_each(|(_, switch)| switch.say_over());
         self.pools.iter().for_each(|pool| pool.say_over());
-        self.switches.iter().for_each(|switch| switch.halt());
+        self.switches.iter().for_each(|(side, switch)| switch.halt(self.how(*side)));
         self.pools.iter().for_each(|pool| pool.halt());
+        self.clock.end();
         let Some(mut ends) = self.outcomes.wait() else {
             let message = "a flow's thread did not end after its sockets were shut down";
             return Err(
@@ -240,9 +262,16 @@ impl Running {
         self.tables.flush()?;
         let end = |id| ends.remove(&id).unwrap_or(FlowEnd { id, ..FlowEnd::default() });
         let found = self.flows.iter().copied().map(end).collect();
-        // Closing what the end of this process closes anyway would be a call for each socket.
-        std::mem::forget(self.switches);
-        Ok(found)
+        Ok((found, Sockets(self.switches)))
+    }
+
+    /// How a side is ended. A receiver that closed both directions would reset a sender whose clock is a little behind.
+    fn how(&self, side: Side) -> libc::c_int {
+        if self.part && side == Side::To {
+            libc::SHUT_RD
+        } else {
+            libc::SHUT_RDWR
+        }
     }
 }
 

@@ -24,8 +24,17 @@ pub(crate) fn address(text: &str, port: u16) -> Result<SocketAddr> {
 /// Opens a socket and binds it to an address that must be this node's.
 pub(crate) fn bound(at: SocketAddr, kind: i32, protocol: i32) -> Result<OwnedFd> {
     let socket = sys::socket(socket::family(at), kind, protocol).context("open a socket")?;
+    if at.port() == 0 && kind == libc::SOCK_STREAM {
+        choose_port_late(&socket)?;
+    }
     bind(&socket, at)?;
     Ok(socket)
+}
+
+/// Lets the kernel choose a port when it knows where the connection goes.
+pub(super) fn choose_port_late(socket: &OwnedFd) -> Result<()> {
+    sys::set_option(socket, libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, 1_i32)
+        .context("set IP_BIND_ADDRESS_NO_PORT")
 }
 
 pub(super) fn bind(socket: &OwnedFd, at: SocketAddr) -> Result<()> {

@@ -103,7 +103,7 @@ impl Pool {
 
     /// Shuts down what still goes on. What has not begun by now never will.
     pub fn halt(&self) {
-        self.state().running.values().for_each(|switch| switch.halt());
+        self.state().running.values().for_each(|switch| switch.halt(libc::SHUT_RDWR));
     }
 
     fn lead(self: &Arc<Self>, stage: &Stage, outcomes: &Arc<Outcomes>) {

@@ -101,9 +101,17 @@ impl Switch {
         self.halted.store(true, Ordering::SeqCst);
     }
 
-    pub fn halt(&self) {
+    pub fn halt(&self, how: i32) {
         self.say_over();
-        self.stop(libc::SHUT_RDWR);
+        self.stop(how);
+    }
+
+    /// Forgets all sockets, and has connections reset when they close.
+    pub fn reset(&self) {
+        let sockets = std::mem::take(&mut *self.sockets());
+        for socket in &sockets {
+            socket::reset_on_close(socket);
+        }
     }
 
     fn sockets(&self) -> MutexGuard<'_, Vec<Arc<OwnedFd>>> {

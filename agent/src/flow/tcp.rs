@@ -123,8 +123,9 @@ impl Sender {
         end.bytes_sent = Some(sent);
         end.sender_done_ns = Some(clock.now());
         match cause {
-            // The planned end closes the sending side under a blocked call: EPIPE then is no fault.
-            Some(cause) if !(self.switch.stopped() && cause.raw_os_error() == Some(libc::EPIPE)) => {
+            // The planned end closes the sending side under a blocked call: EPIPE then is no fault, nor is what a peer does
+            // that is halted a moment earlier.
+            Some(cause) if !self.ended_by(&cause) => {
                 end.error = Some(options::outcome("send", &cause));
             }
             _ => {
@@ -134,6 +135,14 @@ impl Sender {
             }
         }
         end
+    }
+
+    fn ended_by(&self, cause: &io::Error) -> bool {
+        match cause.raw_os_error() {
+            Some(libc::EPIPE) => self.switch.stopped(),
+            Some(libc::ECONNRESET) => self.switch.halted(),
+            _ => false,
+        }
     }
 
     /// Sends until done, stopped or failed; gives the bytes the kernel accepted.

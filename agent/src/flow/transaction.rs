@@ -85,8 +85,7 @@ fn client(flow: &Flow, duration_ns: i64) -> Result<Task> {
 fn dial(flow: &Flow, from: SocketAddr, to: SocketAddr) -> Result<OwnedFd> {
     let socket = sys::socket(socket::family(to), libc::SOCK_STREAM, 0).context("open a socket")?;
     if from.port() == 0 {
-        sys::set_option(&socket, libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, 1_i32)
-            .context("set IP_BIND_ADDRESS_NO_PORT")?;
+        options::choose_port_late(&socket)?;
     }
     options::bind(&socket, from)?;
     options::congestion_control(&socket, flow.cc.as_deref())?;

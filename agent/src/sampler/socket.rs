@@ -1,6 +1,7 @@
 //! TCP sockets by `sock_diag` (`inet_diag_msg` and its attributes, `include/uapi/linux/inet_diag.h`).
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
@@ -43,6 +44,8 @@ struct Flows {
     count: u32,
     /// See [`Plan::only_ports`].
     only: BTreeMap<u32, u16>,
+    /// See [`Plan::destinations`].
+    destinations: Option<BTreeMap<u32, IpAddr>>,
 }
 
 fn request(family: u8) -> Message {
@@ -60,7 +63,7 @@ impl Sockets {
         for flow in plan.flows.iter().filter(|flow| matches!(flow.kind, Kind::Tcp | Kind::Rr | Kind::Crr)) {
             let family = if flow.src.contains(':') { libc::AF_INET6 } else { libc::AF_INET } as u8;
             for node in [flow.from.as_str(), flow.to.as_str()] {
-                if !asked.contains(&(node, family)) {
+                if nodes.has(node) && !asked.contains(&(node, family)) {
                     asked.push((node, family));
                 }
             }
@@ -74,7 +77,11 @@ impl Sockets {
             folder: raw.to_owned(),
             dumps,
             table: None,
-            flows: Flows { count: plan.flows.len() as u32, only: plan.only_ports() },
+            flows: Flows {
+                count: plan.flow_numbers(),
+                only: plan.only_ports(),
+                destinations: plan.destinations()?,
+            },
         })
     }
 
@@ -106,7 +113,23 @@ fn flow_of(payload: &[u8], flows: &Flows) -> Option<(u32, u8)> {
     let (local, peer) = (port(4)?, port(6)?);
     let found = by_port(peer).map(|id| (id, 0, local)).or_else(|| by_port(local).map(|id| (id, 1, peer)));
     let (id, side, sender) = found?;
-    flows.only.get(&id).is_none_or(|only| *only == sender).then_some((id, side))
+    let goes_there = |to: &BTreeMap<u32, IpAddr>| {
+        // The listening side's address: `id.idiag_dst` of the one that connects, `id.idiag_src` of the other.
+        let at = if side == 0 { 24 } else { 8 };
+        to.get(&id).is_some_and(|to| is_at(payload, at, *to))
+    };
+    let ours = flows.only.get(&id).is_none_or(|only| *only == sender)
+        && flows.destinations.as_ref().is_none_or(goes_there);
+    ours.then_some((id, side))
+}
+
+/// Whether these bytes are that address.
+fn is_at(bytes: &[u8], at: usize, address: IpAddr) -> bool {
+    let found = bytes.get(at..).unwrap_or_default();
+    match address {
+        IpAddr::V4(v4) => found.starts_with(&v4.octets()),
+        IpAddr::V6(v6) => found.starts_with(&v6.octets()),
+    }
 }
 
 #[derive(Debug, Default)]
@@ -193,7 +216,7 @@ mod tests {
 
     #[test]
     fn a_socket_is_found_by_the_listening_port() {
-        let flows = Flows { count: 3, only: BTreeMap::new() };
+        let flows = Flows { count: 3, only: BTreeMap::new(), destinations: None };
         assert_eq!(flow_of(&payload(33_002, FIRST_PORT + 2), &flows), Some((2, 0)));
         assert_eq!(flow_of(&payload(FIRST_PORT + 2, 33_002), &flows), Some((2, 1)));
         assert_eq!(flow_of(&payload(FIRST_PORT + 3, 40_000), &flows), None);
@@ -202,8 +225,23 @@ mod tests {
     }
 
     #[test]
+    fn on_a_host_a_connection_to_elsewhere_is_not_the_flow() {
+        let to = IpAddr::from([10, 0, 0, 2]);
+        let flows = Flows { count: 1, only: BTreeMap::new(), destinations: Some(BTreeMap::from([(0, to)])) };
+        let mut sending = payload(40_000, FIRST_PORT);
+        assert_eq!(flow_of(&sending, &flows), None);
+        sending[24..28].copy_from_slice(&[10, 0, 0, 2]);
+        assert_eq!(flow_of(&sending, &flows), Some((0, 0)));
+        let mut listening = payload(FIRST_PORT, 40_000);
+        listening[8..12].copy_from_slice(&[10, 0, 0, 2]);
+        assert_eq!(flow_of(&listening, &flows), Some((0, 1)));
+        assert_eq!(flow_of(&listening[..20], &flows), Some((0, 1)));
+        assert_eq!(flow_of(&listening[..8], &flows), None);
+    }
+
+    #[test]
     fn other_connections_to_that_port_are_not_the_flow() {
-        let flows = Flows { count: 3, only: BTreeMap::from([(2, 33_002)]) };
+        let flows = Flows { count: 3, only: BTreeMap::from([(2, 33_002)]), destinations: None };
         assert_eq!(flow_of(&payload(33_002, FIRST_PORT + 2), &flows), Some((2, 0)));
         assert_eq!(flow_of(&payload(FIRST_PORT + 2, 33_002), &flows), Some((2, 1)));
         assert_eq!(flow_of(&payload(40_000, FIRST_PORT + 2), &flows), None);

@@ -96,6 +96,12 @@ pub fn shutdown(socket: &impl AsRawFd, how: i32) {
     unsafe { libc::shutdown(socket.as_raw_fd(), how) };
 }
 
+/// Has a connection ended by a reset when it is closed, without anything that is still to be sent.
+pub fn reset_on_close(socket: &impl AsRawFd) {
+    let now = libc::linger { l_onoff: 1, l_linger: 0 };
+    let _other_kinds_have_none = super::set_option(socket, libc::SOL_SOCKET, libc::SO_LINGER, now);
+}
+
 /// One buffer named [`MAX_LIST`] times, for all who send it: sixteen kilobytes that each sender would else fill for itself.
 pub struct Repeated {
     buffer: Vec<u8>,

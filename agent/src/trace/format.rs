@@ -1,6 +1,11 @@
 //! An event's layout, as its `format` file tells it, and the row we keep of it.
 
+use std::net::IpAddr;
+
 use crate::plan::FIRST_PORT;
+
+/// `struct sockaddr_in6`, which has room for either kind.
+const SOCKADDR: usize = 28;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Field {
@@ -19,6 +24,8 @@ pub struct Format {
     pub size: usize,
     /// Where the ports of sender and receiver are.
     ports_at: [usize; 2],
+    /// Where the receiver's addresses are, and how many bytes each has.
+    to_at: Vec<(usize, usize)>,
     kept: Vec<Field>,
 }
 
@@ -68,8 +75,10 @@ impl Format {
         let at = |name: &str| fields.iter().find(|field| field.name == name && field.size == 2);
         let ports_at = [at("sport")?.offset, at("dport")?.offset];
         let size = fields.iter().map(|field| field.offset + field.size).max()?;
+        let to = fields.iter().filter(|field| field.name.starts_with("daddr"));
+        let to_at = to.map(|field| (field.offset, field.size)).collect();
         let kept = fields.into_iter().filter(Field::is_kept).collect();
-        Some(Self { id, size, ports_at, kept })
+        Some(Self { id, size, ports_at, to_at, kept })
     }
 
     pub fn columns(&self) -> Vec<(&str, String)> {
@@ -86,6 +95,24 @@ impl Format {
     pub fn flow(&self, data: &[u8]) -> (u32, u16) {
         let [sender, receiver] = self.ports_at.map(|at| u16::from_le_bytes([data[at], data[at + 1]]));
         (u32::from(receiver.wrapping_sub(FIRST_PORT)), sender)
+    }
+
+    /// Whether an event's receiver has this address, which is told as such or within a `sockaddr`.
+    pub fn goes_to(&self, data: &[u8], address: IpAddr) -> bool {
+        let octets = match address {
+            IpAddr::V4(v4) => v4.octets().to_vec(),
+            IpAddr::V6(v6) => v6.octets().to_vec(),
+        };
+        // `sin_addr` and `sin6_addr` in their structures.
+        let within = if address.is_ipv4() { 4 } else { 8 };
+        self.to_at.iter().any(|(offset, size)| {
+            let at = match *size {
+                size if size == octets.len() => *offset,
+                SOCKADDR => offset + within,
+                _ => return false,
+            };
+            data.get(at..at + octets.len()) == Some(&octets)
+        })
     }
 
     /// Appends one row; `data` has at least [`Self::size`] bytes.
@@ -142,6 +169,23 @@ mod tests {
         assert_eq!(row.len(), format.stride());
         assert_eq!(row[..12], [255, 255, 255, 255, 255, 255, 255, 255, 3, 0, 0, 0]);
         assert_eq!(row[16..], [10, 0, 0, 0]);
+    }
+
+    #[test]
+    fn the_receivers_address_is_found_in_either_form() {
+        let text = TEXT.replace(
+            "print fmt",
+            "\tfield:__u8 daddr[28];\toffset:56;\tsize:28;\tsigned:0;\n\
+            \tfield:__u8 daddr_v6[16];\toffset:84;\tsize:16;\tsigned:0;\nprint fmt",
+        );
+        let format = Format::parse(&text).expect("a format");
+        let (v4, v6) = (IpAddr::from([10, 0, 0, 2]), IpAddr::from([7; 16]));
+        let mut data = vec![0; 100];
+        assert!(!format.goes_to(&data, v4) && !format.goes_to(&data, v6));
+        data[60..64].copy_from_slice(&[10, 0, 0, 2]);
+        data[84..100].copy_from_slice(&[7; 16]);
+        assert!(format.goes_to(&data, v4) && format.goes_to(&data, v6));
+        assert!(!format.goes_to(&data[..50], v4));
     }
 
     #[test]

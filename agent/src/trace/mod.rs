@@ -4,10 +4,12 @@
 //! event of TCP happens; in process context it moves a virtual kernel on by 256 ns (`docs/labs.md` says what that does).
 
 mod format;
+mod instance;
 mod ring;
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
+use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,17 +17,19 @@ use std::thread;
 
 use crate::clock::Clock;
 use crate::error::{Context, Error, Result};
-use crate::plan::{Plan, Readings, FIRST_PORT, LAST_PORT};
+use crate::plan::{Flow, Plan, Readings, FIRST_PORT, LAST_PORT};
+use crate::serve::Leftover;
 use crate::sys;
-use crate::table::TableWriter;
+use crate::table::{self, TableWriter};
 
 use format::Format;
+use instance::Instance;
 
 /// Where the agent finds the trace file system.
 pub const TRACEFS: &str = "/sys/kernel/tracing";
 
 /// Room for about 28 000 events; the reader is woken when it is half full.
-const RING_KIB: u32 = 4096;
+const RING_KIB: usize = 4096;
 /// Pages moved through the pipe by one call.
 const PIPE_PAGES: usize = 256;
 const PAGE: usize = 4096;
@@ -44,14 +48,20 @@ struct Sink {
     clock: Clock,
     /// See [`Plan::only_ports`].
     only: BTreeMap<u32, u16>,
+    /// Where our flows go, on a kernel that has others too.
+    ours: Option<BTreeMap<u32, IpAddr>>,
     lost: u64,
+    /// What a reader could not make sense of.
+    broken: Option<Error>,
 }
 
 /// The running trace.
 #[derive(Debug)]
 pub struct Trace {
     root: PathBuf,
+    folder: PathBuf,
     sink: Arc<Mutex<Sink>>,
+    instance: Option<Instance>,
 }
 
 /// The events a plan asks for that this kernel has, and those it lacks.
@@ -74,14 +84,31 @@ fn write(path: &Path, value: &str) -> Result<()> {
 
 impl Trace {
     /// Switches the events on. Gives `None` when nothing is wanted; adds a warning for each event the kernel lacks.
-    pub fn start(plan: &Plan, clock: Clock, out: &Path, warnings: &mut Vec<String>) -> Result<Option<Self>> {
+    /// A kernel that is not this process's own gets a tracer beside its own one, of which `keep` is told.
+    pub fn start(
+        plan: &Plan,
+        clock: Clock,
+        out: &Path,
+        warnings: &mut Vec<String>,
+        keep: &dyn Fn(Leftover),
+    ) -> Result<Option<Self>> {
         let names = wanted(plan.readings);
         if names.is_empty() {
             return Ok(None);
         }
-        let root = PathBuf::from(TRACEFS);
+        let instance = match (!owns_kernel()).then(|| Instance::make(keep)).transpose() {
+            Ok(instance) => instance,
+            Err(error) => {
+                warnings
+                    .push(format!("kernel events cannot be traced, so their tables are missing: {error}"));
+                return Ok(None);
+            }
+        };
+        let root = instance.as_ref().map_or(Path::new(TRACEFS), Instance::folder).to_owned();
+        let ring_kib = instance.as_ref().map_or(RING_KIB, Instance::ring_kib);
         write(&root.join("trace_clock"), "mono")?;
-        write(&root.join("buffer_size_kb"), &RING_KIB.to_string())?;
+        write(&root.join("buffer_size_kb"), &ring_kib.to_string())?;
+        let last_port = instance.as_ref().map_or(LAST_PORT, |_| last_port(plan));
         let mut streams = Vec::new();
         for name in names {
             let event = root.join("events/tcp").join(name);
@@ -89,14 +116,22 @@ impl Trace {
                 warnings.push(format!("this kernel has no event tcp:{name}: its table is missing"));
                 continue;
             }
-            streams.push(Stream::enable(name, &event, out)?);
+            streams.push(Stream::enable(name, &event, out, last_port)?);
         }
-        let trace = Self {
-            root,
-            sink: Arc::new(Mutex::new(Sink { streams, clock, only: plan.only_ports(), lost: 0 })),
-        };
-        trace.spawn_reader()?;
+        let ours = instance.as_ref().map(|_| ours(plan)).transpose()?;
+        let sink = Sink { streams, clock, only: plan.only_ports(), ours, lost: 0, broken: None };
+        let sink = Arc::new(Mutex::new(sink));
+        let mut trace = Self { root, folder: out.to_owned(), sink, instance };
+        match &mut trace.instance {
+            Some(instance) => instance.spawn_reader(&trace.sink)?,
+            None => trace.spawn_reader()?,
+        }
         Ok(Some(trace))
+    }
+
+    /// Stamps count from another start from now on.
+    pub fn count_from(&self, clock: Clock) {
+        self.sink.lock().unwrap_or_else(PoisonError::into_inner).clock = clock;
     }
 
     fn ring_path(&self) -> PathBuf {
@@ -133,8 +168,12 @@ impl Trace {
     }
 
     /// Switches the events off, reads what is left, and gives the number of lost events by table.
-    pub fn finish(self) -> Result<BTreeMap<String, u64>> {
+    pub fn finish(mut self) -> Result<BTreeMap<String, u64>> {
         write(&self.root.join("tracing_on"), "0")?;
+        if let Some(instance) = &mut self.instance {
+            instance.finish();
+            return self.merge_rings();
+        }
         let ring = sys::open_nonblocking(&self.ring_path()).context("open the trace ring")?;
         let mut sink = self.sink.lock().unwrap_or_else(PoisonError::into_inner);
         let mut page = [0; PAGE];
@@ -147,9 +186,43 @@ impl Trace {
         for stream in &mut sink.streams {
             stream.table.flush()?;
         }
-        // The ring does not say of which kind a lost event was.
-        Ok(BTreeMap::from([("trace".to_owned(), sink.lost)]))
+        Ok(lost(&sink))
     }
+
+    /// Every CPU's events are in order, but not all together.
+    fn merge_rings(&self) -> Result<BTreeMap<String, u64>> {
+        let mut sink = self.sink.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(error) = sink.broken.take() {
+            return Err(error);
+        }
+        for stream in &mut sink.streams {
+            stream.table.flush()?;
+            table::sort_by_time(&self.folder, stream.name)?;
+        }
+        Ok(lost(&sink))
+    }
+}
+
+/// The ring does not say of which kind a lost event was.
+fn lost(sink: &Sink) -> BTreeMap<String, u64> {
+    BTreeMap::from([("trace".to_owned(), sink.lost)])
+}
+
+/// Whether this is the first process of a virtual kernel.
+fn owns_kernel() -> bool {
+    std::process::id() == 1
+}
+
+/// The last port that a flow of the plan listens on.
+fn last_port(plan: &Plan) -> u16 {
+    let numbers = u16::try_from(plan.flow_numbers()).unwrap_or(u16::MAX);
+    FIRST_PORT.saturating_add(numbers).saturating_sub(1).min(LAST_PORT)
+}
+
+/// Where the flows go whose senders are here.
+fn ours(plan: &Plan) -> Result<BTreeMap<u32, IpAddr>> {
+    let sent = |flow: &&Flow| plan.here.as_ref().is_none_or(|here| flow.from == *here);
+    plan.flows.iter().filter(sent).map(|flow| Ok((flow.id, flow.destination()?))).collect()
 }
 
 /// Moves full pages from the ring to memory: two calls for up to a mebibyte instead of one a page.
@@ -163,7 +236,7 @@ fn move_pages(ring: &File, from: &OwnedFd, to: &OwnedFd, pages: &mut [u8]) -> st
 }
 
 impl Stream {
-    fn enable(name: &'static str, event: &Path, out: &Path) -> Result<Self> {
+    fn enable(name: &'static str, event: &Path, out: &Path, last_port: u16) -> Result<Self> {
         let text = fs::read_to_string(event.join("format"))
             .context(format_args!("read the format of tcp:{name}"))?;
         let format = Format::parse(&text)
@@ -171,7 +244,7 @@ impl Stream {
         let table =
             TableWriter::create(out, name, &format.columns(), format.stride(), &serde_json::json!({}))?;
         // Only sockets that send: their peer's port says which flow it is.
-        write(&event.join("filter"), &format!("dport >= {FIRST_PORT} && dport <= {LAST_PORT}"))?;
+        write(&event.join("filter"), &format!("dport >= {FIRST_PORT} && dport <= {last_port}"))?;
         write(&event.join("enable"), "1")?;
         Ok(Self { name, format, table })
     }
@@ -190,7 +263,7 @@ impl Sink {
     fn take_page(&mut self, page: &[u8]) -> Result<()> {
         let Some(mut events) = ring::Events::of(page) else { return Ok(()) };
         self.lost += events.missed;
-        let (clock, streams, only) = (self.clock, &mut self.streams, &self.only);
+        let (clock, streams, only, ours) = (self.clock, &mut self.streams, &self.only, &self.ours);
         events.try_for_each(|event| {
             let stream = streams.iter_mut().find(|stream| stream.format.id == event.id());
             let Some(stream) = stream else { return Ok(()) };
@@ -202,6 +275,10 @@ impl Sink {
             }
             let (flow, sender) = stream.format.flow(event.data);
             if only.get(&flow).is_some_and(|only| *only != sender) {
+                return Ok(());
+            }
+            let goes_there = |to: &IpAddr| stream.format.goes_to(event.data, *to);
+            if ours.as_ref().is_some_and(|ours| !ours.get(&flow).is_some_and(goes_there)) {
                 return Ok(());
             }
             stream.format.append(clock.since_start(event.stamp_ns as i64), event.data, stream.table.row());
