@@ -9,7 +9,7 @@ use std::os::fd::OwnedFd;
 use crate::clock::realtime_offset_ns;
 use crate::error::{Context, Result};
 use crate::flow::options;
-use crate::flow::ping::Prober;
+use crate::flow::ping::{Prober, NO_RIGHT};
 use crate::flow::udp;
 use crate::netns::Nodes;
 use crate::plan::{PingPath, Plan, Train};
@@ -19,6 +19,8 @@ use crate::sys::{self, socket};
 /// After this long without an arrival, beyond all delays of the wires, the rest is lost: longer than a full-sized packet
 /// takes at 1 kbit/s.
 const PATIENCE_S: i64 = 20;
+/// On a path of others: longer than any that TCP is used on.
+const ANSWER_S: i64 = 2;
 
 /// A device that has just come up drops packets until the kernel's own worker has put its queue to use, and timers are
 /// coarse until the second tick after boot.
@@ -55,6 +57,34 @@ pub fn run(plan: &Plan, nodes: &Nodes) -> Result<Calibration> {
     Ok(calibration)
 }
 
+/// Idle round trips from a host along a path that is there, with or without somebody who answers.
+///
+/// # Errors
+/// Sockets that cannot be opened or paths without a route.
+pub fn from_here(plan: &Plan, nodes: &Nodes, warnings: &mut Vec<String>) -> Result<Calibration> {
+    let mut calibration = Calibration::default();
+    for (index, path) in plan.calibration.paths.iter().enumerate() {
+        if !nodes.has(&path.from) {
+            continue;
+        }
+        let place = || format!("calibration {} → {}", path.from, path.to);
+        match ping(path, index, ANSWER_S) {
+            Ok(rtt_ns) => {
+                if rtt_ns.iter().all(|rtt_ns| *rtt_ns < 0) {
+                    warnings.push(format!(
+                        "{} does not answer echo requests from {}: perhaps a firewall drops ICMP",
+                        path.dst, path.src
+                    ));
+                }
+                calibration.pings.push(Pings { path: index, rtt_ns });
+            }
+            Err(error) if error.kind == NO_RIGHT => warnings.push(error.to_string()),
+            Err(error) => return Err(error.at(place())),
+        }
+    }
+    Ok(calibration)
+}
+
 /// No path can be longer than all wires together.
 fn patience_s(plan: &Plan) -> i64 {
     let wires = plan.links.iter().flat_map(|link| &link.ends).filter_map(|end| end.wire.as_ref());
@@ -73,7 +103,13 @@ fn ping(path: &PingPath, index: usize, patience_s: i64) -> Result<Vec<i64>> {
     let prober = Prober::open(from, to, FIRST_ID | index as u16, path.size as usize)?;
     patient(&prober.socket, patience_s)?;
     let offset_ns = realtime_offset_ns();
-    (0..path.pings as u16).map(|seq| round_trip(&prober, seq, offset_ns)).collect()
+    let mut found = Vec::new();
+    for seq in 0..path.pings as u16 {
+        // Who did not answer at all will not.
+        let hopeless = patience_s == ANSWER_S && found.len() >= 2 && found.iter().all(|rtt_ns| *rtt_ns < 0);
+        found.push(if hopeless { -1 } else { round_trip(&prober, seq, offset_ns)? });
+    }
+    Ok(found)
 }
 
 fn round_trip(prober: &Prober, seq: u16, offset_ns: i64) -> Result<i64> {

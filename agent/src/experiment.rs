@@ -90,7 +90,7 @@ fn next_start(now_ns: i64) -> i64 {
     (now_ns + LEAD_NS + SECOND_NS - 1).div_euclid(SECOND_NS) * SECOND_NS
 }
 
-fn kernel_facts() -> Kernel {
+pub fn kernel_facts() -> Kernel {
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default().trim().to_owned();
     let controls = read("/proc/sys/net/ipv4/tcp_available_congestion_control");
     Kernel {

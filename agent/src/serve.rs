@@ -9,6 +9,7 @@ mod files;
 mod hello;
 mod keeper;
 mod lines;
+mod part;
 mod scratch;
 mod surroundings;
 mod verbs;
@@ -52,6 +53,7 @@ pub struct Server {
     pub scratch: std::path::PathBuf,
     /// What this process could not get, in words.
     pub warnings: Vec<String>,
+    part: part::Slot,
     at_end: Mutex<Vec<Box<dyn FnOnce() + Send>>>,
     busy: Mutex<usize>,
 }
@@ -154,6 +156,7 @@ fn begin(options: &Options) -> Result<(Arc<Server>, File, OwnedFd)> {
         settings: settings::handle::Keeper::default(),
         scratch,
         warnings,
+        part: part::Slot::default(),
         at_end: Mutex::default(),
         busy: Mutex::default(),
     };
@@ -201,12 +204,14 @@ fn finish(server: &Arc<Server>, end: End) -> ExitCode {
         process::exit(1);
     });
     drop(watchdog);
+    server.part.stop();
     server.end();
     server.answer_the_rest();
     server.settings.close();
     if end == End::Silence {
         eprintln!("rushhour-agent: nothing was heard for too long: the session is over");
     }
+    let _running_still = part::drop_all(&server.part);
     server.keeper.clean();
     ExitCode::SUCCESS
 }

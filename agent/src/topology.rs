@@ -5,6 +5,7 @@
 
 mod addresses;
 mod devices;
+mod found;
 mod ingress;
 mod links;
 
@@ -20,6 +21,8 @@ use crate::result::QdiscReadBack;
 use crate::sys;
 use crate::sysctl;
 use crate::wire::{self, Element};
+
+pub use found::found;
 
 /// Time for the kernel's workers to notice that links are up and to take IPv6 addresses into use.
 const SETTLE_NS: i64 = 10_000_000;
@@ -43,6 +46,8 @@ pub struct BuiltEnd {
 #[derive(Debug)]
 pub struct Topology {
     ends: Vec<BuiltEnd>,
+    /// The numbers of ends that were found, not built.
+    numbers: Option<Vec<u32>>,
     sockets: HashMap<String, Socket>,
     wires: Vec<(u32, Arc<Element>)>,
     /// Policers' ends by the interface index of the device they sit at.
@@ -66,6 +71,10 @@ impl Topology {
     /// The index of the end with this interface index.
     #[must_use]
     pub fn end_of(&self, ifindex: u32) -> Option<u32> {
+        if let Some(numbers) = &self.numbers {
+            let at = self.ends.iter().position(|end| end.ifindex == ifindex)?;
+            return numbers.get(at).copied();
+        }
         let index = ifindex.checked_sub(links::FIRST_IFINDEX)?;
         (usize::try_from(index).ok()? < self.ends.len()).then_some(index)
     }
@@ -100,6 +109,7 @@ impl Topology {
 pub fn build(plan: &Plan, nodes: &mut Nodes) -> Result<Topology> {
     let mut topology = Topology {
         ends: links::numbered(plan),
+        numbers: None,
         sockets: HashMap::new(),
         wires: Vec::new(),
         policed: HashMap::new(),

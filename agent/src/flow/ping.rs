@@ -24,6 +24,9 @@ const LARGEST_BYTES: u32 = 65_000;
 const USUAL_INTERVAL_NS: i64 = 1_000_000_000;
 const BATCH: usize = 128;
 
+/// The kind of what this user may not do.
+pub(crate) const NO_RIGHT: &str = "permission";
+
 /// Request and answer of RFC 792 and RFC 4443.
 const ECHO_V4: (u8, u8) = (8, 0);
 const ECHO_V6: (u8, u8) = (128, 129);
@@ -33,6 +36,8 @@ const ECHO_V6: (u8, u8) = (128, 129);
 pub(crate) struct Prober {
     pub socket: Arc<OwnedFd>,
     v4: bool,
+    /// Whether answers come with the IP header before them.
+    headed: bool,
     id: u16,
     size: usize,
 }
@@ -41,14 +46,17 @@ impl Prober {
     /// `size` is the payload behind the ICMP header, in bytes.
     pub fn open(from: SocketAddr, to: SocketAddr, id: u16, size: usize) -> Result<Self> {
         let protocol = if to.is_ipv4() { libc::IPPROTO_ICMP } else { libc::IPPROTO_ICMPV6 };
-        let socket = options::bound(from, libc::SOCK_RAW, protocol)?;
+        let (socket, raw) = echo_socket(from, protocol)?;
         sys::set_option(&socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1_i32)
             .context("set SO_TIMESTAMPNS")?;
-        socket::attach_filter(&socket, &mut answers_to(id, to.is_ipv4())).context("filter echo answers")?;
+        if raw {
+            socket::attach_filter(&socket, &mut answers_to(id, to.is_ipv4()))
+                .context("filter echo answers")?;
+        }
         socket::connect(&socket, to)
             .context(format_args!("route to {}", to.ip()))
             .map_err(|error| error.kind("flow").hint("The plan's routes must lead there"))?;
-        Ok(Self { socket: Arc::new(socket), v4: to.is_ipv4(), id, size })
+        Ok(Self { socket: Arc::new(socket), v4: to.is_ipv4(), headed: raw && to.is_ipv4(), id, size })
     }
 
     pub fn send(&self, seq: u16) -> io::Result<usize> {
@@ -64,11 +72,27 @@ impl Prober {
         sys::send(&self.socket, &packet, 0)
     }
 
-    /// The number of the request that this packet answers. IPv4 hands over its own header too.
+    /// The number of the request that this packet answers. A raw socket of IPv4 hands over that header too.
     pub fn answered(&self, packet: &socket::Received) -> Option<u16> {
-        let at = if self.v4 { usize::from(packet.head[0] & 0x0f) * 4 } else { 0 };
+        let at = if self.headed { usize::from(packet.head[0] & 0x0f) * 4 } else { 0 };
         let number = packet.head.get(at + 6..at + HEADER_BYTES)?;
         (packet.length >= at + HEADER_BYTES).then(|| u16::from_be_bytes([number[0], number[1]]))
+    }
+}
+
+/// A raw socket, or, for those who may not have one, the kernel's own kind for echo requests, which puts an identifier of its
+/// own into them. Tells whether it is raw.
+fn echo_socket(from: SocketAddr, protocol: i32) -> Result<(OwnedFd, bool)> {
+    let refusal = match sys::socket(socket::family(from), libc::SOCK_RAW, protocol) {
+        Ok(socket) => return options::bind(&socket, from).map(|()| (socket, true)),
+        Err(cause) if cause.raw_os_error() == Some(libc::EPERM) => cause,
+        Err(cause) => return Err(Error::system("open a socket", &cause)),
+    };
+    match sys::socket(socket::family(from), libc::SOCK_DGRAM, protocol) {
+        Ok(socket) => options::bind(&socket, from).map(|()| (socket, false)),
+        Err(_) => Err(Error::new(NO_RIGHT, format!("open a socket for echo requests: {refusal}")).hint(
+            "It takes root (CAP_NET_RAW), or this user's group in the sysctl net.ipv4.ping_group_range.",
+        )),
     }
 }
 

@@ -81,7 +81,7 @@ impl<'a> Sampler<'a> {
         loop {
             self.clock.sleep_until(at_ns);
             self.read(at_ns)?;
-            if at_ns >= self.duration_ns {
+            if at_ns >= self.duration_ns || self.clock.is_over() {
                 return Ok(());
             }
             at_ns = (at_ns + self.sample_ns).min(self.duration_ns);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use super::{answers::Answer, apart, facts, files, hello, lines::Line, nothing, Server, LONGEST_LINE};
+use super::{answers::Answer, apart, facts, files, hello, lines::Line, nothing, part, Server, LONGEST_LINE};
 use crate::error::{Error, Result};
 use crate::words;
 
@@ -44,6 +44,12 @@ const VERBS: &[Verb] = &[
     at_once("clock", hello::clock),
     at_once("alive", |_, arguments| arguments.read::<Nothing>().map(|_| nothing())),
     by_a_thread("files", files::files),
+    by_a_thread("prepare", part::prepare),
+    by_a_thread("run", part::run),
+    at_once("stop", part::stop),
+    at_once("tables", part::tables),
+    by_a_thread("fetch", part::fetch),
+    by_a_thread("forget", part::forget),
     by_a_thread("ethtool", gathered),
     by_a_thread("links", gathered),
     by_a_thread("neighbours", gathered),

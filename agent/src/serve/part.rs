@@ -1,0 +1,297 @@
+//! A host's part of an experiment: prepared, started at an instant, stopped, and its tables handed over.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use serde::Deserialize;
+use serde_json::{json, Value};
+
+use super::verbs::{Arguments, Nothing};
+use super::{nothing, Answer, Server};
+use crate::calibration;
+use crate::clock::Clock;
+use crate::counters;
+use crate::error::{Context, Error, Result};
+use crate::experiment::kernel_facts;
+use crate::flow::{self, Sockets};
+use crate::netns::Nodes;
+use crate::plan::Plan;
+use crate::result::{Report, FORMAT};
+use crate::sampler::Sampler;
+use crate::sys;
+use crate::topology::{self, Topology};
+use crate::trace::Trace;
+
+/// A start is not further off than this.
+const FAR_NS: i64 = 3600 * 1_000_000_000;
+
+/// What the session has of an experiment.
+#[derive(Default)]
+pub struct Slot {
+    state: Mutex<State>,
+    /// Of the experiment that is running.
+    over: Mutex<Option<&'static AtomicBool>>,
+}
+
+#[derive(Default)]
+enum State {
+    #[default]
+    Empty,
+    Ready(Box<Ready>),
+    Running,
+    Done(Done),
+}
+
+/// Everything is open and in its place.
+struct Ready {
+    plan: Plan,
+    nodes: Nodes,
+    topology: Topology,
+    flows: flow::Prepared,
+    trace: Option<Trace>,
+    out: PathBuf,
+    report: Report,
+}
+
+/// What is kept until `forget`.
+struct Done {
+    out: PathBuf,
+    sockets: Option<Sockets>,
+}
+
+impl Slot {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn over(&self) -> MutexGuard<'_, Option<&'static AtomicBool>> {
+        self.over.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends what is running. What is waited for comes back soon.
+    pub fn stop(&self) {
+        if let Some(over) = *self.over() {
+            over.store(true, Ordering::SeqCst);
+        }
+    }
+
+    /// Takes what is ready, and leaves word that it is running.
+    fn begin(&self) -> Result<Box<Ready>> {
+        let mut state = self.state();
+        match std::mem::replace(&mut *state, State::Running) {
+            State::Ready(ready) => Ok(ready),
+            other => {
+                let message = match other {
+                    State::Running => "an experiment is running already",
+                    State::Done(_) => "this experiment is over: prepare another one",
+                    _ => "nothing is prepared",
+                };
+                *state = other;
+                Err(Error::new("protocol", message))
+            }
+        }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Prepare {
+    plan: Value,
+    here: String,
+}
+
+/// Opens sockets, builds the emulator's queues, measures idle round trips: when this is answered, `run` only waits.
+pub fn prepare(server: &Server, arguments: Arguments) -> Result<Answer> {
+    let asked: Prepare = arguments.read()?;
+    let mut state = server.part.state();
+    match &*state {
+        State::Running => return Err(Error::new("protocol", "an experiment is running: stop it first")),
+        State::Ready(_) | State::Done(_) => {
+            return Err(Error::new("protocol", "there is an experiment already: forget it first"))
+        }
+        State::Empty => {}
+    }
+    let plan = Plan::parse(&asked.plan.to_string())?.part(&asked.here)?;
+    let out = server.scratch.join("experiment");
+    let ready = fs::create_dir_all(out.join("raw"))
+        .context("create the folder of raw tables")
+        .and_then(|()| get_ready(server, plan, &out))
+        .inspect_err(|_| drop(fs::remove_dir_all(&out)))?;
+    let warnings = ready.report.warnings.clone();
+    *state = State::Ready(Box::new(ready));
+    Ok(Answer::from(json!({ "warnings": warnings })))
+}
+
+fn get_ready(server: &Server, plan: Plan, out: &Path) -> Result<Ready> {
+    let raw = out.join("raw");
+    let mut report = Report { format: FORMAT, kernel: kernel_facts(), ..Report::default() };
+    sys::set_timer_slack(1).context("set the timer slack")?;
+    let here = plan.here.clone().unwrap_or_default();
+    let nodes = Nodes::only(&here)?;
+    let topology = topology::found(&plan)?;
+    let flows = flow::prepare(&plan, &nodes, &raw)?;
+    report.calibration = calibration::from_here(&plan, &nodes, &mut report.warnings)?;
+    let keep = |leftover| drop(server.keeper.keep(leftover));
+    let trace = Trace::start(&plan, Clock::starting_at(0), &raw, &mut report.warnings, &keep)?;
+    Ok(Ready { plan, nodes, topology, flows, trace, out: out.to_owned(), report })
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Run {
+    start_clock_ns: i64,
+}
+
+/// Runs what is ready from an instant of this host's monotonic clock; answers with the result when it is over.
+pub fn run(server: &Server, arguments: Arguments) -> Result<Answer> {
+    let asked: Run = arguments.read()?;
+    let ready = server.part.begin()?;
+    let out = ready.out.clone();
+    // One byte for each experiment of a session, for threads that may outlive it.
+    let over: &'static AtomicBool = Box::leak(Box::default());
+    *server.part.over() = Some(over);
+    let outcome = carry_out(*ready, Clock::interruptible(asked.start_clock_ns, over));
+    *server.part.over() = None;
+    let (sockets, outcome) = match outcome {
+        Ok((report, sockets)) => (Some(sockets), Ok(report)),
+        Err(error) => (None, Err(error)),
+    };
+    *server.part.state() = State::Done(Done { out, sockets });
+    let report = outcome?;
+    let document = serde_json::to_value(report);
+    Ok(Answer::from(document.map_err(|cause| Error::new("system", format!("write the result: {cause}")))?))
+}
+
+fn carry_out(mut ready: Ready, clock: Clock) -> Result<(Report, Sockets)> {
+    check_start(clock)?;
+    let (plan, nodes, raw) = (&ready.plan, &ready.nodes, ready.out.join("raw"));
+    let report = &mut ready.report;
+    report.start_clock_ns = clock.start_ns();
+    if let Some(trace) = &ready.trace {
+        trace.count_from(clock);
+    }
+    ready.topology.count_wires_from(0)?;
+    let mut sampler = Sampler::start(plan, &ready.topology, nodes, clock, &ready.out)?;
+    let before = counters::read(plan, nodes)?;
+    let running = ready.flows.start(clock, &raw)?;
+    let whole = sampler.run();
+    report.counters = counters::since(&before, &counters::read(plan, nodes)?);
+    let early = clock.is_over();
+    let (flows, sockets) = running.finish()?;
+    report.flows = flows;
+    whole?;
+    sampler.finish()?;
+    if let Some(trace) = ready.trace {
+        report.lost_events = trace.finish()?;
+    }
+    if early {
+        return Err(Error::new("stopped", "the experiment was stopped before its end"));
+    }
+    report.ok = true;
+    Ok((ready.report, sockets))
+}
+
+fn check_start(clock: Clock) -> Result<()> {
+    let early_ns = -clock.now();
+    if early_ns < 0 {
+        let message = format!("the start was {} ms ago when it was asked for", -early_ns / 1_000_000);
+        return Err(Error::new("late", message).hint("Leave more time between asking and starting."));
+    }
+    if early_ns > FAR_NS {
+        let message = format!("the start is {} s off", early_ns / 1_000_000_000);
+        return Err(Error::new("protocol", message).hint("It is counted on this host's monotonic clock."));
+    }
+    Ok(())
+}
+
+/// Ends a running experiment before its time; `run` is then answered with an error of kind `stopped`.
+pub fn stop(server: &Server, arguments: Arguments) -> Result<Answer> {
+    arguments.read::<Nothing>()?;
+    server.part.stop();
+    Ok(nothing())
+}
+
+/// The tables of the experiment that is over, and other files of it, with their sizes.
+pub fn tables(server: &Server, arguments: Arguments) -> Result<Answer> {
+    arguments.read::<Nothing>()?;
+    let state = server.part.state();
+    let State::Done(done) = &*state else { return Err(no_tables()) };
+    let tables: Vec<Value> =
+        files(&done.out)?.into_iter().map(|(name, bytes)| json!({"name": name, "bytes": bytes})).collect();
+    Ok(Answer::from(json!({ "tables": tables })))
+}
+
+fn no_tables() -> Error {
+    Error::new("protocol", "there are no tables: no experiment is over")
+}
+
+/// What is in the folder of raw tables, by name.
+fn files(out: &Path) -> Result<BTreeMap<String, u64>> {
+    let entries = fs::read_dir(out.join("raw")).context("list the raw tables")?;
+    let sizes = entries.map(|entry| {
+        let entry = entry?;
+        let bytes = entry.metadata()?.len();
+        Ok((format!("raw/{}", entry.file_name().to_string_lossy()), bytes))
+    });
+    sizes.collect::<std::io::Result<_>>().context("list the raw tables")
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Fetch {
+    name: String,
+}
+
+/// One of the [`tables`], as bytes.
+pub fn fetch(server: &Server, arguments: Arguments) -> Result<Answer> {
+    let asked: Fetch = arguments.read()?;
+    let out = match &*server.part.state() {
+        State::Done(done) => done.out.clone(),
+        _ => return Err(no_tables()),
+    };
+    let known = files(&out)?;
+    let Some(bytes) = known.get(&asked.name) else {
+        let names: Vec<&str> = known.keys().map(String::as_str).collect();
+        return Err(Error::new("protocol", format!("there is no table {:?}", asked.name))
+            .hint(format!("There are: {}.", names.join(" "))));
+    };
+    let file = fs::File::open(out.join(&asked.name)).context(format_args!("open {}", asked.name))?;
+    Ok(Answer { value: json!({}), bytes: Some((file, *bytes)) })
+}
+
+/// Closes what is open and removes what was written; then another experiment can be prepared.
+pub fn forget(server: &Server, arguments: Arguments) -> Result<Answer> {
+    arguments.read::<Nothing>()?;
+    drop_all(&server.part)?;
+    Ok(nothing())
+}
+
+/// Waits for what is running, if it has been stopped, and forgets all.
+pub fn drop_all(slot: &Slot) -> Result<()> {
+    let mut state = slot.state();
+    match std::mem::take(&mut *state) {
+        State::Empty => Ok(()),
+        State::Running => {
+            *state = State::Running;
+            Err(Error::new("protocol", "the experiment is running: stop it first"))
+        }
+        State::Ready(ready) => {
+            let out = ready.out.clone();
+            drop(ready);
+            remove(&out)
+        }
+        State::Done(done) => {
+            if let Some(sockets) = done.sockets {
+                sockets.close();
+            }
+            remove(&done.out)
+        }
+    }
+}
+
+fn remove(out: &Path) -> Result<()> {
+    fs::remove_dir_all(out).context(format_args!("remove {}", out.display()))
+}
