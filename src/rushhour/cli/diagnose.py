@@ -67,6 +67,7 @@ def diagnose(
 
     from rushhour.cli.waiting import waiting
     from rushhour.diagnose.live import PAGE, Asked, carry_out
+    from rushhour.report.diagnosis import page
     from rushhour.report.diagnosis.screen import screen
 
     words = Console(stderr=True)
@@ -74,6 +75,8 @@ def diagnose(
     try:
         with waiting(words) as tell:
             made = carry_out(asked, tell)
+            assert made.folder is not None
+            page.write(made, made.folder / PAGE)
     except KeyboardInterrupt:
         words.print("interrupted; nothing was left at either end")
         return INTERRUPTED
@@ -81,7 +84,6 @@ def diagnose(
         click.echo(json.dumps(made.document(), indent=1, ensure_ascii=False))
     else:
         Console().print(screen(made, every=every))
-        assert made.folder is not None
         Console().print(f"\n{made.folder / PAGE}", highlight=False, soft_wrap=True, markup=False)
     return made.exit
 

@@ -144,7 +144,13 @@ class Bench:
         self, lab: HostsLab, sessions: Mapping[str, Session], folder: Path, tell: Callable[[str], None]
     ) -> None:
         self.lab, self.folder, self.tell = lab, folder, tell
-        self.watches = {end: processors.Watch(session) for end, session in sessions.items()}
+        boots = {end: session.hello.get("boot_id") for end, session in sessions.items()}
+        self.watches = {
+            end: processors.Watch(
+                session, [int(s.hello["pid"]) for e, s in sessions.items() if boots[e] == boots[end]]
+            )
+            for end, session in sessions.items()
+        }
         self.cpus: dict[str, dict[str, Cpu]] = {}
         self.count = 0
 
@@ -160,7 +166,6 @@ class Bench:
         record = Record.open(place)
         for end, watch in self.watches.items():
             seen = processors.between(before[end], watch.look(), lasted)
-            seen = processors.told(seen, (record.result.get("machine") or {}).get(end))
             if seen is not None:
                 self.cpus.setdefault(phase.name, {})[end] = seen
         return record

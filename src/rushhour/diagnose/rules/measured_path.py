@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from rushhour.diagnose.case import Case
     from rushhour.diagnose.measured import Measured
 
-BLOAT_NS = 50_000_000
-"""Delay under load that people notice in a call or a shell (ITU-T G.114 grants 150 ms one way in all)."""
+BLOAT_NS = 100_000_000
+"""Delay under load that spoils calls and shells (ITU-T G.114 grants 150 ms one way in all)."""
 BLOAT_TRIPS = 2
 """Round trips of queue: a loss-based flow needs one bandwidth-delay product, and not more."""
 UNEQUAL = 1.5
