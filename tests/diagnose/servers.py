@@ -1,4 +1,4 @@
-"""Facts of machines as `gather` gives them: a well-kept server, and one that was recorded in a namespace here."""
+"""Facts of a well-kept server as `gather` gives them, and the same with something changed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rushhour.diagnose.facts import FORMAT, Facts
 
 MIB = 1 << 20
 
-# A server with a card for 10 Gbit/s, as `ethtool`, `ethtool -i -g -l -a -k` and sysfs show an Intel X520 (ixgbe).
+# A card for 10 Gbit/s, as `ethtool`, `ethtool -i -g -l -a -k` and sysfs show an Intel X520 (ixgbe).
 _LINK: dict[str, Any] = {
     "dev": "eno1", "mtu": 1500, "min_mtu": 68, "max_mtu": 9710, "txqlen": 1000, "state": "up", "up": True,
     "carrier": True, "carrier_changes": 2, "address": "90:e2:ba:00:00:01", "qdisc": "mq", "promiscuity": 0,
@@ -20,10 +20,11 @@ _LINK: dict[str, Any] = {
     "channels": {"combined": 8, "combined-max": 63, "rx": 0, "rx-max": 0, "tx": 0, "tx-max": 0},
     "pause": {"autoneg": False, "rx": True, "tx": True},
     "offloads": {word: {"on": True, "fixed": False} for word in ("tso", "gso", "gro", "rx", "tx", "sg")},
-    "errors": {}, "packets": {"rx_packets": 50_000_000, "tx_packets": 40_000_000, "rx_bytes": 1, "tx_bytes": 1},
+    "errors": {}, "packets": {"rx_packets": 50_000_000, "tx_packets": 40_000_000},
     "queues": {"rx": 8, "tx": 8, "rps": None, "xps": "0-7"},
     "interrupts": [
-        {"irq": 70 + n, "name": f"eno1-TxRx-{n}", "cpus": str(n), "taken": {str(n): 900_000}} for n in range(8)
+        {"irq": 70 + n, "name": f"eno1-TxRx-{n}", "cpus": str(n), "taken": {str(n): 900_000}}
+        for n in range(8)
     ],
 }  # fmt: skip
 _SYSCTL: dict[str, Any] = {
@@ -50,12 +51,14 @@ def server(place: str = "alice") -> dict[str, Any]:
         "host": {"name": place, "boot_id": f"boot of {place}", "kernel": "6.12.43", "uid": 0},
         "link": _LINK,
         "route": {
-            "found": {"dev": "eno1", "source": "192.0.2.1", "gateway": "192.0.2.254", "to": "198.51.100.1/32"},
+            "found": {"dev": "eno1", "source": "192.0.2.1", "gateway": "192.0.2.254",
+                      "to": "198.51.100.1/32"},
             "entry": {"dev": "eno1", "gateway": "192.0.2.254", "to": "0.0.0.0/0"},
             "neighbour": {"address": "192.0.2.254", "dev": "eno1", "state": "reachable"},
         },
         "pcie": {"eno1": {"bus": "0000:03:00.0", "speed_gts": 5.0, "width": 8, "max_speed_gts": 5.0,
-                          "max_width": 8, "carries_bps": 26_900_000_000, "numa_node": 0, "local_cpus": "0-7"}},
+                          "max_width": 8, "carries_bps": 26_900_000_000, "numa_node": 0,
+                          "local_cpus": "0-7"}},
         "cpu": {"model": "Intel(R) Xeon(R) CPU E5-2640 v3", "count": 16, "governor": {"performance": 16},
                 "frequency_driver": "intel_pstate", "khz_now": 3_200_000, "khz_max": 3_400_000,
                 "khz_allowed": 3_400_000, "idle_states_us": {"POLL": 0, "C1": 2, "C6": 40},

@@ -8,9 +8,9 @@ from pathlib import Path as File
 from typing import Any
 
 import pytest
-from diagnose.servers import MIB, changed, server
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from servers import MIB, changed, server
 
 from rushhour.diagnose import rules
 from rushhour.diagnose.case import Case, Path
@@ -35,6 +35,12 @@ def measured(way: str, counters: dict[str, float] | None = None, **more: Any) ->
 
 def queues(kind: str, **options: Any) -> list[dict[str, Any]]:
     return [{"kind": kind, "handle": "1:", "parent": "root", "options": options, "drops": 0, "overlimits": 9}]
+
+
+def fault(key: str) -> Case:
+    changes, seen, *_ = FAULTS[key]
+    alice = changed(server("alice"), **AT_A.get(key, {}))
+    return Case(alice, changed(server("bob"), **changes), seen, GIGABIT)
 
 
 def slow(rate: float, retransmits: int = 0) -> Tcp:
@@ -144,16 +150,13 @@ FAULTS: dict[str, tuple[dict[str, Any], dict[str, Measured], str, str]] = {
     "connection-table-full": ({"firewall__conntrack_count": 262_000}, {}, "critical", "b"),
 }  # fmt: skip
 # What must be otherwise at a for the fault to be one.
-AT_A = {"ecn-mismatch": {"sysctl__net.ipv4.tcp_ecn": 0}, "flow-control-one-sided": {}}
+AT_A = {"ecn-mismatch": {"sysctl__net.ipv4.tcp_ecn": 0}}
 
 
 @pytest.mark.parametrize("key", FAULTS)
 def test_a_fault_is_found_and_nothing_worse_is_said(key: str) -> None:
-    changes, seen, severity, where = FAULTS[key]
-    case = Case(
-        changed(server("alice"), **AT_A.get(key, {})), changed(server("bob"), **changes), seen, GIGABIT
-    )
-    found = find(case)
+    _, _, severity, where = FAULTS[key]
+    found = find(fault(key))
     mine = [one for one in found if one.key == key]
     assert [one.severity for one in mine] == [severity], [(one.key, one.severity) for one in found]
     assert "b" in mine[0].where or where != "b"
@@ -206,15 +209,8 @@ def test_a_limit_that_was_not_reached_while_measuring_is_a_note() -> None:
 
 
 def test_commands_can_be_pasted() -> None:
-    for key, (changes, seen, *_) in FAULTS.items():
-        for found in find(
-            Case(
-                changed(server("alice"), **AT_A.get(key, {})),
-                changed(server("bob"), **changes),
-                seen,
-                GIGABIT,
-            )
-        ):
+    for key in FAULTS:
+        for found in find(fault(key)):
             assert found.layer in LAYERS
             assert found.where in PLACES
             for command in found.fix:
@@ -264,9 +260,8 @@ def test_missing_facts_never_stop_a_rule(gone: set[tuple[str, ...]], key: str) -
 @pytest.mark.parametrize("section", [name for name in server() if name not in {"format", "place"}])
 def test_a_section_may_be_empty(section: str) -> None:
     bob = changed(server("bob"), **{section: {}})
-    assert [
-        one.key for one in find(Case(changed(server("alice")), bob, {}, GIGABIT)) if one.severity != "note"
-    ] == []
+    found = find(Case(changed(server("alice")), bob, {}, GIGABIT))
+    assert [one.key for one in found if one.severity != "note"] == []
 
 
 def test_nothing_known_is_nothing_said() -> None:

@@ -90,14 +90,9 @@ def offloads(case: Case) -> Iterator[Finding]:
     for end, facts in common.ends(case):
         known: Mapping[str, Mapping[str, bool]] = facts.get("link", "offloads") or {}
         # What a veth hands over was never cut: nothing has to be put together again.
-        wanted = [
-            word for word in OFFLOADS if word != "gro" or not common.is_virtual(facts.get("link") or {})
-        ]
-        off = [
-            word
-            for word in wanted
-            if word in known and not known[word].get("on", True) and not known[word].get("fixed")
-        ]
+        made = common.is_virtual(facts.sections.get("link") or {})
+        wanted = [word for word in OFFLOADS if word in known and not (made and word == "gro")]
+        off = [word for word in wanted if not known[word]["on"] and not known[word]["fixed"]]
         if not off:
             continue
         fastest = max(common.rate_bps(case, direction) or 0 for direction in ("a→b", "b→a"))
