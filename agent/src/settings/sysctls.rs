@@ -1,5 +1,7 @@
 //! Kernel settings under `/proc/sys`: those of networking, and the few of the machine that measurements depend on.
 
+use std::path::Path;
+
 use serde_json::Value;
 
 use super::{error, Setting};
@@ -22,6 +24,8 @@ const ALLOWED: [&str; 9] = [
 /// Writing these also writes the same setting of every device, whose own values would be lost
 /// (`devinet_sysctl_forward`, `addrconf_sysctl_disable` and their like).
 const SPREADING: [&str; 3] = ["forwarding", "disable_ipv6", "disable_policy"];
+
+const CONGESTION_CONTROL: &str = "net.ipv4.tcp_congestion_control";
 
 pub(super) struct Sysctl {
     name: String,
@@ -79,6 +83,22 @@ fn spreads(name: &str) -> bool {
     name == "net.ipv4.ip_forward" || shared && SPREADING.contains(&last)
 }
 
+/// That the kernel has an algorithm, or a module of it.
+fn is_known(algorithm: &str) -> Result<()> {
+    let available = sysctl::read("net.ipv4.tcp_available_congestion_control").unwrap_or_default();
+    let release = sysctl::read("kernel.osrelease").unwrap_or_default();
+    let module = |end| {
+        Path::new("/lib/modules").join(&release).join(format!("kernel/net/ipv4/tcp_{algorithm}.ko{end}"))
+    };
+    let has_module = ["", ".xz", ".zst", ".gz"].into_iter().any(|end| module(end).exists());
+    if has_module || available.split_whitespace().any(|known| known == algorithm) {
+        return Ok(());
+    }
+    let hint =
+        format!("It has: {available}. Others are options CONFIG_TCP_CONG_… or modules tcp_… of the kernel.");
+    Err(Error::new(UNSUPPORTED, format!("this kernel has no congestion control {algorithm:?}")).hint(hint))
+}
+
 fn words(text: &str) -> String {
     text.split_whitespace().collect::<Vec<&str>>().join(" ")
 }
@@ -116,6 +136,9 @@ impl Setting for Sysctl {
     }
 
     fn wanted(&self, _now: &Value) -> Result<Value> {
+        if self.name == CONGESTION_CONTROL {
+            is_known(&self.value)?;
+        }
         Ok(self.value.clone().into())
     }
 

@@ -38,6 +38,8 @@ COMMANDS = {
     "ci": "ci:ci",
     "hosts": "hosts:hosts",
     "barrier": "barrier:barrier",
+    "profile": "profile:profile",
+    "restore": "restore:restore",
 }
 INTERRUPTED = 130
 
