@@ -125,6 +125,7 @@ pub fn command(words: &[&str]) -> ExitCode {
         eprintln!("{USAGE}");
         return ExitCode::from(2);
     };
+    process::name(c"rushhour-agent");
     match begin(&options) {
         Ok((server, input, signals)) => {
             let end = listen(&server, &input, &signals, options.patience_s * SECOND_NS);

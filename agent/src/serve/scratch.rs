@@ -31,13 +31,16 @@ pub fn make(keeper: &Keeper, private: bool, warnings: &mut Vec<String>) -> Resul
         }
     }
     Err(Error::new("system", format!("there is no place for a folder: {}", refusals.join("; ")))
-        .hint("Make one of $XDG_RUNTIME_DIR, /dev/shm, /tmp or /var/tmp writable for this user."))
+        .hint("Make one of $XDG_RUNTIME_DIR, /dev/shm, /tmp, /var/tmp or ~/.cache writable for this user."))
 }
 
 fn places() -> Vec<PathBuf> {
     let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_absolute());
+    let home = std::env::var_os("HOME")
+        .map(|home| Path::new(&home).join(".cache"))
+        .filter(|path| path.is_absolute());
     let usual = ["/dev/shm", "/tmp", "/var/tmp"].map(PathBuf::from);
-    runtime.into_iter().chain(usual).collect()
+    runtime.into_iter().chain(usual).chain(home).collect()
 }
 
 fn create(keeper: &Keeper, folder: &Path) -> Result<()> {

@@ -108,13 +108,34 @@ pub fn spawn_apart(keep: &OwnedFd, work: impl FnOnce()) -> io::Result<i32> {
         for number in 0..3 {
             libc::dup2(nowhere.as_raw_fd(), number);
         }
-        let kept = keep.as_raw_fd() as libc::c_uint;
-        libc::syscall(libc::SYS_close_range, 3, kept - 1, 0);
-        libc::syscall(libc::SYS_close_range, kept + 1, libc::c_uint::MAX, 0);
     }
+    close_but(keep.as_raw_fd());
     work();
     // SAFETY: ends the process without running anything else.
     unsafe { libc::_exit(0) }
+}
+
+/// Closes all files but the standard ones and `kept`; what stayed open would keep this process waiting for itself.
+fn close_but(kept: libc::c_int) {
+    /// What an ordinary process may have open at most, where the kernel cannot close a range (before 5.9).
+    const MANY: libc::c_int = 4096;
+    let range = |first: libc::c_int, last: libc::c_uint| {
+        // SAFETY: touches no memory; nothing in this process uses those files any more.
+        first as libc::c_uint > last || unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) == 0 }
+    };
+    if range(3, kept as libc::c_uint - 1) && range(kept + 1, libc::c_uint::MAX) {
+        return;
+    }
+    for number in (3..MANY).filter(|&number| number != kept) {
+        // SAFETY: as above; closing what is not open only fails.
+        unsafe { libc::close(number) };
+    }
+}
+
+/// Names this process as lists of processes show it: started from a file without a name it would be called `4`.
+pub fn name(name: &std::ffi::CStr) {
+    // SAFETY: the text ends with a zero and outlives the call.
+    let _cosmetic = unsafe { libc::prctl(libc::PR_SET_NAME, name.as_ptr()) };
 }
 
 /// Ends this process at once.
