@@ -145,3 +145,21 @@ def test_a_host_that_dies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
         assert caught.value.where == "dora"
         assert caught.value.kind in {"silent", "ended"}
         assert session.lost is caught.value
+
+
+def test_an_interrupt_does_not_wait_for_a_host_that_is_not_there(hosts: Hosts) -> None:
+    """Fifteen seconds is what the client would wait."""
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    hosts["alice"].cut()
+    try:
+        with subprocess.Popen(
+            [sys.executable, "-m", "rushhour", "hosts", "check", "alice", "bob"],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment,
+        ) as checking:  # fmt: skip
+            assert until(lambda: len(parts(checking, Hosts(hosts.config, hosts.office))) > 1)
+            time.sleep(0.5)
+            checking.send_signal(signal.SIGINT)
+            said, _ = checking.communicate(timeout=10)
+        assert (checking.returncode, said.strip()) == (130, "")
+    finally:
+        hosts["alice"].mend()

@@ -12,6 +12,7 @@ from rushhour.errors import HostError
 from rushhour.lab.host.clocks import Offset, offset
 from rushhour.lab.host.place import Place
 from rushhour.lab.host.session import Session
+from rushhour.lab.host.transport import give_up
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -85,7 +86,11 @@ def check(
             return Ability(place.text, error=error)
 
     with ThreadPoolExecutor(max(len(parsed), 1)) as pool:
-        return list(pool.map(one, parsed))
+        try:
+            return list(pool.map(one, parsed))
+        except BaseException:
+            give_up()
+            raise
 
 
 def lacks(hello: Mapping[str, Any], files: Mapping[str, str], warnings: Sequence[str]) -> list[Lack]:

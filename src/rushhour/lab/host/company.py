@@ -6,13 +6,14 @@ started anew meanwhile: what was prepared there is gone then, and the runs befor
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from rushhour.errors import HostError, RushHourError
 from rushhour.lab.host import reach
 from rushhour.lab.host.session import Session
+from rushhour.lab.host.transport import give_up
 from rushhour.plan.onto import Emulator, Seat
 
 if TYPE_CHECKING:
@@ -185,6 +186,11 @@ def _at_once(works: list[Callable[[], Any]]) -> list[Any]:
         return []
     with ThreadPoolExecutor(len(works), thread_name_prefix="host") as pool:
         futures = [pool.submit(work) for work in works]
+        try:
+            wait(futures)
+        except BaseException:  # an interrupt: a machine that does not answer is not waited for
+            give_up()
+            raise
     errors = [error for future in futures if (error := future.exception()) is not None]
     if errors:
         raise min(errors, key=_consequence)

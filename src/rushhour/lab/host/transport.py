@@ -19,6 +19,16 @@ _CHUNK = 1 << 16
 _KEPT = 1 << 14
 
 
+# Those that do not speak yet. A set's own methods are atomic in CPython.
+_beginning: set[Transport] = set()
+
+
+def give_up() -> None:
+    """End all that do not speak yet: whoever waits for them in another thread is told so."""
+    for one in list(_beginning):
+        one.kill()
+
+
 class SilentError(Exception):
     """The other side took nothing and said nothing for too long."""
 
@@ -39,6 +49,7 @@ class Transport:
         assert isinstance(self.process.stdin, io.FileIO)
         assert isinstance(self.process.stdout, io.FileIO)
         self._input, self._output = self.process.stdin, self.process.stdout
+        _beginning.add(self)
         self._kept = b""
         self._complaints = Thread(target=self._keep, name="complaints", daemon=True)
         self._complaints.start()
@@ -83,6 +94,7 @@ class Transport:
 
     def lines(self) -> io.BufferedReader:
         """What it says from here on."""
+        _beginning.discard(self)
         return io.BufferedReader(self._output, _CHUNK)
 
     def write(self, data: bytes) -> None:
@@ -113,6 +125,7 @@ class Transport:
 
     def abandon(self) -> None:
         """End it at once, where nobody reads its `lines`."""
+        _beginning.discard(self)
         self.kill()
         self.end(0)
         self._output.close()
