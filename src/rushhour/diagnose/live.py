@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -26,6 +26,7 @@ from rushhour.lab.host import reach
 from rushhour.lab.host.inventory import Inventory
 from rushhour.lab.host.place import Place
 from rushhour.lab.host.session import Session
+from rushhour.lab.host.transport import give_up
 from rushhour.lab.hosts import HostsLab
 from rushhour.record import Record
 from rushhour.seal import write_json
@@ -113,6 +114,11 @@ def _open(asked: Asked, stack: ExitStack) -> dict[str, Session]:
 
     with ThreadPoolExecutor(2, thread_name_prefix="end") as pool:
         futures = {end: pool.submit(one, end) for end in ENDS}
+        try:
+            wait(futures.values())
+        except BaseException:  # an interrupt: an end that does not answer is not waited for
+            give_up()
+            raise
     failure = None
     for future in futures.values():
         error = future.exception()
