@@ -162,10 +162,10 @@ def setting(facts: Facts, name: str) -> Any:
     return facts.get("sysctl", name)
 
 
-def third(facts: Facts, name: str) -> int | None:
-    """The greatest of the three values of tcp_rmem, tcp_wmem or tcp_mem."""
-    values = setting(facts, name)
-    return values[2] if isinstance(values, list) and len(values) == 3 else None
+def algorithm(facts: Facts) -> str | None:
+    """The congestion control that an end sends by: the route's, or the default."""
+    chosen = facts.get("route", "entry", "congctl") or setting(facts, "net.ipv4.tcp_congestion_control")
+    return str(chosen) if chosen else None
 
 
 def told(end: str, what: str, value: Any) -> Evidence:

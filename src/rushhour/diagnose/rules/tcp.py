@@ -162,9 +162,8 @@ def recovery_time_s(rate_bps: float, rtt_ns: float) -> float:
 def reno(case: Case) -> Iterator[Finding]:
     """An algorithm that grows by a segment a round trip, on a long fast path."""
     for direction, from_, facts, _, _ in common.directions(case):
-        name = "net.ipv4.tcp_congestion_control"
         flow, rtt = common.rate_bps(case, direction), common.rtt_ns(case)
-        if common.setting(facts, name) != "reno" or not flow or not rtt:
+        if common.algorithm(facts) != "reno" or not flow or not rtt:
             continue
         needs = recovery_time_s(flow, rtt)
         if needs < 2:
@@ -178,7 +177,7 @@ def reno(case: Case) -> Iterator[Finding]:
             "s to recover from one loss.",
             where=from_,
             evidence=(
-                told(from_, name, "reno"),
+                told(from_, "congestion control", "reno"),
                 Evidence(direction, "path", f"{rate(flow)}, {duration(rtt)}"),
                 told(from_, "available", common.setting(facts, "net.ipv4.tcp_available_congestion_control")),
             ),
@@ -209,7 +208,7 @@ def odd_algorithm(case: Case) -> Iterator[Finding]:
     """A default algorithm that is not meant for general use."""
     name = "net.ipv4.tcp_congestion_control"
     for direction, from_, facts, _, _ in common.directions(case):
-        algorithm = common.setting(facts, name)
+        algorithm = common.algorithm(facts)
         if algorithm not in ODD:
             continue
         why, source = ODD[algorithm]
@@ -221,7 +220,7 @@ def odd_algorithm(case: Case) -> Iterator[Finding]:
             layer="tcp",
             title=f"{common.name(case, from_)} sends by {algorithm}, which {why}.",
             where=from_,
-            evidence=(told(from_, name, algorithm),),
+            evidence=(told(from_, "congestion control", algorithm),),
             gain="a fair share beside other traffic",
             fix=(common.sysctl(from_, name, "cubic"),),
             source=source,
