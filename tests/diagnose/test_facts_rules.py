@@ -126,7 +126,7 @@ FAULTS: dict[str, tuple[dict[str, Any], dict[str, Measured], str, str]] = {
     "route-rto-min": ({"route__entry__rto_min": 3000}, {}, "warning", "b"),
     "asymmetric-route": ({"route__found__gateway": None}, {}, "note", "a→b"),
     "next-hop-silent": ({"route__neighbour__state": "failed"}, {}, "critical", "b"),
-    "route-congestion-control": ({"route__entry__congctl": "reno"}, {}, "note", "b"),
+    "route-congestion-control": ({"route__entry__congctl": "htcp"}, {}, "note", "b"),
     "stolen-time": ({"cpu__mean__steal": 0.3}, {}, "critical", "b"),
     "machine-busy": ({"cpu__mean__busy": 0.9}, {}, "note", "b"),
     "processor-kept-slow": (

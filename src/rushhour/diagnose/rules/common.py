@@ -95,7 +95,9 @@ def risen(case: Case, end: str, *suffixes: str) -> dict[str, float]:
         counters: Mapping[str, float] = measured.counters.get(end, {})
         for name, by in counters.items():
             if name.endswith(suffixes) and by > 0:
-                found[name] = max(found.get(name, 0.0), by)
+                # The agent and `gather` read some of the same ones, under names that differ in this.
+                short = name.removeprefix("snmp.").removeprefix("netstat.")
+                found[short] = max(found.get(short, 0.0), by)
     return found
 
 
@@ -108,6 +110,12 @@ def busiest(case: Case, end: str) -> float:
 def softirq(case: Case, end: str) -> float:
     """Share of the busiest processor's time that soft interrupts took while the end was measured."""
     return max((m.cpu[end].softirq for m in case.measured.values() if end in m.cpu), default=0.0)
+
+
+def is_busy(case: Case, end: str) -> bool:
+    """Whether others kept the processors of an end busy, before or while it was measured."""
+    others = max((m.cpu[end].others or 0.0 for m in case.measured.values() if end in m.cpu), default=0.0)
+    return others >= 0.3 or (case.facts(end).get("cpu", "mean", "busy") or 0.0) >= 0.6
 
 
 def device(facts: Facts) -> str:

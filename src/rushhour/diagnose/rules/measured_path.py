@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rushhour.diagnose.case import Case
-    from rushhour.diagnose.measured import Measured
+    from rushhour.diagnose.measured import Measured, Udp
 
 BLOAT_NS = 100_000_000
 """Delay under load that spoils calls and shells (ITU-T G.114 grants 150 ms one way in all)."""
@@ -142,10 +142,9 @@ def other_loss(case: Case) -> Iterator[Finding]:
         if m.udp is None or m.udp.error or m.udp.received == 0:
             continue
         named = {cause.key for cause in causes(m)}
-        if m.udp.loss >= SOME_LOSS and not named & {"random-loss", "corruption", "policer"}:
-            yield _beside(
-                case, m, "datagram-loss", f"{percent(m.udp.loss)} of datagrams {m.direction} are lost"
-            )
+        lost = _lost_on_the_way(m, m.udp)
+        if lost >= SOME_LOSS and not named & {"random-loss", "corruption", "policer"}:
+            yield _beside(case, m, "datagram-loss", f"{percent(lost)} of datagrams {m.direction} are lost")
         if m.udp.reordered >= SOME_LOSS and "reordering" not in named:
             late = percent(m.udp.reordered)
             yield _beside(
@@ -154,6 +153,12 @@ def other_loss(case: Case) -> Iterator[Finding]:
         if m.udp.duplicates >= max(2, SOME_LOSS * m.udp.sent):
             twice = percent(m.udp.duplicates / m.udp.sent)
             yield _beside(case, m, "duplicates", f"{twice} of datagrams {m.direction} arrive twice")
+
+
+def _lost_on_the_way(m: Measured, udp: Udp) -> float:
+    """Part of the datagrams that never reached the receiver's socket: a full socket is no fault of the path."""
+    at_the_socket = m.counters.get(m.receiver, {}).get("Udp.RcvbufErrors", 0.0)
+    return max(0.0, udp.loss - at_the_socket / udp.sent) if udp.sent else 0.0
 
 
 def _beside(case: Case, m: Measured, key: str, what: str) -> Finding:

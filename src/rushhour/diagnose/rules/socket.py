@@ -164,7 +164,7 @@ def datagrams(case: Case) -> Iterator[Finding]:
         default = common.setting(facts, "net.core.rmem_default")
         yield Finding(
             key="udp-receive-buffer-full",
-            severity="warning",
+            severity="note" if common.is_busy(case, end) else "warning",
             layer="socket",
             title=f"Datagrams reached {common.name(case, end)} and were dropped there: their "
             "socket's buffer was full.",
