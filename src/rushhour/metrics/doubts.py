@@ -15,22 +15,8 @@ SENDER = 0
 
 
 def doubts(record: Record) -> list[str]:
-    """Sentences for the manifest's warnings: overload, congestion controls replaced, silent paths."""
-    return [*_overloads(record), *_replaced(record), *_silent(record)]
-
-
-def _silent(record: Record) -> list[str]:
-    """Paths between machines on which no echo was answered: the idle RTT is not known there."""
-    if record.manifest.get("lab") != "hosts":
-        return []
-    paths = (record.plan.get("calibration") or {}).get("paths") or []
-    measured = (record.result.get("calibration") or {}).get("pings") or []
-    silent = [paths[one["path"]] for one in measured if not any((rtt or -1) >= 0 for rtt in one["rtt_ns"])]
-    return [
-        f"no echo request from {path['from']} to {path['to']} was answered: the idle RTT is not known; "
-        "does a firewall drop ICMP?"
-        for path in silent
-    ]
+    """Sentences for the manifest's warnings: arrivals beyond the rate, congestion controls replaced."""
+    return [*_overloads(record), *_replaced(record)]
 
 
 def _overloads(record: Record) -> list[str]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
-    from rushhour.lab.host.inventory import Host, Inventory
+    from rushhour.lab.host.inventory import Inventory
 
 T = TypeVar("T")
 
@@ -84,8 +84,22 @@ class Company:
             RushHourError: the first error, when all have come to their end.
         """
         opened = self.sessions(names)
-        found = _at_once([lambda one=one: work(*one) for one in opened.items()])  # type: ignore[misc]
+
+        def named(name: str, session: Session) -> T:
+            try:
+                return work(name, session)
+            except HostError as error:
+                raise self.named(name, error) from error
+
+        found = _at_once([lambda one=one: named(*one) for one in opened.items()])  # type: ignore[misc]
         return dict(zip(opened, found, strict=True))
+
+    def named(self, name: str, error: BaseException) -> BaseException:
+        """An error of a machine, with its name before its place."""
+        if not isinstance(error, HostError):
+            return error
+        at = self.inventory.host[name].at
+        return HostError(error.message, where=f"{name} ({at})", hint=error.hint, kind=error.kind)
 
     def known(self, name: str) -> Session | None:
         """The session with a machine, if there is one that was not lost; nothing is opened."""
@@ -121,7 +135,7 @@ class Company:
         try:
             session = Session.open(host.at, ssh_config=self._ssh_config, sudo=host.sudo)
         except HostError as error:
-            raise about(name, host, error) from error
+            raise self.named(name, error) from error
         self._sessions[name] = session
         boot = str(session.hello.get("boot_id"))
         if self._boots.setdefault(name, boot) != boot:
@@ -154,13 +168,6 @@ class Company:
         if (stated := self.inventory.host[name].address) is not None:
             return [stated]
         return reach.local_addresses(session.call("files", paths=[reach.FIB, reach.IPV6])["files"])
-
-
-def about(name: str, host: Host, error: HostError) -> HostError:
-    """An error with the machine's name before its place."""
-    told = HostError(error.message, where=f"{name} ({host.at})", hint=error.hint, kind=error.kind)
-    told.__cause__ = error
-    return told
 
 
 def _route(session: Session, to: str) -> reach.Way | None:

@@ -9,21 +9,19 @@ fails, the others are stopped, and forget what they prepared; so they do when th
 from __future__ import annotations
 
 import time
-from concurrent.futures import FIRST_COMPLETED, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
-from rushhour.errors import HostError
+from rushhour.errors import HostError, UnsupportedError
 from rushhour.lab.base import CancelledError
-from rushhour.lab.ending import agent_error
 from rushhour.lab.host import clocks
 from rushhour.lab.host.merge import Alignment, Half
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from concurrent.futures import Future
     from pathlib import Path
 
     from rushhour.lab.host.company import Company
@@ -34,6 +32,8 @@ LEAD_NS = 60_000_000
 SAMPLES = 8
 PREPARE_S = 120.0
 """Within this a machine must be ready: its echo requests wait for answers that may not come."""
+STOP_S = 20.0
+"""Within this a machine must have stopped, or put everything back."""
 AFTER_S = 60.0
 """Within this after the end a machine must have told its result."""
 _FRESH_NS = 20 * 10**9
@@ -47,13 +47,14 @@ class Experiments:
     company: Company
     stopped: Event = field(default_factory=Event)
     _offsets: dict[str, clocks.Offset] = field(default_factory=dict)
+    _going: dict[Future[Any], str] = field(default_factory=dict)
 
     def carry_out(self, plan: Mapping[str, Any], folder: Path) -> tuple[list[Half], dict[str, clocks.Clock]]:
         """Carry out a plan; the raw tables of each machine are in `folder`, in a folder of its name.
 
         Raises:
             HostError: a machine failed, or went away; the others have been stopped.
-            AgentError: an agent could not prepare or run its part.
+            UnsupportedError: a machine's kernel lacks what its part needs.
             CancelledError: it was stopped.
         """
         names = [node["name"] for node in plan["nodes"]]
@@ -93,24 +94,23 @@ class Experiments:
     def _run(
         self, sessions: Mapping[str, Session], starts: Mapping[str, int], length_ns: int
     ) -> dict[str, Any]:
-        going = {
-            session.begin("run", start_clock_ns=starts[name]): name for name, session in sessions.items()
-        }
+        for name, session in sessions.items():
+            self._going[session.begin("run", start_clock_ns=starts[name])] = name
         deadline = time.monotonic() + length_ns / 1e9 + AFTER_S
-        waiting: set[Future[Any]] = set(going)
+        waiting = set(self._going)
         while waiting:
             done, waiting = wait(waiting, _LOOK_S, FIRST_COMPLETED)
             self._look()
             for future in done:
-                _well(going[future], future.result())
+                if (error := future.exception()) is not None:
+                    raise self.company.named(self._going[future], error)
             if waiting and time.monotonic() > deadline:
-                late = ", ".join(sorted(going[future] for future in waiting))
                 raise HostError(
                     f"no result {AFTER_S:g} s after the end of the experiment",
-                    where=late,
+                    where=", ".join(sorted(self._going[future] for future in waiting)),
                     hint="is the machine very busy, or out of memory?",
                 )
-        return {name: future.result() for future, name in going.items()}
+        return {name: future.result() for future, name in self._going.items()}
 
     def _look(self) -> None:
         if self.stopped.is_set():
@@ -118,11 +118,20 @@ class Experiments:
 
     @contextmanager
     def _forgotten(self, names: list[str]) -> Iterator[None]:
-        """Whatever happens inside, no machine keeps what it prepared."""
+        """Whatever happens inside, no machine keeps what it prepared.
+
+        Raises:
+            UnsupportedError: instead of a machine's refusal of this kind.
+        """
+        self._going = {}
         try:
             yield
-        except BaseException:
+        except BaseException as error:
             self._say("stop", names)
+            # A machine that runs has nothing to forget yet.
+            wait(self._going, STOP_S)
+            if isinstance(error, HostError) and error.kind == "unsupported":
+                raise UnsupportedError(error.message, where=error.where, hint=error.hint) from error
             raise
         finally:
             self._say("forget", names)
@@ -137,7 +146,7 @@ class Experiments:
         for answer in asked:
             # Who does not answer is gone, and stops by itself.
             with suppress(HostError, TimeoutError):
-                answer.result(PREPARE_S)
+                answer.result(STOP_S)
 
 
 def aligned(clock: clocks.Clock, started_ns: int, start_ns: int, length_ns: int) -> Alignment:
@@ -149,11 +158,6 @@ def aligned(clock: clocks.Clock, started_ns: int, start_ns: int, length_ns: int)
 
 def _prepare(name: str, session: Session, plan: Mapping[str, Any]) -> None:
     session.call("prepare", plan=plan, here=name, timeout_s=PREPARE_S)
-
-
-def _well(name: str, result: Mapping[str, Any]) -> None:
-    if result.get("ok") is not True:
-        raise agent_error(result.get("error"), name)
 
 
 def _collect(name: str, session: Session, folder: Path) -> Path:
