@@ -1,4 +1,4 @@
-"""One experiment on several machines, without machines: the order of what is said, and what follows a failure."""
+"""One experiment on several machines, without machines: what is said when, and what a failure leads to."""
 
 from __future__ import annotations
 

@@ -14,14 +14,17 @@ from __future__ import annotations
 import shutil
 import time
 from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Self
 
-from rushhour.errors import LabError, PlanError, RushHourError
+from rushhour.errors import LabError, RushHourError
 from rushhour.lab import agent, realtime
 from rushhour.lab.base import Job
 from rushhour.lab.host.company import Company
 from rushhour.lab.host.experiment import Experiments
 from rushhour.lab.host.merge import merge_results, merge_tables
+from rushhour.lab.host.prepared import Prepared, check_allowed, check_emulator
 from rushhour.lab.host.told import base_rtts, description, kernel
 from rushhour.lab.manifest import Facts, host, seal_run
 from rushhour.plan.lower import Lowered
@@ -31,7 +34,6 @@ from rushhour.seal import write_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
     from types import TracebackType
 
     from rushhour.lab.base import Tested
@@ -63,6 +65,8 @@ class HostsLab:
         self.agent = agent.find()
         self.company = Company(inventory, ssh_config=ssh_config, sessions=sessions)
         self._experiments = Experiments(self.company)
+        self._prepared = Prepared(self.company)
+        self._forwards: set[bool] = set()
 
     def __enter__(self) -> Self:
         """Use the lab; sessions open when they are first needed."""
@@ -76,7 +80,10 @@ class HostsLab:
 
     def close(self) -> None:
         """Put back what was prepared, and end the sessions."""
-        self.company.close()
+        try:
+            self._prepared.restore()
+        finally:
+            self.company.close()
 
     def tested(self) -> Tested:
         """The kernels of the machines, as one; see `RealTimeLab.tested`."""
@@ -98,6 +105,18 @@ class HostsLab:
 
     def warm_up(self, job: Job) -> None:
         """Carry out a run's first moments and keep nothing; see `RealTimeLab.warm_up`."""
+        made = self.put(Lowered(dict(job.plan), dict(job.context)))
+        self._prepared.prepare(made)
+        with TemporaryDirectory(prefix="rushhour-") as folder:
+            self._experiments.carry_out(realtime.run_in(made.plan), Path(folder))
+
+    def _check_emulator(self, made: Onto) -> None:
+        ipv6 = any(":" in flow["src"] for flow in made.plan["flows"])
+        if (found := self.inventory.emulator) is None or ipv6 in self._forwards:
+            return
+        name, host = found
+        check_emulator(name, host, self.company.sessions([name])[name], ipv6=ipv6)
+        self._forwards.add(ipv6)
 
     def put(self, lowered: Lowered) -> Onto:
         """A plan on these machines, with the addresses and devices that were found.
@@ -112,13 +131,15 @@ class HostsLab:
         pairs = [(named[flow["from"]], named[flow["to"]]) for flow in lowered.plan["flows"]]
         seats = self.company.seats(pair for pair in pairs if pair[0] != pair[1])
         made = onto(lowered, {node: seats[named[node]] for node in nodes}, self.company.emulator)
-        self._check_sysctls(made)
+        check_allowed(self.inventory.host, made)
+        self._check_emulator(made)
         return made
 
     def run(self, job: Job, destination: Path, cpu: int | None = None) -> Path:  # noqa: ARG002 - a Lab's
         """Run a plan; see `Lab.run`."""
         begun = time.monotonic()
         made = self.put(Lowered(dict(job.plan), dict(job.context)))
+        self._prepared.prepare(made)
         try:
             with RecordWriter(destination) as writer:
                 halves = writer.folder / HALVES
@@ -129,7 +150,7 @@ class HostsLab:
                 result = merge_results(made.plan, parts)
                 write_json(writer.folder / "plan.json", made.plan)
                 write_json(writer.folder / "result.json", result)
-                hosts = description(self.company, parts, clocks)
+                hosts = description(self.company, self._prepared, parts, clocks)
                 context = base_rtts(made, result)
                 told = replace(
                     job, plan=made.plan, context=context, labels=dict(job.labels) | {"hosts": hosts}
@@ -163,16 +184,6 @@ class HostsLab:
     def cancel(self) -> None:
         """Stop what goes on, and refuse more; see `Lab.cancel`."""
         self._experiments.stopped.set()
-
-    def _check_sysctls(self, made: Onto) -> None:
-        for name, wanted in made.sysctls.items():
-            if not self.inventory.host[name].sysctl:
-                settings = ", ".join(f"{key} = {value}" for key, value in list(wanted.items())[:3])
-                raise PlanError(
-                    f"the scenario sets {settings}, and the inventory does not allow it there",
-                    where=f"host {name}",
-                    hint=f"add sysctl = true to [host.{name}]: set for the time of a run, then put back",
-                )
 
     def _doubts(self) -> list[str]:
         sessions = self.company.sessions()

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from rushhour.lab.host.clocks import Clock
     from rushhour.lab.host.company import Company
     from rushhour.lab.host.merge import Half
+    from rushhour.lab.host.prepared import Prepared
     from rushhour.plan.onto import Onto
 
 
@@ -31,7 +32,7 @@ def kernel(hellos: Mapping[str, Mapping[str, Any]]) -> RunningKernel:
 
 
 def description(
-    company: Company, halves: Sequence[Half], clocks: Mapping[str, Clock]
+    company: Company, prepared: Prepared, halves: Sequence[Half], clocks: Mapping[str, Clock]
 ) -> dict[str, dict[str, Any]]:
     """The machines of a run by name, for the manifest. No configuration, no key, no environment."""
     told: dict[str, dict[str, Any]] = {}
@@ -53,6 +54,7 @@ def description(
         }
         if seat is not None:
             told[name] |= {"address": seat.address, "device": seat.device, "mtu": seat.mtu}
+        told[name] |= prepared.told(name)
         if host.emulates:
             told[name] |= {"forward": host.forward, "backward": host.backward}
     return told
