@@ -28,7 +28,7 @@ from rushhour.lab.host.prepared import Prepared, check_allowed, check_emulator
 from rushhour.lab.host.told import base_rtts, description, kernel
 from rushhour.lab.manifest import Facts, host, seal_run
 from rushhour.plan.lower import Lowered
-from rushhour.plan.onto import Onto, onto, talkers
+from rushhour.plan.onto import Onto, check_possible, onto, talkers
 from rushhour.record import RecordWriter
 from rushhour.seal import write_json
 
@@ -126,6 +126,7 @@ class HostsLab:
             UsageError: a node has no machine.
             HostError: a machine cannot be reached, or not from another.
         """
+        check_possible(lowered.plan)
         nodes = talkers(lowered.plan)
         named = self.inventory.seats(nodes)
         pairs = [(named[flow["from"]], named[flow["to"]]) for flow in lowered.plan["flows"]]

@@ -60,7 +60,7 @@ def onto(lowered: Lowered, seats: Mapping[str, Seat], emulator: Emulator | None 
         PlanError: the scenario asks for what machines on a path that is there cannot do; says what, and why.
     """
     plan = lowered.plan
-    _refuse(_impossible(plan))
+    check_possible(plan)
     _check_seats(plan, seats)
     machines = list({seat.name: seat for seat in seats.values()}.values())
     own = [_own_end(number, seat) for number, seat in enumerate(m for m in machines if m.device)]
@@ -91,6 +91,21 @@ def _plan(plan: Mapping[str, Any], seats: Mapping[str, Seat], machines: Sequence
     }
 
 
+def check_possible(plan: Mapping[str, Any]) -> None:
+    """Whether machines on a path that is there can do what a plan asks for.
+
+    Raises:
+        PlanError: they cannot; says what, and where it can be had.
+    """
+    if found := list(dict.fromkeys(_impossible(plan))):
+        shown = ", ".join(found[:4]) + (f" and {len(found) - 4} more" if len(found) > 4 else "")
+        raise PlanError(
+            f"the lab `hosts` cannot do all that this scenario asks for: {shown}",
+            where="scenario",
+            hint=_ELSEWHERE,
+        )
+
+
 def _impossible(plan: Mapping[str, Any]) -> Iterator[str]:
     """What no machine can do on a path that is there, as it is called in a scenario."""
     for node in plan["nodes"]:
@@ -106,16 +121,6 @@ def _impossible(plan: Mapping[str, Any]) -> Iterator[str]:
     for flow in plan["flows"]:
         if flow.get("generator"):
             yield f"flow {flow['name']} by {flow['generator']}"
-
-
-def _refuse(reasons: Iterator[str]) -> None:
-    if found := list(dict.fromkeys(reasons)):
-        shown = ", ".join(found[:4]) + (f" and {len(found) - 4} more" if len(found) > 4 else "")
-        raise PlanError(
-            f"the lab `hosts` cannot do all that this scenario asks for: {shown}",
-            where="scenario",
-            hint=_ELSEWHERE,
-        )
 
 
 def _check_seats(plan: Mapping[str, Any], seats: Mapping[str, Seat]) -> None:

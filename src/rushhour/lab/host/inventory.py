@@ -117,7 +117,8 @@ class Inventory(Model):
             raise UsageError(
                 f"no machine takes the part of {', '.join(lacking)}",
                 where="inventory",
-                hint=f'add [host.{lacking[0]}] with at = "PLACE", or --host {lacking[0]}=PLACE',
+                hint=f'add [host.{lacking[0]}] with at = "PLACE", or --host {lacking[0]}=PLACE; '
+                "a pattern such as s* takes the part of several",
             )
         for name in self.ends:
             if name not in found.values():
