@@ -20,6 +20,7 @@ from rushhour.report.gather import about, views
 from rushhour.report.heat import heats
 from rushhour.report.lines import charts, counts
 from rushhour.report.lines_svg import chart_svg, swatch_svg
+from rushhour.report.machines import lab_said, links_said, machines
 from rushhour.report.published import sheets
 from rushhour.report.reproduce import reproduction
 from rushhour.report.shell import digest, joined, template
@@ -71,6 +72,7 @@ def render(results: ResultSet) -> str:
         runs=slim,
         invalid=[run for run in slim if not run.valid],
         warnings=_warnings(slim),
+        links=links_said(slim),
         topology=topology_svg(next(record for record in results if record.path.name == slim[0].name)),
         varied=any(run.conditions != slim[0].conditions for run in slim),
         cells=replace(table, rows=table.rows[:MAX_ROWS]) if len(slim) > 1 else None,
@@ -117,7 +119,7 @@ def _facts(head: About, runs: list[RunView]) -> list[tuple[str, str]]:
     facts = [
         ("Path", " · ".join(first.conditions) if same else "varies, see each run"),
         ("Kernel", ", ".join(kernels)),
-        ("Lab", f"{first.lab}, virtual time" if first.lab in ("uml", "qemu") else first.lab),
+        ("Lab", lab_said(head.manifest)),
         ("Duration", quantity(first.duration_s, "s")),
         (
             "Seed",
@@ -139,6 +141,7 @@ def _environment(head: About, runs: list[RunView]) -> list[tuple[str, str]]:
         ("record format", manifest.get("format")),
     ]
     rows += [("run key", manifest.get("key"))] if len(runs) == 1 else []
+    rows += machines(manifest)
     rows += [(f"host {key.replace('_', ' ')}", host.get(key)) for key in sorted(host)]
     return [(label, str(value)) for label, value in rows if value not in (None, "")]
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from rushhour.comparison import compare
 from rushhour.report.definitions import definitions
 from rushhour.report.gather import about, views
+from rushhour.report.machines import links_said
 from rushhour.report.published import sheets
 from rushhour.report.tables import cells_table, flows_table
 from rushhour.report.words import quantity
@@ -129,7 +130,8 @@ def _state(runs: list[RunView]) -> Iterator[str]:
         for run in invalid:
             yield f"* {said(run.label)}: {said('; '.join(run.reasons) or 'no reason was recorded')}"
     else:
-        yield "All runs are valid: the links were measured and are what was asked."
+        said_of_links = links_said(runs)
+        yield f"All runs are valid: {said_of_links[0].lower()}{said_of_links[1:]}"
     failed = [(run, verdict) for run in runs for verdict in run.verdicts if not verdict.ok]
     for run, verdict in failed:
         yield f"* not as expected, {said(run.label)}: {said(verdict.message)}"

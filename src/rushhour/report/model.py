@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rushhour import courses
 from rushhour.metrics.expectations import check
+from rushhour.report.machines import as_found
 from rushhour.report.panels import Panel, bottlenecks, panels_of
 from rushhour.report.reproduce import run_command
 from rushhour.report.why import Why, why
@@ -59,6 +60,8 @@ class RunView:
     warmup_s: float
     command: str
     why: tuple[Why, ...] = ()
+    found: bool = False
+    """Whether the path was there before the experiment, and nothing was added to it."""
 
     @property
     def label(self) -> str:
@@ -91,6 +94,7 @@ def view(
         warmup_s=record.context.warmup_ns / 1e9,
         command=run_command(manifest),
         why=why(record),
+        found=as_found(record),
     )
 
 

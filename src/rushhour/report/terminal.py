@@ -14,6 +14,7 @@ from rich.text import Text
 from rushhour.comparison import compare
 from rushhour.report.braille import chart
 from rushhour.report.gather import about, views
+from rushhour.report.machines import links_said
 from rushhour.report.published import REACH, sheets
 from rushhour.report.tables import cells_table, flows_table
 from rushhour.report.words import quantity, scale_for
@@ -304,8 +305,7 @@ def _missing(head: About) -> Iterator[Text]:
 def _state(runs: list[RunView]) -> RenderableType:
     invalid = [run for run in runs if not run.valid]
     if not invalid:
-        who = "The links were" if len(runs) == 1 else f"In all {len(runs)} runs the links were"
-        lines = [Text.assemble(("✓ Valid  ", "bold green"), f"{who} measured and are what was asked.")]
+        lines = [Text.assemble(("✓ Valid  ", "bold green"), links_said(runs))]
     else:
         lines = [
             Text.assemble(

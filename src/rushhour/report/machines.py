@@ -1,0 +1,65 @@
+"""What a report says of the machines that runs were made on, and of a path that nobody made."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rushhour.report.words import quantity
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rushhour.record import Record
+    from rushhour.report.model import RunView
+
+
+def as_found(record: Record) -> bool:
+    """Whether the path was there before the experiment, and nothing was added to it."""
+    return record.manifest.get("lab") == "hosts" and not record.plan.get("egress")
+
+
+def links_said(runs: Sequence[RunView]) -> str:
+    """What is to say of the links of valid runs."""
+    if runs and all(run.found for run in runs):
+        return "The path was used as it was found: nothing was asked of it."
+    who = "The links were" if len(runs) == 1 else f"In all {len(runs)} runs the links were"
+    return f"{who} measured and are what was asked."
+
+
+def lab_said(manifest: Mapping[str, Any]) -> str:
+    """The lab in words; of machines, who was where."""
+    lab = str(manifest.get("lab", "unknown"))
+    if lab in ("uml", "qemu"):
+        return f"{lab}, virtual time"
+    places = [f"{name} at {one.get('place')}" for name, one in _hosts(manifest).items()]
+    return f"{lab}: {', '.join(places)}" if places else lab
+
+
+def machines(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """A row for each machine: where it is, what it runs, how well its clock is known."""
+    return [(f"machine {name}", _said(one)) for name, one in _hosts(manifest).items()]
+
+
+def _said(one: Mapping[str, Any]) -> str:
+    told = [f"{one.get('place')} ({one.get('hostname')})", f"Linux {one.get('kernel')}"]
+    if one.get("address"):
+        told.append(f"{one['address']} on {one.get('device')}, MTU {one.get('mtu')}")
+    if one.get("forward"):
+        told.append(f"emulator, {one['forward']} to the receivers, {one.get('backward')} to the senders")
+    profile = one.get("profile")
+    if isinstance(profile, dict):
+        told.append(f"profile {profile.get('name')}")
+    clock = one.get("clock")
+    if isinstance(clock, dict):
+        error = float(clock.get("error_ns") or 0)
+        told.append(f"clock known to ± {quantity(error / 1e3, 'µs')}" if error else "one clock")
+    return ", ".join(told)
+
+
+def _hosts(manifest: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    hosts = manifest.get("hosts")
+    return (
+        {str(name): one for name, one in hosts.items() if isinstance(one, dict)}
+        if isinstance(hosts, dict)
+        else {}
+    )
