@@ -29,7 +29,7 @@ use crate::settings;
 use crate::sys::{self, process};
 
 pub use answers::{Answer, Answers};
-pub use keeper::{sweep, Keeper, Leftover};
+pub use keeper::{own_name, sweep, Keeper, Leftover};
 use lines::Lines;
 pub use verbs::Arguments;
 

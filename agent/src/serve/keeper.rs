@@ -4,6 +4,7 @@
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -107,16 +108,27 @@ fn keep(from: &OwnedFd) {
     }
 }
 
-/// Removes what processes that are no more have left in a folder: entries `PREFIX<pid>` or `PREFIX<pid>-…` of ours.
+/// What this process calls something that others can see: numbers of processes mean something in their namespace only, and
+/// containers may share a folder.
+#[must_use]
+pub fn own_name(prefix: &str) -> String {
+    format!("{prefix}{}-{}", namespace(), std::process::id())
+}
+
+/// The namespace of process numbers.
+fn namespace() -> u64 {
+    fs::metadata("/proc/self/ns/pid").map_or(0, |about| about.ino())
+}
+
+/// Removes what processes that are no more have left in a folder, under names of [`own_name`].
 pub fn sweep(folder: &Path, prefix: &str, leftover: fn(PathBuf) -> Leftover) {
     let Ok(entries) = fs::read_dir(folder) else { return };
+    let ours = format!("{prefix}{}-", namespace());
     for entry in entries.flatten() {
         let name = entry.file_name();
-        let rest = name.to_str().and_then(|name| name.strip_prefix(prefix));
-        let pid = rest.and_then(|rest| rest.split('-').next()?.parse::<i32>().ok());
-        let mine = entry.metadata().is_ok_and(|about| {
-            about.is_dir() && std::os::unix::fs::MetadataExt::uid(&about) == process::user()
-        });
+        let rest = name.to_str().and_then(|name| name.strip_prefix(&ours));
+        let pid = rest.and_then(|rest| rest.parse::<i32>().ok());
+        let mine = entry.metadata().is_ok_and(|about| about.is_dir() && about.uid() == process::user());
         if mine && pid.is_some_and(|pid| pid > 0 && !process::lives(pid)) {
             let _next_time = leftover(entry.path()).remove();
         }
@@ -138,9 +150,11 @@ mod tests {
     #[test]
     fn only_what_dead_processes_left_is_swept() {
         let folder = std::env::temp_dir().join(format!("sweep-test-{}", std::process::id()));
-        let own = format!("x-{}-1", std::process::id());
+        let own = own_name("x-");
         // Process numbers end at 2^22.
-        for name in [own.as_str(), "x-99999999-1", "x-", "x-abc", "y-99999999"] {
+        let dead = format!("x-{}-99999999", namespace());
+        let foreign = "x-1-99999999".to_owned();
+        for name in [&own, &dead, &foreign, "x-", "x-abc", "y-99999999"] {
             fs::create_dir_all(folder.join(name)).expect("a folder");
         }
         sweep(&folder, "x-", Leftover::Folder);
@@ -149,7 +163,7 @@ mod tests {
             .map(|entry| entry.expect("an entry").file_name().into_string().expect("a name"))
             .collect();
         left.sort();
-        let mut expected = vec![own, "x-".to_owned(), "x-abc".to_owned(), "y-99999999".to_owned()];
+        let mut expected = vec![own, foreign, "x-".to_owned(), "x-abc".to_owned(), "y-99999999".to_owned()];
         expected.sort();
         assert_eq!(left, expected);
         Leftover::Folder(folder.clone()).remove().expect("removed");

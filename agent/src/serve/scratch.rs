@@ -24,7 +24,7 @@ pub fn make(keeper: &Keeper, private: bool, warnings: &mut Vec<String>) -> Resul
     let mut refusals = Vec::new();
     for folder in places() {
         keeper::sweep(&folder, PREFIX, Leftover::Folder);
-        let own = folder.join(format!("{PREFIX}{}", std::process::id()));
+        let own = folder.join(keeper::own_name(PREFIX));
         match create(keeper, &own) {
             Ok(()) => return Ok(own),
             Err(error) => refusals.push(error.to_string()),

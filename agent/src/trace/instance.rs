@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use super::{Sink, PAGE, TRACEFS};
 use crate::error::{Context, Error, Result};
-use crate::serve::{sweep, Leftover};
+use crate::serve::{own_name, sweep, Leftover};
 use crate::sys;
 
 const PREFIX: &str = "rushhour-";
@@ -41,7 +41,7 @@ impl Instance {
             ));
         }
         sweep(&instances, PREFIX, Leftover::Instance);
-        let folder = instances.join(format!("{PREFIX}{}", std::process::id()));
+        let folder = instances.join(own_name(PREFIX));
         keep(Leftover::Instance(folder.clone()));
         fs::create_dir(&folder).context(format_args!("create {}", folder.display()))?;
         Ok(Self { folder, over: Arc::default(), reader: None })
