@@ -156,7 +156,7 @@ def other_loss(case: Case) -> Iterator[Finding]:
 
 
 def _lost_on_the_way(m: Measured, udp: Udp) -> float:
-    """Part of the datagrams that never reached the receiver's socket: a full socket is no fault of the path."""
+    """Part of the datagrams that never reached the receiver; a full socket is no fault of the path."""
     at_the_socket = m.counters.get(m.receiver, {}).get("Udp.RcvbufErrors", 0.0)
     return max(0.0, udp.loss - at_the_socket / udp.sent) if udp.sent else 0.0
 
