@@ -10,6 +10,7 @@ use crate::counters;
 use crate::error::{Context, Result};
 use crate::firewall::Firewalls;
 use crate::flow;
+use crate::load::Loads;
 use crate::netns::Nodes;
 use crate::plan::Plan;
 use crate::result::{Kernel, Report, FORMAT};
@@ -70,6 +71,7 @@ fn attempt(out: &Path, report: &mut Report) -> Result<()> {
     let mut sampler = Sampler::start(&plan, &topology, &nodes, clock, out)?;
     let changes = Changes::prepare(&plan, &topology, &nodes, &raw)?.map(|changes| changes.start(clock));
     let changing = changes.transpose()?;
+    let loads = Loads::start(&plan, clock)?;
     let before = counters::read(&plan, &nodes)?;
     let running = prepared.start(clock, &raw)?;
     sampler.run()?;
@@ -80,6 +82,7 @@ fn attempt(out: &Path, report: &mut Report) -> Result<()> {
     sampler.finish()?;
     report.inputs = firewalls.read()?;
     changing.map_or(Ok(()), Changing::finish)?;
+    report.loads = loads.finish(clock)?;
     if let Some(trace) = trace {
         report.lost_events = trace.finish()?;
     }

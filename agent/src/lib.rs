@@ -16,6 +16,7 @@ pub mod flow;
 pub mod init;
 pub mod launch;
 pub mod line;
+pub mod load;
 pub mod netlink;
 pub mod netns;
 pub mod plan;

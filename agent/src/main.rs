@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use rushhour_agent::{error::Result, experiment, init, launch, line, serve, settings, wire};
+use rushhour_agent::{error::Result, experiment, init, launch, line, load, serve, settings, wire};
 
 const USAGE: &str =
     "usage: rushhour-agent run FOLDER     run the plan in FOLDER/plan.json, leave the record there
@@ -33,6 +33,7 @@ fn main() -> ExitCode {
         ["serve", words @ ..] => serve::command(words),
         ["wire", words @ ..] => by_hand(wire::command(words)),
         ["line", words @ ..] => by_hand(line::command(words)),
+        ["load", orders] => load::work(orders),
         ["--version"] => {
             println!("{}", env!("CARGO_PKG_VERSION"));
             ExitCode::SUCCESS

@@ -2,6 +2,7 @@
 
 mod devices;
 mod half;
+mod loads;
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -12,6 +13,7 @@ use crate::error::{Error, Result};
 
 pub use devices::{Bond, Device, Rule};
 pub use half::{Egress, Watch};
+pub use loads::{Load, LoadGenerator, LoadKind};
 
 pub const FORMAT: &str = "rushhour-plan/1";
 
@@ -53,6 +55,12 @@ pub struct Plan {
     /// Devices of hosts that become emulators.
     #[serde(default)]
     pub egress: Vec<Egress>,
+    /// What else the nodes' computers do; in real time only.
+    #[serde(default)]
+    pub loads: Vec<Load>,
+    /// The processors of a node; absent: all.
+    #[serde(default)]
+    pub cpus: BTreeMap<String, Vec<usize>>,
     /// Programs from outside that the lab must have put into the guest's root.
     #[serde(default)]
     pub tools: Vec<String>,

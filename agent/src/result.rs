@@ -21,6 +21,9 @@ pub struct Report {
     /// What netfilter has seen arrive, at the nodes that drop some of it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub inputs: Vec<Input>,
+    /// What loads took, where there were some.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub loads: Vec<crate::load::Taken>,
     pub lost_events: std::collections::BTreeMap<String, u64>,
     pub warnings: Vec<String>,
 }

@@ -1,6 +1,7 @@
 //! The system calls, as thin safe functions. The only file with `unsafe`.
 
 pub mod bpf;
+pub mod cpu;
 pub mod ethtool;
 pub mod keeping;
 pub mod packet;

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 from rushhour import turns
 from rushhour.batch import Batch, Outcome, Run
-from rushhour.errors import LabError, RushHourError, UsageError
+from rushhour.errors import LabError, RushHourError, UnsupportedError, UsageError
 from rushhour.lab import cache
 from rushhour.lab.base import LABS, REAL_TIME, CancelledError, Lab
 from rushhour.lab.manifest import relabel
@@ -258,6 +258,7 @@ def point_latest(folder: Path) -> None:
 
 def _one(batch: Batch, one: Run, lab: Lab, cpu: int, *, fresh: bool) -> Outcome:
     try:
+        _meant_for(one, lab)
         job = batch.job(one)
         key = lab.key(job)
         place = batch.place(one, key)
@@ -271,6 +272,16 @@ def _one(batch: Batch, one: Run, lab: Lab, cpu: int, *, fresh: bool) -> Outcome:
         return Outcome(batch, one, folder, None, cached=False)
     except RushHourError as error:
         return Outcome(batch, one, None, error, cached=False)
+
+
+def _meant_for(one: Run, lab: Lab) -> None:
+    """Refuse what the scenario itself says means nothing in this lab."""
+    labs = one.cell.scenario.labs
+    if labs and lab.name not in labs:
+        raise UnsupportedError(
+            f"this scenario is for the lab {' or '.join(labs)}; {lab.name} cannot show what it measures",
+            hint=f"rushhour run … --lab {labs[0]}",
+        )
 
 
 def _keep(outcome: Outcome) -> None:

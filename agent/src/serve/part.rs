@@ -17,6 +17,7 @@ use crate::counters;
 use crate::error::{Context, Error, Result};
 use crate::experiment::kernel_facts;
 use crate::flow::{self, Sockets};
+use crate::load::Loads;
 use crate::netns::Nodes;
 use crate::plan::Plan;
 use crate::result::{Report, FORMAT};
@@ -175,6 +176,7 @@ fn carry_out(mut ready: Ready, clock: Clock) -> Result<(Report, Sockets)> {
     }
     ready.topology.count_wires_from(0)?;
     let mut sampler = Sampler::start(plan, &ready.topology, nodes, clock, &ready.out)?;
+    let loads = Loads::start(plan, clock)?;
     let before = counters::read(plan, nodes)?;
     let running = ready.flows.start(clock, &raw)?;
     let whole = sampler.run();
@@ -190,6 +192,7 @@ fn carry_out(mut ready: Ready, clock: Clock) -> Result<(Report, Sockets)> {
     if early {
         return Err(Error::new("stopped", "the experiment was stopped before its end"));
     }
+    report.loads = loads.finish(clock)?;
     report.ok = true;
     Ok((ready.report, sockets))
 }

@@ -143,3 +143,21 @@ pub fn exit(code: i32) -> ! {
     // SAFETY: ends the process without running anything else.
     unsafe { libc::_exit(code) }
 }
+
+/// Has this process killed when the thread of its parent that started it ends; fails if the parent has ended already.
+pub fn end_with(parent: u32) -> io::Result<()> {
+    // SAFETY: no memory is passed.
+    unsafe {
+        check(libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL))?;
+        if libc::getppid() as u32 != parent {
+            return Err(io::Error::other("it is gone"));
+        }
+    }
+    Ok(())
+}
+
+/// Asks another process to end.
+pub fn ask_to_end(pid: u32) {
+    // SAFETY: no memory is passed; a process that has gone is no harm.
+    unsafe { libc::kill(pid as i32, libc::SIGTERM) };
+}

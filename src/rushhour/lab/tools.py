@@ -25,11 +25,12 @@ PACKAGES = {
     "ethtool": "ethtool",
     "ip": "iproute2",
     "iperf3": "iperf3",
+    "stress-ng": "stress-ng",
     "sysctl": "procps",
     "tc": "iproute2",
 }
 # The option that makes them say their version; dash has none.
-_VERSION = {"ethtool": "--version", "ip": "-V", "iperf3": "--version", "sysctl": "--version", "tc": "-V"}
+_VERSION = {"ip": "-V", "tc": "-V"} | dict.fromkeys(("ethtool", "iperf3", "stress-ng", "sysctl"), "--version")
 # What they read beside libraries: the tables of netem's distributions.
 _DATA = {"tc": ("/usr/lib/tc", "*.dist")}
 # An unprivileged user's PATH often lacks these.

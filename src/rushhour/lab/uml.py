@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from rushhour.errors import LabError, UsageError
+from rushhour.errors import LabError, UnsupportedError, UsageError
 from rushhour.lab import agent, tools
 from rushhour.lab.base import CancelledError, Job, canonical, sha256
 from rushhour.lab.confine import Ending, Guest, Guests, Limits, Sandbox, told_limits
@@ -143,6 +143,13 @@ def _built(tested: Tested) -> Kernel:
 
 
 def _tools(job: Job) -> list[tools.Tool]:
+    """The programs that the guest needs; refuses first what no guest can do."""
+    if job.plan.get("loads"):
+        raise UnsupportedError(
+            "[[load]]: computing takes no virtual time, so a load would change nothing",
+            where=job.kernel.name,
+            hint="run it in real time: rushhour run … --lab netns",
+        )
     return [tools.find(name) for name in job.plan.get("tools", ())]
 
 

@@ -12,6 +12,7 @@ import shlex
 from ipaddress import IPv6Address
 from typing import TYPE_CHECKING, Any
 
+from rushhour.plan.loads import load_command
 from rushhour.units import Duration
 
 if TYPE_CHECKING:
@@ -55,7 +56,8 @@ def commands(plan: Json) -> list[str]:
         # The wire has made the clsact already, and one device may have two arrivals.
         lines += _ingress(arrival, with_ipv6, clsact=(arrival["node"], arrival["dev"]) not in wired)
         wired.add((arrival["node"], arrival["dev"]))
-    return [*lines, *_changes(plan.get("changes", []), ends)]
+    loads = [load_command(load) for load in plan.get("loads", ())]
+    return [*lines, *loads, *_changes(plan.get("changes", []), ends)]
 
 
 def _q(word: str) -> str:

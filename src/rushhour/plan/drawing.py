@@ -9,6 +9,7 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from rushhour.plan.loads import load_row
 from rushhour.plan.presets import resolve
 from rushhour.spec import conversations
 from rushhour.spec.course import course
@@ -41,6 +42,7 @@ def drawing(scenario: Scenario) -> str:
     else:
         parts = [_fan(graph, scenario.topology), _conditions(graph, scenario.topology)]
     parts += [_flows(scenario), _patterns(scenario)]
+    parts += [_table([load_row(load, scenario) for load in scenario.load])]
     return "\n\n".join("\n".join(line.rstrip() for line in lines) for lines in parts if lines) + "\n"
 
 

@@ -17,6 +17,7 @@ from rushhour.plan.classes import class_filters
 from rushhour.plan.context import context
 from rushhour.plan.flows import plan_entry
 from rushhour.plan.layout import Layout
+from rushhour.plan.loads import load_entries
 from rushhour.plan.patterns import with_patterns
 from rushhour.plan.presets import resolve
 from rushhour.plan.routes import BY_PACKET, FIRST_TABLE, Step, balancing_sysctls, marking_lines
@@ -85,6 +86,8 @@ def lower(scenario: Scenario, seed: int) -> Lowered:
         plan["rules"] = rules
     if due := _changes(layout):
         plan["changes"] = due
+    if loads := load_entries(scenario):
+        plan["loads"] = loads
     if layout.arrivals:
         plan["ingress"] = [_ingress(layout, arrival) for arrival in layout.arrivals]
     if needed := tools(plan):

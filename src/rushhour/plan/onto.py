@@ -88,7 +88,12 @@ def _plan(plan: Mapping[str, Any], seats: Mapping[str, Seat], machines: Sequence
         "flows": [_flow(flow, seats) for flow in plan["flows"]],
         "readings": plan["readings"],
         "calibration": {"paths": _paths(plan, seats), "trains": []},
-    }
+    } | _loads(plan, seats)
+
+
+def _loads(plan: Mapping[str, Any], seats: Mapping[str, Seat]) -> dict[str, Any]:
+    found = [{**load, "node": seats[load["node"]].name} for load in plan.get("loads", ())]
+    return {"loads": found} if found else {}
 
 
 def check_possible(plan: Mapping[str, Any]) -> None:
@@ -116,6 +121,9 @@ def _impossible(plan: Mapping[str, Any]) -> Iterator[str]:
             yield f"the bond {device['dev']} of node {device['node']}"
     for node in dict.fromkeys(rule["node"] for rule in plan.get("rules", [])):
         yield f"balance of node {node}"
+    for load in plan.get("loads", ()):
+        if load["node"] not in talkers(plan):
+            yield f"the load {load['name']} of node {load['node']}, where no flow begins or ends"
     if plan.get("changes"):
         yield "[[pattern]]: rates, delays and losses that change over time"
     for flow in plan["flows"]:

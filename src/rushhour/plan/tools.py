@@ -33,7 +33,8 @@ _PLACE_OF_FILTER = _PLACE | dict.fromkeys(("protocol", "prio", "pref", "priority
 
 def tools(plan: Json) -> list[str]:
     """The programs that a plan's links and flows need, sorted."""
-    needed = {flow["generator"] for flow in plan["flows"] if "generator" in flow}
+    makers = (*plan["flows"], *plan.get("loads", ()))
+    needed = {one["generator"] for one in makers if "generator" in one}
     ends = [*(end for link in plan["links"] for end in link["ends"]), *plan.get("ingress", ())]
     if any(not _native(line) for end in ends for line in _lines(end)):
         needed.add("tc")

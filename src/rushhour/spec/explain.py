@@ -14,6 +14,7 @@ from rushhour.spec.control import Class, Police
 from rushhour.spec.figure import Figure
 from rushhour.spec.judge import Judge
 from rushhour.spec.keys import fields, nearest
+from rushhour.spec.loads import Load
 from rushhour.spec.pattern import SHAPES, Pattern
 from rushhour.spec.scenario import Expect, Readings, Scenario, Source
 from rushhour.spec.topology import Bond, Direction, Link, Node, Topology
@@ -45,6 +46,7 @@ MODELS: Models = {
     ("flow", "on"): TimeLaw,
     ("flow", "off"): TimeLaw,
     ("pattern",): Pattern,
+    ("load",): Load,
     **{("pattern", shape): model for shape, model in SHAPES.items()},
     ("readings",): Readings,
     ("source",): Source,

@@ -6,7 +6,7 @@ Takes a scenario's document (parsed TOML) and puts values at keys; the same synt
     flow.FLOW.KEY, flow.*.KEY (all flows), cc (short for the cc of all flows that have one),
     flow.FLOW.arrivals.KEY, flow.FLOW.size.KEY, flow.FLOW.on.KEY, flow.FLOW.off.KEY,
     link.LINK.KEY, link.LINK.forward.KEY, link.LINK.bond.KEY, link.*.KEY, node.NODE.sysctl.NAME,
-    pattern.PATTERN.KEY, pattern.PATTERN.sine.KEY,
+    pattern.PATTERN.KEY, pattern.PATTERN.sine.KEY, load.LOAD.KEY,
     label.NAME (a factor alone: sets nothing, names the cells),
     topology.class.CLASS.KEY, topology.police.KEY (and of links and their directions likewise)
 """
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from rushhour.spec.arrivals import Arrivals, SizeLaw, TimeLaw
 from rushhour.spec.control import Class, Police
+from rushhour.spec.loads import Load
 from rushhour.spec.model import flatten
 from rushhour.spec.pattern import SHAPES, Pattern
 from rushhour.spec.scenario import Readings, Scenario
@@ -32,10 +33,16 @@ if TYPE_CHECKING:
     from rushhour.spec.model import Model
 
 _TABLES = {
-    *("topology", "readings", "sysctl", "flow", "link", "node", "pattern", "trace"),
+    *("topology", "readings", "sysctl", "flow", "link", "node", "pattern", "load", "trace"),
     *("source", "sweep", "quick", "expect", "judge", "figure"),
 }
-_NAMED: dict[str, type[Model]] = {"flow": Flow, "link": Link, "node": Node, "pattern": Pattern}
+_NAMED: dict[str, type[Model]] = {
+    "flow": Flow,
+    "link": Link,
+    "node": Node,
+    "pattern": Pattern,
+    "load": Load,
+}
 # Tables within a flow, a link, a pattern: kind → key → what it holds.
 _WITHIN: dict[str, dict[str, type[Model]]] = {
     "flow": {"arrivals": Arrivals, "size": SizeLaw, "on": TimeLaw, "off": TimeLaw},
@@ -182,7 +189,8 @@ def _name(kind: str, table: dict[str, Any], index: int) -> str:
     between = table.get("between")
     if kind == "link" and "name" not in table and isinstance(between, list | tuple):
         return "-".join(str(node) for node in between)
-    return str(table.get("name", table.get("key", index) if kind == "pattern" else index))
+    called = {"pattern": table.get("key", index), "load": table.get("kind", "cpu")}.get(kind, index)
+    return str(table.get("name", called))
 
 
 def known_keys(document: dict[str, Any]) -> list[str]:

@@ -49,6 +49,7 @@ _TITLES: dict[tuple[str, ...], str] = {
     ("flow", "on"): "`on` and `off`: a law of times",
     ("pattern",): "`[[pattern]]`: what changes over time",
     **{("pattern", shape): f"`pattern.{shape}`" for shape in SHAPES},
+    ("load",): "`[[load]]`: what else a computer does",
     ("readings",): "`[readings]`: what is recorded",
     ("expect",): "`[[expect]]`: what must hold",
     ("judge",): "`[[judge]]`: what decides a comparison",
@@ -122,6 +123,7 @@ The keys are written as `--set KEY=VALUE` takes them:
 | `node.NODE.sysctl.NAME` | a sysctl of one node |
 | `label.NAME` | nothing: a number or text that names the cells in tables, figures and `where` |
 | `pattern.PATTERN.KEY`, `pattern.PATTERN.sine.KEY` | a key of a pattern, of what it follows |
+| `load.LOAD.KEY` | a key of a load |
 
 A factor that `--set` gives a value varies no longer. Combinations that make no sense are left out by `skip`,
 in `[sweep]`: each entry names a value, or a list of values, for some factors. Combinations that contradict
@@ -207,6 +209,24 @@ the leaves in turn). `[[node]]` tables beside a preset may give its nodes settin
 
 
 _NOTES: dict[tuple[str, ...], str] = {
+    ("load",): """\
+Work for processors or memory while the network is measured, as processes of their own. Computing takes no
+time in a virtual kernel, so a scenario with loads says `labs = ["netns", "hosts"]`. A worker with a share
+computes until it has had its share of the time that passed; the record says what it got. Memory under a
+`limit` is kept in a control group, and a quarter of the machine's memory stays free whatever is asked for.
+
+```toml
+labs = ["netns", "hosts"]
+
+[[load]]
+node = "s1"
+share = 0.5       # of each processor of the node
+
+[sweep]
+"load.cpu.share" = [0, 0.5, 1]
+```
+
+""",
     ("link", "class"): """\
 Classes of a preset divide the common link's rate in the direction of the data, those of a link the rate of
 either direction (`[[link.forward.class]]`: of one). A class may send at its own rate whatever others do, and

@@ -12,6 +12,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from rushhour.spec.figure import Figure
 from rushhour.spec.judge import Judge
+from rushhour.spec.loads import Load
 from rushhour.spec.model import Model, Sysctls, flatten
 from rushhour.spec.pattern import Pattern, TraceName
 from rushhour.spec.sweep import Sweep
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 Text = Annotated[str, Field(max_length=20_000)]
+Lab = Literal["uml", "netns", "hosts"]
 _SAMPLES = 200  # readings in an experiment, where the scenario does not say how often
 _FINEST, _COARSEST = 1_000_000, 100_000_000  # ns
 _MOST_SAMPLES = 3600  # of a long experiment, which may be idle for hours
@@ -103,6 +105,12 @@ class Scenario(Model):
         1, description="runs per cell, with seeds derived from `seed`"
     )
     family: Literal["ipv4", "ipv6"] = Field("ipv4", description="address family of the flows")
+    labs: tuple[Lab, ...] = Field(
+        (),
+        exclude_if=lambda labs: not labs,
+        description='labs in which it means something; default all. ["netns", "hosts"]: in real time only, '
+        "for processors, memory and cards are what is measured",
+    )
     ecn: bool | None = Field(
         None, description="explicit congestion notification on all hosts; default the kernel's"
     )
@@ -114,6 +122,12 @@ class Scenario(Model):
     link: tuple[Link, ...] = Field((), description="links of a free graph")
     flow: tuple[Flow, ...] = Field((), description="the conversations")
     pattern: tuple[Pattern, ...] = Field((), description="what of the links changes over time")
+    load: tuple[Load, ...] = Field(
+        (),
+        # A scenario without any keeps the hash that it has always had.
+        exclude_if=lambda loads: not loads,
+        description="what else the nodes' computers do; in real time only",
+    )
     trace: dict[TraceName, str] = Field(
         default_factory=dict, description="texts of the traces that patterns name; filled in from their files"
     )
@@ -131,6 +145,11 @@ class Scenario(Model):
     @classmethod
     def _name_flows(cls, value: Any) -> Any:
         return name_flows(value)
+
+    @property
+    def virtual(self) -> bool:
+        """Whether it may run in virtual time."""
+        return not self.labs or "uml" in self.labs
 
     @property
     def span(self) -> Duration:

@@ -110,7 +110,8 @@ def merge_results(plan: Mapping[str, Any], halves: Sequence[Half]) -> dict[str, 
         "warnings": [f"{half.name}: {text}" for half in halves for text in half.result.get("warnings") or []],
     }
     known = {name: own for name, own in machine.items() if own}
-    return whole | ({"machine": known} if known else {})
+    loads = [load for half in halves for load in half.result.get("loads") or ()]
+    return whole | ({"machine": known} if known else {}) | ({"loads": loads} if loads else {})
 
 
 def _has(half: Half, name: str) -> bool:

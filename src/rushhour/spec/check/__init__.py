@@ -11,6 +11,7 @@ from rushhour.spec.check.experiment import check_experiment, check_sweep
 from rushhour.spec.check.flows import check_flows
 from rushhour.spec.check.graph import check_graph
 from rushhour.spec.check.links import check_topology
+from rushhour.spec.check.loads import check_loads
 from rushhour.spec.check.paths import check_paths
 from rushhour.spec.check.patterns import check_patterns
 from rushhour.spec.check.problem import Path, Problem
@@ -30,4 +31,4 @@ def problems(scenario: Scenario) -> list[Problem]:
         *check_paths(scenario),
     ]
     # Flows can only be judged on a graph that makes sense.
-    return [*found, *check_flows(scenario), *check_patterns(scenario)]
+    return [*found, *check_flows(scenario), *check_patterns(scenario), *check_loads(scenario)]

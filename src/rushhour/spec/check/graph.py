@@ -83,11 +83,12 @@ def _check_links(scenario: Scenario) -> Iterator[Problem]:
         a, b = link.between
         if a == b:
             yield Problem(("link", index, "between"), f'links "{a}" to itself', "name two nodes")
-    if all(link.rate is link.forward.rate is link.reverse.rate is None for link in scenario.link):
+    rateless = all(link.rate is link.forward.rate is link.reverse.rate is None for link in scenario.link)
+    if rateless and scenario.virtual:
         yield Problem(
             ("link", 0),
             "no link has a rate: in virtual time its flows would know no limit",
-            "give one a rate",
+            'give one a rate, or say that it is for real time: labs = ["netns", "hosts"]',
         )
 
 
