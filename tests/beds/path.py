@@ -48,7 +48,7 @@ class Wanted:
 
     rate: str | None = "100mbit"
     rtt: str | None = "20ms"
-    buffer: str = "50ms"
+    buffer: str = "25ms"
     rate_back: str | None = None
     buffer_back: str | None = None
     line: str = ""
