@@ -121,9 +121,6 @@ def _impossible(plan: Mapping[str, Any]) -> Iterator[str]:
             yield f"the bond {device['dev']} of node {device['node']}"
     for node in dict.fromkeys(rule["node"] for rule in plan.get("rules", [])):
         yield f"balance of node {node}"
-    for load in plan.get("loads", ()):
-        if load["node"] not in talkers(plan):
-            yield f"the load {load['name']} of node {load['node']}, where no flow begins or ends"
     if plan.get("changes"):
         yield "[[pattern]]: rates, delays and losses that change over time"
     for flow in plan["flows"]:
