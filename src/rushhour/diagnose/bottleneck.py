@@ -43,23 +43,27 @@ def causes(m: Measured) -> list[Cause]:
 def _broken(m: Measured, tcp: Tcp) -> Cause | None:
     """No transfer at all."""
     if tcp.error is not None and not tcp.goodput_bps:
-        if m.ping_loss is not None and m.ping_loss >= 1:
-            return Cause(
-                "unreachable", "ip", m.direction, 1.0, "no echo and no connection", "RFC 1122, 3.2.2.6"
-            )
-        law = f"echo requests are answered, the connection is not: {tcp.error}"
-        return Cause("port-blocked", "ip", m.direction, 1.0, law, "RFC 9293, 3.10.7.3")
+        return _closed(m, tcp.error)
     if not tcp.stalled:
         return None
     lost = m.sizes.lost
-    if lost is None and tcp.rtt_ns is not None and m.ping_loss == 1:
-        return Cause("one-way", "ip", m.direction, 1.0, "connected, then nothing came back", "RFC 9293")
-    law = (
-        f"packets of {m.sizes.passed} B pass, of {lost} B vanish without an error"
-        if lost
-        else "no data crossed"
+    law = f"packets of {m.sizes.passed} B pass, of {lost} B vanish in silence" if lost else "no data crossed"
+    key = "mtu-black-hole" if lost else "stalled"
+    return Cause(key, "ip", m.direction, 1.0, law, "RFC 2923, section 2.1; RFC 4821")
+
+
+def _closed(m: Measured, error: str) -> Cause:
+    """No connection: nothing passes, nothing comes back, or only echoes pass."""
+    arrived = m.train.received if m.train is not None else 0
+    if m.ping_loss is not None and m.ping_loss < 1:
+        law = f"echo requests are answered, the connection is not: {error}"
+        return Cause("port-blocked", "ip", m.direction, 1.0, law, "RFC 9293, 3.10.7.3")
+    if arrived:
+        law = f"{arrived} datagrams arrived, answers to them do not come back"
+        return Cause("no-answers", "ip", m.direction, 1.0, law, "RFC 1122, 3.3.1")
+    return Cause(
+        "unreachable", "ip", m.direction, 1.0, "no echo, no datagram, no connection", "RFC 1122, 3.3.1"
     )
-    return Cause("mtu-black-hole", "ip", m.direction, 1.0, law, "RFC 2923, section 2.1; RFC 4821")
 
 
 def _receiver(m: Measured, tcp: Tcp) -> Cause | None:
@@ -83,7 +87,8 @@ def _sndbuf(m: Measured, tcp: Tcp) -> Cause | None:
     share = tcp.limited("sndbuf")
     if not share:
         return None
-    law = f"in flight ≤ {size(tcp.inflight or 0)}, which is what a send buffer of {size(tcp.sndbuf or 0)} "
+    flight = tcp.steady_bps * (m.idle_rtt_ns or 0) / 8e9
+    law = f"in flight ≈ {size(flight)}, which is what a send buffer of {size(tcp.sndbuf or 0)} "
     law += f"carries, < {size(_bdp(m))} that the path holds"
     return Cause("send-buffer-too-small", "socket", m.sender, share, law, CHRONO, possible_bps(m))
 

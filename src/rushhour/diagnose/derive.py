@@ -37,7 +37,7 @@ def measured(records: Mapping[str, Record], direction: str) -> Measured:
     end = sender(direction)
     way = direction.replace("→", "-to-")
     idle = records.get(measure.IDLE)
-    asked = (measure.IDLE, measure.SIZES)
+    asked = (measure.UDP, measure.SIZES)
     sizes = [record for name, record in records.items() if name.split("-")[0] in asked]
     made = Measured(direction, sizes=_sizes(sizes, end))
     if idle is not None:
@@ -70,6 +70,9 @@ def _with_tcp(made: Measured, **records: Record | None) -> Measured:
     brief = found.pop("short", None)
     if brief is not None and brief.error is None:
         made = replace(made, short_s=_completion(known["short"], end))
+    trips = [one.rtt_ns[0] for one in found.values() if one.rtt_ns is not None]
+    if made.idle_rtt_ns is None and trips:  # echoes are not answered, segments are
+        made = replace(made, idle_rtt_ns=min(trips))
     return replace(made, single=found.get("single"), several=found.get("several"), both=found.get("both"))
 
 
@@ -138,8 +141,8 @@ def _sizes(records: Sequence[Record], end: str) -> Sizes:
         if not flow.name.endswith(f"-{end}") or not flow.name.startswith("size-"):
             continue
         trips = echoes(record, flow.name)
-        came = trips is not None and flow.outcome.error is None and not np.isnan(trips).all()
-        answered[int(flow.name.split("-")[1])] = bool(came)
+        # An error of one size is told to the sockets of all: what counts is whether an answer came.
+        answered[int(flow.name.split("-")[1])] = trips is not None and not bool(np.isnan(trips).all())
     passed = max((size for size, came in answered.items() if came), default=None)
     if passed is None:
         return Sizes()  # no echo at all tells nothing of sizes
@@ -156,6 +159,7 @@ def _udp(record: Record, flow: Flow) -> Udp:
     planned: Mapping[str, Any] = next((one for one in record.plan["flows"] if one["id"] == flow.id), {})
     extents = reorder_extents(rows["seq"])
     _, runs = losses(rows["seq"], rows["rx_ns"])
+    receiver = (record.result.get("counters") or {}).get(planned.get("to"), {})
     jitter = record.series("ipdv_us", flow=flow.id).values if len(rows) > 1 else np.zeros(0)
     return Udp(
         rate_bps=float(planned.get("rate_bps") or 0),
@@ -167,6 +171,7 @@ def _udp(record: Record, flow: Flow) -> Udp:
         reorder_extent=int(extents.max(initial=0)),
         loss_run=float(runs.mean()) if len(runs) else None,
         jitter_ns=int(np.median(np.abs(jitter)) * 1e3) if len(jitter) else None,
+        unread=min(sent - min(sent, len(rows)), int(receiver.get("Udp.RcvbufErrors", 0))),
         error=flow.outcome.error,
     )
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from rushhour.diagnose.bottleneck import causes
-from rushhour.diagnose.case import DIRECTIONS
+from rushhour.diagnose.case import DIRECTIONS, outgoing
 from rushhour.diagnose.fold import EXPLAINS
 from rushhour.explain.words import percent, rate
 
@@ -104,6 +104,9 @@ def bottleneck(case: Case, findings: Sequence[Finding]) -> Bottleneck | None:
         for way, cause in limits:
             if cause.key == finding.key or cause.key in EXPLAINS.get(finding.key, ()):
                 return Bottleneck(way, finding.layer, cause.limited, finding.key, finding.title)
+        if finding.limited is not None:
+            way = finding.where if len(finding.where) > 1 else outgoing(finding.where)
+            return Bottleneck(way, finding.layer, finding.limited, finding.key, finding.title)
     way, cause = max(limits, key=lambda pair: (pair[0] == DIRECTIONS[0], pair[1].limited))
     return Bottleneck(way, cause.layer, cause.limited, None, _sound(case, way, cause))
 

@@ -28,7 +28,8 @@ EXPLAINS: Mapping[str, tuple[str, ...]] = {
     "queue-too-long": ("bufferbloat",),
     "drops-in-the-own-queue": ("shallow-queue", "losses", "random-loss", "datagram-loss"),
     "transmit-queue-too-short": ("shallow-queue", "losses", "drops-in-the-own-queue"),
-    "mtu-mismatch": ("large-packets-lost",),
+    "mtu-mismatch": ("large-packets-lost", "mtu-probing-off"),
+    "large-packets-lost": ("mtu-probing-off",),
     "mtu-black-hole": ("large-packets-lost", "mtu-probing-off", "datagram-loss"),
     "damaged-frames": ("corruption", "random-loss", "datagram-loss"),
     "corruption": ("random-loss", "datagram-loss", "losses"),
@@ -41,7 +42,7 @@ EXPLAINS: Mapping[str, tuple[str, ...]] = {
     "cpu-quota": ("cpu-busy", "slow-reader", "slow-writer"),
     "odd-congestion-control": ("small-window",),
     "tcp-memory-pressure": ("receive-buffer-too-small", "slow-reader"),
-    "unreachable": ("port-blocked",),
+    "unreachable": ("port-blocked", "no-answers"),
 }
 """A cause → what follows from it, at the same end or on the way from or to it."""
 
@@ -93,7 +94,7 @@ def _merge(one: Finding, other: Finding) -> Finding:
 
 def _demoted(finding: Finding, every: Sequence[Finding]) -> Finding:
     for cause in every:
-        touching = cause.where == finding.where or _near(cause.where, finding.where) or _both(cause, finding)
+        touching = cause.where == finding.where or _near(cause.where, finding.where) or _alike(cause, finding)
         told = SEVERITIES.index(cause.severity) < SEVERITIES.index("note")
         if finding.key in EXPLAINS.get(cause.key, ()) and touching and told:
             because = Evidence(cause.where, "follows from", cause.key)
@@ -101,6 +102,6 @@ def _demoted(finding: Finding, every: Sequence[Finding]) -> Finding:
     return finding
 
 
-def _both(one: Finding, other: Finding) -> bool:
-    """Two ends, of which one is the cause of what the other sees, are on one path."""
-    return len(one.where) == 1 == len(other.where)
+def _alike(one: Finding, other: Finding) -> bool:
+    """Two ends are on one path; what is lost one way is not answered the other way."""
+    return len(one.where) == 1 == len(other.where) or one.key == "unreachable"

@@ -24,6 +24,12 @@ LATE = 0.005
 RANDOM = 0.2
 """Datagrams below the path's rate must lose at least this part of what TCP sent again."""
 POLICED = 0.05
+FELL, POLICED_RESENT = 2.0, 0.02
+"""A policer's bucket may hold a second's worth; then the rate falls at once, and what is above it is lost."""
+NO_QUEUE_NS, NO_QUEUE = 2_000_000, 0.1
+DAMAGED = 0.2
+WRONG = ("Tcp.InCsumErrors", "Udp.InCsumErrors", "Icmp.InCsumErrors")
+"""Part of the segments sent again that wrong checksums must account for."""
 LOST = 0.001
 
 
@@ -57,12 +63,22 @@ def _damaged(m: Measured, _: Tcp, again: str) -> Told | None:
     return "corruption", "path", law, "RFC 1071; RFC 9293, 3.1"
 
 
+FLACH = "Flach et al., SIGCOMM 2016, section 3"
+
+
 def _policed(m: Measured, _: Tcp, __: str) -> Told | None:
     if m.line is None or not policed(m):
         return None
     law = f"datagrams at {rate(m.line.rate_bps)} lost {percent(m.line.loss)} without a queue"
     law += f", at {rate(m.udp.rate_bps)} {percent(m.udp.loss)}" if m.udp is not None else ""
-    return "policer", "path", law, "Flach et al., SIGCOMM 2016, section 3"
+    return "policer", "path", law, FLACH
+
+
+def _emptied(m: Measured, tcp: Tcp, again: str) -> Told | None:
+    if not emptied(m, tcp):
+        return None
+    law = f"the rate fell from {rate(tcp.peak_bps)} to {rate(tcp.steady_bps)}, {again}{_no_queue(m, tcp)}"
+    return "policer", "path", law, FLACH
 
 
 def _random(m: Measured, tcp: Tcp, again: str) -> Told | None:
@@ -99,9 +115,11 @@ def late(m: Measured, tcp: Tcp) -> bool:
 
 
 def damaged(m: Measured) -> int:
-    """Packets whose checksum was wrong, as the receiving end counted."""
+    """Packets whose checksum was wrong, as the receiving end counted; 0 where they do not explain losses."""
     risen = m.counters.get(m.receiver, {})
-    return int(sum(value for name, value in risen.items() if name.endswith("InCsumErrors") or "crc" in name))
+    found = int(sum(value for name, value in risen.items() if name in WRONG or "crc" in name))
+    again = m.single.retransmits if m.single is not None else 0
+    return found if found > max(2, DAMAGED * again) else 0
 
 
 def policed(m: Measured) -> bool:
@@ -112,6 +130,15 @@ def policed(m: Measured) -> bool:
         and (m.udp is None or m.udp.loss < m.line.loss / 4)
         and m.line.goodput_bps < m.line.rate_bps
     )
+
+
+def emptied(m: Measured, tcp: Tcp) -> bool:
+    """A bucket was emptied: first the line's rate, then much less with heavy loss, and never a queue."""
+    if tcp.rtt_at_loss_ns is None or m.idle_rtt_ns is None or m.udp is None or m.udp.loss > LOST:
+        return False
+    queue = tcp.rtt_at_loss_ns - m.idle_rtt_ns
+    fell = tcp.peak_bps > FELL * tcp.steady_bps and tcp.retransmit_share > POLICED_RESENT
+    return fell and queue < NO_QUEUE_NS + NO_QUEUE * m.idle_rtt_ns
 
 
 def random(m: Measured, tcp: Tcp) -> bool:
@@ -140,4 +167,4 @@ def _no_queue(m: Measured, tcp: Tcp) -> str:
     return f" at a round trip of {time(tcp.rtt_at_loss_ns / 1e9)} (idle {time(m.idle_rtt_ns / 1e9)})"
 
 
-_KINDS = (_late, _damaged, _policed, _random, _no_sack, _short, _some)
+_KINDS = (_late, _damaged, _policed, _random, _no_sack, _emptied, _short, _some)

@@ -32,6 +32,8 @@ TRAIN = 64
 """Packets of a train: at 1 Gbit/s they take 0.8 ms, long against the jitter of a busy machine."""
 TRAINS = 3
 EVERY_NS = 40_000_000
+ROOM = {"rcvbuf": "4MB"}
+"""So that a receiver that is late for a moment loses nothing; granted to root beyond net.core.rmem_max."""
 SHORT_BYTES = 64 * 1024
 SAYS = {
     IDLE: "the idle path",
@@ -90,10 +92,10 @@ class Phase:
 
 
 def idle(known: Known) -> Phase:
-    """Round trips of the idle path, and which sizes of packets cross it."""
-    span = _ns(known, 400, 1500, trips=4)
+    """Round trips of the idle path."""
+    span = _ns(known, 300, 1500, trips=4)
     flows = [_ping(direction, span, interval_ms=10 if known.quick else 20) for direction in DIRECTIONS]
-    return _phase(IDLE, known, DIRECTIONS, flows + _sized(known, USUAL, span // 8), span)
+    return _phase(IDLE, known, DIRECTIONS, flows, span)
 
 
 def sizes(known: Known, at: Iterable[int]) -> Phase:
@@ -120,7 +122,7 @@ def _sized(known: Known, sizes: Iterable[int], begin_ns: int) -> list[dict[str, 
 
 def single(known: Known, direction: str) -> Phase:
     """One TCP flow, echo requests beside it."""
-    span = _ns(known, 1000, 4000, trips=12 if known.quick else 30, most_ms=4000 if known.quick else 10_000)
+    span = _ns(known, 1000, 4000, trips=20 if known.quick else 40, most_ms=4000 if known.quick else 10_000)
     span += 3000 * _MS if known.patient else 0
     flows = [_flow(direction, "tcp"), _ping(direction, span)]
     return _phase(SINGLE, known, (direction,), flows, span)
@@ -128,7 +130,7 @@ def single(known: Known, direction: str) -> Phase:
 
 def several(known: Known, direction: str) -> Phase:
     """Several TCP flows at once."""
-    span = _ns(known, 600, 2000, trips=10 if known.quick else 20, most_ms=2000 if known.quick else 5000)
+    span = _ns(known, 500, 2000, trips=10 if known.quick else 20, most_ms=2000 if known.quick else 5000)
     flows = [_flow(direction, "tcp", count=FLOWS), _ping(direction, span)]
     return _phase(SEVERAL, known, (direction,), flows, span)
 
@@ -141,10 +143,13 @@ def both(known: Known) -> Phase:
 
 
 def udp(known: Known) -> Phase:
-    """Trains of packets, then datagrams just below what TCP reached; one direction after the other."""
-    span = _ns(known, 400, 2000, trips=2)
+    """Which sizes cross, trains of packets, datagrams just below what TCP reached; one after the other.
+
+    All of this is after TCP: the answer to a packet too large heals what TCP would have suffered from.
+    """
+    span = _ns(known, 300, 2000, trips=2)
     gap = max(50 * _MS, 2 * known.rtt_ns)
-    begin, flows = 0, []
+    begin, flows = 100 * _MS + gap, _sized(known, USUAL, _MS)
     for direction in DIRECTIONS:
         flows.append(_train(direction, known, begin))
         begin += EVERY_NS * TRAINS + gap
@@ -154,7 +159,7 @@ def udp(known: Known) -> Phase:
             continue
         size = _datagram(wire_bps, span, known)
         payload_bps = wire_bps * size / (size + HEADERS[known.family] + 14)
-        flow = _flow(direction, "udp", kind="udp", rate=f"{int(payload_bps)}bit", packet=f"{size}B")
+        flow = _flow(direction, "udp", kind="udp", rate=f"{int(payload_bps)}bit", packet=f"{size}B", **ROOM)
         flows.append(flow | {"start": f"{begin}ns", "duration": f"{span}ns"})
         begin += span + gap
     return _phase(UDP, known, DIRECTIONS, flows, begin)
@@ -164,21 +169,22 @@ def _train(direction: str, known: Known, begin_ns: int) -> dict[str, Any]:
     """Packets that leave at once, several times."""
     size = known.mtu - HEADERS[known.family]
     rate = TRAIN * size * 8 * 10**9 // EVERY_NS
-    flow = _flow(direction, "train", kind="udp", rate=f"{rate}bit", packet=f"{size}B", burst=TRAIN)
+    flow = _flow(direction, "train", kind="udp", rate=f"{rate}bit", packet=f"{size}B", burst=TRAIN, **ROOM)
     return flow | {"start": f"{begin_ns}ns", "datagrams": TRAIN * TRAINS}
 
 
 def line(known: Known, m: Measured) -> Phase | None:
     """Datagrams just below the rate of the trains, if TCP stayed far below it because of losses."""
-    train, most = m.train, m.capacity_bps
-    if train is None or train.rate_bps is None or not most or m.single is None:
+    train = m.train
+    if train is None or train.rate_bps is None or m.single is None:
         return None
-    if train.rate_bps < ABOVE * most or m.single.limited("losses", "timeouts") < 0.2:
+    if train.rate_bps < ABOVE * m.single.steady_bps or m.single.limited("losses", "timeouts") < 0.2:
         return None
     span = _ns(known, 300, 500, trips=1, most_ms=1000)
     size = known.mtu - HEADERS[known.family]
     rate = int(BELOW_LINE * train.rate_bps * size / known.mtu)
-    flow = _flow(m.direction, "udp", kind="udp", rate=f"{rate}bit", packet=f"{size}B", duration=f"{span}ns")
+    flow = _flow(m.direction, "udp", kind="udp", rate=f"{rate}bit", packet=f"{size}B", **ROOM)
+    flow |= {"duration": f"{span}ns"}
     return _phase(LINE, known, (m.direction,), [flow], span + max(50 * _MS, 2 * known.rtt_ns))
 
 

@@ -89,7 +89,10 @@ class Tcp:
 
 @dataclass(frozen=True)
 class Udp:
-    """Datagrams at a rate just below what TCP reached; `rate_bps` as asked, `goodput_bps` as it arrived."""
+    """Datagrams at a rate just below what TCP reached; `rate_bps` as asked, `goodput_bps` as it arrived.
+
+    `unread` reached the receiving host, whose program was too late for them: no loss of the path's.
+    """
 
     rate_bps: float
     goodput_bps: float
@@ -100,12 +103,14 @@ class Udp:
     reorder_extent: int = 0
     loss_run: float | None = None
     jitter_ns: int | None = None
+    unread: int = 0
     error: str | None = None
 
     @property
     def loss(self) -> float:
         """Part of the datagrams that never arrived."""
-        return 1 - self.received / self.sent if self.sent else 0.0
+        lost = self.sent - self.received - self.unread
+        return max(0.0, lost / self.sent) if self.sent else 0.0
 
 
 @dataclass(frozen=True)
@@ -196,6 +201,13 @@ class Measured:
         tcp = [one for one in (self.single, self.several) if one is not None]
         known = [max(one.steady_bps, one.peak_bps) for one in tcp]
         known += [udp.goodput_bps for udp in (self.udp, self.line) if udp is not None]
+        return max((rate for rate in known if rate > 0), default=None)
+
+    @property
+    def sustained_bps(self) -> float | None:
+        """What lasts, when buckets are empty and queues full: the second halves of the transfers."""
+        known = [one.steady_bps for one in (self.single, self.several) if one is not None]
+        known += [self.udp.goodput_bps] if self.udp is not None else []
         return max((rate for rate in known if rate > 0), default=None)
 
     @property

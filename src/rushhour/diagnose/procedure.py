@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 SEARCHES = 2
 """Times that the largest packet is searched for between two sizes, with ten steps each."""
+CAREFUL = 1280
+"""Every link of IPv6 carries this (RFC 8200, section 5), and so do the tunnels of IPv4."""
 GONE = ("ended", "silent", "garbled", "reboot")
 """Kinds of errors after which an end answers no more."""
 PATIENCE_NS = 1_000_000_000
@@ -53,12 +55,12 @@ class Procedure:
     def carry_out(self) -> dict[str, Measured]:
         """All experiments, in order."""
         self._idle()
-        self._sizes()
         for direction in DIRECTIONS:
             self._single(direction)
         for direction in self._open():
             self._try(measure.several(self.known, direction))
         self._datagrams()
+        self._sizes()
         if not self.known.quick and len(self._open()) == 2:
             self._try(measure.both(self.known))
             for direction in self._open():
@@ -90,8 +92,6 @@ class Procedure:
                     wanted |= set(range(found.passed + step, found.lost, step))
             if wanted:
                 self._try(measure.sizes(self.known, wanted))
-        passed = [one.sizes.passed for one in self.measured().values() if one.sizes.passed]
-        self.known = replace(self.known, mtu=min([self.known.mtu, *passed]))
 
     def _single(self, direction: str) -> None:
         """One flow; once more, and longer, if its handshake was lost on a path that answers echoes."""
@@ -108,6 +108,7 @@ class Procedure:
 
     def _datagrams(self) -> None:
         reached = self.measured()
+        self.known = replace(self.known, mtu=min(self.known.mtu, *map(_whole, reached.values())))
         rates = {way: rate for way, one in reached.items() if (rate := self._below(one))}
         self._try(measure.udp(replace(self.known, rate_bps=rates)))
         for one in self.measured().values():
@@ -134,6 +135,13 @@ class Procedure:
             if isinstance(error, CancelledError) or getattr(error, "kind", None) in GONE:
                 raise
             self.failed[phase.name] = error
+
+
+def _whole(one: Measured) -> int:
+    """Largest packet that is known to get through: TCP's, or a small one where it did not."""
+    if one.single is not None and one.single.pmtu and not one.single.stalled and one.single.goodput_bps:
+        return one.single.pmtu
+    return CAREFUL
 
 
 def _broken(one: Measured) -> bool:

@@ -32,6 +32,7 @@ RULES: tuple[Rule, ...] = (
     measured_path.half_duplex,
     measured_path.large_packets,
     measured_path.other_loss,
+    measured_path.echo_blocked,
     *socket.RULES,
     *tcp.RULES,
     *queue.RULES,

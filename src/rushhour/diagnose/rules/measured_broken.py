@@ -21,9 +21,8 @@ FIRST_PORT = 5001
 def unreachable(case: Case, m: Measured, cause: Cause) -> Finding:
     """Nothing gets through at all."""
     title = (
-        f"{name(case, m.receiver)} cannot be reached from {name(case, m.sender)} by its data address: no "
-        "echo "
-        "and no connection was answered."
+        f"{name(case, m.receiver)} cannot be reached from {name(case, m.sender)}: what is sent to its data "
+        f"address {address(case, m.sender)} is dropped."
     )
     to = address(case, m.sender)
     fix = (
@@ -45,7 +44,14 @@ def port_blocked(case: Case, m: Measured, cause: Cause) -> Finding:
     return made(cause, m, title, fix)
 
 
-def one_way(case: Case, m: Measured, cause: Cause) -> Finding:
+def no_answers(case: Case, m: Measured, cause: Cause) -> Finding:
+    """What is sent arrives, and nothing comes back."""
+    back = f"{m.receiver}→{m.sender}"
+    title = f"Packets {m.direction} arrive, but nothing comes back: packets {back} are dropped on the way."
+    return made(cause, m, title, (Command(m.receiver, f"traceroute -n {address(case, m.receiver)}"),))
+
+
+def stalled(case: Case, m: Measured, cause: Cause) -> Finding:
     """A connection was made, and nothing followed."""
     title = (
         f"Connections {m.direction} are made and then nothing arrives: data from {name(case, m.sender)} "
@@ -87,4 +93,4 @@ def no_way(error: HostError, peers: Mapping[str, str]) -> Finding:
 def address(case: Case, end: str) -> str:
     """The address of the other end, as an end's route was asked for."""
     route = case.facts(end).get("route", "found", "to") or case.facts(end).get("route", "to")
-    return str(route or "ADDRESS")
+    return str(route or "ADDRESS").partition("/")[0]

@@ -9,6 +9,7 @@ from rushhour.diagnose.bottleneck import causes
 from rushhour.diagnose.finding import Command
 from rushhour.diagnose.rules import measured_broken as broken
 from rushhour.diagnose.rules import measured_losses as losses
+from rushhour.diagnose.rules.measured_path import HELD
 from rushhour.diagnose.rules.measured_words import bdp, dev, held, made, name, setting, sysctl, triple
 from rushhour.explain.hosts import DELAY_BASED, LEAST_RMEM, LEAST_WMEM, MARGIN
 from rushhour.explain.words import percent, rounded_up, size
@@ -23,8 +24,12 @@ if TYPE_CHECKING:
 
     Maker = Callable[[Case, Measured, Cause], Finding | None]
 
-HELD = 0.3
-"""Share of a flow's time from which a cause becomes a finding; less is a phase of a healthy flow."""
+
+FOREIGN, FULL = 0.5, 0.95
+"""Part of the processors that others must have, and part that must be busy, before they are to blame."""
+RESENT = 0.02
+"""Part of the segments sent again that no busy processor explains."""
+DOUBTFUL = ("losses", "slow-reader", "slow-writer", "small-window", "cpu-limited")
 
 
 def limits(case: Case) -> Iterator[Finding]:
@@ -33,7 +38,15 @@ def limits(case: Case) -> Iterator[Finding]:
         for cause in causes(m):
             made = MAKERS[cause.key](case, m, cause) if cause.limited >= HELD else None
             if made is not None:
-                yield made
+                yield _doubted(made, m)
+
+
+def _doubted(found: Finding, m: Measured) -> Finding:
+    """What a machine may have caused that others keep busy is no more than a note."""
+    if found.key not in DOUBTFUL or (m.single is not None and m.single.retransmit_share > RESENT):
+        return found
+    busy = [cpu for cpu in m.cpu.values() if (cpu.others or 0) >= FOREIGN * cpu.count and cpu.mean >= FULL]
+    return replace(found, severity="note") if busy else found
 
 
 def _receive_buffer(case: Case, m: Measured, cause: Cause) -> Finding:
@@ -67,7 +80,8 @@ def _window_scaling(case: Case, m: Measured, cause: Cause) -> Finding:
 
 def _send_buffer(case: Case, m: Measured, cause: Cause) -> Finding:
     assert m.single is not None
-    flight, whole = m.single.inflight or 1, bdp(m)
+    whole = bdp(m)
+    flight = max(1.0, m.single.steady_bps * (m.idle_rtt_ns or 0) / 8e9)
     title = (
         f"The send buffer of {name(case, m.sender)} is too small: {held(cause)} it was full with "
         f"{size(flight)} "
@@ -156,7 +170,8 @@ def _no_finding(_: Case, __: Measured, ___: Cause) -> None:
 MAKERS: Mapping[str, Maker] = {
     "unreachable": broken.unreachable,
     "port-blocked": broken.port_blocked,
-    "one-way": broken.one_way,
+    "no-answers": broken.no_answers,
+    "stalled": broken.stalled,
     "mtu-black-hole": broken.black_hole,
     "receive-buffer-too-small": _receive_buffer,
     "window-scaling-off": _window_scaling,

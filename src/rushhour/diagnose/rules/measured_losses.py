@@ -37,7 +37,8 @@ def random_loss(case: Case, m: Measured, cause: Cause) -> Finding:
 
 def policer(case: Case, m: Measured, cause: Cause) -> Finding:
     """A rate is enforced by dropping."""
-    limit = m.capacity_bps or 0.0
+    lossy = m.line.goodput_bps if m.line is not None and m.line.loss else 0.0
+    limit = lossy or (m.single.steady_bps if m.single is not None else 0.0)
     title = (
         f"A policer on the way {m.direction} drops what exceeds about {rate(limit)} instead of letting it "
         "wait: "

@@ -13,13 +13,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rushhour.diagnose.case import Case
-    from rushhour.diagnose.measured import Measured, Udp
+    from rushhour.diagnose.measured import Measured
 
 BLOAT_NS = 100_000_000
 """Delay under load that spoils calls and shells (ITU-T G.114 grants 150 ms one way in all)."""
 BLOAT_TRIPS = 2
 """Round trips of queue: a loss-based flow needs one bandwidth-delay product, and not more."""
 UNEQUAL = 1.5
+HELD = 0.3
+"""Share of the time from which a cause has a finding of its own (`measured_limits`)."""
 HALF_DUPLEX = 0.65
 """Part of its own rate that a direction keeps while the other is busy, below which the two share a medium."""
 SOME_LOSS = 0.002
@@ -136,15 +138,34 @@ def large_packets(case: Case) -> Iterator[Finding]:
         )
 
 
+def echo_blocked(case: Case) -> Iterator[Finding]:
+    """Echo requests are not answered, connections are: the errors that TCP needs may be dropped, too."""
+    for m in case.measured.values():
+        if m.ping_loss is not None and m.ping_loss >= 1 and m.single is not None and m.single.goodput_bps:
+            yield Finding(
+                "echo-blocked",
+                "note",
+                "ip",
+                f"Echo requests {m.direction} are not answered, connections are: something filters ICMP.",
+                m.direction,
+                (Evidence(m.direction, "echo requests lost", percent(m.ping_loss)), *reached(m)),
+                None,
+                None,
+                (Command(m.receiver, "nft list ruleset"),),
+                "RFC 4890, section 4.3; RFC 1191",
+            )
+
+
 def other_loss(case: Case) -> Iterator[Finding]:
     """Loss, late or doubled packets that did not limit TCP, and would hurt other traffic."""
     for m in case.measured.values():
         if m.udp is None or m.udp.error or m.udp.received == 0:
             continue
-        named = {cause.key for cause in causes(m)}
-        lost = _lost_on_the_way(m, m.udp)
-        if lost >= SOME_LOSS and not named & {"random-loss", "corruption", "policer"}:
-            yield _beside(case, m, "datagram-loss", f"{percent(lost)} of datagrams {m.direction} are lost")
+        named = {cause.key for cause in causes(m) if cause.limited >= HELD}
+        if m.udp.loss >= SOME_LOSS and not named & {"random-loss", "corruption", "policer"}:
+            yield _beside(
+                case, m, "datagram-loss", f"{percent(m.udp.loss)} of datagrams {m.direction} are lost"
+            )
         if m.udp.reordered >= SOME_LOSS and "reordering" not in named:
             late = percent(m.udp.reordered)
             yield _beside(
@@ -153,12 +174,6 @@ def other_loss(case: Case) -> Iterator[Finding]:
         if m.udp.duplicates >= max(2, SOME_LOSS * m.udp.sent):
             twice = percent(m.udp.duplicates / m.udp.sent)
             yield _beside(case, m, "duplicates", f"{twice} of datagrams {m.direction} arrive twice")
-
-
-def _lost_on_the_way(m: Measured, udp: Udp) -> float:
-    """Part of the datagrams that never reached the receiver; a full socket is no fault of the path."""
-    at_the_socket = m.counters.get(m.receiver, {}).get("Udp.RcvbufErrors", 0.0)
-    return max(0.0, udp.loss - at_the_socket / udp.sent) if udp.sent else 0.0
 
 
 def _beside(case: Case, m: Measured, key: str, what: str) -> Finding:
