@@ -61,8 +61,8 @@ pub fn run(plan: &Plan, nodes: &Nodes) -> Result<Calibration> {
 ///
 /// # Errors
 /// Sockets that cannot be opened or paths without a route.
-pub fn from_here(plan: &Plan, nodes: &Nodes, warnings: &mut Vec<String>) -> Result<Calibration> {
-    let mut calibration = Calibration::default();
+pub fn from_here(plan: &Plan, nodes: &Nodes, warnings: &mut Vec<String>) -> Result<Vec<Pings>> {
+    let mut pings = Vec::new();
     for (index, path) in plan.calibration.paths.iter().enumerate() {
         if !nodes.has(&path.from) {
             continue;
@@ -76,13 +76,13 @@ pub fn from_here(plan: &Plan, nodes: &Nodes, warnings: &mut Vec<String>) -> Resu
                         path.dst, path.src
                     ));
                 }
-                calibration.pings.push(Pings { path: index, rtt_ns });
+                pings.push(Pings { path: index, rtt_ns });
             }
             Err(error) if error.kind == NO_RIGHT => warnings.push(error.to_string()),
             Err(error) => return Err(error.at(place())),
         }
     }
-    Ok(calibration)
+    Ok(pings)
 }
 
 /// No path can be longer than all wires together.

@@ -146,6 +146,12 @@ impl Message {
         Self { what: what.into(), kind, flags, body }
     }
 
+    /// The same request of another type.
+    #[must_use]
+    pub fn of_kind(self, kind: u16) -> Self {
+        Self { kind, ..self }
+    }
+
     /// The same request by other words.
     #[must_use]
     pub fn called(self, what: impl Into<String>) -> Self {

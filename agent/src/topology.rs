@@ -5,6 +5,7 @@
 
 mod addresses;
 mod devices;
+mod emulator;
 mod found;
 mod ingress;
 mod links;
@@ -71,12 +72,7 @@ impl Topology {
     /// The index of the end with this interface index.
     #[must_use]
     pub fn end_of(&self, ifindex: u32) -> Option<u32> {
-        if let Some(numbers) = &self.numbers {
-            let at = self.ends.iter().position(|end| end.ifindex == ifindex)?;
-            return numbers.get(at).copied();
-        }
-        let index = ifindex.checked_sub(links::FIRST_IFINDEX)?;
-        (usize::try_from(index).ok()? < self.ends.len()).then_some(index)
+        number(&self.ends, self.numbers.as_deref(), ifindex)
     }
 
     /// The index of the end that a queue discipline belongs to: a policer's counts in the clsact of its device.
@@ -103,6 +99,16 @@ impl Topology {
             .get_mut(node)
             .ok_or_else(|| Error::new("plan", format!("node {node:?} is not in the plan")))
     }
+}
+
+/// The index of the end with this interface index; `numbers` are those of ends that were found.
+fn number(ends: &[BuiltEnd], numbers: Option<&[u32]>, ifindex: u32) -> Option<u32> {
+    if let Some(numbers) = numbers {
+        let at = ends.iter().position(|end| end.ifindex == ifindex)?;
+        return numbers.get(at).copied();
+    }
+    let index = ifindex.checked_sub(links::FIRST_IFINDEX)?;
+    (usize::try_from(index).ok()? < ends.len()).then_some(index)
 }
 
 /// Builds the plan's network. On return every device is up and every queue in place.
@@ -270,11 +276,10 @@ pub fn renew_queues(plan: &Plan, topology: &mut Topology, nodes: &Nodes) -> Resu
 /// Every qdisc of every end, as the kernel tells it now.
 pub fn read_back(topology: &mut Topology) -> Result<Vec<QdiscReadBack>> {
     let mut found = Vec::new();
-    let known = topology.ends.len() as u32;
-    for socket in topology.sockets.values_mut() {
+    let Topology { ends, numbers, sockets, .. } = topology;
+    for socket in sockets.values_mut() {
         qdisc::dump(socket, |row| {
-            let end = row.ifindex.wrapping_sub(links::FIRST_IFINDEX);
-            if end < known {
+            if let Some(end) = number(ends, numbers.as_deref(), row.ifindex) {
                 found.push(QdiscReadBack {
                     end,
                     kind: row.kind.to_owned(),

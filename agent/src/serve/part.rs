@@ -22,6 +22,7 @@ use crate::netns::Nodes;
 use crate::plan::Plan;
 use crate::result::{Report, FORMAT};
 use crate::sampler::Sampler;
+use crate::settings::handle::Keeper;
 use crate::sys;
 use crate::topology::{self, Topology};
 use crate::trace::Trace;
@@ -55,12 +56,13 @@ struct Ready {
     trace: Option<Trace>,
     out: PathBuf,
     report: Report,
+    emulator: Option<Keeper>,
 }
 
 /// What is kept until `forget`.
 struct Done {
     out: PathBuf,
-    sockets: Option<Sockets>,
+    left: Option<(Sockets, Option<Keeper>)>,
 }
 
 impl Slot {
@@ -132,12 +134,32 @@ fn get_ready(server: &Server, plan: Plan, out: &Path) -> Result<Ready> {
     sys::set_timer_slack(1).context("set the timer slack")?;
     let here = plan.here.clone().unwrap_or_default();
     let nodes = Nodes::only(&here)?;
-    let topology = topology::found(&plan)?;
+    let emulator = reserve(&plan)?;
+    let mut topology = topology::found(&plan)?;
+    if emulator.is_some() {
+        report.calibration.qdiscs = topology::read_back(&mut topology)?;
+    }
     let flows = flow::prepare(&plan, &nodes, &raw)?;
-    report.calibration = calibration::from_here(&plan, &nodes, &mut report.warnings)?;
+    report.calibration.pings = calibration::from_here(&plan, &nodes, &mut report.warnings)?;
     let keep = |leftover| drop(server.keeper.keep(leftover));
     let trace = Trace::start(&plan, Clock::starting_at(0), &raw, &mut report.warnings, &keep)?;
-    Ok(Ready { plan, nodes, topology, flows, trace, out: out.to_owned(), report })
+    Ok(Ready { plan, nodes, topology, flows, trace, out: out.to_owned(), report, emulator })
+}
+
+/// Has the devices that become emulators put back at the end, whatever the end is.
+fn reserve(plan: &Plan) -> Result<Option<Keeper>> {
+    if plan.egress.is_empty() {
+        return Ok(None);
+    }
+    let mut ifbs: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for egress in &plan.egress {
+        ifbs.entry(&egress.dev).or_default().extend(egress.ifb.as_deref());
+    }
+    let changes: Vec<Value> =
+        ifbs.iter().map(|(dev, ifbs)| json!({"kind": "emulator", "dev": dev, "ifbs": ifbs})).collect();
+    let keeper = Keeper::default();
+    keeper.ask("apply", &json!({"changes": changes, "who": "an experiment"}))?;
+    Ok(Some(keeper))
 }
 
 #[derive(Deserialize)]
@@ -156,17 +178,17 @@ pub fn run(server: &Server, arguments: Arguments) -> Result<Answer> {
     *server.part.over() = Some(over);
     let outcome = carry_out(*ready, Clock::interruptible(asked.start_clock_ns, over));
     *server.part.over() = None;
-    let (sockets, outcome) = match outcome {
-        Ok((report, sockets)) => (Some(sockets), Ok(report)),
+    let (left, outcome) = match outcome {
+        Ok((report, left)) => (Some(left), Ok(report)),
         Err(error) => (None, Err(error)),
     };
-    *server.part.state() = State::Done(Done { out, sockets });
+    *server.part.state() = State::Done(Done { out, left });
     let report = outcome?;
     let document = serde_json::to_value(report);
     Ok(Answer::from(document.map_err(|cause| Error::new("system", format!("write the result: {cause}")))?))
 }
 
-fn carry_out(mut ready: Ready, clock: Clock) -> Result<(Report, Sockets)> {
+fn carry_out(mut ready: Ready, clock: Clock) -> Result<(Report, (Sockets, Option<Keeper>))> {
     check_start(clock)?;
     let (plan, nodes, raw) = (&ready.plan, &ready.nodes, ready.out.join("raw"));
     let report = &mut ready.report;
@@ -194,7 +216,7 @@ fn carry_out(mut ready: Ready, clock: Clock) -> Result<(Report, Sockets)> {
     }
     report.loads = loads.finish(clock)?;
     report.ok = true;
-    Ok((ready.report, sockets))
+    Ok((ready.report, (sockets, ready.emulator)))
 }
 
 fn check_start(clock: Clock) -> Result<()> {
@@ -287,7 +309,7 @@ pub fn drop_all(slot: &Slot) -> Result<()> {
             remove(&out)
         }
         State::Done(done) => {
-            if let Some(sockets) = done.sockets {
+            if let Some((sockets, _put_back)) = done.left {
                 sockets.close();
             }
             remove(&done.out)

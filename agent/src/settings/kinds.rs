@@ -4,6 +4,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::device::{Device, CHANNELS, COALESCE, PAUSE, RING};
+use super::emulator::Emulator;
 use super::feature::Feature;
 use super::link::{Link, Property};
 use super::machine::{Affinity, Governor};
@@ -14,7 +15,7 @@ use super::{error, Setting};
 use crate::error::Result;
 use crate::words;
 
-const KINDS: [&str; 11] = [
+const KINDS: [&str; 12] = [
     "sysctl",
     "ethtool-feature",
     "ring",
@@ -26,6 +27,7 @@ const KINDS: [&str; 11] = [
     "txqueuelen",
     "governor",
     "irq-affinity",
+    "emulator",
 ];
 
 #[derive(Deserialize)]
@@ -39,6 +41,7 @@ enum Change {
     Governor { value: String },
     Service { name: String, state: String },
     IrqAffinity { dev: String, cpus: String },
+    Emulator { dev: String, ifbs: Vec<String> },
 }
 
 /// The setting that a change is about.
@@ -81,6 +84,7 @@ fn plain(object: &Map<String, Value>) -> Result<Box<dyn Setting>> {
         Change::Governor { value } => Box::new(Governor::new(value)?),
         Change::Service { name, state } => Box::new(Service::new(&name, &state)?),
         Change::IrqAffinity { dev, cpus } => Box::new(Affinity::new(dev, cpus)?),
+        Change::Emulator { dev, ifbs } => Box::new(Emulator::new(dev, ifbs)?),
     })
 }
 

@@ -10,6 +10,7 @@
 //! [`work`] (what is done with changes), [`journal`] (what outlives a kill), [`keeper`] and [`handle`] (the two processes).
 
 mod device;
+mod emulator;
 mod feature;
 pub mod handle;
 mod journal;

@@ -2,12 +2,12 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{BuiltEnd, Topology};
+use super::{emulator, BuiltEnd, Topology};
 use crate::error::Result;
 use crate::netlink::Socket;
 use crate::plan::Plan;
 
-/// The devices whose counters the plan wants, as ends. Nothing is changed.
+/// The devices whose counters the plan wants, as ends, and those that become emulators.
 ///
 /// # Errors
 /// A device that is not there; the error names those that are.
@@ -19,13 +19,15 @@ pub fn found(plan: &Plan) -> Result<Topology> {
         ends.push(BuiltEnd { node: watch.node.clone(), dev: watch.dev.clone(), ifindex });
         numbers.push(watch.end);
     }
-    let sockets = HashMap::from([(plan.here.clone().unwrap_or_default(), socket)]);
-    Ok(Topology {
+    let mut topology = Topology {
         ends,
         numbers: Some(numbers),
-        sockets,
+        sockets: HashMap::new(),
         wires: Vec::new(),
         policed: HashMap::new(),
         clsact: HashSet::new(),
-    })
+    };
+    emulator::build(plan, &mut topology, &mut socket)?;
+    topology.sockets.insert(plan.here.clone().unwrap_or_default(), socket);
+    Ok(topology)
 }

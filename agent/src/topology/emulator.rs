@@ -1,0 +1,115 @@
+//! Queues and wires on devices that are there already. Who had them before gets them back by `settings::emulator`.
+
+use std::sync::Arc;
+
+use super::{BuiltEnd, Topology};
+use crate::error::{Error, Result};
+use crate::netlink::{Message, Socket, CREATE, EXCL, REPLACE};
+use crate::plan::{Egress, Plan};
+use crate::qdisc::{self, Device, Order, Place};
+use crate::{topology::links, wire};
+
+const TCA_U32_SEL: u16 = 5;
+const TCA_U32_ACT: u16 = 7;
+const TCA_ACT_KIND: u16 = 1;
+const TCA_ACT_OPTIONS: u16 = 2;
+const TCA_MIRRED_PARMS: u16 = 2;
+/// `TCA_EGRESS_REDIR`.
+const REDIRECT: u32 = 1;
+const TC_ACT_STOLEN: u32 = 4;
+
+/// Builds what the plan wants on devices of this host, and counts these among the ends.
+///
+/// # Errors
+/// A device that is not there, a queue discipline or a filter that this kernel does not have.
+pub(super) fn build(plan: &Plan, topology: &mut Topology, socket: &mut Socket) -> Result<()> {
+    for egress in &plan.egress {
+        one(egress, topology, socket)
+            .map_err(|error| error.at(format!("{} {}", egress.node, egress.queue())))?;
+    }
+    Ok(())
+}
+
+fn one(egress: &Egress, topology: &mut Topology, socket: &mut Socket) -> Result<()> {
+    let at = socket.ifindex(&egress.dev)?;
+    if let Some(ifb) = &egress.ifb {
+        socket.batch(&[created(ifb)]).map_err(|refusal| lacks_ifb(refusal.errno, refusal.error))?;
+        let ifindex = socket.ifindex(ifb)?;
+        socket.request(&links::up(ifindex, ifb))?;
+    }
+    let name = egress.queue();
+    let device = Device { name, ifindex: socket.ifindex(name)? };
+    let lines = qdisc::in_order(&egress.qdiscs, &egress.filters);
+    let orders = lines.iter().map(|line| order(line, &device)).collect::<Result<Vec<_>>>()?;
+    qdisc::apply(&orders, socket, |work| work())?;
+    topology.ends.push(BuiltEnd { node: egress.node.clone(), dev: name.to_owned(), ifindex: device.ifindex });
+    if let Some(numbers) = &mut topology.numbers {
+        numbers.push(egress.end);
+    }
+    if let Some(wire) = &egress.wire {
+        let element = wire::attach(wire, &device, socket)?;
+        topology.wires.push((egress.end, Arc::new(element)));
+    }
+    if egress.ifb.is_some() {
+        let arriving = Device { name: &egress.dev, ifindex: at };
+        socket.request(&redirect(&arriving, device.ifindex)).map_err(|error| {
+            error.hint("The kernel needs CONFIG_NET_CLS_U32 and CONFIG_NET_ACT_MIRRED (modules cls_u32, act_mirred).")
+        })?;
+    }
+    Ok(())
+}
+
+fn created(ifb: &str) -> Message {
+    let mut order =
+        Message::new(format!("create {ifb}"), libc::RTM_NEWLINK, CREATE | EXCL, &links::ifinfomsg(0, 0));
+    order.body.text(libc::IFLA_IFNAME, ifb).nest(libc::IFLA_LINKINFO, |info| {
+        info.text(libc::IFLA_INFO_KIND, "ifb");
+    });
+    order
+}
+
+fn lacks_ifb(errno: i32, error: Error) -> Error {
+    match errno {
+        libc::EOPNOTSUPP => error
+            .kind(crate::error::UNSUPPORTED)
+            .hint("The kernel needs CONFIG_IFB (modprobe ifb) for a delay behind a queue."),
+        _ => error,
+    }
+}
+
+/// A line's order; the root takes the place of what is there.
+fn order(line: &str, device: &Device) -> Result<Order> {
+    let mut order = qdisc::parse(line, device)?;
+    if let Order::Native { message, .. } = &mut order {
+        if line.starts_with("qdisc root") {
+            message.flags = CREATE | REPLACE;
+        }
+    }
+    Ok(order)
+}
+
+/// `filter add dev DEV ingress protocol all prio 2 u32 match u32 0 0 action mirred egress redirect dev TO`
+fn redirect(from: &Device, to: u32) -> Message {
+    const PRIORITY: u32 = 2 << 16;
+    let protocol = u32::from((libc::ETH_P_ALL as u16).to_be());
+    let place = Place { parent: qdisc::TC_H_CLSACT_INGRESS, handle: 0 };
+    let what = format!("redirect what arrives at {}", from.name);
+    let mut order = qdisc::tcmsg(what, libc::RTM_NEWTFILTER, from, &place, PRIORITY | protocol);
+    // `struct tc_u32_sel` with one key, which every packet has: a word of which no bit is looked at.
+    let mut selector = [0; 32];
+    (selector[0], selector[2]) = (1, 1);
+    let mut mirred = Vec::new();
+    for word in [0, 0, TC_ACT_STOLEN, 0, 0, REDIRECT, to] {
+        mirred.extend(word.to_ne_bytes());
+    }
+    order.body.text(qdisc::TCA_KIND, "u32").nest(qdisc::TCA_OPTIONS, |options| {
+        options.put(TCA_U32_SEL, &selector).nest(TCA_U32_ACT, |actions| {
+            actions.nest(1, |action| {
+                action.text(TCA_ACT_KIND, "mirred").nest(TCA_ACT_OPTIONS, |options| {
+                    options.put(TCA_MIRRED_PARMS, &mirred);
+                });
+            });
+        });
+    });
+    order
+}
