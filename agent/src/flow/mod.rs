@@ -4,6 +4,7 @@
 //! senders hand over megabytes, receivers wait inside the kernel ([`crate::sys::socket::discard`],
 //! [`crate::sys::socket::receive_batch`]). Every end is a [`Task`]: work that blocks, and a [`Switch`] that ends it from outside.
 
+mod holder;
 mod iperf3;
 pub(crate) mod options;
 pub(crate) mod ping;

@@ -6,9 +6,11 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::OwnedFd;
 
 use crate::error::{Context, Error, Result, UNSUPPORTED};
-use crate::plan::Flow;
+use crate::plan::{Flow, FIRST_PORT};
 use crate::sys::{self, socket};
 use crate::words;
+
+use super::holder;
 
 const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 
@@ -39,9 +41,22 @@ pub(super) fn choose_port_late(socket: &OwnedFd) -> Result<()> {
 
 pub(super) fn bind(socket: &OwnedFd, at: SocketAddr) -> Result<()> {
     sys::set_option(socket, libc::SOL_SOCKET, libc::SO_REUSEADDR, 1_i32).context("set SO_REUSEADDR")?;
-    socket::bind(socket, at).context(format_args!("bind to {at}")).map_err(|error| {
-        error.kind("flow").hint("The address must be one of the node's, the port free there")
-    })
+    socket::bind(socket, at).map_err(|cause| refused(at, &cause))
+}
+
+/// Why a socket cannot be bound.
+fn refused(at: SocketAddr, cause: &io::Error) -> Error {
+    let error = Error::system(format_args!("bind to {at}"), cause).kind("flow");
+    match cause.raw_os_error() {
+        Some(libc::EADDRINUSE) => {
+            let holder = holder::of(at.port()).map(|words| format!(": {words}")).unwrap_or_default();
+            Error { message: error.message + &holder, ..error }.hint(format!(
+                "Flows listen on port {FIRST_PORT} and those after it: free them for the experiment."
+            ))
+        }
+        Some(libc::EADDRNOTAVAIL) => error.hint(format!("{} is no address here: see `ip address`.", at.ip())),
+        _ => error.hint("The address must be one of the node's, the port free there"),
+    }
 }
 
 /// Buffers beyond `net.core.wmem_max` are granted, as the plan's word counts.

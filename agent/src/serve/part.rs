@@ -20,7 +20,7 @@ use crate::flow::{self, Sockets};
 use crate::load::Loads;
 use crate::netns::Nodes;
 use crate::plan::Plan;
-use crate::result::{Report, FORMAT};
+use crate::result::{FlowEnd, Report, FORMAT};
 use crate::sampler::Sampler;
 use crate::settings::handle::Keeper;
 use crate::sys;
@@ -206,6 +206,7 @@ fn carry_out(mut ready: Ready, clock: Clock) -> Result<(Report, (Sockets, Option
     let early = clock.is_over();
     let (flows, sockets) = running.finish()?;
     report.flows = flows;
+    report.flows.iter_mut().for_each(|end| add_advice(plan, end));
     whole?;
     sampler.finish()?;
     if let Some(trace) = ready.trace {
@@ -217,6 +218,15 @@ fn carry_out(mut ready: Ready, clock: Clock) -> Result<(Report, (Sockets, Option
     report.loads = loads.finish(clock)?;
     report.ok = true;
     Ok((ready.report, (sockets, ready.emulator)))
+}
+
+/// On a path of others silence is often a firewall's.
+fn add_advice(plan: &Plan, end: &mut FlowEnd) {
+    const SILENCES: [&str; 3] = ["no answer before its end", "timed out", "No route to host"];
+    let Some(flow) = plan.flows.iter().find(|flow| flow.id == end.id && flow.dport > 0) else { return };
+    if let Some(error) = end.error.as_mut().filter(|error| SILENCES.iter().any(|what| error.contains(what))) {
+        *error = format!("{error}; does a firewall let port {} of {} through?", flow.dport, flow.dst);
+    }
 }
 
 fn check_start(clock: Clock) -> Result<()> {
