@@ -56,6 +56,20 @@ fn bpf<T>(command: libc::c_long, attributes: &mut T) -> io::Result<libc::c_int> 
     check(result as libc::c_int)
 }
 
+/// Kernels before 5.11 count maps and programs against the memory that a process may lock, and its default holds few: what
+/// is refused is tried once more without that limit.
+fn make<T>(command: libc::c_long, attributes: &mut T) -> io::Result<libc::c_int> {
+    match bpf(command, attributes) {
+        Err(cause) if cause.raw_os_error() == Some(libc::EPERM) => {
+            let all = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
+            // SAFETY: `all` is valid for reading.
+            check(unsafe { libc::setrlimit(libc::RLIMIT_MEMLOCK, &raw const all) }).map_err(|_| cause)?;
+            bpf(command, attributes)
+        }
+        other => other,
+    }
+}
+
 /// An owned file descriptor that `bpf(2)` just gave.
 fn owned(fd: libc::c_int) -> OwnedFd {
     // SAFETY: the descriptor is new and nobody else's.
@@ -83,7 +97,7 @@ impl Map {
             max_entries: max_entries as u32,
             flags: 0,
         };
-        let fd = owned(bpf(BPF_MAP_CREATE, &mut attributes)?);
+        let fd = owned(make(BPF_MAP_CREATE, &mut attributes)?);
         Ok(Self { fd, key_size, value_size })
     }
 
@@ -128,5 +142,5 @@ pub fn load_classifier(instructions: &[u64], license: &CStr, log: &mut [u8]) -> 
         log_size: log.len() as u32,
         log: if log.is_empty() { 0 } else { log.as_mut_ptr() as u64 },
     };
-    bpf(BPF_PROG_LOAD, &mut attributes).map(owned)
+    make(BPF_PROG_LOAD, &mut attributes).map(owned)
 }
