@@ -179,6 +179,8 @@ fn arrivals(sink: &OwnedFd, expected: usize) -> Vec<i64> {
             break;
         }
     }
+    // On several CPUs one may be taken up before another that came first.
+    stamps.sort_unstable();
     let first = stamps.first().copied().unwrap_or(0);
     stamps.iter().map(|stamp| stamp - first).collect()
 }

@@ -17,8 +17,7 @@ use crate::netns::Nodes;
 use crate::plan::{Change, Key, Plan, Wire};
 use crate::qdisc::{self, Device};
 use crate::table::TableWriter;
-use crate::topology::{self, Topology};
-use crate::wire::Element;
+use crate::topology::{self, Topology, Wired};
 
 const KEY_BYTES: usize = 8;
 const COLUMNS: [(&str, &str); 6] = [
@@ -36,7 +35,7 @@ const STRIDE: usize = 8 + 8 + 4 + KEY_BYTES + 8 + 8;
 enum Work {
     /// Requests for the socket of this node.
     Rate(String, Vec<Message>),
-    Wire(Arc<Element>, Wire),
+    Wire(Arc<Wired>, Wire),
 }
 
 #[derive(Debug)]

@@ -25,6 +25,8 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
+use crate::trace;
+
 /// How often the console's size and the guest's progress are looked at.
 const LOOK: Duration = Duration::from_millis(100);
 const PANIC: &[u8] = b"Kernel panic";
@@ -164,6 +166,10 @@ fn run(options: &Options) -> io::Result<Report> {
     let usage = sys::wait(keeper)?;
     sys::kill_orphans();
     guest.clean_up();
+    if options.native {
+        // Killed, the agent could not take it away.
+        trace::take_away(&trace::tracer_name());
+    }
     let elapsed_s = started.elapsed().as_secs_f64();
     trim(&console_path, options.console_limit)?;
     if stopped == Some(Reason::Cancelled) {

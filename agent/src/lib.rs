@@ -3,6 +3,7 @@
 //! Reading order: [`plan`] (what is asked), [`experiment`] (the order of things), then the part you came for:
 //! [`topology`] and [`qdisc`] build, [`flow`] drives, [`sampler`] and [`trace`] read, [`table`] writes.
 
+pub mod able;
 pub mod bpf;
 pub mod calibration;
 pub mod change;
@@ -17,6 +18,7 @@ pub mod init;
 pub mod launch;
 pub mod line;
 pub mod load;
+pub mod machine;
 pub mod netlink;
 pub mod netns;
 pub mod plan;

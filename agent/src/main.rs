@@ -3,11 +3,12 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use rushhour_agent::{error::Result, experiment, init, launch, line, load, serve, settings, wire};
+use rushhour_agent::{able, error::Result, experiment, init, launch, line, load, serve, settings, wire};
 
 const USAGE: &str =
     "usage: rushhour-agent run FOLDER     run the plan in FOLDER/plan.json, leave the record there
        rushhour-agent launch …      start a virtual kernel, confined and supervised
+       rushhour-agent able          which of the things on standard input this kernel lacks
        rushhour-agent serve …       answer requests on standard input: the far end of a session
        rushhour-agent wire DEV …    delay TIME, jitter TIME, loss P, drop N,N…, seed N, reorder: on a device's egress, by hand
        rushhour-agent line A B …    the same between two devices, in user space; also burst N, duplicate P, corrupt P, mtu N;
@@ -29,6 +30,7 @@ fn main() -> ExitCode {
             }
         }
         ["keep", words @ ..] => settings::keeper::main(words),
+        ["able"] => by_hand(able::command()),
         ["launch", ..] => launch::main(&arguments[2..]),
         ["serve", words @ ..] => serve::command(words),
         ["wire", words @ ..] => by_hand(wire::command(words)),

@@ -64,9 +64,23 @@ pub struct Plan {
     /// Programs from outside that the lab must have put into the guest's root.
     #[serde(default)]
     pub tools: Vec<String>,
+    /// Where wires are carried by a line in user space, in a kernel that cannot hold packets back itself.
+    #[serde(default)]
+    pub line: Option<LineSettings>,
+    /// The CPUs on which the work of a node is done; absent: wherever the scheduler likes.
+    #[serde(default)]
+    pub cpus: BTreeMap<String, Vec<usize>>,
     /// The node whose part this is; `None` is the whole plan.
     #[serde(skip)]
     pub here: Option<String>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LineSettings {
+    /// Where its thread runs; none: wherever the scheduler likes.
+    #[serde(default)]
+    pub cpus: Vec<usize>,
 }
 
 /// A network namespace.

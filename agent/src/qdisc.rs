@@ -25,6 +25,7 @@ pub mod words;
 
 use crate::error::{Error, Result};
 use crate::netlink::{Attributes, Message, Refusal, Socket, CREATE, EXCL, REPLACE};
+pub use outside::lacking;
 pub use row::{dump, Row};
 use words::Words;
 

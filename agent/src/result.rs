@@ -1,9 +1,12 @@
 //! `result.json`: what the agent reports beside the raw tables (`docs/record-format.md`).
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use crate::counters::Counters;
 use crate::error::Error;
+use crate::machine::Machine;
 
 pub const FORMAT: &str = "rushhour-result/1";
 
@@ -24,7 +27,10 @@ pub struct Report {
     /// What loads took, where there were some.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub loads: Vec<crate::load::Taken>,
-    pub lost_events: std::collections::BTreeMap<String, u64>,
+    /// What each machine in real time did meanwhile, by its node; by no name where all nodes are on one.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub machine: BTreeMap<String, Machine>,
+    pub lost_events: BTreeMap<String, u64>,
     pub warnings: Vec<String>,
 }
 

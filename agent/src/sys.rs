@@ -131,6 +131,12 @@ pub fn mount(source: &str, target: &str, kind: &str, options: &str) -> io::Resul
         .map(drop)
 }
 
+pub fn unmount(target: &str) -> io::Result<()> {
+    let target = text(target)?;
+    // SAFETY: a valid string that outlives the call.
+    check(unsafe { libc::umount2(target.as_ptr(), libc::MNT_DETACH) }).map(drop)
+}
+
 /// Makes a character device.
 pub fn character_device(path: &str, mode: u32, major: u32, minor: u32) -> io::Result<()> {
     let path = text(path)?;
@@ -159,6 +165,12 @@ pub fn power_off() -> ! {
         libc::reboot(libc::RB_POWER_OFF);
     }
     std::process::exit(0)
+}
+
+/// Whether this is the first process of a virtual kernel: nobody else's settings can be touched then, and time is virtual.
+#[must_use]
+pub fn owns_kernel() -> bool {
+    std::process::id() == 1
 }
 
 /// Moves this thread into a new network namespace and gives the namespace as a file.

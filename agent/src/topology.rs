@@ -8,12 +8,15 @@ mod devices;
 mod emulator;
 mod found;
 mod ingress;
-mod links;
+mod line;
+pub(crate) mod links;
+mod pinned;
+mod wired;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use crate::error::{Context, Error, Result};
+use crate::error::{Context, Error, Result, UNSUPPORTED};
 use crate::netlink::{Message, Socket};
 use crate::netns::Nodes;
 use crate::plan::{End, Node, Plan};
@@ -21,7 +24,10 @@ use crate::qdisc;
 use crate::result::QdiscReadBack;
 use crate::sys;
 use crate::sysctl;
-use crate::wire::{self, Element};
+use crate::wire;
+
+pub use line::{Carried, Lines};
+pub use wired::Wired;
 
 pub use found::found;
 
@@ -50,7 +56,9 @@ pub struct Topology {
     /// The numbers of ends that were found, not built.
     numbers: Option<Vec<u32>>,
     sockets: HashMap<String, Socket>,
-    wires: Vec<(u32, Arc<Element>)>,
+    wires: Vec<(u32, Arc<Wired>)>,
+    /// What carries the wires' packets, where that is not the kernel.
+    lines: Option<Lines>,
     /// Policers' ends by the interface index of the device they sit at.
     policed: HashMap<u32, u32>,
     /// Devices that were given a clsact for what arrives.
@@ -84,8 +92,16 @@ impl Topology {
 
     /// The seeded elements, by the index of their end.
     #[must_use]
-    pub fn wires(&self) -> &[(u32, Arc<Element>)] {
+    pub fn wires(&self) -> &[(u32, Arc<Wired>)] {
         &self.wires
+    }
+
+    /// Ends the line that carries the wires' packets, if there is one, and tells how it did.
+    ///
+    /// # Errors
+    /// What made it end before.
+    pub fn stop_line(&mut self) -> Result<Option<Vec<Carried>>> {
+        self.lines.take().map(Lines::stop).transpose()
     }
 
     /// On every wire the next packet is number `first`.
@@ -118,13 +134,14 @@ pub fn build(plan: &Plan, nodes: &mut Nodes) -> Result<Topology> {
         numbers: None,
         sockets: HashMap::new(),
         wires: Vec::new(),
+        lines: None,
         policed: HashMap::new(),
         clsact: HashSet::new(),
     };
     let files =
         FILES_PER_NODE * plan.nodes.len() as u64 + FILES_PER_FLOW * plan.flows.len() as u64 + OTHER_FILES;
     sys::allow_open_files(files).context(format_args!("allow {files} open files"))?;
-    if owns_kernel() {
+    if sys::owns_kernel() {
         // Else some kernels put three idle tunnel devices into every node.
         sysctl::write_if_there("net.core.fb_tunnels_only_for_init_net", "2")?;
     }
@@ -134,8 +151,10 @@ pub fn build(plan: &Plan, nodes: &mut Nodes) -> Result<Topology> {
             nodes.within(&node.name, || prepare(plan, node)).map_err(|error| error.at(&node.name))?;
         topology.sockets.insert(node.name.clone(), socket);
     }
+    let inner = line::open(plan, nodes)?;
     for node in &plan.nodes {
-        let orders = links::create(plan, node, nodes)?;
+        let mut orders = links::create(plan, node, nodes)?;
+        orders.extend(line::pairs(plan, node, nodes)?);
         run(&mut topology, node, &orders)?;
     }
     for node in &plan.nodes {
@@ -152,6 +171,10 @@ pub fn build(plan: &Plan, nodes: &mut Nodes) -> Result<Topology> {
         run(&mut topology, node, &orders)?;
         links::switch_offload_off(plan, node, topology.socket(&node.name)?)?;
     }
+    if let Some(mut socket) = inner {
+        socket.batch(&line::configure(plan))?;
+    }
+    pinned::steer(plan, nodes)?;
     if plan.nodes.iter().any(|node| addresses::has_ipv6(plan, node)) {
         sys::sleep_until(sys::monotonic_ns() + SETTLE_NS);
     }
@@ -165,7 +188,13 @@ pub fn build(plan: &Plan, nodes: &mut Nodes) -> Result<Topology> {
         }
     }
     for (index, end) in ends(plan).enumerate() {
-        egress(&mut topology, nodes, index, end).map_err(|error| error.at(place(plan, index)))?;
+        egress(&mut topology, nodes, index, end, plan.line.is_some())
+            .map_err(|error| error.at(place(plan, index)))?;
+    }
+    if let Some((lines, wires)) = line::start(plan, nodes)? {
+        topology.lines = Some(lines);
+        topology.wires.extend(wires.into_iter().map(|(end, wired)| (end, Arc::new(wired))));
+        topology.wires.sort_by_key(|(end, _)| *end);
     }
     devices::wait_until_joined(plan, &mut topology.sockets)?;
     for arrival in &plan.ingress {
@@ -221,8 +250,11 @@ fn settings(nodes: &Nodes, node: &Node) -> Result<()> {
     let mut elsewhere = Vec::new();
     nodes.within(&node.name, || {
         for (name, value) in &node.sysctl {
-            if owns_kernel() && !sysctl::is_writable(name) {
+            if sys::owns_kernel() && !sysctl::is_writable(name) {
                 elsewhere.push((name, value));
+            } else if !sys::owns_kernel() && !name.starts_with("net") {
+                let message = format!("{name} is a setting of the whole machine, not of a network namespace");
+                return Err(Error::new(UNSUPPORTED, message).hint("Set it before, for all of the machine."));
             } else {
                 sysctl::write(name, value)?;
             }
@@ -232,18 +264,13 @@ fn settings(nodes: &Nodes, node: &Node) -> Result<()> {
     elsewhere.into_iter().try_for_each(|(name, value)| sysctl::write(name, value))
 }
 
-/// Whether this is the first process of a virtual kernel, so that nobody else's settings are touched.
-fn owns_kernel() -> bool {
-    std::process::id() == 1
-}
-
 /// Queues, classes and filters of one end.
-fn egress(topology: &mut Topology, nodes: &Nodes, index: usize, end: &End) -> Result<()> {
+fn egress(topology: &mut Topology, nodes: &Nodes, index: usize, end: &End, by_line: bool) -> Result<()> {
     queues(topology, nodes, index, end, &qdisc::in_order(&end.qdiscs, &end.filters))?;
-    if let Some(wire) = &end.wire {
+    if let Some(wire) = end.wire.as_ref().filter(|_| !by_line) {
         let device = qdisc::Device { name: &end.dev, ifindex: topology.ends[index].ifindex };
         let element = wire::attach(wire, &device, topology.socket(&end.node)?)?;
-        topology.wires.push((index as u32, Arc::new(element)));
+        topology.wires.push((index as u32, Arc::new(Wired::Program(element))));
     }
     Ok(())
 }

@@ -302,7 +302,7 @@ pub fn command(words: &[&str]) -> Result<()> {
 }
 
 /// Whether the plan's own lines, or another hand, put one there.
-fn has_clsact(socket: &mut Socket, device: &Device) -> Result<bool> {
+pub(crate) fn has_clsact(socket: &mut Socket, device: &Device) -> Result<bool> {
     let mut found = false;
     qdisc::dump(socket, |row| found |= row.ifindex == device.ifindex && row.kind == "clsact")?;
     Ok(found)

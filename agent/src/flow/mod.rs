@@ -66,6 +66,8 @@ pub struct Prepared {
     flows: Vec<u32>,
     kinds: Vec<Kind>,
     tasks: Vec<(Side, Task)>,
+    /// The CPUs of each task's node; none: any.
+    cpus: Vec<Arc<[usize]>>,
     pools: Vec<Arc<Pool>>,
     duration_ns: i64,
     /// Whether other hosts have the other sides, whose clocks are not quite ours.
@@ -146,12 +148,13 @@ impl Outcomes {
 pub fn prepare(plan: &Plan, nodes: &Nodes, raw: &Path) -> Result<Prepared> {
     let files = OTHER_FILES + FILES_A_FLOW * plan.flows.len() as u64;
     sys::allow_open_files(files).context(format_args!("open {files} files at once"))?;
-    let (mut tasks, mut pools) = (Vec::new(), Vec::new());
+    let (mut tasks, mut cpus, mut pools) = (Vec::new(), Vec::new(), Vec::new());
     for node in &plan.nodes {
         let here = |name: &str| name == node.name;
         if !plan.flows.iter().any(|flow| here(&flow.from) || here(&flow.to)) {
             continue;
         }
+        let own: Arc<[usize]> = plan.cpus.get(&node.name).map_or(&[][..], Vec::as_slice).into();
         nodes.within(&node.name, || {
             let mut pooled = Vec::new();
             for flow in &plan.flows {
@@ -170,15 +173,17 @@ pub fn prepare(plan: &Plan, nodes: &Nodes, raw: &Path) -> Result<Prepared> {
                 }
             }
             if !pooled.is_empty() {
-                pools.push(Arc::new(Pool::new(pooled, plan.duration_ns)?));
+                pools.push(Arc::new(Pool::new(pooled, plan.duration_ns, &own)?));
             }
             Ok(())
         })?;
+        cpus.resize(tasks.len(), own);
     }
     let flows = plan.flows.iter().map(|flow| flow.id).collect();
     let own = plan.flows.iter().filter(|flow| flow.generator == Generator::Agent);
     let kinds = own.map(|flow| flow.kind).collect();
-    Ok(Prepared { flows, kinds, tasks, pools, duration_ns: plan.duration_ns, part: plan.is_part() })
+    let part = plan.is_part();
+    Ok(Prepared { flows, kinds, tasks, cpus, pools, duration_ns: plan.duration_ns, part })
 }
 
 /// The tasks of one side of a flow; called inside that side's node.
@@ -206,9 +211,10 @@ impl Prepared {
         outcomes.expect(self.tasks.len() + self.pools.iter().map(|pool| pool.len()).sum::<usize>());
         let mut switches = Vec::with_capacity(self.tasks.len());
         let mut stops = Vec::new();
-        for (side, Task { flow, work, switch, stop }) in self.tasks {
+        for ((side, Task { flow, work, switch, stop }), cpus) in self.tasks.into_iter().zip(self.cpus) {
             let (stage, report, holder) = (stage.clone(), Arc::clone(&outcomes), Arc::clone(&switch));
             spawn(move || {
+                stay_on(&cpus);
                 let outcome = work(&stage);
                 holder.release();
                 report.tell(FlowEnd { id: flow, ..outcome });
@@ -226,6 +232,14 @@ impl Prepared {
         }
         let (flows, pools, part) = (self.flows, self.pools, self.part);
         Ok(Running { flows, switches, pools, outcomes, tables, clock, part })
+    }
+}
+
+/// Keeps this thread on its node's CPUs, if it has any.
+fn stay_on(cpus: &[usize]) {
+    if !cpus.is_empty() {
+        // One that this process may not use is no reason to end: what it costs is measured.
+        let _ = sys::cpu::pin(cpus);
     }
 }
 

@@ -95,7 +95,7 @@ pub(super) fn never_fragment(socket: &OwnedFd, to: SocketAddr) -> Result<()> {
     sys::set_option(socket, level, name, probe).context("forbid fragments")
 }
 
-pub(super) fn congestion_control(socket: &OwnedFd, name: Option<&str>) -> Result<()> {
+pub(crate) fn congestion_control(socket: &OwnedFd, name: Option<&str>) -> Result<()> {
     let Some(name) = name else { return Ok(()) };
     match sys::set_option_bytes(socket, libc::IPPROTO_TCP, libc::TCP_CONGESTION, name.as_bytes()) {
         Ok(()) => Ok(()),

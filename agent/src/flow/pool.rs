@@ -43,6 +43,7 @@ struct State {
 pub(super) struct Pool {
     netns: OwnedFd,
     duration_ns: i64,
+    cpus: Arc<[usize]>,
     state: Mutex<State>,
     call: Condvar,
 }
@@ -56,7 +57,7 @@ pub(super) fn takes(flow: &Flow) -> bool {
 impl Pool {
     /// Takes up the ends that are in the node it is called in. One flow of each sort is opened and closed again, so that what
     /// the kernel refuses is said before the experiment.
-    pub fn new(mut ends: Vec<(Arc<Flow>, Side)>, duration_ns: i64) -> Result<Self> {
+    pub fn new(mut ends: Vec<(Arc<Flow>, Side)>, duration_ns: i64, cpus: &[usize]) -> Result<Self> {
         let mut sorts = Vec::new();
         for (flow, side) in &ends {
             let sort = (*side, flow.cc.clone(), flow.receiver_cc.clone());
@@ -75,7 +76,7 @@ impl Pool {
         jobs.sort_by_key(|job| (job.due_ns, job.flow.id));
         let netns = sys::current_netns().context("open the network namespace of a node")?;
         let state = Mutex::new(State { jobs: jobs.into(), ..State::default() });
-        Ok(Self { netns, duration_ns, state, call: Condvar::new() })
+        Ok(Self { netns, duration_ns, cpus: Arc::from(cpus), state, call: Condvar::new() })
     }
 
     /// How many outcomes there will be.
@@ -90,6 +91,7 @@ impl Pool {
             if let Err(cause) = sys::enter_netns(pool.netns.as_raw_fd()) {
                 pool.give_up(&outcomes, &cause.to_string());
             }
+            super::stay_on(&pool.cpus);
             pool.lead(&stage, &outcomes);
         })
     }

@@ -10,6 +10,7 @@ use std::process::{Child, Command, Stdio};
 
 use super::guest::{keep, Apart};
 use super::{sys, Options};
+use crate::trace;
 
 /// Starts the program in the sandbox's folder under its keeper, output going to `console`.
 pub fn spawn(options: &Options, console: &File) -> io::Result<Child> {
@@ -21,6 +22,7 @@ pub fn spawn(options: &Options, console: &File) -> io::Result<Child> {
         .args(arguments)
         .env_clear()
         .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")
+        .env(trace::TRACER, trace::tracer_name())
         .current_dir(&dir)
         .stdin(Stdio::null())
         .stdout(console.try_clone()?)

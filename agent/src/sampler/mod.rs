@@ -17,6 +17,7 @@ use crate::clock::Clock;
 use crate::error::{Context, Result};
 use crate::netns::Nodes;
 use crate::plan::Plan;
+use crate::spread::Spread;
 use crate::topology::Topology;
 
 use class::Classes;
@@ -43,6 +44,8 @@ pub struct Sampler<'a> {
     interfaces: Option<Interfaces>,
     wires: Wires<'a>,
     topology: &'a Topology,
+    /// Of the readings, where time is real.
+    lateness: Option<Spread>,
 }
 
 impl<'a> Sampler<'a> {
@@ -72,7 +75,18 @@ impl<'a> Sampler<'a> {
             interfaces: readings.interface.then(|| Interfaces::open(topology, nodes, &raw)).transpose()?,
             wires: Wires::open(topology, &raw)?,
             topology,
+            lateness: None,
         })
+    }
+
+    /// From now on it is counted how much later than asked each reading is made.
+    pub fn count_lateness(&mut self) {
+        self.lateness = Some(Spread::default());
+    }
+
+    #[must_use]
+    pub fn lateness(&self) -> Option<&Spread> {
+        self.lateness.as_ref()
     }
 
     /// Reads at 0, at every interval and at the end of the experiment; comes back when that is reached.
@@ -90,6 +104,9 @@ impl<'a> Sampler<'a> {
 
     fn read(&mut self, at_ns: i64) -> Result<()> {
         let now_ns = self.clock.now();
+        if let Some(lateness) = &mut self.lateness {
+            lateness.add((now_ns - at_ns).max(0) as u64);
+        }
         self.progress.write_all_at(&now_ns.to_le_bytes(), 0).context("write the progress file")?;
         if let Some(sockets) = &mut self.sockets {
             sockets.read(now_ns)?;

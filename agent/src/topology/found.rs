@@ -24,6 +24,7 @@ pub fn found(plan: &Plan) -> Result<Topology> {
         numbers: Some(numbers),
         sockets: HashMap::new(),
         wires: Vec::new(),
+        lines: None,
         policed: HashMap::new(),
         clsact: HashSet::new(),
     };

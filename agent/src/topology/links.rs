@@ -2,7 +2,7 @@
 
 use std::os::fd::{AsRawFd, RawFd};
 
-use super::{addresses, ends, BuiltEnd};
+use super::{addresses, ends, line, BuiltEnd};
 use crate::error::{Context, Error, Result};
 use crate::netlink::{Attributes, Message, Socket, CREATE, EXCL};
 use crate::netns::Nodes;
@@ -37,7 +37,7 @@ pub(super) fn of<'a>(plan: &'a Plan, node: &'a Node) -> impl Iterator<Item = (u3
 }
 
 /// `struct ifinfomsg`.
-pub(super) fn ifinfomsg(ifindex: u32, flags: u32) -> [u8; 16] {
+pub(crate) fn ifinfomsg(ifindex: u32, flags: u32) -> [u8; 16] {
     let mut header = [0; 16];
     header[4..8].copy_from_slice(&ifindex.to_ne_bytes());
     header[8..12].copy_from_slice(&flags.to_ne_bytes());
@@ -72,26 +72,32 @@ pub(super) fn create(plan: &Plan, node: &Node, nodes: &Nodes) -> Result<Vec<Mess
         .links
         .iter()
         .zip((FIRST_IFINDEX..).step_by(2))
-        .filter(|(link, _)| link.ends[0].node == node.name);
+        .filter(|(link, _)| link.ends[0].node == node.name && !line::carries(plan, link));
     mine.map(|(link, ifindex)| {
         let [near, far] = &link.ends;
-        let (near_mac, far_mac) = (mac(&near.mac)?, mac(&far.mac)?);
-        let netns = nodes.get(&far.node)?.as_raw_fd();
-        let what =
-            format!("create link {} ({} {} to {} {})", link.name, near.node, near.dev, far.node, far.dev);
-        let mut order = Message::new(what, libc::RTM_NEWLINK, CREATE | EXCL, &ifinfomsg(ifindex, 0));
-        properties(&mut order.body, near, near_mac, None);
-        order.body.nest(libc::IFLA_LINKINFO, |info| {
-            info.text(libc::IFLA_INFO_KIND, "veth").nest(libc::IFLA_INFO_DATA, |data| {
-                data.nest(VETH_INFO_PEER, |peer| {
-                    peer.raw(&ifinfomsg(ifindex + 1, 0));
-                    properties(peer, far, far_mac, Some(netns));
-                });
-            });
-        });
-        Ok(order)
+        pair((near, ifindex), (far, ifindex + 1, nodes.get(&far.node)?.as_raw_fd()))
     })
     .collect()
+}
+
+/// A pair, its first end here, the other one in the namespace that is given; with their interface indices.
+pub(super) fn pair(
+    (near, ifindex): (&End, u32),
+    (far, far_ifindex, netns): (&End, u32, RawFd),
+) -> Result<Message> {
+    let (near_mac, far_mac) = (mac(&near.mac)?, mac(&far.mac)?);
+    let what = format!("create link {} {} to {} {}", near.node, near.dev, far.node, far.dev);
+    let mut order = Message::new(what, libc::RTM_NEWLINK, CREATE | EXCL, &ifinfomsg(ifindex, 0));
+    properties(&mut order.body, near, near_mac, None);
+    order.body.nest(libc::IFLA_LINKINFO, |info| {
+        info.text(libc::IFLA_INFO_KIND, "veth").nest(libc::IFLA_INFO_DATA, |data| {
+            data.nest(VETH_INFO_PEER, |peer| {
+                peer.raw(&ifinfomsg(far_ifindex, 0));
+                properties(peer, far, far_mac, Some(netns));
+            });
+        });
+    });
+    Ok(order)
 }
 
 /// Brings a node's devices up and gives them their addresses.

@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use super::{Sink, PAGE, TRACEFS};
 use crate::error::{Context, Error, Result};
-use crate::serve::{own_name, sweep, Leftover};
+use crate::serve::{sweep, Leftover};
 use crate::sys;
 
-const PREFIX: &str = "rushhour-";
+pub const PREFIX: &str = "rushhour-";
 /// Memory for all rings together, and of one of them.
 const ALL_KIB: usize = 64 << 10;
 const ONE_KIB: std::ops::RangeInclusive<usize> = 512..=4096;
@@ -29,6 +29,16 @@ pub struct Instance {
 }
 
 impl Instance {
+    /// Removes the folders of processes that are no more.
+    pub fn sweep() {
+        sweep(&Path::new(TRACEFS).join("instances"), PREFIX, Leftover::Instance);
+    }
+
+    /// Removes the folder that its process did not take away.
+    pub fn remove(name: &str) {
+        let _there_is_none = Leftover::Instance(Path::new(TRACEFS).join("instances").join(name)).remove();
+    }
+
     /// Makes the folder, and removes those of processes that are no more. `keep` is told of it before.
     ///
     /// # Errors
@@ -40,8 +50,9 @@ impl Instance {
                 "The kernel needs CONFIG_FTRACE and tracefs mounted there, and reading it takes root.",
             ));
         }
-        sweep(&instances, PREFIX, Leftover::Instance);
-        let folder = instances.join(own_name(PREFIX));
+        Self::sweep();
+        let given = std::env::var(super::TRACER).ok();
+        let folder = instances.join(given.unwrap_or_else(super::tracer_name));
         keep(Leftover::Instance(folder.clone()));
         fs::create_dir(&folder).context(format_args!("create {}", folder.display()))?;
         Ok(Self { folder, over: Arc::default(), reader: None })

@@ -18,12 +18,16 @@ use std::thread;
 use crate::clock::Clock;
 use crate::error::{Context, Error, Result};
 use crate::plan::{Flow, Plan, Readings, FIRST_PORT, LAST_PORT};
-use crate::serve::Leftover;
+use crate::serve::{own_name, Leftover};
 use crate::sys;
 use crate::table::{self, TableWriter};
 
 use format::Format;
 use instance::Instance;
+
+/// Environment: the name of the tracer that this agent makes, given by who will take it away if the agent cannot. In a
+/// namespace of process numbers the agent's own number says nothing outside.
+pub const TRACER: &str = "RUSHHOUR_TRACER";
 
 /// Where the agent finds the trace file system.
 pub const TRACEFS: &str = "/sys/kernel/tracing";
@@ -96,7 +100,7 @@ impl Trace {
         if names.is_empty() {
             return Ok(None);
         }
-        let instance = match (!owns_kernel()).then(|| Instance::make(keep)).transpose() {
+        let instance = match (!sys::owns_kernel()).then(|| Instance::make(keep)).transpose() {
             Ok(instance) => instance,
             Err(error) => {
                 warnings
@@ -208,9 +212,16 @@ fn lost(sink: &Sink) -> BTreeMap<String, u64> {
     BTreeMap::from([("trace".to_owned(), sink.lost)])
 }
 
-/// Whether this is the first process of a virtual kernel.
-fn owns_kernel() -> bool {
-    std::process::id() == 1
+/// A name for a tracer by this process, which tells when it is left over.
+#[must_use]
+pub fn tracer_name() -> String {
+    own_name(instance::PREFIX)
+}
+
+/// Removes a tracer that was killed, and those of processes that are no more.
+pub fn take_away(name: &str) {
+    Instance::remove(name);
+    Instance::sweep();
 }
 
 /// The last port that a flow of the plan listens on.

@@ -10,18 +10,22 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
 
 from rushhour.errors import LabError
 from rushhour.lab import agent, realtime, tools
+from rushhour.lab.ability import Ability, machine_wide, refusal
 from rushhour.lab.base import CancelledError, canonical
 from rushhour.lab.confine import Guest, Guests, Limits, Sandbox, told_limits
 from rushhour.lab.ending import result_of
 from rushhour.lab.manifest import Facts, host, seal_run
+from rushhour.plan import native
+from rushhour.plan.needs import needs
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
+    from collections.abc import Mapping, Sequence
 
     from rushhour.errors import RushHourError
     from rushhour.lab.base import Job, Tested
@@ -38,6 +42,7 @@ class NetnsLab:
         self.pins = pins
         self.limits = told_limits(limits or Limits())
         self.agent = agent.find()
+        self._ability = Ability(self.agent.binary)
         self._guests = Guests()
 
     def tested(self) -> Tested:
@@ -48,18 +53,25 @@ class NetnsLab:
         """The hash of what was asked, and of the moment; see `realtime.key`."""
         return realtime.key(self.name, job, self.agent.sha256)
 
-    def refusal(self, job: Job) -> RushHourError | None:  # noqa: ARG002 - below
+    def refusal(self, job: Job) -> RushHourError | None:
         """Why this run cannot be carried out here; see `RealTimeLab.refusal`."""
-        return None
+        for name in job.plan.get("tools", ()):
+            tools.find(name)
+        lacks = self._ability.lacks(needs(self._suited(job.plan)))
+        return refusal({item: why for item, why in lacks.items() if item != "wire"})
 
     def warm_up(self, job: Job) -> None:
         """Carry out the run's first moments in a folder that is thrown away; see `RealTimeLab.warm_up`."""
+        short = replace(job, plan=realtime.run_in(self._suited(job.plan)))
+        with TemporaryDirectory(prefix="rushhour-") as folder, Sandbox(Path(folder)) as sandbox:
+            self._carry_out(short, sandbox)
 
     def run(self, job: Job, destination: Path, cpu: int | None = None) -> Path:  # noqa: ARG002 - a Lab's
         """Run a plan; see `Lab.run`."""
         try:
             needed = [tools.find(name) for name in job.plan.get("tools", ())]
             with Sandbox(destination.parent) as sandbox:
+                job = replace(job, plan=self._suited(job.plan))
                 ending = self._carry_out(job, sandbox)
                 sandbox.console.rename(sandbox.out / "console.log")
                 (sandbox.out / "progress").unlink(missing_ok=True)
@@ -80,10 +92,19 @@ class NetnsLab:
         """End every run; see `Lab.cancel`."""
         self._guests.cancel()
 
+    def _suited(self, plan: Mapping[str, Any]) -> dict[str, Any]:
+        """The plan as it is carried out on this machine."""
+        suited = native.wider(dict(plan))
+        wanted = needs(suited)
+        lacks = self._ability.lacks(wanted)
+        here = {name: value for name in wanted.sysctls if (value := machine_wide(name)) is not None}
+        suited = native.without(
+            suited,
+            {name: " ".join(value.split()) for name, value in here.items() if f"sysctl {name}" in lacks},
+        )
+        return native.by_line(suited) if "wire" in lacks else suited
+
     def _carry_out(self, job: Job, sandbox: Sandbox) -> Ending:
-        # The machine's trace has other readers and settings than ours: it is left alone.
-        readings = dict(job.plan["readings"]) | {"tcp_probe": False, "events": False}
-        job = replace(job, plan=dict(job.plan) | {"readings": readings})
         (sandbox.out / "plan.json").write_text(canonical(job.plan) + "\n", encoding="utf-8")
         command = [str(self.agent.binary), "run", "out"]
         ending = self._guests.run(

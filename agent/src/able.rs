@@ -1,0 +1,183 @@
+//! `rushhour-agent able`: what of a list this machine's kernel lacks. Each thing is tried in a network namespace made for
+//! it, which ends with this process; nothing is looked up by a version.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use serde::{Deserialize, Serialize};
+
+use crate::bpf::Program;
+use crate::error::{Context, Error, Result, UNSUPPORTED};
+use crate::flow::options;
+use crate::netlink::{Message, Socket, CREATE, EXCL};
+use crate::qdisc::{self, Device, Place};
+use crate::sys;
+use crate::sys::bpf::{load_classifier, Map, MapKind};
+use crate::sysctl;
+use crate::topology;
+use crate::wire;
+
+const TCA_ACT_TAB: u16 = 1;
+const TCA_ACT_KIND: u16 = 1;
+const LOOPBACK: Device = Device { name: "lo", ifindex: 1 };
+
+/// What is asked for, by kind.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Wanted {
+    qdiscs: Vec<String>,
+    filters: Vec<String>,
+    actions: Vec<String>,
+    devices: Vec<String>,
+    congestion_controls: Vec<String>,
+    /// Settings that a namespace must have as its own.
+    sysctls: Vec<String>,
+    /// Wires by a program and `fq`; else a line has to take their place.
+    wire: bool,
+}
+
+/// What is lacking: `"qdisc netem"` and why.
+#[derive(Debug, Default, Serialize)]
+pub struct Answer {
+    pub lacks: BTreeMap<String, Error>,
+}
+
+/// Reads what is wanted from standard input, writes what is lacking to standard output, both as JSON.
+///
+/// # Errors
+/// A request that makes no sense; no right to make a network namespace.
+pub fn command() -> Result<()> {
+    let wanted: Wanted = serde_json::from_reader(io::stdin())
+        .map_err(|cause| Error::new("usage", format!("what is wanted does not parse: {cause}")))?;
+    let answer = answer(&wanted)?;
+    let text = serde_json::to_string(&answer);
+    println!("{}", text.map_err(|cause| Error::new("system", format!("write the answer: {cause}")))?);
+    Ok(())
+}
+
+/// Tries everything. This thread is in a network namespace of its own afterwards.
+///
+/// # Errors
+/// No right to make a network namespace.
+pub fn answer(wanted: &Wanted) -> Result<Answer> {
+    let _scratch =
+        sys::new_netns().context("make a network namespace to try things in").map_err(|error| {
+            error.hint("It takes root: CAP_SYS_ADMIN for the namespace, CAP_NET_ADMIN in it.")
+        })?;
+    let mut socket = Socket::route()?;
+    let mut answer = Answer::default();
+    let mut note = |what: String, error: Option<Error>| {
+        answer.lacks.extend(error.map(|error| (what, error)));
+    };
+    for kind in &wanted.qdiscs {
+        note(format!("qdisc {kind}"), qdisc::lacking(kind));
+    }
+    for kind in &wanted.filters {
+        note(format!("filter {kind}"), filter(&mut socket, kind)?);
+    }
+    for kind in &wanted.actions {
+        note(format!("action {kind}"), action(&mut socket, kind));
+    }
+    for kind in &wanted.devices {
+        note(format!("device {kind}"), device(&mut socket, kind));
+    }
+    for name in &wanted.congestion_controls {
+        let socket = sys::socket(libc::AF_INET, libc::SOCK_STREAM, 0).context("open a socket")?;
+        let refused = options::congestion_control(&socket, Some(name)).err();
+        note(format!("congestion control {name}"), refused.filter(|error| error.kind == UNSUPPORTED));
+    }
+    for name in &wanted.sysctls {
+        let own = name.starts_with("net") && sysctl::is_writable(name);
+        let refused =
+            || Error::new(UNSUPPORTED, format!("a network namespace has no sysctl {name} of its own"));
+        note(format!("sysctl {name}"), (!own).then(refused));
+    }
+    if wanted.wire {
+        note("wire".to_owned(), emulated_wire(&mut socket)?);
+    }
+    Ok(answer)
+}
+
+fn unknown(what: &str, option: &str) -> Error {
+    Error::new(UNSUPPORTED, format!("this kernel has no {what} ({option})"))
+}
+
+/// Whether the kernel says that there is no such thing, rather than that it is not described well enough.
+fn is_unknown(socket: &mut Socket, order: Message, errno: i32) -> bool {
+    socket.batch(&[order]).is_err_and(|refusal| refusal.errno == errno)
+}
+
+fn filter(socket: &mut Socket, kind: &str) -> Result<Option<Error>> {
+    const PRIORITY: u32 = 1 << 16;
+    if !wire::has_clsact(socket, &LOOPBACK)? {
+        let clsact = qdisc::parse("qdisc clsact", &LOOPBACK)?;
+        if qdisc::apply(&[clsact], socket, |work| work()).is_err() {
+            return Ok(Some(unknown("qdisc clsact", "CONFIG_NET_SCH_INGRESS")));
+        }
+    }
+    let protocol = u32::from((libc::ETH_P_ALL as u16).to_be());
+    let place = Place { parent: qdisc::TC_H_CLSACT_EGRESS, handle: 0 };
+    let what = format!("try filter {kind}");
+    let mut order = qdisc::tcmsg(what, libc::RTM_NEWTFILTER, &LOOPBACK, &place, PRIORITY | protocol);
+    order.body.text(qdisc::TCA_KIND, kind);
+    let option = format!("CONFIG_NET_CLS_{}", kind.to_uppercase());
+    Ok(is_unknown(socket, order, libc::ENOENT).then(|| unknown(&format!("filter {kind}"), &option)))
+}
+
+fn action(socket: &mut Socket, kind: &str) -> Option<Error> {
+    let mut order = Message::new(format!("try action {kind}"), libc::RTM_NEWACTION, CREATE, &[0; 4]);
+    order.body.nest(TCA_ACT_TAB, |table| {
+        table.nest(1, |action| {
+            action.text(TCA_ACT_KIND, kind);
+        });
+    });
+    let option = format!("CONFIG_NET_ACT_{}", kind.to_uppercase());
+    is_unknown(socket, order, libc::ENOENT).then(|| unknown(&format!("action {kind}"), &option))
+}
+
+fn device(socket: &mut Socket, kind: &str) -> Option<Error> {
+    let header = topology::links::ifinfomsg(0, 0);
+    let mut order = Message::new(format!("try a {kind}"), libc::RTM_NEWLINK, CREATE | EXCL, &header);
+    order.body.text(libc::IFLA_IFNAME, "try").nest(libc::IFLA_LINKINFO, |info| {
+        info.text(libc::IFLA_INFO_KIND, kind);
+    });
+    let option = match kind {
+        "bond" => "CONFIG_BONDING".to_owned(),
+        other => format!("CONFIG_{}", other.to_uppercase()),
+    };
+    is_unknown(socket, order, libc::EOPNOTSUPP).then(|| unknown(&format!("device of kind {kind}"), &option))
+}
+
+/// A wire stamps packets by a program at the clsact's egress, and `fq` holds them.
+fn emulated_wire(socket: &mut Socket) -> Result<Option<Error>> {
+    if let Some(error) = qdisc::lacking("fq") {
+        return Ok(Some(error));
+    }
+    if let Some(error) = filter(socket, "bpf")? {
+        return Ok(Some(error));
+    }
+    let mut nothing = Program::new();
+    nothing.alu(crate::bpf::Alu::Mov, crate::bpf::R0, 0).exit();
+    let code = nothing.assemble().unwrap_or_default();
+    let refused = load_classifier(&code, c"Apache-2.0", &mut []).err();
+    let refused = refused.or_else(|| Map::create(MapKind::Array, 4, 8, 1).err());
+    Ok(refused.map(|cause| {
+        Error::new(
+            UNSUPPORTED,
+            format!("this kernel takes no program for a wire (CONFIG_BPF_SYSCALL): {cause}"),
+        )
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_wanted_is_read_strictly() {
+        let wanted: Wanted = serde_json::from_str(r#"{"qdiscs": ["tbf"], "wire": true}"#).expect("valid");
+        assert_eq!(wanted.qdiscs, ["tbf"]);
+        assert!(wanted.wire && wanted.filters.is_empty());
+        assert!(serde_json::from_str::<Wanted>(r#"{"qdisc": []}"#).is_err());
+    }
+}

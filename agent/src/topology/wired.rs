@@ -1,0 +1,47 @@
+//! A wire, whichever way its packets are held back.
+
+use crate::error::Result;
+use crate::line::Control;
+use crate::plan::Wire;
+use crate::wire::Element;
+
+/// What a wire has counted, and what of it can be changed while packets pass.
+#[derive(Debug)]
+pub enum Wired {
+    /// A program on the device's egress, and `fq`.
+    Program(Element),
+    /// A direction of a line in user space.
+    Line(Control),
+}
+
+impl Wired {
+    /// Packets that came and how many of them were lost.
+    pub fn read(&self) -> Result<(u64, u64)> {
+        match self {
+            Self::Program(element) => element.read(),
+            Self::Line(control) => Ok(control.read()),
+        }
+    }
+
+    /// The next packet is number `first`; all else is forgotten.
+    pub fn count_from(&self, first: u64) -> Result<()> {
+        match self {
+            Self::Program(element) => element.count_from(first),
+            Self::Line(control) => {
+                control.count_from(first);
+                Ok(())
+            }
+        }
+    }
+
+    /// From now on delay, jitter and loss are those of `wire`.
+    ///
+    /// # Errors
+    /// Values that no wire can have.
+    pub fn change(&self, wire: &Wire) -> Result<()> {
+        match self {
+            Self::Program(element) => element.change(wire),
+            Self::Line(control) => control.change(wire),
+        }
+    }
+}

@@ -1,0 +1,119 @@
+"""A plan made fit for a machine in real time: what a virtual kernel does exactly, a machine does in its way.
+
+Pure: takes a plan and what is known of the machine, gives the plan that is carried out there and kept in its
+record.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from rushhour.plan.needs import setting_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+Json = dict[str, Any]
+
+LATE_NS, LEAST_NS = 1_000_000, 200_000
+FRAMES, FRAME = 16, 1514
+_SHAPER = re.compile(r"\b(?:tbf|htb) .*?\brate (?P<rate>\d+)bit\b")
+
+
+def by_line(plan: Json, cpus: Sequence[int] = ()) -> Json:
+    """The same network, its wires carried by a line in user space.
+
+    A device with a wire then has no queue: the `fq` that would hold its packets is not there.
+
+    Args:
+        plan: What is to be carried out.
+        cpus: Where the line's thread runs; none: wherever the scheduler likes.
+    """
+    links = [
+        link
+        | {"ends": [end | {"qdiscs": []} if end.get("wire") is not None else end for end in link["ends"]]}
+        for link in plan["links"]
+    ]
+    return plan | {"links": links, "line": {"cpus": list(cpus)}}
+
+
+def wider(plan: Json) -> Json:
+    """The plan with buckets for a machine's clock.
+
+    A bucket that holds one frame loses the tokens of the time by which its shaper's timer is late. In virtual
+    time that is below a microsecond; here it is tens to hundreds. So it holds what the link carries in
+    `LATE_NS`, at most `FRAMES` frames where these last `LEAST_NS`; an idle link lets that much pass at once.
+    """
+    ends = [*(end for link in plan["links"] for end in link["ends"]), *plan.get("ingress", ())]
+    made = iter([_wider(end) for end in ends])
+    links = [link | {"ends": [next(made) for _ in link["ends"]]} for link in plan["links"]]
+    changed = plan | {"links": links}
+    if "ingress" in plan:
+        changed["ingress"] = list(made)
+    if "changes" in plan:
+        changes = [
+            change | {"lines": [_with_bucket(line) for line in change["lines"]]}
+            if "lines" in change
+            else change
+            for change in plan["changes"]
+        ]
+        changed["changes"] = changes
+    return changed
+
+
+def _wider(end: Json) -> Json:
+    lines = {
+        name: [_with_bucket(line) for line in end[name]] for name in ("qdiscs", "filters") if end.get(name)
+    }
+    return end | lines
+
+
+def _with_bucket(line: str) -> str:
+    found = _SHAPER.search(line)
+    if found is None or "police" in line:
+        return line
+    # htb's classes may borrow up to their ceiling, which the second bucket is for.
+    rates = {"burst": found["rate"], "cburst": _word(line, "ceil") or found["rate"]}
+    for key, rate in rates.items():
+        planned = re.search(rf"\b{key} (\d+)b\b", line)
+        if planned is not None:
+            line = line[: planned.start()] + f"{key} {_bucket(int(planned[1]), rate)}b" + line[planned.end() :]
+    return line
+
+
+def _bucket(planned: int, rate: str) -> int:
+    per_ns = int(rate) / 8e9
+    room = max(min(per_ns * LATE_NS, FRAMES * FRAME), per_ns * LEAST_NS)
+    return planned + round(room)
+
+
+def _word(line: str, key: str) -> str | None:
+    found = re.search(rf"\b{key} (\d+)bit\b", line)
+    return found[1] if found else None
+
+
+def without(plan: Json, settings: Mapping[str, str]) -> Json:
+    """The plan without the sysctls that the whole machine has at the same value already.
+
+    Args:
+        plan: What is to be carried out.
+        settings: Their names and values.
+    """
+    nodes = [
+        node
+        | {
+            "sysctl": [
+                [name, value]
+                for name, value in node.get("sysctl", ())
+                if settings.get(setting_of(name)) != " ".join(value.split())
+            ]
+        }
+        for node in plan["nodes"]
+    ]
+    return plan | {"nodes": nodes}
+
+
+def pinned(plan: Json, cpus: Mapping[str, Sequence[int]]) -> Json:
+    """The plan with the CPUs of its nodes."""
+    return plan | ({"cpus": {name: list(some) for name, some in cpus.items()}} if cpus else {})
