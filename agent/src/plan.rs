@@ -67,9 +67,6 @@ pub struct Plan {
     /// Where wires are carried by a line in user space, in a kernel that cannot hold packets back itself.
     #[serde(default)]
     pub line: Option<LineSettings>,
-    /// The CPUs on which the work of a node is done; absent: wherever the scheduler likes.
-    #[serde(default)]
-    pub cpus: BTreeMap<String, Vec<usize>>,
     /// The node whose part this is; `None` is the whole plan.
     #[serde(skip)]
     pub here: Option<String>,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{BuiltEnd, Topology};
+use super::{BuiltEnd, Topology, Wired};
 use crate::error::{Error, Result};
 use crate::netlink::{Message, Socket, CREATE, EXCL, REPLACE};
 use crate::plan::{Egress, Plan};
@@ -48,7 +48,7 @@ fn one(egress: &Egress, topology: &mut Topology, socket: &mut Socket) -> Result<
     }
     if let Some(wire) = &egress.wire {
         let element = wire::attach(wire, &device, socket)?;
-        topology.wires.push((egress.end, Arc::new(element)));
+        topology.wires.push((egress.end, Arc::new(Wired::Program(element))));
     }
     if egress.ifb.is_some() {
         let arriving = Device { name: &egress.dev, ifindex: at };

@@ -78,7 +78,9 @@ def _with_bucket(line: str) -> str:
     for key, rate in rates.items():
         planned = re.search(rf"\b{key} (\d+)b\b", line)
         if planned is not None:
-            line = line[: planned.start()] + f"{key} {_bucket(int(planned[1]), rate)}b" + line[planned.end() :]
+            line = (
+                line[: planned.start()] + f"{key} {_bucket(int(planned[1]), rate)}b" + line[planned.end() :]
+            )
     return line
 
 
