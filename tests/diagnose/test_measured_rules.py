@@ -133,3 +133,15 @@ def test_the_slower_of_two_directions_is_named() -> None:
     back = replace(SOUND, direction="b→a", single=half, several=half, udp=Udp(38e6, 38e6, 2500, 2500))
     [finding] = measured_path.asymmetry(Case(A, B, {"a→b": SOUND, "b→a": back}))
     assert finding.where == "b→a"
+
+
+def test_a_window_full_of_what_came_behind_a_loss_is_not_the_buffers_fault() -> None:
+    shares = {"receiver": 0.75, "losses": 0.05, "path": 0.2}
+    tcp = Tcp(goodput_bps=2e6, steady_bps=2e6, segments=1000, retransmits=60, shares=shares, window=593_000,
+              options=0, seconds=2.0)  # fmt: skip
+    m = Measured("a→b", idle_rtt_ns=20 * MS, single=tcp, several=Tcp(steady_bps=5e7, goodput_bps=5e7))
+    found = causes(m)
+    assert found[0].key == "sack-off"
+    assert found[0].limited == pytest.approx(0.8)
+    small = replace(m, single=replace(tcp, window=90_000))
+    assert causes(small)[0].key == "receive-buffer-too-small"

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rushhour.diagnose.cause import Cause, possible_bps
-from rushhour.diagnose.losses import cause_of_losses
+from rushhour.diagnose.losses import behind_a_hole, cause_of_losses
 from rushhour.explain.evidence import OPTION_WSCALE
 from rushhour.explain.words import percent, rate, size, time
 
@@ -68,7 +68,7 @@ def _closed(m: Measured, error: str) -> Cause:
 
 def _receiver(m: Measured, tcp: Tcp) -> Cause | None:
     share, window = tcp.limited("receiver"), tcp.window or tcp.inflight
-    if not share or not window:
+    if not share or not window or behind_a_hole(m, tcp):
         return None
     unscaled = tcp.options is not None and not tcp.options & OPTION_WSCALE and window <= UNSCALED
     key = "window-scaling-off" if unscaled else "receive-buffer-too-small"

@@ -101,14 +101,19 @@ def bottleneck(case: Case, findings: Sequence[Finding]) -> Bottleneck | None:
     for finding in findings:
         if finding.severity == "note":
             continue
-        for way, cause in limits:
+        for way, cause in sorted(limits, key=lambda pair: pair[0] != _way(finding)):
             if cause.key == finding.key or cause.key in EXPLAINS.get(finding.key, ()):
                 return Bottleneck(way, finding.layer, cause.limited, finding.key, finding.title)
         if finding.limited is not None:
-            way = finding.where if len(finding.where) > 1 else outgoing(finding.where)
+            way = _way(finding)
             return Bottleneck(way, finding.layer, finding.limited, finding.key, finding.title)
     way, cause = max(limits, key=lambda pair: (pair[0] == DIRECTIONS[0], pair[1].limited))
     return Bottleneck(way, cause.layer, cause.limited, None, _sound(case, way, cause))
+
+
+def _way(finding: Finding) -> str:
+    """The direction that a finding is about; of one at an end the one in which it sends."""
+    return finding.where if len(finding.where) > 1 else outgoing(finding.where)
 
 
 def _sound(case: Case, way: str, cause: Cause) -> str:

@@ -15,7 +15,7 @@ EXPLAINS: Mapping[str, tuple[str, ...]] = {
     "receive-buffer-too-small": ("small-window",),
     "window-scaling-off": ("receive-buffer-too-small",),
     "receive-autotuning-off": ("receive-buffer-too-small",),
-    "shaper-on-the-sender": ("asymmetric-path", "bufferbloat", "shallow-queue", "losses"),
+    "shaper-on-the-sender": ("path-rate", "asymmetric-path", "bufferbloat", "shallow-queue", "losses"),
     "policer-on-the-device": ("policer", "losses", "asymmetric-path", "datagram-loss"),
     "netem-on-the-device": (
         "random-loss",
@@ -50,7 +50,8 @@ EXPLAINS: Mapping[str, tuple[str, ...]] = {
 def folded(findings: Iterable[Finding]) -> list[Finding]:
     """One finding for each cause and place, the gravest and longest first; consequences become notes."""
     merged: list[Finding] = []
-    for finding in findings:
+    # Ends first: what was measured both ways may be the fault of one of them.
+    for finding in sorted(findings, key=lambda one: len(one.where)):
         place = next((n for n, one in enumerate(merged) if _same(one, finding)), None)
         if place is None:
             merged.append(finding)

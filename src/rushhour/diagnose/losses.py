@@ -31,11 +31,22 @@ DAMAGED = 0.2
 WRONG = ("Tcp.InCsumErrors", "Udp.InCsumErrors", "Icmp.InCsumErrors")
 """Part of the segments sent again that wrong checksums must account for."""
 LOST = 0.001
+SPACIOUS = 1.5
+"""Times what the path holds from which a window is no limit as long as nothing is missing."""
+
+
+def behind_a_hole(m: Measured, tcp: Tcp) -> bool:
+    """Whether a window was full of what arrived behind a loss: it is larger than what the path holds.
+
+    (What is out of order stays in the receive buffer until the hole is filled: RFC 9293, 3.8.6.)
+    """
+    holds = (possible_bps(m) or 0) * (m.idle_rtt_ns or 0) / 8e9
+    return bool(tcp.retransmits and holds and (tcp.window or 0) > SPACIOUS * holds)
 
 
 def cause_of_losses(m: Measured, tcp: Tcp) -> Cause | None:
     """Why segments were sent again, and the share of the time in which that kept the window small."""
-    share = tcp.limited("losses", "timeouts")
+    share = tcp.limited("losses", "timeouts", *(("receiver",) if behind_a_hole(m, tcp) else ()))
     if not share or not tcp.retransmits + tcp.reorder_events:
         return None
     key, layer, law, source = _kind(m, tcp)
