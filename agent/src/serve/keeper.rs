@@ -123,16 +123,30 @@ fn namespace() -> u64 {
 /// Removes what processes that are no more have left in a folder, under names of [`own_name`].
 pub fn sweep(folder: &Path, prefix: &str, leftover: fn(PathBuf) -> Leftover) {
     let Ok(entries) = fs::read_dir(folder) else { return };
-    let ours = format!("{prefix}{}-", namespace());
     for entry in entries.flatten() {
         let name = entry.file_name();
-        let rest = name.to_str().and_then(|name| name.strip_prefix(&ours));
-        let pid = rest.and_then(|rest| rest.parse::<i32>().ok());
+        let rest = name.to_str().and_then(|name| name.strip_prefix(prefix)?.split_once('-'));
+        let whose = rest.and_then(|(space, pid)| Some((space.parse().ok()?, pid.parse().ok()?)));
         let mine = entry.metadata().is_ok_and(|about| about.is_dir() && about.uid() == process::user());
-        if mine && pid.is_some_and(|pid| pid > 0 && !process::lives(pid)) {
+        if mine && whose.is_some_and(|(space, pid)| is_dead(space, pid)) {
             let _next_time = leftover(entry.path()).remove();
         }
     }
+}
+
+/// Whether a process is known to be gone. Of another namespace that is known where all can be seen, and when nobody is left
+/// in that one (a container that was killed).
+fn is_dead(space: u64, pid: i32) -> bool {
+    /// Of the machine's first one (`PROC_PID_INIT_INO` in `include/linux/proc_ns.h`).
+    const FIRST: u64 = 0xEFFF_FFFC;
+    if space == namespace() {
+        return pid > 0 && !process::lives(pid);
+    }
+    let Ok(processes) = fs::read_dir("/proc") else { return false };
+    let lives_there = |entry: fs::DirEntry| {
+        fs::metadata(entry.path().join("ns/pid")).is_ok_and(|about| about.ino() == space)
+    };
+    namespace() == FIRST && process::is_root() && !processes.flatten().any(lives_there)
 }
 
 #[cfg(test)]
@@ -153,6 +167,7 @@ mod tests {
         let own = own_name("x-");
         // Process numbers end at 2^22.
         let dead = format!("x-{}-99999999", namespace());
+        // Nobody lives in this one; but only who sees all processes can know.
         let foreign = "x-1-99999999".to_owned();
         for name in [&own, &dead, &foreign, "x-", "x-abc", "y-99999999"] {
             fs::create_dir_all(folder.join(name)).expect("a folder");
@@ -162,8 +177,9 @@ mod tests {
             .expect("the folder")
             .map(|entry| entry.expect("an entry").file_name().into_string().expect("a name"))
             .collect();
+        left.retain(|name| *name != foreign);
         left.sort();
-        let mut expected = vec![own, foreign, "x-".to_owned(), "x-abc".to_owned(), "y-99999999".to_owned()];
+        let mut expected = vec![own, "x-".to_owned(), "x-abc".to_owned(), "y-99999999".to_owned()];
         expected.sort();
         assert_eq!(left, expected);
         Leftover::Folder(folder.clone()).remove().expect("removed");
