@@ -5,7 +5,8 @@
         record.series("snd_cwnd", flow="long")
         record.metrics()
 
-`open` reads a result set or a run that is already there. docs/api.md has the whole of it.
+`open` reads a result set or a run that is already there, `diagnose` finds out why a transfer between two
+machines is slow. docs/api.md has the whole of it.
 """
 
 from __future__ import annotations
@@ -19,11 +20,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from rushhour.diagnose import run as diagnose
     from rushhour.record import Record, ResultSet
     from rushhour.verdict import Verdict
 
 __version__ = "0.1.0"
-__all__ = ["Record", "ResultSet", "RushHourError", "__version__", "compare", "open", "run"]
+__all__ = ["Record", "ResultSet", "RushHourError", "__version__", "compare", "diagnose", "open", "run"]
 
 
 # The imports wait until they are needed: `import rushhour` and `rushhour --help` load no scientific package.

@@ -39,6 +39,9 @@ if TYPE_CHECKING:
     from rushhour.diagnose.measured import Cpu, Measured
 
 RESULTS = Path("results") / "diagnose"
+NO_ECHO = (
+    "needs CAP_NET_RAW (root, or --sudo): round trips are those of TCP, the largest packet is not looked for"
+)
 RECORDS, DOCUMENT, PAGE = "records", "diagnosis.json", "report.html"
 
 
@@ -97,13 +100,14 @@ def carry_out(asked: Asked, tell: Callable[[str], None] = lambda _: None) -> Dia
         addresses = {end: seats[end].address for end in ENDS}
         facts = _both(lambda end: gather(sessions[end], addresses[other(end)]))
         bench = Bench(lab, sessions, folder / RECORDS, tell)
-        procedure = Procedure(bench, _known(asked, seats), rate_bps=asked.rate_bps)
+        procedure = Procedure(bench, _known(asked, seats, sessions), rate_bps=asked.rate_bps)
         measured = procedure.carry_out()
         tell("reading both ends again")
         risen = _both(
             lambda end: counters.rise(facts[end].get("counters") or {}, recount(sessions[end], facts[end]))
         )
     failed = {name: str(error) for name, error in procedure.failed.items()}
+    failed |= {f"{end}: echo requests": NO_ECHO for end in ENDS if end not in procedure.known.echo}
     return _kept(_judged(facts, bench.completed(measured, risen), failed), folder)
 
 
@@ -137,10 +141,11 @@ def _both(work: Callable[[Any], Any]) -> dict[str, Any]:
     return {end: future.result() for end, future in futures.items()}
 
 
-def _known(asked: Asked, seats: Mapping[str, Any]) -> measure.Known:
+def _known(asked: Asked, seats: Mapping[str, Any], sessions: Mapping[str, Session]) -> measure.Known:
     mtus: dict[str, int] = {end: seats[end].mtu or 1500 for end in ENDS}
     family = "ipv6" if ":" in seats["a"].address else "ipv4"
-    return measure.Known(asked.quick, mtu=min(mtus.values()), mtus=mtus, family=family)
+    echo = tuple(end for end in ENDS if "net_raw" in sessions[end].hello.get("capabilities", ()))
+    return measure.Known(asked.quick, echo=echo, mtu=min(mtus.values()), mtus=mtus, family=family)
 
 
 class Bench:

@@ -64,6 +64,8 @@ class Known:
     family: str = "ipv4"
     rate_bps: Mapping[str, float] | None = None
     """What TCP reached in each direction, payload."""
+    echo: tuple[str, ...] = ("a", "b")
+    """The ends that may send echo requests (CAP_NET_RAW)."""
     patient: bool = False
     """Whether a handshake was lost before: wait for a repeated one (1 s, then 2 s; RFC 6298, 2.1)."""
 
@@ -91,17 +93,21 @@ class Phase:
         return made
 
 
-def idle(known: Known) -> Phase:
-    """Round trips of the idle path."""
+def idle(known: Known) -> Phase | None:
+    """Round trips of the idle path; None where no end may ask."""
     span = _ns(known, 300, 1500, trips=4)
-    flows = [_ping(direction, span, interval_ms=10 if known.quick else 20) for direction in DIRECTIONS]
-    return _phase(IDLE, known, DIRECTIONS, flows, span)
+    every = 10 if known.quick else 20
+    flows = [flow for direction in DIRECTIONS for flow in _ping(known, direction, span, every)]
+    return _phase(IDLE, known, DIRECTIONS, flows, span) if flows else None
 
 
-def sizes(known: Known, at: Iterable[int]) -> Phase:
+def sizes(known: Known, at: Iterable[int]) -> Phase | None:
     """Echo requests of these sizes only, to know the largest that crosses to a few bytes."""
     wanted = sorted(at)
-    made = _phase(SIZES, known, DIRECTIONS, _sized(known, wanted, 0), _ns(known, 200, 300, trips=3))
+    flows = _sized(known, wanted, 0)
+    if not flows:
+        return None
+    made = _phase(SIZES, known, DIRECTIONS, flows, _ns(known, 200, 300, trips=3))
     return replace(made, name=f"{SIZES}-{wanted[0]}")
 
 
@@ -109,7 +115,7 @@ def _sized(known: Known, sizes: Iterable[int], begin_ns: int) -> list[dict[str, 
     """Three echo requests of each size from both ends, up to the MTU of each."""
     overhead = HEADERS[known.family]
     flows = []
-    for direction in DIRECTIONS:
+    for direction in (way for way in DIRECTIONS if sender(way) in known.echo):
         most = known.mtus.get(sender(direction), known.mtu)
         wanted = sorted({size for size in sizes if size <= most} | ({most} if begin_ns else set()))
         flows += [
@@ -124,14 +130,14 @@ def single(known: Known, direction: str) -> Phase:
     """One TCP flow, echo requests beside it."""
     span = _ns(known, 1000, 4000, trips=20 if known.quick else 40, most_ms=4000 if known.quick else 10_000)
     span += 3000 * _MS if known.patient else 0
-    flows = [_flow(direction, "tcp"), _ping(direction, span)]
+    flows = [_flow(direction, "tcp"), *_ping(known, direction, span)]
     return _phase(SINGLE, known, (direction,), flows, span)
 
 
 def several(known: Known, direction: str) -> Phase:
     """Several TCP flows at once."""
     span = _ns(known, 500, 2000, trips=10 if known.quick else 20, most_ms=2000 if known.quick else 5000)
-    flows = [_flow(direction, "tcp", count=FLOWS), _ping(direction, span)]
+    flows = [_flow(direction, "tcp", count=FLOWS), *_ping(known, direction, span)]
     return _phase(SEVERAL, known, (direction,), flows, span)
 
 
@@ -217,9 +223,10 @@ def _flow(direction: str, name: str, **keys: Any) -> dict[str, Any]:
     return {"name": f"{name}-{ends[0]}", "from": ends[0], "to": ends[1]} | keys
 
 
-def _ping(direction: str, span_ns: int, interval_ms: int = 20) -> dict[str, Any]:
+def _ping(known: Known, direction: str, span_ns: int, interval_ms: int = 20) -> list[dict[str, Any]]:
+    """Echo requests all the time, if the sender may."""
     keys = {"interval": f"{interval_ms}ms", "duration": f"{span_ns}ns"}
-    return _flow(direction, "ping", kind="ping", **keys)
+    return [_flow(direction, "ping", kind="ping", **keys)] if sender(direction) in known.echo else []
 
 
 def _phase(

@@ -28,7 +28,7 @@ CAREFUL = 1280
 """Every link of IPv6 carries this (RFC 8200, section 5), and so do the tunnels of IPv4."""
 GONE = ("ended", "silent", "garbled", "reboot")
 """Kinds of errors after which an end answers no more."""
-PATIENCE_NS = 1_000_000_000
+PATIENCE_NS = 400_000_000
 """What a path is taken for that answers no echo."""
 
 
@@ -51,6 +51,7 @@ class Procedure:
         self.bench, self.known, self.told_bps = bench, known, rate_bps
         self.records: dict[str, Record] = {}
         self.failed: dict[str, LabError] = {}
+        self._found: dict[str, Measured] = {}
 
     def carry_out(self) -> dict[str, Measured]:
         """All experiments, in order."""
@@ -69,13 +70,18 @@ class Procedure:
 
     def measured(self) -> dict[str, Measured]:
         """What is known so far."""
-        return {direction: measured(self.records, direction) for direction in DIRECTIONS}
+        if not self._found:
+            self._found = {direction: measured(self.records, direction) for direction in DIRECTIONS}
+        return self._found
 
     def _idle(self) -> None:
         """The idle path; once more, and longer, if its round trip is as long as the wait for answers was."""
         for rtt_ns in (0, PATIENCE_NS):
             self.known = replace(self.known, rtt_ns=rtt_ns)
             phase = measure.idle(self.known)
+            if phase is None:
+                trips: list[int] = []
+                break
             self._try(phase)
             trips = [one.idle_rtt_ns for one in self.measured().values() if one.idle_rtt_ns]
             if trips and max(trips) * 1e-9 < phase.seconds / 4:
@@ -128,9 +134,12 @@ class Procedure:
         found = self.measured().items()
         return [way for way, one in found if one.single is not None and not _broken(one)]
 
-    def _try(self, phase: Phase) -> None:
+    def _try(self, phase: Phase | None) -> None:
+        if phase is None:
+            return
         try:
             self.records[phase.name] = self.bench.run(phase)
+            self._found = {}
         except LabError as error:
             if isinstance(error, CancelledError) or getattr(error, "kind", None) in GONE:
                 raise
