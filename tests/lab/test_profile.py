@@ -18,7 +18,8 @@ def written(tmp_path: Path, text: str) -> str:
 def test_every_change_that_ships_has_its_reason_and_its_source() -> None:
     for found in shipped():
         for change in found.profile.change:
-            assert change.reason and change.source, (found.name, change)
+            assert change.reason, (found.name, change)
+            assert change.source, (found.name, change)
 
 
 def test_the_list_of_giannoulatos_is_the_papers() -> None:

@@ -51,7 +51,10 @@ impl Feature {
     }
 
     fn unknown(&self, features: &Map<String, Value>) -> Error {
-        let known = GROUPS.iter().map(|(long, _, _)| *long).chain(features.keys().map(String::as_str));
+        let known = GROUPS
+            .iter()
+            .flat_map(|(long, short, _)| [*long, *short])
+            .chain(features.keys().map(String::as_str));
         let near = words::nearest(&self.name, known);
         let near = near.map(|near| format!("Did you mean {near:?}? ")).unwrap_or_default();
         Error::new(UNSUPPORTED, format!("{} has no feature {:?}", self.dev, self.name))

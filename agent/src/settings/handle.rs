@@ -84,10 +84,11 @@ impl Keeper {
         state.closing = true;
         // The end of its input is the order to put everything back.
         state.line = None;
-        let watchers = std::mem::take(&mut state.watchers);
-        drop(state);
-        for watcher in watchers {
+        // One that was killed has been replaced by the time that its watcher ends.
+        while let Some(watcher) = state.watchers.pop() {
+            drop(state);
             let _ = watcher.join();
+            state = locked(&self.shared);
         }
     }
 }
@@ -102,8 +103,10 @@ impl Line {
     fn ask(&mut self, request: &Value) -> Result<String> {
         writeln!(self.requests, "{request}").context("ask the keeper of settings")?;
         let mut answer = String::new();
-        self.answers.read_line(&mut answer).context("listen to the keeper of settings")?;
-        Ok(answer)
+        match self.answers.read_line(&mut answer).context("listen to the keeper of settings")? {
+            0 => Err(error("the keeper of settings ended without an answer")),
+            _ => Ok(answer),
+        }
     }
 }
 
@@ -139,13 +142,17 @@ fn start(shared: &Shared, state: &mut State, instead_of: Option<u32>) -> Result<
     Ok(())
 }
 
-/// Waits for the end of a keeper; if nobody wanted it, another one takes over its journal.
+/// Waits for the end of a keeper; if it did not end in order, another one takes over its journal.
 fn watch(mut child: Child, shared: &Shared) {
     let pid = child.id();
-    let _ = child.wait();
+    let in_order = child.wait().is_ok_and(|status| status.success());
     let mut state = locked(shared);
-    let wanted = state.closing || state.line.as_ref().is_none_or(|line| line.pid != pid);
-    if !wanted {
-        let _ = start(shared, &mut state, Some(pid));
+    let replaced = state.line.as_ref().is_some_and(|line| line.pid != pid);
+    if in_order || replaced {
+        return;
+    }
+    let _ = start(shared, &mut state, Some(pid));
+    if state.closing {
+        state.line = None;
     }
 }

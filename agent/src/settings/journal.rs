@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use serde_json::{json, Value};
 
-use super::error;
+use super::{error, namespaces};
 use crate::error::{Context, Error, Result};
 use crate::sys::{self, keeping};
 
@@ -24,8 +24,9 @@ const FORMAT: &str = "rushhour-journal/1";
 pub struct Header {
     format: String,
     boot_id: String,
-    /// The network namespace, by its cookie.
+    /// The network namespace, by its cookie, which is never given again, and by its inode, which can be looked for.
     pub netns: u64,
+    inode: u64,
     pub pid: u32,
     /// Seconds since 1970.
     pub since: i64,
@@ -89,6 +90,7 @@ impl Shelf {
             format: FORMAT.to_owned(),
             boot_id: boot_id(),
             netns,
+            inode: namespaces::here(),
             pid: std::process::id(),
             since: sys::realtime_ns() / 1_000_000_000,
             who: who.chars().filter(|letter| !letter.is_control()).take(200).collect(),
@@ -103,7 +105,7 @@ impl Shelf {
         Ok(journal)
     }
 
-    /// Every journal of this boot with whether its keeper lives, the oldest first; those nobody lives for are locked now.
+    /// Every journal of this boot, and of a namespace that may still be there, with whether its keeper lives, the oldest first; those nobody lives for are locked now.
     pub fn all(&self) -> Vec<(Journal, bool)> {
         let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten().map(|entry| entry.path());
         let journals = entries.filter(|path| path.extension().is_some_and(|end| end == "journal"));
@@ -119,7 +121,8 @@ impl Shelf {
         let mut text = String::new();
         file.read_to_string(&mut text).ok()?;
         let mut journal = parse(path, file, &text)?;
-        if journal.header.boot_id != boot_id() {
+        let header = &journal.header;
+        if header.boot_id != boot_id() || !alive && namespaces::is_gone(header.inode) {
             let _ = fs::remove_file(&journal.path);
             return None;
         }
@@ -132,6 +135,14 @@ impl Drop for Shelf {
     fn drop(&mut self) {
         // Only when nothing is in it.
         let _ = fs::remove_dir(&self.folder);
+    }
+}
+
+/// Removes the folder if nothing is in it and nobody looks at it, who would do so later.
+pub fn tidy() {
+    let Ok(folder) = File::open(FOLDER) else { return };
+    if keeping::lock(&folder, false).is_ok_and(|locked| locked) {
+        let _ = fs::remove_dir(FOLDER);
     }
 }
 
@@ -195,6 +206,14 @@ impl Journal {
         }
     }
 
+    /// The journal of a process that is dying: its files are closed one after the other, and this one may be the last.
+    pub fn take_over(self) -> Result<Option<Self>> {
+        keeping::lock(&self.file, true).context(format_args!("lock {}", self.path.display()))?;
+        let path = self.path.clone();
+        drop(self);
+        Ok(Shelf::read(path).map(|(journal, _)| journal))
+    }
+
     /// From here on nobody undoes it without being asked to.
     pub fn keep(&mut self) -> Result<()> {
         self.line(&json!({ "kept": true }))
@@ -211,8 +230,6 @@ impl Drop for Journal {
     fn drop(&mut self) {
         if self.owned && self.standing().next().is_none() {
             let _ = fs::remove_file(&self.path);
-            // Only when nothing else is in it.
-            let _ = fs::remove_dir(FOLDER);
         }
     }
 }
@@ -226,8 +243,7 @@ mod tests {
         parse(PathBuf::from("/nowhere"), file, lines)
     }
 
-    const HEAD: &str =
-        r#"{"format":"rushhour-journal/1","boot_id":"b","netns":1,"pid":7,"since":9,"who":"a test"}"#;
+    const HEAD: &str = r#"{"format":"rushhour-journal/1","boot_id":"b","netns":1,"inode":2,"pid":7,"since":9,"who":"a test"}"#;
 
     #[test]
     fn a_journal_is_read_as_far_as_it_was_written() {

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use serde_json::{json, Value};
 
 use super::error;
-use super::journal::Journal;
+use super::journal::{self, Journal};
 use super::work::{self, Scope};
 use crate::error::Result;
 use crate::sys::keeping;
@@ -38,7 +38,9 @@ pub fn main(words: &[&str]) -> ExitCode {
         // Whoever asked may be gone: then the input has ended, too.
         let _ = writeln!(io::stdout(), "{answer}");
     }
-    for outcome in journal.map(work::undo).unwrap_or_default() {
+    let undone = journal.map(work::undo).unwrap_or_default();
+    journal::tidy();
+    for outcome in undone {
         if outcome["outcome"] == "changed" || outcome["outcome"] == "failed" {
             let _ = writeln!(io::stderr(), "settings: {} {}", outcome["change"], outcome["detail"]);
         }
@@ -64,12 +66,18 @@ fn carry_out(request: &Value, scope: Scope, journal: &mut Option<Journal>) -> Re
     let outcome = match request["do"].as_str() {
         Some("check") => work::check(&request["changes"], scope),
         Some("apply") => work::apply(request, scope, journal),
-        Some("restore") => Ok(json!({ "undone": journal.take().map(work::undo).unwrap_or_default() })),
+        Some("restore") => {
+            let undone = journal.take().map(work::undo).unwrap_or_default();
+            journal::tidy();
+            Ok(json!({ "undone": undone }))
+        }
         Some("left") => work::left(scope),
         Some("revert") => work::revert(scope, request["kept"] == true),
         other => Err(error(format!("the keeper cannot do {other:?}"))),
     };
     // A journal in which nothing stands is removed.
-    journal.take_if(|journal| journal.standing().next().is_none());
+    if journal.take_if(|journal| journal.standing().next().is_none()).is_some() {
+        journal::tidy();
+    }
     outcome
 }

@@ -18,6 +18,7 @@ pub mod keeper;
 mod kinds;
 mod link;
 mod machine;
+mod namespaces;
 mod queue;
 mod service;
 mod sysctls;

@@ -39,11 +39,19 @@ struct Skipped {
     why: String,
 }
 
+/// What is to be made of a list of changes.
+#[derive(Default)]
+struct Plan {
+    steps: Vec<Step>,
+    skipped: Vec<Skipped>,
+    /// All that is asked for.
+    keys: Vec<String>,
+}
+
 /// Reads everything before anything is changed: what cannot be done is known by then.
-fn look(changes: &Value, scope: Scope) -> Result<(Vec<Step>, Vec<Skipped>)> {
+fn look(changes: &Value, scope: Scope) -> Result<Plan> {
     let list = changes.as_array().ok_or_else(|| error("\"changes\" is a list of changes"))?;
-    let (mut steps, mut skipped) = (Vec::new(), Vec::new());
-    let mut keys: Vec<String> = Vec::new();
+    let Plan { mut steps, mut skipped, mut keys } = Plan::default();
     for asked in list {
         let mut change = asked.clone();
         let may_lack =
@@ -66,7 +74,7 @@ fn look(changes: &Value, scope: Scope) -> Result<(Vec<Step>, Vec<Skipped>)> {
     }
     // The default that a device gets back depends on net.core.default_qdisc, which therefore must be back before.
     steps.sort_by_key(|step| !step.setting.key().starts_with("qdisc "));
-    Ok((steps, skipped))
+    Ok(Plan { steps, skipped, keys })
 }
 
 fn seen(setting: &dyn Setting, scope: Scope) -> Result<(Value, Value)> {
@@ -109,8 +117,8 @@ pub fn apply(request: &Value, scope: Scope, journal: &mut Option<Journal>) -> Re
     let (orphans, others) = orphans(&shelf, scope);
     let put_back: Vec<Value> = orphans.into_iter().flat_map(undo).collect();
     let keep = request["keep"] == true;
-    let (steps, skipped) = look(&request["changes"], scope)?;
-    conflicts(&steps, &others, journal.as_ref().filter(|_| keep), keep)?;
+    let Plan { steps, skipped, keys } = look(&request["changes"], scope)?;
+    conflicts(&keys, &others, journal.as_ref().filter(|_| keep), keep)?;
     let who = request["who"].as_str().unwrap_or("somebody");
     let mut applied = Vec::new();
     if !steps.is_empty() {
@@ -176,13 +184,13 @@ fn orphans(shelf: &Shelf, scope: Scope) -> (Vec<Journal>, Vec<(Journal, bool)>) 
 }
 
 /// Refuses what another one holds. What is kept for long may be changed for the time of an experiment, not kept again.
-fn conflicts(steps: &[Step], others: &[(Journal, bool)], own: Option<&Journal>, keep: bool) -> Result<()> {
+fn conflicts(wanted: &[String], others: &[(Journal, bool)], own: Option<&Journal>, keep: bool) -> Result<()> {
     let held = others.iter().filter(|(_, alive)| *alive || keep).map(|(journal, _)| journal);
     for journal in held.chain(own) {
         let keys =
             journal.standing().filter_map(|entry| kinds::parse(&entry.change).ok()).map(|one| one.key());
         for key in keys {
-            if steps.iter().any(|step| step.setting.key() == key) {
+            if wanted.contains(&key) {
                 let hint = if journal.kept { "Revert that first." } else { "Wait until that is over." };
                 return Err(error(format!("{key} is changed already, for {}", journal.header.who)).hint(hint));
             }
@@ -267,9 +275,7 @@ pub fn revert(scope: Scope, kept: bool) -> Result<Value> {
 /// Takes over the journal of a keeper that was killed.
 pub fn adopt(scope: Scope, pid: u32) -> Result<Option<Journal>> {
     let shelf = Shelf::open()?;
-    let mut all = shelf.all().into_iter();
-    let found = all.find(|(journal, alive)| {
-        !alive && !journal.kept && journal.header.pid == pid && journal.header.netns == scope.netns
-    });
-    Ok(found.map(|(journal, _)| journal))
+    let mut all = shelf.all().into_iter().map(|(journal, _)| journal);
+    let found = all.find(|journal| journal.header.pid == pid && journal.header.netns == scope.netns);
+    found.filter(|journal| !journal.kept).map_or(Ok(None), Journal::take_over)
 }
