@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +15,9 @@ from rushhour.errors import HostError, UsageError
 from rushhour.lab import agent
 from rushhour.lab.host import ssh
 from rushhour.lab.host.clocks import offset, offsets
+from rushhour.lab.host.place import Place
 from rushhour.lab.host.session import Session
+from rushhour.lab.host.transport import Transport
 
 pytestmark = pytest.mark.host
 
@@ -219,3 +222,17 @@ def test_a_program_that_is_not_there(hosts: Hosts, monkeypatch: pytest.MonkeyPat
     assert "the OpenSSH client does not start" in refusal("alice").message
     with pytest.raises(HostError, match="the agent does not start"):
         Session.open("local", sudo=True)
+
+
+@pytest.mark.parametrize("shell", [["dash"], ["bash"], ["bash", "--posix"], ["busybox", "sh"], ["mksh"]])
+def test_the_script_in_shells(shell: list[str]) -> None:
+    if shutil.which(shell[0]) is None:
+        pytest.skip(f"{shell[0]} is not installed")
+    found = agent.find()
+    script = ssh.bootstrap(found, sudo=False, patience_s=5)
+    transport = Transport([*shell, "-c", f'eval "$(head -c {len(script)})"'], {"PATH": "/usr/bin:/bin"})
+    assert transport.exchange(script, 20) == "send packed"
+    assert transport.exchange(ssh._packed(found), 20) == "ready"
+    with Session(Place.parse("local"), transport) as session:
+        assert session.hello["uid"] == os.getuid()
+    assert transport.process.returncode == 0

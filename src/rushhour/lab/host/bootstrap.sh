@@ -1,5 +1,5 @@
 # Takes the agent from standard input, checks it, and becomes it. POSIX sh: dash, bash, busybox.
-# `size`, `digest`, `machine`, `patience` and `sudo` stand before it. The folder is gone before the agent's
+# `size`, `packed`, `digest`, `machine`, `patience` and `sudo` stand before it. The folder is gone before the agent's
 # first byte arrives: the file lives by its descriptor, so no death from here on can leave anything behind.
 set -f
 umask 077
@@ -34,8 +34,13 @@ done
 exec 3> "$folder/agent" 4< "$folder/agent"
 clean
 
-say send
-head -c "$size" >&3 2>/dev/null || fail room
+if command -v gzip > /dev/null; then
+    say send packed
+    head -c "$packed" | gzip -dc >&3 2> /dev/null || fail room
+else
+    say send plain
+    head -c "$size" >&3 2> /dev/null || fail room
+fi
 exec 3>&-
 got=$(wc -c < /proc/self/fd/4)
 [ "$got" -eq "$size" ] || fail short "$got"
