@@ -68,8 +68,9 @@ def test_a_kill_in_an_experiment_leaves_nothing(hosts: Hosts, tmp_path: Path, se
         words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment
     ) as controller:
         # The first experiment is on its way when a session stands at both ends.
-        begun = lambda: all(host.processes() for host in hosts.values())  # noqa: E731 - one use
-        assert until(lambda: begun() or controller.poll() is not None, 30)
+        assert until(
+            lambda: all(host.processes() for host in hosts.values()) or controller.poll() is not None, 30
+        )
         assert controller.poll() is None, controller.stdout and controller.stdout.read()
         time.sleep(dice.uniform(0.0, 2.0))
         family = parts(controller, hosts)
