@@ -17,11 +17,13 @@ from rushhour.diagnose.case import Case, Path
 from rushhour.diagnose.facts import Facts
 from rushhour.diagnose.finding import LAYERS, PLACES, Finding
 from rushhour.diagnose.measured import Cpu, Measured, Sizes, Tcp
-from rushhour.diagnose.rules import device, host, link, queue, route, socket, system, tcp
+from rushhour.diagnose.rules import device, host, link, queue, route, sizes, socket, system, tcp
 
 GIGABIT = Path(20_000_000, {"a→b": 1e9, "b→a": 1e9})
 WAYS = ("a→b", "b→a")
-ON_FACTS = [one for module in (device, host, link, queue, route, socket, system, tcp) for one in module.RULES]
+ON_FACTS = [
+    one for module in (device, host, link, queue, route, sizes, socket, system, tcp) for one in module.RULES
+]
 
 
 def find(case: Case) -> list[Finding]:
@@ -73,6 +75,8 @@ FAULTS: dict[str, tuple[dict[str, Any], dict[str, Measured], str, str]] = {
         {"sysctl__net.ipv4.tcp_available_congestion_control": "reno cubic htcp",
          "sysctl__net.ipv4.tcp_congestion_control": "htcp"}, {}, "note", "a"),
     "mtu-probing-off": ({}, {"b→a": measured("b→a", sizes=Sizes(1400, 1500))}, "warning", "b"),
+    "segments-clamped": (
+        {}, {"a→b": measured("a→b", single=Tcp(mss=300, goodput_bps=1e9, steady_bps=1e9))}, "warning", "a→b"),
     "path-mtu-discovery-off": ({"sysctl__net.ipv4.ip_no_pmtu_disc": 1}, {}, "note", "b"),
     "tcp-limit-output-bytes-small": ({"sysctl__net.ipv4.tcp_limit_output_bytes": 4096}, {}, "warning", "b"),
     "tcp-notsent-lowat-small": ({"sysctl__net.ipv4.tcp_notsent_lowat": 4096}, {}, "warning", "b"),
@@ -171,7 +175,7 @@ def test_a_fault_is_found_and_nothing_worse_is_said(key: str) -> None:
 
 def test_every_finding_of_these_rules_has_a_fault_that_draws_it() -> None:
     written = set()
-    for module in (device, host, link, queue, route, socket, system, tcp):
+    for module in (device, host, link, queue, route, sizes, socket, system, tcp):
         text = File(str(module.__file__)).read_text(encoding="utf-8")
         written |= {
             key for line in re.findall(r"\n +key=(.*),", text) for key in re.findall(r'"([a-z-]{5,})"', line)

@@ -13,6 +13,10 @@ if TYPE_CHECKING:
 
 EXPLAINS: Mapping[str, tuple[str, ...]] = {
     "receive-buffer-too-small": ("small-window",),
+    "route-window": ("receive-buffer-too-small", "small-window"),
+    "tcp-notsent-lowat-small": ("small-window", "slow-writer"),
+    "tcp-limit-output-bytes-small": ("small-window", "pacing"),
+    "tcp-pacing-ca-ratio-small": ("small-window", "pacing"),
     "window-scaling-off": ("receive-buffer-too-small",),
     "receive-autotuning-off": ("receive-buffer-too-small",),
     "shaper-on-the-sender": ("path-rate", "asymmetric-path", "bufferbloat", "shallow-queue", "losses"),

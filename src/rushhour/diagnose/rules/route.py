@@ -82,6 +82,16 @@ def mtu(case: Case) -> Iterator[Finding]:
             )
 
 
+def widest(clamp: int) -> int:
+    """The largest window that can be told with the scale that a clamp leads to.
+
+    (tcp_select_initial_window, net/ipv4/tcp_output.c: the scale is chosen for the clamp; the buffer's growth
+    lifts the clamp itself later on.)
+    """
+    scale = max(0, (clamp // 0x10000).bit_length())
+    return 0xFFFF << scale
+
+
 def window(case: Case) -> Iterator[Finding]:
     """A route that clamps the window, or locks the congestion window."""
     for direction, from_, sending, to, receiving in common.directions(case):
@@ -90,7 +100,7 @@ def window(case: Case) -> Iterator[Finding]:
         held = sending.get("route", "found", "cwnd")
         # A cwnd that is not locked is only remembered: metrics of old connections are kept there, too.
         locked = "cwnd" in (sending.get("route", "found", "locked") or [])
-        limits = [(to, receiving, "window", clamp)] + (
+        limits = [(to, receiving, "window", widest(clamp) if clamp else None)] + (
             [(from_, sending, "cwnd", held * SEGMENT)] if held and locked else []
         )
         for end, facts, word, most in limits:

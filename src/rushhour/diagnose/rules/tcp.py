@@ -260,63 +260,6 @@ def not_allowed(case: Case) -> Iterator[Finding]:
         )
 
 
-def probing(case: Case) -> Iterator[Finding]:
-    """Larger packets vanish, or the path is narrower than the devices, and nothing but ICMP would tell."""
-    for direction, from_, facts, _, _ in common.directions(case):
-        measured = case.measured.get(direction)
-        lost = measured.sizes.lost if measured is not None else None
-        narrow = case.path.mtu or (measured.path_mtu if measured is not None else None)
-        mtu = facts.get("link", "mtu")
-        blocked = lost is not None and mtu is not None and lost <= mtu
-        below = narrow is not None and mtu is not None and narrow < mtu
-        if common.setting(facts, "net.ipv4.tcp_mtu_probing") != 0 or not (blocked or below):
-            continue
-        hole = (
-            f"packets of {lost} bytes vanish without a word"
-            if blocked
-            else f"the path's MTU is {narrow}, the device's {mtu}"
-        )
-        yield Finding(
-            key="mtu-probing-off",
-            severity="warning" if blocked else "note",
-            layer="tcp",
-            title=f"{common.name(case, from_)} relies on ICMP to learn the path's MTU: {hole}.",
-            where=from_,
-            evidence=(
-                told(from_, "net.ipv4.tcp_mtu_probing", 0),
-                told(from_, "MTU of the device", mtu),
-                Evidence(direction, "MTU of the path", str(narrow)),
-            ),
-            gain="connections survive a router that drops in silence",
-            fix=(common.sysctl(from_, "net.ipv4.tcp_mtu_probing", 1),),
-            source=f"RFC 4821; RFC 2923, 2.1; {_IP_SYSCTL}, tcp_mtu_probing",
-        )
-
-
-def discovery(case: Case) -> Iterator[Finding]:
-    """Path MTU discovery is off: packets are cut to pieces on the way."""
-    for direction, from_, facts, _, _ in common.directions(case):
-        name = "net.ipv4.ip_no_pmtu_disc"
-        if common.setting(facts, name) not in {1, 2}:
-            continue
-        measured = case.measured.get(direction)
-        narrow, mtu = measured.path_mtu if measured is not None else None, facts.get("link", "mtu")
-        cut = narrow is not None and mtu is not None and narrow < mtu
-        yield Finding(
-            key="path-mtu-discovery-off",
-            severity="warning" if cut else "note",
-            layer="ip",
-            title=f"{common.name(case, from_)} does not learn the path's MTU: routers cut its "
-            "packets to pieces, or "
-            "TCP uses small ones.",
-            where=from_,
-            evidence=(told(from_, name, common.setting(facts, name)),),
-            gain="no fragments; a lost fragment costs the whole packet",
-            fix=(common.sysctl(from_, name, 0),),
-            source=f"RFC 1191; RFC 8900; {_IP_SYSCTL}, ip_no_pmtu_disc",
-        )
-
-
 def small_limits(case: Case) -> Iterator[Finding]:
     """Limits within the sender's stack that were set far below their defaults."""
     checks: tuple[tuple[str, int, str, str], ...] = (
@@ -362,8 +305,6 @@ RULES = (
     sack,
     reno,
     odd_algorithm,
-    probing,
-    discovery,
     small_limits,
     timestamps,
     dsack,
