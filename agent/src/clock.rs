@@ -13,7 +13,7 @@ pub struct Clock {
 }
 
 /// How long a sleep goes on after an experiment has been ended early.
-const NAP_NS: i64 = 50_000_000;
+const NAP_NS: i64 = 250_000_000;
 
 impl Clock {
     /// `start_ns` on `CLOCK_MONOTONIC`.

@@ -144,6 +144,41 @@ fn a_namespace_that_is_not_there_is_told_as_an_answer() {
     assert_eq!(session.ended().code(), Some(1));
 }
 
+/// A host's part that opens sockets on the loopback device, and nothing else.
+fn half() -> Value {
+    let flow = |id: u16, kind: &str| {
+        json!({"id": id, "name": "f", "kind": kind, "from": "a", "to": "b", "src": "127.0.0.1", "dst": "127.0.0.1",
+               "sport": 33_000 + id, "dport": 5001 + id, "start_ns": 0, "count": 3, "rate_bps": 1000})
+    };
+    json!({"format": "rushhour-plan/1", "seed": 1, "duration_ns": 1_000_000, "sample_ns": 1_000_000,
+           "nodes": [{"name": "a"}, {"name": "b"}], "links": [], "readings": {"tcp_info": true},
+           "flows": [flow(0, "tcp"), flow(1, "udp"), flow(2, "rr"), flow(3, "crr"), flow(4, "ping")],
+           "watch": [{"node": "a", "dev": "lo", "end": 0}]})
+}
+
+#[test]
+fn a_half_is_prepared_run_and_forgotten() {
+    let mut session = Session::open(&[]);
+    let ready = session.call(&json!({"id": 1, "do": "prepare", "here": "a", "plan": half()}));
+    assert_eq!(ready["ok"], true, "{ready}");
+    let now = session.call(&json!({"id": 2, "do": "clock"}))["value"]["monotonic_ns"].as_i64();
+    let start = now.expect("a time") + 50_000_000;
+    let result = session.call(&json!({"id": 3, "do": "run", "start_clock_ns": start}));
+    assert_eq!(result["value"]["start_clock_ns"], start, "{result}");
+    assert_eq!(result["value"]["flows"].as_array().map(Vec::len), Some(5));
+    let tables = session.call(&json!({"id": 4, "do": "tables"}));
+    let first = &tables["value"]["tables"][0];
+    let answer = session.call(&json!({"id": 5, "do": "fetch", "name": first["name"]}));
+    assert_eq!(answer["bytes"], first["bytes"]);
+    let mut bytes = vec![0; answer["bytes"].as_u64().expect("a size") as usize];
+    session.from.read_exact(&mut bytes).expect("the table");
+    assert_eq!(&bytes[..8], b"RUSHRAW1");
+    let refused = session.call(&json!({"id": 6, "do": "fetch", "name": "raw/../result.json"}));
+    assert_eq!(refused["error"]["kind"], "protocol");
+    assert_eq!(session.call(&json!({"id": 7, "do": "forget"}))["ok"], true);
+    assert_eq!(session.call(&json!({"id": 8, "do": "tables"}))["ok"], false);
+}
+
 /// A request as people make it, damaged by dice: never a crash, and a good request is still answered afterwards.
 #[test]
 fn damaged_requests_never_end_a_session() {
@@ -152,6 +187,11 @@ fn damaged_requests_never_end_a_session() {
         json!({"id": 2, "do": "files", "paths": ["/proc/s*/kernel/*", "/sys/class/net/*/mtu"], "limit": 100}),
         json!({"id": 3, "do": "clock"}),
         json!({"id": 4, "do": "alive", "x": {"y": [1, 2.5, null, "\u{1f600}"]}}),
+        json!({"id": 5, "do": "prepare", "here": "a", "plan": half()}),
+        json!({"id": 6, "do": "run", "start_clock_ns": 5}),
+        json!({"id": 7, "do": "fetch", "name": "raw/../plan.json"}),
+        json!({"id": 8, "do": "forget"}),
+        json!({"id": 9, "do": "route", "to": "127.0.0.1"}),
     ];
     let mut session = Session::open(&[]);
     for seed in 0..400_u64 {

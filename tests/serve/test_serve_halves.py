@@ -335,7 +335,7 @@ def test_nothing_is_left_when_an_agent_is_killed(bed: Bed, seed: int) -> None:
     for pid in pids:
         os.kill(pid, signal.SIGKILL)
     until(lambda: bed.queues() == before)
-    until(lambda: not any((INSTANCES / f"rushhour-{pid}").exists() or agents_of(pid) for pid in pids))
+    until(lambda: not any([*INSTANCES.glob(f"rushhour-*{pid}")] or agents_of(pid) for pid in pids))
 
 
 def agents_of(pid: int) -> bool:

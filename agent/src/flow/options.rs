@@ -14,6 +14,8 @@ use super::holder;
 
 const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 
+const ALLOWED: &str = "/proc/sys/net/ipv4/tcp_allowed_congestion_control";
+
 /// What the kernel counts a connection's queue by when many flows start at once.
 pub(super) const BACKLOG: i32 = 128;
 
@@ -100,6 +102,15 @@ pub(crate) fn congestion_control(socket: &OwnedFd, name: Option<&str>) -> Result
     match sys::set_option_bytes(socket, libc::IPPROTO_TCP, libc::TCP_CONGESTION, name.as_bytes()) {
         Ok(()) => Ok(()),
         Err(cause) if cause.raw_os_error() == Some(libc::ENOENT) => Err(unknown_congestion_control(name)),
+        Err(cause) if cause.raw_os_error() == Some(libc::EPERM) => {
+            let allowed = fs::read_to_string(ALLOWED).unwrap_or_default();
+            Err(Error::system(format_args!("set congestion control {name}"), &cause).kind("flow").hint(
+                format!(
+                "Without CAP_NET_ADMIN only those of net.ipv4.tcp_allowed_congestion_control can be had: {}.",
+                allowed.trim()
+            ),
+            ))
+        }
         Err(cause) => Err(Error::system(format_args!("set congestion control {name}"), &cause).kind("flow")),
     }
 }

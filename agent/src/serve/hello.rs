@@ -89,6 +89,11 @@ fn capabilities(status: &str) -> Vec<&'static str> {
     CAPABILITIES.iter().enumerate().filter(|(bit, _)| bits >> bit & 1 == 1).map(|(_, name)| *name).collect()
 }
 
+/// Whether this process has a capability.
+pub fn may(capability: &str) -> bool {
+    capabilities(&fs::read_to_string("/proc/self/status").unwrap_or_default()).contains(&capability)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

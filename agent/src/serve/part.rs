@@ -5,12 +5,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use serde::Deserialize;
 use serde_json::{json, Value};
 
 use super::verbs::{Arguments, Nothing};
-use super::{nothing, Answer, Server};
+use super::{hello, nothing, Answer, Server};
 use crate::calibration;
 use crate::clock::Clock;
 use crate::counters;
@@ -19,7 +21,7 @@ use crate::experiment::kernel_facts;
 use crate::flow::{self, Sockets};
 use crate::load::Loads;
 use crate::netns::Nodes;
-use crate::plan::Plan;
+use crate::plan::{Flow, Plan};
 use crate::result::{FlowEnd, Report, FORMAT};
 use crate::sampler::Sampler;
 use crate::settings::handle::Keeper;
@@ -29,6 +31,10 @@ use crate::trace::Trace;
 
 /// A start is not further off than this.
 const FAR_NS: i64 = 3600 * 1_000_000_000;
+
+/// What an experiment that was stopped may take to end.
+const STOPPING: Duration = Duration::from_secs(20);
+const LOOK: Duration = Duration::from_millis(10);
 
 /// What the session has of an experiment.
 #[derive(Default)]
@@ -81,11 +87,16 @@ impl Slot {
         }
     }
 
-    /// Takes what is ready, and leaves word that it is running.
-    fn begin(&self) -> Result<Box<Ready>> {
+    /// Takes what is ready, leaves word that it is running, and gives what says that it shall run no longer.
+    fn begin(&self) -> Result<(Box<Ready>, &'static AtomicBool)> {
         let mut state = self.state();
         match std::mem::replace(&mut *state, State::Running) {
-            State::Ready(ready) => Ok(ready),
+            State::Ready(ready) => {
+                // One byte for each experiment of a session, for threads that may outlive it.
+                let over: &'static AtomicBool = Box::leak(Box::default());
+                *self.over() = Some(over);
+                Ok((ready, over))
+            }
             other => {
                 let message = match other {
                     State::Running => "an experiment is running already",
@@ -96,6 +107,17 @@ impl Slot {
                 Err(Error::new("protocol", message))
             }
         }
+    }
+
+    fn end(&self, done: Done) {
+        let mut state = self.state();
+        *state = State::Done(done);
+        *self.over() = None;
+    }
+
+    /// Whether something runs that was told to stop.
+    fn is_stopping(&self) -> bool {
+        self.over().is_some_and(|over| over.load(Ordering::SeqCst))
     }
 }
 
@@ -140,10 +162,31 @@ fn get_ready(server: &Server, plan: Plan, out: &Path) -> Result<Ready> {
         report.calibration.qdiscs = topology::read_back(&mut topology)?;
     }
     let flows = flow::prepare(&plan, &nodes, &raw)?;
+    warn_of_limits(&plan, &mut report.warnings);
     report.calibration.pings = calibration::from_here(&plan, &nodes, &mut report.warnings)?;
     let keep = |leftover| drop(server.keeper.keep(leftover));
     let trace = Trace::start(&plan, Clock::starting_at(0), &raw, &mut report.warnings, &keep)?;
     Ok(Ready { plan, nodes, topology, flows, trace, out: out.to_owned(), report, emulator })
+}
+
+/// What a user without the privilege does not get, and the kernel does not say.
+fn warn_of_limits(plan: &Plan, warnings: &mut Vec<String>) {
+    if hello::may("net_admin") {
+        return;
+    }
+    let limit = |name: &str| {
+        fs::read_to_string(format!("/proc/sys/net/core/{name}")).ok()?.trim().parse::<u32>().ok()
+    };
+    let wanted = |size: fn(&Flow) -> Option<u32>| plan.flows.iter().filter_map(size).max();
+    for (bytes, name) in [(wanted(|flow| flow.sndbuf), "wmem_max"), (wanted(|flow| flow.rcvbuf), "rmem_max")]
+    {
+        if let (Some(bytes), Some(most)) = (bytes, limit(name).filter(|most| bytes > Some(*most))) {
+            warnings.push(format!(
+                "socket buffers of {bytes} bytes were asked for, and without CAP_NET_ADMIN net.core.{name} \
+                 limits them to {most}"
+            ));
+        }
+    }
 }
 
 /// Has the devices that become emulators put back at the end, whatever the end is.
@@ -171,18 +214,14 @@ struct Run {
 /// Runs what is ready from an instant of this host's monotonic clock; answers with the result when it is over.
 pub fn run(server: &Server, arguments: Arguments) -> Result<Answer> {
     let asked: Run = arguments.read()?;
-    let ready = server.part.begin()?;
+    let (ready, over) = server.part.begin()?;
     let out = ready.out.clone();
-    // One byte for each experiment of a session, for threads that may outlive it.
-    let over: &'static AtomicBool = Box::leak(Box::default());
-    *server.part.over() = Some(over);
     let outcome = carry_out(*ready, Clock::interruptible(asked.start_clock_ns, over));
-    *server.part.over() = None;
     let (left, outcome) = match outcome {
         Ok((report, left)) => (Some(left), Ok(report)),
         Err(error) => (None, Err(error)),
     };
-    *server.part.state() = State::Done(Done { out, left });
+    server.part.end(Done { out, left });
     let report = outcome?;
     let document = serde_json::to_value(report);
     Ok(Answer::from(document.map_err(|cause| Error::new("system", format!("write the result: {cause}")))?))
@@ -201,6 +240,10 @@ fn carry_out(mut ready: Ready, clock: Clock) -> Result<(Report, (Sockets, Option
     let loads = Loads::start(plan, clock)?;
     let before = counters::read(plan, nodes)?;
     let running = ready.flows.start(clock, &raw)?;
+    let late_ns = clock.now();
+    if late_ns > 0 {
+        report.warnings.push(format!("this host was ready {:.1} ms after the start", late_ns as f64 / 1e6));
+    }
     let whole = sampler.run();
     report.counters = counters::since(&before, &counters::read(plan, nodes)?);
     let early = clock.is_over();
@@ -300,11 +343,15 @@ pub fn fetch(server: &Server, arguments: Arguments) -> Result<Answer> {
 /// Closes what is open and removes what was written; then another experiment can be prepared.
 pub fn forget(server: &Server, arguments: Arguments) -> Result<Answer> {
     arguments.read::<Nothing>()?;
+    let patience = Instant::now() + STOPPING;
+    while server.part.is_stopping() && Instant::now() < patience {
+        thread::sleep(LOOK);
+    }
     drop_all(&server.part)?;
     Ok(nothing())
 }
 
-/// Waits for what is running, if it has been stopped, and forgets all.
+/// Forgets all, unless it is running.
 pub fn drop_all(slot: &Slot) -> Result<()> {
     let mut state = slot.state();
     match std::mem::take(&mut *state) {

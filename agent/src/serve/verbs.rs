@@ -47,7 +47,7 @@ const VERBS: &[Verb] = &[
     by_a_thread("prepare", part::prepare),
     by_a_thread("run", part::run),
     at_once("stop", part::stop),
-    at_once("tables", part::tables),
+    by_a_thread("tables", part::tables),
     by_a_thread("fetch", part::fetch),
     by_a_thread("forget", part::forget),
     by_a_thread("ethtool", gathered),
