@@ -63,7 +63,8 @@ def _finding(
     rows = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
     rows.add_column(style="dim", no_wrap=True)
     rows.add_column(overflow="fold")
-    rows.add_row("", Text(finding.title))
+    if finding.title != diagnosis.answer:
+        rows.add_row("", Text(finding.title))
     if finding.gain and not brief:
         rows.add_row("gain", finding.gain)
     for command in finding.fix:
