@@ -225,6 +225,20 @@ def test_commands_can_be_pasted() -> None:
                 assert "DEVICE" not in command.text, (found.key, command.text)
 
 
+def test_no_name_of_a_device_becomes_a_command_of_its_own() -> None:
+    """The kernel forbids only blanks, slashes and colons in them (dev_valid_name)."""
+    pasted = 0
+    for changes, seen, *_ in FAULTS.values():
+        odd = {"link__dev": "eth0;reboot", "route__found__dev": "eth0;reboot"}
+        named = changed(server("bob"), **(changes | odd))
+        for found in find(Case(changed(server("alice")), named, seen, GIGABIT)):
+            for command in found.fix:
+                words = list(shlex.shlex(command.text, posix=True, punctuation_chars=True))
+                pasted += any("reboot" in word for word in words)
+                assert "reboot" not in words, (found.key, command.text)
+    assert pasted
+
+
 def test_the_fix_of_a_buffer_holds_the_path_twice() -> None:
     bob = changed(server("bob"), **{"sysctl__net.ipv4.tcp_rmem": [4096, 87380, 174760]})
     found = next(one for one in find(Case(changed(server("alice")), bob, {}, GIGABIT)) if one.where == "b")

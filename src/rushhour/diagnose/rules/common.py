@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from rushhour.diagnose.case import DIRECTIONS, ENDS, receiver, sender
@@ -119,15 +120,15 @@ def is_busy(case: Case, end: str) -> bool:
 
 
 def device(facts: Facts) -> str:
-    """The device on the way to the other end; `DEVICE` where it is not known."""
-    return facts.get("link", "dev") or "DEVICE"
+    """The device on the way to the other end, as a shell's word; `DEVICE` where it is not known."""
+    return quote(facts.get("link", "dev") or "DEVICE")
 
 
 def cards(facts: Facts) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """The real network cards that the way leads over: the device, or those under it."""
+    """The real network cards that the way leads over: the device, or those under it; names as shell words."""
     link = facts.sections.get("link") or {}
     known = {str(link.get("dev")): link, **link.get("under", {})}
-    return ((dev, told) for dev, told in known.items() if told and not is_virtual(told))
+    return ((quote(dev), told) for dev, told in known.items() if told and not is_virtual(told))
 
 
 def is_virtual(link: Mapping[str, Any]) -> bool:

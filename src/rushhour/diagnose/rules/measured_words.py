@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from rushhour.diagnose.cause import possible_bps
@@ -29,8 +30,8 @@ def name(case: Case, end: str) -> str:
 
 
 def dev(case: Case, end: str) -> str:
-    """The device that an end's packets leave by; a word for it where that is not known."""
-    return str(case.facts(end).get("link", "dev") or "DEV")
+    """The device that an end's packets leave by, as a shell's word: the kernel allows names like `a;b`."""
+    return quote(str(case.facts(end).get("link", "dev") or "DEV"))
 
 
 def grave(m: Measured, cause: Cause) -> Severity:
