@@ -20,6 +20,7 @@ use crate::error::{Context, Error, Result};
 use crate::experiment::kernel_facts;
 use crate::flow::{self, Sockets};
 use crate::load::Loads;
+use crate::machine::Watch;
 use crate::netns::Nodes;
 use crate::plan::{Flow, Plan};
 use crate::result::{FlowEnd, Report, FORMAT};
@@ -237,7 +238,9 @@ fn carry_out(mut ready: Ready, clock: Clock) -> Result<(Report, (Sockets, Option
     }
     ready.topology.count_wires_from(0)?;
     let mut sampler = Sampler::start(plan, &ready.topology, nodes, clock, &ready.out)?;
+    sampler.count_lateness();
     let loads = Loads::start(plan, clock)?;
+    let watch = Watch::begin();
     let before = counters::read(plan, nodes)?;
     let running = ready.flows.start(clock, &raw)?;
     let late_ns = clock.now();
@@ -250,6 +253,7 @@ fn carry_out(mut ready: Ready, clock: Clock) -> Result<(Report, (Sockets, Option
     let (flows, sockets) = running.finish()?;
     report.flows = flows;
     report.flows.iter_mut().for_each(|end| add_advice(plan, end));
+    report.machine.insert(plan.here.clone().unwrap_or_default(), watch.end(sampler.lateness()));
     whole?;
     sampler.finish()?;
     if let Some(trace) = ready.trace {
