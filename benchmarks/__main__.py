@@ -17,6 +17,7 @@ from .measure import load
 from .native import against_native
 from .playground import playground
 from .studies import matrix, memory
+from .trust import against_iperf3
 from .workshop import workshop
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ BENCHMARKS: dict[str, Callable[[Workshop], Iterator[Figure]]] = {
     "packets": packets,
     "thousand": thousand,
     "native": against_native,
+    "iperf3": against_iperf3,
     "decode": decoding,
     "play": playground,
     "memory": memory,

@@ -78,6 +78,7 @@ def run_in(plan: Mapping[str, Any], length_ns: int = RUN_IN_NS) -> dict[str, Any
     nothing = dict.fromkeys(plan["readings"], False)
     short = dict(plan) | {"duration_ns": length, "flows": flows, "readings": nothing}
     short["calibration"] = {"paths": [], "trains": []}
+    short.pop("loads", None)
     return short | ({"changes": changes} if "changes" in plan else {})
 
 
