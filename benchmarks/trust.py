@@ -106,7 +106,8 @@ def _fast(shop: Workshop, cpus: list[int]) -> Iterator[Figure]:
 
 def _said(runs: list[Once], bps: float) -> str:
     reached = median(one.bps / (1 - one.loss) for one in runs)
-    return f"sent {100 * (reached / bps - 1):+.2f} % of the rate; loss {100 * median(one.loss for one in runs):.3f} %"
+    lost = median(one.loss for one in runs)
+    return f"sent {100 * (reached / bps - 1):+.2f} % of the rate; loss {100 * lost:.3f} %"
 
 
 def _in_turn(shop: Workshop, flow: str, cpus: list[int]) -> tuple[list[Once], list[Once]]:
@@ -142,7 +143,7 @@ def _once(shop: Workshop, flow: str, cpus: list[int]) -> Once:
 
 
 def _counted(result: Mapping[str, Any], folder: Path, flow: str) -> tuple[int, float]:
-    """Bytes of payload that arrived, and the share of datagrams that did not, by the program's own account."""
+    """Bytes of payload that arrived and the share of datagrams that did not, by the program's account."""
     if "iperf3" not in flow:
         end = result["flows"][0]
         sent = end["packets_sent"]
