@@ -121,7 +121,7 @@ def _open(asked: Asked, stack: ExitStack) -> dict[str, Session]:
         try:
             wait(futures.values())
         except BaseException:  # an interrupt: an end that does not answer is not waited for
-            give_up()
+            give_up(futures.values())
             raise
     failure = None
     for future in futures.values():

@@ -29,10 +29,10 @@ def fake(*, patience_s: int = 30) -> Iterator[Session]:
 def test_questions_are_answered_in_any_order() -> None:
     with fake() as session:
         assert session.hello["hostname"] == "fake"
-        slow = session.begin("sleep", seconds=0.3)
+        slow = session.begin("sleep", seconds=1)
         assert session.call("echo", words=["ä", 1])["words"] == ["ä", 1]
         assert not slow.done()
-        assert slow.result(10) == {"slept": 0.3}
+        assert slow.result(10) == {"slept": 1}
         timed = session.timed("echo")
         assert timed.sent_ns < timed.received_ns <= time.monotonic_ns()
 
@@ -98,10 +98,10 @@ def test_whoever_waits_hears_that_the_other_side_went(verb: str, told: str) -> N
 
 
 def test_silence_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sessions, "SILENCE_S", 0.7)
-    with fake(patience_s=1) as session:
+    monkeypatch.setattr(sessions, "SILENCE_S", 2.0)
+    with fake(patience_s=2) as session:
         # What goes on in silence is not silent: the session asks whether the other side is alive.
-        assert session.call("sleep", seconds=1.5) == {"slept": 1.5}
+        assert session.call("sleep", seconds=2.5) == {"slept": 2.5}
         with pytest.raises(HostError, match=r"no word for .* while it did: freeze"):
             session.call("freeze")
 

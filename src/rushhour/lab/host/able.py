@@ -86,10 +86,11 @@ def check(
             return Ability(place.text, error=error)
 
     with ThreadPoolExecutor(max(len(parsed), 1)) as pool:
+        asked = [pool.submit(one, place) for place in parsed]
         try:
-            return list(pool.map(one, parsed))
+            return [ability.result() for ability in asked]
         except BaseException:
-            give_up()
+            give_up(asked)
             raise
 
 

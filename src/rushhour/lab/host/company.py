@@ -196,7 +196,7 @@ def _at_once(works: list[Callable[[], Any]]) -> list[Any]:
         try:
             wait(futures)
         except BaseException:  # an interrupt: a machine that does not answer is not waited for
-            give_up()
+            give_up(futures)
             raise
     errors = [error for future in futures if (error := future.exception()) is not None]
     if errors:

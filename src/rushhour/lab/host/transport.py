@@ -7,12 +7,13 @@ import os
 import selectors
 import signal
 import subprocess
+from concurrent.futures import Future, wait
 from contextlib import suppress
 from threading import Thread
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
 MARK = "rushhour-session/1 "
 _CHUNK = 1 << 16
@@ -23,10 +24,11 @@ _KEPT = 1 << 14
 _beginning: set[Transport] = set()
 
 
-def give_up() -> None:
-    """End all that do not speak yet: whoever waits for them in another thread is told so."""
-    for one in list(_beginning):
-        one.kill()
+def give_up(opening: Collection[Future[Any]]) -> None:
+    """End all that do not speak yet, until those who open them in other threads have come to their end."""
+    while wait(opening, timeout=0.1).not_done:
+        for one in list(_beginning):
+            one.kill()
 
 
 class SilentError(Exception):
