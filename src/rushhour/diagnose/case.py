@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
+    from rushhour.diagnose.connections import Connection
     from rushhour.diagnose.facts import Facts
     from rushhour.diagnose.measured import Measured
 
@@ -41,6 +42,8 @@ class Case:
     b: Facts
     measured: Mapping[str, Measured] = field(default_factory=dict)
     path: Path = Path()
+    connections: Sequence[Connection] = ()
+    """Those that programs had between both ends before anything was measured, and that carried data."""
 
     def facts(self, end: str) -> Facts:
         """The facts of `a` or of `b`."""

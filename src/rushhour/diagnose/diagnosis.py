@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 FORMAT = "rushhour-diagnosis/1"
 FOUND, NOTHING = 1, 0
+IDLE = 0.3
+"""Share of its time in which a program's connection had nothing to send, to be spoken of in the answer."""
 
 
 @dataclass(frozen=True)
@@ -121,6 +123,12 @@ def _sound(case: Case, way: str, cause: Cause) -> str:
     flows = [(one.direction, one.single) for one in case.measured.values() if one.single is not None]
     reached = [f"{rate(tcp.steady_bps or tcp.goodput_bps)} {direction}" for direction, tcp in flows]
     both = " and ".join(reached)
+    waiting = next((one for one in case.connections if one.idle >= IDLE), None)
+    if waiting is not None:
+        program = (
+            f"the program that writes {waiting.name} ({waiting.where}) gives only {rate(waiting.rate_bps)}"
+        )
+        return f"Nothing is wrong with the path, which gives {both}; {program}."
     if cause.key == "path-rate":
         return f"Nothing is wrong: the path itself is full, at {both}."
     if cause.key == "cpu-limited":

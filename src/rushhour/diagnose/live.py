@@ -14,6 +14,7 @@ from rushhour.diagnose import measure, processors
 from rushhour.diagnose.case import DIRECTIONS, ENDS, Case, other
 from rushhour.diagnose.case import Path as Way
 from rushhour.diagnose.cause import possible_bps
+from rushhour.diagnose.connections import moving
 from rushhour.diagnose.diagnosis import Diagnosis
 from rushhour.diagnose.fold import folded
 from rushhour.diagnose.gather import counters, gather, recount
@@ -32,13 +33,16 @@ from rushhour.record import Record
 from rushhour.seal import write_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
+    from rushhour.diagnose.connections import Connection
     from rushhour.diagnose.facts import Facts
     from rushhour.diagnose.measure import Phase
     from rushhour.diagnose.measured import Cpu, Measured
 
 RESULTS = Path("results") / "diagnose"
+LOOK_S = 0.6
+"""How long the connections of programs are watched at least; twice that without --quick."""
 NO_ECHO = (
     "needs CAP_NET_RAW (root, or --sudo): round trips are those of TCP, the largest packet is not looked for"
 )
@@ -97,8 +101,11 @@ def carry_out(asked: Asked, tell: Callable[[str], None] = lambda _: None) -> Dia
         except HostError as error:
             return _kept(_no_way(sessions, asked, error), folder)
         tell("reading both ends")
-        addresses = {end: seats[end].address for end in ENDS}
+        addresses: dict[str, str] = {end: seats[end].address for end in ENDS}
+        begun, before = time.monotonic(), _sockets(sessions, addresses)
         facts = _both(lambda end: gather(sessions[end], addresses[other(end)]))
+        time.sleep(max(0.0, (LOOK_S if asked.quick else 2 * LOOK_S) - (time.monotonic() - begun)))
+        there = moving(before, _sockets(sessions, addresses), time.monotonic() - begun)
         bench = Bench(lab, sessions, folder / RECORDS, tell)
         procedure = Procedure(bench, _known(asked, seats, sessions), rate_bps=asked.rate_bps)
         measured = procedure.carry_out()
@@ -108,7 +115,15 @@ def carry_out(asked: Asked, tell: Callable[[str], None] = lambda _: None) -> Dia
         )
     failed = {name: str(error) for name, error in procedure.failed.items()}
     failed |= {f"{end}: echo requests": NO_ECHO for end in ENDS if end not in procedure.known.echo}
-    return _kept(_judged(facts, bench.completed(measured, risen), failed), folder)
+    return _kept(_judged(facts, bench.completed(measured, risen), failed, there), folder)
+
+
+def _sockets(
+    sessions: Mapping[str, Session], addresses: Mapping[str, str]
+) -> dict[str, list[dict[str, Any]]]:
+    """The connections that each end has with the other's address."""
+    asked = _both(lambda end: sessions[end].call("sockets", peer=addresses[other(end)]))
+    return {end: list(asked[end].get("tcp", {}).get("with_peer", [])) for end in ENDS}
 
 
 def _open(asked: Asked, stack: ExitStack) -> dict[str, Session]:
@@ -196,13 +211,16 @@ class Bench:
 
 
 def _judged(
-    facts: Mapping[str, Facts], measured: Mapping[str, Measured], failed: Mapping[str, str]
+    facts: Mapping[str, Facts],
+    measured: Mapping[str, Measured],
+    failed: Mapping[str, str],
+    there: Sequence[Connection],
 ) -> Diagnosis:
     trips = [one.idle_rtt_ns for one in measured.values() if one.idle_rtt_ns]
     rates = {way: rate for way, one in measured.items() if (rate := possible_bps(one))}
     sizes = [one.path_mtu for one in measured.values() if one.path_mtu]
     way = Way(min(trips, default=None), rates, min(sizes, default=None))
-    case = Case(facts["a"], facts["b"], {way: measured[way] for way in DIRECTIONS}, way)
+    case = Case(facts["a"], facts["b"], {way: measured[way] for way in DIRECTIONS}, way, there)
     missing = {f"{end}: {what}": why for end in ENDS for what, why in facts[end].unknown.items()}
     return Diagnosis(_now(), case, table(case.a, case.b), folded(judge(case)), {**failed, **missing})
 

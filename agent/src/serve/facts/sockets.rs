@@ -13,6 +13,9 @@ const SOCK_DIAG_BY_FAMILY: u16 = 20;
 /// `struct inet_diag_req_v2`, `struct inet_diag_msg`.
 const REQUEST: usize = 56;
 const MESSAGE: usize = 72;
+/// `idiag_rqueue`, and behind it `idiag_wqueue`.
+const RQUEUE: usize = 56;
+const INFO: u16 = 2;
 const CONG: u16 = 4;
 const SKMEMINFO: u16 = 7;
 /// `SK_MEMINFO_DROPS` of the array of words.
@@ -36,7 +39,8 @@ const STATES: [&str; 13] = [
     "new-syn-recv",
 ];
 
-/// TCP and UDP: how many are in which state, what they hold and dropped; of TCP with `peer`, each connection's algorithm.
+/// TCP and UDP: how many are in which state, what they hold and dropped; TCP connections with `peer` one by one:
+/// algorithm, ports, what lies unread and unsent, `struct tcp_info` in hexadecimal.
 pub fn summary(peer: Option<&str>) -> Result<Value> {
     let peer = peer.map(|text| {
         text.parse::<IpAddr>().map_err(|_| Error::new("request", format!("{text:?} is no IP address")))
@@ -57,7 +61,10 @@ fn of(protocol: i32, peer: Option<IpAddr>) -> Result<Value> {
             held += u64::from(found.held);
             drops += u64::from(found.drops);
             if peer.is_some_and(|peer| found.peer == json!(peer.to_string())) && with_peer.len() < MOST {
-                with_peer.push(json!({"state": found.state, "cc": found.cc, "port": found.port}));
+                with_peer.push(json!({
+                    "state": found.state, "cc": found.cc, "port": found.port, "local": found.local,
+                    "unread": found.unread, "unsent": found.unsent, "info": found.info,
+                }));
             }
         });
     }
@@ -65,7 +72,7 @@ fn of(protocol: i32, peer: Option<IpAddr>) -> Result<Value> {
 }
 
 fn question(family: i32, protocol: i32) -> Message {
-    let wanted = 1_u8 << (CONG - 1) | 1 << (SKMEMINFO - 1);
+    let wanted = 1_u8 << (CONG - 1) | 1 << (SKMEMINFO - 1) | 1 << (INFO - 1);
     let mut header = vec![family as u8, protocol as u8, wanted, 0];
     header.extend(u32::MAX.to_ne_bytes());
     header.resize(REQUEST, 0);
@@ -76,6 +83,10 @@ struct Found {
     state: &'static str,
     peer: Value,
     port: u16,
+    local: u16,
+    unread: u32,
+    unsent: u32,
+    info: Option<String>,
     cc: Option<String>,
     held: u32,
     drops: u32,
@@ -89,11 +100,19 @@ fn parse(payload: &[u8]) -> Option<Found> {
     Some(Found {
         state: STATES.get(usize::from(payload[1]))?,
         port: u16::from_be_bytes([payload[6], payload[7]]),
+        local: u16::from_be_bytes([payload[4], payload[5]]),
+        unread: u32_at(payload, RQUEUE).unwrap_or(0),
+        unsent: u32_at(payload, RQUEUE + 4).unwrap_or(0),
+        info: attribute(bytes, INFO).map(hex),
         peer: address(&payload[24..24 + length]),
         cc: attribute(bytes, CONG).map(super::string),
         held: word(0) + word(2),
         drops: word(DROPS),
     })
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
 }
 
 #[cfg(test)]
@@ -111,5 +130,7 @@ mod tests {
         let ours = found["tcp"]["with_peer"].as_array().into_iter().flatten();
         let ours: Vec<&Value> = ours.filter(|one| one["port"] == json!(port)).collect();
         assert!(ours.iter().any(|one| one["cc"].as_str().is_some_and(|name| !name.is_empty())), "{found}");
+        // tcpi_state is the first byte of the structure: 1, established.
+        assert!(ours.iter().any(|one| one["info"].as_str().is_some_and(|info| info.starts_with("01"))));
     }
 }

@@ -24,7 +24,9 @@ def section(reading: Reading) -> dict[str, Any]:
     tcp = reading.sockets.get("tcp", {})
     found["states"] = tcp.get("states", {})
     found["tcp_drops"] = tcp.get("drops")
-    found["with_peer"] = tcp.get("with_peer", [])
+    found["with_peer"] = [
+        {key: value for key, value in one.items() if key != "info"} for one in tcp.get("with_peer", [])
+    ]
     return found
 
 

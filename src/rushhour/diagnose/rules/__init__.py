@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeAlias
 
 from rushhour.diagnose.rules import (
+    connections,
     device,
     host,
     link,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     Rule: TypeAlias = Callable[[Case], Iterable[Finding]]
 
 RULES: tuple[Rule, ...] = (
+    connections.connections,
     measured_limits.limits,
     measured_path.bufferbloat,
     measured_path.asymmetry,
