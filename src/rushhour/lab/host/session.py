@@ -337,15 +337,14 @@ def _during(doing: list[str]) -> str:
 def _ended(place: Place, transport: Transport, doing: list[str]) -> HostError:
     code, complaint = transport.ended()
     program = "ssh client" if place.kind == "ssh" else "agent"
+    away = "is the host up, and its network? What ran there stops by itself and is put back"
+    killed = "was it killed?"
     if code is not None and code < 0:
-        last = f"the {program} was ended by signal {-code}"
+        last, hint = f"the {program} here was ended by signal {-code}", killed
     elif complaint:
-        last = complaint.splitlines()[-1]
+        last, hint = complaint.splitlines()[-1], away if place.kind == "ssh" else killed
     else:
-        last = f"the agent is gone (exit code {code})"
-    hint = "was it killed?"
-    if place.kind == "ssh":
-        hint = "is the host up, and its network? What ran there stops by itself and is put back"
+        last, hint = f"the agent is gone (exit code {code})", away if place.kind == "ssh" else killed
     return HostError(
         f"the connection ended{_during(doing)}: {last}", where=str(place), hint=hint, kind="ended"
     )
