@@ -146,6 +146,10 @@ fn understand(text: &str) -> bool {
             let _fate = fate(wire, u64::MAX);
         }
     }
+    if let Some(here) = plan.flows.first().map(|flow| flow.from.clone()) {
+        // One host's part, as far as it is understood without a kernel.
+        let _part = plan.part(&here).map(|part| part.destinations().is_ok());
+    }
     true
 }
 

@@ -59,9 +59,11 @@ class Bed:
             node.close()
 
     def queues(self) -> str:
-        """What `tc` and `ip` say of the router's queues and devices."""
+        """What tc, ip and ethtool say of the router's queues and devices."""
         devices = self.nodes["router"].run("ip", "-brief", "link").splitlines()
-        return self.nodes["router"].run("tc", "qdisc", "show") + " ".join(line.split()[0] for line in devices)
+        offloads = self.nodes["router"].run("ethtool", "-k", "to-b")
+        queues = self.nodes["router"].run("tc", "qdisc", "show")
+        return queues + " ".join(line.split()[0] for line in devices) + offloads
 
 
 @pytest.fixture(name="bed")
@@ -269,11 +271,13 @@ def test_an_emulator_has_its_queues_for_the_experiment_and_its_own_again_afterwa
     bed: Bed, tmp_path: Path
 ) -> None:
     bed.nodes["router"].tc("qdisc add dev to-a root handle 7: tbf rate 900mbit burst 100k limit 300k")
+    bed.nodes["router"].run("ethtool", "-K", "to-b", "gro", "on")
     before = bed.queues()
     asked = plan(flow(0, "tcp"), flow(1, "tcp", "ba"), duration_ms=1500, egress=EMULATOR)
     bed.session("router").call("prepare", plan=asked, here="router")
     assert "rate 20Mbit" in bed.queues()
     assert "rush3" in bed.queues()
+    assert "generic-receive-offload: off" in bed.queues()
     running = begun(bed, asked)
     there = bed.session("router").begin("run", start_clock_ns=time.monotonic_ns() + 50 * MS)
     results = {name: by_number(future.result(60)) for name, future in running.items()}

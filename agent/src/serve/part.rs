@@ -199,8 +199,13 @@ fn reserve(plan: &Plan) -> Result<Option<Keeper>> {
     for egress in &plan.egress {
         ifbs.entry(&egress.dev).or_default().extend(egress.ifb.as_deref());
     }
-    let changes: Vec<Value> =
-        ifbs.iter().map(|(dev, ifbs)| json!({"kind": "emulator", "dev": dev, "ifbs": ifbs})).collect();
+    // What arrives is not to be put together: each packet is one in a queue's limit and on a wire.
+    let whole = |(dev, name): (&&str, &str)| json!({"kind": "ethtool-feature", "dev": dev, "name": name, "value": false, "if_there": true});
+    let changes: Vec<Value> = ifbs
+        .iter()
+        .map(|(dev, ifbs)| json!({"kind": "emulator", "dev": dev, "ifbs": ifbs}))
+        .chain(ifbs.keys().flat_map(|dev| ["gro", "lro"].map(|name| whole((dev, name)))))
+        .collect();
     let keeper = Keeper::default();
     keeper.ask("apply", &json!({"changes": changes, "who": "an experiment"}))?;
     Ok(Some(keeper))
