@@ -80,6 +80,10 @@ fn attempt(out: &Path, report: &mut Report) -> Result<()> {
     });
     let before = counters::read(&plan, &nodes)?;
     let running = prepared.start(clock, &raw)?;
+    if real {
+        // After the flows' threads were started, for they would come first, too.
+        let _ = sys::come_first(true);
+    }
     sampler.run()?;
     report.counters = counters::since(&before, &counters::read(&plan, &nodes)?);
     let (flows, sockets) = running.finish()?;

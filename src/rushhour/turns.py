@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rushhour.batch import Batch, Outcome, Run
-from rushhour.errors import RushHourError
+from rushhour.errors import RushHourError, UsageError
 
 if TYPE_CHECKING:
     from rushhour.lab.base import RealTimeLab
@@ -27,6 +27,8 @@ def refused(batch: Batch, lab: RealTimeLab) -> list[Outcome]:
 def _refusal(batch: Batch, one: Run, lab: RealTimeLab) -> RushHourError | None:
     try:
         return lab.refusal(batch.job(one))
+    except UsageError:
+        raise
     except RushHourError as error:
         return error
 

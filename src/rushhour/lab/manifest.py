@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import rushhour
 from rushhour.errors import LabError
 from rushhour.lab import cache as store
+from rushhour.lab.base import REAL_TIME
 from rushhour.metrics.calibration import invalid_reasons
 from rushhour.metrics.doubts import doubts
 from rushhour.record import Record, read_json
@@ -102,10 +103,15 @@ def _manifest(job: Job, facts: Facts, result: Mapping[str, Any]) -> dict[str, An
         "rushhour": rushhour.__version__,
         "host": dict(facts.host),
         "elapsed_s": round(facts.elapsed_s, 3),
-        "virtual_s": (result.get("start_clock_ns", 0) + job.plan["duration_ns"]) / 1e9,
+        "virtual_s": None if facts.lab in REAL_TIME else _virtual_s(job, result),
+        **({"machine": result["machine"]} if result.get("machine") else {}),
         "warnings": [*facts.warnings, *result.get("warnings", [])],
         "context": dict(job.context),
     }
+
+
+def _virtual_s(job: Job, result: Mapping[str, Any]) -> float:
+    return float((result.get("start_clock_ns", 0) + job.plan["duration_ns"]) / 1e9)
 
 
 @cache

@@ -21,6 +21,7 @@ from rushhour.lab.base import CancelledError, canonical
 from rushhour.lab.confine import Guest, Guests, Limits, Sandbox, told_limits
 from rushhour.lab.ending import result_of
 from rushhour.lab.manifest import Facts, host, seal_run
+from rushhour.lab.pins import chosen, parse, routers
 from rushhour.plan import native
 from rushhour.plan.needs import needs
 
@@ -39,7 +40,7 @@ class NetnsLab:
 
     def __init__(self, pins: Sequence[str] = (), limits: Limits | None = None) -> None:
         _may_work()
-        self.pins = pins
+        self._pins = parse(pins)
         self.limits = told_limits(limits or Limits())
         self.agent = agent.find()
         self._ability = Ability(self.agent.binary)
@@ -102,14 +103,17 @@ class NetnsLab:
             suited,
             {name: " ".join(value.split()) for name, value in here.items() if f"sysctl {name}" in lacks},
         )
-        return native.by_line(suited) if "wire" in lacks else suited
+        cpus = chosen(self._pins, suited, sorted(os.sched_getaffinity(0)))
+        suited = native.pinned(suited, cpus)
+        return native.by_line(suited, routers(cpus, suited)) if "wire" in lacks else suited
 
     def _carry_out(self, job: Job, sandbox: Sandbox) -> Ending:
         (sandbox.out / "plan.json").write_text(canonical(job.plan) + "\n", encoding="utf-8")
         command = [str(self.agent.binary), "run", "out"]
-        ending = self._guests.run(
-            lambda: Guest(self.agent.binary, sandbox, command, limits=self.limits, native=True)
-        )
+        with realtime.alone(lambda: self._guests.cancelled):
+            ending = self._guests.run(
+                lambda: Guest(self.agent.binary, sandbox, command, limits=self.limits, native=True)
+            )
         where = f"{job.kernel.name}, seed {job.plan['seed']}"
         if self._guests.cancelled:
             raise CancelledError("stopped", where=where)

@@ -6,22 +6,27 @@ made, and a sweep goes through all its cells before any of them comes again.
 
 from __future__ import annotations
 
+import errno
 import gzip
 import hashlib
 import os
 import platform
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from time import time_ns
+from socket import AF_UNIX, SOCK_DGRAM, socket
+from time import sleep, time_ns
 from typing import TYPE_CHECKING, Any
 
-from rushhour.lab.base import canonical, sha256
+from rushhour.lab.base import CancelledError, canonical, sha256
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from rushhour.lab.base import Job
 
+_TURN = "\0rushhour-experiment"
+_LOOK_S = 0.05
 RUN_IN_NS = 500_000_000
 """Length of the run that is thrown away before each block."""
 
@@ -38,6 +43,38 @@ class RunningKernel:
 def running_kernel() -> RunningKernel:
     """The kernel of this machine: its release, its version and, where it can be read, its configuration."""
     return described(platform.release(), platform.version(), platform.machine(), configuration())
+
+
+@contextmanager
+def alone(stopped: Callable[[], bool], waiting: Callable[[], None] = lambda: None) -> Iterator[None]:
+    """Keep other experiments on this machine's kernel out, of whatever process; waits for its turn.
+
+    Two would measure each other, and flows of equal ports and addresses would be one in the kernel's trace.
+    The sign is a name without a file; it ends with the process that holds it.
+
+    Args:
+        stopped: Whether nobody wants the turn any more.
+        waiting: Is called once if there is something to wait for.
+
+    Raises:
+        CancelledError: nobody does.
+    """
+    with socket(AF_UNIX, SOCK_DGRAM) as sign:
+        told = False
+        while True:
+            try:
+                sign.bind(_TURN)
+                break
+            except OSError as error:
+                if error.errno != errno.EADDRINUSE:
+                    raise
+            if not told:
+                told = True
+                waiting()
+            if stopped():
+                raise CancelledError("stopped before its turn came")
+            sleep(_LOOK_S)
+        yield
 
 
 def described(release: str, version: str, machine: str, configuration: bytes | None) -> RunningKernel:

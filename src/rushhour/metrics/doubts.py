@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rushhour.metrics.completion import offered_load
+from rushhour.metrics.surroundings import surroundings
 
 if TYPE_CHECKING:
     from rushhour.record import Record
@@ -16,7 +17,7 @@ SENDER = 0
 
 def doubts(record: Record) -> list[str]:
     """Sentences for the manifest's warnings: arrivals beyond the rate, congestion controls replaced."""
-    return [*_overloads(record), *_replaced(record)]
+    return [*_overloads(record), *_replaced(record), *surroundings(record)]
 
 
 def _overloads(record: Record) -> list[str]:

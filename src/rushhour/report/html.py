@@ -20,7 +20,7 @@ from rushhour.report.gather import about, views
 from rushhour.report.heat import heats
 from rushhour.report.lines import charts, counts
 from rushhour.report.lines_svg import chart_svg, swatch_svg
-from rushhour.report.machines import lab_said, links_said, machines
+from rushhour.report.machines import lab_said, links_said, machines, work_said
 from rushhour.report.published import sheets
 from rushhour.report.reproduce import reproduction
 from rushhour.report.shell import digest, joined, template
@@ -126,6 +126,8 @@ def _facts(head: About, runs: list[RunView]) -> list[tuple[str, str]]:
             str(first.seed) if len(seeds) == 1 else f"{first.seed} and {len(seeds) - 1} derived from it",
         ),
     ]
+    work = work_said(runs)
+    facts += [("Machine", work)] if work else []
     facts += [("Runs", str(head.runs))] if head.runs > 1 else []
     return facts + ([("Source", head.source)] if head.source else [])
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from rushhour.report.words import quantity
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from rushhour.record import Record
     from rushhour.report.model import RunView
@@ -38,6 +38,29 @@ def lab_said(manifest: Mapping[str, Any]) -> str:
 def machines(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
     """A row for each machine: where it is, what it runs, how well its clock is known."""
     return [(f"machine {name}", _said(one)) for name, one in _hosts(manifest).items()]
+
+
+def work_said(runs: Iterable[RunView]) -> str:
+    """What machines in real time did during the runs; empty of virtual ones.
+
+    Shares of all CPUs, from the least to the greatest of the runs.
+    """
+    told = [one for run in runs for one in run.machine.values() if one.get("cpu_share")]
+    if not told:
+        return ""
+    shares = {
+        name: [float(one["cpu_share"].get(name) or 0) for one in told]
+        for name in ("agent", "experiment", "others")
+    }
+    parts = [f"{name} {_range(values)}" for name, values in shares.items()]
+    late = [float(one["sampling_error_ns"]["p99"]) for one in told if one.get("sampling_error_ns")]
+    said = f"CPUs: {', '.join(parts)}"
+    return said + (f"; 99 of 100 readings within {quantity(max(late) / 1e3, 'µs')}" if late else "")
+
+
+def _range(shares: Sequence[float]) -> str:
+    low, high = f"{min(shares):.0%}", f"{max(shares):.0%}"
+    return high if low == high else f"{low} to {high}"
 
 
 def _said(one: Mapping[str, Any]) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rushhour.comparison import compare
 from rushhour.report.definitions import definitions
 from rushhour.report.gather import about, views
-from rushhour.report.machines import links_said
+from rushhour.report.machines import links_said, work_said
 from rushhour.report.published import sheets
 from rushhour.report.tables import cells_table, flows_table
 from rushhour.report.words import quantity
@@ -56,6 +56,8 @@ def _facts(runs: list[RunView]) -> Iterator[str]:
         yield f"* path: {said(' · '.join(first.conditions))}"
     yield f"* kernel: {said(', '.join(dict.fromkeys(run.kernel for run in runs)))}"
     yield f"* lab: {said(first.lab)}"
+    if work := work_said(runs):
+        yield f"* machine: {said(work)}"
     yield f"* seed: {', '.join(str(seed) for seed in sorted({run.seed for run in runs})[:20])}"
     yield f"* duration: {first.duration_s:g} s, runs: {len(runs)}"
 

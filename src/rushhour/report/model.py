@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from rushhour import courses
 from rushhour.metrics.expectations import check
+from rushhour.metrics.surroundings import machines
 from rushhour.report.machines import as_found
 from rushhour.report.panels import Panel, bottlenecks, panels_of
 from rushhour.report.reproduce import run_command
@@ -62,6 +63,8 @@ class RunView:
     why: tuple[Why, ...] = ()
     found: bool = False
     """Whether the path was there before the experiment, and nothing was added to it."""
+    machine: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """What each machine in real time did meanwhile."""
 
     @property
     def label(self) -> str:
@@ -95,6 +98,7 @@ def view(
         command=run_command(manifest),
         why=why(record),
         found=as_found(record),
+        machine=machines(record),
     )
 
 

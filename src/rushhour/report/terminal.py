@@ -14,7 +14,7 @@ from rich.text import Text
 from rushhour.comparison import compare
 from rushhour.report.braille import chart
 from rushhour.report.gather import about, views
-from rushhour.report.machines import links_said
+from rushhour.report.machines import links_said, work_said
 from rushhour.report.published import REACH, sheets
 from rushhour.report.tables import cells_table, flows_table
 from rushhour.report.words import quantity, scale_for
@@ -316,6 +316,8 @@ def _state(runs: list[RunView]) -> RenderableType:
             name = f"{run.label}: " if len(runs) > 1 else ""
             lines += [Text(f"  {name}{reason}") for reason in run.reasons[:3] or ["no reason was recorded"]]
     lines += _verdicts(runs)
+    work = work_said(runs)
+    lines += [Text.assemble(("Machine  ", "bold"), work)] if work else []
     warnings = list(dict.fromkeys(warning for run in runs for warning in run.warnings))
     lines += [Text.assemble(("! Warning  ", "bold yellow"), warning) for warning in warnings[:5]]
     return Group(*lines)

@@ -1,0 +1,141 @@
+"""The netns lab on this machine's kernel: physics with wide margins, because others use the machine, too."""
+
+import json
+import os
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rushhour import runner
+from rushhour.errors import UnsupportedError
+from rushhour.lab.netns import NetnsLab
+from rushhour.metrics.surroundings import carried, machines
+from rushhour.record import Record, ResultSet
+from rushhour.report import html
+
+pytestmark = pytest.mark.host
+
+SCENARIO = """
+title = "Real"
+duration = "1500ms"
+[topology]
+preset = "dumbbell"
+rate = "50mbit"
+rtt = "20ms"
+buffer = "40p"
+[[flow]]
+name = "long"
+cc = "cubic"
+[[flow]]
+name = "whole"
+cc = "reno"
+start = "200ms"
+bytes = "300kB"
+"""
+
+
+def outcomes_of(tmp_path: Path, text: str) -> list[runner.Outcome]:
+    (tmp_path / "real.toml").write_text(text)
+    lab = NetnsLab()
+    batches = runner.prepare([tmp_path / "real.toml"], out=tmp_path / "out", lab="netns", tested=lab.tested())
+    with closing(runner.carry_out(batches, lab)) as going:
+        return list(going)
+
+
+@pytest.fixture(scope="module")
+def record(tmp_path_factory: pytest.TempPathFactory) -> Record:
+    folder = tmp_path_factory.mktemp("netns")
+    (outcome,) = outcomes_of(folder, SCENARIO)
+    assert outcome.error is None, outcome.error
+    assert outcome.folder is not None
+    return Record.open(outcome.folder)
+
+
+def test_a_shaper_is_not_exceeded_and_a_path_is_not_shorter(record: Record) -> None:
+    long, whole = (flow for flow in record.result["flows"])
+    # A bucket of a millisecond on top of the rate; headers come off.
+    assert 1e6 < 8 * long["bytes_received"] < 50e6 * (1.5 + 0.01)
+    assert whole["bytes_sent"] == whole["bytes_received"] == 300_000
+    assert all(rtt >= 20e6 - 2000 for ping in record.result["calibration"]["pings"] for rtt in ping["rtt_ns"])
+    _, rows = record.tcp_info("long")
+    known = rows["min_rtt"][(rows["min_rtt"] > 0) & (rows["min_rtt"] < 2**31)]
+    assert int(known.min()) >= 19_990
+
+
+def test_packets_are_counted_once_on_their_way(record: Record) -> None:
+    # No packet is lost by what stands in for the wire, and both ends of it saw the same.
+    assert all(one.lost == 0 for one in carried(record))
+    wires = {int(end): record.table("wire", end=int(end)) for end in np.unique(record.table("wire")["end"])}
+    assert wires
+    assert all(rows["lost"].max() == 0 for rows in wires.values())
+
+
+def test_the_kernels_own_events_are_those_of_our_flows(record: Record) -> None:
+    if not record.has("tcp_probe"):
+        assert any("event" in warning for warning in record.manifest["warnings"])
+        return
+    rows = record.table("tcp_probe", flow="long")
+    assert len(rows) > 50
+    assert (np.diff(rows["t_ns"]) >= 0).all()
+    assert rows["t_ns"].min() > -1e9
+    assert rows["t_ns"].max() < 3e9
+
+
+def test_a_record_of_real_time_says_so(record: Record, tmp_path: Path) -> None:
+    manifest = record.manifest
+    assert manifest["lab"] == "netns"
+    assert manifest["virtual_s"] is None
+    assert manifest["kernel"]["source"] == {"kind": "running"}
+    (machine,) = machines(record).values()
+    shares = machine["cpu_share"]
+    assert 0 < shares["experiment"] <= 1
+    assert 0.5 < sum(shares.values()) < 1.5
+    assert machine["sampling_error_ns"]["max"] > 0
+    record.verify()
+    page = html.write(ResultSet.open(record.path.parents[1]), tmp_path / "page.html").read_text()
+    assert "netns" in page
+    assert "virtual time" not in page
+
+
+def test_what_is_lacking_is_said_before_anything_runs(tmp_path: Path) -> None:
+    text = SCENARIO.replace("[topology]", "[sysctl]\n'net.core.netdev_max_backlog' = '1234'\n[topology]")
+    (outcome,) = outcomes_of(tmp_path, text)
+    assert isinstance(outcome.error, UnsupportedError)
+    assert "setting of the whole machine" in outcome.error.message
+    assert not (tmp_path / "out/runs").exists()
+    assert Path("/proc/sys/net/core/netdev_max_backlog").read_text().strip() != "1234"
+
+
+def test_an_algorithm_that_no_kernel_has_skips_its_cells(tmp_path: Path) -> None:
+    text = (
+        SCENARIO.replace('duration = "1500ms"', 'duration = "300ms"')
+        + '[sweep]\n"flow.long.cc" = ["none", "reno"]\n'
+    )
+    outcomes = outcomes_of(tmp_path, text)
+    assert [outcome.skipped for outcome in outcomes] == [True, False]
+    skipped = outcomes[0].error
+    assert skipped is not None
+    assert "CONFIG_TCP_CONG_NONE" in skipped.message
+    about = json.loads((tmp_path / "out/set.json").read_text())
+    assert about["complete"]
+    assert len(about["skipped"]) == 1
+
+
+def test_without_root_the_privilege_is_named(tmp_path: Path) -> None:
+    (tmp_path / "real.toml").write_text(SCENARIO)
+    tmp_path.chmod(0o755)
+    words = [sys.executable, "-m", "rushhour", "run", str(tmp_path / "real.toml"), "--lab", "netns"]
+    env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    code = "import os, sys; os.setgid(65534); os.setuid(65534); os.execv(sys.argv[1], sys.argv[1:])"
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words], capture_output=True, text=True, env=env, timeout=60, check=False
+    )
+    if "No module named" in done.stderr or "Permission denied" in done.stderr:
+        pytest.skip("nobody may not read this checkout")
+    assert done.returncode == 2
+    assert "CAP_NET_ADMIN" in done.stderr
+    assert "--lab uml" in done.stderr
