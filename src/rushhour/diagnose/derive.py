@@ -32,6 +32,10 @@ HEAD = 0.25
 LEAST_TRAIN = 8
 
 
+UNREACHABLE = "IcmpMsg.InType3"
+"""Errors that a router sends for what does not fit (RFC 792: type 3)."""
+
+
 def measured(records: Mapping[str, Record], direction: str) -> Measured:
     """What the records (by the phase's name) say of one direction."""
     end = sender(direction)
@@ -146,7 +150,9 @@ def _sizes(records: Sequence[Record], end: str) -> Sizes:
     passed = max((size for size, came in answered.items() if came), default=None)
     if passed is None:
         return Sizes()  # no echo at all tells nothing of sizes
-    return Sizes(passed, min((size for size, came in answered.items() if size > passed), default=None))
+    errors = [(record.result.get("counters") or {}).get(end, {}).get(UNREACHABLE, 0) for record, _ in found]
+    lost = min((size for size in answered if size > passed), default=None)
+    return Sizes(passed, lost, told=any(errors))
 
 
 def _udp(record: Record, flow: Flow) -> Udp:

@@ -30,7 +30,7 @@ EXPLAINS: Mapping[str, tuple[str, ...]] = {
         "losses",
     ),
     "queue-too-long": ("bufferbloat",),
-    "drops-in-the-own-queue": ("shallow-queue", "losses", "random-loss", "datagram-loss"),
+    "drops-in-the-own-queue": ("shallow-queue", "losses", "random-loss", "datagram-loss", "policer"),
     "transmit-queue-too-short": ("shallow-queue", "losses", "drops-in-the-own-queue"),
     "mtu-mismatch": ("large-packets-lost", "mtu-probing-off"),
     "large-packets-lost": ("mtu-probing-off",),
@@ -45,6 +45,7 @@ EXPLAINS: Mapping[str, tuple[str, ...]] = {
     "speeds-differ": ("asymmetric-path",),
     "cpu-quota": ("cpu-busy", "slow-reader", "slow-writer"),
     "odd-congestion-control": ("small-window",),
+    "reno-on-a-long-path": ("losses", "small-window"),
     "tcp-memory-pressure": ("receive-buffer-too-small", "slow-reader"),
     "unreachable": ("port-blocked", "no-answers"),
 }

@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 LATE = 0.005
 """Part of datagrams that came late from which reordering is spoken of; three segments late are taken for lost
 (RFC 5681, 3.2), unless the sender has learnt of it."""
-RANDOM = 0.2
-"""Datagrams below the path's rate must lose at least this part of what TCP sent again."""
+RANDOM, SURELY = 0.2, 0.01
+"""Datagrams below the path's rate must lose at least this part of what TCP sent again; so much is enough by
+itself, because a flow of a few segments says little."""
 POLICED = 0.05
 FELL, POLICED_RESENT = 2.0, 0.02
 """A policer's bucket may hold a second's worth; then the rate falls at once, and what is above it is lost."""
@@ -156,7 +157,7 @@ def random(m: Measured, tcp: Tcp) -> bool:
     """Datagrams are lost although the path is not full."""
     losses = [udp.loss for udp in (m.udp,) if udp is not None and udp.sent]
     below = max(losses, default=m.ping_loss or 0.0)
-    return below > max(LOST, RANDOM * tcp.retransmit_share)
+    return below > max(LOST, min(SURELY, RANDOM * tcp.retransmit_share))
 
 
 def short(m: Measured) -> bool:

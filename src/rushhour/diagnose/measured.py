@@ -129,11 +129,18 @@ class Train:
 class Sizes:
     """Echo requests of several sizes that must not be fragmented: IP packets, in bytes.
 
-    `passed` is the largest that was answered, `lost` the smallest that never was although smaller ones were.
+    `passed` is the largest that was answered, `lost` the smallest that never was although smaller ones were;
+    `told` whether a router said why (RFC 1191), so that TCP learns of it.
     """
 
     passed: int | None = None
     lost: int | None = None
+    told: bool = False
+
+    @property
+    def vanished(self) -> int | None:
+        """The smallest that was lost without a word."""
+        return None if self.told else self.lost
 
 
 @dataclass(frozen=True)

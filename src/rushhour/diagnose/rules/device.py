@@ -29,7 +29,7 @@ def mtus(case: Case) -> Iterator[Finding]:
     small, large = sorted(sizes, key=lambda end: sizes[end])
     toward = f"{large}→{small}"
     measured = case.measured.get(toward)
-    lost = measured.sizes.lost if measured is not None else None
+    lost = measured.sizes.vanished if measured is not None else None
     direct = common.is_direct(case)
     grave = (lost is not None and lost <= sizes[large]) or direct
     vanish = () if lost is None else (Evidence(toward, "smallest packet that vanished", f"{lost} B"),)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from rushhour.diagnose.bottleneck import causes
 from rushhour.diagnose.finding import Command, Evidence, Finding
+from rushhour.diagnose.rules import common
 from rushhour.diagnose.rules.measured_words import dev, name, reached
 from rushhour.explain.words import percent, rate, rounded_up, size, time
 
@@ -113,7 +114,7 @@ def large_packets(case: Case) -> Iterator[Finding]:
     """Packets that TCP does not send, but others would, vanish."""
     for m in case.measured.values():
         broken = m.single is not None and m.single.stalled
-        if m.sizes.lost is None or m.sizes.passed is None or broken:
+        if m.sizes.vanished is None or m.sizes.passed is None or broken:
             continue
         title = (
             f"Packets above {m.sizes.passed} bytes vanish on the way {m.direction}, though "
@@ -128,7 +129,7 @@ def large_packets(case: Case) -> Iterator[Finding]:
             m.direction,
             (
                 Evidence(m.direction, "largest that crossed", f"{m.sizes.passed} B"),
-                Evidence(m.direction, "smallest that did not", f"{m.sizes.lost} B"),
+                Evidence(m.direction, "smallest that did not", f"{m.sizes.vanished} B"),
                 Evidence(m.sender, "MTU of its device", str(case.facts(m.sender).get("link", "mtu") or "?")),
             ),
             None,
@@ -159,7 +160,10 @@ def echo_blocked(case: Case) -> Iterator[Finding]:
 def other_loss(case: Case) -> Iterator[Finding]:
     """Loss, late or doubled packets that did not limit TCP, and would hurt other traffic."""
     for m in case.measured.values():
-        if m.udp is None or m.udp.error or m.udp.received == 0:
+        if m.udp is None or m.udp.error:
+            continue
+        if m.udp.received == 0:
+            yield from _blocked(m)
             continue
         named = {cause.key for cause in causes(m) if cause.limited >= HELD}
         if m.udp.loss >= SOME_LOSS and not named & {"random-loss", "corruption", "policer"}:
@@ -176,13 +180,34 @@ def other_loss(case: Case) -> Iterator[Finding]:
             yield _beside(case, m, "duplicates", f"{twice} of datagrams {m.direction} arrive twice")
 
 
+def _blocked(m: Measured) -> Iterator[Finding]:
+    """Not one datagram came, and TCP works."""
+    assert m.udp is not None
+    if m.udp.sent and m.single is not None and m.single.goodput_bps:
+        yield Finding(
+            "udp-blocked",
+            "warning",
+            "ip",
+            f"UDP is blocked {m.direction}: of {m.udp.sent} datagrams not one arrived, while TCP gets "
+            "through; calls, QUIC, DNS and tunnels fail or fall back.",
+            m.direction,
+            (Evidence(m.direction, "datagrams", f"{m.udp.sent} sent, 0 arrived"), *reached(m)),
+            None,
+            None,
+            (Command(m.receiver, "nft list ruleset"), Command(m.receiver, "iptables -nvL")),
+            "RFC 8085; RFC 4787, section 5",
+        )
+
+
 def _beside(case: Case, m: Measured, key: str, what: str) -> Finding:
     assert m.udp is not None
     below = f"at {rate(m.udp.rate_bps)}, below what the path carries"
+    # A sender that was kept waiting sends in bursts, a receiver reads too late.
+    busy = key == "datagram-loss" and any(common.is_busy(case, end) for end in ("a", "b"))
     counts = f"{m.udp.sent} sent, {m.udp.received} arrived, {m.udp.duplicates} twice"
     return Finding(
         key,
-        "warning",
+        "note" if busy else "warning",
         "path",
         f"{what} {below}: calls, games and tunnels suffer, though TCP copes.",
         m.direction,

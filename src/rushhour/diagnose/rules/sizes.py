@@ -23,7 +23,7 @@ def probing(case: Case) -> Iterator[Finding]:
     """Larger packets vanish, or the path is narrower than the devices, and nothing but ICMP would tell."""
     for direction, from_, facts, _, _ in common.directions(case):
         measured = case.measured.get(direction)
-        lost = measured.sizes.lost if measured is not None else None
+        lost = measured.sizes.vanished if measured is not None else None
         narrow = case.path.mtu or (measured.path_mtu if measured is not None else None)
         mtu = facts.get("link", "mtu")
         blocked = lost is not None and mtu is not None and lost <= mtu
