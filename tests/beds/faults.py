@@ -44,6 +44,7 @@ class Fault:
         where: Where that finding has to be; None: anywhere.
         layer: The layer of the bottleneck; None: nothing was limited that anybody would miss.
         grave: Whether a person must be told (critical or warning), or a note is right.
+        alone: Whether its path needs the whole machine.
     """
 
     name: str
@@ -52,6 +53,7 @@ class Fault:
     where: str | None
     layer: str | None
     grave: bool
+    alone: bool
     wanted: Wanted
     breaks: Break = field(repr=False)
 
@@ -72,6 +74,7 @@ def fault(
     where: str | None = None,
     layer: str | None = None,
     grave: bool = True,
+    alone: bool = False,
     **wanted: Any,
 ) -> Callable[[Break], Break]:
     """Enter a function as a fault of a path like `wanted`."""
@@ -79,11 +82,16 @@ def fault(
     def enter(breaks: Break) -> Break:
         says = (breaks.__doc__ or "").strip()
         FAULTS[breaks.__name__] = Fault(
-            breaks.__name__, says, frozenset(first), where, layer, grave, Wanted(**wanted), breaks
+            breaks.__name__, says, frozenset(first), where, layer, grave, alone, Wanted(**wanted), breaks
         )
         return breaks
 
     return enter
+
+
+@fault(grave=False)
+def none(_: Path, __: ExitStack) -> None:
+    """Nothing is wrong."""
 
 
 # --- the ends' buffers and TCP
@@ -113,9 +121,9 @@ def scaling_off(p: Path, _: ExitStack) -> None:
     p.nodes["b"].sysctl("net.ipv4.tcp_window_scaling", 0)
 
 
-@fault("sack-off", where="b", layer="tcp", line="loss 0.2% burst 6 seed 3", line_back="")
+@fault("sack-off", where="b", layer="tcp", rtt="40ms", buffer="8ms")
 def sack_off(p: Path, _: ExitStack) -> None:
-    """B has no selective acknowledgements, on a path with bursts of losses."""
+    """B has no selective acknowledgements, before a queue that drops many at once."""
     p.nodes["b"].sysctl("net.ipv4.tcp_sack", 0)
 
 
@@ -132,9 +140,10 @@ def ecn_refused(p: Path, _: ExitStack) -> None:
     p.nodes["b"].sysctl("net.ipv4.tcp_ecn", 0)
 
 
-@fault("reno-on-a-long-path", where="a", layer="tcp", rtt="120ms", cc="reno", line="drop 1500", line_back="")
+@fault("reno-on-a-long-path", where="a", layer="tcp", rtt="120ms", line="drop 1500", line_back="")
 def reno_on_a_long_path(p: Path, _: ExitStack) -> None:
     """A sends by Reno over 120 ms, and one packet is lost."""
+    p.nodes["a"].ip(f"route replace default via {GATEWAYS['a']} congctl reno")
     p.nodes["a"].sysctl("net.ipv4.tcp_congestion_control", "reno")
 
 
@@ -212,7 +221,7 @@ def policer(p: Path, _: ExitStack) -> None:
 # --- queues
 
 
-@fault("bufferbloat", where="a→b", layer="path", rate="20mbit", buffer="1s", buffer_back="25ms")
+@fault("bufferbloat", where="a→b", layer="queue", rate="20mbit", buffer="1s", buffer_back="25ms")
 def bufferbloat(_: Path, __: ExitStack) -> None:
     """A modem with a queue of a second."""
 
@@ -291,7 +300,7 @@ def udp_blocked(p: Path, _: ExitStack) -> None:
 # --- the ends themselves
 
 
-@fault("offloads-off", where="a", rate="1gbit", rtt=None)
+@fault("offloads-off", where="a", grave=False, alone=True, rate="200mbit", rtt=None, buffer="5ms")
 def offloads_off(p: Path, _: ExitStack) -> None:
     """A's device cuts nothing and joins nothing."""
     p.nodes["a"].run("ethtool", "-K", "eth0", "tso", "off", "gso", "off", "gro", "off")
@@ -299,17 +308,19 @@ def offloads_off(p: Path, _: ExitStack) -> None:
 
 @fault("slow-reader", "cpu-busy", where="b", layer="application")
 def slow_reader(p: Path, stack: ExitStack) -> None:
-    """What reads at b runs for 5 ms of 50."""
+    """What reads at b comes ten times a second, and its buffer holds less."""
+    p.nodes["b"].sysctl("net.ipv4.tcp_rmem", "4096 131072 800000")
     stack.enter_context(_halting(p.nodes["b"]))
 
 
 @fault("slow-writer", "cpu-busy", where="a", layer="application")
 def slow_writer(p: Path, stack: ExitStack) -> None:
-    """What writes at a runs for 5 ms of 50."""
+    """What writes at a comes ten times a second, and its buffer holds less."""
+    p.nodes["a"].sysctl("net.ipv4.tcp_wmem", "4096 16384 600000")
     stack.enter_context(_halting(p.nodes["a"]))
 
 
-@fault("machine-busy", grave=False)
+@fault("machine-busy", grave=False, alone=True)
 def busy_machine(_: Path, stack: ExitStack) -> None:
     """Other programs keep the processors of this machine busy."""
     for _cpu in range(os.cpu_count() or 1):
@@ -326,7 +337,7 @@ def _program(*words: str) -> Iterator[None]:
 
 
 @contextmanager
-def _halting(at: Namespace, runs_s: float = 0.005, stands_s: float = 0.045) -> Iterator[None]:
+def _halting(at: Namespace, runs_s: float = 0.005, stands_s: float = 0.095) -> Iterator[None]:
     """Let the agent at an end stand still for most of the time."""
     done = Event()
 

@@ -35,7 +35,7 @@ SOUND: dict[str, str | int] = {
     "net.ipv4.tcp_no_metrics_save": 1,
 }
 """What an end of a sound path has: the kernel's own defaults, and no memory of the transfer before."""
-FRAME = 1514
+ETHERNET = 14
 LARGEST_BUCKET_NS = 250_000
 
 
@@ -114,21 +114,22 @@ def path(wanted: Wanted | None = None, **keys: Any) -> Iterator[Path]:
             ("right", "left", wanted.rate_back or wanted.rate, wanted.buffer_back or wanted.buffer),
         ):
             if rate is not None:
-                nodes[side].tc(f"qdisc add dev {other} root handle 1: {shaper(rate, buffer)}")
+                nodes[side].tc(f"qdisc add dev {other} root handle 1: {shaper(rate, buffer, wanted.mtu)}")
         if _has_line(wanted):
             built.line = stack.enter_context(_line(wanted, between))
         yield built
 
 
-def shaper(rate: str, buffer: str) -> str:
+def shaper(rate: str, buffer: str, mtu: int = 1500) -> str:
     """A tbf in tc's words: a bucket of two frames, or 250 µs at high rates, when timers come late."""
     bps = Rate.parse(rate).bps
     if buffer.endswith("B"):
         limit = Size.parse(buffer).bytes
     else:
         limit = int(Duration.parse(buffer).ns * bps / 8e9)
-    bucket = max(2 * FRAME - 1, int(bps * LARGEST_BUCKET_NS / 8e9))
-    return f"tbf rate {int(bps)}bit burst {bucket} limit {max(limit, bucket, FRAME)}"
+    frame = mtu + ETHERNET
+    bucket = max(2 * frame - 1, int(bps * LARGEST_BUCKET_NS / 8e9))
+    return f"tbf rate {int(bps)}bit burst {bucket} limit {max(limit, bucket)}"
 
 
 def _ends(built: Path) -> None:
