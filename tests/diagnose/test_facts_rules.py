@@ -17,12 +17,25 @@ from rushhour.diagnose.case import Case, Path
 from rushhour.diagnose.facts import Facts
 from rushhour.diagnose.finding import LAYERS, PLACES, Finding
 from rushhour.diagnose.measured import Cpu, Measured, Sizes, Tcp
-from rushhour.diagnose.rules import device, host, link, queue, route, sizes, socket, system, tcp
+from rushhour.diagnose.rules import (
+    device,
+    host,
+    link,
+    packet_filter,
+    queue,
+    route,
+    sizes,
+    socket,
+    system,
+    tcp,
+)
 
 GIGABIT = Path(20_000_000, {"a→b": 1e9, "b→a": 1e9})
 WAYS = ("a→b", "b→a")
 ON_FACTS = [
-    one for module in (device, host, link, queue, route, sizes, socket, system, tcp) for one in module.RULES
+    one
+    for module in (device, host, link, packet_filter, queue, route, sizes, socket, system, tcp)
+    for one in module.RULES
 ]
 
 
@@ -130,6 +143,12 @@ FAULTS: dict[str, tuple[dict[str, Any], dict[str, Measured], str, str]] = {
     "route-rto-min": ({"route__entry__rto_min": 3000}, {}, "warning", "b"),
     "asymmetric-route": ({"route__found__gateway": None}, {}, "note", "a→b"),
     "next-hop-silent": ({"route__neighbour__state": "failed"}, {}, "critical", "b"),
+    "next-hop-set-by-hand": (
+        {"route__neighbour__state": "permanent"}, {"a→b": measured("a→b", single=Tcp(error="timed out"))},
+        "critical", "b"),
+    "packets-live-too-short": (
+        {"sysctl__net.ipv4.ip_default_ttl": 2}, {"a→b": measured("a→b", single=Tcp(error="timed out"))},
+        "critical", "b"),
     "route-congestion-control": ({"route__entry__congctl": "htcp"}, {}, "note", "b"),
     "stolen-time": ({"cpu__mean__steal": 0.3}, {}, "critical", "b"),
     "machine-busy": ({"cpu__mean__busy": 0.9}, {}, "note", "b"),
@@ -150,6 +169,22 @@ FAULTS: dict[str, tuple[dict[str, Any], dict[str, Measured], str, str]] = {
     "memory-short": ({}, {"a→b": measured("a→b", {"vm.pswpout": 4000})}, "critical", "b"),
     "cpu-quota": ({"memory__cgroup": {"cpus": 0.5, "throttled": 3}}, {}, "note", "b"),
     "memory-limit": ({"memory__cgroup": {"memory": 32 * MIB}}, {}, "note", "b"),
+    "few-segments-at-once": ({"link__gso_max_segs": 1, "link__gso_max_size": 65536}, {}, "warning", "b"),
+    "member-down": (
+        {"link__under": {"eno2": {"master": "bond0", "state": "down", "kind": "veth"}}}, {}, "warning", "b"),
+    "unusual-settings": ({"sysctl__net.ipv4.tcp_early_retrans": 0}, {}, "note", "b"),
+    "packet-filter-drops": (
+        {"firewall__dropping": [{"family": "ip", "table": "t", "chain": "in", "handle": 4,
+                                 "expressions": ["limit", "counter", "immediate"], "packets": 5,
+                                 "limit": {"a_second": 1000.0, "of": "packets", "over": True}}]},
+        {"a→b": measured("a→b", {"filter.ip.t.in.4": 77}, single=slow(1e8, 90))}, "critical", "b"),
+    "packet-filter-closed": (
+        {"firewall__chains": [{"family": "inet", "table": "t", "chain": "in", "hook": "input",
+                               "policy": "drop"}]},
+        {"a→b": measured("a→b", single=Tcp(error="timed out"))}, "critical", "b"),
+    "filter-on-the-device": (
+        {"qdisc__eno1__filters": [{"hook": "egress", "kind": "bpf", "priority": 1, "actions": []}]},
+        {}, "note", "b"),
     "slow-clock": ({"time__clocksource": "hpet"}, {}, "warning", "b"),
     "connection-table-full": ({"firewall__conntrack_count": 262_000}, {}, "critical", "b"),
 }  # fmt: skip
@@ -175,7 +210,7 @@ def test_a_fault_is_found_and_nothing_worse_is_said(key: str) -> None:
 
 def test_every_finding_of_these_rules_has_a_fault_that_draws_it() -> None:
     written = set()
-    for module in (device, host, link, queue, route, sizes, socket, system, tcp):
+    for module in (device, host, link, packet_filter, queue, route, sizes, socket, system, tcp):
         text = File(str(module.__file__)).read_text(encoding="utf-8")
         written |= {
             key for line in re.findall(r"\n +key=(.*),", text) for key in re.findall(r'"([a-z-]{5,})"', line)

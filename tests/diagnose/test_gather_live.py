@@ -133,6 +133,26 @@ def test_counters_rise_by_what_was_sent(ends: tuple[Namespace, Namespace], facts
     assert not [name for name in risen if name.startswith("snmp.Tcp.")]
 
 
+def test_rules_that_drop_are_told_and_counted(ends: tuple[Namespace, Namespace]) -> None:
+    a, b = ends
+    b.nft(
+        "chain i {\n type filter hook input priority 0; policy accept;\n"
+        " udp dport 9 limit rate over 1/hour burst 1 packets counter drop\n tcp dport 1 accept\n}"
+    )
+    with Session.open(b.place) as session:
+        facts = gather.gather(session, HERE, wait=lambda _: None)
+        for _ in range(4):
+            _datagram(a)
+        risen = counters.rise(facts.sections["counters"], gather.recount(session, facts))
+    (rule,) = facts.get("firewall", "dropping")
+    assert (rule["table"], rule["chain"], rule["limit"]["over"]) == ("bed", "i", True)
+    assert {"limit", "counter", "immediate"} <= set(rule["expressions"])
+    assert facts.get("firewall", "chains")[0]["hook"] == "input"
+    # One passes by the burst; of the other three each is dropped and counted.
+    assert risen[f"filter.ip.bed.i.{rule['handle']}"] == 3
+    b.run("nft", "delete", "table", "ip", "bed")
+
+
 def _datagram(end: Namespace) -> None:
     import socket  # noqa: PLC0415 - in the namespace's own thread
 

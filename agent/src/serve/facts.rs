@@ -1,5 +1,6 @@
 //! What limits a transfer at this end, asked of the kernel: each answer is one JSON value.
 
+mod firewall;
 mod links;
 mod neighbours;
 mod options;
@@ -13,12 +14,13 @@ use crate::error::{Error, Result};
 use crate::ethtool::Card;
 
 /// The verbs of this part.
-pub const VERBS: [&str; 6] = ["ethtool", "links", "neighbours", "qdiscs", "route", "sockets"];
+pub const VERBS: [&str; 7] = ["ethtool", "firewall", "links", "neighbours", "qdiscs", "route", "sockets"];
 
 /// Answers one of [`VERBS`]; other words are an error.
 pub fn answer(verb: &str, request: &Value) -> Result<Value> {
     match verb {
         "ethtool" => Ok(Card::open(text(request, "dev")?)?.everything()),
+        "firewall" => firewall::all(),
         "links" => links::below(request["dev"].as_str()),
         "neighbours" => neighbours::all(),
         "qdiscs" => qdiscs::of(text(request, "dev")?),

@@ -51,6 +51,7 @@ const VERBS: &[Verb] = &[
     by_a_thread("fetch", part::fetch),
     by_a_thread("forget", part::forget),
     by_a_thread("ethtool", gathered),
+    by_a_thread("firewall", gathered),
     by_a_thread("links", gathered),
     by_a_thread("neighbours", gathered),
     by_a_thread("qdiscs", gathered),

@@ -87,6 +87,11 @@ def counted(value: Mapping[str, int]) -> str:
     return next(iter(value)) if len(value) == 1 else ", ".join(f"{name} {n}" for name, n in value.items())
 
 
+def counts(value: Mapping[str, int]) -> str:
+    """What was counted: `none`, or each with how often."""
+    return ", ".join(f"{name} {count}" for name, count in value.items()) or "none"
+
+
 def limit(value: int) -> str:
     """A size whose greatest value means none."""
     return "none" if value >= _NO_LIMIT else size(value)

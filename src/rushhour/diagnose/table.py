@@ -78,6 +78,14 @@ def _ring(side: str) -> Callable[[Facts], str | None]:
     return ring
 
 
+def _traffic(side: str) -> Callable[[Facts], str | None]:
+    def traffic(facts: Facts) -> str | None:
+        packets, octets = (facts.get("link", "packets", f"{side}_{unit}") for unit in ("packets", "bytes"))
+        return None if packets is None or octets is None else f"{packets} packets, {shown.size(octets)}"
+
+    return traffic
+
+
 def _queues(facts: Facts) -> str | None:
     rx, tx = (facts.get("link", "queues", side) for side in ("rx", "tx"))
     return None if rx is None else f"{rx} rx, {tx} tx"
@@ -142,6 +150,9 @@ GROUPS: tuple[tuple[str, Sequence[Line]], ...] = (
             Line("MTU", ("link", "mtu"), matters="larger packets of one end may vanish"),
             Line("tx queue length", ("link", "txqlen"), shown.packets),
             Line("carrier changes", ("link", "carrier_changes")),
+            Line("received", of=_traffic("rx")),
+            Line("sent", of=_traffic("tx")),
+            Line("errors", ("link", "errors"), shown.counts),
             Line("driver", of=_driver),
             Line("firmware", ("link", "driver", "firmware")),
             Line("rx ring", of=_ring("rx")),

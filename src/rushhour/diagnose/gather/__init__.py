@@ -78,6 +78,8 @@ def recount(session: Asked, facts: Facts) -> dict[str, int]:
     """The counters of an end now, to be held against those in `facts` by `counters.rise`."""
     reader = reading.Reader(session)
     reader.files([*reading.COUNTER_FILES, "/proc/net/udp", "/proc/net/udp6"], reading.LARGE)
+    if facts.get("firewall", "dropping"):
+        reader.found.firewall = reader.ask("firewall", "firewall")
     if dev := facts.get("link", "dev"):
         reader.found.links = reader.ask("links", "links", dev=dev)
         for name in list(reader.found.links)[: reading.MOST_CARDS]:

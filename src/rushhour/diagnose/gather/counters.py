@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rushhour.diagnose.gather import cpu
 from rushhour.diagnose.gather.sockets import udp_drops
@@ -46,7 +46,17 @@ def section(reading: Reading) -> dict[str, int]:
     for processor, kinds in cpu.ticks(reading.text("/proc/stat")).items():
         found |= {f"cpu.{processor}.{kind}": count for kind, count in kinds.items()}
     drops = [udp_drops(reading.text(path)) or 0 for path in ("/proc/net/udp", "/proc/net/udp6")]
+    found |= {
+        filter_name(rule): rule["packets"]
+        for rule in reading.firewall.get("dropping", [])
+        if "packets" in rule
+    }
     return found | {"udp.drops": sum(drops)} | _devices(reading)
+
+
+def filter_name(rule: Mapping[str, Any]) -> str:
+    """The name of the counter of a rule that drops."""
+    return "filter.{family}.{table}.{chain}.{handle}".format_map(rule)
 
 
 def _softnet(text: str | None) -> dict[str, int]:

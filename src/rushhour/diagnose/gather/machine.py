@@ -58,7 +58,7 @@ def time(reading: Reading) -> dict[str, Any]:
 
 
 def firewall(reading: Reading) -> dict[str, Any]:
-    """Connection tracking and what of a packet filter can be seen without privileges."""
+    """Connection tracking; base chains and dropping rules of the packet filter, where they may be seen."""
     found: dict[str, Any] = {}
     for key in ("count", "max", "buckets"):
         if (value := number(reading.text(f"/proc/sys/net/netfilter/nf_conntrack_{key}"))) is not None:
@@ -69,4 +69,5 @@ def firewall(reading: Reading) -> dict[str, Any]:
         found["iptables"] = tables
     if loaded := sorted(modules & {"nf_tables", "ip_tables", "ip6_tables", "ebtables", "nf_conntrack"}):
         found["modules"] = loaded
+    found |= {name: told for name in ("chains", "dropping") if (told := reading.firewall.get(name))}
     return found

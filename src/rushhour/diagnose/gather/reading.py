@@ -127,6 +127,7 @@ class Reading:
     qdiscs: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     neighbours: list[Mapping[str, Any]] = field(default_factory=list)
     sockets: Mapping[str, Any] = field(default_factory=dict)
+    firewall: Mapping[str, Any] = field(default_factory=dict)
 
     def text(self, path: str) -> str | None:
         """A file's text without the line end."""
@@ -170,6 +171,7 @@ def read(session: Asked, peer: str, dev: str | None = None) -> Reading:
     reader.files([*LONG_FILES, *COUNTER_FILES], LARGE)
     found.neighbours = list(reader.ask("neighbours", "neighbours").get("neighbours", []))
     found.sockets = reader.ask("sockets", "sockets", peer=peer)
+    found.firewall = reader.ask("firewall", "firewall")
     if found.dev is not None:
         devices(reader, found.dev)
     reader.files(_cgroups(found))

@@ -23,7 +23,7 @@ _IPV4 = """
     tcp_reordering tcp_max_reordering tcp_recovery tcp_early_retrans tcp_frto tcp_fastopen
     tcp_max_syn_backlog tcp_syncookies tcp_pacing_ss_ratio tcp_pacing_ca_ratio tcp_rto_min_us
     tcp_comp_sack_delay_ns tcp_comp_sack_nr tcp_min_rtt_wlen tcp_workaround_signed_windows
-    tcp_backlog_ack_defer ip_no_pmtu_disc ip_forward ip_forward_use_pmtu ip_local_port_range
+    tcp_backlog_ack_defer ip_no_pmtu_disc ip_default_ttl ip_forward ip_forward_use_pmtu ip_local_port_range
     ipfrag_high_thresh fib_multipath_hash_policy route/min_pmtu route/mtu_expires route/min_adv_mss
     conf/all/rp_filter
 """

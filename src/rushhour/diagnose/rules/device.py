@@ -126,6 +126,28 @@ def offloads(case: Case) -> Iterator[Finding]:
         )
 
 
+def cut_small(case: Case) -> Iterator[Finding]:
+    """Segments that the stack may hand to a device at once are few, though offloads are on."""
+    for end, facts in common.ends(case):
+        size, segments = (facts.get("link", f"gso_max_{name}") for name in ("size", "segs"))
+        if (size is None or size >= 16384) and (segments is None or segments >= 8):
+            continue
+        fastest = max(common.rate_bps(case, direction) or 0 for direction in ("a→b", "b→a"))
+        dev = common.device(facts)
+        yield Finding(
+            key="few-segments-at-once",
+            severity="warning" if fastest >= common.FAST_BPS or common.busiest(case, end) >= 0.8 else "note",
+            layer="device",
+            title=f"{dev} at {common.name(case, end)} takes {segments} segments of {size} bytes together "
+            "at most: offloads are as good as off.",
+            where=end,
+            evidence=(told(end, "gso_max_size", size), told(end, "gso_max_segs", segments)),
+            gain="a fraction of the processor time at the same rate",
+            fix=(common.shell(end, f"ip link set dev {dev} gso_max_size 65536 gso_max_segs 65535"),),
+            source="ip-link(8), gso_max_size; Documentation/networking/segmentation-offloads.rst",
+        )
+
+
 def rings(case: Case) -> Iterator[Finding]:
     """The card had no room for packets that arrived."""
     for end, facts in common.ends(case):
@@ -226,6 +248,7 @@ RULES = (
     mtus,
     small_mtu,
     offloads,
+    cut_small,
     emulated_card,
     small_queue,
 )

@@ -124,6 +124,26 @@ def speeds(case: Case) -> Iterator[Finding]:
         )
 
 
+def members(case: Case) -> Iterator[Finding]:
+    """A bond of which a member is down."""
+    for end, facts in common.ends(case):
+        for dev, told_of in (facts.get("link", "under") or {}).items():
+            if told_of.get("master") is None or told_of.get("state", "up") == "up":
+                continue
+            yield Finding(
+                key="member-down",
+                severity="warning",
+                layer="device",
+                title=f"{dev}, a member of {told_of['master']} at {common.name(case, end)}, is down: "
+                "the others carry its part.",
+                where=end,
+                evidence=(told(end, f"{dev} state", told_of.get("state")),),
+                gain="the rate of the whole bond, and a spare",
+                fix=(common.shell(end, f"ip -s link show dev {dev}   # cable, plug, and the switch's port"),),
+                source="Documentation/networking/bonding.rst",
+            )
+
+
 def flow_control(case: Case) -> Iterator[Finding]:
     """Pause frames that one end sends and the other does not heed."""
     pause: dict[str, Any] = {end: facts.get("link", "pause") for end, facts in common.ends(case)}
@@ -271,6 +291,7 @@ RULES = (
     flapping,
     collisions,
     paused,
+    members,
     flow_control,
     speeds,
     narrow_line,

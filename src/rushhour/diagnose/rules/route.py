@@ -200,26 +200,54 @@ def asymmetric(case: Case) -> Iterator[Finding]:
         )
 
 
+def _is_cut_off(case: Case) -> bool:
+    """Whether nothing came through in either direction."""
+    tried = [m.single for m in case.measured.values() if m.single is not None]
+    return bool(tried) and all(tcp.error is not None for tcp in tried)
+
+
 def resolution(case: Case) -> Iterator[Finding]:
-    """The next hop does not answer for its address."""
+    """The next hop does not answer for its address, or somebody has answered for it by hand."""
     for end, facts in common.ends(case):
-        next_hop = (
-            facts.get("route", "found", "gateway")
-            or (facts.get("route", "found", "to") or "").partition("/")[0]
+        gateway = facts.get("route", "found", "gateway")
+        hop = gateway or (facts.get("route", "found", "to") or "").partition("/")[0]
+        state = facts.get("route", "neighbour", "state")
+        by_hand = state == "permanent" and _is_cut_off(case)
+        if state not in {"failed", "incomplete"} and not by_hand:
+            continue
+        does = "has an address set by hand, and nothing comes through" if by_hand else "does not answer"
+        yield Finding(
+            key="next-hop-set-by-hand" if by_hand else "next-hop-silent",
+            severity="critical",
+            layer="ip",
+            title=f"The next hop of {common.name(case, end)}, {hop}, {does}.",
+            where=end,
+            evidence=(
+                told(end, f"neighbour {hop}", state),
+                told(end, "its hardware address", facts.get("route", "neighbour", "hardware")),
+            ),
+            fix=(common.shell(end, f"ip neighbour del {hop} dev {common.device(facts)}"),),
+            source="RFC 826; RFC 4861, 7.3; ip-neighbour(8)",
         )
-        state = (facts.get("route", "neighbour") or {}).get("state")
-        if state in {"failed", "incomplete"}:
-            yield Finding(
-                key="next-hop-silent",
-                severity="critical",
-                layer="ip",
-                title=f"The next hop of {common.name(case, end)}, {next_hop}, does not answer for "
-                "its address.",
-                where=end,
-                evidence=(told(end, f"neighbour {next_hop}", state),),
-                fix=(common.shell(end, f"ip neighbour flush {next_hop} dev {common.device(facts)}"),),
-                source="RFC 826; RFC 4861, 7.3; ip-neighbour(8)",
-            )
+
+
+def lifetime(case: Case) -> Iterator[Finding]:
+    """Packets that die after few routers."""
+    for end, facts in common.ends(case):
+        ttl = common.setting(facts, "net.ipv4.ip_default_ttl")
+        if ttl is None or ttl >= 32:
+            continue
+        yield Finding(
+            key="packets-live-too-short",
+            severity="critical" if _is_cut_off(case) else "note",
+            layer="ip",
+            title=f"Packets of {common.name(case, end)} pass {ttl} routers at most, then they are dropped.",
+            where=end,
+            evidence=(told(end, "net.ipv4.ip_default_ttl", ttl),),
+            gain="packets that arrive, however many routers are between",
+            fix=(common.sysctl(end, "net.ipv4.ip_default_ttl", 64),),
+            source="RFC 1122, 3.2.1.7; Documentation/networking/ip-sysctl.rst, ip_default_ttl",
+        )
 
 
 def algorithm(case: Case) -> Iterator[Finding]:
@@ -240,4 +268,4 @@ def algorithm(case: Case) -> Iterator[Finding]:
             )
 
 
-RULES = (resolution, window, mtu, beginning, algorithm, asymmetric)
+RULES = (resolution, lifetime, window, mtu, beginning, algorithm, asymmetric)

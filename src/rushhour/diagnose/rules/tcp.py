@@ -300,6 +300,49 @@ def small_limits(case: Case) -> Iterator[Finding]:
             )
 
 
+# What each setting is by default, and what another value does.
+USUAL: dict[str, tuple[int, str]] = {
+    "net.ipv4.tcp_early_retrans": (3, "losses at the end of a transfer wait for a timeout"),
+    "net.ipv4.tcp_recovery": (1, "losses are told by counting instead of by time (RACK)"),
+    "net.ipv4.tcp_frto": (2, "timeouts that were none are not recognised"),
+    "net.ipv4.tcp_reordering": (3, "more segments must be missing before one is sent again"),
+    "net.ipv4.tcp_app_win": (31, "a part of the window is kept back"),
+    "net.ipv4.tcp_min_tso_segs": (2, "segments are sent in larger or smaller groups"),
+    "net.ipv4.tcp_tso_win_divisor": (3, "segments are sent in larger or smaller groups"),
+    "net.ipv4.tcp_pacing_ss_ratio": (200, "slow start is paced otherwise"),
+    "net.ipv4.tcp_comp_sack_nr": (44, "acknowledgements of losses are thinned out otherwise"),
+    "net.ipv4.tcp_comp_sack_delay_ns": (1_000_000, "acknowledgements of losses are held back otherwise"),
+    "net.ipv4.tcp_rto_min_us": (200_000, "timeouts are shorter or longer"),
+    "net.ipv4.tcp_workaround_signed_windows": (0, "windows begin at 32 KiB at most"),
+}
+
+
+def unusual(case: Case) -> Iterator[Finding]:
+    """Settings that somebody changed, each with what it does."""
+    for end, facts in common.ends(case):
+        changed = {
+            name: value
+            for name, (usual, _) in USUAL.items()
+            if (value := common.setting(facts, name)) is not None and value != usual
+        }
+        if not changed:
+            continue
+        names = ", ".join(f"{name.rpartition('.')[2]} {value}" for name, value in changed.items())
+        yield Finding(
+            key="unusual-settings",
+            severity="note",
+            layer="tcp",
+            title=f"{common.name(case, end)} has settings that are not the kernel's own: {names}.",
+            where=end,
+            evidence=tuple(
+                told(end, name, f"{value}, usually {USUAL[name][0]}: {USUAL[name][1]}")
+                for name, value in changed.items()
+            ),
+            fix=tuple(common.sysctl(end, name, USUAL[name][0]) for name in changed),
+            source=_IP_SYSCTL,
+        )
+
+
 RULES = (
     window_scaling,
     sack,
@@ -310,4 +353,5 @@ RULES = (
     dsack,
     ecn,
     not_allowed,
+    unusual,
 )
