@@ -283,7 +283,7 @@ def test_the_fix_of_a_buffer_holds_the_path_twice() -> None:
 
 
 # What `gather` gives whole or not at all.
-WHOLE = {"tso", "gso", "gro", "rx", "tx", "sg", "pause", "mean", "pressure_pct", "neighbour"}
+WHOLE = {"tso", "gso", "gro", "rx", "tx", "sg", "pause", "mean", "pressure_pct", "neighbour", "eno1"}
 
 
 def _leaves(value: Any, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:

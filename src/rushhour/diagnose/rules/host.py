@@ -214,18 +214,18 @@ def far_interrupts(case: Case) -> Iterator[Finding]:
                 key="interrupts-on-the-far-node",
                 severity="warning" if _speed(facts) >= TEN_GIGABIT and far == used else "note",
                 layer="host",
-                title=f"{dev} at {common.name(case, end)} is at NUMA node {slot['numa_node']}, but "
+                title=f"{dev} at {common.name(case, end)} is at NUMA node {slot.get('numa_node')}, but "
                 "processors of "
                 "another node serve it.",
                 where=end,
                 evidence=(
-                    told(end, f"processors near {dev}", slot["local_cpus"]),
+                    told(end, f"processors near {dev}", slot.get("local_cpus")),
                     told(end, "processors that serve its interrupts", ",".join(map(str, sorted(used)))),
                 ),
                 gain="packets in the near cache: shorter time per packet",
                 fix=tuple(
                     common.shell(
-                        end, f"echo {slot['local_cpus']} | tee /proc/irq/{one['irq']}/smp_affinity_list"
+                        end, f"echo {slot.get('local_cpus')} | tee /proc/irq/{one['irq']}/smp_affinity_list"
                     )
                     for one in card.get("interrupts", [])[:4]
                 ),
