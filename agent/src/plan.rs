@@ -1,5 +1,6 @@
 //! The plan: a cell of a sweep resolved to the last number (`docs/plan-format.md`).
 
+mod calibration;
 mod devices;
 mod half;
 mod loads;
@@ -11,6 +12,7 @@ use serde::Deserialize;
 
 use crate::error::{Error, Result};
 
+pub use calibration::{Calibration, PingPath, Train};
 pub use devices::{Bond, Device, Rule};
 pub use half::{Egress, Watch};
 pub use loads::{Load, LoadGenerator, LoadKind};
@@ -325,37 +327,6 @@ pub struct Readings {
     pub qdisc: bool,
     pub interface: bool,
     pub sojourn: bool,
-}
-
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Calibration {
-    pub paths: Vec<PingPath>,
-    pub trains: Vec<Train>,
-}
-
-/// Idle round trips along a path.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct PingPath {
-    pub from: String,
-    pub to: String,
-    pub src: String,
-    pub dst: String,
-    pub pings: u32,
-    pub size: u32,
-}
-
-/// A burst of datagrams whose spacing at the far end tells the rate.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Train {
-    pub from: String,
-    pub to: String,
-    pub src: String,
-    pub dst: String,
-    pub packets: u32,
-    pub size: u32,
 }
 
 impl Plan {

@@ -1,5 +1,7 @@
 //! A host's part of an experiment: prepared, started at an instant, stopped, and its tables handed over.
 
+mod ready;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,23 +14,20 @@ use serde::Deserialize;
 use serde_json::{json, Value};
 
 use super::verbs::{Arguments, Nothing};
-use super::{hello, nothing, Answer, Server};
-use crate::calibration;
+use super::{nothing, Answer, Server};
 use crate::clock::Clock;
 use crate::counters;
 use crate::error::{Context, Error, Result};
-use crate::experiment::kernel_facts;
-use crate::flow::{self, Sockets};
+use crate::flow::Sockets;
 use crate::load::Loads;
 use crate::machine::Watch;
-use crate::netns::Nodes;
-use crate::plan::{Flow, Plan};
-use crate::result::{FlowEnd, Report, FORMAT};
+use crate::plan::Plan;
+use crate::result::{FlowEnd, Report};
 use crate::sampler::Sampler;
 use crate::settings::handle::Keeper;
 use crate::sys;
-use crate::topology::{self, Topology};
-use crate::trace::Trace;
+
+use ready::Ready;
 
 /// A start is not further off than this.
 const FAR_NS: i64 = 3600 * 1_000_000_000;
@@ -52,18 +51,6 @@ enum State {
     Ready(Box<Ready>),
     Running,
     Done(Done),
-}
-
-/// Everything is open and in its place.
-struct Ready {
-    plan: Plan,
-    nodes: Nodes,
-    topology: Topology,
-    flows: flow::Prepared,
-    trace: Option<Trace>,
-    out: PathBuf,
-    report: Report,
-    emulator: Option<Keeper>,
 }
 
 /// What is kept until `forget`.
@@ -144,71 +131,11 @@ pub fn prepare(server: &Server, arguments: Arguments) -> Result<Answer> {
     let out = server.scratch.join("experiment");
     let ready = fs::create_dir_all(out.join("raw"))
         .context("create the folder of raw tables")
-        .and_then(|()| get_ready(server, plan, &out))
+        .and_then(|()| Ready::new(server, plan, &out))
         .inspect_err(|_| drop(fs::remove_dir_all(&out)))?;
     let warnings = ready.report.warnings.clone();
     *state = State::Ready(Box::new(ready));
     Ok(Answer::from(json!({ "warnings": warnings })))
-}
-
-fn get_ready(server: &Server, plan: Plan, out: &Path) -> Result<Ready> {
-    let raw = out.join("raw");
-    let mut report = Report { format: FORMAT, kernel: kernel_facts(), ..Report::default() };
-    sys::set_timer_slack(1).context("set the timer slack")?;
-    let here = plan.here.clone().unwrap_or_default();
-    let nodes = Nodes::only(&here)?;
-    let emulator = reserve(&plan)?;
-    let mut topology = topology::found(&plan)?;
-    if emulator.is_some() {
-        report.calibration.qdiscs = topology::read_back(&mut topology)?;
-    }
-    let flows = flow::prepare(&plan, &nodes, &raw)?;
-    warn_of_limits(&plan, &mut report.warnings);
-    report.calibration.pings = calibration::from_here(&plan, &nodes, &mut report.warnings)?;
-    let keep = |leftover| drop(server.keeper.keep(leftover));
-    let trace = Trace::start(&plan, Clock::starting_at(0), &raw, &mut report.warnings, &keep)?;
-    Ok(Ready { plan, nodes, topology, flows, trace, out: out.to_owned(), report, emulator })
-}
-
-/// What a user without the privilege does not get, and the kernel does not say.
-fn warn_of_limits(plan: &Plan, warnings: &mut Vec<String>) {
-    if hello::may("net_admin") {
-        return;
-    }
-    let limit = |name: &str| {
-        fs::read_to_string(format!("/proc/sys/net/core/{name}")).ok()?.trim().parse::<u32>().ok()
-    };
-    let wanted = |size: fn(&Flow) -> Option<u32>| plan.flows.iter().filter_map(size).max();
-    for (bytes, name) in [(wanted(|flow| flow.sndbuf), "wmem_max"), (wanted(|flow| flow.rcvbuf), "rmem_max")]
-    {
-        if let (Some(bytes), Some(most)) = (bytes, limit(name).filter(|most| bytes > Some(*most))) {
-            warnings.push(format!(
-                "socket buffers of {bytes} bytes were asked for, and without CAP_NET_ADMIN net.core.{name} \
-                 limits them to {most}"
-            ));
-        }
-    }
-}
-
-/// Has the devices that become emulators put back at the end, whatever the end is.
-fn reserve(plan: &Plan) -> Result<Option<Keeper>> {
-    if plan.egress.is_empty() {
-        return Ok(None);
-    }
-    let mut ifbs: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for egress in &plan.egress {
-        ifbs.entry(&egress.dev).or_default().extend(egress.ifb.as_deref());
-    }
-    // What arrives is not to be put together: each packet is one in a queue's limit and on a wire.
-    let whole = |(dev, name): (&&str, &str)| json!({"kind": "ethtool-feature", "dev": dev, "name": name, "value": false, "if_there": true});
-    let changes: Vec<Value> = ifbs
-        .iter()
-        .map(|(dev, ifbs)| json!({"kind": "emulator", "dev": dev, "ifbs": ifbs}))
-        .chain(ifbs.keys().flat_map(|dev| ["gro", "lro"].map(|name| whole((dev, name)))))
-        .collect();
-    let keeper = Keeper::default();
-    keeper.ask("apply", &json!({"changes": changes, "who": "an experiment"}))?;
-    Ok(Some(keeper))
 }
 
 #[derive(Deserialize)]
@@ -252,10 +179,7 @@ fn carry_out(mut ready: Ready, clock: Clock) -> Result<(Report, (Sockets, Option
     if late_ns > 0 {
         report.warnings.push(format!("this host was ready {:.1} ms after the start", late_ns as f64 / 1e6));
     }
-    // After the flows' threads were started, for they would come first, too. Where that is not allowed, the lateness tells.
-    let _ = sys::come_first(true);
-    let whole = sampler.run();
-    let _ = sys::come_first(false);
+    let whole = read_first(&mut sampler);
     report.counters = counters::since(&before, &counters::read(plan, nodes)?);
     let early = clock.is_over();
     let (flows, sockets) = running.finish()?;
@@ -273,6 +197,15 @@ fn carry_out(mut ready: Ready, clock: Clock) -> Result<(Report, (Sockets, Option
     report.loads = loads.finish(clock)?;
     report.ok = true;
     Ok((ready.report, (sockets, ready.emulator)))
+}
+
+/// Reads until the end, before everybody else. It begins after the flows' threads, for they would come first, too; where that
+/// is not allowed, the lateness tells.
+fn read_first(sampler: &mut Sampler) -> Result<()> {
+    let _ = sys::come_first(true);
+    let whole = sampler.run();
+    let _ = sys::come_first(false);
+    whole
 }
 
 /// On a path of others silence is often a firewall's.

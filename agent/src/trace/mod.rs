@@ -86,6 +86,26 @@ fn write(path: &Path, value: &str) -> Result<()> {
         .map_err(|e| e.kind("trace"))
 }
 
+/// Switches on those events that the kernel has.
+fn streams(
+    names: &[&'static str],
+    root: &Path,
+    out: &Path,
+    last_port: u16,
+    warnings: &mut Vec<String>,
+) -> Result<Vec<Stream>> {
+    let mut streams = Vec::new();
+    for name in names {
+        let event = root.join("events/tcp").join(name);
+        if !event.exists() {
+            warnings.push(format!("this kernel has no event tcp:{name}: its table is missing"));
+            continue;
+        }
+        streams.push(Stream::enable(name, &event, out, last_port)?);
+    }
+    Ok(streams)
+}
+
 impl Trace {
     /// Switches the events on. Gives `None` when nothing is wanted; adds a warning for each event the kernel lacks.
     /// A kernel that is not this process's own gets a tracer beside its own one, of which `keep` is told.
@@ -113,15 +133,7 @@ impl Trace {
         write(&root.join("trace_clock"), "mono")?;
         write(&root.join("buffer_size_kb"), &ring_kib.to_string())?;
         let last_port = instance.as_ref().map_or(LAST_PORT, |_| last_port(plan));
-        let mut streams = Vec::new();
-        for name in names {
-            let event = root.join("events/tcp").join(name);
-            if !event.exists() {
-                warnings.push(format!("this kernel has no event tcp:{name}: its table is missing"));
-                continue;
-            }
-            streams.push(Stream::enable(name, &event, out, last_port)?);
-        }
+        let streams = streams(&names, &root, out, last_port, warnings)?;
         let ours = instance.as_ref().map(|_| ours(plan)).transpose()?;
         let sink = Sink { streams, clock, only: plan.only_ports(), ours, lost: 0, broken: None };
         let sink = Arc::new(Mutex::new(sink));
