@@ -100,6 +100,7 @@ struct Totals {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Process {
     name: String,
+    parent: i32,
     group: i32,
     cpu: usize,
     ticks: i64,
@@ -157,19 +158,21 @@ fn judge(before: &Moment, after: &Moment, readings_ns: i64) -> Machine {
     }
 }
 
-/// CPU time of programs that the agent started, as far as they still run: its clock does not count them.
+/// CPU time of other processes that are part of the experiment, as far as they still run: the agent's clock does not
+/// count them.
 fn ours(before: &Moment, after: &Moment) -> i64 {
     let Some(own) = own_process(after) else { return 0 };
-    let group = after.processes[&own].group;
-    let children = after.processes.iter().filter(|(pid, process)| **pid != own && process.group == group);
-    children.map(|(pid, process)| risen(before, *pid, process) * TICK_NS).sum()
+    let myself = &after.processes[&own];
+    let kin = after.processes.iter().filter(|(pid, process)| **pid != own && process.is_kin_of(myself));
+    kin.map(|(pid, process)| risen(before, *pid, process) * TICK_NS).sum()
 }
 
 /// The other processes that had most of a CPU, the greatest first.
 fn others(before: &Moment, after: &Moment) -> Vec<Other> {
-    let group = own_process(after).map(|own| after.processes[&own].group);
+    let myself = own_process(after).map(|own| &after.processes[&own]);
     let elapsed_ns = (after.at_ns - before.at_ns).max(1) as f64;
-    let strangers = after.processes.iter().filter(|(_, process)| Some(process.group) != group);
+    let is_ours = |process: &Process| myself.is_some_and(|myself| process.is_kin_of(myself));
+    let strangers = after.processes.iter().filter(|(_, process)| !is_ours(process));
     let mut found: Vec<Other> = strangers
         .map(|(pid, process)| Other {
             name: process.name.clone(),
@@ -225,6 +228,11 @@ impl Totals {
 }
 
 impl Process {
+    /// Whether both are of one experiment: programs that an agent started, or agents of one controller for several ends.
+    fn is_kin_of(&self, other: &Self) -> bool {
+        self.group == other.group || (self.parent == other.parent && self.name == other.name)
+    }
+
     /// A line of `/proc/PID/stat`; the name may hold anything, brackets included.
     fn parse(stat: &str) -> Option<Self> {
         let (open, close) = (stat.find('(')?, stat.rfind(')')?);
@@ -232,6 +240,7 @@ impl Process {
         let number = |at: usize| fields.get(at)?.parse::<i64>().ok();
         Some(Self {
             name: stat.get(open + 1..close)?.to_owned(),
+            parent: number(1)? as i32,
             group: number(2)? as i32,
             cpu: number(36)? as usize,
             ticks: number(11)? + number(12)?,
@@ -277,7 +286,7 @@ mod tests {
 
     fn moment(at_ns: i64, totals: Totals, own_ns: i64, processes: &[(u32, &str, i32, i64)]) -> Moment {
         let made = |(pid, name, group, ticks): &(u32, &str, i32, i64)| {
-            (*pid, Process { name: (*name).to_owned(), group: *group, cpu: 1, ticks: *ticks })
+            (*pid, Process { name: (*name).to_owned(), parent: 1, group: *group, cpu: 1, ticks: *ticks })
         };
         let processes = processes.iter().map(made).collect();
         Moment { at_ns, totals, own_ns, switches: Switches::default(), processes }
@@ -296,8 +305,17 @@ mod tests {
         line.extend(std::iter::repeat_n(" 0", 23));
         line.push_str(" 1 0 0");
         let found = Process::parse(&line).expect("a process");
-        assert_eq!(found, Process { name: "a ) b (c".to_owned(), group: 7, cpu: 1, ticks: 42 });
+        assert_eq!(found, Process { name: "a ) b (c".to_owned(), parent: 1, group: 7, cpu: 1, ticks: 42 });
         assert_eq!(Process::parse("42 (short) S 1"), None);
+    }
+
+    #[test]
+    fn agents_of_one_controller_are_no_strangers_to_each_other() {
+        let agent = |parent, group| Process { name: "agent".to_owned(), parent, group, cpu: 0, ticks: 0 };
+        let mut shell = agent(5, 9);
+        shell.name = "sh".to_owned();
+        assert!(agent(5, 7).is_kin_of(&agent(5, 8)) && shell.is_kin_of(&agent(6, 9)));
+        assert!(!agent(5, 7).is_kin_of(&agent(6, 8)) && !shell.is_kin_of(&agent(5, 7)));
     }
 
     #[test]
