@@ -12,6 +12,7 @@ import pytest
 
 from rushhour.errors import HostError, UnsupportedError
 from rushhour.lab.base import CancelledError
+from rushhour.lab.host import company
 from rushhour.lab.host.clocks import Clock, Offset
 from rushhour.lab.host.company import Company
 from rushhour.lab.host.experiment import Experiments, aligned
@@ -67,6 +68,9 @@ class Machine:
         else:
             answer.set_result({"ok": True, "flows": []})
 
+    def close(self) -> None:
+        self.lost = HostError("closed")
+
     def download(self, name: str, path: Path) -> None:
         write_table(path, "tcp_info", make.tcp_info([0, 1]))
 
@@ -80,8 +84,8 @@ def made(
     said: list[tuple[str, str]], **faults: dict[str, HostError]
 ) -> tuple[Experiments, dict[str, Machine]]:
     machines = {name: Machine(name, said, faults.get(name, {})) for name in "ab"}
-    company = Company(between(a="local", b="local"), sessions=machines)  # type: ignore[arg-type]
-    return Experiments(company), machines
+    both = Company(between(a="local", b="local"), sessions=machines)  # type: ignore[arg-type]
+    return Experiments(both), machines
 
 
 def plan(**more: Any) -> dict[str, Any]:
@@ -163,3 +167,57 @@ def test_a_clock_that_runs_fast_is_straightened() -> None:
     assert alignment.shift_ns == pytest.approx(-200_000, abs=100)
     theirs = round(5 * second * (1 + 100e-6))
     assert alignment.stamp(theirs) == pytest.approx(5 * second - 200_000, abs=1000)
+
+
+class Doors:
+    """What opens sessions: machines that may be started anew, or not come back."""
+
+    def __init__(self, said: list[tuple[str, str]]) -> None:
+        self.said = said
+        self.opened: list[Machine] = []
+        self.shut: HostError | None = None
+        self.boot = "one"
+
+    def open(self, at: str, **options: Any) -> Machine:
+        if self.shut is not None:
+            self.said.append(("door", "tried"))
+            raise self.shut
+        machine = Machine("a", self.said, {})
+        machine.hello |= {"boot_id": self.boot}
+        self.opened.append(machine)
+        return machine
+
+
+@pytest.fixture
+def doors(said: list[tuple[str, str]], monkeypatch: pytest.MonkeyPatch) -> Doors:
+    made = Doors(said)
+    monkeypatch.setattr(company, "Session", made)
+    return made
+
+
+def test_a_machine_whose_session_was_lost_may_come_back(doors: Doors) -> None:
+    one = Company(between(a="local", b="local"))
+    one.sessions()
+    doors.opened[0].lost = HostError("gone")
+    one.sessions()
+    assert len(doors.opened) == 3
+
+
+def test_one_that_was_started_anew_is_not_used_again(doors: Doors) -> None:
+    one = Company(between(a="local", b="local"))
+    one.sessions()
+    doors.boot = "two"
+    doors.opened[0].lost = HostError("gone")
+    with pytest.raises(HostError, match="started anew"):
+        one.sessions()
+
+
+def test_one_that_does_not_come_back_is_not_waited_for_again_and_again(doors: Doors) -> None:
+    one = Company(between(a="local", b="local"))
+    one.sessions()
+    doors.opened[0].lost = HostError("gone")
+    doors.shut = HostError("it does not answer")
+    for _ in range(3):
+        with pytest.raises(HostError, match="does not answer"):
+            one.sessions(["a", "b"])
+    assert len(doors.said) <= 2

@@ -42,6 +42,7 @@ class Company:
         self._sessions: dict[str, Session] = dict(self._given)
         self._boots: dict[str, str] = {}
         self._seats: dict[str, Seat] = {}
+        self._gone: dict[str, HostError] = {}
         self._lock = Lock()
 
     def __enter__(self) -> Self:
@@ -94,10 +95,8 @@ class Company:
         found = _at_once([lambda one=one: named(*one) for one in opened.items()])  # type: ignore[misc]
         return dict(zip(opened, found, strict=True))
 
-    def named(self, name: str, error: BaseException) -> BaseException:
+    def named(self, name: str, error: HostError) -> HostError:
         """An error of a machine, with its name before its place."""
-        if not isinstance(error, HostError):
-            return error
         at = self.inventory.host[name].at
         return HostError(error.message, where=f"{name} ({at})", hint=error.hint, kind=error.kind)
 
@@ -132,10 +131,16 @@ class Company:
 
     def _open(self, name: str) -> None:
         host = self.inventory.host[name]
+        if name in self._gone:
+            raise self._gone[name]
         try:
             session = Session.open(host.at, ssh_config=self._ssh_config, sudo=host.sudo)
         except HostError as error:
-            raise self.named(name, error) from error
+            told = self.named(name, error)
+            if name in self._boots:
+                # It was there: a hundred runs need not wait for it one after the other.
+                self._gone[name] = told
+            raise told from error
         self._sessions[name] = session
         boot = str(session.hello.get("boot_id"))
         if self._boots.setdefault(name, boot) != boot:

@@ -102,8 +102,11 @@ class Experiments:
             done, waiting = wait(waiting, _LOOK_S, FIRST_COMPLETED)
             self._look()
             for future in done:
-                if (error := future.exception()) is not None:
-                    raise self.company.named(self._going[future], error)
+                error = future.exception()
+                if isinstance(error, HostError):
+                    raise self.company.named(self._going[future], error) from error
+                if error is not None:
+                    raise error
             if waiting and time.monotonic() > deadline:
                 raise HostError(
                     f"no result {AFTER_S:g} s after the end of the experiment",
