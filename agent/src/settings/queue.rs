@@ -165,6 +165,9 @@ impl Setting for Queue {
     }
 
     fn wanted(&self, now: &Value) -> Result<Value> {
+        if let Some(error) = qdisc::lacking(self.kind()) {
+            return Err(error);
+        }
         let below = now["below"].as_array().map_or(&[][..], Vec::as_slice);
         let made = below.iter().any(|one| one[0] != 0);
         let one_kind = below.iter().all(|one| one[1] == below[0][1]);

@@ -38,6 +38,7 @@ COMMANDS = {
     "ci": "ci:ci",
     "hosts": "hosts:hosts",
     "barrier": "barrier:barrier",
+    "tune": "tune:tune",
     "profile": "profile:profile",
     "restore": "restore:restore",
 }

@@ -1,0 +1,78 @@
+"""What is advised: one setting at one end, with its reason and its source."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from rushhour.lab.host import settings
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rushhour.diagnose.facts import Facts
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """One line of the plan.
+
+    `change` is what the agent would do, None where it is to be done by hand (`wanted` says what); `cannot` is
+    why it cannot be done there.
+    """
+
+    end: str
+    change: Mapping[str, Any] | None
+    setting: str
+    now: str
+    wanted: str
+    reason: str
+    source: str
+    cannot: str | None = None
+
+    def document(self) -> dict[str, Any]:
+        """As JSON values."""
+        return {"end": self.end, "setting": self.setting, "now": self.now, "recommended": self.wanted,
+                "reason": self.reason, "source": self.source, "cannot": self.cannot,
+                "change": dict(self.change) if self.change is not None else None}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """One end of a path: its facts, and what leaves it and reaches it."""
+
+    name: str
+    facts: Facts
+    out_bps: float | None
+    in_bps: float | None
+    rtt_ns: float
+    path_mtu: int | None = None
+    loss: float | None = None
+    """Share of packets sent from here that had to be sent again."""
+    memory: int | None = None
+    """What TCP's buffers may take here, in bytes."""
+    peer_mtu: int | None = field(default=None)
+
+    def sysctl(self, name: str) -> Any:
+        """A setting's value; None where it is not known."""
+        return self.facts.get("sysctl", name)
+
+    @property
+    def dev(self) -> str:
+        """The device on the way to the other end."""
+        return str(self.facts.get("link", "dev") or "")
+
+    @property
+    def fastest_bps(self) -> float:
+        """The faster direction's rate."""
+        return max(self.out_bps or 0.0, self.in_bps or 0.0)
+
+    def set_sysctl(self, name: str, value: Any, reason: str, source: str) -> Advice:
+        """Advise a sysctl."""
+        change = {"kind": "sysctl", "name": name, "value": value}
+        now = self.sysctl(name)
+        return Advice(self.name, change, name, settings.text(now), settings.text(value), reason, source)
+
+    def bdp(self, rate_bps: float) -> float:
+        """What a direction of this rate holds, in bytes (RFC 6349, 3.3.1)."""
+        return rate_bps * self.rtt_ns / 8e9
