@@ -34,13 +34,13 @@ def test_a_quiet_machine_is_not_worth_a_word(tmp_path: Path) -> None:
     [
         (
             {"cpu_share": {"others": 0.37}, "others": [{"name": "rustc", "cpu": 1, "share": 0.74}]},
-            "37% of this machine's",
+            "37 % of this machine's",
         ),
         (
             {"cpu_share": {"others": 0.37}, "others": [{"name": "rustc", "cpu": 1, "share": 0.74}]},
-            "rustc 74% of CPU 1",
+            "rustc 74 % of CPU 1",
         ),
-        ({"steal": 0.03}, "hypervisor took 3.0%"),
+        ({"steal": 0.03}, "hypervisor took 3.0 %"),
         ({"sampling_error_ns": {"p50": 1, "p99": 80_000_000, "max": 90_000_000}}, "80 ms late"),
     ],
 )

@@ -73,13 +73,15 @@ def _sentences(one: Mapping[str, Any], sample_ns: int) -> Iterator[str]:
     others = float((one.get("cpu_share") or {}).get("others") or 0)
     if others >= OTHERS:
         named = [
-            f"{other['name']} {other['share']:.0%} of CPU {other['cpu']}" for other in one.get("others") or ()
+            f"{other['name']} {100 * other['share']:.0f} % of CPU {other['cpu']}"
+            for other in one.get("others") or ()
         ]
         who = f" ({', '.join(named)})" if named else ""
-        yield f"other processes took {others:.0%} of this machine's CPUs{who}: the numbers may be theirs"
+        share = f"{100 * others:.0f} %"
+        yield f"other processes took {share} of this machine's CPUs{who}: the numbers may be theirs"
     steal = float(one.get("steal") or 0)
     if steal >= STEAL:
-        yield f"a hypervisor took {steal:.1%} of this machine's CPU time for something else"
+        yield f"a hypervisor took {100 * steal:.1f} % of this machine's CPU time for something else"
     late = int((one.get("sampling_error_ns") or {}).get("p99") or 0)
     if late > sample_ns / 2:
         yield f"one reading in a hundred was {late / 1e6:.3g} ms late, of {sample_ns / 1e6:g} ms between two"

@@ -59,8 +59,8 @@ def work_said(runs: Iterable[RunView]) -> str:
 
 
 def _range(shares: Sequence[float]) -> str:
-    low, high = f"{min(shares):.0%}", f"{max(shares):.0%}"
-    return high if low == high else f"{low} to {high}"
+    low, high = round(100 * min(shares)), round(100 * max(shares))
+    return f"{high} %" if low == high else f"{low} to {high} %"
 
 
 def _said(one: Mapping[str, Any]) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rushhour.errors import UsageError
+from rushhour.lab.base import VIRTUAL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -54,7 +55,8 @@ def _differences(base: Side, candidate: Side, pairs: Pairs) -> Iterator[tuple[st
             return
     kernels = [side.fact("kernel") or {} for side in (base, candidate)]
     images = [kernel.get("image_sha256") for kernel in kernels]
-    if all(images) and images[0] != images[1]:
+    running = all((kernel.get("source") or {}).get("kind") == "running" for kernel in kernels)
+    if (all(images) and images[0] != images[1]) or (running and kernels[0] != kernels[1]):
         yield "kernel", f"the kernel: {kernels[0].get('name')} → {kernels[1].get('name')}"
     yield from _scenarios(pairs)
     for name, word in (("agent", "the agent"), ("lab", "the lab")):
@@ -93,7 +95,9 @@ def _scenarios(pairs: Pairs) -> Iterator[tuple[str, str]]:
 def _differs(before: SideCell, after: SideCell) -> bool:
     """Whether a cell is another experiment: by the plans of a shared seed, else by its scenario."""
     shared = [(before.trials[seed], after.trials[seed]) for seed in before.trials if seed in after.trials]
-    plans = [(one.plan, other.plan) for one, other in shared if one.plan and other.plan]
+    # In real time a plan is made fit for the machine, so that equal questions may have different plans.
+    exact = [pair for pair in shared if all(trial.facts.get("lab") in (None, *VIRTUAL) for trial in pair)]
+    plans = [(one.plan, other.plan) for one, other in exact if one.plan and other.plan]
     if plans:
         return any(one != other for one, other in plans)
     known = before.resolved and after.resolved

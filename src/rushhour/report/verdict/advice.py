@@ -6,6 +6,7 @@ import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from rushhour.lab.base import REAL_TIME
 from rushhour.report.reproduce import value_word
 from rushhour.report.verdict.order import ordered
 from rushhour.spec.sweep import LABEL
@@ -63,12 +64,18 @@ def of_cell(cell: Document, document: Document) -> list[Step]:
 
 
 def _again(cell: Document, document: Document) -> Iterator[Step]:
-    kernels = [str((document[side].get("kernel") or {}).get("name") or "") for side in _SIDES]
+    sides = [document[side] for side in _SIDES]
+    kernels = [str((side.get("kernel") or {}).get("name") or "") for side in sides]
     seeds = cell.get("seeds") or []
     if not all(kernels):
         return
     words = ["run", _scenario(cell), *_sets(cell)]
-    words += [word for kernel in dict.fromkeys(kernels) for word in ("--kernel", kernel)]
+    labs = {str(side.get("lab") or "uml") for side in sides}
+    if labs & {*REAL_TIME}:
+        # What runs there is the kernel under test; on two machines it takes two commands.
+        words += ["--lab", min(labs & {*REAL_TIME})]
+    else:
+        words += [word for kernel in dict.fromkeys(kernels) for word in ("--kernel", kernel)]
     words += ["--seed", str(seeds[0])] if seeds else []
     yield Step(
         "See this cell alone" if kernels[0] == kernels[1] else "See this cell alone, on both kernels",
