@@ -15,7 +15,7 @@ WORD = re.compile(r"[a-z]+(-[a-z]+)+")
 NO_FINDINGS = {"path-rate"}
 OTHERS = {"refined-jiffies", "amd-pstate-epp", "combined-max", "rx-max"}
 """Words of that form that are names of other things."""
-SINGLE = {"bufferbloat", "collisions", "duplicates", "reordering"}
+SINGLE = {"bufferbloat", "collisions", "duplicates", "jitter", "outages", "reordering"}
 """Keys of one word, which look like any text."""
 
 

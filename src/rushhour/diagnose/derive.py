@@ -166,6 +166,8 @@ def _udp(record: Record, flow: Flow) -> Udp:
     extents = reorder_extents(rows["seq"])
     _, runs = losses(rows["seq"], rows["rx_ns"])
     receiver = (record.result.get("counters") or {}).get(planned.get("to"), {})
+    gap_ns = 8e9 * (flow.packet_bytes or 0) / planned["rate_bps"] if planned.get("rate_bps") else 0.0
+    late = rows["tx_ns"] - flow.start_ns - rows["seq"] * gap_ns if len(rows) else np.zeros(0)
     jitter = record.series("ipdv_us", flow=flow.id).values if len(rows) > 1 else np.zeros(0)
     return Udp(
         rate_bps=float(planned.get("rate_bps") or 0),
@@ -178,6 +180,8 @@ def _udp(record: Record, flow: Flow) -> Udp:
         loss_run=float(runs.mean()) if len(runs) else None,
         jitter_ns=int(np.median(np.abs(jitter)) * 1e3) if len(jitter) else None,
         unread=min(sent - min(sent, len(rows)), int(receiver.get("Udp.RcvbufErrors", 0))),
+        late_ns=int(late.max(initial=0)),
+        gap_ns=int(gap_ns),
         error=flow.outcome.error,
     )
 

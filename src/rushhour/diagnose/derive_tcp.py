@@ -46,6 +46,8 @@ def tcp(record: Record, end: str, most_bps: float, idle_rtt_ns: int | None) -> T
     if not began:
         return Tcp(len(flows), span, error=errors[0] if errors else "no connection was made")
     got = sum(flow.outcome.bytes_received or 0 for flow in began)
+    # A sender that was kept waiting stops late: what arrived then had more time.
+    stopped = max(flow.outcome.sender_done_ns or 0 for flow in began) * 1e-9
     segments = sum(last(record, flow, "data_segs_out") or 0 for flow in began)
     counted = _counted(record, began)
     trips = _trips(record, began)
@@ -53,7 +55,7 @@ def tcp(record: Record, end: str, most_bps: float, idle_rtt_ns: int | None) -> T
     return Tcp(
         flows=len(flows),
         seconds=span,
-        goodput_bps=8 * got / span,
+        goodput_bps=8 * got / max(span, stopped),
         steady_bps=_between(record, began, 0.5, 1.0),
         peak_bps=_peak(record, began, idle_rtt_ns),
         kernel=_mean([_kernel(record, flow) for flow in began]),

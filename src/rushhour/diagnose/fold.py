@@ -47,11 +47,13 @@ EXPLAINS: Mapping[str, tuple[str, ...]] = {
     "drops-in-the-own-queue": ("shallow-queue", "losses", "random-loss", "datagram-loss", "policer"),
     "transmit-queue-too-short": ("shallow-queue", "losses", "drops-in-the-own-queue"),
     "mtu-mismatch": ("large-packets-lost", "mtu-probing-off"),
-    "large-packets-lost": ("mtu-probing-off",),
+    "large-packets-lost": ("mtu-probing-off", "losses", "random-loss", "segments-clamped"),
     "mtu-black-hole": ("large-packets-lost", "mtu-probing-off", "datagram-loss"),
     "damaged-frames": ("corruption", "random-loss", "datagram-loss"),
     "corruption": ("random-loss", "datagram-loss", "losses"),
-    "random-loss": ("datagram-loss", "losses"),
+    "random-loss": ("datagram-loss", "losses", "echo-loss"),
+    "outages": ("random-loss", "losses", "policer", "datagram-loss", "echo-loss", "shallow-queue"),
+    "jitter": ("small-window", "losses"),
     "policer": ("asymmetric-path", "datagram-loss"),
     "half-duplex": ("collisions", "random-loss"),
     "receive-ring-overflow": ("random-loss", "losses", "datagram-loss"),
@@ -124,4 +126,4 @@ def _demoted(finding: Finding, every: Sequence[Finding]) -> Finding:
 
 def _alike(one: Finding, other: Finding) -> bool:
     """Two ends are on one path; what is lost one way is not answered the other way."""
-    return len(one.where) == 1 == len(other.where) or one.key == "unreachable"
+    return len(one.where) == 1 == len(other.where) or one.key in {"unreachable", "outages"}

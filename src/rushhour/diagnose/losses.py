@@ -25,13 +25,15 @@ RANDOM, SURELY = 0.2, 0.01
 """Datagrams below the path's rate must lose at least this part of what TCP sent again; so much is enough by
 itself, because a flow of a few segments says little."""
 POLICED = 0.05
-FELL, POLICED_RESENT = 2.0, 0.02
+FELL, POLICED_RESENT = 2.0, 0.05
 """A policer's bucket may hold a second's worth; then the rate falls at once, and what is above it is lost."""
 NO_QUEUE_NS, NO_QUEUE = 2_000_000, 0.1
 DAMAGED = 0.2
 WRONG = ("Tcp.InCsumErrors", "Udp.InCsumErrors", "Icmp.InCsumErrors")
 """Part of the segments sent again that wrong checksums must account for."""
 LOST = 0.001
+DEAD_NS, DEAD_RUN = 20_000_000, 16
+"""Longer than any queue's overflow at the rate of the datagrams: a link that is gone."""
 SPACIOUS = 1.5
 """Times what the path holds from which a window is no limit as long as nothing is missing."""
 
@@ -76,6 +78,13 @@ def _damaged(m: Measured, _: Tcp, again: str) -> Told | None:
 
 
 FLACH = "Flach et al., SIGCOMM 2016, section 3"
+
+
+def _dead(m: Measured, _: Tcp, again: str) -> Told | None:
+    if m.udp is None or not dead(m):
+        return None
+    law = f"{m.udp.loss_run:.0f} datagrams in a row were lost, {time(m.udp.dead_ns / 1e9)}; TCP: {again}"
+    return "outages", "path", law, "RFC 3357, section 4; RFC 6298, section 5"
 
 
 def _policed(m: Measured, _: Tcp, __: str) -> Told | None:
@@ -134,6 +143,13 @@ def damaged(m: Measured) -> int:
     return found if found > max(2, DAMAGED * again) else 0
 
 
+def dead(m: Measured) -> bool:
+    """For a while nothing at all gets through; longer than what a late sender sends at once would take."""
+    if m.udp is None or (m.udp.loss_run or 0) < DEAD_RUN:
+        return False
+    return m.udp.dead_ns >= max(DEAD_NS, 2 * m.udp.late_ns)
+
+
 def policed(m: Measured) -> bool:
     """The line is faster than what gets through, and what is above that is dropped at once."""
     return (
@@ -155,6 +171,8 @@ def emptied(m: Measured, tcp: Tcp) -> bool:
 
 def random(m: Measured, tcp: Tcp) -> bool:
     """Datagrams are lost although the path is not full."""
+    if m.udp is not None and m.udp.crowded:
+        return False
     losses = [udp.loss for udp in (m.udp,) if udp is not None and udp.sent]
     below = max(losses, default=m.ping_loss or 0.0)
     return below > max(LOST, min(SURELY, RANDOM * tcp.retransmit_share))
@@ -179,4 +197,4 @@ def _no_queue(m: Measured, tcp: Tcp) -> str:
     return f" at a round trip of {time(tcp.rtt_at_loss_ns / 1e9)} (idle {time(m.idle_rtt_ns / 1e9)})"
 
 
-_KINDS = (_late, _damaged, _policed, _random, _no_sack, _emptied, _short, _some)
+_KINDS = (_late, _damaged, _dead, _policed, _random, _no_sack, _emptied, _short, _some)

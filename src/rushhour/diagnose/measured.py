@@ -87,11 +87,16 @@ class Tcp:
         return min(1.0, sum(self.shares.get(limit, 0.0) for limit in limits))
 
 
+CROWD = 48_000
+"""Bytes at once that a short queue does not hold: 32 full packets."""
+
+
 @dataclass(frozen=True)
 class Udp:
     """Datagrams at a rate just below what TCP reached; `rate_bps` as asked, `goodput_bps` as it arrived.
 
-    `unread` reached the receiving host, whose program was too late for them: no loss of the path's.
+    `unread` reached the receiving host, whose program was too late for them: no loss of the path's. `late_ns`
+    is the most by which the sender was behind its schedule, `gap_ns` the time between two datagrams.
     """
 
     rate_bps: float
@@ -104,7 +109,19 @@ class Udp:
     loss_run: float | None = None
     jitter_ns: int | None = None
     unread: int = 0
+    late_ns: int = 0
+    gap_ns: int = 0
     error: str | None = None
+
+    @property
+    def crowded(self) -> bool:
+        """Whether the sender was so late that what it sent at once then may have overflowed a queue."""
+        return self.late_ns * self.rate_bps / 8e9 > CROWD and (self.loss_run or 0) > 3
+
+    @property
+    def dead_ns(self) -> int:
+        """How long a run of losses lasts, on average."""
+        return int((self.loss_run or 0) * self.gap_ns)
 
     @property
     def loss(self) -> float:

@@ -35,6 +35,8 @@ RULES: tuple[Rule, ...] = (
     measured_path.asymmetry,
     measured_path.half_duplex,
     measured_path.large_packets,
+    measured_path.echo_loss,
+    measured_path.jitter,
     measured_path.other_loss,
     measured_path.echo_blocked,
     *socket.RULES,

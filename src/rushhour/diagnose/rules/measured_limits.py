@@ -69,13 +69,26 @@ def _window_scaling(case: Case, m: Measured, cause: Cause) -> Finding:
     key = "net.ipv4.tcp_window_scaling"
     off = [end for end in ("a", "b") if sysctl(case, end, key) == 0]
     where = off[0] if len(off) == 1 else cause.where
-    who = " and ".join(name(case, end) for end in off or ("a", "b"))
+    if all(sysctl(case, end, key) == 1 for end in ("a", "b")):
+        return made(cause, m, _stripped(m), (Command(m.receiver, "nft list ruleset"),), STRIPPED)
+    off = off or ["a", "b"]
+    who = " and ".join(name(case, end) for end in off)
     title = (
         f"Window scaling is off at {who}: no more than 64 KiB can be in flight, and the path holds "
         f"{size(bdp(m))}."
     )
-    found = made(cause, m, title, tuple(setting(end, key, 1) for end in off or ("a", "b")))
+    found = made(cause, m, title, tuple(setting(end, key, 1) for end in off))
     return replace(found, where=where, layer="tcp")
+
+
+STRIPPED = "RFC 7323, section 2.2; Honda et al., Is It Still Possible to Extend TCP?, IMC 2011"
+
+
+def _stripped(m: Measured) -> str:
+    return (
+        "Both ends offer window scaling, and the connection has none: something on the way strips the "
+        f"option. No more than 64 KiB can be in flight, and the path holds {size(bdp(m))}."
+    )
 
 
 def _send_buffer(case: Case, m: Measured, cause: Cause) -> Finding:
@@ -186,6 +199,7 @@ MAKERS: Mapping[str, Maker] = {
     "marked": _marked,
     "reordering": losses.reordering,
     "corruption": losses.corruption,
+    "outages": losses.outages,
     "policer": losses.policer,
     "random-loss": losses.random_loss,
     "shallow-queue": losses.shallow_queue,

@@ -49,6 +49,20 @@ def policer(case: Case, m: Measured, cause: Cause) -> Finding:
     return made(cause, m, title, (Command(m.sender, words),))
 
 
+def outages(case: Case, m: Measured, cause: Cause) -> Finding:
+    """The way is dead for a while, and comes back."""
+    assert m.udp is not None
+    title = (
+        f"The way {m.direction} goes dead for about {time(m.udp.dead_ns / 1e9)} at a time: "
+        f"{m.udp.loss_run:.0f} datagrams in a row were lost. A link flaps, a route changes, or radio fades."
+    )
+    fix = tuple(
+        Command(end, f"cat /sys/class/net/{dev(case, end)}/carrier_changes; dmesg | grep -i 'link is'")
+        for end in ("a", "b")
+    )
+    return made(cause, m, title, fix)
+
+
 def shallow_queue(case: Case, m: Measured, cause: Cause) -> Finding:
     """The queue before the bottleneck is shorter than a burst."""
     title = (

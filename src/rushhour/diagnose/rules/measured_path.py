@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from rushhour.diagnose.bottleneck import causes
 from rushhour.diagnose.finding import Command, Evidence, Finding
+from rushhour.diagnose.losses import dead
 from rushhour.diagnose.rules import common
 from rushhour.diagnose.rules.measured_words import dev, name, reached
 from rushhour.explain.words import percent, rate, rounded_up, size, time
@@ -26,6 +27,10 @@ HELD = 0.3
 HALF_DUPLEX = 0.65
 """Part of its own rate that a direction keeps while the other is busy, below which the two share a medium."""
 SOME_LOSS = 0.002
+ECHOES_LOST = 0.15
+JITTER_NS, JITTER = 5_000_000, 0.2
+"""By how much the 95th percentile of the idle round trip may exceed the median, at least and as its part."""
+ENOUGH = 0.8
 
 
 def bufferbloat(case: Case) -> Iterator[Finding]:
@@ -157,6 +162,56 @@ def echo_blocked(case: Case) -> Iterator[Finding]:
             )
 
 
+def echo_loss(case: Case) -> Iterator[Finding]:
+    """Echoes are lost on the idle path, datagrams pass: small packets, or answers, are treated worse."""
+    for m in case.measured.values():
+        lost, busy = m.ping_loss or 0.0, any(common.is_busy(case, end) for end in ("a", "b"))
+        passes = m.udp is not None and m.udp.sent and m.udp.loss < lost / 4
+        if ECHOES_LOST <= lost < 1 and passes:
+            yield Finding(
+                "echo-loss",
+                "note" if busy else "warning",
+                "path",
+                f"{percent(lost)} of echo requests {m.direction} got no answer on the idle path, while large "
+                "datagrams pass: small packets are lost, there or back, and acknowledgements are small, too; "
+                "or ICMP is limited.",
+                m.direction,
+                (Evidence(m.direction, "echo requests without an answer", percent(lost)), *reached(m)),
+                None,
+                None,
+                tuple(Command(end, "nft list ruleset") for end in ("a", "b")),
+                "RFC 2681; RFC 3449, section 3; icmp(7), icmp_ratelimit",
+            )
+
+
+def jitter(case: Case) -> Iterator[Finding]:
+    """The delay of the idle path varies so much that TCP takes it for a queue."""
+    for m in case.measured.values():
+        middle, far = m.idle_rtt_ns, m.idle_rtt_p95_ns
+        if middle is None or far is None or far - middle < max(JITTER_NS, JITTER * middle):
+            continue
+        slow = m.single is not None and (
+            m.single.steady_bps < ENOUGH * (common.rate_bps(case, m.direction) or 0)
+        )
+        busy = any(common.is_busy(case, end) for end in ("a", "b"))
+        yield Finding(
+            "jitter",
+            "warning" if slow and not busy else "note",
+            "path",
+            f"The round trip {m.direction} varies on the idle path: half of the echoes took more than "
+            f"{time(middle / 1e9)}, one of twenty more than {time(far / 1e9)}; TCP takes that for a queue.",
+            m.direction,
+            (
+                Evidence(m.direction, "median, 95th percentile", f"{time(middle / 1e9)}, {time(far / 1e9)}"),
+                *reached(m),
+            ),
+            None,
+            m.single.limited("window") if m.single is not None and slow else None,
+            tuple(Command(end, f"iw dev {dev(case, end)} station dump") for end in ("a", "b")),
+            "RFC 5481; RFC 9406 (HyStart++), section 4.2",
+        )
+
+
 def other_loss(case: Case) -> Iterator[Finding]:
     """Loss, late or doubled packets that did not limit TCP, and would hurt other traffic."""
     for m in case.measured.values():
@@ -166,7 +221,10 @@ def other_loss(case: Case) -> Iterator[Finding]:
             yield from _blocked(m)
             continue
         named = {cause.key for cause in causes(m) if cause.limited >= HELD}
-        if m.udp.loss >= SOME_LOSS and not named & {"random-loss", "corruption", "policer"}:
+        if dead(m) and "outages" not in named:
+            gone = f"The way {m.direction} goes dead for about {time(m.udp.dead_ns / 1e9)} at a time:"
+            yield _beside(case, m, "outages", f"{gone} {percent(m.udp.loss)} of datagrams are lost")
+        elif m.udp.loss >= SOME_LOSS and not named & {"random-loss", "corruption", "policer", "outages"}:
             yield _beside(
                 case, m, "datagram-loss", f"{percent(m.udp.loss)} of datagrams {m.direction} are lost"
             )
@@ -203,7 +261,7 @@ def _beside(case: Case, m: Measured, key: str, what: str) -> Finding:
     assert m.udp is not None
     below = f"at {rate(m.udp.rate_bps)}, below what the path carries"
     # A sender that was kept waiting sends in bursts, a receiver reads too late.
-    busy = key == "datagram-loss" and any(common.is_busy(case, end) for end in ("a", "b"))
+    busy = m.udp.crowded or (key == "datagram-loss" and any(common.is_busy(case, end) for end in ("a", "b")))
     counts = f"{m.udp.sent} sent, {m.udp.received} arrived, {m.udp.duplicates} twice"
     return Finding(
         key,
