@@ -249,7 +249,7 @@ def random_loss(p: Path, _: ExitStack) -> None:
     )
 
 
-@fault("random-loss", "losses", where="a→b", layer="path", line="loss 0.3% burst 5 seed 5", line_back="")
+@fault("random-loss", "losses", where="a→b", layer="path", line="loss 0.8% burst 5 seed 5", line_back="")
 def burst_loss(_: Path, __: ExitStack) -> None:
     """Radio: five packets at once."""
 
