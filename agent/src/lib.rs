@@ -1,7 +1,8 @@
 //! The hand of Rush Hour. Takes a plan, gives raw tables and a result.
 //!
 //! Reading order: [`plan`] (what is asked), [`experiment`] (the order of things), then the part you came for:
-//! [`topology`] and [`qdisc`] build, [`flow`] drives, [`sampler`] and [`trace`] read, [`table`] writes.
+//! [`topology`] and [`qdisc`] build, [`flow`] drives, [`sampler`] and [`trace`] read, [`table`] writes. On machines of others
+//! [`serve`] takes the place of [`experiment`], and [`settings`] puts back what was changed there.
 
 pub mod able;
 pub mod bpf;
