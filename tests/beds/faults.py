@@ -121,6 +121,14 @@ def scaling_off(p: Path, _: ExitStack) -> None:
     p.nodes["b"].sysctl("net.ipv4.tcp_window_scaling", 0)
 
 
+@fault("window-scaling-off", layer="socket", rtt="40ms")
+def scaling_stripped(p: Path, _: ExitStack) -> None:
+    """A firewall strips the option: both ends offer it, no connection has it."""
+    p.nodes["left"].nft(
+        "chain forward { type filter hook forward priority 0; tcp flags syn reset tcp option window; }"
+    )
+
+
 @fault("sack-off", where="b", layer="tcp", rtt="40ms", buffer="8ms")
 def sack_off(p: Path, _: ExitStack) -> None:
     """B has no selective acknowledgements, before a queue that drops many at once."""
@@ -181,6 +189,21 @@ def narrow_link(p: Path, _: ExitStack) -> None:
 def route_mtu(p: Path, _: ExitStack) -> None:
     """A's route forgot to forget that there was a tunnel once."""
     p.nodes["a"].ip(f"route replace default via {GATEWAYS['a']} congctl cubic mtu lock 600")
+
+
+@fault("large-packets-lost", layer="ip")
+def jumbo_at_the_ends(p: Path, _: ExitStack) -> None:
+    """Both ends were given jumbo frames, and what is between them was not."""
+    for end in ("a", "b"):
+        p.nodes[end].ip("link set dev eth0 mtu 9000")
+
+
+@fault("segments-clamped")
+def segments_clamped(p: Path, _: ExitStack) -> None:
+    """A router clamps segments as if every path were the narrowest."""
+    p.nodes["right"].nft(
+        "chain forward { type filter hook forward priority 0; tcp flags syn tcp option maxseg size set 536; }"
+    )
 
 
 # --- rates
@@ -289,7 +312,13 @@ def unreachable(p: Path, _: ExitStack) -> None:
     p.nodes["left"].nft("chain forward { type filter hook forward priority 0; drop; }")
 
 
-@fault("datagram-loss", "udp-blocked", where="a→b")
+@fault("next-hop-set-by-hand", "unreachable", layer="ip")
+def no_way_back(p: Path, _: ExitStack) -> None:
+    """B has a neighbour's address that nobody has any more."""
+    p.nodes["b"].ip(f"neighbour replace {GATEWAYS['b']} lladdr 02:00:00:00:00:99 dev eth0 nud permanent")
+
+
+@fault("udp-blocked", where="a→b")
 def udp_blocked(p: Path, _: ExitStack) -> None:
     """A firewall lets TCP and echoes pass, datagrams not."""
     p.nodes["right"].nft(
@@ -318,6 +347,33 @@ def slow_writer(p: Path, stack: ExitStack) -> None:
     """What writes at a comes ten times a second, and its buffer holds less."""
     p.nodes["a"].sysctl("net.ipv4.tcp_wmem", "4096 16384 600000")
     stack.enter_context(_halting(p.nodes["a"]))
+
+
+TALK = """
+import socket, sys, time
+if sys.argv[1] == "read":
+    with socket.create_server(("0.0.0.0", 7002)) as server:
+        print("ready", flush=True)
+        peer, _ = server.accept()
+        while peer.recv(20_000):
+            time.sleep(0.1)
+else:
+    with socket.create_connection((sys.argv[2], 7002)) as peer:
+        print("ready", flush=True)
+        while True:
+            peer.sendall(bytes(1 << 16))
+"""
+
+
+@fault("connection-slow-reader", where="b", layer="application")
+def program_reads_slowly(p: Path, stack: ExitStack) -> None:
+    """The path is sound; a program at b takes 200 kB a second of what one at a sends."""
+    for end, words in (("b", ["read"]), ("a", ["send", p.address_b])):
+        command = p.nodes[end].words(sys.executable, "-c", TALK, *words)
+        program = stack.enter_context(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
+        stack.callback(program.kill)
+        assert program.stdout is not None
+        assert program.stdout.readline() == "ready\n"
 
 
 @fault("machine-busy", grave=False, alone=True)
