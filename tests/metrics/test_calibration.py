@@ -140,6 +140,16 @@ def test_a_burst_at_the_head_of_a_train_does_not_count(tmp_path: Path) -> None:
     assert failed(built(tmp_path / "run", arrivals=arrivals.tolist())) == []
 
 
+def test_where_time_is_real_a_pause_of_the_processor_is_not_the_paths(tmp_path: Path) -> None:
+    paused = np.arange(64) * FRAME_NS + np.where(np.arange(64) > 50, 20_000_000, 0)
+    slow = np.arange(64) * FRAME_NS * 2
+    assert "rate" in failed(built(tmp_path / "virtual", arrivals=paused.tolist()))
+    for name, arrivals, found in (("paused", paused, []), ("slow", slow, ["rate"])):
+        record = built(tmp_path / name, arrivals=arrivals.tolist())
+        record.manifest["lab"] = "netns"  # type: ignore[index]
+        assert [check for check in failed(record) if check == "rate"] == found
+
+
 def test_a_train_too_short_to_tell_gives_no_finding(tmp_path: Path) -> None:
     record = built(tmp_path / "run", arrivals=[0, 1, 2, 3])
 
