@@ -148,6 +148,22 @@ def test_one_that_dies_stops_the_others_before_they_forget(
     assert mine[-2:] == ["stop", "forget"]
 
 
+def test_a_start_that_came_too_late_is_tried_again_with_more_time(
+    tmp_path: Path, said: list[tuple[str, str]]
+) -> None:
+    experiments, machines = made(said, b={"run": HostError("the start was 3 ms ago", kind="late")})
+    forget = machines["b"].begin
+
+    def begin(verb: str, **arguments: Any) -> Future[dict[str, Any]]:
+        if verb == "forget":
+            machines["b"].faults.clear()
+        return forget(verb, **arguments)
+
+    machines["b"].begin = begin  # type: ignore[method-assign]
+    experiments.carry_out(plan(), tmp_path)
+    assert [verb for name, verb in said if name == "b"].count("prepare") == 2
+
+
 def test_a_stop_from_outside_ends_it(tmp_path: Path, said: list[tuple[str, str]]) -> None:
     experiments, machines = made(said)
     for machine in machines.values():

@@ -56,6 +56,16 @@ def _mdev(record: Record) -> Iterator[Found]:
         yield Found(scope, float(np.std(known)) if len(known) else None, None if len(known) else "no answer")
 
 
+def _clocks(record: Record) -> str | None:
+    """How far two clocks that stamped a delay may be apart; None where it was one."""
+    hosts = record.manifest.get("hosts")
+    machines = hosts.values() if isinstance(hosts, dict) else ()
+    clocks = [one.get("clock") for one in machines if isinstance(one, dict)]
+    errors = sorted(float(clock.get("error_ns") or 0) for clock in clocks if isinstance(clock, dict))
+    apart = sum(errors[-2:])
+    return f"by two clocks, compared to ± {apart / 1e3:.3g} µs" if apart else None
+
+
 METRICS = [
     *distribution(
         "srtt",
@@ -92,8 +102,10 @@ METRICS = [
         "one_way_delay",
         ("flow",),
         "the one-way delay (RFC 7679) of the UDP datagrams that arrived after the warm-up, duplicates "
-        "included, by the same clock at both sides.",
+        "included, by the same clock at both sides; between machines by clocks that were compared before and "
+        "after, to within the error that a note states.",
         _after_warmup("one_way_delay_us", "udp"),
+        doubt=_clocks,
     ),
     *distribution(
         "ipdv",

@@ -121,10 +121,12 @@ def distribution(
     *,
     unit: Literal["µs", "1"] = "µs",
     better: Better = "lower",
+    doubt: Callable[[Record], str | None] = lambda _: None,
 ) -> list[Metric]:
     """The metrics of a distribution: in µs `STEM_min_us` … `STEM_max_us`, else `STEM_min` ….
 
     `samples` yields (scope, values [n]) of each scope; nan are left out, and no sample at all is undefined.
+    `doubt` is the note beside values of a record.
     """
 
     def described(record: Record) -> list[tuple[str, dict[str, float]]]:
@@ -133,7 +135,8 @@ def distribution(
     def metric(name: str) -> Metric:
         def function(record: Record) -> Iterator[Found]:
             for scope, known in record.once(described):
-                yield Found(scope, known.get(name), None if known else "no samples in this window")
+                note = doubt(record) if known else "no samples in this window"
+                yield Found(scope, known.get(name), note)
 
         suffix = "_us" if unit == "µs" else ""
         return Metric(

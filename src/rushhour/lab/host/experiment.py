@@ -27,8 +27,11 @@ if TYPE_CHECKING:
     from rushhour.lab.host.company import Company
     from rushhour.lab.host.session import Session
 
-LEAD_NS = 60_000_000
-"""From the word to begin until the start: so that it has reached every machine, and threads have woken up."""
+LEADS_NS = (60_000_000, 400_000_000, 2_000_000_000)
+"""From the word to begin until the start: so that it has reached every machine, and threads have woken up.
+
+Where it came too late (a busy machine, a slow connection) all is prepared again, and more time is given.
+"""
 SAMPLES = 8
 PREPARE_S = 120.0
 """Within this a machine must be ready: its echo requests wait for answers that may not come."""
@@ -57,12 +60,23 @@ class Experiments:
             UnsupportedError: a machine's kernel lacks what its part needs.
             CancelledError: it was stopped.
         """
+        for lead_ns in LEADS_NS[:-1]:
+            try:
+                return self._carry_out(plan, folder, lead_ns)
+            except HostError as error:
+                if error.kind != "late":
+                    raise
+        return self._carry_out(plan, folder, LEADS_NS[-1])
+
+    def _carry_out(
+        self, plan: Mapping[str, Any], folder: Path, lead_ns: int
+    ) -> tuple[list[Half], dict[str, clocks.Clock]]:
         names = [node["name"] for node in plan["nodes"]]
         with self._forgotten(names):
             self._prepare(plan, names)
             sessions = self.company.sessions(names)
             before = self._clocks(sessions)
-            start = time.monotonic_ns() + LEAD_NS + 2 * max(one.error_ns for one in before.values())
+            start = time.monotonic_ns() + lead_ns + 2 * max(one.error_ns for one in before.values())
             starts = {name: before[name].theirs(start) for name in names}
             results = self._run(sessions, starts, plan["duration_ns"])
             after = clocks.offsets(sessions, SAMPLES)
