@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 FORMAT = "rushhour-diagnosis/1"
 FOUND, NOTHING = 1, 0
+SOUND = "Nothing is wrong"
+FAR = 0.7
+"""Part of what the path carries below which one flow is not well, though no finding says why."""
 IDLE = 0.3
 """Share of its time in which a program's connection had nothing to send, to be spoken of in the answer."""
 
@@ -59,6 +62,11 @@ class Diagnosis:
     def faults(self) -> list[Finding]:
         """The findings that ask for something to be done."""
         return [one for one in self.findings if one.severity != "note"]
+
+    @property
+    def sound(self) -> bool:
+        """Whether nothing is wrong, and one flow got what there is."""
+        return not self.faults and self.answer.startswith(SOUND)
 
     @property
     def exit(self) -> int:
@@ -128,10 +136,16 @@ def _sound(case: Case, way: str, cause: Cause) -> str:
         program = (
             f"the program that writes {waiting.name} ({waiting.where}) gives only {rate(waiting.rate_bps)}"
         )
-        return f"Nothing is wrong with the path, which gives {both}; {program}."
+        return f"{SOUND} with the path, which gives {both}; {program}."
     if cause.key == "path-rate":
-        return f"Nothing is wrong: the path itself is full, at {both}."
+        return f"{SOUND}: the path itself is full, at {both}."
     if cause.key == "cpu-limited":
-        return f"Nothing is wrong: one flow is as fast as a processor here, {both}."
+        return f"{SOUND}: one flow is as fast as a processor here, {both}."
     held = f"{way} was limited by {cause.key} for {percent(cause.limited)} of the time"
-    return f"Nothing is wrong that would show: {both}; {held}."
+    most = case.measured[way].capacity_bps or 0.0
+    single = case.measured[way].single
+    if single is not None and single.steady_bps < FAR * most:
+        return (
+            f"One flow {way} got {rate(single.steady_bps)} of {rate(most)}; it {held.partition(' was ')[2]}."
+        )
+    return f"{SOUND} that would show: {both}; {held}."

@@ -34,6 +34,10 @@ WRONG = ("Tcp.InCsumErrors", "Udp.InCsumErrors", "Icmp.InCsumErrors")
 LOST = 0.001
 DEAD_NS, DEAD_RUN = 20_000_000, 16
 """Longer than any queue's overflow at the rate of the datagrams: a link that is gone."""
+SOME = 2
+"""Datagrams lost below the path's rate that are no accident: no queue is full there."""
+QUEUE_NS, EMPTY = 5_000_000, 0.25
+"""A queue that is known to hold so much, and the part of it that was full when segments were lost."""
 SPACIOUS = 1.5
 """Times what the path holds from which a window is no limit as long as nothing is missing."""
 
@@ -106,6 +110,8 @@ def _random(m: Measured, tcp: Tcp, again: str) -> Told | None:
     if not random(m, tcp):
         return None
     law = f"{_lost(m.udp)} below the path's rate, where no queue drops; TCP: {again}{_no_queue(m, tcp)}"
+    if before_the_queue(m, tcp):
+        law += f", while the queue holds {time((m.queue_ns or 0) / 1e9)}"
     return "random-loss", "path", law, "Mathis et al., CCR 27(3), 1997"
 
 
@@ -170,12 +176,21 @@ def emptied(m: Measured, tcp: Tcp) -> bool:
 
 
 def random(m: Measured, tcp: Tcp) -> bool:
-    """Datagrams are lost although the path is not full."""
-    if m.udp is not None and m.udp.crowded:
+    """Datagrams are lost below the path's rate, or segments long before the queue is full."""
+    if m.udp is not None and m.udp.sent and not m.udp.crowded:
+        count = m.udp.loss * m.udp.sent
+        if count >= SOME and m.udp.loss > min(SURELY, RANDOM * tcp.retransmit_share):
+            return True
+    elif m.udp is None and (m.ping_loss or 0.0) > LOST:
+        return True
+    return before_the_queue(m, tcp)
+
+
+def before_the_queue(m: Measured, tcp: Tcp) -> bool:
+    """Losses at round trips at which the queue, as others filled it, was nearly empty."""
+    if tcp.rtt_at_loss_ns is None or m.idle_rtt_ns is None or not m.queue_ns or m.queue_ns < QUEUE_NS:
         return False
-    losses = [udp.loss for udp in (m.udp,) if udp is not None and udp.sent]
-    below = max(losses, default=m.ping_loss or 0.0)
-    return below > max(LOST, min(SURELY, RANDOM * tcp.retransmit_share))
+    return tcp.rtt_at_loss_ns - m.idle_rtt_ns < EMPTY * m.queue_ns
 
 
 def short(m: Measured) -> bool:

@@ -95,7 +95,7 @@ class Phase:
 
 def idle(known: Known) -> Phase | None:
     """Round trips of the idle path; None where no end may ask."""
-    span = _ns(known, 300, 1500, trips=4)
+    span = _ns(known, 300, 1000, trips=4)
     every = 10 if known.quick else 20
     flows = [flow for direction in DIRECTIONS for flow in _ping(known, direction, span, every)]
     return _phase(IDLE, known, DIRECTIONS, flows, span) if flows else None
@@ -153,7 +153,7 @@ def udp(known: Known) -> Phase:
 
     All of this is after TCP: the answer to a packet too large heals what TCP would have suffered from.
     """
-    span = _ns(known, 300, 2000, trips=2)
+    span = _ns(known, 300, 1500, trips=2)
     gap = max(50 * _MS, 2 * known.rtt_ns)
     begin, flows = 100 * _MS + gap, _sized(known, USUAL, _MS)
     for direction in DIRECTIONS:
@@ -197,7 +197,7 @@ def line(known: Known, m: Measured) -> Phase | None:
 def short(known: Known, direction: str) -> Phase:
     """A short transfer: mostly round trips."""
     flows = [_flow(direction, "tcp", bytes=f"{SHORT_BYTES}B")]
-    return _phase(SHORT, known, (direction,), flows, _ns(known, 500, 1000, trips=12))
+    return _phase(SHORT, known, (direction,), flows, _ns(known, 500, 600, trips=12))
 
 
 def _datagram(wire_bps: float, span_ns: int, known: Known) -> int:

@@ -10,7 +10,7 @@ from rushhour.diagnose.finding import Command
 from rushhour.diagnose.rules import measured_broken as broken
 from rushhour.diagnose.rules import measured_losses as losses
 from rushhour.diagnose.rules.measured_path import HELD
-from rushhour.diagnose.rules.measured_words import bdp, dev, held, made, name, setting, sysctl, triple
+from rushhour.diagnose.rules.measured_words import GRAVE, bdp, dev, held, made, name, setting, sysctl, triple
 from rushhour.explain.hosts import DELAY_BASED, LEAST_RMEM, LEAST_WMEM, MARGIN
 from rushhour.explain.words import percent, rounded_up, size
 
@@ -38,12 +38,14 @@ def limits(case: Case) -> Iterator[Finding]:
         for cause in causes(m):
             made = MAKERS[cause.key](case, m, cause) if cause.limited >= HELD else None
             if made is not None:
-                yield _doubted(made, m)
+                yield _doubted(made, m, cause)
 
 
-def _doubted(found: Finding, m: Measured) -> Finding:
+def _doubted(found: Finding, m: Measured, cause: Cause) -> Finding:
     """What a machine may have caused that others keep busy is no more than a note."""
-    if found.key not in DOUBTFUL or (m.single is not None and m.single.retransmit_share > RESENT):
+    got = m.single.goodput_bps if m.single is not None else 0.0
+    lossy = m.single is not None and m.single.retransmit_share > RESENT
+    if found.key not in DOUBTFUL or lossy or (cause.expected_bps or 0) >= GRAVE * got:
         return found
     busy = [cpu for cpu in m.cpu.values() if (cpu.others or 0) >= FOREIGN * cpu.count and cpu.mean >= FULL]
     return replace(found, severity="note") if busy else found

@@ -91,7 +91,7 @@ def half_duplex(case: Case) -> Iterator[Finding]:
     """Both directions together carry what one carries alone."""
     alone = {way: m.single.steady_bps for way, m in case.measured.items() if m.single is not None}
     both = {way: m.both.steady_bps for way, m in case.measured.items() if m.both is not None}
-    if len(both) < 2 or min(alone.values(), default=0) <= 0:
+    if len(both) < 2 or min(alone.values(), default=0) <= 0 or not all(map(_by_path, case.measured.values())):
         return
     kept = {way: both[way] / alone[way] for way in both if way in alone}
     if sum(kept.values()) >= 2 * HALF_DUPLEX:

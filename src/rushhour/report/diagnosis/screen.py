@@ -46,7 +46,7 @@ def screen(diagnosis: Diagnosis, *, every: bool = False) -> RenderableType:
 
 
 def _head(diagnosis: Diagnosis) -> Iterator[RenderableType]:
-    yield Text(diagnosis.answer, "bold red" if diagnosis.faults else "bold green")
+    yield Text(diagnosis.answer, "bold green" if diagnosis.sound else "bold red")
     told = [Text(f"{count} {name}", COLOURS[name]) for name, count in counts(diagnosis)]
     a, b = diagnosis.case.a.place, diagnosis.case.b.place
     yield Text(" · ").join([Text(f"a = {a}, b = {b}", "dim"), *told])
