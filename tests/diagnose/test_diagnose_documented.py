@@ -17,6 +17,13 @@ OTHERS = {"refined-jiffies", "amd-pstate-epp", "combined-max", "rx-max"}
 """Words of that form that are names of other things."""
 SINGLE = {"bufferbloat", "collisions", "duplicates", "jitter", "outages", "reordering"}
 """Keys of one word, which look like any text."""
+MADE = {
+    "route-window",
+    "tcp-limit-output-bytes-small",
+    "tcp-notsent-lowat-small",
+    "tcp-pacing-ca-ratio-small",
+}
+"""Keys made of a setting's name."""
 
 MADE = {
     "route-window",

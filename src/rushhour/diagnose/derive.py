@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 HEAD = 0.25
 """Part of a train that is left out: a shaper's bucket lets it pass at once, or one interrupt took it."""
 LEAST_TRAIN = 8
+NOTHING = [("seq", "<u4"), ("tx_ns", "<i8"), ("rx_ns", "<i8")]
 
 
 UNREACHABLE = "IcmpMsg.InType3"
@@ -157,9 +158,7 @@ def _sizes(records: Sequence[Record], end: str) -> Sizes:
 
 def _udp(record: Record, flow: Flow) -> Udp:
     sent = flow.outcome.packets_sent or 0
-    rows = (
-        first_arrivals(record, flow) if record.has("udp") else np.zeros(0, [("seq", "<u4"), ("rx_ns", "<i8")])
-    )
+    rows = first_arrivals(record, flow) if record.has("udp") else np.zeros(0, NOTHING)
     every = record.table("udp", flow=flow.id) if record.has("udp") else rows
     span = ((flow.stop_ns or record.context.duration_ns) - flow.start_ns) * 1e-9
     planned: Mapping[str, Any] = next((one for one in record.plan["flows"] if one["id"] == flow.id), {})
@@ -179,11 +178,24 @@ def _udp(record: Record, flow: Flow) -> Udp:
         reorder_extent=int(extents.max(initial=0)),
         loss_run=float(runs.mean()) if len(runs) else None,
         jitter_ns=int(np.median(np.abs(jitter)) * 1e3) if len(jitter) else None,
-        unread=min(sent - min(sent, len(rows)), int(receiver.get("Udp.RcvbufErrors", 0))),
+        unread=min(sent - min(sent, len(rows)), _unread(receiver)),
         late_ns=int(late.max(initial=0)),
         gap_ns=int(gap_ns),
         error=flow.outcome.error,
     )
+
+
+def _unread(rose: Mapping[str, Any]) -> int:
+    """Datagrams that reached a host and no program: full sockets, closed ones, or lying there at the end.
+
+    What lies there is what IP delivered (RFC 4293) less what was taken, refused or dropped (RFC 4113).
+    """
+
+    def sum_of(*names: str) -> int:
+        return sum(int(rose.get(name, 0)) for name in names)
+
+    others = sum_of("Icmp.InMsgs", "Tcp.InSegs", "Udp.InDatagrams", "Udp.NoPorts", "Udp.InErrors")
+    return sum_of("Udp.RcvbufErrors", "Udp.NoPorts") + max(0, sum_of("Ip.InDelivers") - others)
 
 
 def _flow(record: Record, name: str) -> Flow | None:

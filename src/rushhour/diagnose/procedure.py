@@ -28,6 +28,7 @@ CAREFUL = 1280
 """Every link of IPv6 carries this (RFC 8200, section 5), and so do the tunnels of IPv4."""
 GONE = ("ended", "silent", "garbled", "reboot")
 """Kinds of errors after which an end answers no more."""
+TRIES = 2
 PATIENCE_NS = 400_000_000
 """What a path is taken for that answers no echo."""
 
@@ -135,15 +136,19 @@ class Procedure:
         return [way for way, one in found if one.single is not None and not _broken(one)]
 
     def _try(self, phase: Phase | None) -> None:
-        if phase is None:
-            return
-        try:
-            self.records[phase.name] = self.bench.run(phase)
+        """Carry out a phase; once more if it fails, for an end may have been late for a moment."""
+        for _ in range(TRIES if phase is not None else 0):
+            assert phase is not None
+            try:
+                self.records[phase.name] = self.bench.run(phase)
+            except LabError as error:
+                if isinstance(error, CancelledError) or getattr(error, "kind", None) in GONE:
+                    raise
+                self.failed[phase.name] = error
+                continue
+            self.failed.pop(phase.name, None)
             self._found = {}
-        except LabError as error:
-            if isinstance(error, CancelledError) or getattr(error, "kind", None) in GONE:
-                raise
-            self.failed[phase.name] = error
+            return
 
 
 def _whole(one: Measured) -> int:
