@@ -109,7 +109,9 @@ def _emptied(m: Measured, tcp: Tcp, again: str) -> Told | None:
 def _random(m: Measured, tcp: Tcp, again: str) -> Told | None:
     if not random(m, tcp):
         return None
-    law = f"{_lost(m.udp)} below the path's rate, where no queue drops; TCP: {again}{_no_queue(m, tcp)}"
+    law = f"{again}{_no_queue(m, tcp)}"
+    if m.udp is None or not m.udp.crowded:
+        law = f"{_lost(m.udp)} below the path's rate, where no queue drops; TCP: {law}"
     if before_the_queue(m, tcp):
         law += f", while the queue holds {time((m.queue_ns or 0) / 1e9)}"
     return "random-loss", "path", law, "Mathis et al., CCR 27(3), 1997"

@@ -23,7 +23,8 @@ CC = "net.ipv4.tcp_congestion_control"
 def random_loss(case: Case, m: Measured, cause: Cause) -> Finding:
     """Packets vanish although nothing is full."""
     assert m.single is not None
-    lost = m.udp.loss if m.udp is not None else m.single.retransmit_share
+    proof = m.udp is not None and m.udp.loss > 0 and not m.udp.crowded
+    lost = m.udp.loss if m.udp is not None and proof else m.single.retransmit_share
     title = (
         f"{percent(lost)} of the packets {m.direction} are lost on the way although the path is not full, "
         "and "
