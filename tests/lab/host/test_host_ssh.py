@@ -2,7 +2,6 @@
 
 import dataclasses
 import os
-import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -224,10 +223,8 @@ def test_a_program_that_is_not_there(hosts: Hosts, monkeypatch: pytest.MonkeyPat
         Session.open("local", sudo=True)
 
 
-@pytest.mark.parametrize("shell", [["dash"], ["bash"], ["bash", "--posix"], ["busybox", "sh"], ["mksh"]])
+@pytest.mark.parametrize("shell", [["dash"], ["bash"], ["bash", "--posix"], ["busybox", "sh"]])
 def test_the_script_in_shells(shell: list[str]) -> None:
-    if shutil.which(shell[0]) is None:
-        pytest.skip(f"{shell[0]} is not installed")
     found = agent.find()
     script = ssh.bootstrap(found, sudo=False, patience_s=5)
     transport = Transport([*shell, "-c", f'eval "$(head -c {len(script)})"'], {"PATH": "/usr/bin:/bin"})
