@@ -71,8 +71,12 @@ def _setting(setting: str, both: list[Advice]) -> Iterator[Text]:
         else:
             yield Text.assemble(f"  {one.end}  {one.now} → ", (one.wanted, "bold"))
     # Both ends of a path that carries the same in both directions: one reason will do.
-    for one in {one.wanted: one for one in reversed(both)}.values():
-        yield Text(f"     {one.reason} [{one.source}]", "dim")
+    reasons: dict[str, list[Advice]] = {}
+    for one in both:
+        reasons.setdefault(one.reason, []).append(one)
+    for reason, ends in reasons.items():
+        who = "" if len(reasons) == 1 else f"{', '.join(one.end for one in ends)}: "
+        yield Text(f"     {who}{reason} [{ends[0].source}]", "dim")
 
 
 def _applied(plan: Plan) -> Iterator[Text]:
