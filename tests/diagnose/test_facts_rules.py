@@ -260,6 +260,34 @@ def test_commands_can_be_pasted() -> None:
                 assert "DEVICE" not in command.text, (found.key, command.text)
 
 
+def test_a_route_is_changed_in_nothing_but_what_is_wrong_with_it() -> None:
+    entry = {"dev": "eno1", "gateway": "192.0.2.254", "to": "0.0.0.0/0", "table": 254, "metric": 100,
+             "source": "192.0.2.1", "mtu": 600, "locked": ["mtu"], "initcwnd": 2, "rto_min": 40,
+             "congctl": "reno"}  # fmt: skip
+    case = Case(changed(server("alice")), changed(server("bob"), route__entry=entry), {}, GIGABIT)
+    fixes = {one.key: one.fix[0].text for one in find(case) if one.fix}
+    same = "ip route change 0.0.0.0/0 via 192.0.2.254 dev eno1 src 192.0.2.1 metric 100"
+    assert fixes["route-mtu"] == f"{same} initcwnd 2 rto_min 40ms congctl reno"
+    assert fixes["initial-window-small"] == f"{same} mtu lock 600 rto_min 40ms congctl reno"
+
+
+def test_a_locked_window_that_was_surpassed_limits_nothing() -> None:
+    held = {"route__found__cwnd": 10, "route__found__locked": ["cwnd"]}
+    case = Case(changed(server("alice")), changed(server("bob"), **held),
+                {"b→a": measured("b→a", single=slow(9e8))}, GIGABIT)  # fmt: skip
+    assert "route-cwnd" not in {one.key for one in find(case)}
+
+
+def test_a_shaper_tells_what_it_held_back_while_the_path_was_measured() -> None:
+    shaped = {"qdisc__eno1__qdiscs": queues("tbf", rate_bps=50_000_000, limit_bytes=50_000)}
+    rose = {"a→b": Measured("a→b"),
+            "b→a": measured("b→a", single=slow(47e6), counters={})}  # fmt: skip
+    rose["a→b"] = Measured("a→b", counters={"b": {"qdisc.eno1.tbf.root.overlimits": 812.0}})
+    case = Case(changed(server("alice")), changed(server("bob"), **shaped), rose, GIGABIT)
+    [found] = [one for one in find(case) if one.key == "shaper-on-the-sender"]
+    assert [one.value for one in found.evidence if "overlimits" in one.what] == ["812"]
+
+
 def test_no_name_of_a_device_becomes_a_command_of_its_own() -> None:
     """The kernel forbids only blanks, slashes and colons in them (dev_valid_name)."""
     pasted = 0

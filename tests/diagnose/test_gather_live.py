@@ -35,7 +35,7 @@ def ends() -> Iterator[tuple[Namespace, Namespace]]:
             "link set eth0 up",
             "link set br0 up mtu 1400",
             f"addr add {HERE}/24 dev br0",
-            f"route add 10.79.0.0/16 via {THERE} mtu lock 1300 initcwnd 4 window 20000",
+            f"route add 10.79.0.0/16 via {THERE} mtu lock 1300 initcwnd 4 window 20000 metric 7",
         )
         b.ip("link set eth0 up mtu 1400", f"addr add {THERE}/24 dev eth0")
         a.tc(
@@ -111,6 +111,7 @@ def test_a_route_tells_what_it_fixes(ends: tuple[Namespace, Namespace]) -> None:
     for name, value in {
         "mtu": 1300,
         "initcwnd": 4,
+        "metric": 7,
         "window": 20_000,
         "gateway": THERE,
         "locked": ["mtu"],

@@ -70,6 +70,28 @@ def test_a_full_window_of_64_kib_without_scaling_is_the_scaling() -> None:
     assert {command.end for command in finding.fix} == {"a", "b"}
 
 
+def offering(facts: Facts) -> Facts:
+    """An end that offers what options it has."""
+    on = dict.fromkeys(("net.ipv4.tcp_sack", "net.ipv4.tcp_window_scaling"), 1)
+    return Facts(facts.place, facts.sections | {"sysctl": on})
+
+
+@pytest.mark.parametrize(
+    ("m", "key", "option"),
+    [
+        (slow("receiver", window=65535, options=0), "window-scaling-off", "wscale"),
+        (slow("losses", retransmits=100, options=5), "sack-off", "sackOK"),
+    ],
+)
+def test_an_option_that_both_ends_offer_was_taken_out_on_the_way(m: Measured, key: str, option: str) -> None:
+    case = Case(offering(A), offering(B), {"a→b": m, "b→a": replace(SOUND, direction="b→a")})
+    [finding] = measured_limits.limits(case)
+    assert (finding.key, finding.where, finding.layer) == (key, "a→b", "path")
+    assert option in finding.title
+    # To set what is set already would mend nothing.
+    assert [command.text.split()[0] for command in finding.fix] == ["tcpdump", "tcpdump"]
+
+
 @pytest.mark.parametrize(
     ("m", "key", "where"),
     [

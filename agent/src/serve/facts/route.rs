@@ -89,6 +89,7 @@ fn tell(payload: &[u8], names: &[(u32, String)]) -> Option<Value> {
             libc::RTA_GATEWAY => put("gateway", address(value)),
             libc::RTA_PREFSRC => put("source", address(value)),
             libc::RTA_DST => put("to", json!(format!("{}/{}", address(value).as_str()?, payload[1]))),
+            libc::RTA_PRIORITY => put("metric", json!(u32_at(value, 0))),
             libc::RTA_TABLE => put("table", json!(u32_at(value, 0))),
             libc::RTA_METRICS => metrics(value, &mut put),
             // When what was learned of the path is forgotten.

@@ -223,7 +223,8 @@ def small_queue(case: Case) -> Iterator[Finding]:
             key="transmit-queue-too-short",
             severity="warning" if rose else "note",
             layer="queue",
-            title=f"The transmit queue of {dev} at {common.name(case, end)} holds {length} packets: "
+            title=f"The transmit queue of {dev} at {common.name(case, end)} holds {length} "
+            f"packet{'' if length == 1 else 's'}: "
             "bursts are dropped "
             "before they leave.",
             where=end,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rushhour.diagnose.finding import Command, Evidence, Finding
-from rushhour.diagnose.rules.measured_words import dev, made, name, setting
+from rushhour.diagnose.rules.measured_words import address, dev, made, name, setting
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -88,9 +88,3 @@ def no_way(error: HostError, peers: Mapping[str, str]) -> Finding:
         tuple(Command(end, f"ip route get {peer}") for end, peer in peers.items()),
         "RFC 1122, 3.3.1; ip-route(8)",
     )
-
-
-def address(case: Case, end: str) -> str:
-    """The address of the other end, as an end's route was asked for."""
-    route = case.facts(end).get("route", "found", "to") or case.facts(end).get("route", "to")
-    return str(route or "ADDRESS").partition("/")[0]

@@ -10,7 +10,19 @@ from rushhour.diagnose.finding import Command
 from rushhour.diagnose.rules import measured_broken as broken
 from rushhour.diagnose.rules import measured_losses as losses
 from rushhour.diagnose.rules.measured_path import HELD
-from rushhour.diagnose.rules.measured_words import GRAVE, bdp, dev, held, made, name, setting, sysctl, triple
+from rushhour.diagnose.rules.measured_words import (
+    GRAVE,
+    bdp,
+    dev,
+    held,
+    made,
+    name,
+    on_at_both,
+    setting,
+    sysctl,
+    taken_out,
+    triple,
+)
 from rushhour.explain.hosts import DELAY_BASED, LEAST_RMEM, LEAST_WMEM, MARGIN
 from rushhour.explain.words import percent, rounded_up, size
 
@@ -69,10 +81,12 @@ def _receive_buffer(case: Case, m: Measured, cause: Cause) -> Finding:
 
 def _window_scaling(case: Case, m: Measured, cause: Cause) -> Finding:
     key = "net.ipv4.tcp_window_scaling"
+    if on_at_both(case, key):
+        text, look = taken_out(case, m, "window scale (wscale)")
+        title = f"{text}. No more than 64 KiB can be in flight, and the path holds {size(bdp(m))}."
+        return replace(made(cause, m, title, look, STRIPPED), where=m.direction, layer="path")
     off = [end for end in ("a", "b") if sysctl(case, end, key) == 0]
     where = off[0] if len(off) == 1 else cause.where
-    if all(sysctl(case, end, key) == 1 for end in ("a", "b")):
-        return made(cause, m, _stripped(m), (Command(m.receiver, "nft list ruleset"),), STRIPPED)
     off = off or ["a", "b"]
     who = " and ".join(name(case, end) for end in off)
     title = (
@@ -84,13 +98,6 @@ def _window_scaling(case: Case, m: Measured, cause: Cause) -> Finding:
 
 
 STRIPPED = "RFC 7323, section 2.2; Honda et al., Is It Still Possible to Extend TCP?, IMC 2011"
-
-
-def _stripped(m: Measured) -> str:
-    return (
-        "Both ends offer window scaling, and the connection has none: something on the way strips the "
-        f"option. No more than 64 KiB can be in flight, and the path holds {size(bdp(m))}."
-    )
 
 
 def _send_buffer(case: Case, m: Measured, cause: Cause) -> Finding:

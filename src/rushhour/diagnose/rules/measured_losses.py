@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rushhour.diagnose.finding import Command
-from rushhour.diagnose.rules.measured_words import bdp, dev, held, made, name, setting, sysctl
+from rushhour.diagnose.rules.measured_words import (
+    bdp,
+    dev,
+    held,
+    made,
+    name,
+    on_at_both,
+    setting,
+    sysctl,
+    taken_out,
+)
 from rushhour.explain.losses import BBR_LOSS, BELOW_POLICER
 from rushhour.explain.words import percent, rate, rounded_up, size, time
 
@@ -106,6 +117,10 @@ def sack_off(case: Case, m: Measured, cause: Cause) -> Finding | None:
     if _enough(m):
         return None
     key = "net.ipv4.tcp_sack"
+    if on_at_both(case, key):
+        text, look = taken_out(case, m, "SACK permitted (sackOK)")
+        title = f"{text}. Lost segments are repaired one a round trip, {held(cause)} the window was small."
+        return replace(made(cause, m, title, look), layer="path")
     off = [end for end in ("a", "b") if sysctl(case, end, key) == 0] or ["a", "b"]
     who = " and ".join(name(case, end) for end in off)
     title = (

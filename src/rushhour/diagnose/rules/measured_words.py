@@ -5,6 +5,7 @@ from __future__ import annotations
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
+from rushhour.diagnose.case import ENDS
 from rushhour.diagnose.cause import possible_bps
 from rushhour.diagnose.finding import Command, Evidence, Finding
 from rushhour.explain.words import percent, rate, time
@@ -32,6 +33,12 @@ def name(case: Case, end: str) -> str:
 def dev(case: Case, end: str) -> str:
     """The device that an end's packets leave by, as a shell's word: the kernel allows names like `a;b`."""
     return quote(str(case.facts(end).get("link", "dev") or "DEV"))
+
+
+def address(case: Case, end: str) -> str:
+    """The address of the other end, as an end's route was asked for."""
+    route = case.facts(end).get("route", "found", "to") or case.facts(end).get("route", "to")
+    return str(route or "ADDRESS").partition("/")[0]
 
 
 def grave(m: Measured, cause: Cause) -> Severity:
@@ -84,6 +91,21 @@ def setting(end: str, key: str, value: object) -> Command:
 def sysctl(case: Case, end: str, key: str) -> Any:
     """A sysctl of an end; None where it is not known."""
     return case.facts(end).get("sysctl", key)
+
+
+def on_at_both(case: Case, key: str) -> bool:
+    """Whether both ends are known to offer an option: where it is not agreed on, the path took it out."""
+    return all(sysctl(case, end, key) for end in ENDS)
+
+
+def taken_out(case: Case, m: Measured, option: str) -> tuple[str, tuple[Command, ...]]:
+    """What to say of an option that leaves one end and does not reach the other, and how to see where."""
+    text = (
+        f"Something on the way between {name(case, m.sender)} and {name(case, m.receiver)} takes the option "
+        f"{option} out of SYN packets (both ends offer it): a firewall, a NAT, a load balancer"
+    )
+    look = "'tcp[tcpflags] & tcp-syn != 0'   # is it still there on both sides of each box?"
+    return text, tuple(Command(end, f"tcpdump -c 4 -ni {dev(case, end)} {look}") for end in ENDS)
 
 
 def triple(case: Case, end: str, key: str, most: int) -> str:

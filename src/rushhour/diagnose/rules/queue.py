@@ -64,13 +64,21 @@ def shaper(case: Case) -> Iterator[Finding]:
                 evidence=(
                     told(from_, f"queue on {dev}", qdisc(found)),
                     told(from_, "rate", rate(cap)),
-                    told(from_, "held back (overlimits)", found.get("overlimits", 0)),
+                    *_held_back(case, from_, dev, found),
                     *((Evidence(direction, "goodput of one flow", rate(reached)),) if reached else ()),
                 ),
                 gain="what the line carries",
                 fix=(common.shell(from_, f"tc qdisc del dev {dev} root"),),
                 source=f"tc-{found['kind']}(8)",
             )
+
+
+def _held_back(case: Case, end: str, dev: str, found: Mapping[str, Any]) -> Iterator[Evidence]:
+    """How often a shaper let packets wait while the path was measured, if it was."""
+    name = f"qdisc.{dev}.{found['kind']}.{found['parent']}.overlimits"
+    if case.measured:
+        by = common.risen(case, end, name).get(name, 0)
+        yield told(end, "packets held back meanwhile (overlimits)", f"{by:.0f}")
 
 
 def emulation(case: Case) -> Iterator[Finding]:

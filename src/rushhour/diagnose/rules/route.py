@@ -18,7 +18,18 @@ if TYPE_CHECKING:
     from rushhour.diagnose.finding import Command
 
 SEGMENT = 1448
+KEPT = dict.fromkeys(("mtu", "window", "cwnd", "ssthresh", "initcwnd", "initrwnd", "advmss"), "") | {
+    "rto_min": "ms",
+    "quickack": "",
+    "congctl": "",
+}
+"""What a route may fix, in `ip route`'s words, with the unit of what the kernel tells."""
+MAIN_TABLE = 254
 _IP_ROUTE = "ip-route(8)"
+
+
+def _is_told(name: str, value: int | None) -> bool:
+    return bool(value) and not (name == "table" and value == MAIN_TABLE)
 
 
 def _fix(end: str, facts: Facts, word: str) -> tuple[Command, ...]:
@@ -27,9 +38,14 @@ def _fix(end: str, facts: Facts, word: str) -> tuple[Command, ...]:
     to = entry.get("to", "default")
     words = [f"via {entry['gateway']}"] if entry.get("gateway") else []
     words.append(f"dev {common.device(facts)}")
+    if entry.get("source"):
+        words.append(f"src {entry['source']}")
+    # A route is found again by its table and its metric: without them `change` finds another, or none.
+    words += [f"{name} {entry[name]}" for name in ("table", "metric") if _is_told(name, entry.get(name))]
+    locked = entry.get("locked") or []
     rest = [
-        f"{name} {entry[name]}"
-        for name in ("mtu", "window", "cwnd", "initcwnd", "advmss")
+        f"{name} {'lock ' if name in locked else ''}{entry[name]}{unit}"
+        for name, unit in KEPT.items()
         if entry.get(name) and name != word
     ]
     return (common.shell(end, " ".join(["ip route change", to, *words, *rest])),)
@@ -108,6 +124,8 @@ def window(case: Case) -> Iterator[Finding]:
             if not most:
                 continue
             cap = most * 8e9 / rtt if rtt else None
+            if word == "cwnd" and cap and (common.reached_bps(case, direction) or 0.0) > 1.2 * cap:
+                continue  # The kernel heeds it only where it keeps metrics of this peer (tcp_init_metrics).
             hurts = (
                 cap is not None
                 and flow is not None

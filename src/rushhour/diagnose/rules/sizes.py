@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from rushhour.diagnose.finding import Evidence, Finding
 from rushhour.diagnose.rules import common
+from rushhour.diagnose.rules import measured_words as words
 from rushhour.diagnose.rules.common import told
 
 if TYPE_CHECKING:
@@ -109,7 +110,9 @@ def clamped(case: Case) -> Iterator[Finding]:
             gain=f"{fits / single.mss:.1f} times fewer packets",
             fix=(
                 common.shell(
-                    from_, "tracepath -n OTHER   # then look for TCPMSS or maxseg rules on these routers"
+                    from_,
+                    f"tracepath -n {words.address(case, from_)}   # then look for TCPMSS or maxseg rules "
+                    "on these routers",
                 ),
             ),
             source="RFC 9293, 3.7.1; iptables-extensions(8), TCPMSS; nft(8), tcp option maxseg",
