@@ -117,6 +117,9 @@ def _parent(process: Path) -> int:
 def test_a_place_that_is_none_or_cannot_be_reached_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(RushHourError, match="no such namespace"):
         rushhour.diagnose("local", "netns:there-is-none", quick=True, out=tmp_path / "out")
+    (tmp_path / "used/records").mkdir(parents=True)
+    with pytest.raises(RushHourError, match="holds another diagnosis"):
+        rushhour.diagnose("local", "netns:there-is-none", out=tmp_path / "used")
     with pytest.raises(RushHourError, match="a path has two"):
         rushhour.diagnose("local", "local")
     with pytest.raises(RushHourError, match="--rate"):

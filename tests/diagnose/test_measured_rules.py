@@ -73,7 +73,7 @@ def test_a_full_window_of_64_kib_without_scaling_is_the_scaling() -> None:
 def offering(facts: Facts) -> Facts:
     """An end that offers what options it has."""
     on = dict.fromkeys(("net.ipv4.tcp_sack", "net.ipv4.tcp_window_scaling"), 1)
-    return Facts(facts.place, facts.sections | {"sysctl": on})
+    return Facts(facts.place, {**facts.sections, "sysctl": on})
 
 
 @pytest.mark.parametrize(

@@ -86,10 +86,11 @@ def carry_out(asked: Asked, tell: Callable[[str], None] = lambda _: None) -> Dia
     """Carry out a diagnosis; `tell` hears what is going on.
 
     Raises:
-        UsageError: the words make no sense.
+        UsageError: the words make no sense, or the folder holds another diagnosis.
         HostError: an end cannot be reached by its place, or went away.
     """
     inventory = asked.inventory()
+    _refuse_used(asked.out)
     with ExitStack() as stack:
         tell(f"reaching {asked.a} and {asked.b}")
         sessions = _open(asked, stack)
@@ -247,6 +248,15 @@ def _kept(diagnosis: Diagnosis, folder: Path) -> Diagnosis:
 
 def _now() -> str:
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _refuse_used(out: Path | None) -> None:
+    """Records are written once: a second diagnosis in their folder would find the first one's there."""
+    if out is not None and (out / RECORDS).exists():
+        raise UsageError(
+            f"{out} holds another diagnosis ({RECORDS}/)",
+            hint="name another folder; without --out each diagnosis has one of its own",
+        )
 
 
 def _folder(asked: Asked) -> Path:
