@@ -121,7 +121,7 @@ def scaling_off(p: Path, _: ExitStack) -> None:
     p.nodes["b"].sysctl("net.ipv4.tcp_window_scaling", 0)
 
 
-@fault("window-scaling-off", layer="socket", rtt="40ms")
+@fault("window-scaling-off", layer="path", rtt="40ms")
 def scaling_stripped(p: Path, _: ExitStack) -> None:
     """A firewall strips the option: both ends offer it, no connection has it."""
     p.nodes["left"].nft(
