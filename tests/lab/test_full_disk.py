@@ -1,11 +1,13 @@
 """A full disk is said to be one, and stops a sweep; what has finished is kept."""
 
+import errno
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from rushhour import cli as command_line
 from rushhour import runner
 from rushhour.errors import LabError
 from rushhour.lab import console
@@ -36,6 +38,20 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
         pytest.skip("a small file system cannot be mounted")
     yield place
     assert os.system(f"umount {place}") == 0
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS, errno.EACCES])
+def test_a_folder_that_takes_nothing_is_no_traceback(
+    number: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(**_: object) -> None:
+        raise OSError(number, os.strerror(number), "out/report.html")
+
+    monkeypatch.setattr(command_line.cli, "main", fail)
+    with pytest.raises(SystemExit) as ended:
+        command_line.main()
+    assert ended.value.code == 2
+    assert "out/report.html: cannot write: " + os.strerror(number) in capsys.readouterr().err
 
 
 @pytest.mark.host

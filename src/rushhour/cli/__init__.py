@@ -6,6 +6,7 @@ before it runs. Errors are told here, in one place, on standard error.
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import sys
@@ -93,6 +94,28 @@ def main() -> None:
         # Whoever read our output has seen enough; Python would complain once more when it flushes.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
+    except OSError as error:
+        told = _of_the_disk(error)
+        if told is None:
+            raise
+        tell(told)
+        sys.exit(told.exit_code)
+
+
+_ADVICE = {
+    errno.ENOSPC: "make room, or name another folder with --out",
+    errno.EDQUOT: "make room, or name another folder with --out",
+    errno.EROFS: "name another folder with --out",
+    errno.EACCES: "name another folder with --out, or ask whoever owns it",
+}
+
+
+def _of_the_disk(error: OSError) -> RushHourError | None:
+    """What the user's own folders refuse; None for what is a fault of the program."""
+    if error.errno not in _ADVICE:
+        return None
+    where = str(error.filename) if error.filename else None
+    return RushHourError(f"cannot write: {error.strerror}", where=where, hint=_ADVICE[error.errno])
 
 
 def tell(error: RushHourError) -> None:
