@@ -14,13 +14,12 @@ from __future__ import annotations
 import shutil
 import time
 from dataclasses import replace
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Self
 
 from rushhour.errors import LabError, RushHourError
-from rushhour.lab import agent, realtime
+from rushhour.lab import agent, cache, realtime
 from rushhour.lab.base import Job
+from rushhour.lab.confine import Sandbox
 from rushhour.lab.host.company import Company
 from rushhour.lab.host.experiment import Experiments
 from rushhour.lab.host.merge import merge_results, merge_tables
@@ -34,6 +33,7 @@ from rushhour.seal import write_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
     from types import TracebackType
 
     from rushhour.lab.base import Tested
@@ -107,8 +107,8 @@ class HostsLab:
         """Carry out a run's first moments and keep nothing; see `RealTimeLab.warm_up`."""
         made = self.put(Lowered(dict(job.plan), dict(job.context)))
         self._prepared.prepare(made)
-        with TemporaryDirectory(prefix="rushhour-") as folder:
-            self._experiments.carry_out(realtime.run_in(made.plan), Path(folder))
+        with Sandbox(cache.folder("run-in")) as sandbox:
+            self._experiments.carry_out(realtime.run_in(made.plan), sandbox.out)
 
     def _check_emulator(self, made: Onto) -> None:
         ipv6 = any(":" in flow["src"] for flow in made.plan["flows"])

@@ -10,12 +10,10 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from rushhour.errors import LabError
-from rushhour.lab import agent, realtime, tools
+from rushhour.lab import agent, cache, realtime, tools
 from rushhour.lab.ability import Ability, machine_wide, refusal
 from rushhour.lab.base import CancelledError, canonical
 from rushhour.lab.confine import Guest, Guests, Limits, Sandbox, told_limits
@@ -27,6 +25,7 @@ from rushhour.plan.needs import needs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from rushhour.errors import RushHourError
     from rushhour.lab.base import Job, Tested
@@ -64,7 +63,7 @@ class NetnsLab:
     def warm_up(self, job: Job) -> None:
         """Carry out the run's first moments in a folder that is thrown away; see `RealTimeLab.warm_up`."""
         short = replace(job, plan=realtime.run_in(self._suited(job.plan)))
-        with TemporaryDirectory(prefix="rushhour-") as folder, Sandbox(Path(folder)) as sandbox:
+        with Sandbox(cache.folder("run-in")) as sandbox:
             self._carry_out(short, sandbox)
 
     def run(self, job: Job, destination: Path, cpu: int | None = None) -> Path:  # noqa: ARG002 - a Lab's
