@@ -167,3 +167,15 @@ def test_a_window_full_of_what_came_behind_a_loss_is_not_the_buffers_fault() -> 
     assert found[0].limited == pytest.approx(0.8)
     small = replace(m, single=replace(tcp, window=90_000))
     assert causes(small)[0].key == "receive-buffer-too-small"
+
+
+def test_a_policers_rate_is_not_what_its_bucket_let_through() -> None:
+    m = slow("losses", retransmits=300)
+    assert m.single is not None
+    limited = replace(m.single, steady_bps=12e6)
+    line = Udp(90e6, 72e6, 1000, 200)
+    (finding,) = found(
+        replace(m, single=limited, several=replace(limited, steady_bps=15.5e6, flows=8), line=line)
+    )
+    assert finding.key == "policer"
+    assert "15.5 Mbit/s" in finding.title

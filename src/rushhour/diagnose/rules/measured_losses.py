@@ -49,8 +49,7 @@ def random_loss(case: Case, m: Measured, cause: Cause) -> Finding:
 
 def policer(case: Case, m: Measured, cause: Cause) -> Finding:
     """A rate is enforced by dropping."""
-    lossy = m.line.goodput_bps if m.line is not None and m.line.loss else 0.0
-    limit = lossy or (m.single.steady_bps if m.single is not None else 0.0)
+    limit = _enforced(m)
     title = (
         f"A policer on the way {m.direction} drops what exceeds about {rate(limit)} instead of letting it "
         "wait: "
@@ -59,6 +58,20 @@ def policer(case: Case, m: Measured, cause: Cause) -> Finding:
     shaped = rounded_up(BELOW_POLICER * limit / 1000) if limit else 1000
     words = f"tc qdisc replace dev {dev(case, m.sender)} root tbf rate {shaped}kbit burst 16kb latency 50ms"
     return made(cause, m, title, (Command(m.sender, words),))
+
+
+def _enforced(m: Measured) -> float:
+    """The rate that is let through: what TCP reached over seconds, at most what datagrams did.
+
+    A short burst of datagrams takes the bucket along, which may hold many times what passes later; TCP's
+    flows have emptied it.
+    """
+    lossy = m.line.goodput_bps if m.line is not None and m.line.loss else 0.0
+    reached = max(
+        m.single.steady_bps if m.single is not None else 0.0,
+        m.several.steady_bps if m.several is not None else 0.0,
+    )
+    return min(lossy, reached) if lossy and reached else lossy or reached
 
 
 def outages(case: Case, m: Measured, cause: Cause) -> Finding:
