@@ -30,8 +30,9 @@ def hosts() -> None:
 def check(places: tuple[str, ...], *, ssh_config: str | None, sudo: bool, as_json: bool) -> int:
     """Say whether the agent can work at each PLACE, and what anything that is missing costs.
 
-    A place is `local`, `netns:NAME`, `netns:PID`, or a name for the OpenSSH client (alice, user@host). The
-    agent is brought there, asked, and gone again; nothing is changed.
+    A place is `local`, `netns:NAME`, `netns:PID`, or a name for the OpenSSH client (alice, user@host); an
+    inventory, `hosts.toml`, stands for the places it names. The agent is brought there, asked, and gone
+    again; nothing is changed.
 
     Exit code: 0 all are able, 1 something is missing, 2 one cannot be reached.
 
@@ -39,7 +40,7 @@ def check(places: tuple[str, ...], *, ssh_config: str | None, sudo: bool, as_jso
     """
     from rushhour.lab.host import able
 
-    found = able.check(places, ssh_config=ssh_config, sudo=sudo)
+    found = able.check(_named(places), ssh_config=ssh_config, sudo=sudo)
     if as_json:
         document = {"format": able.FORMAT, "hosts": [one.document() for one in found]}
         click.echo(json.dumps(document, indent=1, ensure_ascii=False))
@@ -49,6 +50,19 @@ def check(places: tuple[str, ...], *, ssh_config: str | None, sudo: bool, as_jso
     if any(one.error for one in found):
         return 2
     return 1 if any(one.lacks for one in found) else 0
+
+
+def _named(words: tuple[str, ...]) -> list[str]:
+    """The places meant: those of an inventory in the place of its file, each once."""
+    from pathlib import Path
+
+    from rushhour.lab.host.inventory import load_inventory
+
+    places: list[str] = []
+    for word in words:
+        inventory = load_inventory(Path(word)) if word.endswith(".toml") else None
+        places += [word] if inventory is None else [host.at for host in inventory.host.values()]
+    return list(dict.fromkeys(places))
 
 
 def _tell(one: Ability) -> None:

@@ -76,3 +76,10 @@ def test_the_command(tmp_path: Path) -> None:
         assert done.returncode == 1
         assert "lacks    CAP_NET_ADMIN: no emulator" in done.stdout
         assert hosts["alice"].leftovers() == []
+
+
+def test_an_inventory_stands_for_its_places(tmp_path: Path) -> None:
+    (tmp_path / "hosts.toml").write_text('[host.s1]\nat = "local"\n[host.r1]\nat = "local"\n')
+    words = [sys.executable, "-m", "rushhour", "hosts", "check", "--json", "hosts.toml"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path)
+    assert [one["place"] for one in json.loads(done.stdout)["hosts"]] == ["local"]
