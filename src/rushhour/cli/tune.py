@@ -51,7 +51,7 @@ def tune(
     Exit code:
         0    done
         1    --verify found it worse, or --revert could not put everything back
-        2    an end cannot be reached or refuses a change, or a word makes no sense
+        2    an end is out of reach or refuses a change, or a word makes no sense
         130  interrupted
 
     Example: rushhour tune local alice --rtt 80ms --rate 1gbit
