@@ -83,13 +83,13 @@ FOREVER = r"""
 """
 
 
-def build(folder: Path, body: str) -> Path:
-    """A guest's root whose init runs `body`."""
+def build(folder: Path, body: str, before: str = "") -> Path:
+    """A guest's root whose init runs `body`; `before` is what stands before it in the program."""
     root = folder / "root"
     for name in agent.MOUNT_POINTS:
         (root / name).mkdir(parents=True, exist_ok=True)
     source = folder / "init.c"
-    source.write_text(PROLOGUE + MAIN + body + END)
+    source.write_text(PROLOGUE + before + MAIN + body + END)
     subprocess.run(["gcc", "-static", "-O1", "-w", "-o", root / "init", source], check=True)
     return root
 
@@ -123,11 +123,17 @@ def start(
 
 
 def run(
-    folder: Path, body: str, image: Path | None = None, limits: Limits | None = None, memory_mb: int = 256
+    folder: Path,
+    body: str,
+    image: Path | None = None,
+    limits: Limits | None = None,
+    *,
+    memory_mb: int = 256,
+    before: str = "",
 ) -> tuple[Ending, dict[str, bytes], str]:
     """How the guest ended, what it left in its output, and its console."""
     image = image or kernel.default().image
-    with Sandbox(folder / "runs", image, build(folder, body)) as box:
+    with Sandbox(folder / "runs", image, build(folder, body, before)) as box:
         ending = start(box, image, limits, memory_mb).wait()
         files = {str(path.relative_to(box.out)): path.read_bytes() for path in box.out.rglob("*")}
         return ending, files, box.console.read_text(errors="replace")

@@ -15,6 +15,7 @@ from rushhour.cli import SETTINGS
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from rushhour.errors import LabError
     from rushhour.lab.kernel import Kernel, Step
 
 # Between two lines of progress where there is no terminal to redraw.
@@ -44,7 +45,8 @@ def build(source: str, name: str | None, *, aside: bool, as_json: bool) -> None:
     ~/linux                a source tree as it is; it is not written to
     ~/linux@v6.12          a revision of a git repository
 
-    Building an unchanged source again does nothing; after a change only what changed is compiled.
+    Building an unchanged source again does nothing; after a change only what changed is compiled. Then it is
+    started once: a kernel that does not start on this machine is told at once (exit code 1), and kept.
 
     Example: rushhour kernel build ~/linux@v6.12 --name good
     """  # noqa: D301 - click wants the letter itself
@@ -52,7 +54,10 @@ def build(source: str, name: str | None, *, aside: bool, as_json: bool) -> None:
 
     with _progress() as tell:
         built = kernels.build(source, name, tell, aside=aside)
-    _show(built, as_json=as_json)
+    started, fault = _start(built)
+    _show(built, as_json=as_json, started=started)
+    if fault is not None:
+        raise fault
 
 
 @kernel.command("list")
@@ -129,8 +134,24 @@ def _facts(one: Kernel) -> dict[str, Any]:
     return {**one.identity, "id": one.id, "image": str(one.image), "config": str(one.config), **one.origin()}
 
 
-def _show(one: Kernel, *, as_json: bool) -> None:
-    facts = _facts(one)
+def _start(one: Kernel) -> tuple[str, LabError | None]:
+    """What became of the attempt to start it, in words, and the error if it failed."""
+    from rushhour.errors import LabError
+    from rushhour.lab import agent
+    from rushhour.lab.boot import boot
+
+    try:
+        agent.find()
+    except LabError:
+        return "not tried: there is no agent to start it with", None
+    try:
+        return f"here, in {boot(one):.1f} s", None
+    except LabError as fault:
+        return "not here", fault
+
+
+def _show(one: Kernel, *, as_json: bool, started: str | None = None) -> None:
+    facts = _facts(one) | ({"starts": started} if started else {})
     if as_json:
         click.echo(json.dumps(facts, indent=1))
         return
@@ -143,6 +164,7 @@ def _show(one: Kernel, *, as_json: bool) -> None:
         "config": f"{one.config} ({one.identity['config_sha256'][:12]})",
         "lacks": " ".join(one.identity["missing"]) or "nothing of what was asked",
         "build": f"{facts['objects']} objects in {facts['seconds']} s",
+        **({"starts": started} if started else {}),
     }
     for heading, text in rows.items():
         click.echo(f"{heading:<9} {text}")

@@ -21,6 +21,12 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _DUMP = re.compile(r"^\s+\S+\s+\(\s*\d+\): |^\s*\[?<[0-9a-f]+>|^\s+[0-9a-f]{8} [0-9a-f]{8} |^\s*\(\s*\d+\): ")
 _NO_MEMORY = ("Out of memory", "Kernel mode signal 7", "Bus error")
 _SIGBUS = 7
+# How User-Mode Linux complains of its host: a call of the host's that failed, memory that it was not given.
+_OF_THE_HOST = re.compile(
+    r"ptrace|PTRACE|SECCOMP|seccomp filter"
+    r"|(?:mmap|mapping|clone|fork|mprotect|memfd)\b.*(?:failed|errno)"
+    r"|max_map_count|Too few physical memory|[Cc]ouldn't allocate|must be not mounted noexec"
+)
 # Ends that are the kernel's own doing, and the signals by which its process says so (SIGILL, SIGTRAP,
 # SIGABRT, SIGFPE, SIGSEGV): nobody else sends them.
 _OWN_ENDS = ("panic", "timeout", "stall", "flood")
@@ -32,11 +38,19 @@ _HANGS = ("timeout", "stall")
 _MEANINGS = {
     "memory": (
         "the virtual kernel ran out of memory",
-        "fewer flows, smaller socket buffers or queues; or are /dev/shm and the machine's memory full?",
+        "fewer flows, smaller socket buffers or queues; or is the machine's memory full?",
     ),
     "panic": (
         "the virtual kernel panicked",
         "if the kernel is yours, this is its bug",
+    ),
+    "start": (
+        "the virtual kernel did not start",
+        "does another kernel start on this machine? rushhour doctor tries all that are here",
+    ),
+    "host": (
+        "the virtual kernel does not start on this machine: what it needs of it was refused",
+        "rushhour doctor says what this machine lacks",
     ),
     "timeout": (
         "the run was not done after {ending.elapsed_s:.0f} s of wall-clock time",
@@ -104,17 +118,30 @@ def last_lines(path: Path, count: int = LINES) -> list[str]:
     return [line for line in lines if line and not _DUMP.match(line)][-count:]
 
 
-def explain(ending: Ending, console: Path, where: str, *, native: bool = False) -> LabError:
-    """The error that an end other than the orderly one deserves, with the last console lines."""
+def explain(
+    ending: Ending, console: Path, where: str, *, native: bool = False, begun: bool = True
+) -> LabError:
+    """The error that an end other than the orderly one deserves, with the last console lines.
+
+    Args:
+        ending: How the process ended.
+        console: What it said.
+        where: The run.
+        native: It was the agent alone, without a virtual kernel.
+        begun: The agent was at work. A kernel that ends before may be at fault, or the machine.
+    """
     lines = last_lines(console)
     said = "\n".join(f"    {line}" for line in lines) or "    (nothing)"
     no_memory = ending.signal == _SIGBUS or any(mark in line for line in lines for mark in _NO_MEMORY)
+    own = ending.reason in _OWN_ENDS or ending.signal in _OWN_SIGNALS
     reason = "memory" if no_memory else ending.reason
+    if own and not native and not no_memory and not begun:
+        refused = any(_OF_THE_HOST.search(line) for line in lines if not line.endswith("OK"))
+        reason = "host" if refused else "start"
     message, hint = _NATIVE.get(reason, _NATIVE["killed"]) if native else _MEANINGS[reason]
     message = message.format(ending=ending)
-    own = ending.reason in _OWN_ENDS or ending.signal in _OWN_SIGNALS
     said = f"{message}; its last console lines:\n{said}"
-    if native or not own or no_memory:
+    if native or not own or no_memory or reason == "host":
         return LabError(said, where=where, hint=hint)
     error = GuestError(said, where=where, hint=hint)
     error.hangs = ending.reason in _HANGS

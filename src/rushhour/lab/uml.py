@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from rushhour.lab.base import Tested
 
 # Counts up with every change of how a guest is started that could change its records.
-VERSION = 2
+VERSION = 3
 START_NS = 1_700_000_000_000_000_000
 # What the kernel chooses for 1 GB.
 SOCKETS = 8192
@@ -138,6 +138,13 @@ def _built(tested: Tested) -> Kernel:
     if not isinstance(tested, Kernel):
         raise UsageError(
             f"{tested.name} is no virtual kernel", hint="to build one: rushhour kernel build SOURCE"
+        )
+    if "host_sha256" not in tested.identity:
+        source = tested.origin().get("source", "SOURCE")
+        raise LabError(
+            "this kernel was built by an older Rush Hour, and does not run on every machine",
+            where=tested.name,
+            hint=f"rushhour kernel build {source} --name {tested.name}  (it only has to be linked again)",
         )
     return tested
 

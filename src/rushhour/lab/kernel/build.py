@@ -14,7 +14,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from rushhour.errors import KernelError
-from rushhour.lab.kernel import config, process, seed, sources, store
+from rushhour.lab.kernel import config, host, process, seed, sources, store
 from rushhour.lab.kernel.make import ABSENT, STAMPS, Make, compiler
 from rushhour.lab.kernel.step import Step
 
@@ -81,7 +81,7 @@ def _require_tools() -> None:
 def _inputs(found: sources.Source) -> str:
     """Hash of all that decides the image, known before anything is built."""
     return hashlib.sha256(
-        f"{found.sha256} {config.fragment_sha256()} {compiler()} {STAMPS} {ABSENT}".encode()
+        f"{found.sha256} {config.fragment_sha256()} {host.sha256()} {compiler()} {STAMPS} {ABSENT}".encode()
     ).hexdigest()
 
 
@@ -117,6 +117,7 @@ def _make(
         "source": found.facts,
         "source_sha256": found.sha256,
         "config_sha256": sources.hash_file(place / ".config"),
+        "host_sha256": host.sha256(),
         "compiler": compiler(),
         "image_sha256": sources.hash_file(place / "linux"),
         "hz": config.HZ,

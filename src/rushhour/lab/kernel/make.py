@@ -8,10 +8,10 @@ import re
 from typing import TYPE_CHECKING
 
 from rushhour.errors import BuildError, KernelError
-from rushhour.lab.kernel import config, process
+from rushhour.lab.kernel import config, host, process
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
 # What would differ from build to build. LOCALVERSION, empty but set, keeps a "+" out of a git tree's release.
@@ -71,13 +71,20 @@ class Make:
                 made += 1
                 on_object(made)
 
-        self._run("linux", "build", count)
+        wraps = host.build(self.tree, self.place, self.log)
+        self._run("linux", "build", count, [f"LINK_WRAPS={wraps}"])
         self._stamp.write_text(self._state())
         return made
 
-    def _run(self, target: str, what: str, on_line: Callable[[str], None] | None = None) -> None:
+    def _run(
+        self,
+        target: str,
+        what: str,
+        on_line: Callable[[str], None] | None = None,
+        words: Sequence[str] = (),
+    ) -> None:
         jobs = f"-j{os.cpu_count()}"
-        command = ["make", "-C", str(self.tree), f"O={self.place}", "ARCH=um", jobs, *ABSENT, target]
+        command = ["make", "-C", str(self.tree), f"O={self.place}", "ARCH=um", jobs, *ABSENT, *words, target]
         variables = {"KBUILD_KCONFIG": str(self._kconfig), "KCONFIG_ALLCONFIG": str(self._fragment)}
         try:
             process.run(

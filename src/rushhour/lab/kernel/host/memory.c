@@ -1,0 +1,93 @@
+/*
+ * The guest's memory, and where it lies.
+ *
+ * User-Mode Linux keeps the guest's memory in a file that it makes in $TMPDIR or /dev/shm. In a container /dev/shm is often
+ * small, or mounted so that nothing in it may be executed. A file without a name (memfd_create) needs no folder, is
+ * as large as memory, and ends with its last user.
+ *
+ * The memory begins behind the end of the C library's heap, which the host puts at a random place unless address-space
+ * randomisation is off; and a container may forbid to switch it off. Then the launcher forbids the heap instead
+ * (RLIMIT_DATA 0: the library allocates by mmap), and the memory begins behind the image, where it always begins.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#define PAGE 4096ULL
+#define MB (1ULL << 20)
+#define UP(address, unit) (((uintptr_t)(address) + (unit) - 1) & -(unit))
+
+int __real_create_mem_file(unsigned long long size);
+void __real_check_tmpexec(void);
+void *__real_sbrk(intptr_t increment);
+int __wrap_create_mem_file(unsigned long long size);
+void __wrap_check_tmpexec(void);
+void *__wrap_sbrk(intptr_t increment);
+unsigned long __wrap_get_top_address(char **environment);
+
+extern char _end[];
+
+static int memory_file(unsigned long long size)
+{
+	int file = memfd_create("memory", MFD_CLOEXEC);
+
+	if (file >= 0 && ftruncate(file, size) < 0) {
+		close(file);
+		return -1;
+	}
+	return file;
+}
+
+int __wrap_create_mem_file(unsigned long long size)
+{
+	int file = memory_file(size);
+
+	return file < 0 ? __real_create_mem_file(size) : file;
+}
+
+/* Would try whether files in the folder of temporary files can be executed. */
+void __wrap_check_tmpexec(void)
+{
+	int file = memory_file(PAGE);
+
+	if (file < 0)
+		__real_check_tmpexec();
+	else
+		close(file);
+}
+
+/*
+ * Asked twice, with nothing to add: by linux_main(), which keeps the addresses up to the next 4 MB and 4 MB more for the image and
+ * the heap, and by mem_init(), which gives back what the heap left over. A constant part of it is given back here, because
+ * the rest differs with the C library, and the kernel scales its limits by its memory.
+ */
+void *__wrap_sbrk(intptr_t increment)
+{
+	static bool reserved;
+	uintptr_t image = UP(_end, PAGE), end = UP(image, 4 * MB) + 3 * MB;
+	uintptr_t real = (uintptr_t)__real_sbrk(increment);
+	struct rlimit data;
+
+	if (increment)
+		return (void *)real;
+	if (getrlimit(RLIMIT_DATA, &data) < 0 || data.rlim_cur != 0)
+		if (real < image || real > end)
+			return (void *)real;
+	if (reserved)
+		return (void *)end;
+	reserved = true;
+	return (void *)image;
+}
+
+/*
+ * Where the address space of the guest's processes ends. Kernels from 6.16 on take the end of their own stack, which
+ * is at a random place and differs between processors with four and five levels of page tables; older ones this constant.
+ */
+unsigned long __wrap_get_top_address(char **environment)
+{
+	(void)environment;
+	return 0x7fc0002000UL;
+}
