@@ -159,13 +159,11 @@ fn run(options: &Options) -> io::Result<Report> {
     let console_path = options.dir.join("console.log");
     let console = File::create(&console_path)?;
     let started = Instant::now();
-    let guest = guest::spawn(options, &console, &mut warnings)?;
-    let keeper = guest.keeper.id();
+    let keeper = guest::spawn(options, &console, &mut warnings)?.id();
     let stopped = supervise(options, keeper, &console, started);
     sys::kill_group(keeper);
     let usage = sys::wait(keeper)?;
     sys::kill_orphans();
-    guest.clean_up();
     if options.native {
         // Killed, the agent could not take it away.
         trace::take_away(&trace::tracer_name());

@@ -111,6 +111,14 @@ pub fn come_first(first: bool) -> bool {
     unsafe { libc::sched_setscheduler(0, policy, &raw const priority) == 0 }
 }
 
+/// From here on the threads of this process, and what it starts, have the processor in the order in which they become ready,
+/// before all that is not of this kind; none is put off for having had it before.
+pub fn run_in_order() -> io::Result<()> {
+    let priority = libc::sched_param { sched_priority: 1 };
+    // SAFETY: the parameters live through the call; 0 is this thread, and others inherit from it.
+    check(unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const priority) }).map(drop)
+}
+
 /// Lets this process hold at least `count` files open.
 pub fn allow_open_files(count: u64) -> io::Result<()> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
@@ -145,7 +153,7 @@ pub fn character_device(path: &str, mode: u32, major: u32, minor: u32) -> io::Re
 }
 
 /// Gives the kernel bytes for its random numbers and says that they are enough (`RNDADDENTROPY`, random(4)).
-pub fn add_entropy(device: &File, bytes: [u8; 32]) -> io::Result<()> {
+pub fn add_entropy(device: &File, bytes: [u8; 32], bits: i32) -> io::Result<()> {
     #[repr(C)]
     struct Pool {
         bits: libc::c_int,
@@ -153,9 +161,16 @@ pub fn add_entropy(device: &File, bytes: [u8; 32]) -> io::Result<()> {
         bytes: [u8; 32],
     }
     const RNDADDENTROPY: libc::Ioctl = 0x4008_5203;
-    let pool = Pool { bits: 256, size: 32, bytes };
+    let pool = Pool { bits, size: 32, bytes };
     // SAFETY: the structure is a `struct rand_pool_info` with its bytes behind it and lives through the call.
     check(unsafe { libc::ioctl(device.as_raw_fd(), RNDADDENTROPY, &raw const pool) }).map(drop)
+}
+
+/// Makes the kernel's generator of random numbers begin anew from its pool, whatever was drawn before.
+pub fn reseed(device: &File) -> io::Result<()> {
+    const RNDRESEEDCRNG: libc::Ioctl = 0x5207;
+    // SAFETY: no memory is passed.
+    check(unsafe { libc::ioctl(device.as_raw_fd(), RNDRESEEDCRNG) }).map(drop)
 }
 
 pub fn power_off() -> ! {

@@ -56,11 +56,7 @@ def until(condition: Callable[[], bool], limit_s: float = 15) -> bool:
 
 def leftovers(folder: Path) -> list[str]:
     folders = [str(path) for path in (folder / "runs").glob(f"{PREFIX}*")]
-    return (
-        folders
-        + [str(path) for path in Path("/dev/shm").glob("rushhour-*")]
-        + list(processes(folder).values())
-    )
+    return folders + list(processes(folder).values())
 
 
 FORBIDDEN = {"a world of its own": "", "no mounts": "mnt", "a process group": "user pid net mnt ipc"}

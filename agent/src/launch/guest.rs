@@ -11,7 +11,13 @@ use super::{confine, native, sys, Options};
 
 /// Largest file the guest may write; its memory is one of them.
 const FILE_LIMIT: u64 = 1 << 40;
-const SHARED_MEMORY: &str = "/dev/shm";
+
+/// What the kernel's process finds in its environment; the same in every run.
+///
+/// The C library inside the image registers restartable sequences where it is not told otherwise. Processes of the guest
+/// would inherit the registration without the memory behind it and die of it; a filter refuses the call besides, but not
+/// every machine takes a filter.
+const ENVIRONMENT: [(&str, &str); 2] = [("TMPDIR", "mem"), ("GLIBC_TUNABLES", "glibc.pthread.rseq=0")];
 
 /// How far the process tree could be set apart from the rest of the machine.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -20,44 +26,36 @@ pub enum Apart {
     World,
     /// The same without the mount namespace: some systems give an ordinary user the others, but no mounts.
     Processes,
-    /// A process group only.
+    /// A process group, and the sandbox as its root directory: what root has in a container.
+    Cage,
+    /// A process group only: what an ordinary user has in a container.
     Group,
 }
 
-/// A started guest.
-pub struct Guest {
-    pub keeper: Child,
-    /// A folder for its memory outside the sandbox, where it could not have a file system of its own.
-    memory: Option<PathBuf>,
-}
-
-impl Guest {
-    /// Removes what is outside the sandbox.
-    pub fn clean_up(&self) {
-        if let Some(memory) = &self.memory {
-            drop(fs::remove_dir_all(memory));
-        }
+impl Apart {
+    /// Whether no process outside sees those inside end with the first of them.
+    const fn is_group(self) -> bool {
+        matches!(self, Self::Cage | Self::Group)
     }
 }
 
 /// Starts the kernel under its keeper, output going to `console`; says in `warnings` what confinement is missing.
-pub fn spawn(options: &Options, console: &File, warnings: &mut Vec<String>) -> io::Result<Guest> {
+pub fn spawn(options: &Options, console: &File, warnings: &mut Vec<String>) -> io::Result<Child> {
     if options.native {
-        return Ok(Guest { keeper: native::spawn(options, console)?, memory: None });
+        return native::spawn(options, console);
     }
     let dir = fs::canonicalize(&options.dir)?;
-    let apart = set_apart(&dir, warnings);
     let sandbox = confine::Sandbox::prepare(warnings)?;
+    let apart = set_apart(&dir, sandbox.guards_files(), warnings)?;
     if options.require && !warnings.is_empty() {
         return Err(io::Error::other(format!("confinement is required, but: {}", warnings.join("; "))));
     }
     let (program, arguments) = options.command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
-    let memory = if apart == Apart::World { None } else { shared_memory(&dir)? };
     let mut command = Command::new(program);
     command
         .args(arguments)
         .env_clear()
-        .env("TMPDIR", "mem")
+        .envs(ENVIRONMENT)
         .current_dir(&dir)
         .stdin(Stdio::null())
         .stdout(console.try_clone()?)
@@ -66,37 +64,55 @@ pub fn spawn(options: &Options, console: &File, warnings: &mut Vec<String>) -> i
     let cpu = options.cpu;
     let launcher = sys::my_pid();
     sys::before_exec(&mut command, move || {
-        sys::personality_without_randomness()?;
+        constant_addresses()?;
         if let Some(cpu) = cpu {
             sys::pin(cpu)?;
         }
         limit_resources()?;
-        let world = if apart == Apart::World { jail(&dir)? } else { dir.clone() };
+        let world = match apart {
+            Apart::World => jail(&dir)?,
+            Apart::Cage => cage(&dir)?,
+            Apart::Processes | Apart::Group => dir.clone(),
+        };
         keep(apart, launcher)?;
         sandbox.enter(&world)
     });
-    let keeper = command.spawn().inspect_err(|_| drop(memory.as_ref().map(fs::remove_dir_all)))?;
-    Ok(Guest { keeper, memory })
+    command.spawn()
 }
 
-/// Leaves the machine's namespaces as far as it may.
-fn set_apart(dir: &Path, warnings: &mut Vec<String>) -> Apart {
-    match leave_namespaces(dir) {
-        Ok(Apart::Processes) => {
-            warnings
-                .push("no mounts of its own: the guest is kept from other files by Landlock only".to_owned());
-            Apart::Processes
-        }
-        Ok(apart) => apart,
+/// Leaves the machine's namespaces as far as it may; `guarded` says whether Landlock keeps the guest from other files.
+fn set_apart(dir: &Path, guarded: bool, warnings: &mut Vec<String>) -> io::Result<Apart> {
+    let (apart, missing) = match leave_namespaces(dir) {
+        Ok(Apart::World) => return Ok(Apart::World),
+        Ok(apart) => (apart, "no mounts of its own".to_owned()),
         Err(error) => {
-            warnings.push(format!(
-                "no namespaces of its own ({error}): the guest is held by a process group, and kept from other \
-                 files by Landlock only"
-            ));
             drop(sys::adopt_orphans());
-            Apart::Group
+            let caged = sys::succeeds(|| cage(dir).map(drop));
+            let apart = if caged { Apart::Cage } else { Apart::Group };
+            (apart, format!("no namespaces of its own ({error})"))
         }
+    };
+    if apart != Apart::Cage && !Path::new("/proc/self/cwd").exists() {
+        return Err(io::Error::other(
+            "there is no /proc here, by which a virtual kernel finds its files: mount -t proc proc /proc",
+        ));
     }
+    let left = match (apart, guarded) {
+        (Apart::Cage, true) => "it is kept from other files by a root directory of its own, and by Landlock",
+        (Apart::Cage, false) => "it is kept from other files by a root directory of its own",
+        (_, true) => "it is kept from other files by Landlock only",
+        (_, false) => "nor Landlock: its root user can read and write this user's files",
+    };
+    warnings.push(format!("the guest has {missing}: {left}"));
+    Ok(apart)
+}
+
+/// Addresses of the kernel's process do not differ from run to run.
+///
+/// A container may forbid to switch randomisation off. The one thing that depends on it is where the heap lies
+/// (`lab/kernel/host/memory.c`), so there shall be none: the C library takes its memory from elsewhere.
+fn constant_addresses() -> io::Result<()> {
+    sys::personality_without_randomness().or_else(|_| sys::forbid_heap())
 }
 
 /// An ordinary user does so inside a user namespace of its own, and so does root where it can.
@@ -149,15 +165,39 @@ fn jail(dir: &Path) -> io::Result<PathBuf> {
     Ok(PathBuf::from("/"))
 }
 
-/// Without a mount namespace: replaces `mem` by a link to a private folder in shared memory, if there is any.
-fn shared_memory(dir: &Path) -> io::Result<Option<PathBuf>> {
-    let folder = Path::new(SHARED_MEMORY).join(format!("rushhour-{}", sys::my_pid()));
-    if fs::create_dir(&folder).is_err() {
-        return Ok(None);
+/// Makes the sandbox the root directory, without any mount; the same paths as in the [`jail`].
+///
+/// Without capabilities, which it gives up next, a process finds no way out of its root directory.
+fn cage(dir: &Path) -> io::Result<PathBuf> {
+    for name in ["linux", "root"] {
+        let place = dir.join(name);
+        if let Ok(target) = fs::read_link(&place) {
+            fs::remove_file(&place)?;
+            copy(&target, &place)?;
+        }
     }
-    fs::remove_dir(dir.join("mem"))?;
-    symlink(&folder, dir.join("mem"))?;
-    Ok(Some(folder))
+    fs::create_dir_all(dir.join("dev"))?;
+    fs::create_dir_all(dir.join("proc/self"))?;
+    for outcome in [symlink("/", dir.join("proc/self/cwd")), sys::null_device(&dir.join("dev/null"))] {
+        outcome.or_else(
+            |error| if error.kind() == io::ErrorKind::AlreadyExists { Ok(()) } else { Err(error) },
+        )?;
+    }
+    sys::enter_root(dir)?;
+    Ok(PathBuf::from("/"))
+}
+
+/// Copies a file, or a folder with all that it holds. Links would let the guest write into what other runs use.
+fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    if !from.is_dir() {
+        return fs::copy(from, to).map(drop);
+    }
+    fs::create_dir(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        copy(&entry.path(), &to.join(entry.file_name()))?;
+    }
+    Ok(())
 }
 
 /// Splits in two: the parent becomes the keeper and never returns, the child goes on to be the kernel.
@@ -174,7 +214,7 @@ pub fn keep(apart: Apart, launcher: u32) -> io::Result<()> {
         }
         kernel => {
             sys::close_all_files();
-            let alone = apart == Apart::Group;
+            let alone = apart.is_group();
             drop(sys::die_with_parent(if alone { sys::PARENT_DIED } else { sys::KILL }));
             if alone && sys::parent() != launcher {
                 sys::kill_group(kernel as u32);

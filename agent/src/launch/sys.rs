@@ -95,6 +95,18 @@ pub fn personality_without_randomness() -> io::Result<()> {
     check(unsafe { libc::personality(libc::ADDR_NO_RANDOMIZE as libc::c_ulong) }).map(drop)
 }
 
+/// The C library gets no heap (`brk`) and takes all memory by `mmap`.
+pub fn forbid_heap() -> io::Result<()> {
+    // A limit of 0 is special: it forbids the heap, and the hard limit counts for the rest (mm/mmap.c, may_expand_vm).
+    // SAFETY: the structure lives through the calls.
+    unsafe {
+        let mut limit: libc::rlimit = std::mem::zeroed();
+        check(libc::getrlimit(libc::RLIMIT_DATA, &raw mut limit))?;
+        limit.rlim_cur = 0;
+        check(libc::setrlimit(libc::RLIMIT_DATA, &raw const limit)).map(drop)
+    }
+}
+
 pub fn pin(cpu: usize) -> io::Result<()> {
     // SAFETY: the set is plain data; CPU_SET refuses numbers beyond it by doing nothing.
     unsafe {
@@ -159,6 +171,19 @@ pub fn change_root(root: &Path) -> io::Result<()> {
     std::env::set_current_dir("/")
 }
 
+/// The null device under another path.
+pub fn null_device(path: &Path) -> io::Result<()> {
+    // SAFETY: the string lives through the call.
+    check(unsafe { libc::mknod(c_path(path)?.as_ptr(), libc::S_IFCHR | 0o666, libc::makedev(1, 3)) })
+        .map(drop)
+}
+
+/// Makes `root` the root directory of this process.
+pub fn enter_root(root: &Path) -> io::Result<()> {
+    std::os::unix::fs::chroot(root)?;
+    std::env::set_current_dir("/")
+}
+
 fn mount(
     source: &std::ffi::CStr,
     target: &std::ffi::CStr,
@@ -192,7 +217,14 @@ fn change_signals(how: i32, fill: impl Fn(&mut libc::sigset_t)) -> io::Result<()
 
 pub fn close_all_files() {
     // SAFETY: the caller keeps nothing open that it would use again.
-    unsafe { libc::syscall(libc::SYS_close_range, 0, u32::MAX, 0) };
+    unsafe {
+        if libc::syscall(libc::SYS_close_range, 0, u32::MAX, 0) < 0 {
+            // Linux before 5.9, or a filter that does not know the call.
+            for fd in 0..libc::sysconf(libc::_SC_OPEN_MAX).clamp(256, 1 << 16) {
+                libc::close(fd as i32);
+            }
+        }
+    }
 }
 
 /// The keeper's life: waits for the kernel, returns its exit code (128 + signal when killed).
@@ -358,6 +390,21 @@ pub fn landlock_allow(rules: &OwnedFd, path: &Path, rights: u64) -> io::Result<(
 pub fn landlock_restrict(rules: &OwnedFd) -> io::Result<()> {
     // SAFETY: touches no memory.
     check(unsafe { libc::syscall(libc::SYS_landlock_restrict_self, rules.as_raw_fd(), 0) }).map(drop)
+}
+
+/// Whether this process may set a filter of system calls: an address of none is the only fault then (seccomp(2)).
+pub fn takes_filters() -> bool {
+    // SAFETY: a null pointer is refused.
+    let answer = unsafe {
+        libc::prctl(
+            libc::PR_SET_SECCOMP,
+            libc::SECCOMP_MODE_FILTER,
+            std::ptr::null::<libc::sock_fprog>(),
+            0,
+            0,
+        )
+    };
+    answer < 0 && io::Error::last_os_error().raw_os_error() == Some(libc::EFAULT)
 }
 
 pub fn install_filter(filter: &[libc::sock_filter]) -> io::Result<()> {

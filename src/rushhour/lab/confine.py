@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 PREFIX = ".sandbox-"
-_SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - where the launcher makes a private folder
 
 
 @dataclass(frozen=True)
@@ -82,6 +81,11 @@ class Sandbox:
         """What the kernel says."""
         return self.folder / "console.log"
 
+    @property
+    def begun(self) -> bool:
+        """Whether the agent has begun its work: it makes the folder of its tables first."""
+        return (self.out / "raw").exists()
+
     def __enter__(self) -> Self:
         """Use the sandbox."""
         return self
@@ -90,7 +94,7 @@ class Sandbox:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Remove it."""
-        _remove_sandbox(self.folder)
+        _remove(self.folder)
         os.close(self._lock)
 
 
@@ -223,7 +227,7 @@ def remove_abandoned(parent: Path) -> None:
     with _locked(parent):
         for folder in parent.glob(f"{PREFIX}*"):
             with suppress(OSError), _locked(folder, wait=False):
-                _remove_sandbox(folder)
+                _remove(folder)
 
 
 def _open(folder: Path) -> int:
@@ -238,14 +242,6 @@ def _locked(folder: Path, *, wait: bool = True) -> Iterator[None]:
         yield
     finally:
         os.close(lock)
-
-
-def _remove_sandbox(folder: Path) -> None:
-    memory = folder / "mem"
-    # The launcher puts a link there where the guest's memory had to go outside.
-    if memory.is_symlink() and memory.readlink().parent == _SHARED_MEMORY:
-        _remove(memory.readlink())
-    _remove(folder)
 
 
 def _remove(folder: Path) -> None:
@@ -264,9 +260,11 @@ def _remove(folder: Path) -> None:
         shutil.rmtree(folder, onerror=open_up)
 
 
-def _hint(said: str) -> str:
+def _hint(said: str) -> str | None:
     if "confinement is required" in said:
         return "unset RUSHHOUR_REQUIRE_CONFINEMENT to run with what this machine offers"
     if "No space" in said:
         return "make room on the disk"
+    if "No such file" not in said and "Exec format" not in said:
+        return None
     return "the kernel's image is missing or damaged: `rushhour kernel remove` it, and build it again"
