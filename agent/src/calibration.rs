@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 
 use crate::clock::realtime_offset_ns;
+use crate::disturb;
 use crate::error::{Context, Result};
 use crate::flow::options;
 use crate::flow::ping::{Prober, NO_RIGHT};
@@ -113,6 +114,7 @@ fn ping(path: &PingPath, index: usize, patience_s: i64) -> Result<Vec<i64>> {
 }
 
 fn round_trip(prober: &Prober, seq: u16, offset_ns: i64) -> Result<i64> {
+    disturb::here();
     let sent_ns = sys::monotonic_ns();
     prober.send(seq).context("send an echo request")?;
     // An answer to an earlier request may come late; an error means that the patience has ended.

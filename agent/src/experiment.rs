@@ -7,6 +7,7 @@ use crate::calibration;
 use crate::change::{Changes, Changing};
 use crate::clock::Clock;
 use crate::counters;
+use crate::disturb;
 use crate::error::{Context, Result};
 use crate::firewall::Firewalls;
 use crate::flow;
@@ -21,10 +22,13 @@ use crate::tool;
 use crate::topology;
 use crate::trace::Trace;
 
-/// The start is a whole second, at least this far off: high-resolution timers need two ticks after boot, and all
-/// threads of flows must have reached their starting line.
-const LEAD_NS: i64 = 20_000_000;
-const SECOND_NS: i64 = 1_000_000_000;
+/// A virtual experiment starts at a multiple of this on the guest's clock.
+const START_NS: i64 = 64_000_000_000;
+/// What is done right before the start (queues, sockets, threads) begins this long before.
+const READY_NS: i64 = 1_000_000_000;
+/// From which number of bits on the kernel calls its random numbers early, and ready (drivers/char/random.c).
+const SOME_BITS: i32 = 128;
+const ALL_BITS: i32 = 256;
 /// The number of the first packet on a wire during calibration.
 const CALIBRATION_NUMBERS: u64 = 1 << 48;
 
@@ -50,8 +54,13 @@ fn attempt(out: &Path, report: &mut Report) -> Result<()> {
     let text = fs::read_to_string(out.join("plan.json")).context("read the plan")?;
     let plan = Plan::parse(&text)?;
     plan.tools.iter().try_for_each(|name| tool::require(name).map(drop))?;
+    if sys::owns_kernel() {
+        // A program waits until random numbers are ready, where the kernel itself goes on without.
+        random_numbers(if plan.tools.is_empty() { SOME_BITS } else { ALL_BITS })?;
+    }
     sys::thread::share_one_arena();
     sys::set_timer_slack(1).context("set the timer slack")?;
+    disturb::begin(&plan);
     let raw = out.join("raw");
     fs::create_dir_all(&raw).context("create the folder of raw tables")?;
 
@@ -60,15 +69,16 @@ fn attempt(out: &Path, report: &mut Report) -> Result<()> {
     // What calibration sends takes none of the experiment's numbers, so a list of drops does not meet it.
     topology.count_wires_from(CALIBRATION_NUMBERS)?;
     report.calibration = calibration::run(&plan, &nodes)?;
+    disturb::end();
+
+    let real = !sys::owns_kernel();
+    let clock = Clock::starting_at(if real { soon(&plan) } else { settle()? });
+    report.start_clock_ns = clock.start_ns();
     topology::renew_queues(&plan, &mut topology, &nodes)?;
     report.calibration.qdiscs = topology::read_back(&mut topology)?;
     topology.count_wires_from(0)?;
-
     let prepared = flow::prepare(&plan, &nodes, &raw)?;
     let firewalls = Firewalls::start(&plan, &nodes)?;
-    let real = !sys::owns_kernel();
-    let clock = Clock::starting_at(if real { soon(&plan) } else { next_start(sys::monotonic_ns()) });
-    report.start_clock_ns = clock.start_ns();
     let trace = Trace::start(&plan, clock, &raw, &mut report.warnings, &|_| ())?;
     let mut sampler = Sampler::start(&plan, &topology, &nodes, clock, out)?;
     let changes = Changes::prepare(&plan, &topology, &nodes, &raw)?.map(|changes| changes.start(clock));
@@ -105,8 +115,35 @@ fn attempt(out: &Path, report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-fn next_start(now_ns: i64) -> i64 {
-    (now_ns + LEAD_NS + SECOND_NS - 1).div_euclid(SECOND_NS) * SECOND_NS
+/// Waits for the instant at which a virtual kernel gets ready for its experiment, and gives the start.
+///
+/// Both are the same whatever set-up did and however long that took, unless it took minutes. What it left behind has ended by then:
+/// timers, reports of multicast groups, work that kernel threads put off. Idle virtual time costs next to nothing.
+fn settle() -> Result<i64> {
+    let start_ns = start_after(sys::monotonic_ns());
+    sys::sleep_until(start_ns - READY_NS);
+    random_numbers(ALL_BITS)?;
+    Ok(start_ns)
+}
+
+/// Tells the kernel's generator of random numbers that it has a seed of so many bits; with all it begins anew.
+///
+/// It would look for a seed in the jitter of a clock that has none; what makes one run differ from another is the seed on the
+/// command line, which it has mixed in already. With half of the bits it draws from one key. With all it renews its key, then and
+/// whenever that has become old, so this is left to the last moment: the experiment's numbers do not depend on how many were drawn
+/// in set-up, and when.
+fn random_numbers(bits: i32) -> Result<()> {
+    let random = fs::File::open("/dev/random").context("open /dev/random")?;
+    sys::add_entropy(&random, *b"RUSHHOUR_SEED is the seed of all", bits)
+        .context("make random numbers ready")?;
+    if bits == ALL_BITS {
+        sys::reseed(&random).context("begin random numbers anew")?;
+    }
+    Ok(())
+}
+
+fn start_after(now_ns: i64) -> i64 {
+    ((now_ns + READY_NS).div_euclid(START_NS) + 1) * START_NS
 }
 
 /// In real time nobody waits longer than it takes to look at the machine and to start the threads.
@@ -131,9 +168,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_start_is_a_whole_second_with_room_before_it() {
-        assert_eq!(next_start(0), SECOND_NS);
-        assert_eq!(next_start(979_999_999), SECOND_NS);
-        assert_eq!(next_start(980_000_001), 2 * SECOND_NS);
+    fn the_start_does_not_depend_on_what_set_up_took() {
+        for now_ns in [0, 1, 979_999_999, START_NS - READY_NS - 1] {
+            assert_eq!(start_after(now_ns), START_NS, "{now_ns}");
+        }
+        assert_eq!(start_after(START_NS - READY_NS), 2 * START_NS);
     }
 }

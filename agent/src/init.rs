@@ -1,12 +1,12 @@
 //! The first process of a virtual kernel: mounts what an experiment needs, runs it, switches the machine off.
 
-use std::fs::File;
 use std::path::Path;
 
 use crate::error::{Context, Error, Result};
 use crate::experiment;
 use crate::result::{Report, FORMAT};
 use crate::sys;
+use crate::sysctl;
 use crate::trace::TRACEFS;
 
 /// Where the host's folder of this run appears; `out` is its name beside the guest's root on the host.
@@ -47,10 +47,10 @@ fn mount_all() -> Result<()> {
     for (path, minor) in DEVICES {
         sys::character_device(path, 0o666, 1, minor).context(format_args!("make {path}"))?;
     }
-    // Programs may ask for random numbers, and the kernel would look for a seed in the jitter of a clock that has none.
-    // What makes one run differ from another is the seed on the command line, which the kernel has mixed in already.
-    let random = File::open("/dev/random").context("open /dev/random")?;
-    sys::add_entropy(&random, *b"RUSHHOUR_SEED is the seed of all").context("make random numbers ready")
+    // A fair scheduler remembers who had the processor for how long, since boot; who is ready at one instant would come in an
+    // order that set-up decided. Computing takes no time here, so nobody has to wait for a share.
+    sys::run_in_order().context("let threads run in order")?;
+    sysctl::write_if_there("kernel.sched_rt_runtime_us", "-1")
 }
 
 fn report_failure(error: Error) {

@@ -10,6 +10,7 @@ pub mod calibration;
 pub mod change;
 pub mod clock;
 pub mod counters;
+pub mod disturb;
 pub mod error;
 pub mod ethtool;
 pub mod experiment;

@@ -69,6 +69,10 @@ pub struct Plan {
     /// Where wires are carried by a line in user space, in a kernel that cannot hold packets back itself.
     #[serde(default)]
     pub line: Option<LineSettings>,
+    /// Seeds the disturbances of set-up (`disturb.rs`).
+    #[cfg(feature = "disturb")]
+    #[serde(default)]
+    pub disturb: u64,
     /// The node whose part this is; `None` is the whole plan.
     #[serde(skip)]
     pub here: Option<String>,

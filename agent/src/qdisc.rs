@@ -40,22 +40,6 @@ const NESTED: u16 = 0x8000;
 /// Younger kinds want their options marked as nested; the older ones never were.
 const INSIST_ON_NESTED: [&str; 2] = ["fq_pie", "ets"];
 
-/// Kinds whose state is their queue, and a bucket that is full again.
-const FORGETFUL: [&str; 12] = [
-    "pfifo",
-    "bfifo",
-    "pfifo_head_drop",
-    "pfifo_fast",
-    "noqueue",
-    "prio",
-    "tbf",
-    "htb",
-    "fq",
-    "netem",
-    "clsact",
-    "ingress",
-];
-
 /// The device a line is for.
 #[derive(Debug, Clone, Copy)]
 pub struct Device<'a> {
@@ -190,12 +174,6 @@ fn handle(text: &str) -> Result<u32> {
     parsed.ok_or_else(|| {
         Error::new("qdisc", format!("{text:?} is not a handle")).hint("Handles are hexadecimal: 1: or 1:10.")
     })
-}
-
-/// Whether a line's queue discipline is another one after packets have passed, though its queue is empty again.
-#[must_use]
-pub fn remembers(line: &str) -> bool {
-    line.starts_with("qdisc ") && !FORGETFUL.contains(&kind_of(line).as_str())
 }
 
 /// Whether a line belongs to what is removed with the root.

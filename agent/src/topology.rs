@@ -16,6 +16,7 @@ mod wired;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use crate::disturb;
 use crate::error::{Context, Error, Result, UNSUPPORTED};
 use crate::netlink::{Message, Socket};
 use crate::netns::Nodes;
@@ -146,6 +147,7 @@ pub fn build(plan: &Plan, nodes: &mut Nodes) -> Result<Topology> {
         sysctl::write_if_there("net.core.fb_tunnels_only_for_init_net", "2")?;
     }
     for node in &plan.nodes {
+        disturb::here();
         nodes.create(&node.name)?;
         let socket =
             nodes.within(&node.name, || prepare(plan, node)).map_err(|error| error.at(&node.name))?;
@@ -153,10 +155,12 @@ pub fn build(plan: &Plan, nodes: &mut Nodes) -> Result<Topology> {
     }
     let inner = line::open(plan, nodes)?;
     for node in &plan.nodes {
+        disturb::here();
         let mut orders = links::create(plan, node, nodes)?;
         orders.extend(line::pairs(plan, node, nodes)?);
         run(&mut topology, node, &orders)?;
     }
+    devices::wait_for_turn(plan);
     for node in &plan.nodes {
         let orders = devices::create(plan, node)?;
         topology
@@ -179,6 +183,7 @@ pub fn build(plan: &Plan, nodes: &mut Nodes) -> Result<Topology> {
         sys::sleep_until(sys::monotonic_ns() + SETTLE_NS);
     }
     for node in &plan.nodes {
+        disturb::here();
         let mut orders = addresses::neighbours(plan, node)?;
         orders.extend(addresses::rules(plan, node));
         orders.extend(addresses::routes(plan, node)?);
@@ -188,6 +193,7 @@ pub fn build(plan: &Plan, nodes: &mut Nodes) -> Result<Topology> {
         }
     }
     for (index, end) in ends(plan).enumerate() {
+        disturb::here();
         egress(&mut topology, nodes, index, end, plan.line.is_some())
             .map_err(|error| error.at(place(plan, index)))?;
     }
@@ -266,7 +272,7 @@ fn settings(nodes: &Nodes, node: &Node) -> Result<()> {
 
 /// Queues, classes and filters of one end.
 fn egress(topology: &mut Topology, nodes: &Nodes, index: usize, end: &End, by_line: bool) -> Result<()> {
-    queues(topology, nodes, index, end, &qdisc::in_order(&end.qdiscs, &end.filters))?;
+    queues(topology, nodes, index, &qdisc::in_order(&end.qdiscs, &end.filters))?;
     if let Some(wire) = end.wire.as_ref().filter(|_| !by_line) {
         let device = qdisc::Device { name: &end.dev, ifindex: topology.ends[index].ifindex };
         let element = wire::attach(wire, &device, topology.socket(&end.node)?)?;
@@ -275,29 +281,37 @@ fn egress(topology: &mut Topology, nodes: &Nodes, index: usize, end: &End, by_li
     Ok(())
 }
 
-fn queues(topology: &mut Topology, nodes: &Nodes, index: usize, end: &End, lines: &[String]) -> Result<()> {
-    let device = qdisc::Device { name: &end.dev, ifindex: topology.ends[index].ifindex };
+fn queues(topology: &mut Topology, nodes: &Nodes, index: usize, lines: &[String]) -> Result<()> {
+    let end = topology.ends[index].clone();
+    let device = qdisc::Device { name: &end.dev, ifindex: end.ifindex };
     let orders = lines.iter().map(|line| qdisc::parse(line, &device)).collect::<Result<Vec<_>>>()?;
     qdisc::apply(&orders, topology.socket(&end.node)?, |work| nodes.within(&end.node, work))
 }
 
-/// Makes the queues anew whose discipline remembers what has passed: an average of red, a dropping probability of pie.
+/// Makes every queue anew: an average of red, a dropping probability of pie, tokens that were spent and what was counted
+/// belong to calibration.
 pub fn renew_queues(plan: &Plan, topology: &mut Topology, nodes: &Nodes) -> Result<()> {
     for (index, end) in ends(plan).enumerate() {
-        let lines = qdisc::in_order(&end.qdiscs, &end.filters);
-        if !lines.iter().any(|line| qdisc::remembers(line)) {
-            continue;
-        }
-        let device = qdisc::Device { name: &end.dev, ifindex: topology.ends[index].ifindex };
-        let lines: Vec<String> = lines.into_iter().filter(|line| qdisc::is_below_root(line)).collect();
-        topology
-            .socket(&end.node)?
-            .batch(&[qdisc::removal(&device)])
-            .map_err(|refusal| refusal.error)
-            .and_then(|()| queues(topology, nodes, index, end, &lines))
-            .map_err(|error| error.at(place(plan, index)))?;
+        let mut lines = qdisc::in_order(&end.qdiscs, &end.filters);
+        lines.retain(|line| qdisc::is_below_root(line));
+        renew(topology, nodes, index, &lines).map_err(|error| error.at(place(plan, index)))?;
+    }
+    for arrival in plan.ingress.iter().filter(|arrival| arrival.ifb.is_some()) {
+        let place = format!("ingress of {} in node {}", arrival.dev, arrival.node);
+        let lines = ingress::queues(arrival);
+        renew(topology, nodes, arrival.end as usize, &lines).map_err(|error| error.at(place))?;
     }
     Ok(())
+}
+
+fn renew(topology: &mut Topology, nodes: &Nodes, index: usize, lines: &[String]) -> Result<()> {
+    if !lines.iter().any(|line| line.starts_with("qdisc ")) {
+        return Ok(());
+    }
+    let end = topology.ends[index].clone();
+    let device = qdisc::Device { name: &end.dev, ifindex: end.ifindex };
+    topology.socket(&end.node)?.batch(&[qdisc::removal(&device)]).map_err(|refusal| refusal.error)?;
+    queues(topology, nodes, index, lines)
 }
 
 /// Every qdisc of every end, as the kernel tells it now.

@@ -1,5 +1,6 @@
-//! Interface counters by `RTM_GETSTATS` (`struct rtnl_link_stats64`).
+//! Interface counters, from before the start on, by `RTM_GETSTATS` (`struct rtnl_link_stats64`).
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde_json::json;
@@ -24,6 +25,8 @@ pub struct Interfaces {
     sockets: Vec<Socket>,
     message: Message,
     table: TableWriter,
+    /// The counters before the start, by end: what set-up sent does not count.
+    before: BTreeMap<u32, [u64; COUNTERS]>,
 }
 
 impl Interfaces {
@@ -42,15 +45,40 @@ impl Interfaces {
         ]);
         let mut header = [0; HEADER];
         header[8] = 1 << (IFLA_STATS_LINK_64 - 1);
-        Ok(Self {
+        let mut interfaces = Self {
             sockets: sockets(topology, nodes, |_| true)?,
             message: Message::new("list interface counters", RTM_GETSTATS, 0, &header),
             table: TableWriter::create(raw, "interface", &columns, 12 + 8 * COUNTERS, &json!({}))?,
-        })
+            before: BTreeMap::new(),
+        };
+        let mut before = BTreeMap::new();
+        interfaces.visit(topology, |end, counters, _| {
+            before.insert(end, counters);
+            Ok(())
+        })?;
+        interfaces.before = before;
+        Ok(interfaces)
     }
 
     pub fn read(&mut self, topology: &Topology, now_ns: i64) -> Result<()> {
-        let Self { sockets, message, table } = self;
+        let before = std::mem::take(&mut self.before);
+        let outcome = self.visit(topology, |end, mut counters, table| {
+            if let Some(before) = before.get(&end) {
+                counters.iter_mut().zip(before).for_each(|(now, before)| *now = now.saturating_sub(*before));
+            }
+            keep(table, now_ns, end, counters)
+        });
+        self.before = before;
+        outcome
+    }
+
+    /// Gives `each` the counters of every end, as they are now.
+    fn visit(
+        &mut self,
+        topology: &Topology,
+        mut each: impl FnMut(u32, [u64; COUNTERS], &mut TableWriter) -> Result<()>,
+    ) -> Result<()> {
+        let Self { sockets, message, table, .. } = self;
         let mut outcome = Ok(());
         for socket in sockets {
             socket.dump(message, |payload| {
@@ -58,8 +86,9 @@ impl Interfaces {
                     return;
                 };
                 let counters = payload.get(HEADER..).and_then(|rest| attribute(rest, IFLA_STATS_LINK_64));
-                if let (Ok(()), Some(counters)) = (&outcome, counters) {
-                    outcome = keep(table, now_ns, end, counters);
+                if let (Ok(()), Some(bytes)) = (&outcome, counters) {
+                    let counters = std::array::from_fn(|index| u64_at(bytes, 8 * index).unwrap_or(0));
+                    outcome = each(end, counters, table);
                 }
             })?;
         }
@@ -71,12 +100,10 @@ impl Interfaces {
     }
 }
 
-fn keep(table: &mut TableWriter, now_ns: i64, end: u32, counters: &[u8]) -> Result<()> {
+fn keep(table: &mut TableWriter, now_ns: i64, end: u32, counters: [u64; COUNTERS]) -> Result<()> {
     let row = table.row();
     row.extend(now_ns.to_le_bytes());
     row.extend(end.to_le_bytes());
-    for index in 0..COUNTERS {
-        row.extend(u64_at(counters, 8 * index).unwrap_or(0).to_le_bytes());
-    }
+    row.extend(counters.iter().flat_map(|counter| counter.to_le_bytes()));
     table.written()
 }

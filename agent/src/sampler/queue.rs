@@ -1,5 +1,6 @@
-//! Queues by a dump of each node's qdiscs (`struct tcmsg`, `TCA_STATS2`).
+//! Queues, from before the start on, by a dump of each node's qdiscs (`struct tcmsg`, `TCA_STATS2`).
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde_json::json;
@@ -24,6 +25,8 @@ pub struct Queues {
     sockets: Vec<Socket>,
     message: Message,
     table: TableWriter,
+    /// Bytes and packets before the start, by end, handle and parent. A queue is made anew then, but a clsact stays.
+    before: BTreeMap<(u32, u32, u32), (u64, u64)>,
 }
 
 /// A routing socket in each node that has a wanted end.
@@ -39,25 +42,51 @@ pub fn sockets(topology: &Topology, nodes: &Nodes, wanted: impl Fn(usize) -> boo
 
 impl Queues {
     pub fn open(plan: &Plan, topology: &Topology, nodes: &Nodes, raw: &Path) -> Result<Self> {
-        let queued = |index: usize| {
+        let wanted = |index: usize| {
             plan.links.get(index / 2).is_none_or(|link| !link.ends[index % 2].qdiscs.is_empty())
         };
-        Ok(Self {
-            sockets: sockets(topology, nodes, queued)?,
+        let mut queues = Self {
+            sockets: sockets(topology, nodes, wanted)?,
             message: Message::new("list qdiscs", libc::RTM_GETQDISC, 0, &[0; TCMSG]),
             table: table(raw, "qdisc")?,
-        })
+            before: BTreeMap::new(),
+        };
+        let mut before = BTreeMap::new();
+        queues.visit(topology, |end, row, _| {
+            before.insert((end, row.handle, row.parent), (row.bytes, row.packets));
+            Ok(())
+        })?;
+        queues.before = before;
+        Ok(queues)
     }
 
     pub fn read(&mut self, topology: &Topology, now_ns: i64) -> Result<()> {
-        let Self { sockets, message, table } = self;
+        let before = std::mem::take(&mut self.before);
+        let outcome = self.visit(topology, |end, mut row, table| {
+            if let Some((bytes, packets)) = before.get(&(end, row.handle, row.parent)) {
+                row.bytes = row.bytes.saturating_sub(*bytes);
+                row.packets = row.packets.saturating_sub(*packets);
+            }
+            keep(table, now_ns, end, &row)
+        });
+        self.before = before;
+        outcome
+    }
+
+    /// Gives `each` every queue discipline, as it is now.
+    fn visit(
+        &mut self,
+        topology: &Topology,
+        mut each: impl FnMut(u32, Row<'_>, &mut TableWriter) -> Result<()>,
+    ) -> Result<()> {
+        let Self { sockets, message, table, .. } = self;
         let mut outcome = Ok(());
         for socket in sockets {
             socket.dump(message, |payload| {
                 let Some(row) = Row::parse(payload) else { return };
                 let Some(end) = topology.end_of_queue(&row) else { return };
                 if outcome.is_ok() {
-                    outcome = keep(table, now_ns, end, &row);
+                    outcome = each(end, row, table);
                 }
             })?;
         }

@@ -36,6 +36,8 @@ const PASS_LACP: u16 = 1 << 2;
 /// In hundredths of a second. Neighbours are permanent here: no ARP keeps a switch's table fresh, so it must not age.
 const AGEING_TIME: u32 = 100_000_000;
 
+const TURN_NS: i64 = 16_000_000_000;
+
 const UP: u8 = 0;
 /// Both collecting and distributing (IEEE 802.1AX, section 6.4.2.3).
 const CARRIES: u16 = 0x30;
@@ -47,6 +49,14 @@ const PATIENCE: u32 = 600;
 pub(super) fn of<'a>(plan: &'a Plan, node: &'a Node) -> impl Iterator<Item = (u32, &'a Device)> {
     let first = links::FIRST_IFINDEX + (2 * plan.links.len() + plan.ingress.len()) as u32;
     (first..).zip(&plan.devices).filter(|(_, device)| device.node == node.name)
+}
+
+/// Waits, in a virtual kernel, for the instant at which these devices are made: they have clocks of their own, whose phase at
+/// the start of the experiment shall not depend on what was done before.
+pub(super) fn wait_for_turn(plan: &Plan) {
+    if sys::owns_kernel() && !plan.devices.is_empty() {
+        sys::sleep_until((sys::monotonic_ns().div_euclid(TURN_NS) + 1) * TURN_NS);
+    }
 }
 
 /// Makes a node's bonds and bridges and joins their members, which are still down.

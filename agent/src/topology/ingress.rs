@@ -20,8 +20,7 @@ pub(super) fn build(topology: &mut Topology, plan: &Plan, nodes: &Nodes, arrival
     if arrival.ifb.is_some() {
         let orders = device(plan, arrival, &name, ifindex)?;
         topology.socket(&arrival.node)?.batch(&orders).map_err(|refusal| refusal.error)?;
-        let lines: Vec<String> = arrival.qdiscs.iter().map(|line| format!("qdisc {line}")).collect();
-        apply(topology, nodes, arrival, &Device { name: &name, ifindex }, &lines)?;
+        apply(topology, nodes, arrival, &Device { name: &name, ifindex }, &queues(arrival))?;
     } else {
         topology.policed.insert(watched, arrival.end);
     }
@@ -32,6 +31,11 @@ pub(super) fn build(topology: &mut Topology, plan: &Plan, nodes: &Nodes, arrival
     }
     lines.extend(arrival.filters.iter().cloned());
     apply(topology, nodes, arrival, &Device { name: &arrival.dev, ifindex: watched }, &lines)
+}
+
+/// The queues of its device.
+pub(super) fn queues(arrival: &Ingress) -> Vec<String> {
+    arrival.qdiscs.iter().map(|line| format!("qdisc {line}")).collect()
 }
 
 fn apply(

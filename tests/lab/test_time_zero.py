@@ -1,0 +1,42 @@
+"""Time zero of a virtual experiment is always the same, whatever set-up did and however long it took.
+
+An agent that is built for this test sleeps, reads clocks, makes calls that fail and uses memory between the
+steps of its set-up, at random.
+"""
+
+import os
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import quick_suite
+
+from rushhour.lab import agent
+from rushhour.lab.uml import UmlLab
+
+pytestmark = pytest.mark.virtual
+
+ROOT = Path(__file__).parents[2]
+EVERY = 4
+
+
+@pytest.fixture(scope="module")
+def disturbing() -> Path:
+    target = ROOT / "agent/target/disturb"
+    words = "cargo build -q --release --locked --features disturb --target-dir"
+    command = [*words.split(), str(target)]
+    subprocess.run(command, cwd=ROOT / "agent", check=True)
+    return target / agent.TARGET / "release/rushhour-agent"
+
+
+@pytest.mark.parametrize(("first", "kernel"), list(enumerate(["debian-6.1", "debian-6.12"])))
+def test_a_disturbed_set_up_gives_the_same_bytes(
+    first: int, kernel: str, disturbing: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = quick_suite.jobs(kernel, every=EVERY, first=first)
+    quiet = quick_suite.carried_out(runs)
+    monkeypatch.setitem(os.environ, agent.VARIABLE, str(disturbing))
+    for seed in (0x9E3779B97F4A7C15, 0xD1B54A32D192ED03):
+        disturbed = {name: replace(job, plan={**job.plan, "disturb": seed}) for name, job in runs.items()}
+        assert not quick_suite.different(quiet, quick_suite.carried_out(disturbed, UmlLab()))
