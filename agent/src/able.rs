@@ -10,16 +10,11 @@ use crate::bpf::Program;
 use crate::error::{Context, Error, Result, UNSUPPORTED};
 use crate::flow::options;
 use crate::netlink::{Message, Socket, CREATE, EXCL};
-use crate::qdisc::{self, Device, Place};
+use crate::qdisc;
 use crate::sys;
 use crate::sys::bpf::{load_classifier, Map, MapKind};
 use crate::sysctl;
 use crate::topology;
-use crate::wire;
-
-const TCA_ACT_TAB: u16 = 1;
-const TCA_ACT_KIND: u16 = 1;
-const LOOPBACK: Device = Device { name: "lo", ifindex: 1 };
 
 /// What is asked for, by kind.
 #[derive(Debug, Default, Deserialize)]
@@ -73,10 +68,10 @@ pub fn answer(wanted: &Wanted) -> Result<Answer> {
         note(format!("qdisc {kind}"), qdisc::lacking(kind));
     }
     for kind in &wanted.filters {
-        note(format!("filter {kind}"), filter(&mut socket, kind)?);
+        note(format!("filter {kind}"), qdisc::lacks_filter(&mut socket, kind)?);
     }
     for kind in &wanted.actions {
-        note(format!("action {kind}"), action(&mut socket, kind));
+        note(format!("action {kind}"), qdisc::lacks_action(&mut socket, kind));
     }
     for kind in &wanted.devices {
         note(format!("device {kind}"), device(&mut socket, kind));
@@ -98,41 +93,9 @@ pub fn answer(wanted: &Wanted) -> Result<Answer> {
     Ok(answer)
 }
 
-fn unknown(what: &str, option: &str) -> Error {
-    Error::new(UNSUPPORTED, format!("this kernel has no {what} ({option})"))
-}
-
 /// Whether the kernel says that there is no such thing, rather than that it is not described well enough.
 fn is_unknown(socket: &mut Socket, order: Message, errno: i32) -> bool {
     socket.batch(&[order]).is_err_and(|refusal| refusal.errno == errno)
-}
-
-fn filter(socket: &mut Socket, kind: &str) -> Result<Option<Error>> {
-    const PRIORITY: u32 = 1 << 16;
-    if !wire::has_clsact(socket, &LOOPBACK)? {
-        let clsact = qdisc::parse("qdisc clsact", &LOOPBACK)?;
-        if qdisc::apply(&[clsact], socket, |work| work()).is_err() {
-            return Ok(Some(unknown("qdisc clsact", "CONFIG_NET_SCH_INGRESS")));
-        }
-    }
-    let protocol = u32::from((libc::ETH_P_ALL as u16).to_be());
-    let place = Place { parent: qdisc::TC_H_CLSACT_EGRESS, handle: 0 };
-    let what = format!("try filter {kind}");
-    let mut order = qdisc::tcmsg(what, libc::RTM_NEWTFILTER, &LOOPBACK, &place, PRIORITY | protocol);
-    order.body.text(qdisc::TCA_KIND, kind);
-    let option = format!("CONFIG_NET_CLS_{}", kind.to_uppercase());
-    Ok(is_unknown(socket, order, libc::ENOENT).then(|| unknown(&format!("filter {kind}"), &option)))
-}
-
-fn action(socket: &mut Socket, kind: &str) -> Option<Error> {
-    let mut order = Message::new(format!("try action {kind}"), libc::RTM_NEWACTION, CREATE, &[0; 4]);
-    order.body.nest(TCA_ACT_TAB, |table| {
-        table.nest(1, |action| {
-            action.text(TCA_ACT_KIND, kind);
-        });
-    });
-    let option = format!("CONFIG_NET_ACT_{}", kind.to_uppercase());
-    is_unknown(socket, order, libc::ENOENT).then(|| unknown(&format!("action {kind}"), &option))
 }
 
 fn device(socket: &mut Socket, kind: &str) -> Option<Error> {
@@ -145,7 +108,8 @@ fn device(socket: &mut Socket, kind: &str) -> Option<Error> {
         "bond" => "CONFIG_BONDING".to_owned(),
         other => format!("CONFIG_{}", other.to_uppercase()),
     };
-    is_unknown(socket, order, libc::EOPNOTSUPP).then(|| unknown(&format!("device of kind {kind}"), &option))
+    is_unknown(socket, order, libc::EOPNOTSUPP)
+        .then(|| Error::new(UNSUPPORTED, format!("this kernel has no device of kind {kind} ({option})")))
 }
 
 /// A wire stamps packets by a program at the clsact's egress, and `fq` holds them.
@@ -153,7 +117,7 @@ fn emulated_wire(socket: &mut Socket) -> Result<Option<Error>> {
     if let Some(error) = qdisc::lacking("fq") {
         return Ok(Some(error));
     }
-    if let Some(error) = filter(socket, "bpf")? {
+    if let Some(error) = qdisc::lacks_filter(socket, "bpf")? {
         return Ok(Some(error));
     }
     let mut nothing = Program::new();

@@ -3,7 +3,9 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use rushhour_agent::{able, error::Result, experiment, init, launch, line, load, serve, settings, wire};
+use rushhour_agent::{
+    able, error::Result, experiment, init, launch, line, load, qdisc, serve, settings, wire,
+};
 
 const USAGE: &str =
     "usage: rushhour-agent run FOLDER     run the plan in FOLDER/plan.json, leave the record there
@@ -11,6 +13,9 @@ const USAGE: &str =
        rushhour-agent able          which of the things on standard input this kernel lacks
        rushhour-agent serve …       answer requests on standard input: the far end of a session
        rushhour-agent wire DEV …    delay TIME, jitter TIME, loss P, drop N,N…, seed N, reorder: on a device's egress, by hand
+       rushhour-agent queue DEV LINE…  queue disciplines in tc's words on a device, by hand: 'root handle 1: hfsc default 1'
+                                    'class parent 1: classid 1:1 hfsc sc rate 1mbit'
+       rushhour-agent kinds         the queue disciplines, filters and actions that it encodes itself
        rushhour-agent line A B …    the same between two devices, in user space; also burst N, duplicate P, corrupt P, mtu N;
                                     other words for the way back behind a slash";
 
@@ -34,6 +39,11 @@ fn main() -> ExitCode {
         ["launch", ..] => launch::main(&arguments[2..]),
         ["serve", words @ ..] => serve::command(words),
         ["wire", words @ ..] => by_hand(wire::command(words)),
+        ["queue", words @ ..] => by_hand(qdisc::command(words)),
+        ["kinds"] => {
+            qdisc::kinds::command();
+            ExitCode::SUCCESS
+        }
         ["line", words @ ..] => by_hand(line::command(words)),
         ["load", orders] => load::work(orders),
         ["--version"] => {

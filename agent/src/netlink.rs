@@ -86,6 +86,12 @@ impl Attributes {
         self
     }
 
+    /// Bytes as they are, without a header; for structures whose length tells their end.
+    pub fn exactly(&mut self, value: &[u8]) -> &mut Self {
+        self.0.extend_from_slice(value);
+        self
+    }
+
     /// A fixed structure without an attribute header, padded to four bytes.
     pub fn raw(&mut self, value: &[u8]) -> &mut Self {
         self.0.extend_from_slice(value);

@@ -1,22 +1,38 @@
 //! Traffic control: tc's own words in, netlink messages out; statistics back.
 //!
-//! The common qdiscs are encoded here; a line of any other kind is given to `tc` itself, if the lab has one.
+//! What [`kinds`] lists is encoded here; a line of any other kind is given to `tc` itself, if the lab has one.
 
+mod action;
+mod by_hand;
 mod cake;
+mod cbs;
+mod choke;
 mod codel;
 mod distribution;
+mod dualpi2;
+mod etf;
 mod fifo;
 mod filter;
 mod found;
 mod fq;
+mod gred;
+mod hfsc;
+mod hhf;
 mod htb;
+pub mod kinds;
+mod lacking;
+mod mqprio;
 mod netem;
 mod outside;
 mod pie;
+mod plug;
+mod police;
 mod prio;
+mod qfq;
 mod rate;
 mod red;
 mod row;
+mod sfb;
 mod sfq;
 mod stab;
 mod tbf;
@@ -25,9 +41,11 @@ pub mod words;
 
 use crate::error::{Error, Result};
 use crate::netlink::{Attributes, Message, Refusal, Socket, CREATE, EXCL, REPLACE};
-pub use outside::lacking;
+pub use by_hand::command;
+use kinds::{Encoder, Kind};
+pub use lacking::{lacking, lacks_action, lacks_filter};
 pub use row::{dump, Row};
-use words::Words;
+use words::{Find, Words};
 
 pub(crate) const TC_H_ROOT: u32 = 0xffff_ffff;
 const TC_H_INGRESS: u32 = 0xffff_fff1;
@@ -37,8 +55,8 @@ pub(crate) const TCA_KIND: u16 = 1;
 pub(crate) const TCA_OPTIONS: u16 = 2;
 const TCA_STAB: u16 = 8;
 const NESTED: u16 = 0x8000;
-/// Younger kinds want their options marked as nested; the older ones never were.
-const INSIST_ON_NESTED: [&str; 2] = ["fq_pie", "ets"];
+/// What a message of tc holds at most (`MAX_MSG`); an attribute's length has 16 bits.
+const LONGEST_OPTIONS: usize = 16_384;
 
 /// The device a line is for.
 #[derive(Debug, Clone, Copy)]
@@ -50,79 +68,11 @@ pub struct Device<'a> {
 /// The content of `TCA_OPTIONS`; `None` where tc sends no such attribute.
 pub type Options = Option<Attributes>;
 
-/// A kind of qdisc that is encoded here, with its classes if it has any.
-struct Kind {
-    name: &'static str,
-    qdisc: Encoder,
-    class: Option<Encoder>,
-}
-
-/// Turns words into options.
-#[derive(Clone, Copy)]
-struct Encoder {
-    /// Every word it takes, for errors.
-    takes: &'static [&'static str],
-    encode: fn(&mut Words) -> Result<Options>,
-}
-
-const fn kind(
-    name: &'static str,
-    takes: &'static [&'static str],
-    encode: fn(&mut Words) -> Result<Options>,
-) -> Kind {
-    Kind { name, qdisc: Encoder { takes, encode }, class: None }
-}
-
-impl Kind {
-    const fn with_class(
-        self,
-        takes: &'static [&'static str],
-        encode: fn(&mut Words) -> Result<Options>,
-    ) -> Self {
-        Self { class: Some(Encoder { takes, encode }), ..self }
-    }
-}
-
-const KINDS: &[Kind] = &[
-    kind("pfifo", fifo::TAKES, fifo::encode),
-    kind("bfifo", fifo::TAKES, fifo::encode),
-    kind("pfifo_head_drop", fifo::TAKES, fifo::encode),
-    kind("pfifo_fast", &[], words::nothing),
-    kind("noqueue", &[], words::nothing),
-    kind("ingress", &[], words::nothing),
-    kind("clsact", &[], words::nothing),
-    kind("tbf", tbf::TAKES, tbf::encode),
-    kind("htb", htb::TAKES, htb::encode).with_class(htb::CLASS_TAKES, htb::class),
-    kind("netem", netem::TAKES, netem::encode),
-    kind("red", red::TAKES, red::encode),
-    kind("codel", codel::TAKES, codel::encode),
-    kind("fq_codel", codel::FQ_TAKES, codel::encode_fq),
-    kind("fq", fq::TAKES, fq::encode),
-    kind("pie", pie::TAKES, pie::encode),
-    kind("fq_pie", pie::FQ_TAKES, pie::encode_fq),
-    kind("cake", cake::TAKES, cake::encode),
-    kind("sfq", sfq::TAKES, sfq::encode),
-    kind("prio", prio::TAKES, prio::encode),
-    kind("drr", &[], words::nothing).with_class(prio::QUANTUM_TAKES, prio::drr_class),
-    kind("ets", prio::ETS_TAKES, prio::encode_ets).with_class(prio::QUANTUM_TAKES, prio::ets_class),
-];
-
-/// The filters that are encoded here.
-const FILTERS: [(&str, Encoder); 2] = [
-    ("matchall", Encoder { takes: filter::MATCHALL_TAKES, encode: filter::matchall }),
-    ("u32", Encoder { takes: filter::U32_TAKES, encode: filter::u32 }),
-];
-
-/// The qdiscs that need no `tc`.
-#[must_use]
-pub fn native() -> Vec<&'static str> {
-    KINDS.iter().map(|kind| kind.name).collect()
-}
-
 /// One thing to do on a device.
 #[derive(Debug)]
 pub enum Order {
     Native {
+        line: String,
         kind: String,
         message: Message,
     },
@@ -197,7 +147,7 @@ pub fn removal(device: &Device) -> Message {
 /// A line that makes no sense, or whose kind is not encoded here.
 pub fn change(line: &str, device: &Device) -> Result<Message> {
     match parse(line, device)? {
-        Order::Native { kind, mut message } => {
+        Order::Native { kind, mut message, .. } => {
             message.flags = 0;
             Ok(message.called(format!("change {kind} of {}", device.name)))
         }
@@ -208,12 +158,17 @@ pub fn change(line: &str, device: &Device) -> Result<Message> {
     }
 }
 
-/// Understands one line (`qdisc …`, `class …` or `filter …`, as [`in_order`] gives them).
+/// Understands one line (`qdisc …`, `class …` or `filter …`, as [`in_order`] gives them) that names no other device.
 pub fn parse(line: &str, device: &Device) -> Result<Order> {
+    parse_among(line, device, &|_| None)
+}
+
+/// Understands one line; `find` finds the devices of the same node that it may name.
+pub fn parse_among(line: &str, device: &Device, find: Find) -> Result<Order> {
     let order = match line.split_once(char::is_whitespace) {
         Some(("qdisc", rest)) => parse_qdisc(line, rest, device),
         Some(("class", rest)) => parse_class(line, rest, device),
-        Some(("filter", rest)) => parse_filter(line, rest, device),
+        Some(("filter", rest)) => parse_filter(line, rest, device, find),
         _ => Err(Error::new("qdisc", "a line begins with 'class' or 'filter' and says more")),
     };
     order.map_err(|error| Error { kind: "qdisc", message: format!("{} in {line:?}", error.message), ..error })
@@ -254,16 +209,21 @@ fn parse_qdisc(line: &str, rest: &str, device: &Device) -> Result<Order> {
             kind => break kind,
         }
     };
-    let Some(kind) = KINDS.iter().find(|kind| kind.name == name) else { return Ok(outside(line, device)) };
+    let Some(kind) = Kind::named(name).filter(|_| !netem::is_foreign(line)) else {
+        return Ok(outside(line, device));
+    };
     if matches!(name, "ingress" | "clsact") {
         place = Place { parent: TC_H_INGRESS, handle: 0xffff_0000 };
     }
     let mut message = tcmsg(format!("add qdisc {name}"), libc::RTM_NEWQDISC, device, &place, 0);
-    kind.qdisc.complete(name, &mut words, &mut message)?;
+    if name == "gred" && gred::is_change(&words) {
+        message.flags = 0;
+    }
+    complete(name, &kind.qdisc, kind.nested, &mut words, &mut message)?;
     if let Some(table) = table {
         message.body.put(TCA_STAB, table.bytes());
     }
-    Ok(Order::Native { kind: name.to_owned(), message })
+    Ok(native(line, name, message))
 }
 
 fn parse_class(line: &str, rest: &str, device: &Device) -> Result<Order> {
@@ -277,22 +237,22 @@ fn parse_class(line: &str, rest: &str, device: &Device) -> Result<Order> {
             kind => break kind,
         }
     };
-    let known = KINDS.iter().find(|kind| kind.name == name).and_then(|kind| kind.class);
-    let Some(class) = known else { return Ok(outside(line, device)) };
+    let Some(kind) = Kind::named(name) else { return Ok(outside(line, device)) };
+    let Some(class) = kind.class else { return Ok(outside(line, device)) };
     let mut message = tcmsg(format!("add class of {name}"), libc::RTM_NEWTCLASS, device, &place, 0);
     if name == "ets" {
         // Its classes are there from the beginning: adding one is changing it.
         message.flags = REPLACE;
     }
-    class.complete(name, &mut words, &mut message)?;
-    Ok(Order::Native { kind: name.to_owned(), message })
+    complete(name, &class, kind.nested, &mut words, &mut message)?;
+    Ok(native(line, name, message))
 }
 
-fn parse_filter(line: &str, rest: &str, device: &Device) -> Result<Order> {
+fn parse_filter(line: &str, rest: &str, device: &Device, find: Find) -> Result<Order> {
     let mut place = Place { parent: 0, handle: 0 };
     let (mut protocol, mut priority) = (libc::ETH_P_ALL as u16, 0_u16);
     let takes = &["root", "ingress", "egress", "parent", "protocol", "prio"];
-    let mut words = Words::new("filter", takes, rest.split_whitespace().collect());
+    let mut words = Words::new("filter", takes, rest.split_whitespace().collect()).among(find);
     let name = loop {
         match words.value("filter")? {
             "root" => place.parent = TC_H_ROOT,
@@ -304,26 +264,36 @@ fn parse_filter(line: &str, rest: &str, device: &Device) -> Result<Order> {
             kind => break kind,
         }
     };
-    let known = FILTERS.iter().find(|(known, _)| *known == name).filter(|_| !filter::is_foreign(line));
-    let Some((_, encoder)) = known else { return Ok(outside(line, device)) };
+    let known = kinds::filter(name).filter(|_| !filter::is_foreign(line));
+    let Some(encoder) = known else { return Ok(outside(line, device)) };
     let info = u32::from(priority) << 16 | u32::from(protocol.to_be());
     let mut message = tcmsg(format!("add filter {name}"), libc::RTM_NEWTFILTER, device, &place, info);
-    encoder.complete(name, &mut words, &mut message)?;
-    Ok(Order::Native { kind: name.to_owned(), message })
+    complete(name, encoder, false, &mut words, &mut message)?;
+    Ok(native(line, name, message))
 }
 
-impl Encoder {
-    /// Reads the words that follow the kind's name and adds kind and options to the message.
-    fn complete<'a>(&self, name: &'a str, words: &mut Words<'a>, message: &mut Message) -> Result<()> {
-        words.begin(name, self.takes);
-        let options = (self.encode)(words)?;
-        message.body.text(TCA_KIND, name);
-        if let Some(options) = options {
-            let mark = if INSIST_ON_NESTED.contains(&name) { NESTED } else { 0 };
-            message.body.put(TCA_OPTIONS | mark, options.bytes());
+fn native(line: &str, kind: &str, message: Message) -> Order {
+    Order::Native { line: line.to_owned(), kind: kind.to_owned(), message }
+}
+
+/// Reads the words that follow the kind's name and adds kind and options to the message.
+fn complete<'a>(
+    name: &'a str,
+    encoder: &Encoder,
+    nested: bool,
+    words: &mut Words<'a>,
+    message: &mut Message,
+) -> Result<()> {
+    words.begin(name, encoder.takes);
+    let options = (encoder.encode)(words)?;
+    message.body.text(TCA_KIND, name);
+    if let Some(options) = options {
+        if options.bytes().len() > LONGEST_OPTIONS {
+            return Err(words.fault(format_args!("its options are more than {LONGEST_OPTIONS} bytes")));
         }
-        Ok(())
+        message.body.put(TCA_OPTIONS | if nested { NESTED } else { 0 }, options.bytes());
     }
+    Ok(())
 }
 
 /// A message with a `struct tcmsg`.
@@ -342,40 +312,45 @@ pub fn apply(
     mut within: impl FnMut(&mut dyn FnMut() -> Result<()>) -> Result<()>,
 ) -> Result<()> {
     let mut batch = Vec::new();
-    let mut kinds = Vec::new();
     for order in orders {
         match order {
-            Order::Native { kind, message } => {
-                kinds.push(kind.as_str());
-                batch.push(message.clone());
-            }
+            Order::Native { line, kind, message } => batch.push((line.as_str(), kind.as_str(), message)),
             Order::Outside { kind, words } => {
-                flush(socket, &mut batch, &mut kinds)?;
+                flush(socket, &mut batch)?;
                 within(&mut || outside::run(kind, words))?;
             }
         }
     }
-    flush(socket, &mut batch, &mut kinds)
+    flush(socket, &mut batch)
 }
 
-fn flush(socket: &mut Socket, batch: &mut Vec<Message>, kinds: &mut Vec<&str>) -> Result<()> {
+fn flush(socket: &mut Socket, batch: &mut Vec<(&str, &str, &Message)>) -> Result<()> {
     if batch.is_empty() {
         return Ok(());
     }
-    let outcome = socket.batch(batch).map_err(|refusal| explain(kinds[refusal.index], refusal));
+    let messages: Vec<Message> = batch.iter().map(|(_, _, message)| (*message).clone()).collect();
+    let outcome = socket.batch(&messages).map_err(|refusal| {
+        let (line, kind, _) = batch[refusal.index];
+        explain(line, kind, refusal)
+    });
     batch.clear();
-    kinds.clear();
     outcome
 }
 
-/// Tells a kind that this kernel lacks from options that it refuses.
-fn explain(kind: &str, refusal: Refusal) -> Error {
+/// Tells a kind that this kernel lacks, or that this device cannot have, from options that it refuses.
+fn explain(line: &str, kind: &str, refusal: Refusal) -> Error {
     let Refusal { errno, error, .. } = refusal;
     let error = Error { kind: "qdisc", ..error };
-    if errno != libc::ENOENT {
-        return error;
+    let is_filter = line.starts_with("filter ");
+    match errno {
+        libc::ENOENT if is_filter => lacking::of_filter(line, kind).unwrap_or(error),
+        libc::ENOENT => lacking(kind).unwrap_or(error),
+        libc::EOPNOTSUPP if !is_filter => match Kind::named(kind).map(|kind| kind.needs) {
+            Some(needs) if !needs.is_empty() => error.hint(format!("{kind} needs {needs}.")),
+            _ => error,
+        },
+        _ => error,
     }
-    outside::lacking(kind).unwrap_or(error)
 }
 
 #[cfg(test)]
@@ -413,12 +388,12 @@ mod tests {
     #[test]
     fn a_foreign_kind_goes_to_tc_as_it_is() {
         let device = Device { name: "eth0", ifindex: 3 };
-        match parse("qdisc root handle 1: hfsc default 1", &device).expect("words for tc") {
+        match parse("qdisc root handle 1: dsmark indices 8", &device).expect("words for tc") {
             Order::Outside { kind, words } => {
-                assert_eq!(kind, "hfsc");
-                assert_eq!(words.join(" "), "qdisc add dev eth0 root handle 1: hfsc default 1");
+                assert_eq!(kind, "dsmark");
+                assert_eq!(words.join(" "), "qdisc add dev eth0 root handle 1: dsmark indices 8");
             }
-            Order::Native { .. } => panic!("hfsc is not native"),
+            Order::Native { .. } => panic!("dsmark is not native"),
         }
     }
 }

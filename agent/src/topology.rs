@@ -110,6 +110,15 @@ impl Topology {
         self.wires.iter().try_for_each(|(_, element)| element.count_from(first))
     }
 
+    /// What lines of a device ask for; they may name other devices of its node.
+    fn orders(&self, node: &str, device: &qdisc::Device, lines: &[String]) -> Result<Vec<qdisc::Order>> {
+        let find = |dev: &str| {
+            let found = self.ends.iter().find(|end| end.node == node && end.dev == dev);
+            found.map(|end| end.ifindex)
+        };
+        lines.iter().map(|line| qdisc::parse_among(line, device, &find)).collect()
+    }
+
     /// The routing socket that is open in a node.
     pub fn socket(&mut self, node: &str) -> Result<&mut Socket> {
         self.sockets
@@ -284,7 +293,7 @@ fn egress(topology: &mut Topology, nodes: &Nodes, index: usize, end: &End, by_li
 fn queues(topology: &mut Topology, nodes: &Nodes, index: usize, lines: &[String]) -> Result<()> {
     let end = topology.ends[index].clone();
     let device = qdisc::Device { name: &end.dev, ifindex: end.ifindex };
-    let orders = lines.iter().map(|line| qdisc::parse(line, &device)).collect::<Result<Vec<_>>>()?;
+    let orders = topology.orders(&end.node, &device, lines)?;
     qdisc::apply(&orders, topology.socket(&end.node)?, |work| nodes.within(&end.node, work))
 }
 

@@ -2,10 +2,12 @@
 
 import os
 import shlex
+import shutil
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
-from rushhour.lab import agent, kernel, uml
+from rushhour.lab import agent, kernel, tools, uml
 from rushhour.lab.confine import Ending, Guest, Limits, Sandbox
 
 PROLOGUE = r"""
@@ -83,6 +85,25 @@ FOREVER = r"""
 """
 
 
+# Runs /out/script.sh; what it and its programs say stands in /out/said.
+SHELL = r"""
+    mount("none", "/sys", "sysfs", 0, "");
+    mount("none", "/dev", "tmpfs", 0, "");
+    mknod("/dev/null", S_IFCHR | 0666, makedev(1, 3));
+    int child = fork();
+    if (!child) {
+        char *words[] = {"/tools/dash", "/out/script.sh", 0};
+        char *environment[] = {"PATH=/tools", 0};
+        int said = open("/out/said", O_WRONLY | O_CREAT | O_APPEND, 0644);
+        dup2(said, 1);
+        dup2(said, 2);
+        execve(words[0], words, environment);
+        _exit(127);
+    }
+    waitpid(child, 0, 0);
+"""
+
+
 def build(folder: Path, body: str, before: str = "") -> Path:
     """A guest's root whose init runs `body`; `before` is what stands before it in the program."""
     root = folder / "root"
@@ -137,3 +158,18 @@ def run(
         ending = start(box, image, limits, memory_mb).wait()
         files = {str(path.relative_to(box.out)): path.read_bytes() for path in box.out.rglob("*")}
         return ending, files, box.console.read_text(errors="replace")
+
+
+def shell(folder: Path, script: str, programs: Sequence[str], image: Path) -> str:
+    """What a script says in a guest that has a shell, the agent and these programs of this machine."""
+    root = build(folder, SHELL)
+    files = {place: path for name in ("dash", *programs) for place, path in tools.find(name).files}
+    files["tools/rushhour-agent"] = agent.find().binary
+    for place, path in files.items():
+        (root / place).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, root / place)
+    with Sandbox(folder / "runs", image, root) as box:
+        (box.out / "script.sh").write_text(script)
+        ending = start(box, image).wait()
+        assert ending.reason == "done", box.console.read_text(errors="replace")[-2000:]
+        return (box.out / "said").read_text()

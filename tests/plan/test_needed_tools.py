@@ -1,43 +1,38 @@
 """Which programs a plan needs beside the agent."""
 
-import re
+import json
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from rushhour.plan import lower
-from rushhour.plan.tools import FOREIGN, NATIVE_CLASSES, NATIVE_FILTERS, NATIVE_QDISCS, tools
-from rushhour.spec import parse_scenario
+from rushhour.lab import agent
+from rushhour.plan import expand, kinds, lower
+from rushhour.plan.tools import tools
+from rushhour.spec import catalogue, load_scenario, parse_scenario
 
+AGENT = Path(__file__).parents[2] / "agent"
 TEXT = """
 duration = "2s"
 [topology]
 preset = "dumbbell"
 rate = "10mbit"
 rtt = "10ms"
-queue = "{queue}"
+{settings}
 [[flow]]
 """
 
 
 def needed(*lines: str) -> list[str]:
-    qdiscs = [line for line in lines if line.split()[0] not in ("class", "filter")]
-    filters = [line for line in lines if line not in qdiscs]
+    qdiscs = [line.removeprefix("qdisc ") for line in lines if line.split()[0] not in ("class", "filter")]
+    filters = [line for line in lines if line.split()[0] in ("class", "filter")]
     return tools({"links": [{"ends": [{"qdiscs": qdiscs, "filters": filters}]}], "flows": []})
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "root handle 1: tbf rate 1mbit burst 2kb limit 9000b",
-        "parent 1:1 handle 10: fq_codel limit 100",
-        "parent 1:1 handle 10: prio",
-        "root stab mtu 2047 overhead 24 linklayer ethernet handle 1: htb default 1",
-        "class parent 1: classid 1:1 htb rate 1mbit",
-        "filter parent 1: protocol ip prio 1 u32 match ip dport 80 0xffff flowid 1:1",
-        "filter parent 1: matchall flowid 1:1",
-    ],
-)
+GOLDEN = [line for line in (AGENT / "tests/golden/qdiscs.txt").read_text().splitlines() if line[0] != "#"]
+
+
+@pytest.mark.parametrize("line", GOLDEN)
 def test_what_the_agent_encodes_needs_nothing(line: str) -> None:
     assert needed(line) == []
 
@@ -45,12 +40,16 @@ def test_what_the_agent_encodes_needs_nothing(line: str) -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        "root handle 1: hhf",
-        "parent 1:1 handle 10: choke limit 100",
-        "root stab overhead 24 handle 1: hfsc default 1",
-        "class parent 1: classid 1:1 hfsc sc rate 1mbit",
-        "filter parent 1: matchall action drop",
+        "root handle 1: dsmark indices 8",
+        "parent 1:1 handle 10: teql0",
+        "root stab overhead 24 handle 1: cbq bandwidth 1mbit",
+        "root netem delay 10ms 1ms distribution experimental",
+        "class parent 1: classid 1:1 cbq rate 1mbit",
+        "filter parent 1: matchall action vlan pop",
+        "filter parent 1: matchall action skbedit mark 1 pipe action pedit munge ip ttl set 1",
         "filter parent 1: protocol ip flower dst_port 80 flowid 1:1",
+        "filter parent 1: protocol ip u32 match tcp dst 80 0xffff flowid 1:1",
+        "filter parent 1: protocol ip u32 ht 800: match ip dport 80 0xffff flowid 1:1",
     ],
 )
 def test_everything_else_needs_tc(line: str) -> None:
@@ -58,25 +57,29 @@ def test_everything_else_needs_tc(line: str) -> None:
 
 
 def test_the_plan_says_so_only_where_it_must() -> None:
-    plain = lower(parse_scenario(TEXT.format(queue="fq_codel")), 1).plan
-    assert "tools" not in plain
-    assert lower(parse_scenario(TEXT.format(queue="hhf")), 1).plan["tools"] == ["tc"]
-    both = parse_scenario(TEXT.format(queue="hhf") + 'generator = "iperf3"\n')
-    plan = lower(both, 1).plan
-    assert plan["tools"] == ["iperf3", "tc"]
-    assert plan["flows"][0]["generator"] == "iperf3"
-    assert "generator" not in plain["flows"][0]
+    def planned(settings: str) -> dict[str, object]:
+        return dict(lower(parse_scenario(TEXT.format(settings=settings)), 1).plan)
+
+    assert "tools" not in planned('queue = "hhf"')
+    foreign = 'netem = "delay 5ms 1ms distribution experimental"'
+    assert planned(foreign)["tools"] == ["tc"]
+    both = lower(parse_scenario(TEXT.format(settings=foreign) + 'generator = "iperf3"\n'), 1).plan
+    assert both["tools"] == ["iperf3", "tc"]
+    assert both["flows"][0]["generator"] == "iperf3"
 
 
-def test_the_agent_encodes_what_is_taken_for_granted() -> None:
-    folder = Path(__file__).parents[2] / "agent/src"
-    kinds = re.findall(r'kind\("(\w+)", .*?(\.with_class.*)?,\n', (folder / "qdisc.rs").read_text())
-    assert {name for name, _ in kinds} == NATIVE_QDISCS
-    assert {name for name, with_class in kinds if with_class} == NATIVE_CLASSES
-    filters = re.findall(r'\("(\w+)", Encoder \{ takes: filter::', (folder / "qdisc.rs").read_text())
-    assert set(filters) == NATIVE_FILTERS
-    foreign = re.search(
-        r"const FOREIGN: \[&str; \d+\] = \[(.*?)\];", (folder / "qdisc/filter.rs").read_text(), re.DOTALL
-    )
-    assert foreign is not None
-    assert set(re.findall(r'"(\w+)"', foreign[1])) == FOREIGN
+def test_nothing_of_the_catalogue_depends_on_this_machines_programs() -> None:
+    plans = {
+        f"{name} {cell.label}": lower(cell.scenario, 1).plan
+        for name in catalogue()
+        for cell in expand(load_scenario(name))
+    }
+    assert len(plans) > 2000
+    assert {name: plan["tools"] for name, plan in plans.items() if "tools" in plan} == {}
+
+
+@pytest.mark.virtual
+def test_the_built_agent_has_the_list_that_plans_are_written_by() -> None:
+    said = subprocess.run([agent.find().binary, "kinds"], capture_output=True, text=True, check=True).stdout
+    kept = Path(kinds.__file__).with_name("kinds.json").read_text()
+    assert json.loads(said) == json.loads(kept)

@@ -86,9 +86,26 @@ def test_red_gets_the_thresholds_that_tc_would_choose() -> None:
     )
 
 
-def test_a_discipline_that_lets_nothing_pass_is_refused() -> None:
-    with pytest.raises(PlanError, match="drr lets no packet pass"):
-        lines("drr")
+@pytest.mark.parametrize(
+    ("words", "needs"),
+    [
+        ("drr", "classes"),
+        ("hfsc default 1", "classes"),
+        ("plug", "releases"),
+        ("etf clockid CLOCK_TAI", "SO_TXTIME"),
+        ("multiq", "several queues"),
+    ],
+)
+def test_a_discipline_that_lets_nothing_pass_is_refused(words: str, needs: str) -> None:
+    with pytest.raises(PlanError, match=rf"{words.split(maxsplit=1)[0]} needs .*{needs}"):
+        lines(words)
+
+
+def test_every_discipline_with_a_limit_gets_the_buffer() -> None:
+    assert lines("skbprio", "15140B")[1] == "parent 1:1 handle 10: skbprio limit 10"
+    assert lines("sfb max 7", "15140B")[1] == "parent 1:1 handle 10: sfb max 7 limit 10"
+    own = "gred setup vqs 4 default 0"
+    assert lines(own, "15140B")[1] == f"parent 1:1 handle 10: {own} limit 15140b"
 
 
 def test_without_a_rate_there_is_no_shaper_and_a_fifo_is_nothing() -> None:

@@ -27,8 +27,8 @@ NATIVE = (
     "sfq",
     "prio",
 )
-# Given to tc in the guest.
-BY_TC = ("hhf", "choke", "sfb", "skbprio")
+# Of these a flow alone gets less: sfb holds it to the few packets of its bin (Feng et al., 2001).
+FOR_MANY = ("hhf", "choke", "sfb", "skbprio", "gred setup vqs 2 default 0")
 RATE = 20_000_000
 ONE = "flow:one"
 SCENARIO = """
@@ -71,16 +71,13 @@ def test_every_discipline_carries_a_flow(experiment: Experiment, queue: str) -> 
     assert "tools" not in record.manifest
 
 
-@pytest.mark.parametrize("queue", BY_TC)
-def test_disciplines_that_only_tc_knows_carry_a_flow(experiment: Experiment, queue: str) -> None:
-    """What the agent does not encode works all the same.
-
-    Eight flows, because sfb holds a flow alone to the few packets of its bin (Feng et al., 2002).
-    """
+@pytest.mark.parametrize("queue", FOR_MANY)
+def test_every_discipline_carries_many_flows(experiment: Experiment, queue: str) -> None:
+    """Eight flows together have what one has elsewhere."""
     record = run(experiment, queue, count=8)
     assert metric(record, "goodput_steady_bps", "total") >= 0.85 * RATE
-    assert kinds(record) >= {"tbf", queue}
-    assert set(record.manifest["tools"]) == {"tc"}
+    assert kinds(record) >= {"tbf", queue.split(maxsplit=1)[0]}
+    assert "tools" not in record.manifest
 
 
 @pytest.mark.parametrize("queue", ["fifo", "fq_codel", "pie"])

@@ -55,7 +55,7 @@ fn normal(at: u32) -> i32 {
 /// Pareto with shape 3, moved to mean 0 and scaled to about the same spread.
 fn pareto(at: u32) -> i32 {
     let left = 1.0 - f64::from(at) / f64::from(STEPS);
-    scaled((1.0 / left.powf(1.0 / PARETO_SHAPE) - PARETO_MEAN) * (4.0 / 3.0)).min(i16::MAX.into())
+    scaled((1.0 / libm::pow(left, 1.0 / PARETO_SHAPE) - PARETO_MEAN) * (4.0 / 3.0)).min(i16::MAX.into())
 }
 
 /// The standard normal distribution function.
@@ -75,7 +75,7 @@ fn error_function(x: f64) -> f64 {
         term *= 2.0 * x * x / odd;
         sum += term;
     }
-    2.0 / PI.sqrt() * (-x * x).exp() * sum
+    2.0 / PI.sqrt() * libm::exp(-x * x) * sum
 }
 
 #[cfg(test)]

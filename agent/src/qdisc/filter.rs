@@ -1,41 +1,83 @@
-//! Filters: `matchall` and `u32` that choose a class (`tc-matchall(8)`, `tc-u32(8)`).
+//! Filters: `matchall` and `u32` that choose a class or begin actions (`tc-matchall(8)`, `tc-u32(8)`).
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use super::words::Words;
-use super::{handle, Options};
+use super::{action, handle, police, Options};
 use crate::error::Result;
 use crate::netlink::Attributes;
 
-pub const MATCHALL_TAKES: &[&str] = &["classid", "flowid"];
-pub const U32_TAKES: &[&str] = &["match", "classid", "flowid"];
-/// What only tc itself understands.
-const FOREIGN: [&str; 14] = [
-    "action", "police", "indev", "offset", "hashkey", "divisor", "order", "link", "ht", "sample", "skip_hw",
-    "skip_sw", "mark", "ether",
-];
+pub const MATCHALL_TAKES: &[&str] = &["classid", "flowid", "action", "skip_hw", "skip_sw"];
+pub const U32_TAKES: &[&str] =
+    &["match", "classid", "flowid", "action", "police", "indev", "skip_hw", "skip_sw"];
+/// What only tc itself understands: hash tables, and what can be said of an action beside its own words.
+pub const FOREIGN: [&str; 10] =
+    ["offset", "hashkey", "divisor", "order", "link", "ht", "sample", "cookie", "hw_stats", "no_percpu"];
+/// Headers of a match that only tc itself understands.
+pub const FOREIGN_MATCHES: [&str; 5] = ["mark", "ether", "tcp", "udp", "icmp"];
+/// Words of a filter that end a row of actions.
+const AFTER_ACTIONS: [&str; 2] = ["classid", "flowid"];
 
 const CLASSID: u16 = 1;
-const TCA_U32_SEL: u16 = 5;
+const MATCHALL_ACT: u16 = 2;
+const MATCHALL_FLAGS: u16 = 3;
+const U32_SEL: u16 = 5;
+const U32_POLICE: u16 = 6;
+const U32_ACT: u16 = 7;
+const U32_INDEV: u16 = 8;
+const U32_FLAGS: u16 = 11;
+const SKIP_HARDWARE: u32 = 1;
+const SKIP_SOFTWARE: u32 = 2;
 const TERMINAL: u8 = 1;
 const MOST_KEYS: usize = 128;
+/// `IFNAMSIZ` without its zero.
+const LONGEST_DEVICE: usize = 15;
 
 /// Whether a line needs tc itself, by any of its words.
 pub fn is_foreign(line: &str) -> bool {
-    line.split_whitespace().any(|word| FOREIGN.contains(&word))
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let strange = |pair: &[&str]| pair[0] == "match" && FOREIGN_MATCHES.contains(&pair[1]);
+    words.iter().any(|word| FOREIGN.contains(word))
+        || words.windows(2).any(strange)
+        || action::foreign(&words).is_some()
 }
 
 pub fn matchall(words: &mut Words) -> Result<Options> {
     let mut options = Attributes::new();
-    let mut any = false;
+    let (mut flags, mut any) = (0, false);
     while let Some(word) = words.take() {
         match word {
-            "classid" | "flowid" => options.u32(CLASSID, handle(words.value(word)?)?),
-            other => return Err(words.unknown(other)),
-        };
+            "classid" | "flowid" => {
+                options.u32(CLASSID, handle(words.value(word)?)?);
+            }
+            "action" => {
+                options.put(MATCHALL_ACT, action::row(words, &AFTER_ACTIONS)?.bytes());
+            }
+            _ => flags |= skipped(words, word)?,
+        }
         any = true;
     }
+    put_flags(words, &mut options, MATCHALL_FLAGS, flags)?;
     Ok(any.then_some(options))
+}
+
+/// Where a filter is not to be tried.
+fn skipped(words: &Words, word: &str) -> Result<u32> {
+    match word {
+        "skip_hw" => Ok(SKIP_HARDWARE),
+        "skip_sw" => Ok(SKIP_SOFTWARE),
+        other => Err(words.unknown(other)),
+    }
+}
+
+fn put_flags(words: &Words, options: &mut Attributes, kind: u16, flags: u32) -> Result<()> {
+    if flags == SKIP_HARDWARE | SKIP_SOFTWARE {
+        return Err(words.fault("'skip_hw' and 'skip_sw' exclude each other"));
+    }
+    if flags != 0 {
+        options.u32(kind, flags);
+    }
+    Ok(())
 }
 
 /// Bits that must be found in one 32-bit word of the packet.
@@ -51,7 +93,7 @@ struct Key {
 pub fn u32(words: &mut Words) -> Result<Options> {
     let mut options = Attributes::new();
     let mut keys: Vec<Key> = Vec::new();
-    let (mut flags, mut any) = (0, false);
+    let (mut ends, mut flags, mut any) = (0, 0, false);
     while let Some(word) = words.take() {
         match word {
             "match" => {
@@ -60,15 +102,45 @@ pub fn u32(words: &mut Words) -> Result<Options> {
             }
             "classid" | "flowid" => {
                 options.u32(CLASSID, handle(words.value(word)?)?);
-                flags |= TERMINAL;
+                ends = TERMINAL;
             }
-            other => return Err(words.unknown(other)),
+            "action" => {
+                options.put(U32_ACT, action::row(words, &AFTER_ACTIONS)?.bytes());
+                ends = TERMINAL;
+            }
+            "police" => {
+                options.put(U32_POLICE, policed(words)?.bytes());
+                ends = TERMINAL;
+            }
+            "indev" => {
+                options.text(U32_INDEV, device_name(words)?);
+            }
+            _ => flags |= skipped(words, word)?,
         }
     }
     if any {
-        options.put(TCA_U32_SEL, &selection(flags, &keys));
+        options.put(U32_SEL, &selection(ends, &keys));
     }
+    put_flags(words, &mut options, U32_FLAGS, flags)?;
     Ok(Some(options))
+}
+
+/// A policer without the word `action`.
+fn policed(words: &mut Words) -> Result<Attributes> {
+    let before = words.begin("police", police::TAKES);
+    let options = police::encode(words)?;
+    words.begin(before.0, before.1);
+    Ok(options)
+}
+
+fn device_name<'a>(words: &mut Words<'a>) -> Result<&'a str> {
+    let name = words.value("indev")?;
+    if name.len() > LONGEST_DEVICE {
+        return Err(
+            words.fault(format_args!("'indev {name}': a device's name has at most {LONGEST_DEVICE} letters"))
+        );
+    }
+    Ok(name)
 }
 
 /// A `struct tc_u32_sel` with its keys.

@@ -23,6 +23,11 @@ impl Found {
         }
     }
 
+    /// Forgets what was said of these types.
+    pub fn remove(&mut self, kinds: &[u16]) {
+        self.0.retain(|(kind, _)| !kinds.contains(kind));
+    }
+
     /// The attributes of these types, in this order.
     #[must_use]
     pub fn in_order(&self, order: &[u16]) -> Attributes {

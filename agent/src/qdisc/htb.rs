@@ -137,7 +137,7 @@ impl Class {
         }
         let mut parms = [self.rate.spec(), self.ceil.spec()].concat();
         let buffers = [(&self.rate, self.burst), (&self.ceil, self.ceil_burst)];
-        let [buffer, ceil_buffer] = buffers.map(|(rate, burst)| transmit_ticks(rate.bytes, burst));
+        let [buffer, ceil_buffer] = buffers.map(|(rate, burst)| transmit_ticks(rate.bytes, burst.into()));
         for field in [buffer, ceil_buffer, self.quantum, 0, self.priority] {
             parms.extend(field.to_ne_bytes());
         }

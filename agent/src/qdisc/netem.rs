@@ -42,6 +42,9 @@ const NESTED: u16 = 0x8000;
 const DEFAULT_LIMIT: u32 = 1000;
 const CERTAIN: u32 = u32::MAX;
 
+/// Tables that only tc has: of measured data, which no formula gives.
+pub const FOREIGN_TABLES: [&str; 1] = ["experimental"];
+
 /// A probability and how far it follows its predecessor.
 type Correlated = (u32, Option<u32>);
 
@@ -82,6 +85,12 @@ struct Slot {
     delay: i64,
     jitter: i64,
     distribution: Option<Vec<i16>>,
+}
+
+/// Whether a line names a table that only tc has.
+pub fn is_foreign(line: &str) -> bool {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    words.windows(2).any(|pair| pair[0] == "distribution" && FOREIGN_TABLES.contains(&pair[1]))
 }
 
 /// A `struct tc_netem_qopt`, followed by attributes.

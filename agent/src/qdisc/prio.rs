@@ -1,4 +1,4 @@
-//! `prio`, `drr` and `ets`: the plain classful schedulers (`tc-prio(8)`, `tc-drr(8)`, `tc-ets(8)`).
+//! `prio`, `multiq`, `drr` and `ets`: the plain classful schedulers (`tc-prio(8)`, `tc-drr(8)`, `tc-ets(8)`).
 
 use super::words::Words;
 use super::Options;
@@ -48,6 +48,14 @@ pub fn encode(words: &mut Words) -> Result<Options> {
             inner.put(TCA_PRIO_MQ, &[]);
         }
     });
+    Ok(Some(options))
+}
+
+/// A `struct tc_multiq_qopt`, which the kernel fills: as many bands as the device has queues.
+pub fn encode_multiq(words: &mut Words) -> Result<Options> {
+    words.take().map_or(Ok(()), |word| Err(words.unknown(word)))?;
+    let mut options = Attributes::new();
+    options.raw(&[0; 4]);
     Ok(Some(options))
 }
 

@@ -92,6 +92,6 @@ impl Rate {
         let log = self.cell_log();
         // Enormous cells wrap around, as in tc: kernels do not look at the table.
         let size = |cell: u32| self.link_layer.wire_size(cell.wrapping_mul(1 << log), u32::from(self.mpu));
-        (1..=CELLS).flat_map(|cell| transmit_ticks(rate, size(cell)).to_ne_bytes()).collect()
+        (1..=CELLS).flat_map(|cell| transmit_ticks(rate, size(cell).into()).to_ne_bytes()).collect()
     }
 }

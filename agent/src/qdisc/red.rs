@@ -1,10 +1,10 @@
 //! `red`: random early detection (`tc-red(8)`; Floyd and Jacobson 1993), and its arithmetic, which `sfq` shares.
 
-use super::found::Found;
 use super::units::{rate, transmit_ticks};
 use super::words::Words;
 use super::Options;
 use crate::error::Result;
+use crate::netlink::Attributes;
 
 pub const TAKES: &[&str] = &[
     "limit",
@@ -21,17 +21,17 @@ pub const TAKES: &[&str] = &[
     "adaptative",
 ];
 
-pub const ECN: u32 = 1;
-pub const HARDDROP: u32 = 2;
-const ADAPTIVE: u32 = 4;
-const NODROP: u32 = 8;
-const ALL_FLAGS: u32 = ECN | HARDDROP | ADAPTIVE | NODROP;
+pub const ECN: u8 = 1;
+pub const HARDDROP: u8 = 2;
+const ADAPTIVE: u8 = 4;
+const NODROP: u8 = 8;
+const ALL_FLAGS: u8 = ECN | HARDDROP | ADAPTIVE | NODROP;
 
 const TCA_RED_PARMS: u16 = 1;
 const TCA_RED_STAB: u16 = 2;
 const TCA_RED_MAX_P: u16 = 3;
 const TCA_RED_FLAGS: u16 = 4;
-const DEFAULT_BANDWIDTH: &str = "10mbit";
+pub const DEFAULT_BANDWIDTH: &str = "10mbit";
 const LONGEST_SHIFT: u8 = 31;
 
 /// The marking curve: thresholds on the average queue in bytes, and what the average is made of.
@@ -63,13 +63,28 @@ impl Curve {
         }
     }
 
+    /// What the kernel is told of the curve beside its thresholds, on a link of `bandwidth` bytes a second.
+    pub fn shape(&self, words: &Words, bandwidth: u64) -> Result<Shape> {
+        let least = 1 + self.min / self.average_packet.max(1);
+        let weight = self.weight_log().ok_or_else(|| {
+            words.fault(format_args!("'burst {}' does not fit 'min' and 'avpkt', {least} would", self.burst))
+        })?;
+        let slope = self
+            .probability_log()
+            .ok_or_else(|| words.fault("'max' must be above 'min', and 'probability' not so small"))?;
+        let (cell, idle) = self
+            .idle_table(weight, bandwidth)
+            .ok_or_else(|| words.fault("'bandwidth' is too small for 'avpkt'"))?;
+        Ok(Shape { weight, slope, cell, idle })
+    }
+
     /// log₂ of the inverse weight W of the average: the smallest with burst + 1 - min/avpkt ≤ (1 - (1-W)^burst) / W.
     #[must_use]
     pub fn weight_log(&self) -> Option<u8> {
         let idle = f64::from(self.burst) + 1.0 - f64::from(self.min) / f64::from(self.average_packet);
         let fits = |log: &u8| {
             let weight = 0.5_f64.powi(i32::from(*log));
-            idle <= (1.0 - (1.0 - weight).powf(f64::from(self.burst))) / weight
+            idle <= (1.0 - libm::pow(1.0 - weight, f64::from(self.burst))) / weight
         };
         (idle >= 1.0).then(|| (1..=LONGEST_SHIFT).find(fits)).flatten()
     }
@@ -85,26 +100,43 @@ impl Curve {
         (0..=LONGEST_SHIFT).find(|shift| slope * 2_f64.powi(i32::from(*shift)) > 1.0)
     }
 
-    /// The probability as a share of 2³².
+    /// The probability as a share of 2³²; of 1 nothing is left, and the kernel takes the slope's logarithm.
     #[must_use]
     pub fn probability_fixed(&self) -> u32 {
-        (self.probability * 4_294_967_296.0) as u32
+        (self.probability * 4_294_967_296.0) as u64 as u32
     }
 
     /// How far the average decays while the queue is idle: table and cell size, for a link of `bandwidth` bytes a second.
-    #[must_use]
-    pub fn idle_table(&self, weight_log: u8, bandwidth: u64) -> Option<(u8, [u8; 256])> {
-        let packet_ticks = f64::from(transmit_ticks(bandwidth, self.average_packet));
-        let decay = -(1.0 - 0.5_f64.powi(i32::from(weight_log))).ln() / packet_ticks;
+    fn idle_table(&self, weight_log: u8, bandwidth: u64) -> Option<(u8, [u8; 256])> {
+        let packet_ticks = f64::from(transmit_ticks(bandwidth, self.average_packet.into()));
+        let decay = -libm::log(1.0 - 0.5_f64.powi(i32::from(weight_log))) / packet_ticks;
         let longest = 31.0 / decay;
         let cell = (0..=LONGEST_SHIFT).find(|shift| longest / 2_f64.powi(i32::from(*shift)) < 512.0)?;
         let mut table = [0; 256];
-        for (at, entry) in (0_u64..).zip(&mut table).skip(1) {
-            // Kept in a byte before it is bounded, as tc does.
-            *entry = (((at << cell) as f64 * decay) as u64 as u8).min(31);
+        for (at, entry) in (0_i32..).zip(&mut table).skip(1) {
+            // In 32 bits and kept in a byte before it is bounded, as tc has it: very slow links run over.
+            *entry = ((f64::from(at << cell) * decay) as i32 as u8).min(31);
         }
         table[255] = 31;
         Some((cell, table))
+    }
+}
+
+/// Logarithms and the table of idle times.
+pub struct Shape {
+    pub weight: u8,
+    pub slope: u8,
+    pub cell: u8,
+    pub idle: [u8; 256],
+}
+
+impl Shape {
+    /// A `struct tc_red_qopt`: the thresholds of `curve`, in its units.
+    #[must_use]
+    pub fn parameters(&self, curve: &Curve, flags: u8) -> Vec<u8> {
+        let mut bytes = [curve.limit, curve.min, curve.max].map(u32::to_ne_bytes).concat();
+        bytes.extend([self.weight, self.slope, self.cell, flags]);
+        bytes
     }
 }
 
@@ -134,26 +166,10 @@ pub fn encode(words: &mut Words) -> Result<Options> {
         bandwidth = rate(DEFAULT_BANDWIDTH).unwrap_or_default();
     }
     curve.complete();
-    options(words, &curve, flags, bandwidth).map(Some)
-}
-
-fn options(words: &Words, curve: &Curve, flags: u32, bandwidth: u64) -> Result<crate::netlink::Attributes> {
-    let least = 1 + curve.min / curve.average_packet;
-    let weight = curve.weight_log().ok_or_else(|| {
-        words.fault(format_args!("'burst {}' does not fit 'min' and 'avpkt', {least} would", curve.burst))
-    })?;
-    let slope = curve
-        .probability_log()
-        .ok_or_else(|| words.fault("'max' must be above 'min', and 'probability' not so small"))?;
-    let (cell, table) = curve
-        .idle_table(weight, bandwidth)
-        .ok_or_else(|| words.fault("'bandwidth' is too small for 'avpkt'"))?;
-    let mut parms = [curve.limit, curve.min, curve.max].map(u32::to_ne_bytes).concat();
-    parms.extend([weight, slope, cell, 0]);
-    let mut found = Found::default();
-    found.put(TCA_RED_PARMS, &parms);
-    found.put(TCA_RED_STAB, &table);
-    found.u32(TCA_RED_MAX_P, curve.probability_fixed());
-    found.put(TCA_RED_FLAGS, &[flags, ALL_FLAGS].map(u32::to_ne_bytes).concat());
-    Ok(found.in_order(&[TCA_RED_PARMS, TCA_RED_STAB, TCA_RED_MAX_P, TCA_RED_FLAGS]))
+    let shape = curve.shape(words, bandwidth)?;
+    let mut options = Attributes::new();
+    options.put(TCA_RED_PARMS, &shape.parameters(&curve, 0)).put(TCA_RED_STAB, &shape.idle);
+    options.u32(TCA_RED_MAX_P, curve.probability_fixed());
+    options.put(TCA_RED_FLAGS, &[flags, ALL_FLAGS].map(|set| u32::from(set).to_ne_bytes()).concat());
+    Ok(Some(options))
 }

@@ -95,7 +95,7 @@ impl Plain {
 }
 
 /// The `red` part: thresholds, logarithms and flags, probability.
-fn detection(words: &Words, curve: &mut Curve, flags: u32) -> Result<Vec<u8>> {
+fn detection(words: &Words, curve: &mut Curve, flags: u8) -> Result<Vec<u8>> {
     if curve.limit == 0 || curve.average_packet == 0 {
         return Err(words.fault("early detection needs 'redflowlimit' and 'avpkt'"));
     }
@@ -108,7 +108,7 @@ fn detection(words: &Words, curve: &mut Curve, flags: u32) -> Result<Vec<u8>> {
     let weight = curve.weight_log().ok_or_else(|| words.fault("'burst' does not fit 'min' and 'avpkt'"))?;
     let slope = curve.probability_log().ok_or_else(|| words.fault("'probability' is too small"))?;
     let mut bytes = [curve.limit, curve.min, curve.max].map(u32::to_ne_bytes).concat();
-    bytes.extend([weight, slope, 0, flags as u8]);
+    bytes.extend([weight, slope, 0, flags]);
     bytes.extend(curve.probability_fixed().to_ne_bytes());
     Ok(bytes)
 }

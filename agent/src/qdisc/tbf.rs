@@ -93,8 +93,8 @@ fn options(asked: &Asked, limit: u32) -> Attributes {
     let mut parms = rate.spec().to_vec();
     parms.extend(if has_peak { peak.spec() } else { [0; 12] });
     parms.extend(limit.to_ne_bytes());
-    parms.extend(transmit_ticks(rate.saturated().into(), *burst).to_ne_bytes());
-    let peak_ticks = if has_peak { transmit_ticks(peak.saturated().into(), peak.mtu) } else { 0 };
+    parms.extend(transmit_ticks(rate.saturated().into(), (*burst).into()).to_ne_bytes());
+    let peak_ticks = if has_peak { transmit_ticks(peak.saturated().into(), peak.mtu.into()) } else { 0 };
     parms.extend(peak_ticks.to_ne_bytes());
     let mut options = Attributes::new();
     options.put(TCA_TBF_PARMS, &parms).u32(TCA_TBF_BURST, *burst);

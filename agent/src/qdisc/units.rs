@@ -46,6 +46,12 @@ pub fn rate(text: &str) -> Option<u64> {
 /// A size in bytes. `k` and `kb` are 1024 bytes, `kbit` 1024 bits, and so on.
 #[must_use]
 pub fn size(text: &str) -> Option<u32> {
+    u32::try_from(wide_size(text)?).ok()
+}
+
+/// A size that may need more than 32 bits.
+#[must_use]
+pub fn wide_size(text: &str) -> Option<u64> {
     let (number, unit) = split(text)?;
     let scale = match unit.as_str() {
         "" | "b" => 1.0,
@@ -58,7 +64,7 @@ pub fn size(text: &str) -> Option<u32> {
         _ => return None,
     };
     let bytes = number * scale;
-    (bytes <= f64::from(u32::MAX)).then_some(bytes as u32)
+    (bytes < u64::MAX as f64).then_some(bytes as u64)
 }
 
 /// Seconds of a unit of time.
@@ -103,8 +109,8 @@ pub fn percent(text: &str) -> Option<f64> {
 
 /// Ticks that `size` bytes take at `rate` bytes a second, rounded up.
 #[must_use]
-pub fn transmit_ticks(rate: u64, size: u32) -> u32 {
-    let micros = 1e6 * (f64::from(size) / rate as f64);
+pub fn transmit_ticks(rate: u64, size: u64) -> u32 {
+    let micros = 1e6 * (size as f64 / rate as f64);
     (micros * (1000.0 / TICK_NS)).ceil() as u32
 }
 

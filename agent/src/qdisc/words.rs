@@ -6,20 +6,29 @@ use super::{units, Options};
 use crate::error::{Error, Result};
 use crate::words::nearest;
 
+/// Finds a device of the same node by its name.
+pub type Find<'a> = &'a dyn Fn(&str) -> Option<u32>;
+
 /// A cursor over the words that follow a qdisc's name.
-#[derive(Debug)]
 pub struct Words<'a> {
     kind: &'a str,
     takes: &'static [&'static str],
     line: Vec<&'a str>,
     position: usize,
+    find: Find<'a>,
 }
 
 impl<'a> Words<'a> {
     /// `takes` is every word the kind knows, for errors.
     #[must_use]
     pub fn new(kind: &'a str, takes: &'static [&'static str], line: Vec<&'a str>) -> Self {
-        Self { kind, takes, line, position: 0 }
+        Self { kind, takes, line, position: 0, find: &|_| None }
+    }
+
+    /// With the devices that words may name.
+    #[must_use]
+    pub fn among(self, find: Find<'a>) -> Self {
+        Self { find, ..self }
     }
 
     /// The next word, consumed.
@@ -27,6 +36,11 @@ impl<'a> Words<'a> {
         let word = self.peek()?;
         self.position += 1;
         Some(word)
+    }
+
+    /// Makes the word that was taken last the next one again.
+    pub fn step_back(&mut self) {
+        self.position = self.position.saturating_sub(1);
     }
 
     /// The next word, left where it is.
@@ -58,9 +72,15 @@ impl<'a> Words<'a> {
         Error::new("qdisc", format!("{}: {message}", self.kind))
     }
 
-    /// Begins the options of a kind: from here on errors speak of it.
-    pub fn begin(&mut self, kind: &'a str, takes: &'static [&'static str]) {
+    /// Begins the options of a kind: from here on errors speak of it. Gives what they spoke of before.
+    pub fn begin(
+        &mut self,
+        kind: &'a str,
+        takes: &'static [&'static str],
+    ) -> (&'a str, &'static [&'static str]) {
+        let before = (self.kind, self.takes);
         (self.kind, self.takes) = (kind, takes);
+        before
     }
 
     /// The error for a word that the kind does not know.
@@ -118,15 +138,52 @@ impl<'a> Words<'a> {
 
     /// Bytes, and after a slash the cell size of the rate table as a power of two: `32kb/8`.
     pub fn size_and_cell(&mut self, key: &str) -> Result<(u32, Option<u8>)> {
+        let (size, cell) = self.wide_size_and_cell(key)?;
+        let size = u32::try_from(size);
+        Ok((size.map_err(|_| self.fault(format_args!("'{key}' must be below 4 GiB")))?, cell))
+    }
+
+    /// The same for sizes that may need more than 32 bits.
+    pub fn wide_size_and_cell(&mut self, key: &str) -> Result<(u64, Option<u8>)> {
         self.read(key, "a size like 1500, 32kb or 32kb/8", |word| {
-            let Some((size, cell)) = word.split_once('/') else { return Some((units::size(word)?, None)) };
+            let Some((size, cell)) = word.split_once('/') else {
+                return Some((units::wide_size(word)?, None));
+            };
             let cell: u32 = cell.parse().ok()?;
-            let size = units::size(size)?;
+            let size = units::wide_size(size)?;
             cell.is_power_of_two().then(|| (size, Some(cell.ilog2() as u8)))
         })
     }
 
+    /// `NUMBER`, or `NUMBER/MASK`.
+    pub fn number_and_mask(&mut self, key: &str) -> Result<(Option<u32>, Option<u32>)> {
+        let read = |text: &str| match text.strip_prefix("0x") {
+            Some(digits) => u32::from_str_radix(digits, 16).ok(),
+            None => text.parse().ok(),
+        };
+        self.read(key, "a number like 7, or a number and a mask like 0x10/0xff", |word| {
+            match word.split_once('/') {
+                Some((number, mask)) => Some((Some(read(number)?), Some(read(mask)?))),
+                None => Some((Some(read(word)?), None)),
+            }
+        })
+    }
+
+    /// A device of the same node.
+    pub fn device(&mut self, key: &str) -> Result<u32> {
+        let name = self.value(key)?;
+        (self.find)(name)
+            .ok_or_else(|| self.fault(format_args!("'{key} {name}': there is no such device here")))
+    }
+
     pub fn integer(&mut self, key: &str) -> Result<i32> {
+        self.read(key, "a whole number", |word| match word.strip_prefix("0x") {
+            Some(digits) => i32::from_str_radix(digits, 16).ok(),
+            None => word.parse().ok(),
+        })
+    }
+
+    pub fn wide_integer(&mut self, key: &str) -> Result<i64> {
         self.read(key, "a whole number", |word| word.parse().ok())
     }
 

@@ -1,7 +1,8 @@
 //! The root queue discipline of a device.
 //!
 //! Only what the kernel takes back as it gave it is replaced: the default that it attaches by itself, or one discipline
-//! of [`RETURNING`] with nothing below. For those the options of a dump are the options of a request.
+//! that returns ([`Kind::returns`]) with nothing below. For those the options of a dump are the options of a request: not
+//! for `red` (its table is not dumped), nor for `netem` (its distribution).
 
 use serde_json::{json, Map, Value};
 
@@ -9,24 +10,9 @@ use super::kinds::device_name;
 use super::{error, link, Setting};
 use crate::error::Result;
 use crate::netlink::{Message, Socket, CREATE, REPLACE};
+use crate::qdisc::kinds::Kind;
 use crate::qdisc::{self, Device, Order, Place, TCA_KIND, TCA_OPTIONS, TC_H_ROOT};
 
-/// Kinds whose dumped options can be sent again. Not `red` (its table is not dumped), nor `netem` (its distribution).
-const RETURNING: [&str; 13] = [
-    "pfifo",
-    "bfifo",
-    "pfifo_head_drop",
-    "pfifo_fast",
-    "tbf",
-    "fq",
-    "fq_codel",
-    "codel",
-    "pie",
-    "fq_pie",
-    "cake",
-    "sfq",
-    "hhf",
-];
 const TCMSG: usize = 20;
 const TC_H_INGRESS: u32 = 0xffff_fff1;
 
@@ -44,6 +30,10 @@ struct Standing {
     below: Vec<(u32, String)>,
     /// Classes and filters that somebody made.
     more: bool,
+}
+
+fn returns(kind: &str) -> bool {
+    Kind::named(kind).is_some_and(|kind| kind.returns)
 }
 
 fn hex(bytes: &[u8]) -> String {
@@ -69,16 +59,16 @@ impl Queue {
 
     /// The message that puts the words in the place of the root.
     fn order(&self, ifindex: u32) -> Result<Message> {
-        let known = qdisc::native();
-        if !known.contains(&self.kind())
-            || matches!(self.kind(), "ingress" | "clsact" | "htb" | "drr" | "ets" | "prio")
+        let alone = |kind: &Kind| kind.needs.is_empty() && kind.class.is_none();
+        if !Kind::named(self.kind()).is_some_and(alone)
+            || matches!(self.kind(), "ingress" | "clsact" | "prio" | "gred")
         {
             return Err(error(format!("{:?} is no queue discipline that stands alone", self.words))
                 .hint("Give a kind and its options as for tc: fq limit 10000."));
         }
         let device = Device { name: &self.dev, ifindex };
         match qdisc::parse(&format!("qdisc root {}", self.words), &device)? {
-            Order::Native { kind, mut message } => {
+            Order::Native { kind, mut message, .. } => {
                 message.flags = CREATE | REPLACE;
                 Ok(message.called(format!("make {kind} the queue of {}", self.dev)))
             }
@@ -146,7 +136,7 @@ impl Queue {
         // The default may be another one by now than when this one was attached.
         let (_, now) = self.standing()?;
         match before.get("qdisc").and_then(Value::as_str) {
-            Some(kind) if kind != now.kind && RETURNING.contains(&kind) => self.replace(ifindex, before),
+            Some(kind) if kind != now.kind && returns(kind) => self.replace(ifindex, before),
             _ => Ok(()),
         }
     }
@@ -173,7 +163,7 @@ impl Setting for Queue {
         let one_kind = below.iter().all(|one| one[1] == below[0][1]);
         let kind = now["qdisc"].as_str().unwrap_or_default();
         let automatic = now["handle"] == 0 && !made && one_kind;
-        let alone = RETURNING.contains(&kind) && below.is_empty();
+        let alone = returns(kind) && below.is_empty();
         if (automatic || alone) && now["filters"] == false {
             return Ok(json!({ "words": self.words }));
         }
@@ -193,7 +183,11 @@ impl Setting for Queue {
             Some(before) if before.contains_key("qdisc") => self.replace(ifindex, before),
             _ if self.kind() == "noqueue" => Ok(Socket::route()?.request(&self.order(ifindex)?)?),
             _ => qdisc::apply(
-                &[Order::Native { kind: self.kind().to_owned(), message: self.order(ifindex)? }],
+                &[Order::Native {
+                    line: format!("qdisc root {}", self.words),
+                    kind: self.kind().to_owned(),
+                    message: self.order(ifindex)?,
+                }],
                 &mut Socket::route()?,
                 |work| work(),
             ),

@@ -6,17 +6,8 @@ use super::{BuiltEnd, Topology, Wired};
 use crate::error::{Error, Result};
 use crate::netlink::{Message, Socket, CREATE, EXCL, REPLACE};
 use crate::plan::{Egress, Plan};
-use crate::qdisc::{self, Device, Order, Place};
+use crate::qdisc::{self, Device, Order};
 use crate::{topology::links, wire};
-
-const TCA_U32_SEL: u16 = 5;
-const TCA_U32_ACT: u16 = 7;
-const TCA_ACT_KIND: u16 = 1;
-const TCA_ACT_OPTIONS: u16 = 2;
-const TCA_MIRRED_PARMS: u16 = 2;
-/// `TCA_EGRESS_REDIR`.
-const REDIRECT: u32 = 1;
-const TC_ACT_STOLEN: u32 = 4;
 
 /// Builds what the plan wants on devices of this host, and counts these among the ends.
 ///
@@ -52,9 +43,7 @@ fn one(egress: &Egress, topology: &mut Topology, socket: &mut Socket) -> Result<
     }
     if egress.ifb.is_some() {
         let arriving = Device { name: &egress.dev, ifindex: at };
-        socket.request(&redirect(&arriving, device.ifindex)).map_err(|error| {
-            error.hint("The kernel needs CONFIG_NET_CLS_U32 and CONFIG_NET_ACT_MIRRED (modules cls_u32, act_mirred).")
-        })?;
+        qdisc::apply(&[redirect(&arriving, &device)?], socket, |work| work())?;
     }
     Ok(())
 }
@@ -88,28 +77,11 @@ fn order(line: &str, device: &Device) -> Result<Order> {
     Ok(order)
 }
 
-/// `filter add dev DEV ingress protocol all prio 2 u32 match u32 0 0 action mirred egress redirect dev TO`
-fn redirect(from: &Device, to: u32) -> Message {
-    const PRIORITY: u32 = 2 << 16;
-    let protocol = u32::from((libc::ETH_P_ALL as u16).to_be());
-    let place = Place { parent: qdisc::TC_H_CLSACT_INGRESS, handle: 0 };
-    let what = format!("redirect what arrives at {}", from.name);
-    let mut order = qdisc::tcmsg(what, libc::RTM_NEWTFILTER, from, &place, PRIORITY | protocol);
-    // `struct tc_u32_sel` with one key, which every packet has: a word of which no bit is looked at.
-    let mut selector = [0; 32];
-    (selector[0], selector[2]) = (1, 1);
-    let mut mirred = Vec::new();
-    for word in [0, 0, TC_ACT_STOLEN, 0, 0, REDIRECT, to] {
-        mirred.extend(word.to_ne_bytes());
-    }
-    order.body.text(qdisc::TCA_KIND, "u32").nest(qdisc::TCA_OPTIONS, |options| {
-        options.put(TCA_U32_SEL, &selector).nest(TCA_U32_ACT, |actions| {
-            actions.nest(1, |action| {
-                action.text(TCA_ACT_KIND, "mirred").nest(TCA_ACT_OPTIONS, |options| {
-                    options.put(TCA_MIRRED_PARMS, &mirred);
-                });
-            });
-        });
-    });
-    order
+/// Has all that arrives at a device go through another one.
+fn redirect(from: &Device, to: &Device) -> Result<Order> {
+    let line = format!(
+        "filter ingress protocol all prio 2 u32 match u32 0 0 action mirred egress redirect dev {}",
+        to.name
+    );
+    qdisc::parse_among(&line, from, &|dev| (dev == to.name).then_some(to.ifindex))
 }

@@ -45,7 +45,7 @@ fn apply(
     device: &Device,
     lines: &[String],
 ) -> Result<()> {
-    let orders = lines.iter().map(|line| qdisc::parse(line, device)).collect::<Result<Vec<_>>>()?;
+    let orders = topology.orders(&arrival.node, device, lines)?;
     qdisc::apply(&orders, topology.socket(&arrival.node)?, |work| nodes.within(&arrival.node, work))
 }
 

@@ -73,18 +73,6 @@ def find(name: str) -> Tool:
 
 
 @cache
-def tc_knows(kind: str) -> bool:
-    """Whether this machine's tc can set this queue discipline; false without a tc. Nothing is set."""
-    try:
-        program = dict(find("tc").files)["tools/tc"]
-        words = [str(program), "qdisc", "add", "dev", "lo", "root", kind, "help"]
-        said = subprocess.run(words, capture_output=True, text=True, timeout=10, check=False)
-    except (LabError, OSError, subprocess.SubprocessError):
-        return False
-    return "Unknown qdisc" not in said.stdout + said.stderr
-
-
-@cache
 def _identify(name: str, program: Path, _changed: int) -> Tool:
     files = {f"tools/{name}": program}
     files |= {path.lstrip("/"): Path(path) for path in _loaded(program)}

@@ -10,6 +10,8 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from rushhour.plan.kinds import CONTROLS
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -17,14 +19,7 @@ Json = dict[str, Any]
 
 _PLACE = re.compile(r"^(?:\s*(?:root|ingress|clsact|(?:parent|handle|classid)\s+\S+))*\s*")
 # Actions by the words with which tc begins them, where these are not the action's own name.
-_GENERIC = {
-    "drop": "gact",
-    "pass": "gact",
-    "ok": "gact",
-    "reclassify": "gact",
-    "continue": "gact",
-    "pipe": "gact",
-}
+_GENERIC = dict.fromkeys(CONTROLS, "gact")
 _FILTERS = ("matchall", "u32", "bpf", "basic", "flower", "fw", "flow", "route", "cgroup")
 _DEVICE = re.compile(r"^(net\.ipv[46]\.(?:conf|neigh)\.)[^.]+(\..+)$")
 

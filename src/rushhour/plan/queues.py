@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rushhour.errors import PlanError
+from rushhour.plan.kinds import BYTE_LIMITED, NEEDS, PACKET_LIMITED
 from rushhour.plan.tc_units import RATES, scaled
 
 if TYPE_CHECKING:
@@ -32,15 +33,9 @@ U32 = 2**32 - 1
 NS = 10**9
 LONGEST_WAIT_NS = 60 * NS  # htb's mbuffer: it forgets what is owed beyond a minute
 MOST_COUNTED = 2**16 - 2
-# Limit in packets under the word `limit`; sfq's is bounded by depth 127 times 128 flows.
-PACKET_LIMITED = frozenset(
-    "pfifo pfifo_head_drop codel fq_codel fq pie fq_pie sfq sfb choke hhf dualpi2 netem".split()  # noqa: SIM905 words
-)
-BYTE_LIMITED = {"bfifo": "limit", "red": "limit", "cake": "memlimit"}
 STATED_RATE = {"tbf": "rate", "cake": "bandwidth"}
+# sfq's is bounded by depth 127 times 128 flows.
 MOST = {"sfq": 127 * 128}
-# Without classes and filters, for which a scenario has no words, these let no packet pass.
-NEED_CLASSES = frozenset({"drr", "qfq", "hfsc", "plug"})
 RED_PACKET = 1000  # avpkt as in tc-red(8)
 RED_HIGHEST = 2_000_000  # of max: with the weight that goes with it the average must fit 32 bits
 
@@ -160,9 +155,9 @@ def discipline(queue: Queue, limit: Limit, frame: int) -> str:
     """The words of the queue discipline with our limit in them; empty where the shaper's own fifo does it."""
     words = queue.words.split() or ["fifo"]
     kind = words[0]
-    if kind in NEED_CLASSES:
+    if kind in NEEDS:
         raise PlanError(
-            f'queue = "{queue.words}": without classes and filters {kind} lets no packet pass',
+            f'queue = "{queue.words}": {kind} needs {NEEDS[kind]}; with its words alone it is no queue',
             where="topology",
             hint="take a discipline that works alone: fifo, fq_codel, prio, sfq, cake, …",
         )
@@ -202,7 +197,7 @@ def _own_limit(queue: Queue, kind: str, words: list[str], limit: Limit, frame: i
         return {BYTE_LIMITED[kind]: f"{min(U32, 2 * size if kind == 'cake' else size)}b"}
     if kind == "fq":  # its own limit of a flow, 100 packets, would otherwise be the true buffer
         return {"limit": str(packets), "flow_limit": str(packets)}
-    return {"limit": str(packets)} if kind in PACKET_LIMITED else {}
+    return {PACKET_LIMITED[kind]: str(packets)} if kind in PACKET_LIMITED else {}
 
 
 def _complete(words: list[str], more: dict[str, str]) -> str:
@@ -236,7 +231,7 @@ def stated_limit(queue: Queue, limit: Limit, frame: int) -> Limit:
     words = queue.words.split() or ["fifo"]
     kind = words[0]
     if kind in PACKET_LIMITED:
-        own = value_after(words, "limit")
+        own = value_after(words, PACKET_LIMITED[kind])
         if own is not None and own.isdigit():
             return Limit(None, int(own))
         return Limit(limit.bytes, min(limit.in_packets(frame), MOST.get(kind, U32)))

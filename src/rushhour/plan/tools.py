@@ -1,34 +1,27 @@
 """Programs from outside that a plan needs beside the agent.
 
-Takes a plan, gives the names of programs. What the agent does itself
-is listed here once more, because the plan must be known before an agent is: a kind that is missing here only
-brings a program along that nobody calls.
+Takes a plan, gives the names of programs. Which lines the agent encodes itself stands in `kinds`; what it has
+never heard of is given to `tc` as it stands.
 """
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
+
+from rushhour.plan.kinds import ACTIONS, CLASSES, CONTROLS, FILTERS, FOREIGN_AFTER, FOREIGN_WORDS, QDISCS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 Json = dict[str, Any]
 
-NATIVE_QDISCS = frozenset(
-    "pfifo bfifo pfifo_head_drop pfifo_fast noqueue ingress clsact tbf htb netem red codel fq_codel fq pie "  # noqa: SIM905 words
-    "fq_pie cake sfq prio drr ets".split()
-)
-NATIVE_CLASSES = frozenset({"htb", "drr", "ets"})
-NATIVE_FILTERS = frozenset({"matchall", "u32"})
-# Words of a filter that only tc understands.
-FOREIGN = frozenset(
-    "action police indev offset hashkey divisor order link ht sample skip_hw skip_sw mark ether".split()  # noqa: SIM905 words
-)
 # Words before a kind's name, with the number of words that each takes along; `prio` is one for filters only.
-_PLACE = dict.fromkeys(("root", "ingress", "egress", "stab"), 0)
+_PLACE = dict.fromkeys(("root", "stab"), 0)
 _PLACE |= dict.fromkeys(("parent", "handle", "classid"), 1)
 _PLACE |= dict.fromkeys(("mtu", "tsize", "mpu", "overhead", "linklayer"), 1)  # of stab
-_PLACE_OF_FILTER = _PLACE | dict.fromkeys(("protocol", "prio", "pref", "priority"), 1)
+_PLACE_OF_FILTER = _PLACE | dict.fromkeys(("ingress", "egress"), 0)
+_PLACE_OF_FILTER |= dict.fromkeys(("protocol", "prio", "pref", "priority"), 1)
 
 
 def tools(plan: Json) -> list[str]:
@@ -49,9 +42,12 @@ def _lines(end: Json) -> Iterator[str]:
 def _native(line: str) -> bool:
     what, *words = line.split()
     kind = _kind(words, _PLACE_OF_FILTER if what == "filter" else _PLACE)
+    if any(second in FOREIGN_AFTER.get(first, ()) for first, second in pairwise(words)):
+        return False
     if what == "filter":
-        return kind in NATIVE_FILTERS and FOREIGN.isdisjoint(words)
-    return kind in (NATIVE_CLASSES if what == "class" else NATIVE_QDISCS)
+        actions = {second for first, second in pairwise(words) if first == "action" != second}
+        return kind in FILTERS and FOREIGN_WORDS.isdisjoint(words) and actions <= ACTIONS | CONTROLS
+    return kind in (CLASSES if what == "class" else QDISCS)
 
 
 def _kind(words: list[str], place: dict[str, int]) -> str | None:

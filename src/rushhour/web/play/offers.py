@@ -1,8 +1,7 @@
 """What a kernel offers: its congestion controls and the queue disciplines that work alone.
 
 The kernel is asked. Algorithms are what it lists in a short run (`tcp_available_congestion_control`), which
-the cache keeps; disciplines are those of its configuration that the plan knows to give a limit and that the
-agent or this machine's tc can set.
+the cache keeps; disciplines are those of its configuration that the plan knows to give a limit.
 """
 
 from __future__ import annotations
@@ -17,10 +16,8 @@ from typing import TYPE_CHECKING, Any
 from rushhour.lab import cache
 from rushhour.lab import kernel as kernels
 from rushhour.lab.base import Job
-from rushhour.lab.tools import tc_knows
+from rushhour.plan.kinds import BYTE_LIMITED, NEEDS, PACKET_LIMITED
 from rushhour.plan.probe import probe
-from rushhour.plan.queues import BYTE_LIMITED, PACKET_LIMITED
-from rushhour.plan.tools import NATIVE_QDISCS
 from rushhour.record import Record
 
 if TYPE_CHECKING:
@@ -29,8 +26,8 @@ if TYPE_CHECKING:
     from rushhour.lab.base import Lab
     from rushhour.lab.kernel import Kernel
 
-# Parts of others, or impairments: nothing one would choose as a queue.
-_NO_QUEUE = frozenset({"pfifo", "bfifo", "pfifo_head_drop", "netem"})
+# Parts of others, impairments, or nothing without more words: nothing one would choose as a queue.
+_NO_QUEUE = frozenset({"pfifo", "bfifo", "pfifo_head_drop", "netem", "gred"})
 _SCHEDULER = re.compile(r"^CONFIG_NET_SCH_([A-Z0-9_]+)=y$", re.MULTILINE)
 
 
@@ -97,8 +94,8 @@ def _offer(kernel: Kernel, record: Record) -> Offer:
     config = kernel.config.read_text(encoding="utf-8", errors="replace")
     default = re.search(r'^CONFIG_DEFAULT_TCP_CONG="(\w+)"$', config, re.MULTILINE)
     built_in = {word.lower() for word in _SCHEDULER.findall(config)}
-    limited = built_in & (PACKET_LIMITED | BYTE_LIMITED.keys()) - _NO_QUEUE
-    queues = sorted(kind for kind in limited if kind in NATIVE_QDISCS or tc_knows(kind))
+    limited = built_in & (PACKET_LIMITED.keys() | BYTE_LIMITED.keys()) - _NO_QUEUE - NEEDS.keys()
+    queues = sorted(limited)
     return Offer(
         kernel.name,
         kernel.id,

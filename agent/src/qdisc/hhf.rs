@@ -1,0 +1,22 @@
+//! `hhf`: the heavy-hitter filter (`tc-hhf(8)`).
+
+use super::found::Found;
+use super::words::Words;
+use super::Options;
+use crate::error::Result;
+
+/// In the order of the attributes, which are numbered from 1.
+pub const TAKES: &[&str] =
+    &["limit", "quantum", "hh_limit", "reset_timeout", "admit_bytes", "evict_timeout", "non_hh_weight"];
+
+pub fn encode(words: &mut Words) -> Result<Options> {
+    let mut found = Found::default();
+    while let Some(word) = words.take() {
+        let Some(kind) = (1..).zip(TAKES).find_map(|(kind, name)| (*name == word).then_some(kind)) else {
+            return Err(words.unknown(word));
+        };
+        let is_time = word.ends_with("_timeout");
+        found.unless_zero(kind, if is_time { words.micros(word)? } else { words.number(word)? });
+    }
+    Ok(Some(found.in_order(&[1, 2, 3, 4, 5, 6, 7])))
+}

@@ -1,0 +1,78 @@
+"""Queue disciplines in virtual kernels: set by the agent and by tc, and told by the kernel alike."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from guests import shell
+
+if TYPE_CHECKING:
+    from rushhour.lab.kernel import Kernel
+
+pytestmark = pytest.mark.virtual
+
+CASES = tomllib.loads((Path(__file__).parents[1] / "data/queue-dumps.toml").read_text())
+DEVICES = """
+ip link add one type veth peer name other
+ip link add many numtxqueues 4 numrxqueues 4 type veth peer name ends
+for dev in one other many ends; do ip link set $dev up; done
+"""
+DUMP = """
+tc -d qdisc show dev $dev
+tc -d class show dev $dev
+for at in root ingress egress 'parent 2:'; do tc -d filter show dev $dev $at 2> /dev/null; done
+tc qdisc del dev $dev root 2> /dev/null
+tc qdisc del dev $dev clsact 2> /dev/null
+"""
+
+
+def by_tc(dev: str, lines: list[str]) -> str:
+    commands = []
+    for line in lines:
+        what, _, rest = line.partition(" ") if line.startswith(("class ", "filter ")) else ("qdisc", "", line)
+        # A virtual queue is a change of the gred that stands there.
+        verb = "change" if "gred vq" in line else "add"
+        commands.append(f"tc {what} {verb} dev {dev} {rest}")
+    return "\n".join(commands)
+
+
+def script(dev: str, lines: list[str]) -> str:
+    by_agent = f"rushhour-agent queue {dev} {shlex.join(lines)}"
+    return f"{DEVICES}\ndev={dev}\n{by_tc(dev, lines)}\n{DUMP}\necho the agent:\n{by_agent}\n{DUMP}"
+
+
+def plain(text: str) -> str:
+    """Without what counts, nor what tc hands on of the kernel's doubts, and words one blank apart."""
+    text = re.sub(r"^Warning: .*$", "", text, flags=re.MULTILINE)
+    text = re.sub(r"\bpolice 0x[0-9a-f]+ ", "police ", text)
+    text = re.sub(r"\b(installed|used|firstused) \d+ sec\b|\bindex \d+\b|\bref \d+ bind \d+\b", "", text)
+    # What has no handle is numbered by the kernel, from the second half of the range on.
+    text = re.sub(r"\b80[0-9a-f]{2}:", "8001:", text)
+    return " ".join(text.split())
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_the_kernel_tells_the_same_of_the_agents_and_of_tcs(
+    case: dict[str, Any], kernel: Kernel, tmp_path: Path
+) -> None:
+    said = shell(tmp_path, script(case.get("dev", "one"), case["lines"]), ("ip", "tc"), kernel.image)
+    tc, agent = map(plain, said.split("the agent:"))
+    assert agent == tc
+    assert [words for words in case["told"] if words not in agent] == [], agent
+
+
+def test_a_discipline_that_the_kernel_lacks_is_said_with_its_option(kernel: Kernel, tmp_path: Path) -> None:
+    said = shell(tmp_path, f"{DEVICES}\nrushhour-agent queue one 'root dualpi2'", ("ip",), kernel.image)
+    assert "this kernel has no qdisc dualpi2 (CONFIG_NET_SCH_DUALPI2)" in said
+    assert "It has: pfifo " in said
+    assert " taprio " in said
+
+
+def test_a_device_of_one_queue_is_said_to_be_too_little(kernel: Kernel, tmp_path: Path) -> None:
+    said = shell(tmp_path, f"{DEVICES}\nrushhour-agent queue one 'root multiq'", ("ip",), kernel.image)
+    assert "multiq needs a device with several queues" in said
