@@ -143,18 +143,29 @@ def start(
     return Guest(program or agent.find().binary, box, words, limits=limits or Limits(60, 30), cpu=cpu)
 
 
+def give(root: Path, programs: Sequence[str]) -> None:
+    """Put programs of this machine into a guest's root."""
+    for name in programs:
+        for place, path in tools.find(name).files.items():
+            (root / place).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, root / place)
+
+
 def run(
     folder: Path,
     body: str,
     image: Path | None = None,
-    limits: Limits | None = None,
     *,
+    limits: Limits | None = None,
     memory_mb: int = 256,
     before: str = "",
+    programs: Sequence[str] = (),
 ) -> tuple[Ending, dict[str, bytes], str]:
     """How the guest ended, what it left in its output, and its console."""
     image = image or kernel.default().image
-    with Sandbox(folder / "runs", image, build(folder, body, before)) as box:
+    root = build(folder, body, before)
+    give(root, programs)
+    with Sandbox(folder / "runs", image, root) as box:
         ending = start(box, image, limits, memory_mb).wait()
         files = {str(path.relative_to(box.out)): path.read_bytes() for path in box.out.rglob("*")}
         return ending, files, box.console.read_text(errors="replace")
@@ -163,11 +174,8 @@ def run(
 def shell(folder: Path, script: str, programs: Sequence[str], image: Path) -> str:
     """What a script says in a guest that has a shell, the agent and these programs of this machine."""
     root = build(folder, SHELL)
-    files = {place: path for name in ("dash", *programs) for place, path in tools.find(name).files}
-    files["tools/rushhour-agent"] = agent.find().binary
-    for place, path in files.items():
-        (root / place).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(path, root / place)
+    give(root, ("dash", *programs))
+    shutil.copy(agent.find().binary, root / "tools/rushhour-agent")
     with Sandbox(folder / "runs", image, root) as box:
         (box.out / "script.sh").write_text(script)
         ending = start(box, image).wait()

@@ -116,7 +116,7 @@ def dump(namespace: str, devices: list[str], prefix: str) -> list[str]:
 def root_folder(folder: Path) -> Path:
     """A guest's root with a shell, iproute2, and the agent as a program among them."""
     root = folder / "root"
-    files = {place: path for name in TOOLS for place, path in tools.find(name).files}
+    files = {place: path for name in TOOLS for place, path in tools.find(name).files.items()}
     files["tools/rushhour-agent"] = agent.find().binary
     for place, path in files.items():
         (root / place).parent.mkdir(parents=True, exist_ok=True)

@@ -68,7 +68,7 @@ pub(super) fn open(flow: &Flow, side: Side, duration_ns: i64, raw: &Path) -> Res
         Side::From => {
             has_congestion_control(flow)?;
             let client = Client {
-                command: client(tool::require(NAME)?, flow),
+                command: client(&tool::require(NAME)?, flow),
                 node: sys::current_netns().context("open the network namespace of an iperf3 client")?,
                 report: report(raw, flow.id, "client"),
                 flow: flow.clone(),
@@ -93,14 +93,14 @@ fn report(raw: &Path, flow: u32, side: &str) -> PathBuf {
 }
 
 fn server(flow: &Flow) -> Result<Command> {
-    let mut command = Command::new(tool::require(NAME)?);
+    let mut command = tool::command(&tool::require(NAME)?);
     command.args(["-s", "-1", "-J", "-i", INTERVAL, "-p", &flow.dport.to_string(), "-B", &flow.dst]);
     Ok(command)
 }
 
 /// The client's command line; `program` is iperf3.
-fn client(program: PathBuf, flow: &Flow) -> Command {
-    let mut command = Command::new(program);
+fn client(program: &Path, flow: &Flow) -> Command {
+    let mut command = tool::command(program);
     command.args(["-c", &flow.dst, "-B", &flow.src, "-J", "-i", INTERVAL]);
     command.args(["-p", &flow.dport.to_string(), "--cport", &flow.sport.to_string()]);
     let mut set = |option: &str, value: Option<String>| {
@@ -274,7 +274,7 @@ mod tests {
             "sport": 33002, "dport": 5003, "start_ns": SECOND_NS, "stop_ns": 4 * SECOND_NS, "rate_bps": 8000,
             "packet_bytes": 1000, "tos": 2, "generator": "iperf3"}))
         .expect("a flow");
-        let command = client(PathBuf::from(NAME), &flow);
+        let command = client(Path::new(NAME), &flow);
         let words: Vec<_> = command.get_args().map(|word| word.to_string_lossy().into_owned()).collect();
         let expected = "-c 10.0.0.2 -B 10.0.0.1 -J -i 0.1 -p 5003 --cport 33002 -t 3 -b 8000 -l 1000 -S 2 -u";
         assert_eq!(words.join(" "), expected);

@@ -1,7 +1,7 @@
 //! What is not encoded here: lines for `tc` itself.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use super::{kinds, lacking};
 use crate::error::{Context, Error, Result};
@@ -20,12 +20,12 @@ pub fn run(kind: &str, line: &[String]) -> Result<()> {
     execute(&tool, line).map_err(|error| lacking(kind).unwrap_or(error))
 }
 
-fn execute(tool: &Path, words: &[String]) -> Result<()> {
-    let output = Command::new(tool)
+fn execute(program: &Path, words: &[String]) -> Result<()> {
+    let output = tool::command(program)
         .args(words)
         .stdin(Stdio::null())
         .output()
-        .context(format_args!("start {}", tool.display()))?;
+        .context(format_args!("start {}", program.display()))?;
     if output.status.success() {
         return Ok(());
     }

@@ -55,8 +55,13 @@ class Agent:
         digest = sha256(self.sha256, *(tool.sha256 for tool in tools))
         root = store.folder("guest", digest[:16])
         if not root.is_dir():
-            files = {place: path for tool in tools for place, path in tool.files}
-            _lay_out({"init": self.binary} | files, root)
+            contents: dict[str, Path | str] = {"init": self.binary}
+            sums: dict[str, str] = {}
+            for tool in tools:
+                contents.update(tool.files)
+                contents[f"tools/{tool.name}.env"] = "".join(f"{setting}\n" for setting in tool.environment)
+                sums.update(tool.sums)
+            _lay_out(contents, root, sums)
         return root
 
 
@@ -104,22 +109,20 @@ def _identify(binary: Path, _changed: int) -> Agent:
     return Agent(answer.stdout.strip(), digest, root)
 
 
-def _lay_out(files: Mapping[str, Path], root: Path) -> None:
-    """Make the folder `root` of files (path in the guest → file here), all at once or not at all."""
+def _lay_out(contents: Mapping[str, Path | str], root: Path, sums: Mapping[str, str] | None = None) -> None:
+    """Make the folder `root`, all at once or not at all: path in the guest → file here, or a text.
+
+    Raises:
+        LabError: it cannot be written, or a file is not the one any more that `sums` says.
+    """
+    folder = None
     try:
         folder = Path(tempfile.mkdtemp(prefix=".new-", dir=root.parent))
-        for name in MOUNT_POINTS:
-            (folder / name).mkdir()
-        for place, path in files.items():
-            (folder / place).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(path, folder / place)
-            (folder / place).chmod(0o555)
-        folder.chmod(0o755)
+        _fill(folder, contents, sums or {})
         try:
             folder.rename(root)
         except OSError:
-            # Another process laid out the same one first.
-            shutil.rmtree(folder, ignore_errors=True)
+            # Another process may have laid out the same one first.
             if not root.is_dir():
                 raise
     except OSError as error:
@@ -128,3 +131,26 @@ def _lay_out(files: Mapping[str, Path], root: Path) -> None:
             where=str(root),
             hint=store.HINT,
         ) from error
+    finally:
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _fill(folder: Path, contents: Mapping[str, Path | str], sums: Mapping[str, str]) -> None:
+    for name in MOUNT_POINTS:
+        (folder / name).mkdir()
+    for place, content in contents.items():
+        target = folder / place
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if isinstance(content, str):
+            target.write_text(content, encoding="utf-8")
+        else:
+            shutil.copyfile(content, target)
+        if place in sums and checksum(target) != sums[place]:
+            raise LabError(
+                "a file changed while a program was taken from this machine, as in an upgrade",
+                where=str(content),
+                hint="run it again when that has ended",
+            )
+        target.chmod(0o555)
+    folder.chmod(0o755)

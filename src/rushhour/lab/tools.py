@@ -3,6 +3,11 @@
 A guest has no file system but its root, so a program goes there as `/tools/NAME`, its loader and its
 libraries under the paths they have here. The hash over all of it tells one program from another: it is part
 of a run's key, and the record names it.
+
+How a program is loaded must not depend on the processor: glibc's loader looks for each library in folders for
+x86-64-v4, -v3 and -v2, as far as the processor goes, and each look that finds nothing costs virtual time. So
+`/tools/NAME.env` holds the environment in which the agent starts it: every library by its path, which leaves
+nothing to look for, and no feature of the processor beyond those that every x86-64 has.
 """
 
 from __future__ import annotations
@@ -12,12 +17,15 @@ import re
 import shutil
 import subprocess
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rushhour.errors import LabError
 from rushhour.lab.base import sha256
 from rushhour.seal import checksum
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
 
 # Programs a guest can be given, and the package that holds them.
 PACKAGES = {
@@ -31,8 +39,20 @@ PACKAGES = {
 }
 # The option that makes them say their version; dash has none.
 _VERSION = {"ip": "-V", "tc": "-V"} | dict.fromkeys(("ethtool", "iperf3", "stress-ng", "sysctl"), "--version")
-# What they read beside libraries: the tables of netem's distributions.
-_DATA = {"tc": ("/usr/lib/tc", "*.dist")}
+# The tables of netem's distributions: where systems have them, and where a guest has.
+_TABLES = ("usr/lib/tc", "usr/lib/*/tc", "usr/lib64/tc", "usr/share/tc")
+_TABLES_FOLDER = "tools/tc.tables"
+# What a processor may have beyond the first x86-64, by glibc's names; it passes over what it does not know.
+_FEATURES = (
+    *("AVX512F", "AVX512CD", "AVX512BW", "AVX512DQ", "AVX512VL", "AVX512ER", "AVX512PF", "AVX2", "AVX"),
+    *("FMA", "FMA4", "F16C", "BMI1", "BMI2", "LZCNT", "MOVBE", "POPCNT", "SSE4_2", "SSE4_1", "SSSE3"),
+    *("ERMS", "FSRM", "RTM"),
+    # As glibc before 2.33 called them.
+    *("AVX512F_Usable", "AVX2_Usable", "AVX_Usable", "FMA_Usable", "FMA4_Usable"),
+)
+_BASELINE = "glibc.cpu.hwcaps=" + ",".join(f"-{name}" for name in _FEATURES)
+# What glibc loads when a thread is cancelled, which `ldd` does not know; it lies beside libc.
+_CANCELLING, _LOADED_LATE = b"pthread_cancel", "libgcc_s.so.1"
 # An unprivileged user's PATH often lacks these.
 _SYSTEM = ("/usr/sbin", "/sbin", "/usr/local/sbin")
 # `libc.so.6 => /lib/libc.so.6 (0x…)`, or the loader: `/lib64/ld-linux-x86-64.so.2 (0x…)`
@@ -41,12 +61,18 @@ _LOADED = re.compile(r"^\s*(?:\S+ => )?(/\S+) \(0x[0-9a-f]+\)$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Tool:
-    """A program and all it loads; `files` are pairs of path in the guest and file here."""
+    """A program and all it loads.
+
+    `files` are its files here by their path in the guest, `sums` their SHA-256; `environment` is what it is
+    started with, `NAME=VALUE`; `sha256` is over all of it.
+    """
 
     name: str
     version: str
     sha256: str
-    files: tuple[tuple[str, Path], ...]
+    files: Mapping[str, Path]
+    sums: Mapping[str, str]
+    environment: tuple[str, ...]
 
     def identity(self) -> dict[str, str]:
         """What a record says of it."""
@@ -69,32 +95,75 @@ def find(name: str) -> Tool:
             hint=f"apt-get install {PACKAGES[name]}",
         )
     program = Path(found).resolve()
-    return _identify(name, program, program.stat().st_mtime_ns)
+    known = _known.get((name, program))
+    if known is None or known[1] != _stamps(known[0].files.values()):
+        tool = _identify(name, program)
+        known = _known[name, program] = (tool, _stamps(tool.files.values()))
+    return known[0]
 
 
-@cache
-def _identify(name: str, program: Path, _changed: int) -> Tool:
-    files = {f"tools/{name}": program}
-    files |= {path.lstrip("/"): Path(path) for path in _loaded(program)}
-    if name in _DATA:
-        folder, pattern = _DATA[name]
-        files |= {str(path).lstrip("/"): path for path in sorted(Path(folder).glob(pattern))}
+# What was identified, and what its files were like then: another one when a package is upgraded meanwhile.
+_known: dict[tuple[str, Path], tuple[Tool, list[tuple[int, int]]]] = {}
+
+
+def _stamps(files: Iterable[Path]) -> list[tuple[int, int]]:
+    """When files were changed, and their sizes; those that are gone have none."""
+    found = []
+    for file in files:
+        try:
+            status = file.stat()
+            found.append((status.st_mtime_ns, status.st_size))
+        except OSError:
+            found.append((0, 0))
+    return found
+
+
+def _identify(name: str, program: Path) -> Tool:
+    loaded = _loaded(program)
     try:
-        parts = [f"{place} {checksum(path)}" for place, path in sorted(files.items())]
+        libraries = _with_late(loaded, program)
+        tables = _tables() if name == "tc" else []
+        files = {f"tools/{name}": program} | {str(path).lstrip("/"): path for path in libraries}
+        files |= {f"{_TABLES_FOLDER}/{path.name}": path for path in tables}
+        sums = {place: checksum(path) for place, path in sorted(files.items())}
     except OSError as error:
         raise LabError(
             f"{name} cannot be read whole: {error.strerror}",
             where=str(error.filename or program),
             hint=f"install its package again: apt-get install --reinstall {PACKAGES[name]}",
         ) from error
-    return Tool(name, _version(name, program), sha256(*parts), tuple(sorted(files.items())))
+    environment = _environment(libraries)
+    environment += (f"TC_LIB_DIR=/{_TABLES_FOLDER}",) if tables else ()
+    digest = sha256(*(f"{place} {digest}" for place, digest in sums.items()), *environment)
+    return Tool(name, _version(name, program), digest, files, sums, environment)
 
 
-def _loaded(program: Path) -> list[str]:
-    """The loader and all libraries of a program; none if it is static."""
+def _environment(libraries: list[Path]) -> tuple[str, ...]:
+    """In what a program is started that loads these."""
+    if not libraries:
+        return ()
+    shared = ":".join(str(path) for path in libraries if not path.name.startswith("ld-"))
+    # Bound at once: what binds a function at its first call saves as many registers as the processor has.
+    return (f"GLIBC_TUNABLES={_BASELINE}", "LD_BIND_NOW=1", *([f"LD_PRELOAD={shared}"] if shared else []))
+
+
+def _tables() -> list[Path]:
+    """The tables of netem's distributions on this machine; none where there are none."""
+    for place in _TABLES:
+        if found := sorted(Path("/").glob(f"{place}/*.dist")):
+            return found
+    return []
+
+
+def _loaded(program: Path) -> list[Path]:
+    """The loader and all libraries of a program in the order in which they are loaded; none if it is static.
+
+    They are those of the first x86-64, where a distribution has others for newer processors beside them.
+    """
+    environment = {"LC_ALL": "C", "GLIBC_TUNABLES": _BASELINE, "PATH": os.environ.get("PATH", os.defpath)}
     try:
         answer = subprocess.run(
-            ["ldd", program], capture_output=True, text=True, timeout=10, env={"LC_ALL": "C"}, check=False
+            ["ldd", program], capture_output=True, text=True, timeout=10, env=environment, check=False
         )
     except (OSError, subprocess.SubprocessError) as error:
         raise LabError(
@@ -111,7 +180,17 @@ def _loaded(program: Path) -> list[str]:
             where=str(program),
             hint="install its package again",
         )
-    return _LOADED.findall(answer.stdout)
+    return [Path(path) for path in _LOADED.findall(answer.stdout)]
+
+
+def _with_late(libraries: list[Path], program: Path) -> list[Path]:
+    """The libraries of a program, and what it loads only when it needs it."""
+    libc = [path for path in libraries if path.name.startswith("libc.so")]
+    others = [program, *(path for path in libraries if path not in libc)]
+    late = [path.with_name(_LOADED_LATE) for path in libc]
+    if not any(_CANCELLING in path.read_bytes() for path in others if path.is_file()):
+        return libraries
+    return [*libraries, *(path for path in late if path.is_file() and path not in libraries)]
 
 
 def _version(name: str, program: Path) -> str:

@@ -16,8 +16,8 @@ SENDER = 0
 
 
 def doubts(record: Record) -> list[str]:
-    """Sentences for the manifest's warnings: arrivals beyond the rate, congestion controls replaced."""
-    return [*_overloads(record), *_replaced(record), *surroundings(record)]
+    """Sentences for the manifest's warnings: arrivals beyond the rate, what was replaced or borrowed."""
+    return [*_overloads(record), *_replaced(record), *_borrowed(record), *surroundings(record)]
 
 
 def _overloads(record: Record) -> list[str]:
@@ -50,3 +50,12 @@ def _replaced(record: Record) -> list[str]:
                 + (": ECN was not agreed; set receiver_cc too" if used == "dctcp-reno" else "")
             )
     return found
+
+
+def _borrowed(record: Record) -> list[str]:
+    """A program of this machine that had a hand in a virtual network."""
+    tc = (record.manifest.get("tools") or {}).get("tc")
+    if tc is None or record.manifest.get("virtual_s") is None:
+        return []
+    who = f"this machine's tc ({tc['version']}, sha256 {tc['sha256'][:12]})"
+    return [f"{who} set what the agent does not know: the run's bytes, and its key, depend on that program"]
