@@ -179,10 +179,16 @@ MASKS = {
 
 
 def environments(tool: tools.Tool) -> dict[str, list[str]]:
-    """A program's environment, and the same with its features as other processors have them."""
+    """A program's environment, and the same with its features as other processors have them.
+
+    The variable keeps its length: the loader takes memory for a copy of it.
+    """
     rest = [setting for setting in tool.environment if not setting.startswith("GLIBC_TUNABLES=")]
-    masked = {name: [*rest, f"GLIBC_TUNABLES=glibc.cpu.hwcaps={mask}"] for name, mask in MASKS.items()}
-    return {"as it is": list(tool.environment), **masked}
+    found = {"as it is": list(tool.environment)}
+    for name, mask in MASKS.items():
+        tunables = f"glibc.cpu.hwcaps={mask},-"
+        found[name] = [*rest, f"GLIBC_TUNABLES={tunables.ljust(len(tools.BASELINE), 'X')}"]
+    return found
 
 
 def traced(tool: tools.Tool, environment: list[str], root: Path, trace: Path) -> list[str]:

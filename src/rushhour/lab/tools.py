@@ -7,7 +7,7 @@ of a run's key, and the record names it.
 How a program is loaded must not depend on the processor: glibc's loader looks for each library in folders for
 x86-64-v4, -v3 and -v2, as far as the processor goes, and each look that finds nothing costs virtual time. So
 `/tools/NAME.env` holds the environment in which the agent starts it: every library by its path, which leaves
-nothing to look for, and no feature of the processor beyond those that every x86-64 has.
+nothing to look for, no feature of the processor beyond those that every x86-64 has, and caches of one size.
 """
 
 from __future__ import annotations
@@ -50,7 +50,18 @@ _FEATURES = (
     # As glibc before 2.33 called them.
     *("AVX512F_Usable", "AVX2_Usable", "AVX_Usable", "FMA_Usable", "FMA4_Usable"),
 )
-_BASELINE = "glibc.cpu.hwcaps=" + ",".join(f"-{name}" for name in _FEATURES)
+# By the sizes of caches glibc chooses how it copies, and so in which order pages are touched.
+_CACHES = {
+    "x86_data_cache_size": 2**15,
+    "x86_shared_cache_size": 2**20,
+    "x86_non_temporal_threshold": 3 * 2**18,
+}
+BASELINE = ":".join(
+    [
+        "glibc.cpu.hwcaps=" + ",".join(f"-{name}" for name in _FEATURES),
+        *(f"glibc.cpu.{name}={size:#x}" for name, size in _CACHES.items()),
+    ]
+)
 # What glibc loads when a thread is cancelled, which `ldd` does not know; it lies beside libc.
 _CANCELLING, _LOADED_LATE = b"pthread_cancel", "libgcc_s.so.1"
 # An unprivileged user's PATH often lacks these.
@@ -144,7 +155,7 @@ def _environment(libraries: list[Path]) -> tuple[str, ...]:
         return ()
     shared = ":".join(str(path) for path in libraries if not path.name.startswith("ld-"))
     # Bound at once: what binds a function at its first call saves as many registers as the processor has.
-    return (f"GLIBC_TUNABLES={_BASELINE}", "LD_BIND_NOW=1", *([f"LD_PRELOAD={shared}"] if shared else []))
+    return (f"GLIBC_TUNABLES={BASELINE}", "LD_BIND_NOW=1", *([f"LD_PRELOAD={shared}"] if shared else []))
 
 
 def _tables() -> list[Path]:
@@ -160,7 +171,7 @@ def _loaded(program: Path) -> list[Path]:
 
     They are those of the first x86-64, where a distribution has others for newer processors beside them.
     """
-    environment = {"LC_ALL": "C", "GLIBC_TUNABLES": _BASELINE, "PATH": os.environ.get("PATH", os.defpath)}
+    environment = {"LC_ALL": "C", "GLIBC_TUNABLES": BASELINE, "PATH": os.environ.get("PATH", os.defpath)}
     try:
         answer = subprocess.run(
             ["ldd", program], capture_output=True, text=True, timeout=10, env=environment, check=False
