@@ -4,6 +4,7 @@ import json
 import os
 import stat
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from rushhour import seal
 from rushhour.errors import LabError
 from rushhour.lab import agent, tools
 from rushhour.lab import kernel as kernels
-from rushhour.lab.base import Job
+from rushhour.lab.base import Job, sha256
 from rushhour.lab.kernel import Kernel
 from rushhour.lab.uml import UmlLab
 from rushhour.plan import lower
@@ -29,6 +30,22 @@ rate = "10mbit"
 rtt = "10ms"
 netem = "delay 5ms 1ms distribution experimental"
 [[flow]]
+"""
+BY_IPERF3 = """
+duration = "2s"
+[topology]
+preset = "dumbbell"
+rate = "20mbit"
+rtt = "10ms"
+queue = "fq_codel"
+[[flow]]
+name = "stream"
+generator = "iperf3"
+[[flow]]
+name = "datagrams"
+kind = "udp"
+rate = "2mbit"
+generator = "iperf3"
 """
 
 
@@ -264,3 +281,21 @@ def test_a_program_takes_the_same_virtual_time_on_every_processor(kernel: Kernel
     assert all(one == times[0] for one in times)
     searching = [one for one in every["as it is"] if not one.startswith("LD_PRELOAD=")]
     assert min(took(searching, kernel, tmp_path / "searching")) > 2 * max(times[0])
+
+
+@pytest.mark.virtual
+def test_a_run_with_iperf3_is_the_same_on_every_processor(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All that the run leaves, to the byte."""
+    lowered = lower(parse_scenario(BY_IPERF3), 1)
+    job = Job(lowered.plan, lowered.context, kernels.default(), {})
+    real = tools.find("iperf3")
+    left = []
+    for name, environment in environments(real).items():
+        one = replace(real, environment=tuple(environment), sha256=sha256(*environment))
+        monkeypatch.setattr(tools, "find", lambda _, one=one: one)
+        raw = UmlLab().run(job, tmp_path / name, cpu=min(os.sched_getaffinity(0))) / "raw"
+        left.append({path.name: path.read_bytes() for path in raw.iterdir()})
+    assert "iperf3-0-client.json" in left[0]
+    assert all(one == left[0] for one in left)

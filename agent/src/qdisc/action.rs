@@ -300,3 +300,24 @@ fn edit(words: &mut Words) -> Result<Attributes> {
     edit.put(&mut options);
     Ok(options)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_names_its_actions_and_the_foreign_ones() {
+        let line = "filter egress matchall action skbedit mark 1 pipe action gact drop action mirred egress mirror dev x";
+        assert_eq!(named(line), ["gact", "mirred", "skbedit"]);
+        assert_eq!(foreign(&line.split(' ').collect::<Vec<_>>()), None);
+        assert_eq!(foreign(&["matchall", "action", "drop", "action", "vlan", "pop"]), Some("vlan"));
+    }
+
+    #[test]
+    fn a_row_of_actions_is_not_endless() {
+        let line = vec!["drop"; 40];
+        let mut words = Words::new("matchall", &[], line);
+        let error = row(&mut words, &[]).expect_err("too many");
+        assert!(error.message.contains("at most 32"), "{error}");
+    }
+}

@@ -24,7 +24,9 @@ pub fn lacking(kind: &str) -> Option<Error> {
         return None;
     }
     let option = option(kind).map(|option| format!(" ({option})")).unwrap_or_default();
-    let near = words::nearest(kind, known.iter().map(String::as_str));
+    // A kind that nobody has heard of may be one that this kernel lacks, too, wrongly spelt.
+    let others = kinds::qdiscs().into_iter().filter(|_| kinds::Kind::named(kind).is_none());
+    let near = words::nearest(kind, known.iter().map(String::as_str).chain(others));
     let near = near.map(|near| format!("Did you mean {near:?}? ")).unwrap_or_default();
     let error = Error::new(UNSUPPORTED, format!("this kernel has no qdisc {kind}{option}"));
     Some(error.hint(format!("{near}It has: {}.", known.join(" "))))
