@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from rushhour.distributions import student_quantile
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -66,7 +67,7 @@ def statistics(values: Iterable[float | None]) -> Statistics:
     spread = low = high = None
     if n > 1:
         spread = float(known.std(ddof=1))
-        half = _student(n - 1) * spread / math.sqrt(n) if spread else 0.0
+        half = student_quantile(n - 1, 0.975) * spread / math.sqrt(n) if spread else 0.0
         low, high = mean - half, mean + half
     return Statistics(
         n, undefined, mean, float(np.median(known)), float(known.min()), float(known.max()), spread, low, high
@@ -107,10 +108,3 @@ def _cell(record: Record) -> tuple[str, str, int]:
         str(entry("kernel", "name")),
         index if isinstance(index, int) else 0,
     )
-
-
-@cache
-def _student(freedom: int) -> float:
-    from scipy.special import stdtrit  # noqa: PLC0415 - scipy is slow to import, and one run needs none
-
-    return float(stdtrit(freedom, 0.975))

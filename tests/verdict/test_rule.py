@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from scipy.stats import mannwhitneyu
 
 from rushhour.measures import Tolerance
 from rushhour.verdict.minimum import COUNT, floor, least
@@ -180,6 +181,20 @@ def test_the_least_that_matters(minimum: str, base: float, unit: str, expected: 
 @given(st.sampled_from(["µs", "s", "bit/s", "1", "%", "packets", "1/min", "B"]))
 def test_every_unit_has_a_floor(unit: str) -> None:
     assert floor(unit) > 0
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_mann_whitney_is_scipys(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    m, n = random.integers(1, 30, 2)
+    x, y = random.normal(size=m), random.normal(0.5, size=n)
+    if seed % 2:  # with ties
+        x, y = np.round(2 * x), np.round(2 * y)
+    together = np.concatenate([x, y])
+    exact = len(np.unique(together)) == m + n and m * n <= 625
+    assume = "exact" if exact else "asymptotic"
+    expected = 1.0 if np.ptp(together) == 0 else mannwhitneyu(x, y, method=assume).pvalue
+    assert mann_whitney(x, y) == pytest.approx(expected, rel=1e-12)
 
 
 def test_unpaired_by_a_known_answer() -> None:

@@ -1,11 +1,10 @@
-"""Where a series changes: exactly, where runs are exact; and where its level shifts, by PELT.
+"""Where a series changes: exactly, where runs are exact; and where its level shifts.
 
 An exact change is between two points whose values differ for a seed that both have. Points without one
-between them are one measurement, however many they are. A shift is a change point of the means that are left:
-PELT (Killick, Fearnhead, Eckley 2012) with the cost of a normal distribution. The penalty of a change is
-3 ln n, the bound of the modified BIC (Zhang, Siegmund 2007), or more: what Student's t at the level `ALPHA`,
-divided by the n - 1 places where a change could be (Bonferroni), asks of a step between two points of
-estimated noise.
+between them are one measurement, however many they are. A shift is a change of level of the means that are
+left (`rushhour.history.levels`). The penalty of a change is 3 ln n, the bound of the modified BIC (Zhang,
+Siegmund 2007), or more: what Student's t at the level `ALPHA`, divided by the n - 1 places where a change
+could be (Bonferroni), asks of a step between two points of estimated noise.
 """
 
 from __future__ import annotations
@@ -16,6 +15,9 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from rushhour.distributions import student_quantile
+from rushhour.history.levels import changes_of_level
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -123,11 +125,8 @@ def _shifts(points: Sequence[Point], *, exact: bool) -> list[int]:
         return []
     if not alone:
         values = _calmed(values, noise)
-    import ruptures  # noqa: PLC0415 - it imports scipy, and `rushhour --help` must stay quick
-
-    search = ruptures.Pelt(model="l2", min_size=least, jump=1).fit(values / noise)
-    ends = search.predict(pen=_penalty(len(values), freedom))
-    return [known[end] for end in ends if end < len(values)]
+    starts = changes_of_level(values / noise, _penalty(len(values), freedom), least)
+    return [known[start] for start in starts]
 
 
 def _calmed(values: Any, noise: float) -> Any:
@@ -138,10 +137,8 @@ def _calmed(values: Any, noise: float) -> Any:
 
 
 def _penalty(count: int, freedom: float) -> float:
-    from scipy.special import stdtrit  # noqa: PLC0415 - as above
-
     # A step between two points of noise 1 lowers the cost by half its square, which is t squared.
-    student = float(stdtrit(freedom, 1 - ALPHA / 2 / (count - 1)))
+    student = student_quantile(freedom, 1 - ALPHA / 2 / (count - 1))
     return max(3 * math.log(count), student**2)
 
 

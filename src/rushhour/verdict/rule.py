@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from rushhour.distributions import student_quantile, student_two_sided
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -112,8 +114,8 @@ def paired(base: ArrayLike, candidate: ArrayLike, confidence: float) -> Estimate
     if error <= _NOISE * scale:
         half, p = 0.0, 0.0
     else:
-        half = error * _student(n - 1, (1 + confidence) / 2)
-        p = _two_sided(n - 1, mean / error)
+        half = error * student_quantile(n - 1, (1 + confidence) / 2)
+        p = student_two_sided(n - 1, mean / error)
     return Estimate(n, centre, mean, mean - half, mean + half, min(1.0, max(p, 2 * 4.0**-n)))
 
 
@@ -163,15 +165,3 @@ def _alone(confidence: float) -> float:
     misses m only if |x/m| < 1/(t ∓ 1), and that is likeliest for s = |m|: 2·φ(1)/t, φ the density of z.
     """
     return 2 * math.exp(-0.5) / math.sqrt(2 * math.pi) / (1 - confidence)
-
-
-def _student(freedom: int, quantile: float) -> float:
-    from scipy.special import stdtrit  # noqa: PLC0415 - scipy is slow to import, and equal records need none
-
-    return float(stdtrit(freedom, quantile))
-
-
-def _two_sided(freedom: int, t: float) -> float:
-    from scipy.special import stdtr  # noqa: PLC0415 - as above
-
-    return float(2 * stdtr(freedom, -abs(t)))
