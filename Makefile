@@ -6,7 +6,7 @@ CARGO := cd agent && cargo
 VARIABLES := $(addprefix --variable ,kernel agent tools rushhour)
 
 .PHONY: quickstart setup setup-test kernels agent lint format test test-agent test-python test-suite baseline \
-	gallery bench mutants clean
+	gallery bench mutants locks clean
 
 quickstart: setup
 	$(RUSHHOUR) kernel build debian:6.12
@@ -63,6 +63,10 @@ bench: kernels
 
 mutants: kernels
 	$(PYTHON) -m mutants
+
+# Every package at its newest version, with its hashes; `scripts/locks --keep` changes only what has to change.
+locks:
+	scripts/locks
 
 clean:
 	rm -rf .venv agent/target results

@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING
 
 import builders as make
 import numpy as np
+import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet
 import pytest
 from builders import SECOND
 
+from rushhour import index
 from rushhour.errors import RecordError
 from rushhour.record import ResultSet
 
@@ -70,10 +73,10 @@ def test_the_index_has_a_row_per_run_and_metric(tmp_path: Path) -> None:
 
     path = results.write_index()
 
-    index = ResultSet.open(tmp_path).index()
+    kept = ResultSet.open(tmp_path).index()
     assert path == tmp_path / "index.parquet"
-    assert index.equals(measured)
-    assert index.column_names[10:] == [
+    assert kept.equals(measured)
+    assert kept.column_names[10:] == [
         "factor.cc",
         "factor.topology.rate",
         "metric",
@@ -82,7 +85,7 @@ def test_the_index_has_a_row_per_run_and_metric(tmp_path: Path) -> None:
         "unit",
         "note",
     ]
-    rows = [row for row in index.to_pylist() if (row["metric"], row["scope"]) == ("goodput_bps", "total")]
+    rows = [row for row in kept.to_pylist() if (row["metric"], row["scope"]) == ("goodput_bps", "total")]
     assert [(row["key"], row["factor.cc"], row["factor.topology.rate"], row["value"]) for row in rows] == [
         ("cubic", "cubic", "0", 80e6),
         ("plain", None, None, 80e6),
@@ -91,13 +94,53 @@ def test_the_index_has_a_row_per_run_and_metric(tmp_path: Path) -> None:
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["index.parquet", "runs"]
 
 
+def test_the_index_is_read_by_others(tmp_path: Path) -> None:
+    cell = {"index": 0, "factors": {"cc": "cubic"}}
+    make.record(tmp_path / "runs" / "a", manifest={"cell": cell})
+    path = ResultSet.open(tmp_path).write_index()
+
+    told = pa.parquet.ParquetFile(path)
+    assert told.schema_arrow.metadata == {b"format": b"rushhour-index/1"}
+    kinds = {field.name: str(field.type) for field in told.schema_arrow}
+    assert kinds["key"] == "string"
+    assert (kinds["cell"], kinds["valid"], kinds["value"]) == ("int64", "bool", "double")
+    columns = [told.metadata.row_group(0).column(number) for number in range(told.metadata.num_columns)]
+    assert {column.compression for column in columns} == {"ZSTD"}
+    assert pl.read_parquet(path)["factor.cc"].unique().to_list() == ["cubic"]
+    assert pd.read_parquet(path)["metric"].nunique() > 10
+
+
+def test_an_index_that_pyarrow_wrote_is_read(tmp_path: Path) -> None:
+    """As all were until this program took another library."""
+    make.record(tmp_path / "runs" / "a")
+    results = ResultSet.open(tmp_path)
+    measured = results.index()
+    pa.parquet.write_table(measured, tmp_path / "index.parquet", compression="zstd")
+
+    assert results.index().equals(measured)
+    assert index.values(results)["a"] == next(iter(results)).metrics()
+    assert index.parts(results) == [index.of_run(record) for record in results]
+
+
+def test_equal_rows_give_equal_bytes(tmp_path: Path) -> None:
+    make.record(tmp_path / "runs" / "a")
+    make.record(tmp_path / "runs" / "b")
+    results = ResultSet.open(tmp_path)
+    before = results.write_index().read_bytes()
+    index.put(index.parts(results), tmp_path / "again.parquet")
+    assert (tmp_path / "again.parquet").read_bytes() == before
+
+
 def test_a_damaged_index_says_what_to_do(tmp_path: Path) -> None:
     make.record(tmp_path / "runs" / "a")
-    index = tmp_path / "index.parquet"
-    index.write_bytes(b"PAR1")
-    with pytest.raises(RecordError, match="delete it"):
-        ResultSet.open(tmp_path).index()
+    path = tmp_path / "index.parquet"
+    whole = ResultSet.open(tmp_path).write_index().read_bytes()
+    wrong = [b"", b"PAR1", whole[:-1], whole[: len(whole) // 2], whole[:-8] + b"\xff\xff\xff\x7fPAR1"]
+    for text in [*wrong, whole[:-40] + bytes(32) + whole[-8:]]:
+        path.write_bytes(text)
+        with pytest.raises(RecordError, match="delete it"):
+            ResultSet.open(tmp_path).index()
 
-    pa.parquet.write_table(pa.table({"a": [1]}), index)
+    pa.parquet.write_table(pa.table({"a": [1]}), path)
     with pytest.raises(RecordError, match="not of the format"):
         ResultSet.open(tmp_path).index()

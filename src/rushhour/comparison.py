@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
+from rushhour import index
 from rushhour.errors import RecordError
 from rushhour.measures import convert
 from rushhour.metrics.catalog import METRICS
@@ -137,12 +138,11 @@ class _Values:
 
     def _whole(self, metric: str) -> Mapping[str, list[MetricValue]]:
         if metric not in self._known:
-            index = self._results.index()
-            rows = index.filter([name == metric for name in index["metric"].to_pylist()])
-            found: dict[str, list[MetricValue]] = {}
-            for row in rows.select(["folder", "metric", "scope", "value", "unit", "note"]).to_pylist():
-                found.setdefault(row.pop("folder"), []).append(MetricValue(**row))
-            self._known[metric] = found
+            every = self._results.once(index.values)
+            self._known[metric] = {
+                folder: [value for value in values if value.metric == metric]
+                for folder, values in every.items()
+            }
         return self._known[metric]
 
     def _part(self, table: Published, folder: str) -> list[MetricValue]:

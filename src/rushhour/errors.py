@@ -2,6 +2,7 @@
 
     RushHourError
     ├── UsageError        an argument of a command or of the API makes no sense
+    ├── ExtraError        a Python package is needed that is not installed with the others
     ├── ScenarioError     a scenario file or a `--set`; holds every fault found in it
     ├── PlanError         a valid scenario that cannot be lowered to a plan
     ├── KernelError       a kernel under test: not found, not built, lacks something
@@ -47,6 +48,10 @@ class RushHourError(Exception):
 
 class UsageError(RushHourError):
     """An argument of a command or of the API makes no sense."""
+
+
+class ExtraError(RushHourError):
+    """A Python package is needed that is not installed with the others (`rushhour.extras`)."""
 
 
 @dataclass(frozen=True, slots=True)

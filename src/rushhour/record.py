@@ -17,6 +17,7 @@ import numpy as np
 from rushhour import decode, iperf3
 from rushhour.context import Context, Flow, read_context
 from rushhour.errors import RecordError
+from rushhour.extras import need
 from rushhour.metrics.value import MetricValue
 from rushhour.seal import FORMAT, MANIFEST, RecordWriter, checksum, seal
 from rushhour.series import Series, make
@@ -238,7 +239,11 @@ class Record:
         """A table as Arrow, kernel structures taken apart into columns; `metrics` gives the metrics.
 
         From there `.to_pandas()`, or `polars.from_arrow(…)`.
+
+        Raises:
+            ExtraError: pyarrow is not installed.
         """
+        need("frames")
         from rushhour import frames  # noqa: PLC0415 - pyarrow is slow to import and seldom needed
 
         return frames.metrics(self.metrics()) if name == "metrics" else frames.table(self.raw(name))
@@ -326,16 +331,21 @@ class ResultSet:
         return read_json(path) if path.is_file() else {}
 
     def index(self) -> pa.Table:
-        """One row per run and metric (docs/record-format.md): `index.parquet`, or measured now."""
+        """One row per run and metric (docs/record-format.md): `index.parquet`, or measured now.
+
+        Raises:
+            ExtraError: pyarrow is not installed.
+        """
+        need("frames")
         from rushhour import frames  # noqa: PLC0415 - pyarrow is slow to import and seldom needed
 
-        return frames.read_index(self)
+        return frames.index_of(self)
 
     def write_index(self) -> Path:
         """Measure every run and write `index.parquet`, atomically."""
-        from rushhour import frames  # noqa: PLC0415 - pyarrow is slow to import and seldom needed
+        from rushhour import index  # noqa: PLC0415 - of many that read records, few write one
 
-        return frames.write_index(self)
+        return index.write(self)
 
 
 _AGAIN = "the file is missing or damaged; run the cell again with --fresh"

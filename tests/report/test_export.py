@@ -71,6 +71,39 @@ def test_metrics_as_csv_have_a_row_for_each_run_metric_and_scope(records: Path, 
     assert {row["factor.cc"] for row in rows} == {"cubic", "reno"}
 
 
+def test_series_as_csv_are_the_same_as_in_parquet(records: Path, tmp_path: Path) -> None:
+    for form in ("csv", "parquet"):
+        run(records, "--format", form, "--out", tmp_path)
+    kept = pq.read_table(tmp_path / "series.parquet")
+    with (tmp_path / "series.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [row["series"] for row in rows] == kept["series"].to_pylist()
+    assert [row["of"] for row in rows] == kept["of"].to_pylist()
+    np.testing.assert_array_equal([float(row["value"]) for row in rows], kept["value"].to_numpy())
+    assert kept.schema.metadata is None
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_tables_on_a_full_disk_are_an_error_in_words(
+    records: Path, tmp_path: Path, form: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / f"series.{form}").symlink_to("/dev/full")
+    with pytest.raises(ReportError, match="No space left on device"):
+        run(records, "--format", form, "--out", tmp_path)
+    assert capfd.readouterr().err == ""  # the library would have told of its panic
+
+
+def test_a_record_that_cannot_be_read_is_the_error_that_is_told(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    make_set(tmp_path / "set", CELLS, seconds=4)
+    ResultSet.open(tmp_path / "set").write_index()
+    next((tmp_path / "set/runs/0003/raw").glob("tcp_info*")).write_bytes(b"no table")
+    with pytest.raises(RecordError):
+        run(tmp_path / "set", "--format", "parquet", "--out", tmp_path / "out")
+    assert "panicked" not in capfd.readouterr().err
+
+
 def test_markdown_has_a_row_for_each_cell_and_nothing_in_it_acts(tmp_path: Path) -> None:
     attack = "<img src=x> | *bold* `code` [x](y)"
     make_set(tmp_path, [{"cc": attack}, {"cc": "reno"}], seconds=4, title=attack)

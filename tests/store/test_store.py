@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from result_sets import kernel, result_set, study
 from sqlalchemy import select, text
 
 import rushhour
-from rushhour import baseline
+from rushhour import baseline, index
 from rushhour.errors import RecordError, RushHourError, StoreError, UsageError
 from rushhour.store import Store, schema
 
@@ -119,14 +120,13 @@ def test_a_folder_that_moved_is_found_at_its_new_place(database: str, tmp_path: 
 
 def test_values_that_were_measured_anew_replace_the_old(database: str, tmp_path: Path) -> None:
     results = result_set(tmp_path / "20261121-090000")
-    index = results.index()
     with Store.open(database) as store:
         store.import_folder(results.path)
-        doubled = [None if value is None else 2 * value for value in index["value"].to_pylist()]
-        place = index.schema.get_field_index("value")
-        from rushhour import frames  # noqa: PLC0415
-
-        frames.put(index.set_column(place, "value", [doubled]), results.path / "index.parquet")
+        doubled = [
+            replace(part, values=[replace(one, value=one.value and 2 * one.value) for one in part.values])
+            for part in index.parts(results)
+        ]
+        index.put(doubled, results.path / "index.parquet")
         store.import_folder(results.path)
 
         [run, _] = store.runs()

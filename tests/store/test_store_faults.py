@@ -14,7 +14,7 @@ from databases import PASSWORD, Server
 from result_sets import result_set
 
 from rushhour.cli import cli
-from rushhour.errors import RushHourError, StoreError
+from rushhour.errors import ExtraError, RushHourError, StoreError
 from rushhour.store import Store, keep
 from rushhour.store.connect import parse, shown
 
@@ -177,7 +177,8 @@ def test_a_server_that_takes_no_changes_can_be_read(postgres: Server, results: P
 
 def test_without_its_driver_postgresql_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "psycopg", None)
-    assert "rushhour[postgres]" in str(refused("postgresql://me@127.0.0.1:1/x").hint)
+    with pytest.raises(ExtraError, match=r"pip install .psycopg\[binary\]"):
+        Store.open("postgresql://me@127.0.0.1:1/x")
 
 
 @pytest.mark.database

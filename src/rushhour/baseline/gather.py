@@ -7,9 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
-from rushhour import frames
+from rushhour import index
 from rushhour.baseline.read import Baseline, Run, raw_digests
 from rushhour.errors import UsageError
 from rushhour.folders import BASELINE, result_sets
@@ -17,6 +15,8 @@ from rushhour.record import Record, ResultSet
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from rushhour.index import Part
 
 # What all runs of a baseline have in common; otherwise it would be several.
 _COMMON = ("kernel", "agent", "lab")
@@ -29,7 +29,7 @@ class Material:
     common: Mapping[str, Any]
     scenarios: Sequence[Mapping[str, Any]]
     runs: Sequence[tuple[Run, Path | None]]
-    index: pa.Table
+    index: Sequence[Part]
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class _Taken:
     record: Path
     common: Mapping[str, Any]
     tools: Mapping[str, Any]
-    rows: pa.Table
+    rows: Part
 
 
 def gather(source: Path | Baseline, kernel: str | None = None) -> Material:
@@ -67,21 +67,20 @@ def gather(source: Path | Baseline, kernel: str | None = None) -> Material:
     taken.sort(
         key=lambda one: (one.run.scenario, one.run.cell, one.run.repetition, one.run.seed, one.run.key)
     )
-    runs, tables = [], []
+    runs, rows = [], []
     for number, one in enumerate(taken):
         folder = f"{number:05d}-{one.run.key[:12]}"
         runs.append((replace(one.run, folder=folder), one.record))
-        tables.append(_renamed(one.rows, folder))
-    index = pa.concat_tables(tables, promote_options="default")
-    return Material(common, [scenarios[name] for name in sorted(scenarios)], runs, frames.ordered(index))
+        rows.append(replace(one.rows, about={**one.rows.about, "folder": folder}))
+    return Material(common, [scenarios[name] for name in sorted(scenarios)], runs, rows)
 
 
 def _of_baseline(source: Baseline) -> Material:
     source.values()
     common = {name: source.about.get(name) for name in (*_COMMON, "tools")}
     folders = [None if source.slim else source.path / "runs" / run.folder for run in source.runs]
-    index = ResultSet(source.path).index()
-    return Material(common, source.scenarios, list(zip(source.runs, folders, strict=True)), index)
+    rows = index.parts(ResultSet(source.path))
+    return Material(common, source.scenarios, list(zip(source.runs, folders, strict=True)), rows)
 
 
 def _runs(results: ResultSet, kernel: str | None) -> list[_Taken]:
@@ -94,22 +93,16 @@ def _runs(results: ResultSet, kernel: str | None) -> list[_Taken]:
         common = {name: manifest.get(name) for name in _COMMON}
         tools = manifest.get("tools") or {}
         rows = measured.get(record.path.name)
-        rows = frames.of_run(record) if rows is None else rows
+        rows = index.of_run(record) if rows is None else rows
         taken.append(_Taken(_run(record), record.path, common, tools, rows))
     return taken
 
 
-def _measured(results: ResultSet) -> dict[str, pa.Table]:
+def _measured(results: ResultSet) -> dict[str, Part]:
     """The rows of the index by folder; of no run that the index was not made with."""
-    if not (results.path / frames.INDEX).is_file():
+    if not (results.path / index.INDEX).is_file():
         return {}
-    index = results.index()
-    folders = index["folder"].to_pylist()
-    starts = [place for place, name in enumerate(folders) if not place or folders[place - 1] != name]
-    stops = [*starts[1:], len(folders)]
-    return {
-        folders[start]: index.slice(start, stop - start) for start, stop in zip(starts, stops, strict=True)
-    }
+    return {part.folder: part for part in index.parts(results)}
 
 
 def _run(record: Record) -> Run:
@@ -172,8 +165,3 @@ def _several(what: str, count: int, source: Path) -> UsageError:
 def _kernels(source: Path) -> str:
     found = {str(one.manifest["kernel"].get("name")) for results in result_sets(source) for one in results}
     return ", ".join(sorted(found))
-
-
-def _renamed(rows: pa.Table, folder: str) -> pa.Table:
-    place = rows.schema.get_field_index("folder")
-    return rows.set_column(place, "folder", pa.array([folder] * rows.num_rows, pa.string()))

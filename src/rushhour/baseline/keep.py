@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import rushhour
+from rushhour import index
 from rushhour.baseline import shelf
+from rushhour.baseline.gather import gather
 from rushhour.baseline.read import FORMAT, Baseline, Run
 from rushhour.baseline.shelf import Promotion
 from rushhour.errors import RecordError, UsageError
@@ -124,16 +126,13 @@ def _next(folder: Path) -> int:
 
 
 def _material(records: Path | str, kernel: str | None) -> Material:
-    # pyarrow is slow to import, and to find a baseline needs none.
-    from rushhour.baseline.gather import gather  # noqa: PLC0415
-
     path = Path(records)
     return gather(path if path.exists() else shelf.find(str(records)), kernel)
 
 
 def _replace(target: Path, material: Material, reason: str, *, slim: bool | None) -> Baseline:
     before = Baseline.open(target)
-    foreign = sorted({path.name for path in target.iterdir()} - {BASELINE, "index.parquet", "runs"})
+    foreign = sorted({path.name for path in target.iterdir()} - {BASELINE, index.INDEX, "runs"})
     if foreign:
         raise UsageError(f"{target} holds more than a baseline: {foreign[0]}", hint="move it elsewhere first")
     with _writing(target), tempfile.TemporaryDirectory(prefix=".old-", dir=target.resolve().parent) as room:
@@ -148,7 +147,6 @@ def _replace(target: Path, material: Material, reason: str, *, slim: bool | None
 
 def _write(target: Path, material: Material, name: str, version: int, reason: str, *, slim: bool) -> Baseline:
     """Write a version to `target`, whole or not at all."""
-    from rushhour import frames  # noqa: PLC0415 - pyarrow is slow to import
     from rushhour.lab.cache import share  # noqa: PLC0415
     from rushhour.seal import checksum  # noqa: PLC0415
 
@@ -159,7 +157,7 @@ def _write(target: Path, material: Material, name: str, version: int, reason: st
     with tempfile.TemporaryDirectory(prefix=".new-", dir=target.parent) as room:
         folder = Path(room) / "whole"
         folder.mkdir()
-        frames.put(material.index, folder / frames.INDEX)
+        index.put(material.index, folder / index.INDEX)
         for run, record in () if slim else material.runs:
             assert record is not None
             (folder / "runs" / run.folder).mkdir(parents=True)
@@ -173,7 +171,7 @@ def _write(target: Path, material: Material, name: str, version: int, reason: st
             "slim": slim,
             **material.common,
             "scenarios": material.scenarios,
-            "index_sha256": checksum(folder / frames.INDEX),
+            "index_sha256": checksum(folder / index.INDEX),
         }
         text = _document(about, [run for run, _ in material.runs])
         (folder / BASELINE).write_text(text, encoding="utf-8")

@@ -6,15 +6,17 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from rushhour import index
 from rushhour.errors import RecordError
 from rushhour.folders import BASELINE
-from rushhour.metrics.value import MetricValue
 from rushhour.record import Record, ResultSet, read_json
 from rushhour.seal import checksum
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
+
+    from rushhour.metrics.value import MetricValue
 
 FORMAT = "rushhour-baseline/1"
 _AGAIN = "take it from a copy, or save it again from records"
@@ -105,16 +107,13 @@ class Baseline:
 
     @cached_property
     def _index(self) -> Mapping[str, list[MetricValue]]:
-        path = self.path / "index.parquet"
+        path = self.path / index.INDEX
         if not path.is_file():
             raise _damaged("is missing", path)
         if checksum(path) != self.about["index_sha256"]:
             raise _damaged("was changed: its checksum differs", path)
-        columns = [field.name for field in fields(MetricValue)]
-        known: dict[str, list[MetricValue]] = {run.folder: [] for run in self.runs}
-        for row in ResultSet(self.path).index().select(["folder", *columns]).to_pylist():
-            known[row.pop("folder")].append(MetricValue(**row))
-        return known
+        none: dict[str, list[MetricValue]] = {run.folder: [] for run in self.runs}
+        return none | index.values(ResultSet(self.path))
 
     def values(self) -> Mapping[str, list[MetricValue]]:
         """The metric values of each run, by `Run.folder`.

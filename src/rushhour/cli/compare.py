@@ -79,12 +79,13 @@ def compare(
 
     from rushhour import verdict
     from rushhour.cli.progress import growing
-    from rushhour.cli.run import store
+    from rushhour.cli.run import can_store, store
     from rushhour.report.verdict import terminal
     from rushhour.runner import point_latest
     from rushhour.verdict import output
 
     words = Console(stderr=True)
+    can_store(db)
     try:
         with growing(words) as watch:
             made = verdict.compare(

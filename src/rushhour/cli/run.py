@@ -86,6 +86,7 @@ def run(
     from rushhour import runner
 
     words = Console(stderr=True)
+    can_store(db)
     named: dict[str, Any] = {"pins": pins, "hosts": hosts, "places": places, "ssh_config": ssh_config}
     given = runner.make_lab(lab, **named) if lab != "uml" or any(named.values()) else None
     with runner.using(given) as where:
@@ -199,6 +200,20 @@ def _finish_study(
         "agreeing": agreeing,
         "measured": measured,
     }
+
+
+def can_store(db: str | None) -> None:
+    """Refuse a results database that cannot be written for want of a package, before anything runs.
+
+    Raises:
+        ExtraError: with the command that installs it.
+    """
+    from rushhour import places
+    from rushhour.extras import need
+
+    where = db or places.asked_database() or ""
+    if where.partition("://")[0].partition("+")[0] in ("postgres", "postgresql"):
+        need("postgres", "--db" if db else "RUSHHOUR_DB")
 
 
 def store(folders: list[Path], db: str | None, words: Console) -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from rushhour import index
 from rushhour.errors import ReportError
 from rushhour.export.case import Case, Number, Report, Status
 from rushhour.folders import read_sets
 from rushhour.metrics.expectations import judge
-from rushhour.metrics.value import MetricValue
 from rushhour.record import Record, ResultSet, read_json
 from rushhour.report.reproduce import run_command
 from rushhour.report.verdict import markdown
@@ -17,6 +17,8 @@ from rushhour.report.verdict.advice import of_cell
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
+
+    from rushhour.metrics.value import MetricValue
 
 VERDICT = "verdict.json"
 _AGAIN = "compare again, or take it from a copy"
@@ -117,10 +119,7 @@ def of_results(sets: Sequence[ResultSet], name: str) -> Report:
 
 
 def _runs(results: ResultSet) -> Iterator[Case]:
-    measured: dict[str, list[MetricValue]] = {}
-    table = results.index().select(["folder", "metric", "scope", "value", "unit", "note"])
-    for row in table.to_pylist():
-        measured.setdefault(row.pop("folder"), []).append(MetricValue(**row))
+    measured = index.values(results)
     for record in results:
         yield _run(record, measured.get(record.path.name, []))
     about = results.about or {}

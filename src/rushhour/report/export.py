@@ -2,30 +2,32 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import io
+from typing import IO, TYPE_CHECKING, Any, cast
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.csv
-import pyarrow.parquet
+from arro3.core import Array, DataType, Field, RecordBatch, RecordBatchReader, Schema
+from arro3.io import write_csv, write_parquet
 
+from rushhour import index
 from rushhour.errors import ReportError
 from rushhour.series import RUN, SERIES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from rushhour.record import Record, ResultSet
 
-SCHEMA = pa.schema(
+_NAME = DataType.dictionary(DataType.int32(), DataType.string())
+SCHEMA = Schema(
     [
-        ("run", pa.string()),
-        ("series", pa.dictionary(pa.int32(), pa.string())),
-        ("of", pa.dictionary(pa.int32(), pa.string())),
-        ("unit", pa.dictionary(pa.int32(), pa.string())),
-        ("t_s", pa.float64()),
-        ("value", pa.float64()),
+        Field("run", DataType.string()),
+        Field("series", _NAME),
+        Field("of", _NAME),
+        Field("unit", _NAME),
+        Field("t_s", DataType.float64()),
+        Field("value", DataType.float64()),
     ]
 )
 """Series in long form: one row a sample; `of` is the flow or the link end, `run` the folder of the run."""
@@ -39,15 +41,12 @@ def write(results: ResultSet, folder: Path, form: str) -> list[Path]:
         ReportError: a file cannot be written.
     """
     paths = [folder / f"metrics.{form}", folder / f"series.{form}"]
+    samples = (part for record in results for part in series(record))
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        index = results.index().replace_schema_metadata(None)
-        with _writer(paths[0], index.schema, form) as sink:
-            sink.write_table(index)
-        with _writer(paths[1], SCHEMA, form) as sink:
-            for record in results:
-                for part in series(record):
-                    sink.write_table(part)
+        metrics = index.table(index.parts(results))
+        _write(metrics.to_batches(), metrics.schema, paths[0], form)
+        _write(samples, SCHEMA, paths[1], form)
     except OSError as error:
         raise ReportError(
             f"cannot write the tables: {error.strerror or error}",
@@ -57,8 +56,8 @@ def write(results: ResultSet, folder: Path, form: str) -> list[Path]:
     return paths
 
 
-def series(record: Record) -> Iterator[pa.Table]:
-    """Every series of a run that has samples, each as a table of `SCHEMA`."""
+def series(record: Record) -> Iterator[RecordBatch]:
+    """Every series of a run that has samples, each as rows of `SCHEMA`."""
     context = record.context
     owners: dict[str, list[int | None]] = {
         "flow": list(context.flows),
@@ -68,18 +67,53 @@ def series(record: Record) -> Iterator[pa.Table]:
     for name, kind in SERIES.items():
         for owner in owners[kind.scope]:
             found = record.series(name, **({} if owner is None else {kind.scope: owner}))
-            count = len(found)
-            if count:
-                same = np.zeros(count, np.int32)
-                words = [
-                    pa.DictionaryArray.from_arrays(same, pa.array([text]))
-                    for text in (name, found.label, found.unit)
-                ]
-                run = pa.array([record.path.name] * count)
-                yield pa.Table.from_arrays([run, *words, found.t_s, found.values], schema=SCHEMA)
+            if len(found):
+                words = (_repeated(text, len(found)) for text in (name, found.label, found.unit))
+                run = _repeated(record.path.name, len(found)).cast(DataType.string())
+                numbers = (Array.from_numpy(np.ascontiguousarray(one)) for one in (found.t_s, found.values))
+                yield RecordBatch.from_arrays([run, *words, *numbers], schema=SCHEMA)
 
 
-def _writer(path: Path, schema: pa.Schema, form: str) -> pa.csv.CSVWriter | pa.parquet.ParquetWriter:
-    if form == "csv":
-        return pa.csv.CSVWriter(path, schema)
-    return pa.parquet.ParquetWriter(path, schema, compression="zstd")
+def _repeated(text: str, count: int) -> Array:
+    return Array([text], type=DataType.string()).cast(_NAME).take(np.zeros(count, np.uint32))
+
+
+def _write(batches: Iterable[RecordBatch], schema: Schema, path: Path, form: str) -> None:
+    """Write rows as they come. The library panics at an error of ours, so it is told of none."""
+    fault: list[BaseException] = []
+
+    def rows() -> Iterator[RecordBatch]:
+        try:
+            yield from batches
+        except BaseException as error:  # noqa: BLE001 - raised below
+            fault.append(error)
+
+    with path.open("wb") as file:
+        # The index says its format; tables for others are nobody's.
+        plain = schema.remove_metadata()
+        reader = RecordBatchReader.from_batches(plain, rows())
+        sink = cast("IO[bytes]", _Sink(file, fault))
+        if form == "csv":
+            write_csv(reader, sink)
+        else:
+            write_parquet(reader, sink, compression="zstd(3)")
+        if fault:
+            raise fault[0]
+
+
+class _Sink(io.RawIOBase):
+    """A file that takes everything; what it could not take is a fault that is kept."""
+
+    def __init__(self, file: IO[bytes], fault: list[BaseException]) -> None:
+        self._file, self._fault = file, fault
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any, /) -> int:
+        try:
+            if not self._fault:
+                self._file.write(data)
+        except OSError as error:
+            self._fault.append(error)
+        return len(data)

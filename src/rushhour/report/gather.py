@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from rushhour.metrics.value import MetricValue
+from rushhour import index
 from rushhour.record import Record
 from rushhour.report.model import kernel_name, said, view
 from rushhour.spec.sweep import Sweep
@@ -16,6 +16,7 @@ from rushhour.spec.sweep import Sweep
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from rushhour.metrics.value import MetricValue
     from rushhour.record import ResultSet
     from rushhour.report.model import RunView
 
@@ -153,13 +154,7 @@ def _short(names: Iterable[str]) -> dict[str, str]:
 
 def indexed(results: ResultSet) -> dict[str, list[MetricValue]]:
     """The metrics of each run's folder as the index of the set has them; empty if it has no index."""
-    if not (results.path / "index.parquet").is_file():
-        return {}
-    columns = [field.name for field in fields(MetricValue)]
-    known: dict[str, list[MetricValue]] = {}
-    for row in results.index().select(["folder", *columns]).to_pylist():
-        known.setdefault(row.pop("folder"), []).append(MetricValue(**row))
-    return known
+    return index.values(results) if (results.path / index.INDEX).is_file() else {}
 
 
 def _place(manifest: Mapping[str, Any]) -> tuple[int, str, int]:

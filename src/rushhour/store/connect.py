@@ -17,6 +17,7 @@ from sqlalchemy import create_engine, event, exc, inspect
 from sqlalchemy.engine import URL, make_url
 
 from rushhour.errors import StoreError, UsageError
+from rushhour.extras import need
 from rushhour.store import schema
 
 if TYPE_CHECKING:
@@ -95,22 +96,17 @@ def engine(url: URL, wait_s: float, *, create: bool) -> Engine:
     """An engine for a database that is there, or (`create`) may be made.
 
     Raises:
-        StoreError: there is none, or no driver for it.
+        StoreError: there is none.
+        ExtraError: there is no driver for it.
     """
     if url.drivername == "sqlite":
         return _sqlite(url, wait_s, create=create)
-    try:
-        made = create_engine(
-            url,
-            pool_pre_ping=True,
-            connect_args={"connect_timeout": _CONNECT_S, "application_name": "rushhour"},
-        )
-    except ImportError as error:
-        raise StoreError(
-            "the driver for PostgreSQL is not installed",
-            where=shown(url),
-            hint="pip install 'rushhour[postgres]'",
-        ) from error
+    need("postgres", shown(url))
+    made = create_engine(
+        url,
+        pool_pre_ping=True,
+        connect_args={"connect_timeout": _CONNECT_S, "application_name": "rushhour"},
+    )
 
     @event.listens_for(made, "begin")
     def _begin(connection: Connection) -> None:

@@ -9,16 +9,16 @@ import hashlib
 import json
 import math
 import re
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
+from rushhour import index
 from rushhour.baseline.read import Baseline, Run, raw_digests
 from rushhour.errors import RecordError
 from rushhour.folders import BASELINE, VERDICT, result_sets
-from rushhour.metrics.value import MetricValue
 from rushhour.plan.cells import label_of
 from rushhour.record import Record, ResultSet, read_json
 from rushhour.spec.sweep import Sweep
@@ -26,6 +26,8 @@ from rushhour.spec.sweep import Sweep
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
+
+    from rushhour.metrics.value import MetricValue
 
 VERDICT_FORMAT = "rushhour-verdict/1"
 _STAMP = re.compile(r"(\d{4})(\d\d)(\d\d)-(\d\d)(\d\d)(\d\d)(-\d+)?")
@@ -166,7 +168,7 @@ def _set(results: ResultSet) -> SetParcel:
 
 def _measured(results: ResultSet) -> Iterator[tuple[Record, Sequence[MetricValue]]]:
     known: dict[str, list[MetricValue]] = {}
-    if (results.path / "index.parquet").is_file():
+    if (results.path / index.INDEX).is_file():
         known = values_of(results)
     for record in results:
         values = known.get(record.path.name)
@@ -175,14 +177,7 @@ def _measured(results: ResultSet) -> Iterator[tuple[Record, Sequence[MetricValue
 
 def values_of(results: ResultSet) -> dict[str, list[MetricValue]]:
     """The metric values of an index by folder; what is not finite is None."""
-    index = results.index()
-    names = ["folder", *(field.name for field in fields(MetricValue))]
-    columns = [index[name].to_pylist() for name in names]
-    known: dict[str, list[MetricValue]] = {}
-    for folder, metric, scope, value, unit, note in zip(*columns, strict=True):
-        sound = None if value is None or not math.isfinite(value) else value
-        known.setdefault(folder, []).append(MetricValue(metric, scope, sound, unit, note))
-    return known
+    return {folder: [_sound(value) for value in values] for folder, values in index.values(results).items()}
 
 
 def _sweep(resolved: Any) -> Sweep:
