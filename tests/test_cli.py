@@ -14,9 +14,9 @@ import pytest
 from report_records import make_set
 
 import rushhour
-from rushhour.cli import cli
+from rushhour.cli import SUMMARIES, cli
 
-HEAVY = ("numpy", "pyarrow", "pydantic", "scipy", "matplotlib", "rich", "jinja2")
+HEAVY = ("numpy", "arro3", "pyarrow", "pydantic", "scipy", "matplotlib", "rich", "jinja2")
 
 
 def commands(group: click.Group, words: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
@@ -40,14 +40,42 @@ def rush(*words: str, cwd: Path | None = None, **environment: str) -> subprocess
     return subprocess.run(command, capture_output=True, text=True, env=env, cwd=cwd, timeout=300, check=False)
 
 
-def test_help_loads_no_scientific_package() -> None:
-    code = "import sys; sys.argv = ['rushhour', '--help']; from rushhour.cli import main\n"
-    code += "try: main()\nexcept SystemExit: pass\nprint('LOADED', *sys.modules)"
+def loaded(*words: str) -> set[str]:
+    """The modules that a command imports, beyond those of a bare interpreter."""
+    code = f"import sys; bare = set(sys.modules); sys.argv = {['rushhour', *words]!r}\n"
+    code += "from rushhour.cli import main\ntry: main()\nexcept SystemExit: pass\n"
+    code += "print('LOADED', *(set(sys.modules) - bare))"
     env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env, check=True)
-    loaded = done.stdout.partition("LOADED")[2].split()
-    assert "rushhour.cli.run" in loaded
-    assert not {name.partition(".")[0] for name in loaded} & set(HEAVY)
+    return set(done.stdout.partition("LOADED")[2].split())
+
+
+@pytest.mark.parametrize("words", [(), ("--help",), ("-h",), ("--version",)], ids=" ".join)
+def test_what_is_asked_first_is_answered_at_once(words: tuple[str, ...]) -> None:
+    """Nothing is imported but click, which of Python's own modules takes none that is slow."""
+    modules = loaded(*words)
+    own = {name for name in modules if name.partition(".")[0] not in sys.stdlib_module_names}
+    assert {name for name in own if name.partition(".")[0] != "click"} == {
+        "rushhour",
+        "rushhour.cli",
+        "rushhour.errors",
+    }
+    slow = {"asyncio", "email", "http", "importlib.metadata", "importlib.resources", "json", "logging"}
+    slow |= {"multiprocessing", "pathlib", "socket", "ssl", "statistics", "subprocess", "tempfile", "urllib"}
+    assert not modules & slow
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_help_loads_no_scientific_package(words: tuple[str, ...]) -> None:
+    modules = loaded(*words, "--help")
+    assert f"rushhour.cli.{words[0]}" in modules
+    assert not {name.partition(".")[0] for name in modules} & set(HEAVY)
+
+
+def test_the_list_of_commands_says_what_each_says_of_itself() -> None:
+    context = click.Context(cli)
+    said = {name: cli.get_command(context, name) for name in cli.list_commands(context)}
+    assert {name: one.get_short_help_str(200) for name, one in said.items() if one} == SUMMARIES
 
 
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)

@@ -1,7 +1,8 @@
 """The command line: `rushhour`.
 
-Commands are found by name and imported when they are used; none of their modules imports a scientific package
-before it runs. Errors are told here, in one place, on standard error.
+Commands are found by name and imported when they are used, so that `rushhour` alone answers at once; none of
+their modules imports a scientific package before it runs. Errors are told here, in one place, on standard
+error.
 """
 
 from __future__ import annotations
@@ -43,6 +44,28 @@ COMMANDS = {
     "profile": "profile:profile",
     "restore": "restore:restore",
 }
+# What each of them says of itself in its first line: to list them no module of theirs is imported.
+SUMMARIES = {
+    "run": "Run scenarios and report what came of them.",
+    "list": "List the studies and scenarios that ship.",
+    "show": "Show what a scenario would do; nothing runs.",
+    "report": "Write a page, figures or tables of results.",
+    "compare": "Judge a kernel or results against others.",
+    "diagnose": "Find out why a transfer between two ends is slow.",
+    "export": "Results as JUnit, TAP, KCIDB, tmt and more.",
+    "bisect": "Find the commit that changed what a scenario measures.",
+    "kernel": "Build and keep the kernels under test.",
+    "baseline": "Keep runs under a name to judge others by.",
+    "db": "Keep runs, metrics and verdicts in a database.",
+    "history": "Show a metric over kernels, and where it changed.",
+    "serve": "A playground and the results in the browser.",
+    "ci": "Write job files for GitHub, GitLab, tmt or Beaker.",
+    "hosts": "Look after the machines of the hosts lab.",
+    "barrier": "Let several machines wait for each other.",
+    "tune": "Recommend, apply and verify settings for a path.",
+    "profile": "Show how machines are prepared for experiments.",
+    "restore": "Put back settings that were left changed at each PLACE.",
+}
 INTERRUPTED = 130
 
 
@@ -59,6 +82,10 @@ class _Lazy(click.Group):
         module, _, name = COMMANDS[cmd_name].partition(":")
         command: click.Command = getattr(import_module(f"rushhour.cli.{module}"), name)
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, SUMMARIES[name]) for name in self.list_commands(ctx)])
 
 
 # Given to every command: one keeps the help options it was first asked with, by whatever way.
