@@ -218,7 +218,10 @@ def test_commands_speak_json_to_machines_and_words_to_people(tree: Path) -> None
     assert "k" in run("list").stdout
     assert "HZ=1000" in run("show", "k").stdout
     assert run("remove", "k").exit_code == 0
+    assert "to free it: rushhour kernel clean" in run("list").stdout
+    assert run("clean").exit_code == 0
     assert run("list").stdout == ""
+    assert list((tree.parent / "cache/rushhour/sources").iterdir()) == []
 
 
 def test_the_fragment_asks_for_each_option_once_and_for_all_that_is_required() -> None:

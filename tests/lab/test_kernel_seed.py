@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from little_tree import MAKEFILE, commit, git, make_tree
 
+from rushhour.errors import BuildError
 from rushhour.lab import kernel as kernels
 from rushhour.lab.kernel import store
 
@@ -95,6 +96,64 @@ def test_an_archive_is_dated_by_content(repository: Path, tmp_path: Path) -> Non
         assert text in built.image.read_text()
 
 
+def state(tree: Path) -> dict[str, tuple[int, ...]]:
+    """All that a write would change, of every file and folder."""
+    found = [tree, *tree.rglob("*")]
+    return {
+        str(path): (one.st_ino, one.st_size, one.st_mode, one.st_mtime_ns, one.st_ctime_ns, one.st_nlink)
+        for path in found
+        for one in [path.lstat()]
+    }
+
+
+def plain(repository: Path, folder: Path) -> Path:
+    """A directory as people have it, without a history; its files are of long ago."""
+    shutil.copytree(repository, folder, ignore=shutil.ignore_patterns(".git"))
+    for path in folder.rglob("*"):
+        os.utime(path, (1, 1))
+    return folder
+
+
+def test_a_directory_begins_with_its_neighbour_and_is_only_read(repository: Path, tmp_path: Path) -> None:
+    first, _ = steps_of(f"{repository}@main")
+    for name, text in {"same": "int one;\n", "other": "int one = 2;\n"}.items():
+        folder = plain(repository, tmp_path / name)
+        (folder / "one.c").write_text(text)
+        (folder / "more").touch()  # else it would be the same tree
+        os.utime(folder / "one.c", (1, 1))
+        before = state(folder)
+        built, said = steps_of(str(folder), name)
+        assert begun(said)
+        assert built.origin()["objects"] == (name == "other")
+        assert text in built.image.read_text()
+        assert state(folder) == before
+    assert "int one;" in first.image.read_text()
+
+
+def test_a_directory_that_changes_compiles_what_changed(repository: Path, tmp_path: Path) -> None:
+    """Also where a date goes back, as when a file is restored: contents decide."""
+    folder = plain(repository, tmp_path / "mine")
+    assert steps_of(str(folder))[0].origin()["objects"] == 1
+    (folder / "notes").write_text("other notes\n")
+    assert steps_of(str(folder))[0].origin()["objects"] == 0
+    (folder / "one.c").write_text("int one = 3;\n")
+    os.utime(folder / "one.c", (1, 1))
+    built, _ = steps_of(str(folder))
+    assert built.origin()["objects"] == 1
+    assert "int one = 3" in built.image.read_text()
+
+
+def test_what_the_compiler_says_is_of_the_persons_own_files(repository: Path, tmp_path: Path) -> None:
+    folder = plain(repository, tmp_path / "mine")
+    text = (folder / "Makefile").read_text().replace("gcc -c one.c", "gcc -c $(CURDIR)/one.c")
+    (folder / "Makefile").write_text(text)
+    (folder / "one.c").write_text("int one\n")
+    with pytest.raises(BuildError) as told:
+        steps_of(str(folder))
+    assert f"{folder}/one.c:" in told.value.message
+    assert "sources/tree-" not in str(told.value)
+
+
 @pytest.mark.parametrize("line", ["VERSION = 7", "PATCHLEVEL = 98"])
 def test_another_version_is_no_neighbour(repository: Path, clone: Path, line: str) -> None:
     steps_of(f"{repository}@main")
@@ -123,8 +182,10 @@ def test_notes_of_places_are_rewritten_and_keep_their_dates(repository: Path, cl
     note = place / "net/.tcp.o.cmd"
     note.write_text(f"gcc -I{tree}/include -o {place}/net/tcp.o")
     os.utime(note, (5, 5))
+    commit(clone, "other notes", notes="better\n")  # the same tree would be the same kernel
     other = steps_of(f"{clone}@main", "other")[0].origin()["key"]
     copy = store.cache("build", other, "net") / note.name
+    assert other != key
     assert copy.read_text() == note.read_text().replace(key, other)
     assert copy.stat().st_mtime == 5
 

@@ -9,7 +9,7 @@ import pytest
 from little_tree import git
 
 from rushhour.errors import KernelError
-from rushhour.lab.kernel import debian, process, sources
+from rushhour.lab.kernel import debian, process, sources, store
 
 
 def quiet(_text: str) -> None:
@@ -135,7 +135,9 @@ def test_a_directory_keeps_its_build_directory_when_it_changes(tree: Path) -> No
     second = sources.resolve(str(tree), quiet)
     assert first.key == second.key
     assert first.sha256 != second.sha256
-    assert first.directory() == tree
+    copy = store.cache("sources", first.key)
+    assert first.directory() == second.directory() == copy
+    assert (copy / "Makefile").read_text() == "VERSION = 7\n"
 
 
 def test_a_tree_built_inside_is_refused_with_the_cure(tree: Path) -> None:

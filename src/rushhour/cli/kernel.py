@@ -6,6 +6,7 @@ import json
 import sys
 import time
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -34,8 +35,9 @@ def kernel() -> None:
 @click.argument("source")
 @click.option("--name", help="How to call it; default: after the source.")
 @click.option("--aside", is_flag=True, help="Leave the kernel that is used where none is named as it is.")
+@click.option("--from-nothing", is_flag=True, help="Compile everything, also what is built already.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
-def build(source: str, name: str | None, *, aside: bool, as_json: bool) -> None:
+def build(source: str, name: str | None, *, aside: bool, from_nothing: bool, as_json: bool) -> None:
     """Build a kernel from SOURCE.
 
     \b
@@ -53,9 +55,13 @@ def build(source: str, name: str | None, *, aside: bool, as_json: bool) -> None:
     from rushhour.lab import kernel as kernels
 
     with _progress() as tell:
-        built = kernels.build(source, name, tell, aside=aside)
+        built = kernels.build(source, name, tell, aside=aside, from_nothing=from_nothing)
     started, fault = _start(built)
     _show(built, as_json=as_json, started=started)
+    key = built.origin().get("key")
+    if key in (trees := kernels.trees()) and not as_json:
+        free = f"rushhour kernel clean {built.name}"
+        click.echo(f"its source and build take {_size(trees[key])}; to free it: {free}", err=True)
     if fault is not None:
         raise fault
 
@@ -63,7 +69,7 @@ def build(source: str, name: str | None, *, aside: bool, as_json: bool) -> None:
 @kernel.command("list")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
 def list_kernels(*, as_json: bool) -> None:
-    """List the built kernels, the newest first.
+    """List the kernels: those built here, the newest first, then those of installed packages.
 
     Example: rushhour kernel list
     """
@@ -73,9 +79,13 @@ def list_kernels(*, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps([_facts(one) for one in found], indent=1))
     elif not found:
-        click.echo("no kernel is built yet; to build one: rushhour kernel build debian:6.12", err=True)
+        click.echo("there is no kernel yet; to build one: rushhour kernel build debian:6.12", err=True)
     else:
         _table(found)
+        click.echo(f"\nWhere no kernel is named it is {_default()}.")
+    if not as_json and (trees := kernels.trees()):
+        taken = f"{_trees(trees).capitalize()} take {_size(sum(trees.values()))}"
+        click.echo(f"{taken}; to free it: rushhour kernel clean")
 
 
 @kernel.command()
@@ -111,16 +121,57 @@ def remove(names: tuple[str, ...], *, sources: bool, as_json: bool) -> None:
         click.echo(json.dumps(removed, indent=1))
 
 
+@kernel.command()
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+def clean(names: tuple[str, ...]) -> None:
+    """Remove unpacked sources and build directories, of the kernels NAME or all; the kernels stay.
+
+    The next build of such a tree takes minutes instead of seconds.
+
+    Example: rushhour kernel clean debian-6.12
+    """
+    from rushhour.lab import kernel as kernels
+
+    trees = kernels.trees()
+    if names:
+        wanted = {kernels.find(name).origin().get("key") for name in names}
+        trees = {key: size for key, size in trees.items() if key in wanted}
+    for key in trees:
+        kernels.clear(key, partial(click.echo, f"waiting: another process builds {key}", err=True))
+    if trees:
+        click.echo(f"removed {_trees(trees)}, {_size(sum(trees.values()))}", err=True)
+    else:
+        click.echo("there was nothing to remove", err=True)
+
+
+def _trees(trees: dict[str, int]) -> str:
+    return f"sources and builds of {len(trees)} tree{'s' * (len(trees) > 1)}"
+
+
+def _size(count: int) -> str:
+    return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.0f} MB"
+
+
+def _default() -> str:
+    from rushhour.errors import KernelError
+    from rushhour.lab import kernel as kernels
+
+    try:
+        chosen = kernels.default()
+    except KernelError:  # all were built aside
+        return "an error: none of these was built for that"
+    return f"{chosen.name} ({chosen.id})"
+
+
 def _table(found: list[Kernel]) -> None:
     from rich.console import Console
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("name", "id", "release", "source", "lacks"):
-        table.add_column(heading, no_wrap=heading != "source")
+    for heading in ("name", "id", "release", "source", "from"):
+        table.add_column(heading, no_wrap=heading not in {"source", "from"})
     for one in found:
-        lacking = len(one.identity.get("missing", []))
-        table.add_row(one.name, one.id, one.release, _origin(one), f"{lacking} options" if lacking else "-")
+        table.add_row(one.name, one.id, one.release, _origin(one), str(one.package or "built here"))
     Console().print(table)
 
 
@@ -131,7 +182,9 @@ def _origin(one: Kernel) -> str:
 
 
 def _facts(one: Kernel) -> dict[str, Any]:
-    return {**one.identity, "id": one.id, "image": str(one.image), "config": str(one.config), **one.origin()}
+    facts = {**one.identity, "id": one.id, "image": str(one.image), "config": str(one.config)}
+    package = {"name": one.package.name, "version": one.package.version} if one.package else None
+    return {**facts, "package": package, **one.origin()}
 
 
 def _start(one: Kernel) -> tuple[str, LabError | None]:
@@ -163,7 +216,8 @@ def _show(one: Kernel, *, as_json: bool, started: str | None = None) -> None:
         "image": f"{one.image} ({_megabytes(one)} MB, {one.identity['image_sha256'][:12]})",
         "config": f"{one.config} ({one.identity['config_sha256'][:12]})",
         "lacks": " ".join(one.identity["missing"]) or "nothing of what was asked",
-        "build": f"{facts['objects']} objects in {facts['seconds']} s",
+        "from": f"package {one.package}" if one.package else "built here",
+        "build": f"{facts['objects']} objects" + (f" in {facts['seconds']} s" if "seconds" in facts else ""),
         **({"starts": started} if started else {}),
     }
     for heading, text in rows.items():

@@ -10,16 +10,19 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import shutil
 import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from rushhour.errors import KernelError
-from rushhour.lab.kernel import config, host, process, seed, sources, store
+from rushhour.lab.kernel import config, host, image, process, seed, sources, store
 from rushhour.lab.kernel.make import ABSENT, STAMPS, Make, compiler
 from rushhour.lab.kernel.step import Step
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     Progress = Callable[[Step], None]
 
@@ -28,7 +31,12 @@ OBJECTS = 1330
 
 
 def build(
-    source: str, name: str | None = None, progress: Progress | None = None, *, aside: bool = False
+    source: str,
+    name: str | None = None,
+    progress: Progress | None = None,
+    *,
+    aside: bool = False,
+    from_nothing: bool = False,
 ) -> store.Kernel:
     """Build a kernel and put it into the store; nothing is done if the same is there already.
 
@@ -38,6 +46,7 @@ def build(
         progress: told every step.
         aside: built for one purpose, as a step of a bisection: never the kernel that is used where none
             is named.
+        from_nothing: compile everything, also what is there already: the same image comes out.
 
     Raises:
         KernelError: a tool is missing, the source is not there or does not compile, with what to do.
@@ -47,7 +56,7 @@ def build(
         raise KernelError(f"{name!r} cannot name a kernel", hint="letters, digits and . _ + - only")
     _require_tools()
     try:
-        return _build(source, name, tell, aside=aside)
+        return _build(source, name, tell, aside=aside, from_nothing=from_nothing)
     except OSError as fault:
         raise KernelError(
             f"{fault.strerror or fault}",
@@ -56,17 +65,21 @@ def build(
         ) from fault
 
 
-def _build(source: str, name: str | None, tell: Progress, *, aside: bool) -> store.Kernel:
+def _build(source: str, name: str | None, tell: Progress, *, aside: bool, from_nothing: bool) -> store.Kernel:
     tell(Step(f"looking at {source}"))
     found = sources.resolve(source, lambda text: tell(Step(text)))
+    found.check()
     name = name or found.name
     inputs = _inputs(found)
     with store.lock(found.key, lambda: tell(Step("waiting: another process builds this tree"))) as held:
         same = next((kernel for kernel in store.installed() if kernel.origin().get("inputs") == inputs), None)
-        if same:
+        if from_nothing:
+            shutil.rmtree(store.cache("build", found.key), ignore_errors=True)
+        elif same:
             tell(Step(f"unchanged: {same.release} is built already"))
             return _again(same, name, found, aside=aside)
-        seed.begin(found, lambda text: tell(Step(text)))
+        else:
+            seed.begin(found, lambda text: tell(Step(text)))
         return _make(found, name, inputs, held, tell, aside=aside)
 
 
@@ -81,7 +94,7 @@ def _require_tools() -> None:
 def _inputs(found: sources.Source) -> str:
     """Hash of all that decides the image, known before anything is built."""
     return hashlib.sha256(
-        f"{found.sha256} {config.fragment_sha256()} {host.sha256()} {compiler()} {STAMPS} {ABSENT}".encode()
+        f"{found.sha256} {config.fragment_sha256()} {host.sha256()} {compiler()} {STAMPS} {ABSENT} {image.HOW}".encode()
     ).hexdigest()
 
 
@@ -102,6 +115,7 @@ def _make(
     if found.archive and not store.cache("sources", found.key).is_dir():
         tell(Step(f"unpacking {found.archive.name}"))
     tree = found.directory()
+    afresh = not store.cache("build", found.key).exists()
     place = store.cache("build", found.key, ".config").parent
     log = place / "build.log"
     log.write_text(f"{found.spec}\n")
@@ -109,25 +123,50 @@ def _make(
     make = Make(tree, place, log, held)
     lacking = config.check(make.configure(), found.spec)
     total = None if (place / "linux").exists() else OBJECTS
-    made = make.compile(lambda count: tell(Step("compiling", count, total and max(total, count))))
-    release = (place / "include/config/kernel.release").read_text().strip()
-    identity: dict[str, Any] = {
+    with _told_of(found, tree):
+        made = make.compile(lambda count: tell(Step("compiling", count, total and max(total, count))))
+    files = {**image.stripped(place, log), "config": place / ".config", "build.log": log}
+    identity = _identity(name, found, place, files[image.IMAGE], lacking)
+    origin: dict[str, Any] = {
+        "source": found.spec,
+        "inputs": inputs,
+        "key": found.key,
+        "seconds": round(time.monotonic() - started, 1),
+        "objects": made,
+        "from_nothing": afresh,
+        "aside": aside,
+        "bytes": store.occupied(found.key),
+    }
+    return store.save(name, identity, _key(identity), origin, files)
+
+
+@contextmanager
+def _told_of(found: sources.Source, tree: Path) -> Iterator[None]:
+    """What the compiler says of our copy of a person's directory is about that directory."""
+    try:
+        yield
+    except KernelError as fault:
+        if found.tree:
+            fault.message = fault.message.replace(str(tree), str(found.tree))
+            fault.args = (fault.message,)
+        raise
+
+
+def _identity(
+    name: str, found: sources.Source, place: Path, kept: Path, lacking: list[str]
+) -> dict[str, Any]:
+    return {
         "name": name,
-        "release": release,
+        "release": (place / "include/config/kernel.release").read_text().strip(),
         "source": found.facts,
         "source_sha256": found.sha256,
         "config_sha256": sources.hash_file(place / ".config"),
         "host_sha256": host.sha256(),
         "compiler": compiler(),
-        "image_sha256": sources.hash_file(place / "linux"),
+        "image_sha256": sources.hash_file(kept),
         "hz": config.HZ,
         "missing": lacking,
     }
-    seconds = round(time.monotonic() - started, 1)
-    origin: dict[str, Any] = {"source": found.spec, "inputs": inputs, "key": found.key, "seconds": seconds}
-    origin |= {"objects": made, "aside": aside}
-    files = {"linux": place / "linux", "config": place / ".config", "build.log": log}
-    return store.save(name, identity, _key(identity), origin, files)
 
 
 def _key(identity: dict[str, Any]) -> str:

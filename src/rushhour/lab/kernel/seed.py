@@ -52,12 +52,14 @@ class _Neighbour:
 def begin(found: Source, tell: Callable[[str], None]) -> None:
     """Begin the tree of a source that was never built with its nearest neighbour, if there is one.
 
-    Hold the lock of the source's key. A user's own directory is never written to, and so not begun.
+    Hold the lock of the source's key. Of a user's own directory it is the copy in the cache that is begun.
     """
     tree, place = store.cache("sources", found.key), store.cache("build", found.key)
-    if found.tree or place.exists() or tree.exists():
+    if place.exists() or tree.exists():
         return
-    if found.repository:
+    if found.tree:
+        text = (found.tree / "Makefile").read_text(errors="replace")
+    elif found.repository:
         text = git.ask(found.repository, "show", f"{found.facts['commit']}:Makefile", default="")
     else:
         text = (found.directory() / "Makefile").read_text(errors="replace")
@@ -69,6 +71,9 @@ def begin(found: Source, tell: Callable[[str], None]) -> None:
         if found.repository:
             _clone(neighbour.tree, tree)
             git.adopt(found.repository, found.facts["commit"], found.key)
+            found.directory()
+        elif found.tree:
+            _clone(neighbour.tree, tree)
             found.directory()
         else:
             _date(tree, neighbour.tree)
@@ -92,7 +97,7 @@ def _nearest(version: tuple[int, int, int] | None) -> _Neighbour | None:
 
 
 def _clone(tree: Path, target: Path) -> None:
-    """The same tree by hard links: git never writes into a file that is there, it makes a new one."""
+    """The same tree by hard links: `git` and `workcopy` never write into a file that is there."""
     with store.scratch(target) as room:
         shutil.copytree(tree, room / "tree", symlinks=True, copy_function=_link)
         (room / "tree").rename(target)

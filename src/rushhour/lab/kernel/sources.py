@@ -1,8 +1,8 @@
 """Where a kernel's source comes from: a Debian package, a tarball, a directory, a git revision.
 
-Every kind ends as a directory that is never written to (kernels are built out of tree) and a hash of
-its content. Unpacked archives and exported revisions live in the cache and are kept, so that the next build
-of the same tree only compiles what changed.
+Every kind ends as a directory in the cache and a hash of its content: unpacked archives, exported revisions
+and copies of people's directories are kept there, so that the next build of the same tree only compiles what
+changed. What people have is only read.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rushhour.errors import KernelError
-from rushhour.lab.kernel import debian, git, process, store
+from rushhour.lab.kernel import debian, git, process, store, workcopy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -28,6 +28,22 @@ ARCHIVES = (".tar.xz", ".tar.gz", ".tgz", ".tar.bz2", ".tar.zst", ".tar")
 # Directories of a kernel tree that cannot reach an image of this architecture.
 _UNBUILT = ("Documentation", "LICENSES", "samples", ".git")
 _BUILT_ARCHITECTURES = ("um", "x86")
+# Folders of which our configuration compiles nothing: their makefiles and Kconfig are read, but no source.
+# They are two thirds of a tree, so they are not unpacked.
+_UNREAD = (
+    *(f"drivers/{name}" for name in ("accel", "clk", "gpu", "hwmon", "iio", "infiniband", "media", "mtd")),
+    *(f"drivers/{name}" for name in ("net/ethernet", "net/wireless", "pinctrl", "platform", "scsi")),
+    *(f"drivers/{name}" for name in ("staging", "usb", "video")),
+    *("sound/pci", "sound/soc", "tools/perf", "tools/testing"),
+)
+_UNREAD_BELOW = tuple(f"{folder}/" for folder in _UNREAD)
+_SOURCE = (".c", ".h", ".S")
+# As tar's patterns: the above, documentation, and the architectures but two.
+_PACKED = (
+    *(f"{folder}/*.[chS]" for folder in (*_UNREAD, "arch/[!ux]*")),
+    *("arch/[!ux]*/*.dts*", "tools/*.json", "tools/testing/*"),
+    *(f"Documentation/*.{suffix}" for suffix in ("rst", "svg", "txt", "yaml")),
+)
 
 
 @dataclass(frozen=True)
@@ -47,8 +63,18 @@ class Source:
     archive: Path | None = None
     repository: Path | None = None
 
+    def check(self) -> None:
+        """Refuse what cannot be built, before anything is done for it.
+
+        Raises:
+            KernelError: the tree holds the products of a build.
+        """
+        if self.tree:
+            _refuse_built(self.tree)
+
     def directory(self) -> Path:
-        """The tree as a directory, unpacked or exported now if need be. Hold the lock of `key`."""
+        """The tree as a directory, unpacked, exported or copied now if need be. Hold the lock of `key`."""
+        self.check()
         if self.archive:
             return _unpack(self.archive, self.key)
         if self.repository:
@@ -57,8 +83,9 @@ class Source:
             raise KernelError(
                 "this source has neither a tree, nor an archive, nor a repository", where=self.spec
             )
-        _refuse_built(self.tree)
-        return self.tree
+        copy = store.cache("sources", self.key)
+        workcopy.bring(self.tree, copy, (name for name in built_from(self.tree) if not _unread(name)))
+        return copy
 
 
 def resolve(spec: str, tell: Tell) -> Source:
@@ -149,7 +176,9 @@ def _unpack(archive: Path, key: str) -> Path:
     if target.is_dir():
         return target
     with store.scratch(target) as room:
-        process.run(["tar", "--extract", "--file", str(archive), "--directory", str(room)], what="unpack")
+        left_out = [f"--exclude={pattern}" for pattern in _PACKED]
+        command = ["tar", "--extract", "--file", str(archive), "--directory", str(room), *left_out]
+        process.run(command, what="unpack")
         tops = [entry for entry in room.iterdir() if (entry / "Kconfig").is_file()]
         if not tops:
             raise KernelError("the archive holds no kernel source", where=str(archive))
@@ -221,6 +250,10 @@ def _foreign(name: str) -> bool:
         and "/" not in architecture
         and architecture not in _BUILT_ARCHITECTURES
     )
+
+
+def _unread(name: str) -> bool:
+    return name.endswith(_SOURCE) and name.startswith(_UNREAD_BELOW)
 
 
 def built_from(tree: Path) -> Iterator[str]:

@@ -1,20 +1,28 @@
-"""Built kernels, on this machine: one folder each, written whole or not at all."""
+"""Kernels on this machine: built ones, one folder each, written whole or not at all; and those of packages.
+
+What was built here comes before what was installed as a package: whoever builds a kernel means to use it.
+"""
 
 from __future__ import annotations
 
 import fcntl
 import json
 import os
+import re
 import shutil
+import sys
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rushhour.errors import KernelError
+from rushhour.lab.kernel import wheels
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from rushhour.lab.kernel.wheels import Package
 
 
 @dataclass(frozen=True)
@@ -22,7 +30,8 @@ class Kernel:
     """A built kernel.
 
     `identity` is what a record keeps of it: name, release, source, configuration, compiler, image. Two
-    kernels that differ in any of these have different identities. It holds no path and no date.
+    kernels that differ in any of these have different identities. It holds no path and no date. `package` is
+    the installed package that it came with, None if it was built here.
     """
 
     name: str
@@ -30,6 +39,7 @@ class Kernel:
     release: str
     identity: dict[str, Any]
     config: Path
+    package: Package | None = None
 
     @property
     def folder(self) -> Path:
@@ -42,8 +52,17 @@ class Kernel:
         return self.folder.name.rpartition("-")[2]
 
     def origin(self) -> dict[str, Any]:
-        """What this machine knows beyond the identity: the source as typed, the cost of the build."""
+        """What is known beyond the identity: the source as typed, the cost of the build."""
         return dict(json.loads((self.folder / "origin.json").read_text()))
+
+    def sources(self) -> set[str]:
+        """The words by which its source was, or could have been, typed."""
+        words = {str(self.origin().get("source"))}
+        facts = self.identity.get("source") or {}
+        if facts.get("kind") == "debian":
+            series = str(facts.get("package", "")).removeprefix("linux-source-")
+            words.add(f"debian:{series}@{facts.get('version')}")
+        return words
 
 
 def cache(*parts: str) -> Path:
@@ -101,27 +120,49 @@ def save(
         facts = {"identity.json": identity, "origin.json": origin}
         for target, fact in facts.items():
             (whole / target).write_text(json.dumps(fact, indent=1) + "\n")
-        if folder.is_dir():
-            for target in facts:
-                (whole / target).replace(folder / target)
-            os.utime(folder)
-            return _load(folder)
         for target, source in files.items():
             shutil.copy2(source, whole / target)
-        whole.rename(folder)
-    return _load(folder)
+        if folder.is_dir():
+            # The image is the same, and may be running.
+            for path in sorted(whole.iterdir()):
+                if path.name != "linux":
+                    path.replace(folder / path.name)
+            os.utime(folder)
+        else:
+            whole.rename(folder)
+    return load(folder)
 
 
-def installed() -> list[Kernel]:
-    """Every built kernel, the newest first."""
+def built() -> list[Kernel]:
+    """Every kernel that was built here, the newest first."""
     folders = [path.parent for path in cache("kernels", "any").parent.glob("[!.]*/identity.json")]
     return [
-        _load(folder) for folder in sorted(folders, key=lambda path: (path.stat().st_mtime_ns, path.name))
+        load(folder) for folder in sorted(folders, key=lambda path: (path.stat().st_mtime_ns, path.name))
     ][::-1]
 
 
+def installed() -> list[Kernel]:
+    """Every kernel: those built here, the newest first, then those of packages, the latest version first.
+
+    A kernel that is there both ways is the one built here.
+    """
+    here = built()
+    known = {kernel.folder.name for kernel in here}
+    return here + [kernel for kernel in packaged() if kernel.folder.name not in known]
+
+
+def packaged() -> list[Kernel]:
+    """Every kernel of an installed package, the latest version first."""
+    kernels = [load(folder, package) for package, folder in wheels.folders()]
+    return sorted(kernels, key=lambda one: (_version(one.release), one.folder.name), reverse=True)
+
+
+def _version(release: str) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", release)]
+
+
 def find(name: str) -> Kernel:
-    """The newest kernel of this name; also by `NAME-ID`, by `ID`, or by the source it was built from.
+    """The first kernel of this name (`installed`); also by `NAME-ID`, by `ID`, or by the source it is from.
 
     Raises:
         KernelError: there is none, with what there is and how to build it.
@@ -131,19 +172,22 @@ def find(name: str) -> Kernel:
         if name in {kernel.name, kernel.folder.name, kernel.id}:
             return kernel
     for kernel in kernels:
-        if name == kernel.origin().get("source"):
+        if name in kernel.sources():
             return kernel
     there = ", ".join(dict.fromkeys(kernel.name for kernel in kernels)) or "none"
     source = name if name.startswith("debian:") else "debian:6.12"
     build = f"rushhour kernel build {source}" + ("" if name.startswith("debian:") else f" --name {name}")
-    raise KernelError(f"there is no kernel {name!r}; built here: {there}", hint=f"to build one: {build}")
+    raise KernelError(f"there is no kernel {name!r}; there is: {there}", hint=f"to build one: {build}")
 
 
 def default() -> Kernel:
-    """The kernel that is used when none is named: the one built last that was not built aside."""
+    """The kernel that is used when none is named: the one built last that was not built aside.
+
+    Where none was built here it is the package's of the latest version.
+    """
     kernels = [kernel for kernel in installed() if not kernel.origin().get("aside")]
     if not kernels:
-        raise KernelError("no kernel is built yet", hint="to build one: rushhour kernel build debian:6.12")
+        raise KernelError("there is no kernel yet", hint="to build one: rushhour kernel build debian:6.12")
     return kernels[0]
 
 
@@ -151,25 +195,80 @@ def remove(name: str, *, sources: bool = False) -> Kernel:
     """Remove the newest kernel of this name and return what it was; runs already recorded stay valid.
 
     With `sources` the unpacked source and the build directory go as well; a user's own tree is never touched.
+
+    Raises:
+        KernelError: there is none, or it is a package's.
     """
     kernel = find(name)
+    if kernel.package:
+        raise KernelError(
+            f"the kernel {kernel.name} came with the package {kernel.package}, and goes with it",
+            hint=f"to remove it: {sys.executable} -m pip uninstall {kernel.package.name}",
+        )
     key = kernel.origin().get("key")
     with scratch(kernel.folder) as room:
         kernel.folder.rename(room / "kernel")
     if sources and key:
-        with lock(key, lambda: None):
-            for folder in (cache("sources", key), cache("sources", f"{key}.git"), cache("build", key)):
-                shutil.rmtree(folder, ignore_errors=True)
-            cache("sources", f"{key}.index").unlink(missing_ok=True)
+        clear(key)
     return kernel
 
 
-def _load(folder: Path) -> Kernel:
+def clear(key: str, waiting: Callable[[], None] = lambda: None) -> None:
+    """Remove the unpacked source and the build directory of one tree; kernels made of it stay.
+
+    Args:
+        key: Name of the tree.
+        waiting: As of `lock`.
+    """
+    with lock(key, waiting):
+        for folder in _places(key):
+            shutil.rmtree(folder, ignore_errors=True)
+        cache("sources", f"{key}.index").unlink(missing_ok=True)
+
+
+def trees() -> dict[str, int]:
+    """The trees whose unpacked source or build directory is there, and the bytes that both take together.
+
+    Of a tree that a kernel was built of the bytes are those told then: to count them takes a while.
+    """
+    folders = [*cache("sources", "any").parent.glob("[!.]*/"), *cache("build", "any").parent.glob("[!.]*/")]
+    told = {origin.get("key"): origin.get("bytes") for origin in (kernel.origin() for kernel in built())}
+    keys = sorted({folder.name.removesuffix(".git") for folder in folders})
+    return {key: told.get(key) or occupied(key) for key in keys}
+
+
+def occupied(key: str) -> int:
+    """Bytes that the unpacked source and the build directory of one tree take; of what is shared a part."""
+    return sum(_size(folder) for folder in _places(key))
+
+
+def _places(key: str) -> list[Path]:
+    return [cache("sources", key), cache("sources", f"{key}.git"), cache("build", key)]
+
+
+def _size(folder: Path) -> int:
+    total = 0
+    for place, _, names in os.walk(folder):
+        for name in names:
+            state = os.lstat(os.path.join(place, name))  # noqa: PTH118 - Path objects cost seconds
+            total += 512 * state.st_blocks // state.st_nlink
+    return total
+
+
+def load(folder: Path, package: Package | None = None) -> Kernel:
+    """The kernel in a folder.
+
+    Raises:
+        KernelError: it is damaged, with how to be rid of it.
+    """
     try:
         identity = json.loads((folder / "identity.json").read_text())
         image, config = ((folder / name).resolve(strict=True) for name in ("linux", "config"))
-        return Kernel(str(identity["name"]), image, str(identity["release"]), identity, config)
+        return Kernel(str(identity["name"]), image, str(identity["release"]), identity, config, package)
     except (OSError, ValueError, KeyError, TypeError) as fault:
+        again = f"{sys.executable} -m pip install --force-reinstall {package.name}" if package else ""
         raise KernelError(
-            f"this built kernel is damaged: {fault}", where=str(folder), hint=f"remove it: rm -r {folder}"
+            f"this kernel is damaged: {fault}",
+            where=str(folder),
+            hint=f"install it again: {again}" if package else f"remove it: rm -r {folder}",
         ) from fault
