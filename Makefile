@@ -6,10 +6,10 @@ CARGO := cd agent && cargo
 VARIABLES := $(addprefix --variable ,kernel agent tools rushhour)
 
 .PHONY: quickstart setup setup-test kernels agent lint format test test-agent test-python test-suite baseline \
-	gallery bench mutants locks clean
+	gallery bench mutants locks wheels release again clean
 
 quickstart: setup
-	$(RUSHHOUR) kernel build debian:6.12
+	scripts/kernel 6.12
 	$(RUSHHOUR) run tomasov/window-scaling
 
 setup:
@@ -63,6 +63,18 @@ bench: kernels
 
 mutants: kernels
 	$(PYTHON) -m mutants
+
+# Packages to install elsewhere, in dist/: Rush Hour with its agent, and kernels. A release is these and all that goes with
+# them; CONTACT="NAME <ADDRESS>" says who gives out the kernels' sources.
+wheels: setup-test
+	$(PYTHON) -m shipping wheels
+
+release: setup-test
+	$(PYTHON) -m shipping release
+
+# All wheels twice, from nothing, in two places: are they the same to the byte?
+again: setup-test
+	$(PYTHON) -m shipping again
 
 # Every package at its newest version, with its hashes; `scripts/locks --keep` changes only what has to change.
 locks:

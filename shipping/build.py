@@ -11,6 +11,7 @@ from pathlib import Path
 from rushhour.errors import RushHourError
 from rushhour.lab.kernel.make import STAMPS
 
+ROOT = Path(__file__).resolve().parents[1]
 EPOCH = STAMPS["SOURCE_DATE_EPOCH"]
 """The date of every file in a wheel, in seconds: that of the kernels' own stamps."""
 

@@ -45,7 +45,7 @@ version = "{version}"
 description = "Linux {release} as a laboratory kernel for Rush Hour"
 readme = "README.md"
 license = "GPL-2.0-only AND LGPL-2.1-or-later"
-license-files = ["licenses/*"]
+license-files = [{licences}]
 requires-python = ">=3.11"
 {authors}
 [project.entry-points."{group}"]
@@ -110,7 +110,8 @@ def pack(kernel: Kernel, tree: Path, out: Path, contact: str = "") -> Path:
         (project / "pyproject.toml").write_text(_project(kernel, module, contact), encoding="utf-8")
         (project / "hatch_build.py").write_text(_HOOK, encoding="utf-8")
         (project / "README.md").write_text(source_text(kernel, contact), encoding="utf-8")
-        _licences(project / "licenses", tree)
+        for name in LICENCES:
+            shutil.copyfile(tree / name, project / Path(name).name)
         _contents(project / module, kernel, source_text(kernel, contact))
         return build(project, out)
 
@@ -126,14 +127,9 @@ def _project(kernel: Kernel, module: str, contact: str) -> str:
         release=kernel.release,
         module=module,
         group=GROUP,
+        licences=", ".join(json.dumps(Path(name).name) for name in LICENCES),
         authors=f"authors = [{{ {author} }}]\n" if contact else "",
     )
-
-
-def _licences(folder: Path, tree: Path) -> None:
-    folder.mkdir()
-    for name in LICENCES:
-        shutil.copyfile(tree / name, folder / Path(name).name)
 
 
 def _contents(folder: Path, kernel: Kernel, text: str) -> None:

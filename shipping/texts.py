@@ -1,4 +1,4 @@
-"""The texts that go with a kernel: where its source is to be had, and by whose offer."""
+"""The texts that go with what is given out: how to install it, where a kernel's source is, by whose offer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def source_text(kernel: Kernel, offered_by: str) -> str:
     """What a kernel is made of, where its source is, and how to make it again; in Markdown."""
     identity = kernel.identity
     libc = str(identity["compiler"]).rpartition(", ")[2]
-    return _filled(
+    return filled(
         "source",
         release=kernel.release,
         folder=kernel.folder.name,
@@ -26,11 +26,12 @@ def source_text(kernel: Kernel, offered_by: str) -> str:
         source_sha256=identity["source_sha256"],
         command=f"rushhour kernel build {_spec(kernel)} --from-nothing",
         compiler=identity["compiler"],
-        offer=_filled("offer", contact=offered_by) if offered_by else _filled("no-offer"),
+        offer=filled("offer", contact=offered_by) if offered_by else filled("no-offer"),
     )
 
 
-def _filled(name: str, **words: object) -> str:
+def filled(name: str, **words: object) -> str:
+    """A text of this folder with its words filled in."""
     return Template((_HERE / f"{name}.md").read_text(encoding="utf-8").strip()).substitute(words)
 
 

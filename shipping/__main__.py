@@ -1,0 +1,78 @@
+"""`python -m shipping`: make wheels, or everything that a release is made of (docs/shipping.md)."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from rushhour.errors import RushHourError
+from shipping import again, release
+
+KERNELS = ("debian:6.12", "debian:6.1")
+
+
+def _say(text: str) -> None:
+    click.echo(text, err=True)
+
+
+_out = click.option("--out", type=click.Path(path_type=Path), default=Path("dist"), show_default=True)
+_kernels = click.option(
+    "--kernel", "specs", multiple=True, default=KERNELS, show_default=True, help="A source; may be repeated."
+)
+_contact = click.option(
+    "--contact", envvar="CONTACT", default="", help="Who gives out the kernels' sources: NAME <ADDRESS>."
+)
+
+
+@click.group(help=__doc__)
+def main() -> None:
+    """Group."""
+
+
+@main.command()
+@_out
+@_kernels
+@_contact
+def wheels(out: Path, specs: tuple[str, ...], contact: str) -> None:
+    """Make the wheels of Rush Hour and of kernels."""
+    made, _ = release.wheels(specs, out, contact, _say)
+    release.sums(out)
+    for path in made:
+        click.echo(f"{path}  {path.stat().st_size / 1e6:.1f} MB")
+
+
+@main.command("release")
+@_out
+@_kernels
+@_contact
+def release_(out: Path, specs: tuple[str, ...], contact: str) -> None:
+    """Make everything that a release is made of."""
+    release.release(specs, out, contact, _say)
+    if not contact:
+        _say("no CONTACT was given: these kernels are for your own use, do not pass them on")
+    for path in sorted(out.iterdir()):
+        click.echo(f"{path}  {path.stat().st_size / 1e6:.1f} MB")
+
+
+@main.command()
+@click.argument("folder", type=click.Path(path_type=Path))
+def wheelhouse(folder: Path) -> None:
+    """Download what running needs into FOLDER, checked by the lock."""
+    release.wheelhouse(folder)
+
+
+@main.command("again")
+@_kernels
+def again_(specs: tuple[str, ...]) -> None:
+    """Make all wheels twice, in two places, from nothing, and compare their bytes."""
+    sys.exit(0 if again.same(specs, _say) else 1)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except RushHourError as error:
+        _say(f"error: {error}")
+        sys.exit(error.exit_code)
