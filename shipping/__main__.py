@@ -58,9 +58,10 @@ def release_(out: Path, specs: tuple[str, ...], contact: str) -> None:
 
 @main.command()
 @click.argument("folder", type=click.Path(path_type=Path))
-def wheelhouse(folder: Path) -> None:
-    """Download what running needs into FOLDER, checked by the lock."""
-    release.wheelhouse(folder)
+@click.option("--python", metavar="X.Y", help="For which Python; default: this one.")
+def wheelhouse(folder: Path, python: str | None) -> None:
+    """Download the wheels of what running needs into FOLDER, checked by the lock."""
+    release.wheelhouse(folder, python)
 
 
 @main.command("again")

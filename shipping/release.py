@@ -111,19 +111,26 @@ def sums(out: Path) -> None:
     (out / SUMS).write_text("".join(lines), encoding="utf-8")
 
 
-def wheelhouse(folder: Path) -> None:
-    """Download the wheels of all packages that running needs, checked against the lock; none twice.
+def wheelhouse(folder: Path, python: str | None = None) -> None:
+    """Download the wheels of all that running needs, checked against the lock, and of pip; none twice.
+
+    Args:
+        folder: Where they go; what is of another lock is removed.
+        python: For which Python (`3.12`); for this one if not said.
 
     Raises:
         RushHourError: they could not be downloaded.
     """
-    text = (ROOT / "requirements.lock").read_text()
+    python = python or f"{sys.version_info.major}.{sys.version_info.minor}"
+    text = f"# Python {python}\n{(ROOT / 'requirements.lock').read_text()}"
     stamp = folder / "requirements.lock"
     if stamp.is_file() and stamp.read_text() == text:
         return
     folder.mkdir(parents=True, exist_ok=True)
+    for path in folder.glob("*.whl"):
+        path.unlink()
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "download", "-q", "--no-deps"]
-    more = ["--only-binary", ":all:", "-d", str(folder)]
+    more = ["--only-binary", ":all:", "--python-version", python, "-d", str(folder)]
     for words in (["--require-hashes", "-r", str(ROOT / "requirements.lock")], ["pip"]):
         if subprocess.run([*pip, *more, *words], check=False).returncode:
             raise RushHourError("the packages could not be downloaded; see above", where=str(folder))

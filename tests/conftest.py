@@ -5,6 +5,7 @@ A ring that cannot run is skipped with the reason, unless `RUSHHOUR_REQUIRE` nam
 
 import os
 import shutil
+import sys
 from collections.abc import Callable
 
 import hypothesis
@@ -46,6 +47,18 @@ def _lacks_root() -> str | None:
     return None
 
 
+def _lacks_index() -> str | None:
+    from rushhour.errors import RushHourError  # noqa: PLC0415
+    from rushhour.lab.kernel import store  # noqa: PLC0415
+    from shipping import release  # noqa: PLC0415 - only where it is asked
+
+    try:
+        release.wheelhouse(store.cache(f"wheelhouse-{sys.version_info.major}.{sys.version_info.minor}"))
+    except RushHourError as error:
+        return str(error)
+    return None
+
+
 # A property is true or false; how long an example takes says how busy the machine is.
 hypothesis.settings.register_profile("rings", deadline=None)
 hypothesis.settings.load_profile("rings")
@@ -57,6 +70,7 @@ RINGS: dict[str, Callable[[], str | None]] = {
     "browser": _lacks_browser,
     "database": _lacks_database,
     "host": _lacks_root,
+    "index": _lacks_index,
 }
 _lacking: dict[str, str | None] = {}
 

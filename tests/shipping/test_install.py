@@ -1,0 +1,156 @@
+"""From a release alone: installed without an index, and the first plot drawn without a network."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rushhour.lab import kernel as kernels
+from rushhour.lab.kernel import store
+from shipping import release
+from shipping.build import ROOT, build
+from shipping.kernels import LICENCES, pack
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# A user that no machine has; it owns nothing.
+NOBODY = 61234
+PYTHONS = (getattr(sys, "_base_executable", sys.executable), "/usr/bin/python3", "/usr/local/bin/python3")
+
+
+class Guest:
+    """A user on this machine with an empty home and a network that leads nowhere."""
+
+    def __init__(self, home: Path, uid: int | None) -> None:
+        self.home, self.uid = home, uid
+        home.mkdir(parents=True)
+        if uid is not None:
+            os.chown(home, uid, uid)
+
+    def command(self, *words: object) -> list[str]:
+        become = (
+            ["setpriv", f"--reuid={self.uid}", f"--regid={self.uid}", "--clear-groups"] if self.uid else []
+        )
+        apart = (
+            ["unshare", "--net"]
+            if os.geteuid() == 0
+            else ["unshare", "--user", "--map-current-user", "--net"]
+        )
+        return [*apart, *become, *map(str, words)]
+
+    def run(self, *words: object) -> str:
+        clean = {"HOME": str(self.home), "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "COLUMNS": "100"}
+        done = subprocess.run(
+            self.command(*words), cwd=self.home, env=clean, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def can(self, *words: object) -> bool:
+        return subprocess.run(self.command(*words), capture_output=True, check=False).returncode == 0
+
+
+@pytest.fixture(scope="module")
+def place() -> Iterator[Path]:
+    """A folder that others may read: pytest's own are for its user only."""
+    folder = Path(tempfile.mkdtemp(prefix="rushhour-install-"))
+    folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="module")
+def dist(place: Path) -> Path:
+    """A release with the kernel that is used here."""
+    out, tree = place / "dist", place / "tree"
+    for name in LICENCES:
+        (tree / name).parent.mkdir(parents=True, exist_ok=True)
+        (tree / name).write_text(f"{name}\n")
+    build(ROOT, out)
+    pack(kernels.find("debian-6.12"), tree, out)
+    shutil.copy(ROOT / "requirements.lock", out)
+    release.sums(out)
+    return out
+
+
+def wheelhouse(place: Path, python: str) -> Path:
+    """The packages that running needs: downloaded once, kept in the cache, copied to where all may read."""
+    asked = [python, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]
+    version = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
+    kept, copy = store.cache(f"wheelhouse-{version}"), place / f"wheelhouse-{version}"
+    release.wheelhouse(kept, version)
+    if not copy.is_dir():
+        shutil.copytree(kept, copy)
+    return copy
+
+
+def installed(guest: Guest, python: str, packages: Path, *installs: list[object]) -> Path:
+    """A new environment of the guest's with what these words of pip install."""
+    venv = guest.home / "rushhour"
+    guest.run(python, "-m", "venv", "--without-pip", venv)
+    (pip,) = packages.glob("pip-*.whl")
+    for words in installs:
+        guest.run(venv / "bin/python", pip / "pip", "install", "-q", "--no-index", *words)
+    return venv / "bin/rushhour"
+
+
+def first_plot(guest: Guest, rushhour: Path) -> None:
+    assert json.loads(guest.run(rushhour, "kernel", "list", "--json"))[0]["package"] is not None
+    said = guest.run(rushhour, "run", "tomasov/window-scaling", "--quick", "--out", "out")
+    assert "goodput" in said.lower()
+    out = guest.home / "out"
+    assert (out / "index.parquet").is_file()
+    assert "<html" in (out / "report.html").read_text()[:2000]
+    guest.run(rushhour, "report", "out", "--format", "png")
+    assert next((out / "figures").glob("*.png")).read_bytes().startswith(b"\x89PNG")
+    (manifest,) = [json.loads(path.read_text()) for path in out.glob("runs/*/manifest.json")][:1]
+    assert manifest["kernel"] == kernels.find("debian-6.12").identity
+    assert not [line for line in manifest["warnings"] if "package" in line]
+
+
+@pytest.mark.virtual
+@pytest.mark.index
+def test_as_this_user_by_the_lock(dist: Path, place: Path) -> None:
+    guest = Guest(place / "me", None)
+    if not guest.can("true"):
+        pytest.skip("no network namespace can be had here")
+    packages = wheelhouse(place, sys.executable)
+    locked: list[object] = ["--require-hashes", "--no-deps", "--find-links", packages]
+    rushhour = installed(
+        guest,
+        PYTHONS[0],
+        packages,
+        [*locked, "-r", dist / "requirements.lock"],
+        ["--no-deps", *sorted(dist.glob("*.whl"))],
+    )
+    first_plot(guest, rushhour)
+
+
+@pytest.mark.virtual
+@pytest.mark.index
+@pytest.mark.host
+def test_as_somebody_else_by_what_the_wheels_declare(dist: Path, place: Path) -> None:
+    guest = Guest(place / "home", NOBODY)
+    python = next(
+        (
+            one
+            for one in PYTHONS
+            if guest.can(one, "-c", "import sys, venv; assert sys.version_info >= (3, 11)")
+        ),
+        None,
+    )
+    assert python, f"none of {', '.join(PYTHONS)} can be run by another user: apt-get install python3-venv"
+    packages = wheelhouse(place, python)
+    links: list[object] = ["--find-links", dist, "--find-links", packages]
+    rushhour = installed(guest, python, packages, [*links, "rushhour", "rushhour-kernel-6.12"])
+    assert not list((rushhour.parents[1] / "lib").glob("python*/site-packages/pyarrow"))
+    first_plot(guest, rushhour)
