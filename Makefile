@@ -79,6 +79,7 @@ again: setup-test
 # Every package at its newest version, with its hashes; `scripts/locks --keep` changes only what has to change.
 locks:
 	scripts/locks
+	$(PYTHON) -m shipping notices
 
 clean:
 	rm -rf .venv agent/target results

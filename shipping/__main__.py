@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from rushhour.errors import RushHourError
-from shipping import again, release
+from shipping import again, notices, release
 
 KERNELS = ("debian:6.12", "debian:6.1")
 
@@ -62,6 +62,12 @@ def release_(out: Path, specs: tuple[str, ...], contact: str) -> None:
 def wheelhouse(folder: Path, python: str | None) -> None:
     """Download the wheels of what running needs into FOLDER, checked by the lock."""
     release.wheelhouse(folder, python)
+
+
+@main.command("notices")
+def notices_() -> None:
+    """Write the notices of the agent's crates into agent/NOTICES.md."""
+    notices.NOTICES.write_text(notices.notices(), encoding="utf-8")
 
 
 @main.command("again")

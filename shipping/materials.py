@@ -69,7 +69,7 @@ def file(path: Path) -> Component:
 
 def agent(wheel: Path) -> tuple[list[Component], Needs]:
     """The agent in a wheel, first, then its crates; and what needs what, by reference."""
-    told = json.loads(_said("metadata", "--format-version", "1", "--locked"))
+    told = json.loads(cargo("metadata", "--format-version", "1", "--locked"))
     locked = tomllib.loads((ROOT / "agent/Cargo.lock").read_text())["package"]
     sums = {(one["name"], one["version"]): one.get("checksum") for one in locked}
     made: dict[str, Component] = {}
@@ -82,7 +82,7 @@ def agent(wheel: Path) -> tuple[list[Component], Needs]:
         else:
             with zipfile.ZipFile(wheel) as packed:
                 digest = sha256(packed.read(AGENT)).hexdigest()
-            about = f"made by {_said('version').strip()}"
+            about = f"made by {cargo('version').strip()}"
             program = part(
                 ComponentType.APPLICATION, name, version, licence, sha256=digest, description=about
             )
@@ -94,11 +94,12 @@ def agent(wheel: Path) -> tuple[list[Component], Needs]:
     return [*made.values()], needs
 
 
-def _said(*words: str) -> str:
+def cargo(*words: str) -> str:
+    """What cargo answers in the agent's folder."""
     own = ROOT / "scripts/cargo"  # finds a cargo that is new enough
-    cargo = str(own) if own.exists() else "cargo"
+    program = str(own) if own.exists() else "cargo"
     return subprocess.run(
-        [cargo, *words], cwd=ROOT / "agent", check=True, stdout=subprocess.PIPE, text=True
+        [program, *words], cwd=ROOT / "agent", check=True, stdout=subprocess.PIPE, text=True
     ).stdout
 
 

@@ -15,9 +15,9 @@ from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
 
 from rushhour.lab.kernel import Kernel
-from shipping import materials, release
+from shipping import materials, notices, release
 from shipping.bill import bill
-from shipping.build import ROOT
+from shipping.build import ROOT, build
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -119,6 +119,18 @@ def test_the_locks_of_this_checkout_have_a_hash_for_everything() -> None:
               for name in ("requirements.lock", "requirements-test.lock")]  # fmt: skip
     assert not locked[0] & locked[1]
     assert not {"pyarrow", "scipy", "ruptures", "pandas", "pytest"} & locked[0]
+
+
+def test_the_notices_are_of_the_crates_that_are_locked() -> None:
+    assert notices.NOTICES.read_text() == notices.notices()
+    assert "Permission is hereby granted" in notices.NOTICES.read_text()
+
+
+def test_the_wheel_carries_all_notices(tmp_path: Path) -> None:
+    with zipfile.ZipFile(build(ROOT, tmp_path)) as file:
+        carried = {name.partition("/licenses/")[2] for name in file.namelist() if "/licenses/" in name}
+    assert {"LICENSE", "agent/NOTICES.md"} < carried
+    assert sum(name.endswith(("uplot/LICENSE", "htmx/LICENSE")) for name in carried) == 2
 
 
 def test_a_kernel_of_an_index_is_taken_by_its_hash_only() -> None:
