@@ -25,7 +25,7 @@ Made by `make locks`. The agent is one static program. In it are, besides its ow
 
 * these crates, each with its notice below;
 * the standard library of Rust (MIT or Apache-2.0, The Rust Project Contributors);
-* the GNU C Library (LGPL-2.1-or-later); `make agent` in the source links the agent again, with another if need be.
+* the GNU C Library (LGPL-2.1-or-later); `make agent` in the source links the agent again, with yours.
 """
 # Of several licences to choose from, the shortest to carry.
 _CHOICE = ("LICENSE-MIT", "LICENSE-MIT.txt", "LICENSE", "LICENSE.txt", "LICENSE-UNICODE", "COPYING")
