@@ -85,8 +85,7 @@ def release(specs: Sequence[str], out: Path, contact: str, tell: Tell) -> None:
     tell("packing the source")
     build(ROOT, out, "sdist")
     shutil.copyfile(ROOT / "requirements.lock", out / "requirements.lock")
-    names = " ".join(wheel.name for wheel in made)
-    (out / "INSTALL.md").write_text(filled("install", version=rushhour.__version__, wheels=names) + "\n")
+    (out / "INSTALL.md").write_text(filled("install", version=rushhour.__version__) + "\n")
     (out / "kernels.lock").write_text(lock(made[1:]), encoding="utf-8")
     tell("writing the bill of materials and the checksums")
     name = f"rushhour-{rushhour.__version__}.cdx.json"
