@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import rushhour
 from rushhour.lab import kernel as kernels
 from rushhour.lab.kernel import store
+from rushhour.record import ResultSet
 from shipping import release
 from shipping.build import ROOT, build
 from shipping.kernels import LICENCES, pack
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 
 # A user that no machine has; it owns nothing.
 NOBODY = 61234
+KERNEL = "debian-6.12"
 PYTHONS = (getattr(sys, "_base_executable", sys.executable), "/usr/bin/python3", "/usr/local/bin/python3")
 
 
@@ -78,7 +81,7 @@ def dist(place: Path) -> Path:
         (tree / name).parent.mkdir(parents=True, exist_ok=True)
         (tree / name).write_text(f"{name}\n")
     build(ROOT, out)
-    pack(kernels.find("debian-6.12"), tree, out)
+    pack(kernels.find(KERNEL), tree, out)
     shutil.copy(ROOT / "requirements.lock", out)
     release.sums(out)
     return out
@@ -105,34 +108,46 @@ def installed(guest: Guest, python: str, packages: Path, *installs: list[object]
     return venv / "bin/rushhour"
 
 
-def first_plot(guest: Guest, rushhour: Path) -> None:
-    assert json.loads(guest.run(rushhour, "kernel", "list", "--json"))[0]["package"] is not None
-    said = guest.run(rushhour, "run", "tomasov/window-scaling", "--quick", "--out", "out")
+def first_plot(guest: Guest, program: Path) -> None:
+    assert json.loads(guest.run(program, "kernel", "list", "--json"))[0]["package"] is not None
+    said = guest.run(program, "run", "tomasov/window-scaling", "--quick", "--out", "out")
     assert "goodput" in said.lower()
     out = guest.home / "out"
     assert (out / "index.parquet").is_file()
     assert "<html" in (out / "report.html").read_text()[:2000]
-    guest.run(rushhour, "report", "out", "--format", "png")
+    for form in ("png", "csv", "parquet"):
+        guest.run(program, "report", "out", "--format", form)
     assert next((out / "figures").glob("*.png")).read_bytes().startswith(b"\x89PNG")
-    (manifest,) = [json.loads(path.read_text()) for path in out.glob("runs/*/manifest.json")][:1]
-    assert manifest["kernel"] == kernels.find("debian-6.12").identity
-    assert not [line for line in manifest["warnings"] if "package" in line]
+    assert {path.suffix for path in (out / "tables").iterdir()} == {".csv", ".parquet"}
+
+
+def same_as_here(records: Path, here: Path) -> None:
+    """The kernel of the package is the one that was built here: so are the runs, to the byte."""
+    runs = [
+        ResultSet.open(records),
+        rushhour.run("tomasov/window-scaling", quick=True, fresh=True, out=here, kernels=[KERNEL]),
+    ]
+    (there, mine) = (
+        [(one.key, one.manifest["kernel"], one.manifest["files"]) for one in run] for run in runs
+    )
+    assert there == mine
 
 
 @pytest.mark.virtual
 @pytest.mark.index
-def test_as_this_user_by_the_lock(dist: Path, place: Path) -> None:
+def test_as_this_user_by_the_lock(dist: Path, place: Path, tmp_path: Path) -> None:
     guest = Guest(place / "me", None)
     packages = wheelhouse(place, sys.executable)
     locked: list[object] = ["--require-hashes", "--no-deps", "--find-links", packages]
-    rushhour = installed(
+    program = installed(
         guest,
         PYTHONS[0],
         packages,
         [*locked, "-r", dist / "requirements.lock"],
         ["--no-deps", *sorted(dist.glob("*.whl"))],
     )
-    first_plot(guest, rushhour)
+    first_plot(guest, program)
+    same_as_here(guest.home / "out", tmp_path / "here")
 
 
 @pytest.mark.virtual
@@ -145,6 +160,6 @@ def test_as_somebody_else_by_what_the_wheels_declare(dist: Path, place: Path) ->
     assert python, f"none of {', '.join(PYTHONS)} can be run by another user: apt-get install python3-venv"
     packages = wheelhouse(place, python)
     links: list[object] = ["--find-links", dist, "--find-links", packages]
-    rushhour = installed(guest, python, packages, [*links, "rushhour", "rushhour-kernel-6.12"])
-    assert not list((rushhour.parents[1] / "lib").glob("python*/site-packages/pyarrow"))
-    first_plot(guest, rushhour)
+    program = installed(guest, python, packages, [*links, "rushhour", "rushhour-kernel-6.12"])
+    assert not list((program.parents[1] / "lib").glob("python*/site-packages/pyarrow"))
+    first_plot(guest, program)
