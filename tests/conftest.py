@@ -6,7 +6,8 @@ A ring that cannot run is skipped with the reason, unless `RUSHHOUR_REQUIRE` nam
 import os
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import hypothesis
 import pytest
@@ -64,6 +65,20 @@ hypothesis.settings.register_profile("rings", deadline=None)
 hypothesis.settings.load_profile("rings")
 
 pytest_plugins = ["experiments", "databases"]
+
+
+@pytest.fixture(autouse=True)
+def _without_packaged_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tests are of kernels that are built here, whatever packages this environment has got since."""
+    from rushhour.lab.kernel import wheels  # noqa: PLC0415
+
+    folders = wheels.folders
+
+    def others() -> Iterator[tuple[wheels.Package, Path]]:
+        return (found for found in folders() if not found[1].is_relative_to(sys.prefix))
+
+    monkeypatch.setattr(wheels, "folders", others)
+
 
 RINGS: dict[str, Callable[[], str | None]] = {
     "virtual": _lacks_kernel,

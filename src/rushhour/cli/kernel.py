@@ -171,7 +171,7 @@ def _table(found: list[Kernel]) -> None:
     for heading in ("name", "id", "release", "source", "from"):
         table.add_column(heading, no_wrap=heading not in {"source", "from"})
     for one in found:
-        table.add_row(one.name, one.id, one.release, _origin(one), str(one.package or "built here"))
+        table.add_row(one.name, one.id, one.release, _origin(one), "package" if one.package else "built here")
     Console().print(table)
 
 

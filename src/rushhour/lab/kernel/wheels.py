@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib.metadata import entry_points
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,9 +32,8 @@ class Package:
 def folders() -> Iterator[tuple[Package, Path]]:
     """The folders of kernels in installed packages, in no order."""
     for entry in entry_points(group=GROUP):
-        module = find_spec(entry.value)  # of a top module it finds the place and runs nothing
-        if module is None or not module.submodule_search_locations or entry.dist is None:
-            continue
-        package = Package(entry.dist.name, entry.dist.version)
-        for place in module.submodule_search_locations:
-            yield from ((package, path.parent) for path in Path(place).glob("[!.]*/identity.json"))
+        if entry.dist is not None:
+            package = Package(entry.dist.name, entry.dist.version)
+            # Where its files lie, not where an import would look: nothing is imported.
+            module = Path(str(entry.dist.locate_file(entry.value)))
+            yield from ((package, path.parent) for path in module.glob("[!.]*/identity.json"))
