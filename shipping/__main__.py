@@ -35,9 +35,10 @@ def main() -> None:
 @_out
 @_kernels
 @_contact
-def wheels(out: Path, specs: tuple[str, ...], contact: str) -> None:
+@click.option("--from-nothing", is_flag=True, help="Compile kernels anew that are there already.")
+def wheels(out: Path, specs: tuple[str, ...], contact: str, *, from_nothing: bool) -> None:
     """Make the wheels of Rush Hour and of kernels."""
-    made, _ = release.wheels(specs, out, contact, _say)
+    made, _ = release.wheels(specs, out, contact, _say, from_nothing=from_nothing)
     release.sums(out)
     for path in made:
         click.echo(f"{path}  {path.stat().st_size / 1e6:.1f} MB")

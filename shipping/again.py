@@ -47,8 +47,17 @@ def _make(place: Path, specs: Sequence[str], tell: Callable[[str], None]) -> dic
         "XDG_CACHE_HOME": str(place / "cache"),
         "PYTHONPATH": os.pathsep.join([str(place / "checkout/src"), str(place / "checkout")]),
     }
-    words = [word for spec in specs for word in ("--kernel", spec)]
-    command = [sys.executable, "-m", "shipping", "wheels", "--out", str(place / "dist"), *words]
+    words = ["--from-nothing", *(word for spec in specs for word in ("--kernel", spec))]
+    command = [
+        sys.executable,
+        "-m",
+        "shipping",
+        "wheels",
+        "--out",
+        str(place / "dist"),
+        "--from-nothing",
+        *words,
+    ]
     done = subprocess.run(command, cwd=place / "checkout", env=environment, check=False)
     if done.returncode:
         raise RushHourError("the wheels could not be made; see above", where=str(place))

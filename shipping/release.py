@@ -30,7 +30,9 @@ SUMS = "SHA256SUMS"
 _OURS = ("rushhour-*", "rushhour_kernel_*.whl", "kernels.lock", "requirements.lock", "INSTALL.md", SUMS)
 
 
-def wheels(specs: Sequence[str], out: Path, contact: str, tell: Tell) -> tuple[list[Path], list[Kernel]]:
+def wheels(
+    specs: Sequence[str], out: Path, contact: str, tell: Tell, *, from_nothing: bool = False
+) -> tuple[list[Path], list[Kernel]]:
     """Make the wheel of Rush Hour, and one for each kernel, in an emptied folder.
 
     Args:
@@ -38,6 +40,7 @@ def wheels(specs: Sequence[str], out: Path, contact: str, tell: Tell) -> tuple[l
         out: The folder; what does not look like a part of a release is left alone.
         contact: Who gives out the kernels' sources: `NAME <ADDRESS>`.
         tell: Told what goes on.
+        from_nothing: Compile kernels anew that are there already.
 
     Raises:
         RushHourError: something could not be built.
@@ -47,20 +50,24 @@ def wheels(specs: Sequence[str], out: Path, contact: str, tell: Tell) -> tuple[l
         path.unlink()
     tell("building the wheel of rushhour, with the agent in it")
     made = [build(ROOT, out)]
-    built = [whole(spec, tell) for spec in specs]
+    built = [whole(spec, tell, from_nothing=from_nothing) for spec in specs]
     for kernel in built:
         tell(f"packing Linux {kernel.release}")
         made.append(pack(kernel, _source(kernel.origin()["source"], tell), out, contact))
     return made, built
 
 
-def whole(spec: str, tell: Tell) -> Kernel:
-    """A kernel that was compiled from nothing, now if it was not: its log tells all of it."""
-    kernel = kernels.build(spec, progress=lambda step: None if step.done else tell(f"{spec}: {step.text}"))
+def whole(spec: str, tell: Tell, *, from_nothing: bool = False) -> Kernel:
+    """A kernel that was compiled from nothing, now if it was not (or is to be): its log tells all of it."""
+
+    def told(step: kernels.Step) -> None:
+        if not step.done:
+            tell(f"{spec}: {step.text}")
+
+    kernel = kernels.build(spec, progress=told, from_nothing=from_nothing)
     if kernel.origin().get("from_nothing"):
         return kernel
-    tell(f"{spec}: compiling all of it")
-    return kernels.build(spec, from_nothing=True)
+    return kernels.build(spec, progress=told, from_nothing=True)
 
 
 def _source(spec: str, tell: Tell) -> Path:
