@@ -138,3 +138,28 @@ def test_a_kernel_of_an_index_is_taken_by_its_hash_only() -> None:
     names = [line for line in lines if "==" in line]
     assert all(re.fullmatch(r"rushhour-kernel-[0-9.]+==[0-9.a-z]+ \\", line) for line in names)
     assert sum("--hash=sha256:" in line for line in lines) >= len(names)
+
+
+def test_the_agents_compiler_is_told_everything_that_cargo_tells(tmp_path: Path) -> None:
+    """The script before it adds one word, and drops nothing: not the variables that shells cannot name."""
+    wrapper = tomllib.loads((ROOT / "agent/.cargo/config.toml").read_text())["build"]["rustc-wrapper"]
+    probe = tmp_path / "a compiler"
+    probe.write_text('#!/usr/bin/env bash\nprintf "%s\\n" "$@"\nenv | grep ^CARGO_BIN_EXE\n')
+    probe.chmod(0o755)
+    environment = {
+        "PATH": "/usr/bin:/bin",
+        "CARGO_BIN_EXE_rushhour-agent": "/target/agent",
+        "CARGO_MANIFEST_DIR": "/home/me/.cargo/registry/src/x/serde-1.0",
+        "CARGO_PKG_NAME": "serde",
+        "CARGO_PKG_VERSION": "1.0",
+    }
+    done = subprocess.run(
+        [ROOT / "agent" / wrapper, probe, "--edition=2021", "a b.rs"],
+        env=environment, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert done.stdout.splitlines() == [
+        "--edition=2021",
+        "a b.rs",
+        "--remap-path-prefix=/home/me/.cargo/registry/src/x/serde-1.0=/serde-1.0",
+        "CARGO_BIN_EXE_rushhour-agent=/target/agent",
+    ]
