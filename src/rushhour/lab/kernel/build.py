@@ -93,9 +93,8 @@ def _require_tools() -> None:
 
 def _inputs(found: sources.Source) -> str:
     """Hash of all that decides the image, known before anything is built."""
-    return hashlib.sha256(
-        f"{found.sha256} {config.fragment_sha256()} {host.sha256()} {compiler()} {STAMPS} {ABSENT} {image.HOW}".encode()
-    ).hexdigest()
+    ours = f"{config.fragment_sha256()} {host.sha256()} {STAMPS} {ABSENT} {image.HOW}"
+    return hashlib.sha256(f"{found.sha256} {compiler()} {ours}".encode()).hexdigest()
 
 
 def _again(same: store.Kernel, name: str, found: sources.Source, *, aside: bool) -> store.Kernel:
