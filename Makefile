@@ -2,7 +2,7 @@
 
 PYTHON := .venv/bin/python
 RUSHHOUR := .venv/bin/rushhour
-CARGO := cd agent && cargo
+CARGO := cd agent && ../scripts/cargo
 VARIABLES := $(addprefix --variable ,kernel agent tools rushhour)
 
 .PHONY: quickstart setup setup-test kernels agent lint format test test-agent test-python test-suite baseline \

@@ -5,6 +5,7 @@ needs no Rust. An editable installation uses the one in the checkout.
 """
 
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,18 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 AGENT = Path("agent/target/x86_64-unknown-linux-gnu/release/rushhour-agent")
 INSIDE = "rushhour/_agent/x86_64/rushhour-agent"
+_NO_CARGO = 127
+
+
+def _advice(root: Path) -> str:
+    sys.path.insert(0, str(root / "src"))
+    from rushhour.lab import packages  # noqa: PLC0415 - of the tree that is built
+
+    return (
+        "Rush Hour's agent is written in Rust: building it takes cargo 1.85 or newer.\n"
+        f"  {packages.advice('rust', 'libc.a')}\n"
+        "  or install a wheel, which has the agent in it; or Rust from https://rustup.rs"
+    )
 
 
 class AgentHook(BuildHookInterface[Any]):
@@ -22,7 +35,12 @@ class AgentHook(BuildHookInterface[Any]):
         if self.target_name != "wheel" or version == "editable":
             return
         root = Path(self.root)
-        subprocess.run(["cargo", "build", "--release", "--locked"], cwd=root / "agent", check=True)
+        command = [root / "scripts/cargo", "build", "--release", "--locked"]
+        if code := subprocess.run(command, cwd=root / "agent", check=False).returncode:
+            # An exit, not an error: pip would show a page of its own calls instead of the words.
+            sys.exit(
+                _advice(root) if code == _NO_CARGO else "Rush Hour's agent could not be built; see above."
+            )
         build_data["pure_python"] = False
         # Static, so it asks nothing of the C library.
         build_data["tag"] = "py3-none-manylinux_2_17_x86_64.musllinux_1_1_x86_64"

@@ -26,13 +26,17 @@ def _lacks_kernel() -> str | None:
 
 
 def _lacks_browser() -> str | None:
-    return None if shutil.which("chromium") else "chromium is not installed: apt-get install chromium"
+    from rushhour.lab import packages  # noqa: PLC0415
+
+    return None if shutil.which("chromium") else f"chromium is not installed: {packages.advice('chromium')}"
 
 
 def _lacks_database() -> str | None:
     from databases import programs  # noqa: PLC0415 - only where it is asked
 
-    return None if programs() else "PostgreSQL is not installed: apt-get install postgresql"
+    from rushhour.lab import packages  # noqa: PLC0415
+
+    return None if programs() else f"PostgreSQL is not installed: {packages.advice('postgresql')}"
 
 
 def _lacks_root() -> str | None:

@@ -54,6 +54,32 @@ def test_githubs_steps_are_in_order_and_bash_reads_them() -> None:
     assert kept["with"]["path"] == "rushhour"
 
 
+@pytest.mark.parametrize(
+    ("system", "line"),
+    [
+        ("github", "runs-on: ubuntu-24.04"),
+        ("gitlab", "image: debian:13"),
+        ("beaker", 'value="RedHatEnterpriseLinux10"'),
+    ],
+)
+def test_a_job_says_what_it_runs_on_and_installs_its_packages(system: str, line: str) -> None:
+    text = "\n".join(job_files(system, PLAIN).values())
+    assert line in text
+    assert ("glibc-static" if system == "beaker" else "libc6-dev") in text
+    assert "cargo" not in text
+    assert "ci/wheels/*.whl" in text or system == "beaker"
+
+
+def test_what_pip_has_to_build_takes_rust() -> None:
+    for install, rust in [
+        ("git+https://example.org/rushhour", True),
+        ("dist/rushhour-1-py3-none-any.whl", False),
+    ]:
+        text = job_files("github", Settings(install=install))[".github/workflows/rushhour.yml"]
+        assert ("cargo-1.85" in text) == rust
+        assert f"install --quiet {install}\n" in text
+
+
 def test_gitlab_is_given_what_the_script_leaves() -> None:
     files = job_files("gitlab", PLAIN)
     job = load(files[".gitlab/rushhour.yml"])["rushhour"]
@@ -128,6 +154,11 @@ def test_the_command_says_what_is_next(tmp_path: Path) -> None:
     assert said.exit_code == 0
     assert "No baseline yet" in said.output
     assert "commit them" in said.output
+    assert "ubuntu-24.04" in said.output
+    assert "No wheel yet" in said.output
+    (tmp_path / "ci/wheels").mkdir()
+    (tmp_path / "ci/wheels/rushhour-1-py3-none-any.whl").touch()
+    assert "No wheel yet" not in CliRunner().invoke(ci, ["github", "--out", str(tmp_path)]).output
 
 
 def test_a_setting_is_one_line() -> None:

@@ -22,6 +22,7 @@ from rushhour.cli.export import NAMES
 from rushhour.errors import ReportError
 from rushhour.export import FORMATS, Case, Number, Report, gather
 from rushhour.export.gather import of_verdict
+from rushhour.lab import packages
 from rushhour.lab.kernel import store
 
 STATUSES = ("pass", "fail", "error", "skip")
@@ -101,7 +102,7 @@ def test_the_kernels_own_reader_counts_the_same(form: str, tmp_path: Path) -> No
 
 def test_prove_reads_tap(tmp_path: Path) -> None:
     prove = shutil.which("prove")
-    assert prove, "prove comes with perl: apt-get install perl"
+    assert prove, packages.advice("prove")
     said = {}
     for name, report in (("mixed", mixed()), ("good", of_verdict(document([cell(0, "same")])))):
         (tmp_path / f"{name}.t").write_text(FORMATS["tap"].write(report))

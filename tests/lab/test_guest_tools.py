@@ -12,7 +12,7 @@ from guests import run
 
 from rushhour import seal
 from rushhour.errors import LabError
-from rushhour.lab import agent, tools
+from rushhour.lab import agent, packages, tools
 from rushhour.lab import kernel as kernels
 from rushhour.lab.base import Job, sha256
 from rushhour.lab.kernel import Kernel
@@ -142,7 +142,7 @@ def test_a_program_that_is_missing_is_told_with_its_package(monkeypatch: pytest.
     monkeypatch.setattr(tools, "_SYSTEM", ())
     with pytest.raises(LabError, match="tc") as caught:
         tools.find("tc")
-    assert caught.value.hint == "apt-get install iproute2"
+    assert caught.value.hint == packages.advice("tc")
 
 
 def test_not_every_program_may_come_in() -> None:

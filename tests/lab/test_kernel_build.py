@@ -16,7 +16,8 @@ from little_tree import MAKEFILE, make_tree
 from rushhour.cli import cli
 from rushhour.errors import KernelError
 from rushhour.lab import kernel as kernels
-from rushhour.lab.kernel import config, store
+from rushhour.lab import packages
+from rushhour.lab.kernel import config, process, store
 
 
 @pytest.fixture(autouse=True)
@@ -125,8 +126,9 @@ def test_missing_tools_are_named_by_package(
 ) -> None:
     (tmp_path / "bin").mkdir()
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
-    with pytest.raises(KernelError, match=r"apt-get install .*flex bison bc"):
+    with pytest.raises(KernelError, match=r"gcc, ld, make, flex, bison, bc, .*, libc\.a\n") as caught:
         kernels.build(str(tree))
+    assert caught.value.hint == packages.advice(*process.TOOLS, "libc.a")
 
 
 def test_a_persons_own_flags_do_not_leak_in(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:

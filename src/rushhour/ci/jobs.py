@@ -13,17 +13,24 @@ from typing import TYPE_CHECKING
 from xml.sax.saxutils import quoteattr
 
 from rushhour.errors import UsageError
+from rushhour.lab.kernel.process import TOOLS
+from rushhour.lab.packages import System
 from rushhour.report import files
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-PACKAGES = ("gcc", "make", "flex", "bison", "bc", "xz-utils", "iproute2", "libc6-dev", "python3-venv", "git")
-"""What building a kernel and running the suite needs of Debian and Ubuntu."""
-_RPMS = (
-    "gcc", "make", "flex", "bison", "bc", "xz", "iproute-tc", "glibc-static", "python3", "git-core",
-    "perl-core",
-)  # fmt: skip
+NEEDS = (*TOOLS, "libc.a", "tc", "python", "git", "certificates")
+"""What building a kernel and running the suite takes, as needs of `lab.packages`."""
+IMAGES: Mapping[str, tuple[str, System]] = {
+    "github": ("ubuntu-24.04", System("Ubuntu 24.04", "apt", ("ubuntu:noble", "ubuntu", "debian"))),
+    "gitlab": ("debian:13", System("Debian 13", "apt", ("debian:trixie", "debian"))),
+    "tmt": ("Fedora or CentOS Stream 10", System("Fedora", "dnf", ("fedora",))),
+    "beaker": ("RedHatEnterpriseLinux10", System("RHEL 10", "dnf", ("rhel", "fedora"))),
+}
+"""What each system's job runs on, by its name there, and whose packages that has."""
+WHEELS = "wheels"
+"""The folder beside the job's script from which Rush Hour is installed where nothing else is said."""
 
 
 @dataclass(frozen=True)
@@ -31,13 +38,13 @@ class Settings:
     """What a job is to do.
 
     `kernel` is what `rushhour kernel build` takes; `.` is the checkout itself. `baseline` is a name, or a
-    folder in the repository; what it ran is what the job runs. `install` is what pip is to install. `hours`
-    bounds a job.
+    folder in the repository; what it ran is what the job runs. `install` is what pip is to install; None: the
+    wheels in the folder `wheels` beside the job's script. `hours` bounds a job.
     """
 
     kernel: str = "."
     baseline: str = "ci/baseline"
-    install: str = "rushhour"
+    install: str | None = None
     hours: int = 2
 
 
@@ -68,7 +75,7 @@ def job_files(system: str, settings: Settings) -> dict[str, str]:
     for name, value in asdict(settings).items():
         if isinstance(value, str) and (not value or not value.isprintable()):
             raise UsageError(f"{name} is {value!r}", hint="it takes one line of text")
-    return {path: _render(template, settings) for path, template in SYSTEMS[system].items()}
+    return {path: _render(template, system, settings) for path, template in SYSTEMS[system].items()}
 
 
 def write(system: str, settings: Settings, folder: Path, *, force: bool = False) -> list[Path]:
@@ -95,8 +102,7 @@ def write(system: str, settings: Settings, folder: Path, *, force: bool = False)
     return [*made]
 
 
-def _render(template: str, settings: Settings) -> str:
-
+def _render(template: str, system: str, settings: Settings) -> str:
     import jinja2  # noqa: PLC0415 - only to write
 
     environment = jinja2.Environment(
@@ -108,7 +114,17 @@ def _render(template: str, settings: Settings) -> str:
         autoescape=False,  # noqa: S701 - these are no pages; each template quotes by its own rules
     )  # fmt: skip
     environment.filters |= {"sh": quote, "attribute": quoteattr, "yaml": _yaml}
-    return environment.get_template(template).render(packages=PACKAGES, rpms=_RPMS, **asdict(settings))
+    image, of = IMAGES[system]
+    needs = [*NEEDS, "rust"] if _is_source(settings.install) else NEEDS
+    return environment.get_template(template).render(
+        image=image, packages=of.names(*needs), refresh=of.refresh(), add=of.command(*needs, unasked=True),
+        requirement=quote(settings.install) if settings.install else None, wheels=WHEELS, **asdict(settings),
+    )  # fmt: skip
+
+
+def _is_source(install: str | None) -> bool:
+    """Whether pip would have to build it, which takes Rust for the agent."""
+    return install is not None and "/" in install and not install.endswith(".whl")
 
 
 def _yaml(text: str) -> str:

@@ -27,12 +27,12 @@ _NEXT = {
     help="What to judge it by: a folder in the repository, or a name.",
 )  # fmt: skip
 @click.option(
-    "--install", default="rushhour", show_default=True, metavar="REQUIREMENT",
-    help="What pip installs: a name, a wheel, git+https://…",
+    "--install", metavar="REQUIREMENT",
+    help="What pip installs: a wheel, git+https://…  [default: the wheels in wheels/, beside the script]",
 )  # fmt: skip
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), default=".", help="The repository.")
 @click.option("--force", is_flag=True, help="Replace files that are there.")
-def ci(system: str, kernel: str, baseline: str, install: str, out: Path, *, force: bool) -> None:
+def ci(system: str, kernel: str, baseline: str, install: str | None, out: Path, *, force: bool) -> None:
     """Write the files of a job that judges a kernel by a stored baseline.
 
     The job builds the kernel (what is known is cached), runs what the baseline ran, compares, keeps the
@@ -41,11 +41,17 @@ def ci(system: str, kernel: str, baseline: str, install: str, out: Path, *, forc
 
     Example: rushhour ci github --kernel . --baseline ci/baseline
     """
-    from rushhour.ci import Settings, write
+    from rushhour.ci import IMAGES, WHEELS, Settings, write
 
     for path in write(system, Settings(kernel, baseline, install), out, force=force):
         click.echo(path)
+    click.echo(f"Runs on: {IMAGES[system][0]}, x86-64", err=True)
     click.echo(f"Next: {_NEXT[system]}", err=True)
+    wheels = out / ("beaker" if system == "beaker" else "ci") / WHEELS
+    if install is None and not [*wheels.glob("*.whl")]:
+        click.echo(
+            f"No wheel yet: put Rush Hour's into {wheels}, or name what pip installs: --install", err=True
+        )
     place = out / ("beaker" if system == "beaker" else ".") / baseline
     if "/" in baseline and not place.exists():
         click.echo(f"No baseline yet: rushhour baseline save {place} RESULTS --slim", err=True)

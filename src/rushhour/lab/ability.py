@@ -6,7 +6,6 @@ The agent tries each thing once in a namespace that ends with it; its configurat
 from __future__ import annotations
 
 import json
-import platform
 import re
 import subprocess
 from functools import cache
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rushhour.errors import LabError, UnsupportedError
+from rushhour.lab import packages
 from rushhour.lab.realtime import configuration
 
 if TYPE_CHECKING:
@@ -90,12 +90,10 @@ def provider(option: str) -> str:
     """How to get what a configuration option of the kernel provides."""
     state = _configured().get(option)
     module = _MODULES.get(option) or option.removeprefix("CONFIG_NET_").removeprefix("CONFIG_").lower()
-    release = platform.release()
     if state == "m":
-        return (
-            f"{option} is a module here and could not be loaded: modprobe {module}; where it is missing, "
-            f"install linux-modules-extra-{release} (Ubuntu) or kernel-modules-extra (Fedora, RHEL)"
-        )
+        install = packages.command("modules")
+        missing = f"; where it is missing: {install}" if install else ""
+        return f"{option} is a module here and could not be loaded: modprobe {module}{missing}"
     if _configured():
         return f"{option} is not in this kernel's configuration: boot one that has it ({module})"
     return f"{option} provides it: modprobe {module}"

@@ -21,22 +21,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rushhour.errors import LabError
+from rushhour.lab import packages
 from rushhour.lab.base import sha256
 from rushhour.seal import checksum
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-# Programs a guest can be given, and the package that holds them.
-PACKAGES = {
-    "dash": "dash",
-    "ethtool": "ethtool",
-    "ip": "iproute2",
-    "iperf3": "iperf3",
-    "stress-ng": "stress-ng",
-    "sysctl": "procps",
-    "tc": "iproute2",
-}
+PROGRAMS = ("dash", "ethtool", "ip", "iperf3", "stress-ng", "sysctl", "tc")
+"""Programs a guest can be given."""
 # The option that makes them say their version; dash has none.
 _VERSION = {"ip": "-V", "tc": "-V"} | dict.fromkeys(("ethtool", "iperf3", "stress-ng", "sysctl"), "--version")
 # The tables of netem's distributions: where systems have them, and where a guest has.
@@ -96,14 +89,14 @@ def find(name: str) -> Tool:
     Raises:
         LabError: it is not installed, not one a guest can be given, or does not say what it loads.
     """
-    if name not in PACKAGES:
-        raise LabError(f"a guest cannot be given {name!r}", hint=f"it can have: {', '.join(PACKAGES)}")
+    if name not in PROGRAMS:
+        raise LabError(f"a guest cannot be given {name!r}", hint=f"it can have: {', '.join(PROGRAMS)}")
     places = os.pathsep.join([os.environ.get("PATH", os.defpath), *_SYSTEM])
     found = shutil.which(name, path=places)
     if found is None:
         raise LabError(
             f"this scenario needs the program {name}, and it is not installed",
-            hint=f"apt-get install {PACKAGES[name]}",
+            hint=packages.advice(name),
         )
     program = Path(found).resolve()
     known = _known.get((name, program))
@@ -141,7 +134,7 @@ def _identify(name: str, program: Path) -> Tool:
         raise LabError(
             f"{name} cannot be read whole: {error.strerror}",
             where=str(error.filename or program),
-            hint=f"install its package again: apt-get install --reinstall {PACKAGES[name]}",
+            hint=_again(name),
         ) from error
     environment = _environment(libraries)
     environment += (f"TC_LIB_DIR=/{_TABLES_FOLDER}",) if tables else ()
@@ -180,7 +173,7 @@ def _loaded(program: Path) -> list[Path]:
         raise LabError(
             f"what {program.name} loads cannot be found out: {error}",
             where=str(program),
-            hint="apt-get install libc-bin",
+            hint=packages.advice("ldd"),
         ) from error
     said = answer.stdout + answer.stderr
     if answer.returncode and ("not a dynamic executable" in said or "statically linked" in said):
@@ -189,7 +182,7 @@ def _loaded(program: Path) -> list[Path]:
         raise LabError(
             f"{program.name} does not load here: {said.strip()}",
             where=str(program),
-            hint="install its package again",
+            hint="install its package again, and with it what it loads",
         )
     return [Path(path) for path in _LOADED.findall(answer.stdout)]
 
@@ -215,7 +208,11 @@ def _version(name: str, program: Path) -> str:
         raise LabError(
             f"{name} does not say its version: {error}",
             where=str(program),
-            hint=f"install its package again: apt-get install --reinstall {PACKAGES[name]}",
+            hint=_again(name),
         ) from error
     # iperf3 adds a line about this machine.
     return answer.stdout.partition("\n")[0].strip()
+
+
+def _again(name: str) -> str:
+    return f"remove and install its package again: {', '.join(packages.here().names(name))}"

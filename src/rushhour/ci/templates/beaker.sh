@@ -13,7 +13,7 @@ together() { # together STATE: go on when every machine of the set is there
 
 if ! command -v rushhour >/dev/null; then
     python3 -m venv "$PWD/venv"
-    "$PWD/venv/bin/pip" install --quiet @[ install | sh ]@
+    "$PWD/venv/bin/pip" install --quiet @[ requirement or wheels ~ '/*.whl' ]@
     PATH="$PWD/venv/bin:$PATH"
 fi
 together ready

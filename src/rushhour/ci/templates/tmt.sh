@@ -4,7 +4,7 @@ set -uo pipefail
 export OUT="$TMT_TEST_DATA/rushhour"
 if ! command -v rushhour >/dev/null; then
     python3 -m venv "$TMT_TEST_DATA/venv" || exit 1
-    "$TMT_TEST_DATA/venv/bin/pip" install --quiet @[ install | sh ]@ || exit 1
+    "$TMT_TEST_DATA/venv/bin/pip" install --quiet @[ requirement or '"$TMT_TREE"/ci/' ~ wheels ~ '/*.whl' ]@ || exit 1
     PATH="$TMT_TEST_DATA/venv/bin:$PATH"
 fi
 cd "$TMT_TREE" || exit 1

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rushhour.errors import HostError, UsageError
-from rushhour.lab import agent
+from rushhour.lab import agent, packages
 from rushhour.lab.host.transport import SilentError, Transport
 
 if TYPE_CHECKING:
@@ -174,7 +174,7 @@ def start(
         raise HostError(
             f"the OpenSSH client does not start: {error.strerror}",
             where=str(place),
-            hint="apt-get install openssh-client",
+            hint=packages.advice("ssh"),
         ) from error
     try:
         how = _expect(place, transport, script, "", "send")

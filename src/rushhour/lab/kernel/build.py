@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from rushhour.errors import KernelError
+from rushhour.lab import packages
 from rushhour.lab.kernel import config, host, image, process, seed, sources, store
 from rushhour.lab.kernel.make import ABSENT, STAMPS, Make, compiler
 from rushhour.lab.kernel.step import Step
@@ -84,10 +85,10 @@ def _build(source: str, name: str | None, tell: Progress, *, aside: bool, from_n
 
 
 def _require_tools() -> None:
-    packages = process.missing_tools()
-    if packages:
+    if lacking := process.missing_tools():
         raise KernelError(
-            "tools to build a kernel are missing", hint=f"try: sudo apt-get install {' '.join(packages)}"
+            f"this machine lacks what building a kernel takes: {', '.join(lacking)}",
+            hint=packages.advice(*lacking),
         )
 
 

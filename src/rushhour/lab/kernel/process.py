@@ -11,6 +11,7 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 from rushhour.errors import KernelError
+from rushhour.lab import packages
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -155,7 +156,7 @@ def _start(
         )
     except FileNotFoundError as fault:
         raise KernelError(
-            f"{what}: there is no {command[0]} here", hint="try: sudo apt-get install dpkg tar git make"
+            f"{what}: there is no {command[0]} here", hint=packages.advice(command[0])
         ) from fault
 
 
@@ -190,19 +191,13 @@ def _faults(lines: Sequence[str]) -> str:
     return "\n".join(f"  {line}" for line in telling[:12])
 
 
+TOOLS = ("gcc", "ld", "make", "flex", "bison", "bc", "bash", "tar", "xz", "perl", "awk", "cmp", "find")
+"""The programs that building a kernel takes."""
+
+
 def missing_tools() -> list[str]:
-    """The Debian packages that building a kernel needs and that are not installed."""
-    programs = {
-        "gcc": "gcc",
-        "ld": "binutils",
-        "make": "make",
-        "flex": "flex",
-        "bison": "bison",
-        "bc": "bc",
-        "bash": "bash",
-    }
-    programs |= {"tar": "tar", "xz": "xz-utils", "perl": "perl"}
-    packages = [package for program, package in programs.items() if not shutil.which(program)]
+    """What building a kernel takes and this machine lacks, as needs of `lab.packages`."""
+    programs = [program for program in TOOLS if not shutil.which(program)]
     # gcc answers with the bare name when it does not find the file.
-    library = answer(["gcc", "-print-file-name=libc.a"], default="/").strip()
-    return packages if library.startswith("/") else [*packages, "libc6-dev"]
+    library = answer(["gcc", "-print-file-name=libc.a"], default="").strip()
+    return programs if library.startswith("/") else [*programs, "libc.a"]
