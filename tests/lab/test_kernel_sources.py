@@ -77,15 +77,16 @@ def test_a_debian_version_that_is_not_known_names_those_that_are(monkeypatch: py
         " linux-source-6.1 | 6.1.9-1 | http://deb/debian x/main amd64 Packages\n"
         " linux-source-6.1 | 6.1.8-1 | http://deb/debian x/main Sources\n"
     )
-    monkeypatch.setattr(debian, "KEYRING", "/nowhere")  # no look at other releases: that needs the network
+    monkeypatch.setattr(debian, "_elsewhere", lambda _tell: ([], ""))  # that needs the network
     monkeypatch.setattr(process, "answer", lambda command, **_: listing if command[0] == "apt-cache" else "")
     with pytest.raises(KernelError, match=r"there are 6\.1\.9-1$"):  # 6.1.8-1 is only a source package
         sources.resolve("debian:6.1@6.1.7-1", quiet)
 
 
 def test_a_debian_kernel_that_is_nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(debian, "KEYRING", "/nowhere")
-    with pytest.raises(KernelError, match=r"linux-source-4\.99 is not in") as caught:
+    monkeypatch.setattr(debian, "_elsewhere", lambda _tell: ([], ""))
+    monkeypatch.setattr(debian, "_APT", ())
+    with pytest.raises(KernelError, match=r"no release of Debian at .* has linux-source-4\.99") as caught:
         sources.resolve("debian:4.99", quiet)
     assert "tarball" in str(caught.value)
 

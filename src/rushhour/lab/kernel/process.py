@@ -64,6 +64,18 @@ def answer(
     return done.stdout
 
 
+def complaint(command: Sequence[str]) -> str:
+    """What a command of apt's complains of first; empty if of nothing but releases that are gone."""
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, errors="replace", check=False, env=_environment(None)
+        )
+    except OSError as fault:
+        return str(fault)
+    lines = [line for line in done.stderr.splitlines() if line.startswith(("E: ", "W: "))]
+    return next((line[3:].strip() for line in lines if "does not have a Release file" not in line), "")
+
+
 def run(
     command: Sequence[str],
     *,
