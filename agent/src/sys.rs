@@ -49,6 +49,13 @@ fn text(value: &str) -> io::Result<CString> {
     CString::new(value).map_err(|_| io::Error::new(io::ErrorKind::InvalidInput, "a name holds a zero byte"))
 }
 
+/// The size of the kernel's pages in bytes: 4096 on x86-64, up to 65536 elsewhere.
+#[must_use]
+pub fn page_size() -> usize {
+    // SAFETY: no memory is passed; libc knows the answer from the process's start.
+    usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
+}
+
 #[must_use]
 pub fn monotonic_ns() -> i64 {
     clock_ns(libc::CLOCK_MONOTONIC)

@@ -89,24 +89,16 @@ const FORBIDDEN: &[i64] = &[
     libc::SYS_keyctl,
     libc::SYS_add_key,
     libc::SYS_request_key,
-    libc::SYS_iopl,
-    libc::SYS_ioperm,
     libc::SYS_name_to_handle_at,
     libc::SYS_open_by_handle_at,
     libc::SYS_syslog,
     libc::SYS_fanotify_init,
     // Landlock does not know these; they would reach every file of the user by its path.
-    libc::SYS_chmod,
     libc::SYS_fchmod,
     libc::SYS_fchmodat,
     SYS_FCHMODAT2,
-    libc::SYS_chown,
     libc::SYS_fchown,
-    libc::SYS_lchown,
     libc::SYS_fchownat,
-    libc::SYS_utime,
-    libc::SYS_utimes,
-    libc::SYS_futimesat,
     libc::SYS_utimensat,
     libc::SYS_setxattr,
     libc::SYS_lsetxattr,
@@ -118,6 +110,21 @@ const FORBIDDEN: &[i64] = &[
     libc::SYS_msgget,
     libc::SYS_semget,
 ];
+
+/// Those of them that only x86-64 has, where alone virtual kernels run.
+#[cfg(target_arch = "x86_64")]
+const OLD: &[i64] = &[
+    libc::SYS_iopl,
+    libc::SYS_ioperm,
+    libc::SYS_chmod,
+    libc::SYS_chown,
+    libc::SYS_lchown,
+    libc::SYS_utime,
+    libc::SYS_utimes,
+    libc::SYS_futimesat,
+];
+#[cfg(not(target_arch = "x86_64"))]
+const OLD: &[i64] = &[];
 
 /// Confinement made ready while files can still be opened, to be entered by the kernel's process.
 pub struct Sandbox {
@@ -182,7 +189,7 @@ fn filter() -> Vec<libc::sock_filter> {
     filter.refuse(libc::SYS_getrandom, libc::ENOSYS);
     filter.refuse(libc::SYS_clone3, libc::ENOSYS);
     filter.refuse(libc::SYS_rseq, libc::ENOSYS);
-    for &call in FORBIDDEN {
+    for &call in FORBIDDEN.iter().chain(OLD) {
         filter.refuse(call, libc::EPERM);
     }
     filter.refuse_flags(

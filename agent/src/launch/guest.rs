@@ -44,6 +44,12 @@ pub fn spawn(options: &Options, console: &File, warnings: &mut Vec<String>) -> i
     if options.native {
         return native::spawn(options, console);
     }
+    if !cfg!(target_arch = "x86_64") {
+        return Err(io::Error::other(format!(
+            "virtual kernels run on x86-64 only, and this is {}",
+            std::env::consts::ARCH
+        )));
+    }
     let dir = fs::canonicalize(&options.dir)?;
     let sandbox = confine::Sandbox::prepare(warnings)?;
     let apart = set_apart(&dir, sandbox.guards_files(), warnings)?;

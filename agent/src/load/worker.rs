@@ -16,7 +16,6 @@ use crate::sys::{self, cpu, process};
 /// A worker computes for its share of each period and sleeps for the rest: short against what people watch, long against
 /// what waking up costs.
 const PERIOD_NS: i64 = 10_000_000;
-const PAGE: usize = 4096;
 /// Pages between two looks at the clock.
 const STRIDE: usize = 1024;
 /// Steps of computing between two looks at the clock, some microseconds.
@@ -121,6 +120,7 @@ fn spin(orders: &Orders) -> f64 {
 fn touch(orders: &Orders) -> Result<Value> {
     let count = orders.workers.unwrap_or(1).max(1);
     let bytes = (orders.bytes / u64::from(count)) as usize;
+    let size = sys::page_size();
     let pass = || -> std::result::Result<f64, String> {
         let mut memory = Vec::new();
         memory.try_reserve_exact(bytes).map_err(|cause| cause.to_string())?;
@@ -128,15 +128,15 @@ fn touch(orders: &Orders) -> Result<Value> {
         memory.resize(bytes, 1_u8);
         let mut pages = 0_u64;
         'out: loop {
-            for part in memory.chunks_mut(PAGE * STRIDE) {
+            for part in memory.chunks_mut(size * STRIDE) {
                 if sys::monotonic_ns() >= orders.stop_ns {
                     break 'out;
                 }
-                part.iter_mut().step_by(PAGE).for_each(|byte| *byte = black_box(byte.wrapping_add(1)));
-                pages += part.len().div_ceil(PAGE) as u64;
+                part.iter_mut().step_by(size).for_each(|byte| *byte = black_box(byte.wrapping_add(1)));
+                pages += part.len().div_ceil(size) as u64;
             }
         }
-        Ok(pages as f64 * PAGE as f64 / bytes.max(1) as f64)
+        Ok(pages as f64 * size as f64 / bytes.max(1) as f64)
     };
     let pass = &pass;
     let passes: std::result::Result<Vec<f64>, String> = thread::scope(|scope| {

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use super::{Sink, PAGE, TRACEFS};
+use super::{Sink, TRACEFS};
 use crate::error::{Context, Error, Result};
 use crate::serve::{sweep, Leftover};
 use crate::sys;
@@ -110,7 +110,7 @@ impl Drop for Instance {
 }
 
 fn empty(ring: &File, sink: &Mutex<Sink>) {
-    let mut page = [0; PAGE];
+    let mut page = vec![0; sys::page_size()];
     while let Ok(length @ 1..) = sys::read(ring, &mut page) {
         let mut sink = sink.lock().unwrap_or_else(PoisonError::into_inner);
         if let Err(error) = sink.take(&page[..length]) {

@@ -34,9 +34,8 @@ pub const TRACEFS: &str = "/sys/kernel/tracing";
 
 /// Room for about 28 000 events; the reader is woken when it is half full.
 const RING_KIB: usize = 4096;
-/// Pages moved through the pipe by one call.
-const PIPE_PAGES: usize = 256;
-const PAGE: usize = 4096;
+/// Bytes moved through the pipe by one call, whole pages.
+const PIPE: usize = 1 << 20;
 
 /// One kind of event and the table its rows go to.
 #[derive(Debug)]
@@ -159,9 +158,9 @@ impl Trace {
         let path = self.ring_path();
         let mut ring = File::open(&path).context("open the trace ring")?;
         let sink = Arc::clone(&self.sink);
-        let (from, to) = sys::pipe(PIPE_PAGES * PAGE).context("make a pipe for the trace")?;
+        let (from, to) = sys::pipe(PIPE).context("make a pipe for the trace")?;
         let read = move || {
-            let mut pages = vec![0; PIPE_PAGES * PAGE];
+            let mut pages = vec![0; PIPE];
             loop {
                 match move_pages(&ring, &from, &to, &mut pages) {
                     // Kernels from 6.8 on end a reader for good when any copy of its file is closed, as in every
@@ -192,7 +191,7 @@ impl Trace {
         }
         let ring = sys::open_nonblocking(&self.ring_path()).context("open the trace ring")?;
         let mut sink = self.sink.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut page = [0; PAGE];
+        let mut page = vec![0; sys::page_size()];
         while let Ok(length) = sys::read(&ring, &mut page) {
             if length == 0 {
                 break;
@@ -275,8 +274,9 @@ impl Stream {
 
 impl Sink {
     fn take(&mut self, mut pages: &[u8]) -> Result<()> {
+        let size = sys::page_size();
         while !pages.is_empty() {
-            let (page, rest) = pages.split_at(PAGE.min(pages.len()));
+            let (page, rest) = pages.split_at(size.min(pages.len()));
             self.take_page(page)?;
             pages = rest;
         }
