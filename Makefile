@@ -6,7 +6,7 @@ CARGO := cd agent && ../scripts/cargo
 VARIABLES := $(addprefix --variable ,kernel agent tools rushhour)
 
 .PHONY: quickstart setup setup-test kernels agent lint format test test-agent test-python test-suite baseline \
-	gallery bench mutants locks wheels release again clean
+	gallery bench mutants systems locks wheels release again clean
 
 quickstart: setup
 	scripts/kernel 6.12
@@ -80,6 +80,11 @@ again: setup-test
 locks:
 	scripts/locks
 	$(PYTHON) -m shipping notices
+
+# Bare roots of other systems, each up to its first plot; as root. SYSTEMS="debian-13" names some of them.
+systems: setup
+	scripts/setup --systems
+	$(PYTHON) -m systems $(SYSTEMS)
 
 clean:
 	rm -rf .venv agent/target results

@@ -1,5 +1,34 @@
-"""`python -m rushhour`: the same as the command `rushhour`."""
+"""`python -m rushhour`, and the command `rushhour`: the command line, or what keeps it from starting."""
 
-from rushhour.cli import main
+from __future__ import annotations
 
-main()
+import sys
+
+
+def main() -> None:
+    """Run the command line. Where its own packages are broken say so; `doctor` works even then."""
+    try:
+        from rushhour.cli import main as command
+    except ImportError as error:
+        if (error.name or "").startswith("rushhour"):
+            raise
+        sys.exit(_without(str(error)))
+    command()
+
+
+def _without(fault: str) -> int:
+    if sys.argv[1:2] == ["doctor"]:
+        from rushhour.lab.doctor import tell
+
+        return tell.main(as_json="--json" in sys.argv)
+    from rushhour.errors import DOCTOR
+
+    print(
+        f"error: a Python package that Rush Hour needs is missing or broken: {fault}\n  {DOCTOR}",
+        file=sys.stderr,
+    )
+    return 2
+
+
+if __name__ == "__main__":
+    main()

@@ -29,19 +29,26 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
+DOCTOR = "`rushhour doctor` says what this machine can do"
+"""What is said of every error that is the machine's fault."""
+
+
 class RushHourError(Exception):
     """An error that a person can act on: what happened, where, and what to do next."""
 
     exit_code: ClassVar[int] = 2
 
-    def __init__(self, message: str, *, where: str | None = None, hint: str | None = None) -> None:
+    def __init__(
+        self, message: str, *, where: str | None = None, hint: str | None = None, machine: bool = False
+    ) -> None:
+        """An error; `machine` says that this machine is at fault, so the hint points to `rushhour doctor`."""
         super().__init__(message)
         self.message = message
         self.where = where
-        self.hint = hint
+        self.hint = "\n  ".join(filter(None, [hint, DOCTOR])) if machine else hint
 
     def __str__(self) -> str:
-        """Render as text of one to three lines, without colour."""
+        """Render as text of one to four lines, without colour."""
         text = f"{self.where}: {self.message}" if self.where else self.message
         return f"{text}\n  {self.hint}" if self.hint else text
 
@@ -116,9 +123,15 @@ class HostError(LabError):
     """
 
     def __init__(
-        self, message: str, *, where: str | None = None, hint: str | None = None, kind: str | None = None
+        self,
+        message: str,
+        *,
+        where: str | None = None,
+        hint: str | None = None,
+        machine: bool = False,
+        kind: str | None = None,
     ) -> None:
-        super().__init__(message, where=where, hint=hint)
+        super().__init__(message, where=where, hint=hint, machine=machine)
         self.kind = kind
 
 

@@ -1,5 +1,6 @@
 """What a system lacks, in its own words: one table, read by Python and by the shell."""
 
+import ast
 import os
 import re
 import subprocess
@@ -124,3 +125,16 @@ def test_no_other_place_knows_how_packages_are_installed() -> None:
         if COMMAND.search(line)
     ]
     assert found == []
+
+
+def test_an_error_that_asks_for_a_package_points_to_doctor() -> None:
+    """An error whose hint is what this machine lacks says that the machine is at fault."""
+    silent = []
+    for path in (ROOT / "src/rushhour").rglob("*.py"):
+        for call in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(call, ast.Call) or not ast.unparse(call.func).endswith("Error"):
+                continue
+            given = {word.arg: ast.unparse(word.value) for word in call.keywords}
+            if "packages.advice" in given.get("hint", "") and given.get("machine") != "True":
+                silent.append(f"{path.name}:{call.lineno}")
+    assert silent == []

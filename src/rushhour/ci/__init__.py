@@ -5,6 +5,6 @@ barrier    machines wait for each other, and hear at once if one fails
 """
 
 from rushhour.ci.barrier import Meeting, meet
-from rushhour.ci.jobs import IMAGES, SYSTEMS, WHEELS, Settings, job_files, write
+from rushhour.ci.jobs import IMAGES, NEEDS, SYSTEMS, WHEELS, Settings, job_files, write
 
-__all__ = ["IMAGES", "SYSTEMS", "WHEELS", "Meeting", "Settings", "job_files", "meet", "write"]
+__all__ = ["IMAGES", "NEEDS", "SYSTEMS", "WHEELS", "Meeting", "Settings", "job_files", "meet", "write"]

@@ -43,6 +43,7 @@ COMMANDS = {
     "tune": "tune:tune",
     "profile": "profile:profile",
     "restore": "restore:restore",
+    "doctor": "doctor:doctor",
 }
 # What each of them says of itself in its first line: to list them no module of theirs is imported.
 SUMMARIES = {
@@ -121,6 +122,12 @@ def main() -> None:
         # Whoever read our output has seen enough; Python would complain once more when it flushes.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
+    except ImportError as error:
+        if (error.name or "").startswith("rushhour"):
+            raise
+        broken = RushHourError(f"a Python package is missing or broken: {error}", machine=True)
+        click.echo(f"error: {broken}", err=True)  # not by `tell`: it may be what that needs
+        sys.exit(broken.exit_code)
     except OSError as error:
         told = _of_the_disk(error)
         if told is None:

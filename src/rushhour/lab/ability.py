@@ -63,6 +63,7 @@ class Ability:
                 raise LabError(
                     f"what this kernel can do could not be tried: {done.stderr.strip()}",
                     hint="it takes root: network namespaces are made to try it in",
+                    machine=True,
                 )
             lacks: Mapping[str, Any] = json.loads(done.stdout)["lacks"]
         except (OSError, ValueError, KeyError, subprocess.TimeoutExpired) as error:

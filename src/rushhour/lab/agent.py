@@ -78,6 +78,7 @@ def find() -> Agent:
     raise LabError(
         f"the agent was not found; looked at {', '.join(str(place) for place in places)}",
         hint=f"build it with `make agent`, or name it in {VARIABLE}",
+        machine=True,
     )
 
 
@@ -104,7 +105,10 @@ def _identify(binary: Path, _changed: int) -> Agent:
         answer = subprocess.run(command, capture_output=True, text=True, check=True, timeout=10)
     except (OSError, subprocess.SubprocessError) as error:
         raise LabError(
-            f"the agent does not run: {error}", where=str(binary), hint="build it again with `make agent`"
+            f"the agent does not run: {error}",
+            where=str(binary),
+            hint="build it again with `make agent`",
+            machine=True,
         ) from error
     return Agent(answer.stdout.strip(), digest, root)
 

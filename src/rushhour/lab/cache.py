@@ -29,7 +29,7 @@ def folder(*parts: str) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise LabError(
-            f"the cache cannot be written: {error.strerror}", where=str(path.parent), hint=HINT
+            f"the cache cannot be written: {error.strerror}", where=str(path.parent), hint=HINT, machine=True
         ) from error
     return path
 

@@ -147,7 +147,7 @@ class Guest:
         except ValueError:
             said = complaint.strip() or f"exit code {code}"
             raise LabError(
-                f"the launcher could not start the virtual kernel: {said}", hint=_hint(said)
+                f"the launcher could not start the virtual kernel: {said}", hint=_hint(said), machine=True
             ) from None
         return Ending(
             report["reason"],

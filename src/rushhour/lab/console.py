@@ -142,7 +142,7 @@ def explain(
     message = message.format(ending=ending)
     said = f"{message}; its last console lines:\n{said}"
     if native or not own or no_memory or reason == "host":
-        return LabError(said, where=where, hint=hint)
+        return LabError(said, where=where, hint=hint, machine=no_memory or not native)
     error = GuestError(said, where=where, hint=hint)
     error.hangs = ending.reason in _HANGS
     return error

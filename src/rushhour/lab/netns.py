@@ -131,4 +131,5 @@ def _may_work() -> None:
             "the lab netns needs root: it makes network namespaces and their queues (CAP_SYS_ADMIN, "
             "CAP_NET_ADMIN), and reads the kernel's trace (tracefs is root's)",
             hint="as root: sudo rushhour run … --lab netns; or without any privilege: --lab uml",
+            machine=True,
         )

@@ -91,12 +91,12 @@ def find(name: str) -> Tool:
     """
     if name not in PROGRAMS:
         raise LabError(f"a guest cannot be given {name!r}", hint=f"it can have: {', '.join(PROGRAMS)}")
-    places = os.pathsep.join([os.environ.get("PATH", os.defpath), *_SYSTEM])
-    found = shutil.which(name, path=places)
+    found = _path(name)
     if found is None:
         raise LabError(
             f"this scenario needs the program {name}, and it is not installed",
             hint=packages.advice(name),
+            machine=True,
         )
     program = Path(found).resolve()
     known = _known.get((name, program))
@@ -104,6 +104,15 @@ def find(name: str) -> Tool:
         tool = _identify(name, program)
         known = _known[name, program] = (tool, _stamps(tool.files.values()))
     return known[0]
+
+
+def there(name: str) -> bool:
+    """Whether a program is installed, also where an ordinary user's path does not lead."""
+    return _path(name) is not None
+
+
+def _path(name: str) -> str | None:
+    return shutil.which(name, path=os.pathsep.join([os.environ.get("PATH", os.defpath), *_SYSTEM]))
 
 
 # What was identified, and what its files were like then: another one when a package is upgraded meanwhile.
@@ -174,6 +183,7 @@ def _loaded(program: Path) -> list[Path]:
             f"what {program.name} loads cannot be found out: {error}",
             where=str(program),
             hint=packages.advice("ldd"),
+            machine=True,
         ) from error
     said = answer.stdout + answer.stderr
     if answer.returncode and ("not a dynamic executable" in said or "statically linked" in said):

@@ -6,7 +6,9 @@ its environment, its clock. What differs from run to run is the plan, and the se
 
 from __future__ import annotations
 
+import platform
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rushhour.errors import LabError, UnsupportedError, UsageError
@@ -19,13 +21,13 @@ from rushhour.lab.manifest import Facts, host, seal_run
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
     from typing import Any
 
     from rushhour.lab.base import Tested
 
 # Counts up with every change of how a guest is started that could change its records.
 VERSION = 3
+_WORKING = "/proc/self/cwd"
 START_NS = 1_700_000_000_000_000_000
 # What the kernel chooses for 1 GB.
 SOCKETS = 8192
@@ -38,6 +40,7 @@ class UmlLab:
     name = "uml"
 
     def __init__(self, limits: Limits | None = None) -> None:
+        require()
         self.limits = told_limits(limits or Limits())
         self.agent = agent.find()
         self._guests = Guests()
@@ -86,6 +89,27 @@ class UmlLab:
         return self._guests.run(lambda: Guest(self.agent.binary, sandbox, words, limits=self.limits, cpu=cpu))
 
 
+def require() -> None:
+    """Say early, and in words, what a virtual kernel would die of.
+
+    Raises:
+        LabError: this is no machine for virtual kernels.
+    """
+    if platform.machine() != "x86_64":
+        raise LabError(
+            f"virtual kernels run on x86-64 only, and this machine is {platform.machine()}",
+            hint="in real time it can take part: rushhour run … --lab netns, or --lab hosts",
+            machine=True,
+        )
+    # The guest finds its root by its working directory, under the one name that is the same everywhere.
+    if not Path(_WORKING).exists():
+        raise LabError(
+            f"there is no {_WORKING} here, and a virtual kernel finds its files by it",
+            hint="mount -t proc proc /proc",
+            machine=True,
+        )
+
+
 def command(image: Path, memory_mb: int, seed: int, *, sockets: int = SOCKETS) -> list[str]:
     """The kernel's command line.
 
@@ -94,7 +118,7 @@ def command(image: Path, memory_mb: int, seed: int, *, sockets: int = SOCKETS) -
     """
     words = ["./linux", f"mem={memory_mb}M", "root=none", "rootfstype=hostfs", "ro", "init=/init"]
     # Relative paths fail on newer kernels (statx without a directory); this one is constant and absolute.
-    words += ["hostfs=/proc/self/cwd", "rootflags=root/."]
+    words += [f"hostfs={_WORKING}", "rootflags=root/."]
     # The console goes to a regular file: a pipe or terminal would interrupt at moments of the host's.
     words += ["con=null", "con0=null,fd:1", "norandmaps"]
     words += ["time-travel=inf-cpu", f"time-travel-start={START_NS}", "umid=lab", "uml_dir=mem/"]

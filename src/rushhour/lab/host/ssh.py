@@ -175,6 +175,7 @@ def start(
             f"the OpenSSH client does not start: {error.strerror}",
             where=str(place),
             hint=packages.advice("ssh"),
+            machine=True,
         ) from error
     try:
         how = _expect(place, transport, script, "", "send")

@@ -89,6 +89,7 @@ def _require_tools() -> None:
         raise KernelError(
             f"this machine lacks what building a kernel takes: {', '.join(lacking)}",
             hint=packages.advice(*lacking),
+            machine=True,
         )
 
 

@@ -13,7 +13,6 @@ from importlib import resources
 from typing import TYPE_CHECKING
 
 from rushhour.errors import BuildError, KernelError
-from rushhour.lab import packages
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -110,7 +109,6 @@ def check(config: str, where: str) -> list[str]:
         raise BuildError(
             f"this kernel cannot be a laboratory kernel; it lacks {', '.join(fatal)}",
             where=where,
-            hint="kernels from 5.10 on work; STATIC_LINK needs the static C library: "
-            + packages.advice("libc.a"),
+            hint="kernels from 5.10 on work; STATIC_LINK needs the static C library",
         )
     return lacking

@@ -49,7 +49,9 @@ def verified(signed: Path, where: str) -> str:
     program = next(filter(None, map(shutil.which, _VERIFIERS)), None)
     if program is None:
         raise KernelError(
-            "Debian's signatures cannot be checked: this machine has no gpgv", hint=packages.advice("gpgv")
+            "Debian's signatures cannot be checked: this machine has no gpgv",
+            hint=packages.advice("gpgv"),
+            machine=True,
         )
     plain = signed.with_suffix(".plain")
     plain.unlink(missing_ok=True)

@@ -168,7 +168,7 @@ def _start(
         )
     except FileNotFoundError as fault:
         raise KernelError(
-            f"{what}: there is no {command[0]} here", hint=packages.advice(command[0])
+            f"{what}: there is no {command[0]} here", hint=packages.advice(command[0]), machine=True
         ) from fault
 
 

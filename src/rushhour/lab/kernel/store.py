@@ -76,6 +76,7 @@ def cache(*parts: str) -> Path:
             f"the cache cannot be written: {fault.strerror}",
             where=str(path.parent),
             hint="set XDG_CACHE_HOME to a directory of yours",
+            machine=True,
         ) from fault
     return path
 

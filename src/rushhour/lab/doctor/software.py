@@ -1,0 +1,169 @@
+"""What is installed: Python's packages, the agent, the tools that build kernels, the kernels."""
+
+from __future__ import annotations
+
+import json
+import platform
+import re
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rushhour.errors import RushHourError
+from rushhour.lab import packages
+from rushhour.lab.doctor.finding import Finding, State
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+_IMPORT_S = 60
+# More than these are not booted: somebody who bisects has hundreds.
+_BOOTED = 4
+# What is imported under another name than that of its distribution.
+_NAMES = {"arro3-core": "arro3.core", "arro3-io": "arro3.io"}
+_TRY = """
+import importlib, json, sys
+faults = {}
+for name in sys.argv[1:]:
+    try:
+        importlib.import_module(name)
+    except BaseException as error:
+        faults[name] = f"{type(error).__name__}: {error}"
+print(json.dumps(faults))
+"""
+
+
+def python() -> Finding:
+    """The interpreter, and whether all packages that Rush Hour needs can be imported."""
+    version = platform.python_version()
+    needed = sorted(_required())
+    done = subprocess.run(
+        [sys.executable, "-c", _TRY, *needed],
+        capture_output=True, text=True, errors="replace", timeout=_IMPORT_S, check=False,
+    )  # fmt: skip
+    try:
+        faults: dict[str, str] = json.loads(done.stdout.splitlines()[-1])
+    except (ValueError, IndexError):
+        # One of them took the whole process with it.
+        said = done.stderr.strip().splitlines()[-1:] or [f"exit {done.returncode}"]
+        faults = {"an import": said[0]}
+    facts = {"version": version, "executable": sys.executable, "faults": faults}
+    if not needed:
+        says = f"{version}; Rush Hour is imported, but not installed"
+        return Finding("python", State.WARN, says, (), facts)
+    if faults:
+        reasons = dict.fromkeys(faults.values())
+        named = {why: ", ".join(name for name in faults if faults[name] == why) for why in reasons}
+        says = f"{version}; " + "; ".join(f"{names}: {why}" for why, names in named.items())
+        return Finding("python", State.BAD, says, (_reinstall(),), facts)
+    return Finding("python", State.OK, f"{version}, all {len(needed)} packages can be imported", (), facts)
+
+
+def agent() -> Finding:
+    """The agent's program."""
+    from rushhour.lab import agent as agents  # noqa: PLC0415 - what is broken is said here
+
+    try:
+        found = agents.find()
+    except RushHourError as error:
+        build = () if _has_cargo() else (packages.advice("rust", "libc.a"),)
+        mend = (*build, "make agent") if _checkout() else (_reinstall(),)
+        return Finding("agent", State.BAD, error.message, mend, {"found": False})
+    facts = {"found": True, "version": found.version, "sha256": found.sha256}
+    return Finding("agent", State.OK, f"{found.version}, {found.sha256[:12]}", (), facts)
+
+
+def tools() -> Finding:
+    """Compilers and what else builds kernels; the host's programs that some scenarios take into the guest."""
+    from rushhour.lab import tools as programs  # noqa: PLC0415
+    from rushhour.lab.kernel import process  # noqa: PLC0415
+
+    lacking = process.missing_tools()
+    compiler = process.answer(["gcc", "--version"], default="").partition("\n")[0]
+    compiler = re.sub(r"\(.*?\) ", "", compiler)
+    absent = [name for name in ("tc", "iperf3") if not programs.there(name)]
+    facts = {"compiler": compiler or None, "lacking": lacking, "absent": absent}
+    mend = [packages.advice(*lacking)] if lacking else []
+    mend += [packages.advice(*absent)] if absent else []
+    says = f"{compiler}: kernels can be built"
+    if lacking:
+        says = f"no kernel can be built: no {', '.join(lacking)}"
+    says += f"; scenarios that take {' or '.join(absent)} do not run" if absent else ""
+    return Finding("tools", State.WARN if lacking or absent else State.OK, says, tuple(mend), facts)
+
+
+def kernels(checks: Mapping[str, Finding]) -> Finding:
+    """The kernels that are there, and whether each boots; what that takes is looked up in `checks`."""
+    from rushhour.lab import kernel as built  # noqa: PLC0415
+
+    try:
+        there = built.installed()
+    except RushHourError as error:
+        return Finding("kernels", State.BAD, str(error), (), {"kernels": []})
+    if not there:
+        mend = ("rushhour kernel build debian:6.12",)
+        return Finding("kernels", State.BAD, "there is none yet", mend, {"kernels": []})
+    if missing := [name for name in ("python", "agent") if checks[name].state not in {State.OK, State.WARN}]:
+        names = ", ".join(one.name for one in there[:_BOOTED])
+        says = f"{names}: not tried, for lack of {' and '.join(missing)}"
+        return Finding("kernels", State.UNKNOWN, says, (), {"kernels": []})
+    from rushhour.lab import agent as agents  # noqa: PLC0415
+    from rushhour.lab.doctor.boot import boot  # noqa: PLC0415
+
+    program = agents.find()
+    with ThreadPoolExecutor(2) as pool:
+        tried = [*pool.map(lambda one: boot(one, program), there[:_BOOTED])]
+    return _told(tried, len(there))
+
+
+def _told(tried: list[dict[str, Any]], count: int) -> Finding:
+    words = [f"{one['name']} boots ({one['seconds']:.1f} s)" for one in tried if one["boots"]]
+    reasons = dict.fromkeys(_reason(one) for one in tried if not one["boots"])
+    for reason in reasons:
+        names = [str(one["name"]) for one in tried if not one["boots"] and _reason(one) == reason]
+        words.append(f"{', '.join(names)}: no boot: {reason}")
+    words += [f"{count - len(tried)} more not tried"] if count > len(tried) else []
+    good = sum(one["boots"] for one in tried)
+    state = State.OK if good == len(tried) else State.WARN if good else State.BAD
+    return Finding("kernels", state, "; ".join(words), (), {"kernels": tried})
+
+
+def _reason(one: dict[str, Any]) -> str:
+    """Why a kernel does not boot, in a line; the console's last lines are in the facts."""
+    first, *said = str(one["why"]).splitlines()
+    telling = next((line.strip() for line in reversed(said) if "panic" in line), "")
+    return first.partition(";")[0] + (f": {telling}" if telling else "")
+
+
+def _required() -> Iterator[str]:
+    """The modules of the distributions that Rush Hour asks for, without those of extras."""
+    try:
+        wanted = metadata.requires("rushhour") or []
+    except metadata.PackageNotFoundError:
+        return
+    for line in wanted:
+        name = re.split(r"[^A-Za-z0-9._-]", line, maxsplit=1)[0]
+        if "extra ==" not in line:
+            yield _NAMES.get(name, name.replace("-", "_"))
+
+
+def _checkout() -> bool:
+    """Whether this is a clone of the repository."""
+    return (Path(__file__).parents[4] / "agent/Cargo.toml").is_file()
+
+
+def _has_cargo() -> bool:
+    script = Path(__file__).parents[4] / "scripts/cargo"
+    try:
+        return not subprocess.run([script, "--version"], capture_output=True, check=False).returncode
+    except OSError:
+        return False
+
+
+def _reinstall() -> str:
+    if _checkout():
+        return "rm -r .venv && make setup"
+    return f"{sys.executable} -m pip install --force-reinstall rushhour"
