@@ -5,8 +5,8 @@ RUSHHOUR := .venv/bin/rushhour
 CARGO := cd agent && ../scripts/cargo
 VARIABLES := $(addprefix --variable ,kernel agent tools rushhour)
 
-.PHONY: quickstart setup setup-test kernels agent lint format test test-agent test-python test-suite baseline \
-	gallery bench mutants systems locks wheels release again clean
+.PHONY: quickstart setup setup-test kernels agent agent-aarch64 lint format test test-agent test-python test-suite \
+	baseline gallery bench mutants systems locks wheels release again clean
 
 quickstart: setup
 	scripts/kernel 6.12
@@ -36,6 +36,11 @@ lint: setup-test
 
 test-agent: setup-test
 	$(CARGO) test -q --locked
+	scripts/agent-aarch64 --test
+
+# The agent for 64-bit ARM, for the labs in real time.
+agent-aarch64: setup-test
+	scripts/agent-aarch64
 
 test-python: kernels
 	$(PYTHON) -m pytest
@@ -81,7 +86,8 @@ locks:
 	scripts/locks
 	$(PYTHON) -m shipping notices
 
-# Bare roots of other systems, each up to its first plot; as root. SYSTEMS="debian-13" names some of them.
+# Bare roots of other systems, each up to its first plot; as root. SYSTEMS="debian-13" names some of them, SYSTEMS=--tests
+# runs the tests that need nothing with each system's Python, too.
 systems: setup
 	scripts/setup --systems
 	$(PYTHON) -m systems $(SYSTEMS)

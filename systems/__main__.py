@@ -21,7 +21,8 @@ NOT_TRIED = 3
 
 @click.command(help=__doc__)
 @click.argument("names", nargs=-1, type=click.Choice([system.name for system in SYSTEMS]))
-def main(names: tuple[str, ...]) -> None:
+@click.option("--tests", is_flag=True, help="And the tests that need nothing, with each system's Python.")
+def main(names: tuple[str, ...], *, tests: bool) -> None:
     """NAMES: which; all if there are none. Exit code: 0 all well, 1 a step failed, 3 one was not tried."""
     if os.geteuid() != 0:
         raise click.ClickException("it takes root: roots are made and entered")
@@ -29,14 +30,14 @@ def main(names: tuple[str, ...]) -> None:
         raise click.ClickException(f"debootstrap is missing: {packages.advice('debootstrap')}")
     if not wheels():
         click.echo("no wheels in dist/: the way of the wheel is not tried (`make wheels` makes them)")
-    codes = [_try(system) for system in SYSTEMS if not names or system.name in names]
+    codes = [_try(system, tests=tests) for system in SYSTEMS if not names or system.name in names]
     sys.exit(1 if 1 in codes else max(codes))
 
 
-def _try(system: System) -> int:
+def _try(system: System, *, tests: bool) -> int:
     click.echo(system.name)
     try:
-        with closing(steps(system)) as all_steps:
+        with closing(steps(system, tests=tests)) as all_steps:
             for name, step in all_steps:
                 began = time.monotonic()
                 click.echo(f"  {name} … ", nl=False)

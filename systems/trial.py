@@ -25,7 +25,25 @@ SCENARIO = "tomasov/window-scaling"
 _JOBS = {"ubuntu-24.04": "github", "debian-13": "gitlab"}
 
 
-def steps(system: System) -> Generator[tuple[str, Callable[[], str]]]:
+# Programs that the tests without a ring of their own use.
+_TOOLS = (
+    "git",
+    "gpg",
+    "gpgv",
+    "dash",
+    "ip",
+    "iperf3",
+    "ethtool",
+    "nft",
+    "ssh",
+    "stress-ng",
+    "sysctl",
+    "prove",
+)
+_PURE = "not (virtual or replay or browser or database or host)"
+
+
+def steps(system: System, *, tests: bool = False) -> Generator[tuple[str, Callable[[], str]]]:
     """Each step's name, and what does it and says what came out; in one root, which ends with the last."""
     with bare(system, _shared(system)) as root:
         _copy(root, USER)
@@ -35,6 +53,9 @@ def steps(system: System) -> Generator[tuple[str, Callable[[], str]]]:
         yield "the packages of CI jobs are there", trial.job
         yield "the first plot", trial.plot
         yield "without user namespaces", trial.without_namespaces
+        yield "doctor", trial.doctor
+        if tests:
+            yield "the tests of its Python", trial.tests
         yield "root's set-up installs by itself", lambda: _as_root(system, root)
     if wheels():
         with bare(system, _shared(system)[:1]) as root:
@@ -94,6 +115,26 @@ class Trial:
         if "no namespaces of its own" not in said:
             raise FailedError(f"no warning:\n{said}")
         return "a warning, and the same plot"
+
+    def doctor(self) -> str:
+        """Doctor finds the lab ready that just ran, and says how root's is had."""
+        said = self.root.run("rushhour/.venv/bin/rushhour", "doctor")
+        if "ok   lab uml   ready" not in said or "--lab netns" not in said:
+            raise FailedError(f"not as it should be:\n{said}")
+        return "lab uml ready"
+
+    def tests(self) -> str:
+        """The ring of tests that needs nothing, with the Python that this system has."""
+        clone = f"{HOME}/rushhour"
+        here = packages.described((self.root.folder / "etc/os-release").read_text())
+        add = here.command(*_TOOLS, unasked=True)
+        self.root.run("sh", "-c", f"export DEBIAN_FRONTEND=noninteractive; {add}", user="root")
+        if (CLONE / "requirements-test.lock").is_file():
+            pip = [".venv/bin/pip", "install", "-q", "--no-deps", "--require-hashes"]
+            self.root.run(*pip, "-r", "requirements-test.lock", cwd=clone)
+        said = self.root.run(".venv/bin/python", "-m", "pytest", "-q", "-m", _PURE, cwd=clone)
+        version = self.root.run(".venv/bin/python", "--version", cwd=clone).strip()
+        return f"{version}: {said.strip().splitlines()[-1]}"
 
 
 def _as_root(system: System, before: Root) -> str:

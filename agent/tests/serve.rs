@@ -10,6 +10,19 @@ use serde_json::{json, Value};
 /// Far beyond what anything here takes.
 const LONG: Duration = Duration::from_secs(20);
 
+/// The agent, by way of the emulator that runs these tests where it is for another machine.
+fn program() -> Command {
+    let agent = env!("CARGO_BIN_EXE_rushhour-agent");
+    match std::env::var("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER") {
+        Ok(emulator) if cfg!(target_arch = "aarch64") => {
+            let mut command = Command::new(emulator);
+            command.arg(agent);
+            command
+        }
+        _ => Command::new(agent),
+    }
+}
+
 struct Session {
     agent: Child,
     to: Option<ChildStdin>,
@@ -18,7 +31,7 @@ struct Session {
 
 impl Session {
     fn open(arguments: &[&str]) -> Self {
-        let mut agent = Command::new(env!("CARGO_BIN_EXE_rushhour-agent"))
+        let mut agent = program()
             .arg("serve")
             .args(arguments)
             .stdin(Stdio::piped())

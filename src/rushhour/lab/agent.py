@@ -8,6 +8,7 @@ when the agent is built anew.
 from __future__ import annotations
 
 import os
+import platform
 import shutil
 import subprocess
 import tempfile
@@ -16,6 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rushhour import __version__
 from rushhour.errors import LabError
 from rushhour.lab import cache as store
 from rushhour.lab.base import sha256
@@ -27,17 +29,17 @@ if TYPE_CHECKING:
     from rushhour.lab.tools import Tool
 
 VARIABLE = "RUSHHOUR_AGENT"
-TARGET = "x86_64-unknown-linux-gnu"
 MOUNT_POINTS = ("dev", "out", "proc", "sys", "tmp", "trace")
 
 
 @dataclass(frozen=True)
 class Agent:
-    """An agent: `root` is a guest's root folder, `binary` the program in it."""
+    """An agent: `root` is a guest's root folder, `binary` the program in it, `machine` what it is for."""
 
     version: str
     sha256: str
     root: Path
+    machine: str = platform.machine()
 
     @property
     def binary(self) -> Path:
@@ -82,16 +84,31 @@ def find() -> Agent:
     )
 
 
+def find_for(machine: str) -> Agent | None:
+    """The agent for machines of another kind (as `uname -m` says it), for hosts; None where there is none."""
+    for place in _built(machine):
+        if place.is_file():
+            root = store.folder("guest", (digest := checksum(place))[:16])
+            if not root.is_dir():
+                _lay_out({"init": place}, root)
+            return Agent(__version__, digest, root, machine)
+    return None
+
+
 def _places() -> list[Path]:
     if named := os.environ.get(VARIABLE):
         return [Path(named)]
+    return _built(platform.machine())
+
+
+def _built(machine: str) -> list[Path]:
     package = Path(__file__).parents[1]
     target = package.parents[1] / "agent/target"
-    return [
-        package / "_agent/x86_64/rushhour-agent",
-        target / TARGET / "release/rushhour-agent",
-        target / "release/rushhour-agent",
+    places = [
+        package / f"_agent/{machine}/rushhour-agent",
+        target / f"{machine}-unknown-linux-gnu/release/rushhour-agent",
     ]
+    return [*places, target / "release/rushhour-agent"] if machine == platform.machine() else places
 
 
 @cache

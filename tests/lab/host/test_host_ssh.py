@@ -123,8 +123,12 @@ def test_no_folder_for_the_agent(hosts: Hosts, fault: str, told: str) -> None:
 
 
 def test_another_machine(hosts: Hosts, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ssh, "MACHINE", "riscv64")
-    assert refusal("alice").message == "the host is Linux x86_64; the agent is for Linux riscv64"
+    good = agent.find()
+    monkeypatch.setattr(agent, "find", lambda: dataclasses.replace(good, machine="riscv64"))
+    with Session.open("alice") as session:  # it is brought the agent for its own kind
+        assert session.hello["kernel"]["machine"] == "x86_64"
+    monkeypatch.setattr(agent, "find_for", lambda _machine: None)
+    assert refusal("alice").message == "the host is Linux x86_64, and there is no agent for that here"
     assert hosts["alice"].leftovers() == []
 
 

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from rushhour.lab.host.place import Place
 
 VARIABLE = "RUSHHOUR_SSH_CONFIG"
-MACHINE = agent.TARGET.partition("-")[0]
 CONNECT_S = 15
 # Silence while connecting: the client's own limit, a jump's on top of it.
 _SILENCE_S = 3 * CONNECT_S
@@ -99,7 +98,10 @@ _FAILURES = (
 )
 # What the script says: the message and what to do.
 _REFUSALS = {
-    "machine": ("the host is {0}; the agent is for Linux {machine}", "choose another host"),
+    "machine": (
+        "the host is {0}, and there is no agent for that here",
+        "for 64-bit ARM: `make agent-aarch64`; or choose another host",
+    ),
     "place": (
         "there is no folder that can hold and start the agent ({0})",
         "give the user a folder that is writable, not mounted noexec, and has 3 MB of room: ~/.cache will do",
@@ -150,7 +152,7 @@ def bootstrap(found: agent.Agent, *, sudo: bool, patience_s: int) -> bytes:
         "size": found.binary.stat().st_size,
         "packed": len(_packed(found)),
         "digest": found.sha256,
-        "machine": MACHINE,
+        "machine": found.machine,
         "patience": patience_s,
         "sudo": "yes" if sudo else "no",
     }
@@ -163,9 +165,24 @@ def start(
 ) -> tuple[Transport, list[str]]:
     """Bring the agent to a host and start it: the connection that it speaks over, and warnings.
 
+    A host of another kind of machine is brought the agent for that, if there is one.
+
     Raises:
         HostError: it cannot be reached, or the agent cannot run there.
     """
+    try:
+        return _start(place, found, config=config, sudo=sudo, patience_s=patience_s)
+    except HostError as error:
+        system, _, machine = str(error.args[-1]).partition(" ")
+        other = agent.find_for(machine) if error.kind == "machine" and system == "Linux" else None
+        if other is None or machine == found.machine:
+            raise
+    return _start(place, other, config=config, sudo=sudo, patience_s=patience_s)
+
+
+def _start(
+    place: Place, found: agent.Agent, *, config: Path | None, sudo: bool, patience_s: int
+) -> tuple[Transport, list[str]]:
     script = bootstrap(found, sudo=sudo, patience_s=patience_s)
     environment = os.environ | {"SSH_ASKPASS_REQUIRE": "never"}
     try:
@@ -222,7 +239,10 @@ def _expect(place: Place, transport: Transport, data: bytes, began: str, word: s
         return rest
     kind, _, about = rest.partition(" ")
     message, hint = _REFUSALS[kind]
-    raise _error(place, message.format(about, machine=MACHINE), hint, kind)
+    error = _error(place, message.format(about), hint, kind)
+    # What the script told, for whoever can do something about it.
+    error.args = (*error.args, about)
+    raise error
 
 
 def _nothing_more(place: Place, transport: Transport, began: str) -> HostError:
