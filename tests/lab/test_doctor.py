@@ -21,7 +21,7 @@ from guests import without_namespaces
 from rushhour.errors import DOCTOR, LabError
 from rushhour.lab import agent, kernel, packages
 from rushhour.lab import doctor as doctors
-from rushhour.lab.doctor import Finding, Report, State, calls, labs, machine, software, tell
+from rushhour.lab.doctor import Check, Report, State, calls, labs, machine, software, tell
 
 ROOT = Path(__file__).parents[2]
 CHECKS = ["cpu", "memory", "files", "confine", "seccomp", "python", "agent", "tools", "kernels"]
@@ -217,7 +217,7 @@ def test_it_imports_nothing_but_the_standard_library() -> None:
 
 
 def test_a_look_that_fails_is_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken() -> Finding:
+    def broken() -> Check:
         raise OSError(errno.EIO, "Input/output error")
 
     monkeypatch.setattr(machine, "memory", broken)
@@ -254,8 +254,8 @@ def test_a_processor_with_a_large_state_is_told(monkeypatch: pytest.MonkeyPatch)
 
 def test_other_processors_have_the_labs_in_real_time_only(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(platform, "machine", lambda: "aarch64")
-    good = Finding("x", State.OK, "")
-    bad = Finding("kernels", State.BAD, "there is none yet", ("rushhour kernel build debian:6.12",))
+    good = Check("x", State.OK, "")
+    bad = Check("kernels", State.BAD, "there is none yet", ("rushhour kernel build debian:6.12",))
     one = labs.uml({"kernels": bad, "agent": good, "python": good, "files": good, "tools": good})
     assert one.state is State.BAD
     assert "aarch64" in one.says
@@ -270,7 +270,7 @@ def test_calls_that_kill_or_hang_are_answers(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_colour_is_for_terminals() -> None:
-    report = Report("x", "1", (Finding("cpu", State.WARN, "slow", ("faster",)),), ())
+    report = Report("x", "1", (Check("cpu", State.WARN, "slow", ("faster",)),), ())
     assert "\033[33mless \033[0mcpu" in tell.text(report, 80, colour=True)
     assert tell.text(report, 80).rstrip().splitlines()[2:] == [
         "less cpu       slow",

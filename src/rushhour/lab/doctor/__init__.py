@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 from rushhour import __version__
 from rushhour.lab.doctor import labs, machine, software
-from rushhour.lab.doctor.finding import FORMAT, Finding, Report, State
+from rushhour.lab.doctor.check import FORMAT, Check, Report, State
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["FORMAT", "LABS", "Finding", "Report", "State", "examine"]
+__all__ = ["FORMAT", "LABS", "Check", "Report", "State", "examine"]
 
 LABS = ("uml", "netns", "hosts")
 
@@ -28,7 +28,7 @@ def examine(tell: Callable[[str], None] = lambda _text: None) -> Report:
         tell: told what is being looked at.
     """
     # System calls first: they are tried in copies of this process, which has one thread only now.
-    checks: dict[str, Finding] = {}
+    checks: dict[str, Check] = {}
     for name, look in (
         ("cpu", machine.cpu), ("memory", machine.memory), ("files", machine.files),
         ("confine", machine.apart), ("seccomp", machine.seccomp), ("python", software.python),
@@ -45,12 +45,12 @@ def examine(tell: Callable[[str], None] = lambda _text: None) -> Report:
     return Report(_title(), __version__, tuple(checks.values()), tuple(found))
 
 
-def _looked(name: str, look: Callable[[], Finding]) -> Finding:
+def _looked(name: str, look: Callable[[], Check]) -> Check:
     try:
         return look()
     except Exception as error:  # noqa: BLE001 - whatever it is, the other answers still count
         said = f"could not be found out: {type(error).__name__}: {error}"
-        return Finding(name, State.UNKNOWN, said)
+        return Check(name, State.UNKNOWN, said)
 
 
 def _title() -> str:

@@ -9,7 +9,7 @@ import shutil
 from pathlib import Path
 
 from rushhour.lab.doctor import calls
-from rushhour.lab.doctor.finding import Finding, State
+from rushhour.lab.doctor.check import Check, State
 
 # What kernels before 6.13 keep of a guest process's extended registers (`HOST_FP_SIZE` in arch/x86/um).
 OLD_AREA = 2696
@@ -27,7 +27,7 @@ _KNOBS = {
 }
 
 
-def cpu() -> Finding:
+def cpu() -> Check:
     """Model, count, and how large the extended state of a process is."""
     known = _text("/proc/cpuinfo")
     model = _match(r"^(?:model name|Model|CPU part)\s*: (.*)$", known) or "unknown model"
@@ -37,19 +37,19 @@ def cpu() -> Finding:
     head = f"{facts['model']}, {count} CPU{'s' * (count != 1)}"
     if platform.machine() != "x86_64":
         says = f"{head}, {platform.machine()}: no virtual kernel runs on it"
-        return Finding("cpu", State.WARN, says, (), facts)
+        return Check("cpu", State.WARN, says, (), facts)
     numbers = re.fullmatch(r"(\d+) (\d+)", said)
     if not numbers:
         says = f"{head}; processes cannot be traced ({said}), and kernels before 7.0 need that"
-        return Finding("cpu", State.WARN, says, (), facts)
+        return Check("cpu", State.WARN, says, (), facts)
     size, amx = int(numbers[1]), bool(int(numbers[2]) & _AMX)
     facts |= {"extended_state": size, "amx": amx}
     large = f", more than the {OLD_AREA} that kernels before 6.13 know of" if size > OLD_AREA else ""
     says = f"{head}; extended state {size} bytes{large}, {'with' if amx else 'no'} AMX"
-    return Finding("cpu", State.OK, says, (), facts)
+    return Check("cpu", State.OK, says, (), facts)
 
 
-def memory() -> Finding:
+def memory() -> Check:
     """Memory, and the shared memory that guests without mounts of their own live in."""
     said = re.findall(r"^(\w+): +(\d+) kB", _text("/proc/meminfo"), re.MULTILINE)
     known = {name: int(size) << 10 for name, size in said}
@@ -62,10 +62,10 @@ def memory() -> Finding:
     state, words = _shared(facts)
     if min(free, limit or free) < _LITTLE:
         state, words = State.WARN, f"{words}; that is little: a run takes about {_size(_LITTLE)}"
-    return Finding("memory", state, f"{says}; {words}", (), facts)
+    return Check("memory", state, f"{says}; {words}", (), facts)
 
 
-def files() -> Finding:
+def files() -> Check:
     """What runs read and write: /proc, /sys, the cache, room for it."""
     from rushhour.lab import cache  # noqa: PLC0415 - what is broken is said here
 
@@ -84,10 +84,10 @@ def files() -> Finding:
         mend.append("export XDG_CACHE_HOME=FOLDER   # on another file system")
     state = State.BAD if mend else State.WARN if faults else State.OK
     says = "; ".join([*faults, f"cache {_short(folder)}, {_size(free)} free"])
-    return Finding("files", state, says, tuple(mend), facts)
+    return Check("files", state, says, tuple(mend), facts)
 
 
-def apart() -> Finding:
+def apart() -> Check:
     """How far a guest can be set apart: namespaces, mounts, Landlock."""
     user, kinds, mounts = (calls.refusal(one) for one in (calls.user_namespace, calls.apart, calls.world))
     said = calls.answer(calls.landlock)
@@ -97,16 +97,16 @@ def apart() -> Finding:
     fence = f"Landlock {landlock}" if landlock else "no Landlock"
     if mounts is None:
         state = State.OK if landlock else State.WARN
-        return Finding("confine", state, f"namespaces and mounts of a guest's own, {fence}", (), facts)
+        return Check("confine", state, f"namespaces and mounts of a guest's own, {fence}", (), facts)
     why = f"by {knobs[0]}" if knobs else f"({kinds or mounts})"
     missing = "no namespaces" if kinds else "no mounts"
     held = "held by Landlock alone" if landlock else "held by nothing but the filter of system calls"
     mend = [_privileged(f"sysctl -w {name}={_KNOBS[name][1]}") for name in knobs]
     says = f"{missing} of a guest's own {why}, {fence}: runs go on with a warning, {held}"
-    return Finding("confine", State.WARN, says, tuple(mend), facts)
+    return Check("confine", State.WARN, says, tuple(mend), facts)
 
 
-def seccomp() -> Finding:
+def seccomp() -> Check:
     """Whether a filter of system calls is active already, and what it refuses."""
     mode = calls.answer(calls.seccomp_mode)
     tries = {
@@ -120,13 +120,13 @@ def seccomp() -> Finding:
     facts = {"mode": mode, "refused": refused}
     active = {"0": "no filter is active", "2": "a filter is active"}.get(mode, f"not to be asked ({mode})")
     if not refused:
-        return Finding("seccomp", State.OK, f"{active}; no call that a run makes is refused", (), facts)
+        return Check("seccomp", State.OK, f"{active}; no call that a run makes is refused", (), facts)
     listed = ", ".join(f"{name} ({why})" for name, why in refused.items())
     says = f"{active}; refused: {listed}"
     if "seccomp" in refused:
         says += "; a guest without a filter of its own sees libc's rseq, which old stubs die of"
     harmless = set(refused) <= {"clone3"}
-    return Finding("seccomp", State.OK if harmless else State.WARN, says, (), facts)
+    return Check("seccomp", State.OK if harmless else State.WARN, says, (), facts)
 
 
 def system() -> str:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from rushhour.errors import RushHourError
 from rushhour.lab import packages
-from rushhour.lab.doctor.finding import Finding, State
+from rushhour.lab.doctor.check import Check, State
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -36,7 +36,7 @@ print(json.dumps(faults))
 """
 
 
-def python() -> Finding:
+def python() -> Check:
     """The interpreter, and whether all packages that Rush Hour needs can be imported."""
     version = platform.python_version()
     needed = sorted(_required())
@@ -53,16 +53,16 @@ def python() -> Finding:
     facts = {"version": version, "executable": sys.executable, "faults": faults}
     if not needed:
         says = f"{version}; Rush Hour is imported, but not installed"
-        return Finding("python", State.WARN, says, (), facts)
+        return Check("python", State.WARN, says, (), facts)
     if faults:
         reasons = dict.fromkeys(faults.values())
         named = {why: ", ".join(name for name in faults if faults[name] == why) for why in reasons}
         says = f"{version}; " + "; ".join(f"{names}: {why}" for why, names in named.items())
-        return Finding("python", State.BAD, says, (_reinstall(),), facts)
-    return Finding("python", State.OK, f"{version}, all {len(needed)} packages can be imported", (), facts)
+        return Check("python", State.BAD, says, (_reinstall(),), facts)
+    return Check("python", State.OK, f"{version}, all {len(needed)} packages can be imported", (), facts)
 
 
-def agent() -> Finding:
+def agent() -> Check:
     """The agent's program."""
     from rushhour.lab import agent as agents  # noqa: PLC0415 - what is broken is said here
 
@@ -71,12 +71,12 @@ def agent() -> Finding:
     except RushHourError as error:
         build = () if _has_cargo() else (packages.advice("rust", "libc.a"),)
         mend = (*build, "make agent") if _checkout() else (_reinstall(),)
-        return Finding("agent", State.BAD, error.message, mend, {"found": False})
+        return Check("agent", State.BAD, error.message, mend, {"found": False})
     facts = {"found": True, "version": found.version, "sha256": found.sha256}
-    return Finding("agent", State.OK, f"{found.version}, {found.sha256[:12]}", (), facts)
+    return Check("agent", State.OK, f"{found.version}, {found.sha256[:12]}", (), facts)
 
 
-def tools() -> Finding:
+def tools() -> Check:
     """Compilers and what else builds kernels; the host's programs that some scenarios take into the guest."""
     from rushhour.lab import tools as programs  # noqa: PLC0415
     from rushhour.lab.kernel import process  # noqa: PLC0415
@@ -92,24 +92,24 @@ def tools() -> Finding:
     if lacking:
         says = f"no kernel can be built: no {', '.join(lacking)}"
     says += f"; scenarios that take {' or '.join(absent)} do not run" if absent else ""
-    return Finding("tools", State.WARN if lacking or absent else State.OK, says, tuple(mend), facts)
+    return Check("tools", State.WARN if lacking or absent else State.OK, says, tuple(mend), facts)
 
 
-def kernels(checks: Mapping[str, Finding]) -> Finding:
+def kernels(checks: Mapping[str, Check]) -> Check:
     """The kernels that are there, and whether each boots; what that takes is looked up in `checks`."""
     from rushhour.lab import kernel as built  # noqa: PLC0415
 
     try:
         there = built.installed()
     except RushHourError as error:
-        return Finding("kernels", State.BAD, str(error), (), {"kernels": []})
+        return Check("kernels", State.BAD, str(error), (), {"kernels": []})
     if not there:
         mend = ("rushhour kernel build debian:6.12",)
-        return Finding("kernels", State.BAD, "there is none yet", mend, {"kernels": []})
+        return Check("kernels", State.BAD, "there is none yet", mend, {"kernels": []})
     if missing := [name for name in ("python", "agent") if checks[name].state not in {State.OK, State.WARN}]:
         names = ", ".join(one.name for one in there[:_BOOTED])
         says = f"{names}: not tried, for lack of {' and '.join(missing)}"
-        return Finding("kernels", State.UNKNOWN, says, (), {"kernels": []})
+        return Check("kernels", State.UNKNOWN, says, (), {"kernels": []})
     from rushhour.lab import agent as agents  # noqa: PLC0415
     from rushhour.lab.doctor.boot import boot  # noqa: PLC0415
 
@@ -119,7 +119,7 @@ def kernels(checks: Mapping[str, Finding]) -> Finding:
     return _told(tried, len(there))
 
 
-def _told(tried: list[dict[str, Any]], count: int) -> Finding:
+def _told(tried: list[dict[str, Any]], count: int) -> Check:
     words = [f"{one['name']} boots ({one['seconds']:.1f} s)" for one in tried if one["boots"]]
     reasons = dict.fromkeys(_reason(one) for one in tried if not one["boots"])
     for reason in reasons:
@@ -128,7 +128,7 @@ def _told(tried: list[dict[str, Any]], count: int) -> Finding:
     words += [f"{count - len(tried)} more not tried"] if count > len(tried) else []
     good = sum(one["boots"] for one in tried)
     state = State.OK if good == len(tried) else State.WARN if good else State.BAD
-    return Finding("kernels", state, "; ".join(words), (), {"kernels": tried})
+    return Check("kernels", state, "; ".join(words), (), {"kernels": tried})
 
 
 def _reason(one: dict[str, Any]) -> str:

@@ -14,7 +14,7 @@ from rushhour.lab.doctor import LABS, State, examine
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from rushhour.lab.doctor import Finding, Report
+    from rushhour.lab.doctor import Check, Report
 
 _COLOURS = {State.OK: "32", State.WARN: "33", State.BAD: "31", State.UNKNOWN: "35"}
 _WORDS = {State.OK: "ok", State.WARN: "less", State.BAD: "no", State.UNKNOWN: "?"}
@@ -44,7 +44,7 @@ def text(report: Report, width: int, *, colour: bool = False) -> str:
     return "\n".join(lines)
 
 
-def _lines(name: str, one: Finding, width: int, *, colour: bool) -> Iterator[str]:
+def _lines(name: str, one: Check, width: int, *, colour: bool) -> Iterator[str]:
     word = f"{_WORDS[one.state]:<5}"
     mark = f"\033[{_COLOURS[one.state]}m{word}\033[0m" if colour else word
     said = [

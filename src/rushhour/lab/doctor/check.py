@@ -1,4 +1,4 @@
-"""What doctor finds: one finding of each part of a machine, and of each lab whether it is ready."""
+"""What doctor finds: a check of each part of a machine, and of each lab whether it is ready."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True)
-class Finding:
+class Check:
     """One part of the machine: its state, a sentence, what mends it (commands), and the facts behind it."""
 
     name: str
@@ -48,8 +48,8 @@ class Report:
 
     title: str
     version: str
-    checks: tuple[Finding, ...]
-    labs: tuple[Finding, ...]
+    checks: tuple[Check, ...]
+    labs: tuple[Check, ...]
 
     def ready(self, lab: str) -> bool:
         """Whether runs in this lab can be carried out here."""
