@@ -15,6 +15,7 @@ import os
 import shutil
 import stat
 import subprocess
+import sys
 import tempfile
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -256,7 +257,11 @@ def _remove(folder: Path) -> None:
             else:
                 Path(path).unlink(missing_ok=True)
 
-    if folder.exists():
+    if not folder.exists():
+        return
+    if sys.version_info >= (3, 12):
+        shutil.rmtree(folder, onexc=open_up)
+    else:
         shutil.rmtree(folder, onerror=open_up)
 
 
