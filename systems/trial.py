@@ -13,7 +13,7 @@ from rushhour.ci import IMAGES, NEEDS
 from rushhour.lab import packages
 from rushhour.lab.kernel import store
 
-from .root import UID, USER, FailedError, Root, System, bare
+from .root import DEBIAN, UID, USER, FailedError, Root, System, bare
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -56,6 +56,7 @@ def steps(system: System, *, tests: bool = False) -> Generator[tuple[str, Callab
         yield "doctor", trial.doctor
         if tests:
             yield "the tests of its Python", trial.tests
+            yield "the agent for ARM", trial.arm
         yield "root's set-up installs by itself", lambda: _as_root(system, root)
     if wheels():
         with bare(system, _shared(system)[:1]) as root:
@@ -123,12 +124,25 @@ class Trial:
             raise FailedError(f"not as it should be:\n{said}")
         return "lab uml ready"
 
+    def arm(self) -> str:
+        """The agent is compiled for 64-bit ARM with this system's packages, and starts by an emulator."""
+        if self.system.archive != DEBIAN:
+            return "not tried: Ubuntu keeps its packages for ARM on another server"
+        self._add("aarch64-linux-gnu-gcc", "qemu-aarch64-static")
+        self.root.run("scripts/agent-aarch64", cwd=f"{HOME}/rushhour")
+        agent = "agent/target/aarch64-unknown-linux-gnu/release/rushhour-agent"
+        version = self.root.run("qemu-aarch64-static", agent, "--version", cwd=f"{HOME}/rushhour")
+        return f"rushhour-agent {version.strip()} by qemu"
+
+    def _add(self, *needs: str) -> None:
+        here = packages.described((self.root.folder / "etc/os-release").read_text())
+        add = here.command(*needs, unasked=True)
+        self.root.run("sh", "-c", f"export DEBIAN_FRONTEND=noninteractive; {add}", user="root")
+
     def tests(self) -> str:
         """The ring of tests that needs nothing, with the Python that this system has."""
         clone = f"{HOME}/rushhour"
-        here = packages.described((self.root.folder / "etc/os-release").read_text())
-        add = here.command(*_TOOLS, unasked=True)
-        self.root.run("sh", "-c", f"export DEBIAN_FRONTEND=noninteractive; {add}", user="root")
+        self._add(*_TOOLS)
         if (CLONE / "requirements-test.lock").is_file():
             pip = [".venv/bin/pip", "install", "-q", "--no-deps", "--require-hashes"]
             self.root.run(*pip, "-r", "requirements-test.lock", cwd=clone)

@@ -18,7 +18,7 @@ import pytest
 from filters import CONTAINER, under
 from guests import without_namespaces
 
-from rushhour.errors import DOCTOR, LabError
+from rushhour.errors import DOCTOR, KernelError, LabError
 from rushhour.lab import agent, kernel, packages
 from rushhour.lab import doctor as doctors
 from rushhour.lab.doctor import Check, Report, State, calls, labs, machine, software, tell
@@ -164,6 +164,25 @@ def test_an_ordinary_user_is_told_how_to_get_the_real_kernel(monkeypatch: pytest
     assert one.says == "not ready: it takes root"
     # By its path: sudo does not look where the user's programs are.
     assert one.mend[0].endswith(f" {ROOT / '.venv/bin/rushhour'} run SCENARIO --lab netns")
+
+
+def test_a_user_without_a_home_is_told_where_the_cache_can_be(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    here = found(env={"XDG_CACHE_HOME": str(tmp_path / "file")})
+    assert "the cache cannot be written" in here["files"]["says"]
+    assert here["files"]["mend"][0].startswith("export XDG_CACHE_HOME=")
+    assert here["uml"]["facts"]["lacks"] == ["agent", "files", "kernels"]
+
+
+def test_a_user_whom_the_machine_does_not_know_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unknown() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(Path, "home", unknown)
+    assert "no place for the cache" in machine.files().says
+    with pytest.raises(KernelError, match="no place for the cache"):
+        kernel.installed()
 
 
 def test_broken_packages_are_named(tmp_path: Path) -> None:

@@ -24,9 +24,11 @@ _NO_LINK = (errno.EXDEV, errno.EMLINK, errno.EPERM, errno.EACCES, errno.ENOTSUP)
 def folder(*parts: str) -> Path:
     """A path below `$XDG_CACHE_HOME/rushhour` or `~/.cache/rushhour`; the folder above it exists."""
     base = os.environ.get("XDG_CACHE_HOME")
-    path = (Path(base) if base else Path.home() / ".cache").joinpath("rushhour", *parts)
     try:
+        path = (Path(base) if base else Path.home() / ".cache").joinpath("rushhour", *parts)
         path.parent.mkdir(parents=True, exist_ok=True)
+    except RuntimeError as error:  # a user whom the machine does not know
+        raise LabError(f"there is no place for the cache: {error}", hint=HINT, machine=True) from error
     except OSError as error:
         raise LabError(
             f"the cache cannot be written: {error.strerror}", where=str(path.parent), hint=HINT, machine=True

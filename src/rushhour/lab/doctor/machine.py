@@ -8,6 +8,7 @@ import re
 import shutil
 from pathlib import Path
 
+from rushhour.errors import RushHourError
 from rushhour.lab.doctor import calls
 from rushhour.lab.doctor.check import Check, State
 
@@ -15,6 +16,7 @@ from rushhour.lab.doctor.check import Check, State
 OLD_AREA = 2696
 _AMX = 1 << 17 | 1 << 18
 _SHARED = Path("/dev/shm")  # noqa: S108 - where a virtual kernel's memory is, if it has no mounts of its own
+_ELSEWHERE = "export XDG_CACHE_HOME=FOLDER   # one of yours, on a file system with room"
 # Places that a run looks at, and what shows that they are there.
 _PLACES = {"/proc": "/proc/self/stat", "/sys": "/sys/kernel", "/dev/null": "/dev/null"}
 # A guest touches some hundred MB at the most in most runs; each run at once needs its own.
@@ -70,7 +72,11 @@ def files() -> Check:
     from rushhour.lab import cache  # noqa: PLC0415 - what is broken is said here
 
     lacking = [place for place, mark in _PLACES.items() if not Path(mark).exists()]
-    folder = cache.folder("any").parent
+    try:
+        folder = cache.folder("any").parent
+    except RushHourError as error:
+        said = f"{error.where}: {error.message}" if error.where else error.message
+        return Check("files", State.BAD, said, (_ELSEWHERE,), {"lacking": lacking})
     about = os.statvfs(folder)
     free = about.f_bavail * about.f_frsize
     writable = os.access(folder, os.W_OK)
@@ -81,7 +87,7 @@ def files() -> Check:
     if not writable or noexec or free < _ROOM:
         fault = "cannot be written" if not writable else "is mounted noexec" if noexec else "has no room left"
         faults.append(f"{folder} {fault}")
-        mend.append("export XDG_CACHE_HOME=FOLDER   # on another file system")
+        mend.append(_ELSEWHERE)
     state = State.BAD if mend else State.WARN if faults else State.OK
     says = "; ".join([*faults, f"cache {_short(folder)}, {_size(free)} free"])
     return Check("files", state, says, tuple(mend), facts)

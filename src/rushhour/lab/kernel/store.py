@@ -68,9 +68,12 @@ class Kernel:
 def cache(*parts: str) -> Path:
     """A path below `$XDG_CACHE_HOME/rushhour` or `~/.cache/rushhour`; its parent exists."""
     base = os.environ.get("XDG_CACHE_HOME")
-    path = (Path(base) if base else Path.home() / ".cache").joinpath("rushhour", *parts)
     try:
+        path = (Path(base) if base else Path.home() / ".cache").joinpath("rushhour", *parts)
         path.parent.mkdir(parents=True, exist_ok=True)
+    except RuntimeError as fault:  # a user whom the machine does not know
+        hint = "set XDG_CACHE_HOME to a directory of yours"
+        raise KernelError(f"there is no place for the cache: {fault}", hint=hint, machine=True) from fault
     except OSError as fault:
         raise KernelError(
             f"the cache cannot be written: {fault.strerror}",
