@@ -35,7 +35,7 @@ def cpu() -> Check:
     model = _match(r"^(?:model name|Model|CPU part)\s*: (.*)$", known) or "unknown model"
     count = len(os.sched_getaffinity(0))
     said = calls.answer(calls.trace)
-    facts = {"model": " ".join(model.split()), "machine": platform.machine(), "cpus": count, "trace": said}
+    facts = {"model": _plain(model), "machine": platform.machine(), "cpus": count, "trace": said}
     head = f"{facts['model']}, {count} CPU{'s' * (count != 1)}"
     if platform.machine() != "x86_64":
         says = f"{head}, {platform.machine()}: no virtual kernel runs on it"
@@ -187,6 +187,11 @@ def _text(path: str) -> str:
         return Path(path).read_text(encoding="utf-8", errors="replace")
     except OSError:
         return ""
+
+
+def _plain(model: str) -> str:
+    """A processor's name without marks of trade and words that all have."""
+    return " ".join(re.sub(r"\((?:R|TM|tm)\)|\b(?:CPU|Processor)\b|@.*", "", model).split())
 
 
 def _match(pattern: str, text: str) -> str | None:
