@@ -155,10 +155,11 @@ def _as_root(system: System, before: Root) -> str:
     """In another bare root, root's own set-up; the agent comes from the one before, built there."""
     with bare(system, _shared(system)) as root:
         _copy(root, "root")
-        target = "rushhour/agent/target"
-        shutil.copytree(before.folder / f"home/{USER}" / target, root.folder / "root" / target, symlinks=True)
-        said = root.run("scripts/setup", user="root", cwd="/root/rushhour")
-        root.run("/root/rushhour/.venv/bin/rushhour", "list", user="root")
+        # At the same path: cargo builds anew what lies elsewhere.
+        target = f"home/{USER}/rushhour/agent/target"
+        subprocess.run(["cp", "-a", before.folder / target, root.folder / target], check=True)
+        said = root.run("scripts/setup", user="root", cwd=f"{HOME}/rushhour")
+        root.run(f"{HOME}/rushhour/.venv/bin/rushhour", "list", user="root")
         return said.splitlines()[0]
 
 
@@ -189,8 +190,7 @@ def _shared(system: System) -> list[tuple[Path, str]]:
 
 def _copy(root: Root, user: str) -> None:
     """The clone as it is here, without what is built or ignored, as a folder of the user's."""
-    home = root.folder / ("root" if user == "root" else f"home/{user}")
-    target = home / "rushhour"
+    target = root.folder / f"home/{USER}/rushhour"
     target.mkdir()
     listed = ["git", "-C", str(CLONE), "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
     names = subprocess.run(listed, capture_output=True, check=True).stdout
@@ -199,4 +199,4 @@ def _copy(root: Root, user: str) -> None:
     packed = subprocess.run(pack, input=there, capture_output=True, check=True).stdout
     subprocess.run(["tar", "-C", str(target), "-xf", "-", "--no-same-owner"], input=packed, check=True)
     if user != "root":
-        subprocess.run(["chown", "-R", f"{UID}:{UID}", home], check=True)
+        subprocess.run(["chown", "-R", f"{UID}:{UID}", target], check=True)
