@@ -18,7 +18,7 @@ RELEASES = {
     "ubuntu 24.04": 'ID=ubuntu\nID_LIKE=debian\nVERSION_CODENAME=noble\nNAME="Ubuntu"\n',
     "mint 22": 'ID=linuxmint\nID_LIKE="ubuntu debian"\nVERSION_CODENAME=wilma\nUBUNTU_CODENAME=noble\n',
     "fedora": "NAME=Fedora\nID=fedora\nVERSION_ID=42\n",
-    "rocky": 'ID="rocky"\nID_LIKE="rhel centos fedora"\n',
+    "rocky": 'ID="rocky"\nID_LIKE="rhel centos fedora"\nVERSION_ID="9.6"\n',
     "arch": "ID=arch\n",
     "alpine": "ID=alpine\n",
     "tumbleweed": 'ID="opensuse-tumbleweed"\nID_LIKE="opensuse suse"\n',
@@ -55,6 +55,11 @@ def system(name: str) -> packages.System:
 )
 def test_a_system_is_asked_for_its_own_packages(name: str, words: str) -> None:
     assert system(name).command("gcc", "libc.a", "tc", "rust") == words
+
+
+def test_an_old_python_has_a_newer_one_beside_it() -> None:
+    assert system("rocky").names("python") == ["python3.12"]
+    assert system("fedora").names("python") == ["python3"]
 
 
 @pytest.mark.parametrize("name", RELEASES)

@@ -94,6 +94,7 @@ def described(release: str, which: Callable[[str], object] = shutil.which) -> Sy
     said = dict(_variables(release))
     names = [said.get("ID", "linux"), *said.get("ID_LIKE", "").split()]
     codes = [said[key] for key in ("VERSION_CODENAME", "UBUNTU_CODENAME", "DEBIAN_CODENAME") if key in said]
+    codes += [said["VERSION_ID"].partition(".")[0]] if "VERSION_ID" in said else []
     keys = [f"{name}:{code}" for name in names for code in codes] + names
     managers = _table().managers
     known = (name for key in names for name, (_, systems) in managers.items() if key in systems)
