@@ -119,6 +119,7 @@ def test_a_machine_that_forbids_namespaces_is_ready_with_less() -> None:
     assert "user.max_user_namespaces" in here["confine"]["facts"]["knobs"]
     assert any("sysctl -w user.max_user_namespaces=" in command for command in here["confine"]["mend"])
     assert "with a warning" in here["confine"]["says"]
+    assert here["seccomp"]["state"] == "ok"
 
 
 @pytest.mark.host
