@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rushhour.report.lines import Chart, apart, charts, counts, grid, numbers
+from rushhour.report.lines import Chart, apart, charts, counts, grid
 from rushhour.report.lines_svg import chart_svg, swatch_svg
 from rushhour.report.tables import Column, Row, Table
 from rushhour.report.words import scale_for
@@ -45,6 +45,11 @@ def test_the_numbers_are_the_axis_and_the_words_the_lines() -> None:
     reno = chart.lines[0].points
     assert [point.value for point in reno] == [2e6, 3e6, 4e6, 1e6]
     assert [point.run for point in reno] == [1, 2, 3, 0]
+
+
+def test_buffers_in_bdp_are_numbers_too() -> None:
+    (chart,) = only(charts(table(("buffer",), {(b,): float(n) for n, b in enumerate(("8bdp", "0.5bdp"))})))
+    assert (chart.numeric, [word for _, word in chart.ticks]) == (True, ["0.5bdp", "8bdp"])
 
 
 def test_a_wide_range_is_logarithmic_with_zero_one_step_before() -> None:
@@ -110,24 +115,6 @@ def test_how_many_runs_stand_behind_a_point_is_said() -> None:
     assert made[0].top == 2.5
     assert "n = 3" in chart_svg(made[0])
     assert counts(only(charts(table(("cc",), {("a",): 1.0, ("b",): 2.0})))) == "n = 1 run a point"
-
-
-@pytest.mark.parametrize(
-    ("levels", "worth"),
-    [
-        (["10ms", "500us", "1s"], [10e6, 5e5, 1e9]),
-        (["10mbit", "1gbit"], [1e7, 1e9]),
-        (["0%", "0.5%"], [0.0, 0.005]),
-        (["1", "2.5"], [1.0, 2.5]),
-        (["cubic", "reno"], None),
-        (["10ms", "10mbit"], None),
-        (["1bdp", "100kB"], None),
-        (["nan", "1"], None),
-    ],
-)
-def test_levels_are_numbers_of_one_kind(levels: list[str], worth: list[float] | None) -> None:
-    found = numbers(levels)
-    assert found == (None if worth is None else pytest.approx(worth))
 
 
 @given(st.floats(1e-9, 1e12))

@@ -14,7 +14,7 @@ from rushhour.report.files import put
 from rushhour.report.gather import views
 from rushhour.report.heat import heats
 from rushhour.report.lines import charts
-from rushhour.report.tables import cells_table
+from rushhour.report.tables import cells_table, shares_table
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -52,7 +52,7 @@ def draw(results: ResultSet, folder: Path, form: str) -> list[Path]:
         made.append(folder / f"figure-{number:02d}{_slug(drawing.title)}.{form}")
         put(compare_figure(drawing, form), made[-1])
     table = cells_table(slim)
-    for metric, found in charts(table).items():
+    for metric, found in (charts(shares_table(slim)) | charts(table) if len(slim) > 1 else {}).items():
         made.append(folder / f"sweep-lines-{metric}.{form}")
         put(lines_figure(found, slim[0].title, form), made[-1])
     for heat in heats(table):

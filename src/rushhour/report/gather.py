@@ -36,7 +36,8 @@ MAX_DRAWN = 400
 class About:
     """What the runs of a set have in common, read from the first: words for the head of a report.
 
-    `skipped` and `failed` are pairs of a cell in words and the reason why it has no run.
+    `changed` are the words of `--set`; `skipped` and `failed` are pairs of a cell in words and the reason why
+    it has no run.
     """
 
     title: str
@@ -46,6 +47,7 @@ class About:
     runs: int
     manifest: Mapping[str, Any]
     quick: bool = False
+    changed: tuple[str, ...] = ()
     skipped: tuple[tuple[str, str], ...] = ()
     failed: tuple[tuple[str, str], ...] = ()
 
@@ -68,9 +70,17 @@ def about(results: ResultSet) -> About:
         len(results),
         first,
         results.about.get("quick") is True,
+        changed(results.about),
         reasons(results.about.get("skipped"), unsaid),
         reasons(results.about.get("failures"), unsaid),
     )
+
+
+def changed(about: Mapping[str, Any]) -> tuple[str, ...]:
+    """What `--set` changed of the scenario, as `set.json` keeps it."""
+    asked = about.get("asked")
+    sets = asked.get("sets") if isinstance(asked, dict) else None
+    return tuple(str(word) for word in sets) if isinstance(sets, list | tuple) else ()
 
 
 def reasons(found: Any, unsaid: frozenset[str]) -> tuple[tuple[str, str], ...]:

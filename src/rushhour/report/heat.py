@@ -58,7 +58,8 @@ def heats(table: Table) -> list[Heat]:
         sorted(varied, key=lambda place: -len(levels[place]))[:2], key=lambda place: len(levels[place])
     )
     sides = (down, across)
-    found = (_heat(table, levels, sides, index) for index in range(len(table.columns)))
+    wholes = [index for index, column in enumerate(table.columns) if not column.of]
+    found = (_heat(table, levels, sides, index) for index in wholes)
     return [heat for heat in found if heat is not None]
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from rushhour.comparison import compare
 from rushhour.report import gather, payload
+from rushhour.report.answer import answer
 from rushhour.report.compare import Collector, page
 from rushhour.report.definitions import definitions
 from rushhour.report.files import put
@@ -24,7 +25,7 @@ from rushhour.report.machines import lab_said, links_said, machines, work_said
 from rushhour.report.published import sheets
 from rushhour.report.reproduce import reproduction
 from rushhour.report.shell import digest, joined, template
-from rushhour.report.tables import cells_table, flows_table
+from rushhour.report.tables import cells_table, flows_table, shares_table
 from rushhour.report.topology import topology_svg
 from rushhour.report.words import quantity
 
@@ -65,9 +66,10 @@ def render(results: ResultSet) -> str:
         # Only the words of a run are kept in memory, its curves are packed by now.
         slim.append(replace(run, panels=[]))
     script, style = joined(_SCRIPTS), joined(_STYLES)
-    table = cells_table(slim)
+    table = cells_table(slim, split=len(slim) > 1)
     return template("report.html").render(
         about=head,
+        answer=answer(results.about, slim),
         facts=_facts(head, slim),
         runs=slim,
         invalid=[run for run in slim if not run.valid],
@@ -83,7 +85,7 @@ def render(results: ResultSet) -> str:
         judged=sum(len(run.verdicts) for run in slim),
         held=sum(verdict.ok for run in slim for verdict in run.verdicts),
         bars=_bars,
-        overviews=_overviews(table),
+        overviews=[*_overviews(shares_table(slim)), *_overviews(table)] if len(slim) > 1 else [],
         chart_svg=chart_svg,
         swatch_svg=swatch_svg,
         counts=counts,

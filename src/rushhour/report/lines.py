@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING
 
-from rushhour.units import Duration, Probability, Rate, Size, UnitError
+from rushhour.spec.levels import worth
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from rushhour.report.tables import Column, Row, Table
 
@@ -24,13 +24,6 @@ MAX_CHARTS = 12
 """Charts of one metric; more would not be compared."""
 _WIDE = 15
 """From this ratio of greatest to least level on, the axis is logarithmic."""
-_UNITS: tuple[Callable[[str], float], ...] = (
-    float,
-    lambda word: Probability.parse(word).p,
-    lambda word: float(Duration.parse(word).ns),
-    lambda word: float(Rate.parse(word).bps),
-    lambda word: float(Size.parse(word).bytes),
-)
 
 
 @dataclass(frozen=True)
@@ -99,29 +92,20 @@ def charts(table: Table) -> dict[str, list[Chart]]:
     by = next((axis for axis in others if len(axis.levels) <= MAX_LINES), None)
     rest = [axis for axis in others if axis is not by]
     made = {
-        column.metric: _charts(table, index, across, by, rest) for index, column in enumerate(table.columns)
+        column.metric: _charts(table, index, across, by, rest)
+        for index, column in enumerate(table.columns)
+        if not column.of
     }
     return {metric: found for metric, found in made.items() if found}
 
 
-def numbers(levels: Sequence[str]) -> list[float] | None:
-    """What the levels of a factor are worth in one unit; None where they are no numbers of one kind."""
-    for worth in _UNITS:
-        try:
-            found = [worth(level) for level in levels]
-        except (UnitError, ValueError):
-            continue
-        return found if all(math.isfinite(value) for value in found) else None
-    return None
-
-
 def _axis(table: Table, head: int) -> Axis:
     levels = list(dict.fromkeys(row.head[head] for row in table.rows))
-    worth = numbers(levels)
-    if worth is None or len(set(worth)) < len(worth):
+    found = worth(levels)
+    if found is None or len(set(found.values)) < len(levels):
         places = {level: (number + 0.5) / len(levels) for number, level in enumerate(levels)}
         return Axis(head, levels, places, numeric=False, name=table.heads[head])
-    pairs = sorted(zip(worth, levels, strict=True))
+    pairs = sorted(zip(found.values, levels, strict=True))
     values, ordered = [value for value, _ in pairs], [level for _, level in pairs]
     name = f"{table.heads[head]}, logarithmic" if wide(values) else table.heads[head]
     return Axis(head, ordered, dict(zip(ordered, _spread(values), strict=True)), numeric=True, name=name)

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from rushhour.comparison import compare
+from rushhour.report.answer import answer
 from rushhour.report.definitions import definitions
 from rushhour.report.gather import about, views
 from rushhour.report.machines import links_said, work_said
@@ -31,17 +32,19 @@ def render(results: ResultSet) -> str:
     head = about(results)
     lines = [f"# {said(head.title)}", ""]
     lines += [f"*{said(head.question)}*", ""] if head.question else []
-    lines += [*_facts(runs), ""]
-    lines += [*table(flows_table(runs[0]) if len(runs) == 1 else cells_table(runs)), ""]
+    found = answer(results.about, runs)
+    lines += [f"**{said(found)}**", ""] if found else []
+    lines += [*_facts(runs), *_changed(head), ""]
+    lines += [*table(flows_table(runs[0]) if len(runs) == 1 else cells_table(runs, split=True)), ""]
     lines += [*_missing(head), ""]
     if len(runs) == 1:
         lines += [*_numbers(runs[0]), "", *_why(runs[0]), ""]
     lines += [*_state(runs), ""]
     for sheet in sheets(results.once(compare)):
         lines += [*published(sheet), ""]
-    found = definitions(runs).values()
-    lines += ["## Definitions", ""] if found else []
-    lines += [f"* `{entry.name}`: {said(' '.join(entry.text.split()))}" for entry in found]
+    defined = definitions(runs).values()
+    lines += ["## Definitions", ""] if defined else []
+    lines += [f"* `{entry.name}`: {said(' '.join(entry.text.split()))}" for entry in defined]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -60,6 +63,11 @@ def _facts(runs: list[RunView]) -> Iterator[str]:
         yield f"* machine: {said(work)}"
     yield f"* seed: {', '.join(str(seed) for seed in sorted({run.seed for run in runs})[:20])}"
     yield f"* duration: {first.duration_s:g} s, runs: {len(runs)}"
+
+
+def _changed(head: About) -> Iterator[str]:
+    if head.changed:
+        yield f"* changed: {said(' · '.join(head.changed))}"
 
 
 def table(found: Table) -> Iterator[str]:

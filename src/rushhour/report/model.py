@@ -26,7 +26,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FlowLine:
-    """One flow, or an arrival process, in words: `s1 → r1`, `cubic`, `0 to 30 s`; its metrics' scope."""
+    """One flow, or an arrival process, in words: `s1 → r1`, `cubic`, `0 to 30 s`; its metrics' scope.
+
+    `group` is the `[[flow]]` it is a copy of; of a single flow its own name.
+    """
 
     name: str
     kind: str
@@ -34,6 +37,7 @@ class FlowLine:
     cc: str
     when: str
     scope: str
+    group: str
 
 
 @dataclass(frozen=True)
@@ -167,7 +171,7 @@ def flow_lines(record: Record) -> list[FlowLine]:
     def line(flow: Flow, name: str, when: str, scope: str) -> FlowLine:
         asked = planned.get(flow.id, {})
         path = f"{asked.get('from', '?')} → {asked.get('to', '?')}"
-        return FlowLine(name, flow.kind, path, str(asked.get("cc") or ""), when, scope)
+        return FlowLine(name, flow.kind, path, str(asked.get("cc") or ""), when, scope, flow.group)
 
     lines = []
     for flow in record.flows():

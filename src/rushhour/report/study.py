@@ -16,10 +16,11 @@ from pydantic import ValidationError
 from rushhour.comparison import compare
 from rushhour.errors import RecordError
 from rushhour.folders import STUDY
+from rushhour.report.answer import answer
 from rushhour.report.compare import Collector, page
 from rushhour.report.definitions import definitions
 from rushhour.report.figures import run_figure
-from rushhour.report.gather import about, reasons, unsaid_factors, views
+from rushhour.report.gather import about, changed, reasons, unsaid_factors, views
 from rushhour.report.model import kernel_name
 from rushhour.report.published import sheets, tally
 from rushhour.report.reproduce import ASKED, reproduction
@@ -56,6 +57,8 @@ class Section:
     title: str
     question: str
     page: str | None
+    answer: str = ""
+    changed: tuple[str, ...] = ()
     description: str = ""
     conditions: str = ""
     topology: str = ""
@@ -210,6 +213,7 @@ def _section(results: ResultSet, beside: Path) -> Section:
         str(scenario.get("title") or name),
         str(resolved.get("question") or ""),
         link,
+        changed=changed(results.about),
         quick=results.about.get("quick") is True,
         skipped=reasons(results.about.get("skipped"), unsaid_factors(results.about)),
         failed=reasons(results.about.get("failures"), unsaid_factors(results.about)),
@@ -225,6 +229,7 @@ def _section(results: ResultSet, beside: Path) -> Section:
     head = about(results)
     return replace(
         bare,
+        answer=answer(results.about, runs),
         description=head.description,
         conditions=_conditions(runs),
         topology=topology_svg(next(iter(results))),
@@ -235,7 +240,7 @@ def _section(results: ResultSet, beside: Path) -> Section:
         unexpected=_unexpected(runs),
         figures=[(drawing, page.packed(drawing)) for drawing in collector.drawings()],
         picture=picture,
-        table=cells_table(runs) if len(runs) > 1 else flows_table(runs[0]),
+        table=cells_table(runs, split=True) if len(runs) > 1 else flows_table(runs[0]),
         sheets=sheets(results.once(compare)),
         command=next((command for what, command in reproduction(results).commands if what == ASKED), ""),
         definitions=definitions(runs),

@@ -44,6 +44,8 @@ def _lines(whole: Whole) -> Iterator[str]:
 def _section(section: Section) -> Iterator[str]:
     yield f"### {said(section.title)}"
     yield from ("", f"*{said(section.question)}*") if section.question else ()
+    yield from ("", f"**{said(section.answer)}**") if section.answer else ()
+    yield from ("", f"Changed: {said(' · '.join(section.changed))}.") if section.changed else ()
     yield ""
     yield f"{said(section.state)}{'; a quick look' if section.quick else ''}."
     for word, pairs in (("skipped", section.skipped), ("failed", section.failed)):

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from rushhour.report.words import Scale, scale_for
+from rushhour.report.shares import METRIC as SHARE
+from rushhour.report.shares import PERCENT, parts, share
+from rushhour.report.words import Scale, quantity, scale_for
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
 TELLING: tuple[tuple[str, str], ...] = (
     ("goodput_bps", "goodput"),
     ("goodput_steady_bps", "goodput after warm-up"),
+    (SHARE, "share"),
     ("utilization", "utilization"),
     ("jain_index", "Jain index"),
     ("srtt_p50_us", "RTT median"),
@@ -66,16 +69,26 @@ _ONLY_IF_ANY = frozenset(
 """Columns that are left out where all their values are 0."""
 _COUNTED = frozenset({"timeouts", "reductions_undone"})
 """Metrics of unit 1 that are numbers of events, not ratios."""
+MAX_SHARES = 8
+"""Parts whose shares are drawn over a sweep."""
 
 
 @dataclass(frozen=True)
 class Column:
-    """One metric: its name in the catalogue, a short title, its unit, the scale of all its values."""
+    """One metric: its name in the catalogue, a short title, its unit, the scale of all its values.
+
+    `of` names the part of the run that it is about, where the table has a column for each of several.
+    """
 
     metric: str
     title: str
     unit: str
     scale: Scale
+    of: str = ""
+
+    def said(self, value: float | None) -> str:
+        """A value of this column by itself, with its unit."""
+        return PERCENT.with_unit(value) if self.metric == SHARE else quantity(value, self.unit)
 
 
 @dataclass(frozen=True)
@@ -103,25 +116,54 @@ class Table:
     rows: list[Row]
 
 
-def cells_table(runs: Sequence[RunView]) -> Table:
-    """Cells by the most telling metrics over the whole run, repetitions joined: mean, least and greatest."""
+def cells_table(runs: Sequence[RunView], *, split: bool = False) -> Table:
+    """Cells by the most telling metrics over the whole run, repetitions joined: mean, least and greatest.
+
+    With `split`, the parts that flows have of the goodput stand beside it, a column for each of a few.
+    """
+    heads, groups = _cells(runs)
+    wholes = [_whole(run.metrics) for run in runs]
+    warmup = any(run.warmup_s for run in runs)
+    columns = _columns([metric for whole in wholes for metric in whole.values()], warmup=warmup)
+    sharing = {part.name: part for part in parts(runs)} if split else {}
+    shares = [Column(SHARE, f"{name} share", "1", PERCENT, of=name) for name in sharing]
+    place = sum(column.metric.startswith("goodput_") for column in columns)
+    columns[place:place] = shares
+
+    def number(member: int, column: Column) -> float | None:
+        if column.of:
+            return share(runs[member], sharing[column.of])
+        return _value(wholes[member].get(column.metric))
+
+    rows = []
+    for head, members in groups.items():
+        trusted = [member for member in members if runs[member].valid]
+        found = [_joined([number(member, column) for member in trusted or members]) for column in columns]
+        means, spreads = [mean for mean, _ in found], [spread for _, spread in found]
+        rows.append(Row(head, means, members[0], len(trusted) == len(members), len(members), spreads))
+    return Table(heads, columns, rows)
+
+
+def shares_table(runs: Sequence[RunView]) -> Table:
+    """Shares of the goodput in every cell, a row for each part: what is drawn of them over a sweep."""
+    heads, groups = _cells(runs)
+    rows = []
+    for head, members in groups.items():
+        trusted = [member for member in members if runs[member].valid]
+        for part in parts(runs, MAX_SHARES):
+            mean, spread = _joined([share(runs[member], part) for member in trusted or members])
+            valid = len(trusted) == len(members)
+            rows.append(Row((*head, part.name), [mean], members[0], valid, len(members), [spread]))
+    return Table((*heads, "flow"), [Column(SHARE, "share of the goodput", "1", PERCENT)], rows)
+
+
+def _cells(runs: Sequence[RunView]) -> tuple[tuple[str, ...], dict[tuple[str, ...], list[int]]]:
+    """The factors, and the positions of the runs of each cell by its levels of them."""
     heads = tuple(key for key in (runs[0].factors if runs else {}) if key != "repetition")
     groups: dict[tuple[str, ...], list[int]] = {}
     for position, run in enumerate(runs):
         groups.setdefault(tuple(run.factors.get(key, "") for key in heads), []).append(position)
-    wholes = [_whole(run.metrics) for run in runs]
-    warmup = any(run.warmup_s for run in runs)
-    columns = _columns([metric for whole in wholes for metric in whole.values()], warmup=warmup)
-    rows = []
-    for head, members in groups.items():
-        trusted = [member for member in members if runs[member].valid]
-        found = [
-            _joined([wholes[member].get(column.metric) for member in trusted or members])
-            for column in columns
-        ]
-        means, spreads = [mean for mean, _ in found], [spread for _, spread in found]
-        rows.append(Row(head, means, members[0], len(trusted) == len(members), len(members), spreads))
-    return Table(heads, columns, rows)
+    return heads, groups
 
 
 def flows_table(run: RunView) -> Table:
@@ -176,7 +218,8 @@ def _columns(values: Sequence[MetricValue], *, warmup: bool) -> list[Column]:
         if not numbers or (metric in _ONLY_IF_ANY and not any(numbers)):
             continue
         unit = "events" if metric in _COUNTED else known[metric][0].unit
-        columns.append(Column(metric, title, unit, scale_for(numbers, unit)))
+        scale = PERCENT if metric == SHARE else scale_for(numbers, unit)
+        columns.append(Column(metric, title, unit, scale))
     return columns
 
 
@@ -184,8 +227,8 @@ def _value(value: MetricValue | None) -> float | None:
     return None if value is None else value.value
 
 
-def _joined(values: Sequence[MetricValue | None]) -> tuple[float | None, tuple[float, float] | None]:
-    known = [value.value for value in values if value is not None and value.value is not None]
+def _joined(values: Sequence[float | None]) -> tuple[float | None, tuple[float, float] | None]:
+    known = [value for value in values if value is not None]
     if not known:
         return None, None
     spread = (min(known), max(known)) if len(known) > 1 else None

@@ -12,6 +12,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from rushhour.comparison import compare
+from rushhour.report.answer import answer
 from rushhour.report.braille import chart
 from rushhour.report.gather import about, views
 from rushhour.report.machines import links_said, work_said
@@ -58,8 +59,9 @@ def print_results(results: ResultSet, console: Console, report: Path | None = No
     width = min(console.width, MAX_WIDTH)
     console.print()
     head = about(results)
-    console.print(_head(head, runs, width))
-    console.print(_table(flows_table(runs[0]) if single else cells_table(runs), width, cells=not single))
+    console.print(_head(head, runs, answer(results.about, runs), width))
+    table = flows_table(runs[0]) if single else cells_table(runs, split=True)
+    console.print(_table(table, width, cells=not single))
     if single:
         totals = _totals(cells_table(runs), width)
         console.print(totals)
@@ -98,11 +100,12 @@ def print_study(whole: Whole, console: Console, report: Path | None = None) -> N
         console.print(Text.assemble(("Report  ", "bold"), str(report)), soft_wrap=True)
 
 
-def _head(head: About, runs: list[RunView], width: int) -> RenderableType:
+def _head(head: About, runs: list[RunView], said: str, width: int) -> RenderableType:
     first = runs[0]
     lines = [Text(head.title, "bold")]
-    if head.question:
-        lines.append(Text(head.question, "italic"))
+    lines += [Text(head.question, "italic")] if head.question else []
+    lines += [Text(said, "bold")] if said else []
+    lines += [Text.assemble(("Changed  ", "bold yellow"), " · ".join(head.changed))] if head.changed else []
     same = all(run.conditions == first.conditions for run in runs)
     if same and first.conditions:
         lines += _filled(first.conditions, width)
@@ -112,7 +115,7 @@ def _head(head: About, runs: list[RunView], width: int) -> RenderableType:
     seed = f"seed {seeds[0]}" if len(seeds) == 1 else f"{len(seeds)} seeds"
     count = f" · {len(runs)} runs" if len(runs) > 1 else ""
     lines.append(Text(f"{shown} · {first.lab} · {seed} · {first.duration_s:g} s{count}", "dim"))
-    return Group(*lines, Text())
+    return Constrain(Group(*lines, Text()), width)
 
 
 def _table(table: Table, width: int, *, cells: bool) -> RenderableType:

@@ -110,7 +110,7 @@ class Collector:
             elif figure.x is None:
                 found = _curves(record, figure, self._share, known)
             else:
-                found = _values(figure, metrics)
+                found = values_of(figure, metrics)
             self._taken[place] += [_taken(record, figure, run, one) for one in found]
 
     def drawings(self) -> list[Drawing]:
@@ -190,7 +190,7 @@ def _predictions(record: Record, figure: Figure, kind: str, name: str) -> dict[s
     return {model: predict(MODELS[model], figure.y, chosen) for model in figure.model if model in MODELS}
 
 
-def _values(figure: Figure, metrics: Sequence[MetricValue]) -> Iterator[Found]:
+def values_of(figure: Figure, metrics: Sequence[MetricValue]) -> Iterator[Found]:
     """The values of the metric at the scopes that the figure is about."""
     of_metric = [value for value in metrics if value.metric == figure.quantity]
     named = {name for _, name in figure.factors}

@@ -10,7 +10,6 @@ from rushhour.report import payload
 from rushhour.report.model import kernel_name, view
 from rushhour.report.tables import cells_table, flows_table
 from rushhour.report.topology import topology_svg
-from rushhour.report.words import quantity
 from rushhour.web.play.coarse import coarser
 
 if TYPE_CHECKING:
@@ -74,7 +73,7 @@ def _columns(table: Table, values: list[float | None]) -> list[dict[str, Any]]:
             "title": column.title,
             "value": _finite(value),
             "unit": column.unit,
-            "text": quantity(value, column.unit),
+            "text": column.said(value),
         }
         for column, value in zip(table.columns, values, strict=True)
         if value is not None

@@ -1,0 +1,76 @@
+"""Shares of the goodput: who got how much, flow by flow or group by group, in every run.
+
+Takes runs (`RunView`), gives the parts whose shares are told, and the share of a part in a run.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rushhour.report.words import Scale
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from rushhour.report.model import FlowLine, RunView
+
+METRIC = "goodput_share"
+PERCENT = Scale(0.01, "%", 1)
+"""How shares are shown: the metric is a ratio."""
+MAX_PARTS = 4
+"""Parts with a column of their own; of more no table could tell at a glance."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """One flow, or all copies of one (`together`): the name, and the kind of the flows."""
+
+    name: str
+    kind: str
+    together: bool = False
+
+    @property
+    def said(self) -> str:
+        """The part in a sentence."""
+        return f"the {self.name} flows" if self.together else self.name
+
+    def has(self, flow: FlowLine) -> bool:
+        """Whether a flow is of this part."""
+        return flow.kind == self.kind and self.name == (flow.group if self.together else flow.name)
+
+
+def parts(runs: Sequence[RunView], most: int = MAX_PARTS) -> tuple[Part, ...]:
+    """Who shares: flows of one kind, or their groups where flows have copies; empty for fewer than two.
+
+    Of several kinds it is TCP's flows that are told of: each kind's shares are its own.
+    """
+    known = [flow for run in runs for flow in _sharing(run)]
+    kinds = dict.fromkeys(flow.kind for flow in known)
+    kind = "tcp" if "tcp" in kinds else next(iter(kinds), "")
+    mine = [flow for flow in known if flow.kind == kind]
+    names = _unique(flow.name for flow in mine)
+    groups = _unique(flow.group for flow in mine)
+    if len(names) == len(groups) or len(groups) < 2:
+        found = tuple(Part(name, kind) for name in names)
+    else:
+        copied = {flow.group for flow in mine if flow.name != flow.group}
+        found = tuple(Part(name, kind, together=name in copied) for name in groups)
+    return found if 2 <= len(found) <= most else ()
+
+
+def share(run: RunView, part: Part) -> float | None:
+    """The part's share of the goodput of all flows of its kind, 0 to 1; None where it is not defined."""
+    scopes = {flow.scope for flow in run.flows if part.has(flow)}
+    values = [value.value for value in run.metrics if value.metric == METRIC and value.scope in scopes]
+    known = [value for value in values if value is not None]
+    return sum(known) if known and len(known) == len(values) else None
+
+
+def _sharing(run: RunView) -> list[FlowLine]:
+    scopes = {value.scope for value in run.metrics if value.metric == METRIC}
+    return [flow for flow in run.flows if flow.scope in scopes]
+
+
+def _unique(names: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(names))
