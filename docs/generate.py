@@ -5,6 +5,7 @@ from pathlib import Path
 
 from rushhour.cli.document import render as commands
 from rushhour.lab.host.inventory import schema as inventory
+from rushhour.metrics.document import names as metrics
 from rushhour.spec.reference import reference, schema
 from rushhour.spec.suite import page as suite
 
@@ -21,6 +22,7 @@ GENERATED = {
     ROOT / "docs/suite.md": suite,
     ROOT / "schema/inventory.schema.json": inventory_schema,
     ROOT / "schema/scenario.schema.json": schema,
+    ROOT / "src/rushhour/cli/metrics.txt": metrics,
     ROOT / "src/rushhour/spec/scenario.schema.json": schema,
 }
 

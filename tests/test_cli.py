@@ -11,12 +11,12 @@ from pathlib import Path
 
 import click
 import pytest
+from commandline import HEAVY, rush
 from report_records import make_set
 
 import rushhour
+from rushhour import spec
 from rushhour.cli import SUMMARIES, cli
-
-HEAVY = ("numpy", "arro3", "pyarrow", "pydantic", "scipy", "matplotlib", "rich", "jinja2")
 
 
 def commands(group: click.Group, words: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
@@ -31,13 +31,6 @@ def commands(group: click.Group, words: tuple[str, ...] = ()) -> Iterator[tuple[
 
 
 COMMANDS = list(commands(cli))
-
-
-def rush(*words: str, cwd: Path | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
-    paths = os.pathsep.join(sys.path)
-    env = os.environ | {"PYTHONPATH": paths, "COLUMNS": "100", "NO_COLOR": "1"} | environment
-    command = [sys.executable, "-m", "rushhour", *words]
-    return subprocess.run(command, capture_output=True, text=True, env=env, cwd=cwd, timeout=300, check=False)
 
 
 def loaded(*words: str) -> set[str]:
@@ -149,6 +142,77 @@ def test_the_catalogue_for_people_and_machines() -> None:
     entries = json.loads(rush("list", "queue", "--json").stdout)
     assert {"tomasov/window-scaling"} <= {entry["name"] for entry in entries}
     assert rush("list", "no such word").stdout == ""
+
+
+def test_words_are_found_in_names_titles_questions_and_in_keys_and_their_values() -> None:
+    def found(*words: str) -> dict[str, list[str]]:
+        return {
+            entry["name"]: entry.get("found", [])
+            for entry in json.loads(rush("list", *words, "--json").stdout)
+        }
+
+    assert found("latecomers") == {"fairness/latecomers": []} | {
+        name: [] for name in found("latecomers") if name.startswith("its413/")
+    }
+    assert found("TOMAŠOV", "buffer") == {}, "an author is no word of a scenario"
+    assert found("two-second", "4069000") == {
+        "mendicino/two-second-queue": ["sysctl.net.ipv4.tcp_rmem = 4096 131072 4069000"]
+    }
+    assert found("offload", "fq_codel")["suite/offload"] == ["topology.queue = fq_codel"]
+    assert all(name.startswith("suite/") for name in found("standard suite")), "the title of the study"
+    nothing = rush("list", "bufer", "drobs")
+    assert (nothing.returncode, nothing.stdout) == (0, "")
+    assert 'did you mean "buffer drops"?' in nothing.stderr
+
+
+def piped(*words: str, cwd: Path | None = None) -> list[str]:
+    """What a program reads: nothing says how wide it is."""
+    env = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "NO_COLOR")}
+    env |= {"PYTHONPATH": os.pathsep.join(sys.path), "TERM": "xterm-256color"}
+    command = [sys.executable, "-m", "rushhour", *words]
+    done = subprocess.run(command, capture_output=True, text=True, env=env, cwd=cwd, timeout=300, check=False)
+    assert "\x1b" not in done.stdout + done.stderr
+    assert done.stdout
+    return done.stdout.splitlines()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["list"],
+        ["list", "its413"],
+        ["help"],
+        ["run", "--help"],
+        ["profile", "list"],
+        ["show", "three-buffers"],
+    ],
+    ids=" ".join,
+)
+def test_what_is_piped_is_plain_and_no_line_ends_in_spaces(words: list[str]) -> None:
+    assert all(line == line.rstrip() for line in piped(*words))
+
+
+def test_a_row_that_is_piped_is_one_line() -> None:
+    rows = [line for line in piped("list") if line.startswith("   ")]
+    questions = [spec.load_scenario(name).question for name in spec.catalogue()]
+    assert len(rows) == len(questions)
+    assert all(any(row.endswith(question) for row in rows) for question in questions)
+
+
+@pytest.mark.parametrize("words", [["list"], ["list", "tomasov"], ["list", "tcp_rmem"]], ids=" ".join)
+def test_a_list_fits_eighty_columns(words: list[str]) -> None:
+    said = rush(*words, COLUMNS="80")
+    assert max(len(line) for line in (said.stdout + said.stderr).splitlines()) <= 80
+
+
+@pytest.mark.virtual
+def test_the_table_of_a_sweep_is_piped_with_all_columns(tmp_path: Path) -> None:
+    (tmp_path / "short.toml").write_text(SCENARIO)
+    lines = piped("run", "short.toml", cwd=tmp_path)
+    assert all(line == line.rstrip() for line in lines)
+    assert not any(line.startswith("In the report: ") for line in lines)
+    (row,) = [line for line in lines if line.startswith("cubic ")]
+    assert len(row.split()) >= 6
 
 
 def test_show_says_what_a_scenario_guards_and_who_judges(tmp_path: Path) -> None:

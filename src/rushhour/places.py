@@ -1,4 +1,7 @@
-"""Where lasting data lies: baselines and the results database. What can be made again is in the cache."""
+"""Where lasting data lies: baselines and the results database; what can be made again is in the cache.
+
+And whether there is a screen, which the environment says, too.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,11 @@ def data(*parts: str) -> Path:
     """A path below `$XDG_DATA_HOME/rushhour` or `~/.local/share/rushhour`; nothing is made."""
     base = os.environ.get("XDG_DATA_HOME")
     return (Path(base) if base else Path.home() / ".local" / "share").joinpath("rushhour", *parts)
+
+
+def has_screen() -> bool:
+    """Whether a browser has a screen to appear on."""
+    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
 def database() -> str:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 # In the order of the help page. `rushhour NAME` is `rushhour.cli.NAME.NAME`, or as said here.
 COMMANDS = {
+    "demo": "demo:demo",
+    "new": "new:new",
     "run": "run:run",
     "list": "list:list_scenarios",
     "show": "show:show",
@@ -44,11 +46,15 @@ COMMANDS = {
     "profile": "profile:profile",
     "restore": "restore:restore",
     "doctor": "doctor:doctor",
+    "help": "help:show_help",
+    "completion": "completion:completion",
 }
 # What each of them says of itself in its first line: to list them no module of theirs is imported.
 SUMMARIES = {
+    "demo": "BBR against CUBIC over three buffers, in seconds.",
+    "new": "Write a commented scenario to begin with.",
     "run": "Run scenarios and report what came of them.",
-    "list": "List the studies and scenarios that ship.",
+    "list": "List or search the studies and scenarios.",
     "show": "Show what a scenario would do; nothing runs.",
     "report": "Write a page, figures or tables of results.",
     "compare": "Judge a kernel or results against others.",
@@ -66,8 +72,27 @@ SUMMARIES = {
     "tune": "Recommend, apply and verify settings for a path.",
     "profile": "Show how machines are prepared for experiments.",
     "restore": "Put back settings that were left changed at each PLACE.",
+    "doctor": "Say what this machine can do, and what mends it.",
+    "help": "Show the help page of a command.",
+    "completion": "Print what makes TAB complete, for your shell.",
+}
+# The first page has them in groups; what no group names comes last.
+GROUPS = {
+    "Begin": ("demo", "new", "doctor"),
+    "Experiment": ("list", "show", "run", "report", "serve", "kernel"),
+    "Same, better or worse": ("compare", "bisect", "baseline", "db", "history", "export", "ci"),
+    "Real machines": ("diagnose", "tune", "hosts", "profile", "restore", "barrier"),
+    "Help": (),
 }
 INTERRUPTED = 130
+
+
+def grouped() -> dict[str, list[str]]:
+    """The names of the commands by their groups."""
+    placed = {name for names in GROUPS.values() for name in names}
+    found = {title: [name for name in names if name in COMMANDS] for title, names in GROUPS.items()}
+    found["Help"] += [name for name in COMMANDS if name not in placed]
+    return found
 
 
 class _Lazy(click.Group):
@@ -84,9 +109,20 @@ class _Lazy(click.Group):
         command: click.Command = getattr(import_module(f"rushhour.cli.{module}"), name)
         return command
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, SUMMARIES[name]) for name in self.list_commands(ctx)])
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] not in COMMANDS and not args[0].startswith("-") and not ctx.resilient_parsing:
+            from rushhour.cli.pages import unknown
+
+            unknown(ctx, args[0], [*COMMANDS])
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        width = max(map(len, COMMANDS))
+        for title, names in grouped().items():
+            with formatter.section(title):
+                formatter.write_dl([(f"{name:<{width}}", SUMMARIES[name]) for name in names])
 
 
 # Given to every command: one keeps the help options it was first asked with, by whatever way.
@@ -96,7 +132,7 @@ SETTINGS = {"help_option_names": ["-h", "--help"]}
 @click.command(
     cls=_Lazy,
     context_settings=SETTINGS,
-    epilog="Example: rushhour run tomasov",
+    epilog="Example: rushhour demo",
 )
 @click.version_option(rushhour.__version__, message="rushhour %(version)s")
 def cli() -> None:
@@ -105,6 +141,11 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command line; the only place where errors become words and exit codes."""
+    if (line := os.environ.get("_RUSHHOUR_COMPLETE")) is not None:
+        from rushhour.cli.complete import answer
+
+        answer(line)
+        return
     signal.signal(signal.SIGTERM, _interrupt)
     signal.signal(signal.SIGHUP, _interrupt)
     try:

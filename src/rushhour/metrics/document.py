@@ -5,6 +5,8 @@ Run `python -m rushhour.metrics.document > docs/metrics.md` after a change; a te
 
 from __future__ import annotations
 
+from textwrap import shorten
+
 from rushhour.metrics.catalog import METRICS
 from rushhour.metrics.value import STATISTICS
 from rushhour.series import SERIES
@@ -65,6 +67,15 @@ def render() -> str:
         for name, kind in SERIES.items()
     ]
     return _HEAD + "".join(rows.values()) + _SERIES + "".join(series)
+
+
+def names() -> str:
+    """Every metric by name with the beginning of its definition, for `rushhour.cli.names`."""
+    return "".join(f"{metric.name}\t{_beginning(metric.definition)}\n" for metric in METRICS.values())
+
+
+def _beginning(definition: str) -> str:
+    return shorten(definition.partition(". ")[0].removesuffix("."), 72, placeholder=" …")
 
 
 def _row(*cells: str) -> str:

@@ -136,15 +136,15 @@ def apply_sets(document: dict[str, Any], sets: Sequence[str]) -> tuple[dict[str,
             faults.append(Fault(_SET, None, key, "a label sets nothing: it names cells of a sweep", hint))
             continue
         try:
-            document = put(document, {key: _value(value)})
+            document = put(document, {key: value_of(value)})
         except UnknownKeyError as error:
             faults.append(Fault(_SET, None, key, str(error), error.hint))
         else:
-            document = fix_factor(document, key, _value(value))
+            document = fix_factor(document, key, value_of(value))
     return document, faults
 
 
-def _value(word: str) -> Any:
+def value_of(word: str) -> Any:
     """Read a value as TOML would; what is no TOML is a text, so that units need no quotes."""
     try:
         value = tomllib.loads(f"value = {word}")["value"]

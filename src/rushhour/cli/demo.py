@@ -1,0 +1,158 @@
+"""`rushhour demo`: one experiment, one sentence, one page."""
+
+from __future__ import annotations
+
+import json
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rushhour.cli import SETTINGS
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+    from rushhour.batch import Batch
+    from rushhour.runner import Outcome
+
+SCENARIO = "fairness/three-buffers"
+INVALID, INTERRUPTED = 4, 130
+WIDTH = 36
+"""Letters of a bar."""
+
+
+@click.command(context_settings=SETTINGS, short_help="BBR against CUBIC over three buffers, in seconds.")
+@click.option("--kernel", metavar="K", help="The kernel; default: the one built last.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder of the results; default: results/…",
+)
+@click.option("--open/--no-open", "browse", default=None, help="Open the page in a browser, or do not.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
+def demo(*, kernel: str | None, out: Path | None, browse: bool | None, as_json: bool) -> int:
+    """Run BBR against CUBIC over three buffers, say who got what, and open the page about it.
+
+    It is the scenario fairness/three-buffers, and takes some seconds; what is known is not run again. The
+    page opens where there is a terminal and a browser to be seen; --open and --no-open say so themselves.
+
+    Example: rushhour demo --no-open
+    """
+    from rushhour import runner
+
+    (batch,) = runner.prepare([SCENARIO], kernels=[kernel] if kernel else [], out=out)
+    if not as_json:
+        _tell_begin(batch)
+    outcomes, stopped = _carry_out(batch)
+    failed = next((outcome.error for outcome in outcomes if outcome.error is not None), None)
+    if failed is not None:
+        raise failed
+    if stopped:
+        click.echo("interrupted; what finished is kept. To go on: the same command", err=True)
+        return INTERRUPTED
+    told = _told(batch)
+    if as_json:
+        click.echo(json.dumps(told, indent=1, ensure_ascii=False))
+    else:
+        _tell(told)
+    if browse if browse is not None else not as_json and _to_be_seen():
+        click.launch(Path(told["report"]).resolve().as_uri())
+    return 0 if told["valid"] else INVALID
+
+
+def _carry_out(batch: Batch) -> tuple[list[Outcome], bool]:
+    """Every outcome, and whether it was cut short."""
+    from rich.console import Console
+
+    from rushhour.cli.progress import display
+    from rushhour.runner import carry_out, make_lab
+
+    outcomes: list[Outcome] = []
+    words = Console(stderr=True)
+    try:
+        with closing(carry_out([batch], make_lab("uml"))) as going, display(len(batch), words) as screen:
+            for outcome in going:
+                outcomes.append(outcome)
+                screen.show(outcome)
+    except KeyboardInterrupt:
+        return outcomes, True
+    return outcomes, False
+
+
+def _told(batch: Batch) -> dict[str, Any]:
+    """What came of it, with the page written."""
+    from rushhour.report import html
+    from rushhour.report.answer import answer
+    from rushhour.report.gather import views
+    from rushhour.report.shares import parts, share
+
+    results = batch.results()
+    runs = list(views(results, curves=False))
+    page = html.write(results, batch.folder / "report.html")
+    return {
+        "scenario": batch.name,
+        "question": batch.scenario.question,
+        "answer": answer(results.about, runs),
+        "shares": [
+            {"cell": run.label, "shares": {part.name: share(run, part) for part in parts(runs)}}
+            for run in runs
+        ],
+        "kernel": runs[0].kernel,
+        "valid": all(run.valid for run in runs),
+        "folder": str(batch.folder),
+        "report": str(page),
+    }
+
+
+def _tell_begin(batch: Batch) -> None:
+    """Say what is about to run: nobody should have to guess what the seconds go to."""
+    runs = f"{len(batch)} runs of {batch.scenario.span.ns / 1e9:g} s"
+    click.echo(f"{batch.scenario.title}, {runs} of virtual time on {batch.kernels[0].name}", err=True)
+
+
+def _tell(told: dict[str, Any]) -> None:
+    from rich.console import Console
+    from rich.text import Text
+
+    from rushhour.cli.pages import program
+
+    console = Console()
+    state = "" if told["valid"] else " (invalid: the links were not what was asked)"
+    console.print()
+    console.print(Text(told["question"], "italic"))
+    console.print(Text(told["answer"] + state, "bold"))
+    console.print()
+    if not console.options.ascii_only:
+        for cell in told["shares"]:
+            console.print(_bar(cell["cell"], cell["shares"]), soft_wrap=True)
+        console.print()
+    console.print(Text(f"Measured on {told['kernel']}; the same command gives the same bytes.", "dim"))
+    console.print()
+    for word, rest in (
+        ("Page   ", told["report"]),
+        ("Again  ", f"{program()} run {told['scenario']}     with tables and every number"),
+        ("Yours  ", f"{program()} new mine.toml, then {program()} run mine.toml"),
+    ):
+        console.print(Text.assemble((f"{word}  ", "bold"), rest), soft_wrap=True)
+
+
+def _bar(cell: str, shares: dict[str, float | None]) -> Text:
+    """The shares of one cell as a bar, a piece for each flow; empty where they are not known."""
+    from rich.text import Text
+
+    looks = (("█", "blue"), ("▒", "red"), ("░", "green"), ("▚", "yellow"))
+    bar, words = [], []
+    for (name, part), (letter, colour) in zip(shares.items(), looks, strict=False):
+        bar.append((letter * round(WIDTH * (part or 0)), colour))
+        words.append(("" if part is None else f"  {name} {100 * part:.0f} %", colour))
+    return Text.assemble(f"  {cell:<14}", *bar, *words)
+
+
+def _to_be_seen() -> bool:
+    """Whether somebody sits at a terminal with a screen on which a browser could appear."""
+    from rushhour.places import has_screen
+
+    return sys.stdout.isatty() and has_screen()
