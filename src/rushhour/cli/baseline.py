@@ -178,10 +178,10 @@ def _word(one: Baseline) -> str:
 
 
 def _table(found: list[tuple[Kept, Any]]) -> None:
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
+    from rushhour.cli.screen import printer
     from rushhour.errors import RushHourError
 
     table = Table(box=None, pad_edge=False, header_style="bold")
@@ -198,4 +198,4 @@ def _table(found: list[tuple[Kept, Any]]) -> None:
         kernel = f"{one.kernel.get('name')} {one.kernel.get('release')}"
         holds = "values" if one.slim else "records"
         table.add_row(kept.name, version, kernel, str(len(one.runs)), holds, last.time, Text(last.reason))
-    Console().print(table)
+    printer().print(table)

@@ -80,6 +80,7 @@ def compare(
     from rushhour import verdict
     from rushhour.cli.progress import growing
     from rushhour.cli.run import can_store, store
+    from rushhour.cli.screen import printer
     from rushhour.report.verdict import terminal
     from rushhour.runner import point_latest
     from rushhour.verdict import output
@@ -102,8 +103,8 @@ def compare(
     if as_json:
         click.echo(json.dumps(document, indent=1, ensure_ascii=False))
     else:
-        Console().print(terminal(document))
-        Console().print(f"\n{made.folder / 'report.html'}", highlight=False, soft_wrap=True, markup=False)
+        printer().print(terminal(document))
+        printer().print(f"\n{made.folder / 'report.html'}", highlight=False, soft_wrap=True, markup=False)
     return made.exit
 
 

@@ -71,7 +71,7 @@ def info(*, db: str | None, as_json: bool) -> None:
         return
     click.echo(f"{facts['kind']}, version {facts['version']}: {facts['where']}")
     for name in ("runs", "measurements", "cells", "kernels", "sets", "comparisons", "baselines"):
-        click.echo(f"{facts[name]:>10} {name}")
+        click.echo(f"{facts[name]:>10} {name[:-1] if facts[name] == 1 else name}")
 
 
 def _words(entry: dict[str, int]) -> str:

@@ -114,12 +114,12 @@ def _tell_begin(batch: Batch) -> None:
 
 
 def _tell(told: dict[str, Any]) -> None:
-    from rich.console import Console
     from rich.text import Text
 
     from rushhour.cli.pages import program
+    from rushhour.cli.screen import printer
 
-    console = Console()
+    console = printer()
     state = "" if told["valid"] else " (invalid: the links were not what was asked)"
     console.print()
     console.print(Text(told["question"], "italic"))

@@ -65,6 +65,7 @@ def diagnose(
     """  # noqa: D301 - click wants the letter itself
     from rich.console import Console
 
+    from rushhour.cli.screen import printer
     from rushhour.cli.waiting import waiting
     from rushhour.diagnose.live import PAGE, Asked, carry_out
     from rushhour.report.diagnosis import page
@@ -83,8 +84,8 @@ def diagnose(
     if as_json:
         click.echo(json.dumps(made.document(), indent=1, ensure_ascii=False))
     else:
-        Console().print(screen(made, every=every))
-        Console().print(f"\n{made.folder / PAGE}", highlight=False, soft_wrap=True, markup=False)
+        printer().print(screen(made, every=every))
+        printer().print(f"\n{made.folder / PAGE}", highlight=False, soft_wrap=True, markup=False)
     return made.exit
 
 

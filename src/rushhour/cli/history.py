@@ -76,11 +76,10 @@ def history(
         document = {"metric": metric, "where": where, "by": by, "series": [one.document() for one in found]}
         click.echo(json.dumps(document, indent=1, ensure_ascii=False))
     elif out is None:
-        from rich.console import Console
-
+        from rushhour.cli.screen import printer
         from rushhour.report.history import show
 
-        show(found, Console())
+        show(found, printer())
     if more:
         click.echo(f"the first {limit} series; more with --limit, fewer with --where", err=True)
 

@@ -66,10 +66,11 @@ def _named(words: tuple[str, ...]) -> list[str]:
 
 
 def _tell(one: Ability) -> None:
-    from rich.console import Console
     from rich.text import Text
 
-    console = Console(soft_wrap=True, highlight=False)
+    from rushhour.cli.screen import printer
+
+    console = printer(soft_wrap=True, highlight=False)
     if one.error:
         console.print(Text.assemble((f"{one.place}  ", "bold"), ("not reached: ", "red"), one.error.message))
         if one.error.hint:

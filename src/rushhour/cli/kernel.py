@@ -164,15 +164,16 @@ def _default() -> str:
 
 
 def _table(found: list[Kernel]) -> None:
-    from rich.console import Console
     from rich.table import Table
+
+    from rushhour.cli.screen import printer
 
     table = Table(box=None, pad_edge=False, header_style="bold")
     for heading in ("name", "id", "release", "source", "from"):
         table.add_column(heading, no_wrap=heading not in {"source", "from"})
     for one in found:
         table.add_row(one.name, one.id, one.release, _origin(one), "package" if one.package else "built here")
-    Console().print(table)
+    printer().print(table)
 
 
 def _origin(one: Kernel) -> str:

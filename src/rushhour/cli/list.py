@@ -1,8 +1,9 @@
-"""`rushhour list`: the catalogue, by study."""
+"""`rushhour list`: the catalogue, by study, or what of it has some words."""
 
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,23 +11,27 @@ import click
 from rushhour.cli import SETTINGS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from rich.console import Console
 
     from rushhour.spec import Study, StudyFile
 
+WIDE = 120
+"""From this width on a scenario is a row; in less its question stands below its name."""
 
-@click.command("list", context_settings=SETTINGS, short_help="List the studies and scenarios that ship.")
+
+@click.command("list", context_settings=SETTINGS, short_help="List or search the studies and scenarios.")
 @click.argument("words", nargs=-1, metavar="[STUDY | WORD...]")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
 def list_scenarios(words: tuple[str, ...], *, as_json: bool) -> None:
-    """List the scenarios that ship, the chapters of one STUDY, or what has all WORDs in name and question.
+    """List the scenarios that ship, the chapters of one STUDY, or what has all WORDs.
 
-    Example: rushhour list tomasov
+    Words are looked for in names, titles and questions, in the titles of studies and chapters, and in the
+    keys and values of a scenario (`fq_codel`, `tcp_rmem`); where only those have one, they are shown.
+
+    Example: rushhour list buffer bbr
     """
-    from rich.console import Console
-
     from rushhour import spec
 
     studies = spec.studies()
@@ -34,32 +39,47 @@ def list_scenarios(words: tuple[str, ...], *, as_json: bool) -> None:
     entries = [
         entry
         for study in ([chosen] if chosen else studies.values())
-        for entry in _entries(study)
-        if chosen or all(word.casefold() in _text(entry) for word in words)
+        for entry in _entries(study, () if chosen else words)
     ]
     if as_json:
         click.echo(json.dumps(entries, indent=1, ensure_ascii=False))
         return
     if not entries:
-        click.echo("no scenario of the catalogue has these words; `rushhour list` shows all", err=True)
+        click.echo(f"no scenario of the catalogue has {_quoted(words)}{_near(words)}", err=True)
         return
-    console = Console()
+    _tell(entries, studies, chosen)
+
+
+def _tell(entries: Sequence[dict[str, Any]], studies: dict[str, StudyFile], chosen: StudyFile | None) -> None:
+    from rushhour.cli.pages import program
+    from rushhour.cli.screen import printer
+
+    console = printer()
     if chosen:
         _chapters(chosen, entries, console)
     else:
         _studies(studies, entries, console)
-    about = f"all of it: rushhour run {chosen.name}" if chosen else "chapters of a study: rushhour list STUDY"
-    click.echo(f"To look at one: rushhour show NAME · to run it: rushhour run NAME · {about}", err=True)
+    name = program()
+    about = f"All of it: {name} run {chosen.name}" if chosen else f"Chapters of a study: {name} list STUDY"
+    click.echo(f"To look at one: {name} show NAME · to run it: {name} run NAME\n{about}", err=True)
 
 
-def _entries(study: StudyFile) -> list[dict[str, Any]]:
+def _entries(study: StudyFile, words: Sequence[str]) -> list[dict[str, Any]]:
+    """What is said of each scenario of a study that has all words."""
     from rushhour import spec
+    from rushhour.cli import names
 
     about = _about(study)
     entries = []
     for file in study.scenarios:
-        scenario = spec.load_scenario(file)
         chapter = next((c.title for c in about.chapter if file.stem in c.scenarios), None) if about else None
+        document = names.document(file.name) if words else {}
+        title = about.title if about else None
+        said = (file.name, document.get("title"), document.get("question"), title, chapter)
+        found = _found(words, said, document)
+        if found is None:
+            continue
+        scenario = spec.load_scenario(file)
         entries.append(
             {
                 "name": file.name,
@@ -70,9 +90,67 @@ def _entries(study: StudyFile) -> list[dict[str, Any]]:
                 "runs": scenario.sweep.size * scenario.repeat,
                 "duration_s": scenario.span.ns / 1e9,
                 "published": file.published is not None,
+                **({"found": found} if found else {}),
             }
         )
     return entries
+
+
+def _found(words: Sequence[str], said: Iterable[str | None], document: dict[str, Any]) -> list[str] | None:
+    """Where in the file the words are that nothing that is said has; None where one is nowhere."""
+    text = " ".join(part for part in said if part).casefold()
+    places: dict[str, None] = {}
+    for word in (word.casefold() for word in words):
+        if word in text:
+            continue
+        place = next(
+            (place for key, values in _keys(document, "") if (place := _at(word, key, values))), None
+        )
+        if place is None:
+            return None
+        places[place] = None
+    return list(places)
+
+
+def _at(word: str, key: str, values: Sequence[str]) -> str:
+    """A key and what of it has the word; empty where neither has it."""
+    having = [value for value in values if word in value.casefold()]
+    if having:
+        return f"{key} = {', '.join(dict.fromkeys(having))}"
+    return key if word in key.casefold() else ""
+
+
+_PROSE = frozenset({"title", "question", "description", "guards", "caption", "source", "document"})
+
+
+def _keys(value: Any, path: str) -> Iterator[tuple[str, list[str]]]:
+    """Every key of a document (`topology.queue`, also one that varies) with its values; prose is left out."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            if key not in _PROSE:
+                yield from _keys(inner, path if key in ("sweep", "together") else f"{path}.{key}".lstrip("."))
+    elif isinstance(value, list) and any(isinstance(item, dict) for item in value):
+        for item in value:
+            yield from _keys(item, path)
+    else:
+        yield path, [str(item) for item in (value if isinstance(value, list) else [value])]
+
+
+def _near(words: Sequence[str]) -> str:
+    """What was likely meant, where a word is mistyped; else that all can be listed."""
+    from difflib import get_close_matches
+
+    from rushhour.cli import names
+
+    known = {part for name in names.scenarios() for part in (*name.split("/"), *re.split("[/-]", name))}
+    meant = [next(iter(get_close_matches(word, known, n=1, cutoff=0.7)), word) for word in words]
+    return (
+        f'; did you mean "{" ".join(meant)}"?' if meant != list(words) else "; without words all are listed"
+    )
+
+
+def _quoted(words: Sequence[str]) -> str:
+    return " and ".join(f'"{word}"' for word in words)
 
 
 def _about(study: StudyFile) -> Study | None:
@@ -80,10 +158,6 @@ def _about(study: StudyFile) -> Study | None:
 
     # Whether each scenario has its chapter matters to whom runs the study, not to whom looks around.
     return None if study.file is None else load_study(study.file)
-
-
-def _text(entry: dict[str, Any]) -> str:
-    return f"{entry['name']} {entry['title']} {entry['question']}".casefold()
 
 
 def _studies(studies: dict[str, StudyFile], entries: Sequence[dict[str, Any]], console: Console) -> None:
@@ -96,7 +170,7 @@ def _studies(studies: dict[str, StudyFile], entries: Sequence[dict[str, Any]], c
         about = _about(study)
         title = f"{about.title}, {about.author}" if about and about.author else about.title if about else ""
         console.print(Text.assemble((name, "bold"), f"  {title}" if title else ""))
-        _table(mine, console)
+        _list(mine, console)
 
 
 def _chapters(study: StudyFile, entries: Sequence[dict[str, Any]], console: Console) -> None:
@@ -105,7 +179,7 @@ def _chapters(study: StudyFile, entries: Sequence[dict[str, Any]], console: Cons
 
     about = _about(study)
     if about is None:
-        _table(entries, console)
+        _list(entries, console)
         return
     console.print(Text(about.title, "bold"))
     for text in (about.author, about.document):
@@ -113,16 +187,18 @@ def _chapters(study: StudyFile, entries: Sequence[dict[str, Any]], console: Cons
             console.print(Text(" ".join(text.split()), "dim"))
     if about.summary:
         console.print(Text("\n" + " ".join(about.summary.split())))
+    console.print()
     for number, chapter in enumerate(about.chapter, 1):
         section = f"  section {chapter.section}" if chapter.section else ""
-        console.print(Text.assemble((f"\n{number}  {chapter.title}", "bold"), (section, "dim")))
+        console.print(Text.assemble((f"{number}  {chapter.title}", "bold"), (section, "dim")))
         if chapter.text:
             console.print(Padding(Text(" ".join(chapter.text.split())), (0, 0, 0, 3)))
         named = {entry["name"].rpartition("/")[2]: entry for entry in entries}
-        _table([named[name] for name in chapter.scenarios if name in named], console)
+        _list([named[name] for name in chapter.scenarios if name in named], console)
 
 
-def _table(entries: Sequence[dict[str, Any]], console: Console) -> None:
+def _list(entries: Sequence[dict[str, Any]], console: Console) -> None:
+    """Scenarios, a row for each or, where that is too wide, the question below the name."""
     from rich.padding import Padding
     from rich.table import Table
     from rich.text import Text
@@ -130,9 +206,23 @@ def _table(entries: Sequence[dict[str, Any]], console: Console) -> None:
     table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
     table.add_column(no_wrap=True)
     table.add_column(justify="right", no_wrap=True, style="dim")
-    table.add_column(ratio=1)
+    table.add_column()
     for entry in entries:
-        count = f"{entry['runs']} run{'s' if entry['runs'] > 1 else ''}"
-        runs = f"{count} of {entry['duration_s']:g} s"
-        table.add_row(Text(entry["name"]), runs, Text(str(entry["question"] or entry["title"])))
-    console.print(Padding(table, (0, 0, 1, 3)))
+        asked, found = (
+            str(entry["question"] or entry["title"]),
+            Text("; ".join(entry.get("found", ())), "cyan"),
+        )
+        if console.width >= WIDE:
+            more = Text.assemble("  ", found) if found else Text()
+            table.add_row(Text(entry["name"]), _runs(entry), Text.assemble(asked, more))
+            continue
+        console.print(Text.assemble("   ", entry["name"], "  ", (_runs(entry), "dim")))
+        for line in (Text(asked), found) if found else (Text(asked),):
+            console.print(Padding(line, (0, 0, 0, 6)))
+    if console.width >= WIDE:
+        console.print(Padding(table, (0, 0, 0, 3)))
+    console.print()
+
+
+def _runs(entry: dict[str, Any]) -> str:
+    return f"{entry['runs']} run{'s' if entry['runs'] > 1 else ''} of {entry['duration_s']:g} s"

@@ -115,9 +115,10 @@ def check(
 
 def table(rows: Sequence[Row]) -> None:
     """Print what would change: before, after, and why something would not."""
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
+
+    from rushhour.cli.screen import printer
 
     shown = Table(box=None, pad_edge=False, header_style="bold")
     for heading in ("setting", "now", "becomes", ""):
@@ -127,7 +128,7 @@ def table(rows: Sequence[Row]) -> None:
         if row.error is not None:
             note = Text(f"left out: {row.error}", "dim") if row.skipped else Text(row.error, "red")
         shown.add_row(Text(row.key), Text(row.before), Text(row.after, "" if row.skipped else "bold"), note)
-    Console(highlight=False).print(shown)
+    printer(highlight=False).print(shown)
 
 
 def _show_change(change: Change) -> None:

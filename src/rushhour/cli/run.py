@@ -84,6 +84,7 @@ def run(
     from rich.console import Console
 
     from rushhour import runner
+    from rushhour.cli.screen import printer
 
     words = Console(stderr=True)
     can_store(db)
@@ -93,11 +94,11 @@ def run(
         batches = runner.prepare(scenarios, **options, lab=lab, tested=runner.tested(where))
         outcomes, stopped = _carry_out(batches, where or runner.make_lab(lab), words, jobs=jobs, fresh=fresh)
     document = [
-        _finish(batch, outcomes, None if as_json else Console(), report=not no_report) for batch in batches
+        _finish(batch, outcomes, None if as_json else printer(), report=not no_report) for batch in batches
     ]
     study = None
     if len(batches) > 1 and any((batch.folder / "set.json").is_file() for batch in batches):
-        study = _finish_study(batches, options["out"], None if as_json else Console(), report=not no_report)
+        study = _finish_study(batches, options["out"], None if as_json else printer(), report=not no_report)
     if as_json:
         whole = {"sets": document} | ({"study": study} if study else {})
         click.echo(json.dumps(whole, indent=1, ensure_ascii=False))

@@ -127,6 +127,7 @@ def _revert(ends: object, *, as_json: bool) -> int:
 
 
 def _tell(plan: Plan, folder: Path, wanted: Wanted, *, persist: bool, as_json: bool) -> None:
+    from rushhour.cli.screen import printer
     from rushhour.report.tune import screen
     from rushhour.tune.plan import persistent
 
@@ -135,7 +136,7 @@ def _tell(plan: Plan, folder: Path, wanted: Wanted, *, persist: bool, as_json: b
     elif persist:
         click.echo("\n\n".join(persistent(plan, end) for end in ("a", "b")))
     else:
-        screen(plan)
+        screen(plan, printer(highlight=False))
         click.echo(f"\n{folder}/tune.json")
         if plan.advice and not wanted.apply:
             click.echo("to apply it: the same command with --apply --verify", err=True)

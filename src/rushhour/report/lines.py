@@ -80,7 +80,7 @@ class Axis:
 
 def charts(table: Table) -> dict[str, list[Chart]]:
     """Charts by metric, in the order of the columns; none where nothing varies or a metric does not."""
-    axes = [_axis(table, head) for head in range(len(table.heads))]
+    axes = [_axis(table, head) for head in range(len(table.heads))] if table.rows else []
     varied = [axis for axis in axes if len(axis.levels) > 1]
     if not varied:
         return {}

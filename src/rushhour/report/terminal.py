@@ -61,7 +61,9 @@ def print_results(results: ResultSet, console: Console, report: Path | None = No
     head = about(results)
     console.print(_head(head, runs, answer(results.about, runs), width))
     table = flows_table(runs[0]) if single else cells_table(runs, split=True)
-    console.print(_table(table, width, cells=not single))
+    # Only what has no width, a pipe, has room for more than is easy to read.
+    room = width if console.is_terminal else max(width, console.width)
+    console.print(_table(table, room, cells=not single))
     if single:
         totals = _totals(cells_table(runs), width)
         console.print(totals)

@@ -9,7 +9,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from rushhour.report.diagnosis.story import counts, measured, place, rose
+from rushhour.report.diagnosis.story import counts, many, measured, place, rose
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,7 +47,7 @@ def screen(diagnosis: Diagnosis, *, every: bool = False) -> RenderableType:
 
 def _head(diagnosis: Diagnosis) -> Iterator[RenderableType]:
     yield Text(diagnosis.answer, "bold green" if diagnosis.sound else "bold red")
-    told = [Text(f"{count} {name}", COLOURS[name]) for name, count in counts(diagnosis)]
+    told = [Text(f"{count} {many(name, count)}", COLOURS[name]) for name, count in counts(diagnosis)]
     a, b = diagnosis.case.a.place, diagnosis.case.b.place
     yield Text(" · ").join([Text(f"a = {a}, b = {b}", "dim"), *told])
 

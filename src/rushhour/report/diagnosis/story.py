@@ -52,6 +52,11 @@ def counts(diagnosis: Diagnosis) -> list[tuple[str, int]]:
     return [(name, names.count(name)) for name in ("critical", "warning", "note") if name in names]
 
 
+def many(severity: str, count: int) -> str:
+    """A severity as so many findings have it: `2 notes`, `2 critical`."""
+    return severity if count == 1 or severity == "critical" else f"{severity}s"
+
+
 def measured(diagnosis: Diagnosis) -> list[Line]:
     """What was measured, both directions beside each other; rows of which neither is known are left out."""
     ways = [diagnosis.case.measured.get(way) for way in DIRECTIONS]

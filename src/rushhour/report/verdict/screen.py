@@ -9,6 +9,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from rushhour.report.command import Command
 from rushhour.report.verdict.rows import rows
 from rushhour.report.verdict.story import plural, story
 
@@ -71,10 +72,10 @@ def _head(whole: Story) -> Iterator[RenderableType]:
 
 
 def _table(whole: Story) -> RenderableType:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim", expand=True)
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("verdict", no_wrap=True)
-    table.add_column("cell", ratio=2)
-    table.add_column("why", ratio=3)
+    table.add_column("cell")
+    table.add_column("why")
     for cell in whole.cells[:MAX_LISTED]:
         table.add_row(Text(cell.verdict, COLOURS[cell.verdict]), Text(cell.name), Text(cell.short))
     left = len(whole.cells) - MAX_LISTED
@@ -112,7 +113,7 @@ def _cell(cell: Cell) -> Iterator[RenderableType]:
         for line in found.text(before=3, after=6).splitlines() if found else ():
             yield _indented(Text(line, _SIGNS.get(line[:1], ""), no_wrap=True, overflow="ellipsis"), 4)
     for step in cell.steps:
-        yield _indented(Text.assemble(("try     ", "dim"), step.command))
+        yield Command("try     ", step.command, indent=2)
 
 
 def _metrics(cell: Cell) -> RenderableType:
@@ -140,4 +141,6 @@ def _tail(whole: Story) -> Iterator[RenderableType]:
     for note in whole.notes:
         yield Text.assemble(("note  ", "dim"), note)
     for step in whole.steps:
-        yield Text.assemble((f"{step.what}\n  " if step.what else "next  ", "dim"), step.command)
+        if step.what:
+            yield Text(step.what, "dim")
+        yield Command("" if step.what else "next  ", step.command, indent=2 if step.what else 0)
