@@ -6,7 +6,7 @@ CARGO := cd agent && ../scripts/cargo
 VARIABLES := $(addprefix --variable ,kernel agent tools rushhour)
 
 .PHONY: quickstart setup setup-test kernels agent agent-aarch64 lint format test test-agent test-python test-suite \
-	baseline gallery bench mutants systems locks wheels release again clean
+	baseline gallery bench man mutants systems locks wheels release again clean
 
 quickstart: setup
 	scripts/kernel 6.12
@@ -65,6 +65,10 @@ gallery: kernels
 
 bench: kernels
 	$(PYTHON) -m benchmarks
+
+# The manual page of this clone, whatever is installed.
+man:
+	man share/man/man1/rushhour.1
 
 mutants: kernels
 	$(PYTHON) -m mutants

@@ -1,9 +1,11 @@
 """Write the documents that are generated: run it after a change of the scenario models or the commands."""
 
 import json
+import sys
 from pathlib import Path
 
 from rushhour.cli.document import render as commands
+from rushhour.cli.manual import render as manual
 from rushhour.lab.host.inventory import schema as inventory
 from rushhour.metrics.document import names as metrics
 from rushhour.spec.reference import reference, schema
@@ -22,16 +24,26 @@ GENERATED = {
     ROOT / "docs/suite.md": suite,
     ROOT / "schema/inventory.schema.json": inventory_schema,
     ROOT / "schema/scenario.schema.json": schema,
+    ROOT / "share/man/man1/rushhour.1": manual,
     ROOT / "src/rushhour/cli/metrics.txt": metrics,
     ROOT / "src/rushhour/spec/scenario.schema.json": schema,
 }
 
 
-def main() -> None:
+def main() -> int:
+    """Write them all; with `--check` nothing is written, and what is not current is named."""
+    check = sys.argv[1:] == ["--check"]
+    old = []
     for path, render in GENERATED.items():
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(render(), encoding="utf-8")
+        text = render()
+        if not path.is_file() or path.read_text(encoding="utf-8") != text:
+            old.append(path)
+            if not check:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(text, encoding="utf-8")
+    print(*(path.relative_to(ROOT) for path in old), sep="\n", end="\n" if old else "")
+    return 1 if check and old else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -47,6 +47,16 @@ def test_the_document_of_the_commands_is_current() -> None:
     assert all(f"## rushhour {name}\n" in text for name in COMMANDS)
 
 
+def test_every_document_that_is_generated_is_current() -> None:
+    made = subprocess.run(
+        [sys.executable, ROOT / "docs" / "generate.py", "--check"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert made.returncode == 0, f"run: python docs/generate.py\n{made.stdout}{made.stderr}"
+
+
 def execute(blocks: list[str]) -> None:
     """Run the blocks one after the other, as a reader would."""
     names: dict[str, object] = {}

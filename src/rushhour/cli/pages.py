@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     import click
 
@@ -24,20 +24,27 @@ GROUPS = {
 REST = "Help"
 
 
-def write_commands(group: click.Group, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-    """Write the commands in their groups, as click writes all in one."""
+def groups(group: click.Group, ctx: click.Context) -> Iterator[tuple[str, list[tuple[str, click.Command]]]]:
+    """The commands in their groups: titles, names and commands."""
     names = group.list_commands(ctx)
     placed = {name for members in GROUPS.values() for name in members}
-    groups = {**GROUPS, REST: tuple(name for name in names if name not in placed)}
-    known = {name: command for name in names if (command := group.get_command(ctx, name)) is not None}
-    width = max(map(len, known))
-    for title, members in groups.items():
-        shown = [name for name in members if name in known and not known[name].hidden]
+    rest = {REST: tuple(name for name in names if name not in placed)}
+    for title, members in {**GROUPS, **rest}.items():
+        known = ((name, group.get_command(ctx, name)) for name in members if name in names)
+        shown = [(name, command) for name, command in known if command is not None and not command.hidden]
         if shown:
-            limit = formatter.width - 6 - width
-            rows = [(f"{name:<{width}}", known[name].get_short_help_str(limit)) for name in shown]
-            with formatter.section(title):
-                formatter.write_dl(rows)
+            yield title, shown
+
+
+def write_commands(group: click.Group, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    """Write the commands in their groups, as click writes all in one."""
+    width = max(map(len, group.list_commands(ctx)))
+    for title, members in groups(group, ctx):
+        limit = formatter.width - 6 - width
+        with formatter.section(title):
+            formatter.write_dl(
+                [(f"{name:<{width}}", command.get_short_help_str(limit)) for name, command in members]
+            )
 
 
 def unknown(ctx: click.Context, word: str, known: Sequence[str]) -> NoReturn:
