@@ -6,11 +6,11 @@ CARGO := cd agent && ../scripts/cargo
 VARIABLES := $(addprefix --variable ,kernel agent tools rushhour)
 
 .PHONY: quickstart setup setup-test kernels agent agent-aarch64 lint format test test-agent test-python test-suite \
-	baseline gallery bench man mutants systems locks wheels release again clean
+	baseline pictures gallery bench man mutants systems locks wheels release again clean
 
 quickstart: setup
 	scripts/kernel 6.12
-	$(RUSHHOUR) run tomasov/window-scaling
+	$(RUSHHOUR) demo
 
 setup:
 	scripts/setup
@@ -60,8 +60,12 @@ format:
 	.venv/bin/ruff format -q
 	$(CARGO) fmt
 
+# Every picture of README and docs/, and the numbers that they repeat, from runs of this version.
+pictures: kernels
+	$(PYTHON) -m pictures
+
 gallery: kernels
-	$(PYTHON) docs/gallery.py
+	$(PYTHON) -m pictures gallery
 
 bench: kernels
 	$(PYTHON) -m benchmarks

@@ -1,27 +1,17 @@
 """The gallery shows figures that scenarios of the catalogue have, each with its picture."""
 
-import importlib.util
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from pictures.gallery import FIGURES
 from rushhour.spec import catalogue, load_scenario
 
 DOCS = Path(__file__).parents[1] / "docs"
 
 
-def gallery() -> Any:
-    spec = importlib.util.spec_from_file_location("gallery_page", DOCS / "gallery.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-@pytest.mark.parametrize(("name", "title"), gallery().FIGURES)
+@pytest.mark.parametrize(("name", "title"), FIGURES)
 def test_what_is_shown_is_a_figure_of_the_catalogue(name: str, title: str) -> None:
     assert title in [figure.title for figure in load_scenario(name).figure]
 
@@ -29,7 +19,7 @@ def test_what_is_shown_is_a_figure_of_the_catalogue(name: str, title: str) -> No
 def test_the_page_has_every_figure_and_its_picture() -> None:
     page = (DOCS / "gallery.md").read_text("utf-8")
     shown = re.findall(r"!\[(.*?)\]\((.*?)\)", page)
-    assert sorted(title for title, _ in shown) == sorted(title for _, title in gallery().FIGURES)
+    assert sorted(title for title, _ in shown) == sorted(title for _, title in FIGURES)
     for _, path in shown:
         assert 0 < (DOCS / path).stat().st_size <= 200_000, path
     assert set(re.findall(r"`rushhour run (\S+)`", page)) <= set(catalogue())

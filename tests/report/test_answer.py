@@ -14,7 +14,7 @@ from rushhour.record import ResultSet
 from rushhour.report import html, markdown
 from rushhour.report.answer import answer
 from rushhour.report.model import FlowLine, RunView
-from rushhour.report.shares import parts, share
+from rushhour.report.shares import share, sharers
 from rushhour.report.tables import cells_table, shares_table
 
 NOTHING: dict[str, Any] = {}
@@ -88,7 +88,7 @@ def test_a_share_is_never_rounded_to_all_or_nothing() -> None:
 
 def test_copies_of_a_flow_are_told_of_together() -> None:
     one = run({"bbr": 0.7, "cubic.1": 0.1, "cubic.2": 0.2})
-    assert [part.said for part in parts([one])] == ["bbr", "the cubic flows"]
+    assert [sharer.said for sharer in sharers([one])] == ["bbr", "the cubic flows"]
     assert answer(NOTHING, [one]) == "bbr got 70 % of the goodput, the cubic flows 30 %."
     only_copies = run({"x.1": 0.4, "x.2": 0.6})
     assert answer(NOTHING, [only_copies]) == "x.2 got 60 % of the goodput, x.1 40 %."
@@ -154,9 +154,9 @@ def test_the_table_of_cells_has_a_column_for_each_share() -> None:
 
 def test_more_flows_than_a_table_can_show_have_no_columns() -> None:
     many = run(dict.fromkeys("abcde", 0.2))
-    assert parts([many]) == ()
-    assert len(parts([many], 8)) == 5
-    assert share(many, parts([many], 8)[0]) == 0.2
+    assert sharers([many]) == ()
+    assert len(sharers([many], 8)) == 5
+    assert share(many, sharers([many], 8)[0]) == 0.2
 
 
 def test_terminal_page_and_markdown_begin_with_it_and_say_what_was_changed(tmp_path: Path) -> None:

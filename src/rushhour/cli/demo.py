@@ -87,7 +87,7 @@ def _told(batch: Batch) -> dict[str, Any]:
     from rushhour.report import html
     from rushhour.report.answer import answer
     from rushhour.report.gather import views
-    from rushhour.report.shares import parts, share
+    from rushhour.report.shares import share, sharers
 
     results = batch.results()
     runs = list(views(results, curves=False))
@@ -97,7 +97,7 @@ def _told(batch: Batch) -> dict[str, Any]:
         "question": batch.scenario.question,
         "answer": answer(results.about, runs),
         "shares": [
-            {"cell": run.label, "shares": {part.name: share(run, part) for part in parts(runs)}}
+            {"cell": run.label, "shares": {one.name: share(run, one) for one in sharers(runs)}}
             for run in runs
         ],
         "kernel": runs[0].kernel,

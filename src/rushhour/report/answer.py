@@ -16,7 +16,7 @@ from rushhour.metrics.catalog import METRICS
 from rushhour.report.compare.collect import values_of
 from rushhour.report.compare.titles import spoken, title_of
 from rushhour.report.shares import METRIC as SHARE
-from rushhour.report.shares import parts, share
+from rushhour.report.shares import share, sharers
 from rushhour.report.words import quantity
 from rushhour.spec.figure import Figure
 from rushhour.spec.levels import worth
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from rushhour.report.model import RunView
-    from rushhour.report.shares import Part
+    from rushhour.report.shares import Sharer
 
 MAX_LEVELS = 5
 """Levels of one factor that are each named; of more, or of several factors, the extremes are."""
@@ -47,7 +47,7 @@ class Cell:
 
 
 Shared = tuple[Cell, list[tuple[str, float]]]
-"""A cell, and its parts by their shares, the greatest first."""
+"""A cell, and who shared in it with which share, the greatest first."""
 
 
 def answer(about: Mapping[str, Any], runs: Sequence[RunView]) -> str:
@@ -88,7 +88,7 @@ def _cells(runs: Sequence[RunView]) -> list[Cell]:
 def _shared(cells: Sequence[Cell]) -> str:
     """Who got how much of the goodput."""
     runs = [run for cell in cells for run in cell.runs]
-    found = parts(runs)
+    found = sharers(runs)
     told = [(cell, _shares(cell, found)) for cell in cells]
     known = [(cell, each) for cell, each in told if each]
     if not found or not known:
@@ -104,7 +104,7 @@ def _shared(cells: Sequence[Cell]) -> str:
         said = _tally(known, of)
     when = _while(runs, found)
     # A flow's name keeps its letters.
-    named = not when and any(said.startswith(f"{part.name} got") for part in found)
+    named = not when and any(said.startswith(f"{one.name} got") for one in found)
     return _sentence(said if named else _capital(when + said), cells, len(cells) - len(known))
 
 
@@ -113,9 +113,9 @@ def _few(cells: Sequence[Cell]) -> bool:
     return len(cells) <= MAX_LEVELS and len(cells[0].levels) == 1
 
 
-def _shares(cell: Cell, found: Sequence[Part]) -> list[tuple[str, float]]:
-    """Parts by their mean shares, the greatest first; empty where one is not defined."""
-    means = [(part.said, _mean([share(run, part) for run in cell.runs])) for part in found]
+def _shares(cell: Cell, found: Sequence[Sharer]) -> list[tuple[str, float]]:
+    """Sharers with their mean shares, the greatest first; empty where one is not defined."""
+    means = [(one.said, _mean([share(run, one) for run in cell.runs])) for one in found]
     known = [(name, mean) for name, mean in means if mean is not None]
     return sorted(known, key=lambda pair: -pair[1]) if len(known) == len(found) else []
 
@@ -131,9 +131,9 @@ def _of(runs: Sequence[RunView], kind: str) -> str:
     return f"{kind.upper()}'s goodput" if others else "the goodput"
 
 
-def _while(runs: Sequence[RunView], found: Sequence[Part]) -> str:
+def _while(runs: Sequence[RunView], found: Sequence[Sharer]) -> str:
     """Which time it is about, where that is not the whole run."""
-    when = {flow.when for run in runs for flow in run.flows if any(part.has(flow) for part in found)}
+    when = {flow.when for run in runs for flow in run.flows if any(one.has(flow) for one in found)}
     if len(when) > 1:
         return f"while {_all(len(found))} were active, "
     return "after the warm-up, " if any(run.warmup_s for run in runs) else ""

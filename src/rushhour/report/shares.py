@@ -1,6 +1,6 @@
 """Shares of the goodput: who got how much, flow by flow or group by group, in every run.
 
-Takes runs (`RunView`), gives the parts whose shares are told, and the share of a part in a run.
+Takes runs (`RunView`), gives who shares, and the share of each in a run.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 METRIC = "goodput_share"
 PERCENT = Scale(0.01, "%", 1)
 """How shares are shown: the metric is a ratio."""
-MAX_PARTS = 4
-"""Parts with a column of their own; of more no table could tell at a glance."""
+MAX_SHARERS = 4
+"""Sharers with a column of their own; of more no table could tell at a glance."""
 
 
 @dataclass(frozen=True)
-class Part:
+class Sharer:
     """One flow, or all copies of one (`together`): the name, and the kind of the flows."""
 
     name: str
@@ -32,15 +32,15 @@ class Part:
 
     @property
     def said(self) -> str:
-        """The part in a sentence."""
+        """The sharer in a sentence."""
         return f"the {self.name} flows" if self.together else self.name
 
     def has(self, flow: FlowLine) -> bool:
-        """Whether a flow is of this part."""
+        """Whether a flow is this one, or one of these."""
         return flow.kind == self.kind and self.name == (flow.group if self.together else flow.name)
 
 
-def parts(runs: Sequence[RunView], most: int = MAX_PARTS) -> tuple[Part, ...]:
+def sharers(runs: Sequence[RunView], most: int = MAX_SHARERS) -> tuple[Sharer, ...]:
     """Who shares: flows of one kind, or their groups where flows have copies; empty for fewer than two.
 
     Of several kinds it is TCP's flows that are told of: each kind's shares are its own.
@@ -52,16 +52,16 @@ def parts(runs: Sequence[RunView], most: int = MAX_PARTS) -> tuple[Part, ...]:
     names = _unique(flow.name for flow in mine)
     groups = _unique(flow.group for flow in mine)
     if len(names) == len(groups) or len(groups) < 2:
-        found = tuple(Part(name, kind) for name in names)
+        found = tuple(Sharer(name, kind) for name in names)
     else:
         copied = {flow.group for flow in mine if flow.name != flow.group}
-        found = tuple(Part(name, kind, together=name in copied) for name in groups)
+        found = tuple(Sharer(name, kind, together=name in copied) for name in groups)
     return found if 2 <= len(found) <= most else ()
 
 
-def share(run: RunView, part: Part) -> float | None:
-    """The part's share of the goodput of all flows of its kind, 0 to 1; None where it is not defined."""
-    scopes = {flow.scope for flow in run.flows if part.has(flow)}
+def share(run: RunView, sharer: Sharer) -> float | None:
+    """The sharer's part of the goodput of all flows of its kind, 0 to 1; None where it is not defined."""
+    scopes = {flow.scope for flow in run.flows if sharer.has(flow)}
     values = [value.value for value in run.metrics if value.metric == METRIC and value.scope in scopes]
     known = [value for value in values if value is not None]
     return sum(known) if known and len(known) == len(values) else None

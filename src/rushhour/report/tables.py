@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from rushhour.report.shares import METRIC as SHARE
-from rushhour.report.shares import PERCENT, parts, share
+from rushhour.report.shares import PERCENT, share, sharers
 from rushhour.report.words import Scale, quantity, scale_for
 
 if TYPE_CHECKING:
@@ -70,14 +70,14 @@ _ONLY_IF_ANY = frozenset(
 _COUNTED = frozenset({"timeouts", "reductions_undone"})
 """Metrics of unit 1 that are numbers of events, not ratios."""
 MAX_SHARES = 8
-"""Parts whose shares are drawn over a sweep."""
+"""Sharers that are drawn over a sweep."""
 
 
 @dataclass(frozen=True)
 class Column:
     """One metric: its name in the catalogue, a short title, its unit, the scale of all its values.
 
-    `of` names the part of the run that it is about, where the table has a column for each of several.
+    `of` names the sharer that it is about, where the table has a column for each of several.
     """
 
     metric: str
@@ -119,13 +119,13 @@ class Table:
 def cells_table(runs: Sequence[RunView], *, split: bool = False) -> Table:
     """Cells by the most telling metrics over the whole run, repetitions joined: mean, least and greatest.
 
-    With `split`, the parts that flows have of the goodput stand beside it, a column for each of a few.
+    With `split`, the shares of the goodput stand beside it, a column for each of a few flows.
     """
     heads, groups = _cells(runs)
     wholes = [_whole(run.metrics) for run in runs]
     warmup = any(run.warmup_s for run in runs)
     columns = _columns([metric for whole in wholes for metric in whole.values()], warmup=warmup)
-    sharing = {part.name: part for part in parts(runs)} if split else {}
+    sharing = {one.name: one for one in sharers(runs)} if split else {}
     shares = [Column(SHARE, f"{name} share", "1", PERCENT, of=name) for name in sharing]
     place = sum(column.metric.startswith("goodput_") for column in columns)
     columns[place:place] = shares
@@ -145,15 +145,15 @@ def cells_table(runs: Sequence[RunView], *, split: bool = False) -> Table:
 
 
 def shares_table(runs: Sequence[RunView]) -> Table:
-    """Shares of the goodput in every cell, a row for each part: what is drawn of them over a sweep."""
+    """Shares of the goodput in every cell, a row for each sharer: what is drawn of them over a sweep."""
     heads, groups = _cells(runs)
     rows = []
     for head, members in groups.items():
         trusted = [member for member in members if runs[member].valid]
-        for part in parts(runs, MAX_SHARES):
-            mean, spread = _joined([share(runs[member], part) for member in trusted or members])
+        for sharer in sharers(runs, MAX_SHARES):
+            mean, spread = _joined([share(runs[member], sharer) for member in trusted or members])
             valid = len(trusted) == len(members)
-            rows.append(Row((*head, part.name), [mean], members[0], valid, len(members), [spread]))
+            rows.append(Row((*head, sharer.name), [mean], members[0], valid, len(members), [spread]))
     return Table((*heads, "flow"), [Column(SHARE, "share of the goodput", "1", PERCENT)], rows)
 
 

@@ -1,19 +1,27 @@
-"""Make `docs/gallery.md` and its pictures from real runs: `make gallery`.
+"""The gallery: `docs/gallery.md` and its pictures, from real runs (`make gallery`).
 
 What is known comes from the cache, so after a change only what changed is run again.
 """
 
+from __future__ import annotations
+
 import sys
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from pictures.made import IMAGES, ROOT
 from rushhour import runner, spec
 from rushhour.report.compare import figures_of
 from rushhour.report.compare.drawing import draw
-from rushhour.report.compare.plot import Drawing
 
-PAGE = Path(__file__).resolve().parent / "gallery.md"
-PICTURES = PAGE.parent / "images" / "gallery"
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rushhour.report.compare.plot import Drawing
+
+PAGE = ROOT / "docs" / "gallery.md"
+PICTURES = IMAGES / "gallery"
 LARGEST_SVG = 100_000
 """Bytes up to which a picture is a vector graphic; a larger one is PNG."""
 
@@ -41,8 +49,8 @@ it again, interactive and with the numbers. `rushhour report RECORDS --format sv
 """
 
 
-def main() -> None:
-    """Run what is shown, write the pictures and the page."""
+def gallery() -> Mapping[str, str]:
+    """Run what is shown, write the pictures and the page; no words of it are repeated elsewhere."""
     PICTURES.mkdir(parents=True, exist_ok=True)
     lines, kept = [HEAD], set()
     for study, about in spec.studies().items():
@@ -50,13 +58,19 @@ def main() -> None:
         text = about.load()
         lines += [f"## {text.title if text else study}", ""] if mine else []
         for name, title in mine:
-            picture = put(drawing(name, title), name.replace("/", "-"))
+            picture = put(drawing(name, title), stem(name))
             kept.add(picture.name)
             lines += show(name, title, picture)
     PAGE.write_text("\n".join(lines).rstrip() + "\n", encoding="utf-8")
     for old in PICTURES.iterdir():
         if old.name not in kept:
             old.unlink()
+    return {}
+
+
+def stem(name: str) -> str:
+    """How the picture of a scenario is called, without its suffix."""
+    return name.replace("/", "-")
 
 
 def drawing(name: str, title: str) -> Drawing:
@@ -82,7 +96,3 @@ def show(name: str, title: str, picture: Path) -> list[str]:
     question = spec.load_scenario(name).question
     path = picture.relative_to(PAGE.parent).as_posix()
     return [f"### {title}", "", f"*{question}*", "", f"![{title}]({path})", "", f"`rushhour run {name}`", ""]
-
-
-if __name__ == "__main__":
-    main()
