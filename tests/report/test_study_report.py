@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from browsers import PHONE, chromium, open_page
 from report_records import make_set
 
 from rushhour.cli.report import write_study
@@ -117,6 +118,18 @@ def test_the_page_has_contents_figures_tables_and_conclusions(sets: list[ResultS
     assert reader.text.count("First.") == 1
     assert "figure" in reader.tags
     assert ">rushhour run mine --repeat 2<" in page
+
+
+@pytest.mark.browser
+def test_a_phone_scrolls_down_only(sets: list[ResultSet], tmp_path: Path) -> None:
+    page = tmp_path / "report.html"
+    study_html.write(sets, page)
+    with chromium() as browser:
+        shown, faults = open_page(browser, page.as_uri(), PHONE)
+        shown.wait_for_timeout(300)
+        assert shown.evaluate("document.documentElement.scrollWidth") <= PHONE[0]
+        assert shown.locator(".answer").count() == 2
+        assert faults == []
 
 
 def test_the_same_records_give_the_same_page(sets: list[ResultSet], tmp_path: Path) -> None:
