@@ -117,12 +117,14 @@ def renewed(text: str, said: Mapping[str, str]) -> str:
 
     def put(found: re.Match[str]) -> str:
         begin, name, old, end = found.groups()
+        if name not in said:
+            return found[0]
         if "\n" not in old:
             return f"{begin}{said[name]}{end}"
         lines = old.strip("\n").split("\n")
         margin = lines[0][: len(lines[0]) - len(lines[0].lstrip(" >"))]
         new = textwrap.fill(said[name], WIDTH, initial_indent=margin, subsequent_indent=margin)
-        before, after = old[: len(old) - len(old.lstrip("\n"))], old[len(old.rstrip("\n")) :]
+        before, after = old[: len(old) - len(old.lstrip("\n"))], old[len(old.rstrip()) :]
         return f"{begin}{before}{new}{after}{end}"
 
     return _SAID.sub(put, text)

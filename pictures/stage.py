@@ -46,7 +46,7 @@ def served(*words: str) -> Iterator[str]:
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
         try:
-            yield json.loads(server.stdout.readline())["url"]
+            yield json.loads(server.stdout.readline())["url"].rstrip("/")
         finally:
             server.terminate()
 
