@@ -12,7 +12,7 @@ from commandline import HEAVY, rush
 from shells import SETUP, Shell
 
 from rushhour import spec
-from rushhour.cli import cli, complete, names
+from rushhour.cli import COMMANDS, SUMMARIES, cli, complete, grouped, names
 from rushhour.metrics.catalog import METRICS
 from rushhour.spec.keys import put
 
@@ -184,3 +184,14 @@ def test_a_mistyped_word_gets_what_was_meant(words: list[str], said: str) -> Non
     assert done.returncode == 2
     assert said in done.stderr
     assert done.stdout == ""
+
+
+def test_the_first_page_has_every_command_once_with_what_it_says_of_itself() -> None:
+    names_of = [name for members in grouped().values() for name in members]
+    assert sorted(names_of) == sorted(COMMANDS)
+    context = click.Context(cli)
+    for name in COMMANDS:
+        command = cli.get_command(context, name)
+        assert command is not None
+        assert command.get_short_help_str(200) == SUMMARIES[name]
+    assert all(f"  {name:<10}  {SUMMARIES[name]}\n" in rush("help").stdout for name in names_of)

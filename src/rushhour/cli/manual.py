@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 import rushhour
-from rushhour.cli import SETTINGS, cli
-from rushhour.cli.pages import groups
+from rushhour.cli import SETTINGS, cli, grouped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -105,9 +104,10 @@ def render() -> str:
     """The page in the language of man(7)."""
     context = click.Context(cli, info_name="rushhour", help_option_names=SETTINGS["help_option_names"])
     parts = [_HEAD.format(version=rushhour.__version__), ".SH COMMANDS\n"]
-    for _, members in groups(cli, context):
-        for name, command in members:
-            parts += _pages(command, context, name)
+    for name in (name for names in grouped().values() for name in names):
+        command = cli.get_command(context, name)
+        assert command is not None
+        parts += _pages(command, context, name)
     return "".join(parts) + _TAIL
 
 

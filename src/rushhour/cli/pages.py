@@ -1,4 +1,4 @@
-"""The page of all commands, in groups; and what is said of a word that is none of them."""
+"""What is said of a word that is no command, and how this program is called."""
 
 from __future__ import annotations
 
@@ -10,41 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     import click
-
-GROUPS = {
-    "Begin": ("demo", "new", "doctor"),
-    "Experiment": ("list", "show", "run", "report", "serve", "kernel"),
-    "Same, better or worse": ("compare", "bisect", "baseline", "db", "history", "export", "ci"),
-    "Real machines": ("diagnose", "tune", "hosts", "profile", "restore", "barrier"),
-}
-"""The commands of the first page; those that no group names come last."""
-REST = "Help"
-
-
-def groups(group: click.Group, ctx: click.Context) -> Iterator[tuple[str, list[tuple[str, click.Command]]]]:
-    """The commands in their groups: titles, names and commands."""
-    names = group.list_commands(ctx)
-    placed = {name for members in GROUPS.values() for name in members}
-    rest = {REST: tuple(name for name in names if name not in placed)}
-    for title, members in {**GROUPS, **rest}.items():
-        known = ((name, group.get_command(ctx, name)) for name in members if name in names)
-        shown = [(name, command) for name, command in known if command is not None and not command.hidden]
-        if shown:
-            yield title, shown
-
-
-def write_commands(group: click.Group, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-    """Write the commands in their groups, as click writes all in one."""
-    width = max(map(len, group.list_commands(ctx)))
-    for title, members in groups(group, ctx):
-        limit = formatter.width - 6 - width
-        with formatter.section(title):
-            formatter.write_dl(
-                [(f"{name:<{width}}", command.get_short_help_str(limit)) for name, command in members]
-            )
 
 
 def unknown(ctx: click.Context, word: str, known: Sequence[str]) -> NoReturn:
