@@ -5,6 +5,7 @@ steps of its set-up, at random.
 """
 
 import os
+import platform
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -27,7 +28,7 @@ def disturbing() -> Path:
     words = "cargo build -q --release --locked --features disturb --target-dir"
     command = [*words.split(), str(target)]
     subprocess.run(command, cwd=ROOT / "agent", check=True)
-    return target / agent.TARGET / "release/rushhour-agent"
+    return target / f"{platform.machine()}-unknown-linux-gnu/release/rushhour-agent"
 
 
 @pytest.mark.parametrize(("first", "kernel"), list(enumerate(["debian-6.1", "debian-6.12"])))

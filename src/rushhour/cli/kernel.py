@@ -199,7 +199,7 @@ def _start(one: Kernel) -> tuple[str, LabError | None]:
     except LabError:
         return "not tried: there is no agent to start it with", None
     try:
-        return f"here, in {boot(one):.1f} s", None
+        return f"here, in {boot(one).seconds:.1f} s", None
     except LabError as fault:
         return "not here", fault
 

@@ -121,6 +121,14 @@ def host() -> Mapping[str, Any]:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         lines = []
-    models = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    model = next(models, platform.machine())
-    return {"cpu_model": model, "cpus": os.cpu_count(), "kernel": platform.release()}
+
+    def first(*names: str) -> str | None:
+        known = (line.partition(":") for line in lines)
+        return next((value.strip() for name, _, value in known if name.strip() in names), None)
+
+    return {
+        "cpu_model": first("model name") or platform.machine(),
+        "cpu_features": (first("flags", "Features") or "").split(),
+        "cpus": os.cpu_count(),
+        "kernel": platform.release(),
+    }

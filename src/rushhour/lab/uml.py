@@ -55,7 +55,7 @@ class UmlLab:
         """Run a plan; see `Lab.run`."""
         try:
             needed = _tools(job)
-            image = _built(job.kernel).image
+            image = built(job.kernel).image
             root = self.agent.root_with(needed)
             with Sandbox(destination.parent, image.resolve(), root) as sandbox:
                 (sandbox.out / "plan.json").write_text(canonical(job.plan) + "\n", encoding="utf-8")
@@ -158,7 +158,13 @@ def hash_entries(plan: Mapping[str, Any]) -> int:
     return max(least, 1 << (4 * len(plan["flows"]) - 1).bit_length())
 
 
-def _built(tested: Tested) -> Kernel:
+def built(tested: Tested) -> Kernel:
+    """A kernel that this lab can start.
+
+    Raises:
+        UsageError: it is none of ours.
+        LabError: an older version of this program built it.
+    """
     if not isinstance(tested, Kernel):
         raise UsageError(
             f"{tested.name} is no virtual kernel", hint="to build one: rushhour kernel build SOURCE"

@@ -168,6 +168,11 @@ def world() -> None:
         _check(_libc().umount2(os.fsencode(folder), 2))
 
 
+def cage() -> None:
+    """Another root directory; the same one asks for the same right."""
+    os.chroot("/")
+
+
 def landlock() -> str:
     """The version of Landlock's interface."""
     return str(_syscall("landlock_create_ruleset", None, 0, 1))
@@ -233,9 +238,3 @@ def mapped(descriptor: int) -> Any:
         rights = mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC
         with mmap.mmap(file.fileno(), mmap.PAGESIZE, mmap.MAP_SHARED, rights) as area:
             yield area
-
-
-def execute_from(folder: Path) -> None:
-    """Map a file of a folder with the right to execute it."""
-    with tempfile.TemporaryFile(dir=folder) as file, mapped(os.dup(file.fileno())):
-        pass

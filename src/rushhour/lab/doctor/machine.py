@@ -15,7 +15,7 @@ from rushhour.lab.doctor.check import Check, State
 # What kernels before 6.13 keep of a guest process's extended registers (`HOST_FP_SIZE` in arch/x86/um).
 OLD_AREA = 2696
 _AMX = 1 << 17 | 1 << 18
-_SHARED = Path("/dev/shm")  # noqa: S108 - where a virtual kernel's memory is, if it has no mounts of its own
+_SHARED = Path("/dev/shm")  # noqa: S108 - asked for, and not used: guests keep their memory elsewhere
 _ELSEWHERE = "export XDG_CACHE_HOME=FOLDER   # one of yours, on a file system with room"
 # Places that a run looks at, and what shows that they are there.
 _PLACES = {"/proc": "/proc/self/stat", "/sys": "/sys/kernel", "/dev/null": "/dev/null"}
@@ -52,7 +52,7 @@ def cpu() -> Check:
 
 
 def memory() -> Check:
-    """Memory, and the shared memory that guests without mounts of their own live in."""
+    """Memory, and what of it is in /dev/shm."""
     said = re.findall(r"^(\w+): +(\d+) kB", _text("/proc/meminfo"), re.MULTILINE)
     known = {name: int(size) << 10 for name, size in said}
     total = known.get("MemTotal") or _pages("SC_PHYS_PAGES")
@@ -61,7 +61,7 @@ def memory() -> Check:
     facts: dict[str, object] = {"total": total, "free": free, "limit": limit, "shm": None}
     says = f"{_size(total)}, {_size(free)} free"
     says += f", {_size(limit)} for this container" if limit else ""
-    state, words = _shared(facts)
+    state, words = State.OK, _shared(facts)
     if min(free, limit or free) < _LITTLE:
         state, words = State.WARN, f"{words}; that is little: a run takes about {_size(_LITTLE)}"
     return Check("memory", state, f"{says}; {words}", (), facts)
@@ -106,7 +106,10 @@ def apart() -> Check:
         return Check("confine", state, f"namespaces and mounts of a guest's own, {fence}", (), facts)
     why = f"by {knobs[0]}" if knobs else f"({kinds or mounts})"
     missing = "no namespaces" if kinds else "no mounts"
-    held = "held by Landlock alone" if landlock else "held by nothing but the filter of system calls"
+    caged = calls.refusal(calls.cage) is None
+    facts["chroot"] = caged
+    holds = ["a root directory of its own"] * caged + ["Landlock"] * bool(landlock)
+    held = f"held by {' and '.join(holds) or 'nothing but the filter of system calls'}"
     mend = [_privileged(f"sysctl -w {name}={_KNOBS[name][1]}") for name in knobs]
     says = f"{missing} of a guest's own {why}, {fence}: runs go on with a warning, {held}"
     return Check("confine", State.WARN, says, tuple(mend), facts)
@@ -128,14 +131,14 @@ def seccomp() -> Check:
         refused["ptrace"] = traced
     facts = {"mode": mode, "refused": refused}
     active = {"0": "no filter is active", "2": "a filter is active"}.get(mode, f"not to be asked ({mode})")
+    harmful = refused.keys() - _REPLACED
     if not refused:
         return Check("seccomp", State.OK, f"{active}; no call that a run makes is refused", (), facts)
     listed = ", ".join(f"{name} ({why})" for name, why in refused.items())
-    says = f"{active}; refused: {listed}"
+    says = f"{active}; refused{'' if harmful else ', without harm'}: {listed}"
     if "seccomp" in refused:
         says += "; a guest without a filter of its own sees libc's rseq, which old stubs die of"
-    harmless = set(refused) <= {"clone3"}
-    return Check("seccomp", State.OK if harmless else State.WARN, says, (), facts)
+    return Check("seccomp", State.WARN if harmful else State.OK, says, (), facts)
 
 
 def system() -> str:
@@ -148,21 +151,19 @@ def system() -> str:
     return f"{packages.here().name}{inside}, Linux {platform.release()} {platform.machine()}, {user}"
 
 
+# A run has other ways to what these do; `confine` says what is lost without namespaces.
+_REPLACED = {"clone3", "personality", "unshare"}
 _CONTAINERS = {"/.dockerenv": "Docker", "/run/.containerenv": "Podman"}
 
 
-def _shared(facts: dict[str, object]) -> tuple[State, str]:
-    """The state of /dev/shm, and words for it."""
+def _shared(facts: dict[str, object]) -> str:
+    """Words for /dev/shm."""
     if not _SHARED.is_dir():
-        return State.WARN, "no /dev/shm"
+        return "no /dev/shm, and none is needed"
     about = os.statvfs(_SHARED)
     size, free = about.f_blocks * about.f_frsize, about.f_bavail * about.f_frsize
-    executed = calls.refusal(lambda: calls.execute_from(_SHARED))
-    facts["shm"] = {"size": size, "free": free, "execute": executed}
-    words = f"{_SHARED} {_size(size)}, {_size(free)} free"
-    if executed:
-        return State.WARN, f"{words}, no programs may run from it ({executed})"
-    return State.OK, words
+    facts["shm"] = {"size": size, "free": free}
+    return f"{_SHARED} {_size(size)}, {_size(free)} free"
 
 
 def _limit() -> int | None:

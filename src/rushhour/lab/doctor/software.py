@@ -19,6 +19,9 @@ from rushhour.lab.doctor.check import Check, State
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from rushhour.lab.agent import Agent
+    from rushhour.lab.kernel import Kernel
+
 _IMPORT_S = 60
 # More than these are not booted: somebody who bisects has hundreds.
 _BOOTED = 4
@@ -111,12 +114,22 @@ def kernels(checks: Mapping[str, Check]) -> Check:
         says = f"{names}: not tried, for lack of {' and '.join(missing)}"
         return Check("kernels", State.UNKNOWN, says, (), {"kernels": []})
     from rushhour.lab import agent as agents  # noqa: PLC0415
-    from rushhour.lab.doctor.boot import boot  # noqa: PLC0415
 
     program = agents.find()
     with ThreadPoolExecutor(2) as pool:
-        tried = [*pool.map(lambda one: boot(one, program), there[:_BOOTED])]
+        tried = [*pool.map(lambda one: _tried(one, program), there[:_BOOTED])]
     return _told(tried, len(there))
+
+
+def _tried(kernel: Kernel, program: Agent) -> dict[str, Any]:
+    from rushhour.lab.boot import boot  # noqa: PLC0415
+
+    found: dict[str, Any] = {"name": kernel.name, "id": kernel.id, "release": kernel.release}
+    try:
+        done = boot(kernel, program)
+    except RushHourError as error:
+        return found | {"boots": False, "why": error.message, "hint": error.hint}
+    return found | {"boots": True, "seconds": round(done.seconds, 2), "warnings": done.warnings}
 
 
 def _told(tried: list[dict[str, Any]], count: int) -> Check:
