@@ -6,7 +6,7 @@ Needs root; everything ends with the command. Sources: the table of blocked call
 ("Seccomp security profiles for Docker"), moby's default list of capabilities, and the mounts of the OCI
 runtime specification.
 
-    user        as an ordinary user of the container (uid 1000)
+    user        as an ordinary user of the container (uid 1000), who can read what is named by OPEN=PATH:PATH…
     no-landlock the engine's filter is older than Landlock
     no-shm      /dev/shm cannot be written to
     no-sys      there is no /sys
@@ -67,9 +67,28 @@ def mount_tmpfs(place: str, options: str, flags: int = 0) -> None:
         check(mounted, f"mount on {place}")
 
 
+def open_to_all(paths: list[str]) -> None:
+    """What lies below a folder that only root may enter is shown there, and nothing beside."""
+    closed: dict[Path, list[Path]] = {}
+    for path in map(Path, paths):
+        above = [one for one in reversed(path.parents) if not one.stat().st_mode & 0o001]
+        if above:
+            closed.setdefault(above[0], []).append(path)
+    for folder, inside in closed.items():
+        held = {path: os.open(path, os.O_PATH) for path in inside}
+        mount_tmpfs(str(folder), "mode=755")
+        for path, number in held.items():
+            path.mkdir(parents=True)
+            bound = _libc.mount(f"/proc/self/fd/{number}".encode(), str(path).encode(), None, 0x5000, None)
+            check(bound, f"show {path}")
+            os.close(number)
+
+
 def take_files_away(words: set[str]) -> None:
     check(_libc.unshare(CLONE_NEWNS | CLONE_NEWNET), "unshare")
     check(_libc.mount(b"none", b"/", None, MS_REC | MS_PRIVATE, None), "make mounts private")
+    if "user" in words:
+        open_to_all([path for path in os.environ.pop("OPEN", "").split(":") if path])
     shm = "size=4k,mode=555" if "no-shm" in words else "size=64m,mode=1777"
     mount_tmpfs("/dev/shm", shm, MS_NOSUID | MS_NODEV | MS_NOEXEC)
     mount_tmpfs("/sys/firmware", "size=0", MS_RDONLY)

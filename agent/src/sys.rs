@@ -15,6 +15,8 @@ use std::io;
 use std::mem;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::MetadataExt;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 
 /// Runs before the standard library's own start, which gives every thread a second stack for reporting overflows where nothing
 /// else catches SIGSEGV and SIGBUS: eight system calls a thread. The first process of a virtual kernel goes without; there an
@@ -124,6 +126,18 @@ pub fn run_in_order() -> io::Result<()> {
     let priority = libc::sched_param { sched_priority: 1 };
     // SAFETY: the parameters live through the call; 0 is this thread, and others inherit from it.
     check(unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const priority) }).map(drop)
+}
+
+/// The program gives way to all threads of [`run_in_order`], which it would inherit: one that asks again and again whether
+/// something has happened would keep what it waits for from happening.
+pub fn gives_way(command: &mut Command) -> &mut Command {
+    // SAFETY: between fork and exec the closure makes one system call and allocates nothing.
+    unsafe {
+        command.pre_exec(|| {
+            let priority = libc::sched_param { sched_priority: 0 };
+            check(libc::sched_setscheduler(0, libc::SCHED_OTHER, &raw const priority)).map(drop)
+        })
+    }
 }
 
 /// Lets this process hold at least `count` files open.

@@ -129,7 +129,7 @@ impl Process {
     /// Starts it in the namespace of this thread.
     fn start(command: &mut Command, report: PathBuf, side: &'static str) -> Result<Self> {
         let output = File::create(&report).context(format_args!("create {}", report.display()))?;
-        let child = command
+        let child = sys::gives_way(command)
             .stdin(Stdio::null())
             .stdout(output)
             .stderr(Stdio::piped())

@@ -107,7 +107,7 @@ fn set_apart(dir: &Path, guarded: bool, warnings: &mut Vec<String>) -> io::Resul
         (Apart::Cage, true) => "it is kept from other files by a root directory of its own, and by Landlock",
         (Apart::Cage, false) => "it is kept from other files by a root directory of its own",
         (_, true) => "it is kept from other files by Landlock only",
-        (_, false) => "nor Landlock: its root user can read and write this user's files",
+        (_, false) => "there is no Landlock either, so its root user can read and write this user's files",
     };
     warnings.push(format!("the guest has {missing}: {left}"));
     Ok(apart)

@@ -83,12 +83,13 @@ def files() -> Check:
     noexec = bool(about.f_flag & os.ST_NOEXEC)
     facts = {"lacking": lacking, "cache": str(folder), "free": free, "writable": writable, "noexec": noexec}
     faults = [f"there is no {place}" for place in lacking]
-    mend = ["mount -t proc proc /proc"] if "/proc" in lacking else []
+    mend = []
     if not writable or noexec or free < _ROOM:
         fault = "cannot be written" if not writable else "is mounted noexec" if noexec else "has no room left"
         faults.append(f"{folder} {fault}")
         mend.append(_ELSEWHERE)
     state = State.BAD if mend else State.WARN if faults else State.OK
+    mend += ["mount -t proc proc /proc"] if "/proc" in lacking else []
     says = "; ".join([*faults, f"cache {_short(folder)}, {_size(free)} free"])
     return Check("files", state, says, tuple(mend), facts)
 
