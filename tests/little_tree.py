@@ -3,6 +3,8 @@
 import subprocess
 from pathlib import Path
 
+from rushhour.lab.boot import Booted
+
 # `linux` depends on one.c, as an image on its sources; everything is written below O, as in the kernel.
 MAKEFILE = """
 VERSION = 6
@@ -19,6 +21,11 @@ $(O)/linux: one.c
 """
 
 
+def starts(_kernel: object) -> Booted:
+    """What is built of such a tree is no program; a test that is about something else has this for `boot`."""
+    return Booted(0.1, [])
+
+
 def make_tree(root: Path) -> Path:
     root.mkdir()
     (root / "Makefile").write_text(MAKEFILE)
@@ -26,6 +33,8 @@ def make_tree(root: Path) -> Path:
     (root / "lacks").write_text("CONFIG_NET_SCH_CBQ=y\n")
     (root / "extra.config").write_text("")
     (root / "one.c").write_text("int one;\n")
+    (root / "arch/um").mkdir(parents=True)
+    (root / "arch/um/Makefile").write_text("LINK_WRAPS = -Wl,--wrap,malloc\n")
     return root
 
 

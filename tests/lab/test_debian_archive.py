@@ -17,7 +17,7 @@ from debian_archives import Archive, Signer, served
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rushhour.errors import KernelError, UsageError
+from rushhour.errors import DOCTOR, KernelError, UsageError
 from rushhour.lab import packages
 from rushhour.lab.kernel import archive, debian, keys, mirror, sources
 
@@ -171,7 +171,7 @@ def test_without_gpgv_nothing_is_believed(debians: Archive, monkeypatch: pytest.
     monkeypatch.setattr(keys, "_VERIFIERS", ("no-gpgv-here",))
     with pytest.raises(KernelError, match="this machine has no gpgv") as caught:
         content("debian:6.12")
-    assert caught.value.hint == packages.advice("gpgv")
+    assert caught.value.hint == f"{packages.advice('gpgv')}\n  {DOCTOR}"
     assert debians.suite.is_dir()
 
 

@@ -11,7 +11,7 @@ import pytest
 from guests import run
 
 from rushhour import seal
-from rushhour.errors import LabError
+from rushhour.errors import DOCTOR, LabError
 from rushhour.lab import agent, packages, tools
 from rushhour.lab import kernel as kernels
 from rushhour.lab.base import Job, sha256
@@ -142,7 +142,7 @@ def test_a_program_that_is_missing_is_told_with_its_package(monkeypatch: pytest.
     monkeypatch.setattr(tools, "_SYSTEM", ())
     with pytest.raises(LabError, match="tc") as caught:
         tools.find("tc")
-    assert caught.value.hint == packages.advice("tc")
+    assert caught.value.hint == f"{packages.advice('tc')}\n  {DOCTOR}"
 
 
 def test_not_every_program_may_come_in() -> None:

@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -11,12 +12,12 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from little_tree import MAKEFILE, make_tree
+from little_tree import MAKEFILE, make_tree, starts
 
 from rushhour.cli import cli
-from rushhour.errors import KernelError
+from rushhour.errors import DOCTOR, KernelError, LabError
+from rushhour.lab import boot, packages
 from rushhour.lab import kernel as kernels
-from rushhour.lab import packages
 from rushhour.lab.kernel import config, process, store
 
 
@@ -128,7 +129,7 @@ def test_missing_tools_are_named_by_package(
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     with pytest.raises(KernelError, match=r"gcc, ld, make, flex, bison, bc, .*, libc\.a\n") as caught:
         kernels.build(str(tree))
-    assert caught.value.hint == packages.advice(*process.TOOLS, "libc.a")
+    assert caught.value.hint == f"{packages.advice(*process.TOOLS, 'libc.a')}\n  {DOCTOR}"
 
 
 def test_a_persons_own_flags_do_not_leak_in(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -207,7 +208,19 @@ def test_an_ended_build_leaves_no_process(tree: Path, tmp_path: Path, number: si
     assert kernels.build(str(tree)).release == "6.99.0"  # the lock is free and the cache whole
 
 
-def test_commands_speak_json_to_machines_and_words_to_people(tree: Path) -> None:
+def test_a_kernel_that_does_not_start_is_told_and_kept(tree: Path) -> None:
+    done = CliRunner().invoke(cli, ["kernel", "build", str(tree), "--name", "k"])
+    assert done.exit_code == 1
+    assert isinstance(done.exception, LabError)
+    assert re.search(r"^starts +not here$", done.stdout, re.MULTILINE)
+    assert [one.name for one in kernels.installed()] == ["k"]
+
+
+def test_commands_speak_json_to_machines_and_words_to_people(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(boot, "boot", starts)
+
     def run(*words: str) -> Result:
         # By way of the root, as a user does.
         return CliRunner().invoke(cli, ["kernel", *words])
@@ -215,6 +228,7 @@ def test_commands_speak_json_to_machines_and_words_to_people(tree: Path) -> None
     done = run("build", str(tree), "--name", "k", "--json")
     assert done.exit_code == 0, done.output
     assert json.loads(done.stdout)["release"] == "6.99.0"
+    assert json.loads(done.stdout)["starts"] == "here, in 0.1 s"
     assert "compiling" in done.stderr
     assert [one["name"] for one in json.loads(run("list", "--json").stdout)] == ["k"]
     assert "k" in run("list").stdout

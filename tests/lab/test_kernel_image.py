@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from little_tree import MAKEFILE, make_tree
+from little_tree import MAKEFILE, make_tree, starts
 
 from rushhour.cli import cli
+from rushhour.lab import boot
 from rushhour.lab import kernel as kernels
 from rushhour.lab.kernel import image, sources, store
 
@@ -76,7 +77,10 @@ def run(*words: str) -> str:
     return done.stderr + done.stdout
 
 
-def test_what_sources_and_builds_take_is_told_and_freed(tmp_path: Path) -> None:
+def test_what_sources_and_builds_take_is_told_and_freed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(boot, "boot", starts)
     for name in ("one", "two"):
         tree = make_tree(tmp_path / name)
         (tree / "large").write_bytes(name.encode() * 1_000_000)

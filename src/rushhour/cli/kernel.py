@@ -48,7 +48,7 @@ def build(source: str, name: str | None, *, aside: bool, from_nothing: bool, as_
     ~/linux@v6.12          a revision of a git repository
 
     Building an unchanged source again does nothing; after a change only what changed is compiled. Then it is
-    started once: a kernel that does not start on this machine is told at once (exit code 1), and kept.
+    started once: a kernel that does not start on this machine is told at once (exit code 2), and kept.
 
     Example: rushhour kernel build ~/linux@v6.12 --name good
     """  # noqa: D301 - click wants the letter itself

@@ -103,7 +103,8 @@ def kernels(checks: Mapping[str, Check]) -> Check:
     from rushhour.lab import kernel as built  # noqa: PLC0415
 
     try:
-        there = built.installed()
+        # Of each name the newest: who names an older one does so by its identity.
+        there = [*{one.name: one for one in reversed(built.installed())}.values()][::-1]
     except RushHourError as error:
         return Check("kernels", State.BAD, str(error), (), {"kernels": []})
     if not there:
