@@ -10,6 +10,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
+from rushhour.errors import UnsupportedError
 from rushhour.lab.uml import UmlLab
 from rushhour.prepare import prepare
 from rushhour.record import read_json
@@ -36,7 +37,7 @@ def jobs(kernel: str, *, every: int = 1, first: int = 0) -> dict[str, Job]:
 
 
 def carried_out(runs: Mapping[str, Job], lab: UmlLab | None = None) -> dict[str, Bytes]:
-    """What each run left, on all CPUs."""
+    """What each run left, on all CPUs; of one for which the kernel is too old, the words that say so."""
     lab = lab or UmlLab()
     cpus: SimpleQueue[int] = SimpleQueue()
     for cpu in sorted(os.sched_getaffinity(0)):
@@ -47,6 +48,8 @@ def carried_out(runs: Mapping[str, Job], lab: UmlLab | None = None) -> dict[str,
         try:
             with tempfile.TemporaryDirectory() as folder:
                 return _bytes(lab.run(job, Path(folder) / "run", cpu))
+        except UnsupportedError as error:
+            return {"unsupported": str(error)}
         finally:
             cpus.put(cpu)
 
