@@ -12,6 +12,7 @@ from rushhour.errors import UsageError
 from rushhour.record import ResultSet
 from rushhour.seal import write_json
 from rushhour.verdict import Rule, Verdict, judge, of_sets
+from rushhour.verdict.side import key_of
 
 RESOLVED = {
     "title": "Fake", "duration": "10s", "topology": {"preset": "dumbbell", "rate": "100mbit"},
@@ -260,3 +261,11 @@ def test_real_time_is_judged_by_all_values_of_both_sides(
     assert verdict.verdict == expected
     if expected == "inconclusive":
         assert "repetitions of each side would tell" in verdict.cells[0].reason
+
+
+def test_a_factor_that_is_a_table_pairs_in_any_order() -> None:
+    """A baseline's document has its keys sorted, a scenario as they were written; a trace is a list of lists."""
+    written = {"police": {"rate": "1mbit", "burst": 10}, "steps": [["0s", {"b": 1, "a": True}]]}
+    kept = {"steps": [["0s", {"a": True, "b": "1"}]], "police": {"burst": "10", "rate": "1mbit"}}
+    assert key_of("s", written) == key_of("s", kept)
+    assert key_of("s", {"x": ["a", "b"]}) != key_of("s", {"x": ["b", "a"]})

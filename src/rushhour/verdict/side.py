@@ -6,6 +6,7 @@ Takes result sets, gives a `Side`. Manifests are read at once, tables only of ru
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -22,7 +23,7 @@ from rushhour.spec.scenario import Scenario
 from rushhour.spec.sweep import Sweep
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from rushhour.baseline import Baseline
@@ -166,9 +167,17 @@ class Side:
 
 
 def key_of(scenario: str, factors: Mapping[str, Any]) -> Key:
-    """A cell's key; a value may be a number here and its text there."""
-    spelled = {name: value if isinstance(value, bool) else str(value) for name, value in factors.items()}
+    """A cell's key; a value may be a number here and its text there, and a table in another order."""
+    spelled = {name: _spelled(value) for name, value in factors.items()}
     return scenario, json.dumps(spelled, sort_keys=True, ensure_ascii=False)
+
+
+def _spelled(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _spelled(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_spelled(inner) for inner in value]
+    return value if isinstance(value, bool) else str(value)
 
 
 def of_sets(sets: Iterable[ResultSet], name: str, kind: str = "records") -> Side:
