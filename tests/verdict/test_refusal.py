@@ -264,7 +264,7 @@ def test_real_time_is_judged_by_all_values_of_both_sides(
 
 
 def test_a_factor_that_is_a_table_pairs_in_any_order() -> None:
-    """A baseline's document has its keys sorted, a scenario as they were written; a trace is a list of lists."""
+    """A baseline's document has its keys sorted, a scenario as they were written; a trace has lists."""
     written = {"police": {"rate": "1mbit", "burst": 10}, "steps": [["0s", {"b": 1, "a": True}]]}
     kept = {"steps": [["0s", {"a": True, "b": "1"}]], "police": {"burst": "10", "rate": "1mbit"}}
     assert key_of("s", written) == key_of("s", kept)
