@@ -34,9 +34,10 @@ def edited(name: str, folder: Path, edits: dict[int, tuple[bytes, bytes]]) -> Ke
 
 
 def symbols(*names: str) -> dict[str, list[int]]:
-    """Where in the file of the default kernel's image these symbols stand."""
+    """Where in the file of the default kernel's image these symbols stand, which are kept beside it."""
     image = kernels.find("debian-6.12").image
-    listed = subprocess.run(["nm", str(image)], capture_output=True, text=True, check=True).stdout.split("\n")
+    beside = str(image.with_name("linux.debug"))
+    listed = subprocess.run(["nm", beside], capture_output=True, text=True, check=True).stdout.split("\n")
     found: dict[str, list[int]] = {name: [] for name in names}
     for line in listed:
         address, _, name = line.rpartition(" ")
