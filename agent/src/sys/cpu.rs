@@ -17,6 +17,13 @@ pub fn pin(cpus: &[usize]) -> io::Result<()> {
     }
 }
 
+/// CPUs that this machine has, whether this process may use them or not; they carry packets all the same.
+#[must_use]
+pub fn configured() -> usize {
+    // SAFETY: no memory is passed.
+    usize::try_from(unsafe { libc::sysconf(libc::_SC_NPROCESSORS_CONF) }).unwrap_or(1)
+}
+
 /// CPU time of all threads of this process so far, those included that have ended.
 #[must_use]
 pub fn process_ns() -> i64 {
