@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
-use std::net::TcpListener;
+use std::net::{Ipv4Addr, TcpListener};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -142,29 +142,38 @@ fn a_thread_that_cannot_be_started_ends_the_flows_that_were() {
     assert_eq!(session.answer()["error"]["kind"], "stopped");
 }
 
-/// Connections between two sockets of this machine that are still known to it, by the address.
-fn connections(address: [u8; 4]) -> usize {
-    let address = format!(" {:08X}:", u32::from_ne_bytes(address));
+/// What this machine knows of the connections from a port: what each has still to send.
+fn to_be_sent(address: [u8; 4], port: u16) -> Vec<String> {
+    let local = format!("{:08X}:{port:04X}", u32::from_ne_bytes(address));
     let table = fs::read_to_string("/proc/net/tcp").expect("a table");
-    table.lines().filter(|line| line.contains(&address)).count()
+    let rows = table.lines().map(|line| line.split_whitespace().collect::<Vec<&str>>());
+    rows.filter(|words| words.get(1) == Some(&local.as_str())).map(|words| words[4][..8].to_owned()).collect()
 }
 
 #[test]
 fn a_stopped_experiment_leaves_no_connection_behind() {
+    const HERE: [u8; 4] = [127, 7, 0, 2];
+    // Nobody reads: there is always something that is still to be sent.
+    let listeners = [5001, 5002].map(|port| TcpListener::bind((Ipv4Addr::from(HERE), port)).expect("a port"));
     let mut session = Session::open();
-    // The reader is slow: there is always something that is still to be sent.
-    let flows = [json!({"read_bps": 80_000}), json!({"bytes": 100_000_000, "read_bps": 80_000})];
+    let flows = [json!({"to": "b"}), json!({"to": "b", "bytes": 100_000_000})];
     session.prepare(&plan("127.7.0.2", 50 * SECOND_NS, SECOND_NS / 100, &flows));
     session.start();
-    let begin = Instant::now();
-    while connections([127, 7, 0, 2]) < 6 {
-        assert!(begin.elapsed() < LONG, "no connections");
-        thread::sleep(Duration::from_millis(5));
+    let peers = listeners.each_ref().map(|listener| listener.accept().expect("a connection"));
+    for port in [33_000, 33_001] {
+        let begin = Instant::now();
+        while to_be_sent(HERE, port).iter().all(|bytes| bytes == "00000000") {
+            assert!(begin.elapsed() < LONG, "nothing waits to be sent from port {port}");
+            thread::sleep(Duration::from_millis(5));
+        }
     }
     session.good(json!({"do": "stop"}));
     assert_eq!(session.answer()["error"]["kind"], "stopped");
     session.good(json!({"do": "forget"}));
-    assert_eq!(connections([127, 7, 0, 2]), 0, "{}", fs::read_to_string("/proc/net/tcp").expect("a table"));
+    for port in [33_000, 33_001] {
+        assert_eq!(to_be_sent(HERE, port), Vec::<String>::new(), "port {port}");
+    }
+    drop(peers);
 }
 
 #[test]

@@ -114,17 +114,15 @@ pub fn hear(server: &Arc<Server>, line: &Line) -> After {
         Err(error) => (None, Some(error)),
     };
     if let Some(error) = error {
-        let _gone = server.answers.failure(id, &error);
+        server.answers.failure(id, &error);
     }
     let (Some(Request { verb, arguments }), Some(id)) = (request, id) else { return After::Next };
     let Some(verb) = verb else {
-        let _gone = server.answers.outcome(id, Ok(nothing()));
+        server.answers.outcome(id, Ok(nothing()));
         return After::End;
     };
     match verb.way {
-        Way::AtOnce => {
-            let _gone = server.answers.outcome(id, (verb.work)(server, arguments));
-        }
+        Way::AtOnce => server.answers.outcome(id, (verb.work)(server, arguments)),
         Way::Apart => apart(server, id, move |server| (verb.work)(server, arguments)),
         Way::Announced(tell) => {
             tell(server);
