@@ -96,6 +96,7 @@ fn attempt(out: &Path, report: &mut Report) -> Result<()> {
         let _ = sys::come_first(true);
     }
     sampler.run()?;
+    report.warnings.extend(sampler.warning());
     report.counters = counters::since(&before, &counters::read(&plan, &nodes)?);
     let (flows, sockets) = running.finish()?;
     report.flows = flows;

@@ -142,12 +142,14 @@ fn a_thread_that_cannot_be_started_ends_the_flows_that_were() {
     assert_eq!(session.answer()["error"]["kind"], "stopped");
 }
 
-/// What this machine knows of the connections from a port: what each has still to send.
+/// What this machine knows of the connections to a port: what each has still to send.
 fn to_be_sent(address: [u8; 4], port: u16) -> Vec<String> {
-    let local = format!("{:08X}:{port:04X}", u32::from_ne_bytes(address));
+    let remote = format!("{:08X}:{port:04X}", u32::from_ne_bytes(address));
     let table = fs::read_to_string("/proc/net/tcp").expect("a table");
     let rows = table.lines().map(|line| line.split_whitespace().collect::<Vec<&str>>());
-    rows.filter(|words| words.get(1) == Some(&local.as_str())).map(|words| words[4][..8].to_owned()).collect()
+    rows.filter(|words| words.get(2) == Some(&remote.as_str()))
+        .map(|words| words[4][..8].to_owned())
+        .collect()
 }
 
 #[test]
@@ -160,20 +162,34 @@ fn a_stopped_experiment_leaves_no_connection_behind() {
     session.prepare(&plan("127.7.0.2", 50 * SECOND_NS, SECOND_NS / 100, &flows));
     session.start();
     let peers = listeners.each_ref().map(|listener| listener.accept().expect("a connection"));
-    for port in [33_000, 33_001] {
+    for port in [5001, 5002] {
         let begin = Instant::now();
         while to_be_sent(HERE, port).iter().all(|bytes| bytes == "00000000") {
-            assert!(begin.elapsed() < LONG, "nothing waits to be sent from port {port}");
+            assert!(begin.elapsed() < LONG, "nothing waits to be sent to port {port}");
             thread::sleep(Duration::from_millis(5));
         }
     }
     session.good(json!({"do": "stop"}));
     assert_eq!(session.answer()["error"]["kind"], "stopped");
     session.good(json!({"do": "forget"}));
-    for port in [33_000, 33_001] {
+    for port in [5001, 5002] {
         assert_eq!(to_be_sent(HERE, port), Vec::<String>::new(), "port {port}");
     }
     drop(peers);
+}
+
+/// No machine reads its queues in a microsecond.
+#[test]
+fn readings_that_cannot_be_made_in_time_are_left_out() {
+    let mut session = Session::open();
+    let mut plan = plan("127.7.0.4", SECOND_NS / 20, 1000, &[json!({})]);
+    plan["readings"] = json!({"tcp_info": true});
+    session.prepare(&plan);
+    session.start();
+    let report = session.answer();
+    assert_eq!(report["ok"], true, "{report}");
+    let warnings = report["value"]["warnings"].to_string();
+    assert!(warnings.contains("of 50001 readings were left out"), "{warnings}");
 }
 
 #[test]

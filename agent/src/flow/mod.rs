@@ -242,7 +242,7 @@ impl Prepared {
         if !stops.is_empty() {
             spawn(move || schedule::run(clock, stops))?;
         }
-        self.pools.into_iter().try_for_each(|pool| running.begin_pool(pool))?;
+        self.pools.iter().try_for_each(|pool| running.begin_pool(pool))?;
         Ok(running)
     }
 }
@@ -288,9 +288,9 @@ impl Running {
         })
     }
 
-    fn begin_pool(&mut self, pool: Arc<Pool>) -> Result<()> {
+    fn begin_pool(&mut self, pool: &Arc<Pool>) -> Result<()> {
         let (stage, outcomes) = (self.stage(), Arc::clone(&self.outcomes));
-        self.sockets.pools.push(Arc::clone(&pool));
+        self.sockets.pools.push(Arc::clone(pool));
         self.expecting(pool.len(), || pool.start(&stage, &outcomes))
     }
 
@@ -303,10 +303,18 @@ impl Running {
     /// Shuts down whatever still goes on.
     fn halt(&mut self) {
         let Sockets { switches, pools } = &self.sockets;
-        switches.iter().for_each(|(_, switch)| switch.say_over());
-        pools.iter().for_each(|pool| pool.say_over());
-        switches.iter().for_each(|(side, switch)| switch.halt(self.how(*side)));
-        pools.iter().for_each(|pool| pool.halt());
+        for (_, switch) in switches {
+            switch.say_over();
+        }
+        for pool in pools {
+            pool.say_over();
+        }
+        for (side, switch) in switches {
+            switch.halt(self.how(*side));
+        }
+        for pool in pools {
+            pool.halt();
+        }
         self.clock.end();
         self.halted = true;
     }

@@ -123,7 +123,9 @@ impl Pool {
         let ended = std::mem::take(&mut now.ended);
         drop(now);
         self.call.notify_all();
-        ended.iter().for_each(|switch| switch.reset());
+        for switch in ended {
+            switch.reset();
+        }
     }
 
     fn lead(self: &Arc<Self>, stage: &Stage, outcomes: &Arc<Outcomes>) {

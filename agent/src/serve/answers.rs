@@ -83,6 +83,7 @@ impl Answers {
     }
 
     /// Whether so many wait that nothing more should be asked for.
+    #[must_use]
     pub fn is_full(&self) -> bool {
         self.0.state().waiting.len() >= MOST_WAITING
     }

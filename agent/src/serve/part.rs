@@ -190,6 +190,7 @@ fn carry_out(mut ready: Ready, clock: Clock) -> Result<(Report, (Sockets, Option
     }
     let whole = read_first(&mut sampler);
     report.counters = counters::since(&before, &counters::read(plan, nodes)?);
+    report.warnings.extend(sampler.warning());
     let early = clock.is_over();
     let (flows, sockets) = running.finish()?;
     report.flows = flows;
