@@ -5,7 +5,7 @@
 //! unless it says `kept`. `/run` is empty after a restart, and so are the settings.
 
 use std::fs::{self, File};
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
@@ -71,8 +71,13 @@ impl Shelf {
     /// Waits for its turn.
     pub fn open() -> Result<Self> {
         loop {
-            fs::create_dir_all(FOLDER).map_err(|cause| forbidden(&cause))?;
-            let Ok(folder) = File::open(FOLDER) else { continue };
+            fs::create_dir_all(FOLDER).map_err(|cause| forbidden("make", &cause))?;
+            let folder = match File::open(FOLDER) {
+                Ok(folder) => folder,
+                // Another one has removed it in between.
+                Err(cause) if cause.kind() == ErrorKind::NotFound => continue,
+                Err(cause) => return Err(forbidden("open", &cause)),
+            };
             keeping::lock(&folder, true).context(format_args!("lock {FOLDER}"))?;
             // Another one may have removed it in between.
             let same = |one: &fs::Metadata, other: &fs::Metadata| one.ino() == other.ino();
@@ -146,9 +151,9 @@ pub fn tidy() {
     }
 }
 
-fn forbidden(cause: &std::io::Error) -> Error {
-    error(format!("make {FOLDER}: {cause}"))
-        .hint("Settings are changed by root only; or let the inventory say sudo = true.")
+fn forbidden(what: &str, cause: &std::io::Error) -> Error {
+    error(format!("{what} {FOLDER}: {cause}"))
+        .hint("Settings are changed, and what was changed is listed, by root only; or let the inventory say sudo = true.")
 }
 
 /// A journal from its lines; what a kill tore off at the end is not there.
