@@ -97,6 +97,19 @@ fn what_is_left_cannot_be_listed_by_everybody() {
     assert!(message.contains("open /run/rushhour: Permission denied"), "{answer}");
 }
 
+/// Whoever can open the folder can lock it, and keep root's sessions waiting for good.
+#[test]
+fn only_root_can_hold_the_folder_of_journals() {
+    let place = Place::new("journals");
+    let script = format!("mount -t tmpfs none /run && exec {} keep", place.agent());
+    let mut keeper = Asked::new(Command::new("unshare").args(["-mn", "sh", "-c", &script]));
+    let change = json!({"kind": "sysctl", "name": "net.ipv4.tcp_ecn", "value": 1});
+    let answer = keeper.ask(&json!({"do": "apply", "changes": [change], "who": "a test"}));
+    assert_eq!(answer["ok"], true, "{answer}");
+    let folder = fs::metadata(format!("/proc/{}/root/run/rushhour", keeper.0.id())).expect("a folder");
+    assert_eq!(folder.permissions().mode() & 0o777, 0o700);
+}
+
 /// The hard limit is below what flows are reckoned to need at most, and above what they do need.
 #[test]
 fn a_low_limit_of_open_files_is_no_reason_to_refuse_an_experiment() {

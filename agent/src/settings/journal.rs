@@ -4,9 +4,9 @@
 //! A journal is locked as long as its keeper lives; one that is not is an orphan, whose changes are to be undone,
 //! unless it says `kept`. `/run` is empty after a restart, and so are the settings.
 
-use std::fs::{self, File};
+use std::fs::{self, DirBuilder, File};
 use std::io::{ErrorKind, Read, Write};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -71,7 +71,9 @@ impl Shelf {
     /// Waits for its turn.
     pub fn open() -> Result<Self> {
         loop {
-            fs::create_dir_all(FOLDER).map_err(|cause| forbidden("make", &cause))?;
+            // Nobody else may open it: who holds a lock on it keeps all others waiting.
+            let made = DirBuilder::new().recursive(true).mode(0o700).create(FOLDER);
+            made.map_err(|cause| forbidden("make", &cause))?;
             let folder = match File::open(FOLDER) {
                 Ok(folder) => folder,
                 // Another one has removed it in between.
