@@ -135,11 +135,11 @@ fn a_low_limit_of_open_files_is_no_reason_to_refuse_an_experiment() {
 /// The agent with `close_range` failing, as on Linux before 5.9 and under filters that do not know it, and with more files
 /// open than an ordinary process has: what it opens itself has a high number.
 fn without_close_range(words: &[&str]) -> Command {
+    const FIRST: i32 = 100;
+    const FILES: i32 = 4200;
     let fill = "for number in {3..99}; do eval \"exec $number>&2\"; done; exec \"$0\" \"$@\"";
     let mut command = Command::new("bash");
     command.args(["-c", fill, env!("CARGO_BIN_EXE_rushhour-agent")]).args(words);
-    const FIRST: i32 = 100;
-    const FILES: i32 = 4200;
     let step = |code: u32, jt, jf, k| libc::sock_filter { code: code as u16, jt, jf, k };
     let load = libc::BPF_LD | libc::BPF_W | libc::BPF_ABS;
     let equal = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
