@@ -278,7 +278,7 @@ unsafe impl Plain for libc::packet_mreq {}
 ///
 /// A number is one:
 ///
-/// ```
+/// ```no_run
 /// let socket = rushhour_agent::sys::socket(libc::AF_INET, libc::SOCK_DGRAM, 0).unwrap();
 /// rushhour_agent::sys::set_option(&socket, libc::SOL_SOCKET, libc::SO_REUSEADDR, 1_i32).unwrap();
 /// ```
