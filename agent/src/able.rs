@@ -6,15 +6,14 @@ use std::io;
 
 use serde::{Deserialize, Serialize};
 
-use crate::bpf::Program;
 use crate::error::{Context, Error, Result, UNSUPPORTED};
 use crate::flow::options;
 use crate::netlink::{Message, Socket, CREATE, EXCL};
 use crate::qdisc;
 use crate::sys;
-use crate::sys::bpf::{load_classifier, Map, MapKind};
 use crate::sysctl;
 use crate::topology;
+use crate::wire;
 
 /// What is asked for, by kind.
 #[derive(Debug, Default, Deserialize)]
@@ -120,17 +119,14 @@ fn emulated_wire(socket: &mut Socket) -> Result<Option<Error>> {
     if let Some(error) = qdisc::lacks_filter(socket, "bpf")? {
         return Ok(Some(error));
     }
-    let mut nothing = Program::new();
-    nothing.alu(crate::bpf::Alu::Mov, crate::bpf::R0, 0).exit();
-    let code = nothing.assemble().unwrap_or_default();
-    let refused = load_classifier(&code, c"Apache-2.0", &mut []).err();
-    let refused = refused.or_else(|| Map::create(MapKind::Array, 4, 8, 1).err());
-    Ok(refused.map(|cause| {
-        Error::new(
-            UNSUPPORTED,
-            format!("this kernel takes no program for a wire (CONFIG_BPF_SYSCALL): {cause}"),
-        )
-    }))
+    Ok(match wire::is_exact_here() {
+        Ok(true) => None,
+        Ok(false) => Some(Error::new(UNSUPPORTED, format!("a wire's program {}", wire::INEXACT))),
+        Err(error) => {
+            let message = format!("this kernel takes no program for a wire: {}", error.message);
+            Some(Error::new(UNSUPPORTED, message).hint(error.hint))
+        }
+    })
 }
 
 #[cfg(test)]

@@ -26,6 +26,17 @@ pub enum Alu {
     Mov = 0xb0,
 }
 
+/// What a 64-bit atomic operation does to memory (`BPF_ATOMIC`), and what it gives back.
+#[derive(Debug, Clone, Copy)]
+pub enum Atomic {
+    /// Adds the register; gives nothing. On every kernel that has `BPF_MAP_TYPE_ARRAY`, as `BPF_XADD`.
+    Add = 0x00,
+    /// Adds the register, which becomes what was there before (Linux 5.12).
+    FetchAdd = 0x01,
+    /// Puts the register there if what is there equals R0, which becomes what was there before (Linux 5.12).
+    CompareExchange = 0xf1,
+}
+
 /// Conditions of 64-bit unsigned jumps (`BPF_JMP`).
 #[derive(Debug, Clone, Copy)]
 pub enum When {
@@ -46,6 +57,7 @@ const ALU64: u8 = 0x07;
 const JMP: u8 = 0x05;
 const LDX_MEM: u8 = 0x61;
 const STX_MEM: u8 = 0x63;
+const STX_ATOMIC_DOUBLE: u8 = 0xdb;
 const ST_MEM: u8 = 0x62;
 const LD_IMM64: u8 = 0x18;
 const LD_ABS_BYTE: u8 = 0x30;
@@ -140,6 +152,11 @@ impl Program {
         self.emit(ST_MEM | size as u8, dst, 0, offset, immediate)
     }
 
+    /// `*(dst + offset) = *(dst + offset) op src`, 64 bits, at once for all CPUs.
+    pub fn atomic(&mut self, op: Atomic, dst: Reg, offset: i16, src: Reg) -> &mut Self {
+        self.emit(STX_ATOMIC_DOUBLE, dst, src.0, offset, op as i32)
+    }
+
     /// `R0 = byte of the packet`; wants the context in R6 and spoils R1 to R5.
     pub fn load_packet_byte(&mut self, at: i32) -> &mut Self {
         self.emit(LD_ABS_BYTE, Reg(0), 0, 0, at)
@@ -189,6 +206,15 @@ mod tests {
         program.alu_reg(Alu::Mov, R6, R1).alu(Alu::Add, R1, -1).load(Size::Double, R8, R7, 16).exit();
         let code = program.assemble().expect("no jumps");
         assert_eq!(code, [0x0000_0000_0000_16bf, 0xffff_ffff_0000_0107, 0x0000_0000_0010_7879, 0x95]);
+    }
+
+    #[test]
+    fn atomic_operations_are_encoded_as_rfc_9669_says() {
+        let mut program = Program::new();
+        program.atomic(Atomic::Add, R7, 8, R1).atomic(Atomic::FetchAdd, R7, 0, R8);
+        program.atomic(Atomic::CompareExchange, R7, 16, R9);
+        let code = program.assemble().expect("no jumps");
+        assert_eq!(code, [0x0000_0000_0008_17db, 0x0000_0001_0000_87db, 0x0000_00f1_0010_97db]);
     }
 
     #[test]

@@ -68,6 +68,7 @@ fn attempt(out: &Path, report: &mut Report) -> Result<()> {
     let mut topology = topology::build(&plan, &mut nodes)?;
     // What calibration sends takes none of the experiment's numbers, so a list of drops does not meet it.
     topology.count_wires_from(CALIBRATION_NUMBERS)?;
+    topology.warn_of_wires(&mut report.warnings);
     report.calibration = calibration::run(&plan, &nodes)?;
     disturb::end();
 
@@ -95,6 +96,7 @@ fn attempt(out: &Path, report: &mut Report) -> Result<()> {
         let _ = sys::come_first(true);
     }
     sampler.run()?;
+    report.warnings.extend(sampler.warning());
     report.counters = counters::since(&before, &counters::read(&plan, &nodes)?);
     let (flows, sockets) = running.finish()?;
     report.flows = flows;

@@ -11,11 +11,12 @@ use crate::netns::Nodes;
 use crate::plan::{Node, Plan};
 use crate::result::Input;
 use crate::sys;
+use crate::sys::filter_table::{self, Counter};
 
-const SO_SET_REPLACE: i32 = 64;
 const SO_GET_ENTRIES: i32 = 65;
 const NAME_BYTES: usize = 32;
-const COUNTER_BYTES: usize = 16;
+/// Of `struct ipt_replace` in front of its entries.
+const HEAD: usize = 96;
 /// `LOCAL_IN`, `FORWARD` and `LOCAL_OUT`, by their number among netfilter's five hooks.
 const HOOKS: [usize; 3] = [1, 2, 3];
 const ALL_HOOKS: usize = 5;
@@ -89,9 +90,8 @@ impl Family {
     fn put(self, probability: f64) -> Result<OwnedFd> {
         let socket = sys::socket(self.socket, libc::SOCK_RAW, libc::IPPROTO_RAW)
             .context("open a socket for the table filter")?;
-        let old_counters = [0_u8; EMPTY_TABLE * COUNTER_BYTES];
-        let table = self.replacement(probability, old_counters.as_ptr() as u64);
-        sys::set_option_bytes(&socket, self.level, SO_SET_REPLACE, &table).map_err(|cause| {
+        let mut old = [Counter::default(); EMPTY_TABLE];
+        filter_table::replace(&socket, self.level, self.replacement(probability), &mut old).map_err(|cause| {
             let what = "put a rule of random drops into the table filter";
             Error::new(crate::error::UNSUPPORTED, format!("{what}: {cause}"))
                 .hint("The kernel needs CONFIG_IP_NF_FILTER (IP6_NF_FILTER) and CONFIG_NETFILTER_XT_MATCH_STATISTIC.")
@@ -101,7 +101,7 @@ impl Family {
 
     /// A `struct ipt_replace` (or `ip6t_replace`, which is laid out alike) and its entries: the rule, the policies of
     /// the three hooks, the end.
-    fn replacement(self, probability: f64, old_counters: u64) -> Vec<u8> {
+    fn replacement(self, probability: f64) -> Vec<u8> {
         let policy = self.head + TARGET;
         let rule = self.head + MATCH + TARGET;
         let size = rule + HOOKS.len() * policy + self.head + ERROR_TARGET;
@@ -118,9 +118,8 @@ impl Family {
                 word(&mut bytes, index.map_or(0, |index| places[index]));
             }
         }
-        word(&mut bytes, EMPTY_TABLE);
-        bytes.resize(bytes.len().next_multiple_of(8), 0);
-        bytes.extend(old_counters.to_ne_bytes());
+        // How many counters the old table has, and where they go: for whoever has room for them.
+        bytes.resize(HEAD, 0);
         self.entry(&mut bytes, &statistic(probability), &standard(DROP));
         for _ in HOOKS {
             self.entry(&mut bytes, &[], &standard(ACCEPT));
@@ -203,12 +202,12 @@ mod tests {
     #[test]
     fn a_table_is_laid_out_as_the_kernel_walks_it() {
         for family in [IPV4, IPV6] {
-            let table = family.replacement(0.25, 7);
+            let table = family.replacement(0.25);
             let word = |at: usize| crate::netlink::u32_at(&table, at).expect("within") as usize;
             assert_eq!((word(32), word(36)), (0b1110, 5));
-            let begin = 96;
+            let begin = HEAD;
             assert_eq!(word(40), table.len() - begin);
-            assert_eq!(crate::netlink::u64_at(&table, 88), Some(7));
+            assert_eq!((word(84), crate::netlink::u64_at(&table, 88)), (0, Some(0)));
             // Hopping from entry to entry ends at the end, and every hook begins at one of them.
             let mut entries = Vec::new();
             let mut at = 0;

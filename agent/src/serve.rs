@@ -41,6 +41,10 @@ const LONGEST_LINE: usize = 32 << 20;
 const PATIENCE_S: i64 = 30;
 /// What a verb that hangs may delay the end by.
 const LAST_WILL: Duration = Duration::from_secs(15);
+/// How long the end waits for somebody to take the last answers.
+const SHORT: Duration = Duration::from_secs(1);
+/// How often it is looked whether answers were taken, while nothing is heard for their sake.
+const LOOK_NS: i64 = 50_000_000;
 const SECOND_NS: i64 = 1_000_000_000;
 
 /// What verbs work with.
@@ -133,7 +137,10 @@ pub fn command(words: &[&str]) -> ExitCode {
         }
         Err(error) => {
             // Whoever started this reads answers, so the reason is one.
-            let _nobody_reads = Answers::new(io::stdout()).failure(None, &error);
+            if let Ok(answers) = Answers::new(io::stdout()) {
+                answers.failure(None, &error);
+                answers.drain(SHORT);
+            }
             eprintln!("{error}");
             ExitCode::FAILURE
         }
@@ -152,7 +159,7 @@ fn begin(options: &Options) -> Result<(Arc<Server>, File, OwnedFd)> {
     let input = process::take_standard(0, &nowhere).context("take the standard input")?;
     let output = process::take_standard(1, &io::stderr()).context("take the standard output")?;
     let server = Server {
-        answers: Answers::new(File::from(output)),
+        answers: Answers::new(File::from(output)).context("start a thread for answers")?,
         keeper,
         settings: settings::handle::Keeper::default(),
         scratch,
@@ -172,7 +179,11 @@ fn listen(server: &Arc<Server>, input: &File, signals: &OwnedFd, patience_ns: i6
     let Ok(waited_for) = input.try_clone().map(OwnedFd::from) else { return End::Closed };
     loop {
         let left_ns = heard_ns + patience_ns - sys::monotonic_ns();
-        let Ok([request, signal]) = process::readable([&waited_for, signals], left_ns) else {
+        // Who does not take answers is asked to wait with questions, and may fall silent by it.
+        let deaf = server.answers.is_full();
+        let files = [if deaf { signals } else { &waited_for }, signals];
+        let wait_ns = if deaf { left_ns.min(LOOK_NS) } else { left_ns };
+        let Ok([request, signal]) = process::readable(files, wait_ns) else {
             return End::Closed;
         };
         if signal {
@@ -213,6 +224,8 @@ fn finish(server: &Arc<Server>, end: End) -> ExitCode {
         eprintln!("rushhour-agent: nothing was heard for too long: the session is over");
     }
     let _running_still = part::drop_all(&server.part);
+    // Who has said goodbye listens on.
+    server.answers.drain(if end == End::Bye { LAST_WILL } else { SHORT });
     server.keeper.clean();
     ExitCode::SUCCESS
 }
@@ -228,18 +241,19 @@ fn apart(server: &Arc<Server>, id: u64, work: impl FnOnce(&Server) -> Result<Ans
     if busy(|count| count + 1) > MOST {
         busy(|count| count - 1);
         let error = Error::new("protocol", format!("{MOST} requests are being carried out already"));
-        let _gone = server.answers.failure(Some(id), &error);
+        server.answers.failure(Some(id), &error);
         return;
     }
     let with = Arc::clone(server);
     let started = thread::Builder::new().spawn(move || {
         let outcome = work(&with);
-        let _gone = with.answers.outcome(id, outcome);
+        with.answers.wait_for_room();
+        with.answers.outcome(id, outcome);
         *with.busy.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
     });
     if let Err(cause) = started {
         busy(|count| count - 1);
-        let _gone = server.answers.failure(Some(id), &Error::system("start a thread", &cause));
+        server.answers.failure(Some(id), &Error::system("start a thread", &cause));
     }
 }
 

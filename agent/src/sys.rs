@@ -3,7 +3,9 @@
 pub mod bpf;
 pub mod cpu;
 pub mod ethtool;
+pub mod filter_table;
 pub mod keeping;
+pub mod mapped;
 pub mod packet;
 pub mod process;
 pub mod socket;
@@ -140,7 +142,8 @@ pub fn gives_way(command: &mut Command) -> &mut Command {
     }
 }
 
-/// Lets this process hold at least `count` files open.
+/// Lets this process hold `count` files open, or as many as it may: an ordinary user's hard limit cannot be raised, and what
+/// is opened beyond it fails by itself.
 pub fn allow_open_files(count: u64) -> io::Result<()> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: `limit` is a valid place for the answer.
@@ -148,9 +151,16 @@ pub fn allow_open_files(count: u64) -> io::Result<()> {
     if limit.rlim_cur >= count {
         return Ok(());
     }
-    limit = libc::rlimit { rlim_cur: count, rlim_max: limit.rlim_max.max(count) };
-    // SAFETY: `limit` is valid for reading.
-    check(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) }).map(drop)
+    let set = |rlim_cur: u64, rlim_max: u64| {
+        let limit = libc::rlimit { rlim_cur, rlim_max };
+        // SAFETY: `limit` is valid for reading.
+        check(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) }).map(drop)
+    };
+    let most = limit.rlim_max;
+    match set(count, most.max(count)) {
+        Err(cause) if cause.raw_os_error() == Some(libc::EPERM) => set(most, most),
+        other => other,
+    }
 }
 
 pub fn mount(source: &str, target: &str, kind: &str, options: &str) -> io::Result<()> {
@@ -242,31 +252,69 @@ pub fn socket(family: i32, kind: i32, protocol: i32) -> io::Result<OwnedFd> {
     }
 }
 
-/// Sets a socket option of any plain type.
-pub fn set_option<T: Copy>(socket: &impl AsRawFd, level: i32, name: i32, value: T) -> io::Result<()> {
-    // SAFETY: `value` is valid for its own size.
-    check(unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            level,
-            name,
-            (&raw const value).cast(),
-            mem::size_of::<T>() as u32,
-        )
-    })
-    .map(drop)
+/// What [`set_option`] may hand to the kernel.
+///
+/// # Safety
+/// The type holds no pointer, and no bytes that are not initialised: the kernel follows the one and reads the other.
+pub unsafe trait Plain: Copy {}
+// SAFETY: numbers.
+unsafe impl Plain for i32 {}
+// SAFETY: a number.
+unsafe impl Plain for u64 {}
+// SAFETY: two numbers, without a gap.
+unsafe impl Plain for libc::linger {}
+// SAFETY: two numbers, without a gap.
+unsafe impl Plain for libc::timeval {}
+// SAFETY: numbers and their array, without a gap.
+unsafe impl Plain for libc::packet_mreq {}
+
+/// Sets a socket option of a plain type. Structures that lead the kernel elsewhere are none:
+///
+/// ```compile_fail
+/// let socket = rushhour_agent::sys::socket(libc::AF_INET, libc::SOCK_DGRAM, 0).unwrap();
+/// let program = libc::sock_fprog { len: 1, filter: 8 as *mut libc::sock_filter };
+/// rushhour_agent::sys::set_option(&socket, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, program).unwrap();
+/// ```
+///
+/// A number is one:
+///
+/// ```no_run
+/// let socket = rushhour_agent::sys::socket(libc::AF_INET, libc::SOCK_DGRAM, 0).unwrap();
+/// rushhour_agent::sys::set_option(&socket, libc::SOL_SOCKET, libc::SO_REUSEADDR, 1_i32).unwrap();
+/// ```
+pub fn set_option<T: Plain>(socket: &impl AsRawFd, level: i32, name: i32, value: T) -> io::Result<()> {
+    // SAFETY: a plain type leads nowhere else.
+    unsafe { set_payload(socket, level, name, &value) }
 }
 
-pub fn set_option_bytes(socket: &impl AsRawFd, level: i32, name: i32, value: &[u8]) -> io::Result<()> {
-    // SAFETY: `value` is valid for its length.
+/// Sets a socket option of any type.
+///
+/// # Safety
+/// What pointers in the value lead to is valid for what the kernel does with it.
+unsafe fn set_payload<T>(socket: &impl AsRawFd, level: i32, name: i32, value: &T) -> io::Result<()> {
+    let (at, length) = (std::ptr::from_ref(value).cast(), mem::size_of::<T>() as u32);
+    // SAFETY: `value` is valid for its own size; for the rest the caller answers.
+    check(unsafe { libc::setsockopt(socket.as_raw_fd(), level, name, at, length) }).map(drop)
+}
+
+/// `TCP_CONGESTION`, by name.
+pub fn set_congestion_control(socket: &impl AsRawFd, name: &str) -> io::Result<()> {
+    let (at, length) = (name.as_ptr().cast(), name.len() as u32);
+    // SAFETY: the name is valid for its length, and a name to the kernel.
     check(unsafe {
-        libc::setsockopt(socket.as_raw_fd(), level, name, value.as_ptr().cast(), value.len() as u32)
+        libc::setsockopt(socket.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_CONGESTION, at, length)
     })
     .map(drop)
 }
 
 /// Fills `value` with a socket option that is as long.
+///
+/// # Errors
+/// An option that takes an address in `value`, to write elsewhere; what the kernel says.
 pub fn get_option_bytes(socket: &impl AsRawFd, level: i32, name: i32, value: &mut [u8]) -> io::Result<()> {
+    if (level, name) == (libc::IPPROTO_TCP, libc::TCP_ZEROCOPY_RECEIVE) {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
     let mut length = value.len() as u32;
     // SAFETY: `value` is valid for `length`, which the kernel does not exceed.
     check(unsafe {

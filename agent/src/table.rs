@@ -1,35 +1,47 @@
 //! Raw tables: a JSON header, then rows of a fixed stride (`docs/record-format.md`).
 
 use std::fs::{self, File};
-use std::io::Write;
+use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use serde_json::{json, Value};
 
 use crate::error::{Context, Error, Result};
+use crate::sys::mapped::Mapped;
 
 const MAGIC: &[u8; 8] = b"RUSHRAW1";
 const ALIGN: usize = 64;
 const BUFFER: usize = 1 << 18;
 
 /// Puts the rows of a table, which begin with a stamp in nanoseconds (`i64`), into the order of time. Equal stamps stay as
-/// they are.
+/// they are. The table is not read into memory, however large it is: that takes a number for each row.
 ///
 /// # Errors
 /// A file that cannot be read or written, or that is no table.
 pub fn sort_by_time(folder: &Path, table: &str) -> Result<()> {
     let path = folder.join(format!("{table}.rh"));
-    let bytes = fs::read(&path).context(format_args!("read {}", path.display()))?;
+    let bytes = File::open(&path).and_then(|file| Mapped::new(&file));
+    let bytes = bytes.context(format_args!("read {}", path.display()))?;
     let torn = || Error::new("system", format!("{} is no raw table", path.display()));
     let (begin, stride) = shape(&bytes).ok_or_else(torn)?;
-    let mut rows: Vec<&[u8]> = bytes[begin..].chunks_exact(stride).collect();
-    let stamp = |row: &[u8]| row.first_chunk().map_or(0, |stamp| i64::from_le_bytes(*stamp));
-    if rows.is_sorted_by_key(|row| stamp(row)) {
+    let row = |number: usize| &bytes[begin + number * stride..][..stride];
+    let stamp = |number: usize| row(number).first_chunk().map_or(0, |stamp| i64::from_le_bytes(*stamp));
+    let count = (bytes.len() - begin) / stride;
+    if (0..count).is_sorted_by_key(stamp) {
         return Ok(());
     }
-    rows.sort_by_key(|row| stamp(row));
-    let sorted = [&bytes[..begin], &rows.concat()].concat();
-    fs::write(&path, sorted).context(format_args!("write {}", path.display()))
+    let mut order: Vec<usize> = (0..count).collect();
+    order.sort_unstable_by_key(|number| (stamp(*number), *number));
+    // Under another name first: whatever happens, one of them is whole.
+    let part = folder.join(format!("{table}.rh.part"));
+    let written = File::create(&part).and_then(|file| {
+        let mut to = BufWriter::with_capacity(BUFFER, file);
+        to.write_all(&bytes[..begin])?;
+        order.iter().try_for_each(|number| to.write_all(row(*number)))?;
+        to.flush()?;
+        fs::rename(&part, &path)
+    });
+    written.inspect_err(|_| drop(fs::remove_file(&part))).context(format_args!("write {}", path.display()))
 }
 
 /// Where the rows of a table begin, and how long each is.

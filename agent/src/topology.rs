@@ -110,6 +110,13 @@ impl Topology {
         self.wires.iter().try_for_each(|(_, element)| element.count_from(first))
     }
 
+    /// Says so where two packets of a wire may have one number.
+    pub fn warn_of_wires(&self, warnings: &mut Vec<String>) {
+        if !self.wires.iter().all(|(_, element)| element.is_exact()) {
+            warnings.push(format!("a wire's program {}", crate::wire::INEXACT));
+        }
+    }
+
     /// What lines of a device ask for; they may name other devices of its node.
     fn orders(&self, node: &str, device: &qdisc::Device, lines: &[String]) -> Result<Vec<qdisc::Order>> {
         let find = |dev: &str| {

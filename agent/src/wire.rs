@@ -3,6 +3,8 @@
 //! A program at a device's clsact egress counts the packets, lets some vanish and stamps the others with the instant of
 //! their departure; `fq` below holds them until then ("earliest departure time").
 
+mod counting;
+
 use std::os::fd::{AsRawFd, OwnedFd};
 
 use crate::bpf::{Alu, Program, Size, When, FRAME, R0, R1, R2, R3, R6, R7, R8, R9};
@@ -12,11 +14,17 @@ use crate::plan::Wire;
 use crate::qdisc::words::Words;
 use crate::qdisc::{self, Device, Place};
 use crate::sys::bpf::{load_classifier, Map, MapKind};
+use crate::sys::cpu;
+use counting::Counting;
 
 /// What releases the packets when a wire is made by hand.
 const RELEASE: &str =
     "qdisc root handle 1: fq limit 1000000 flow_limit 1000000 nopacing timer_slack 1ns horizon 1000s";
 const TAKES: &[&str] = &["delay", "jitter", "loss", "drop", "seed", "reorder"];
+
+/// What is to be said where [`Element::is_exact`] is false.
+pub const INEXACT: &str =
+    "needs Linux 5.12 to count the packets of several CPUs exactly: here two may have one number and one fate";
 
 /// Longest list of packet numbers to drop.
 pub const MAX_DROPS: usize = 4096;
@@ -90,9 +98,16 @@ pub struct Element {
     state: Map,
     settings: Map,
     drops: Option<Map>,
+    counting: Counting,
 }
 
 impl Element {
+    /// Whether each packet has a number of its own, however many CPUs send.
+    #[must_use]
+    pub fn is_exact(&self) -> bool {
+        self.counting == Counting::Atomic || cpu::configured() == 1
+    }
+
     /// Packets that came and how many of them were lost.
     pub fn read(&self) -> Result<(u64, u64)> {
         let mut state = [0; STATE_SIZE];
@@ -152,20 +167,7 @@ pub fn check(wire: &Wire) -> Result<()> {
 /// Puts a wire on a device's egress. Its root qdisc must be `fq`.
 pub fn attach(wire: &Wire, device: &Device, socket: &mut Socket) -> Result<Element> {
     check(wire)?;
-    let lacking = "The kernel needs CONFIG_BPF_SYSCALL.";
-    let array = |size, what| {
-        Map::create(MapKind::Array, 4, size, 1).context(what).map_err(|error| error.hint(lacking))
-    };
-    let element = Element {
-        state: array(STATE_SIZE, "create a wire's counters")?,
-        settings: array(SETTINGS_SIZE, "create a wire's settings")?,
-        drops: drop_list(&wire.drop)?,
-    };
-    element.change(wire)?;
-    let program = load(
-        &program(wire, &element)
-            .ok_or_else(|| Error::new("topology", "a wire's program does not assemble"))?,
-    )?;
+    let (element, program) = loaded(wire)?;
     if !has_clsact(socket, device)? {
         let clsact = qdisc::parse("qdisc clsact", device)?;
         qdisc::apply(&[clsact], socket, |work| work())?;
@@ -174,6 +176,35 @@ pub fn attach(wire: &Wire, device: &Device, socket: &mut Socket) -> Result<Eleme
         error.hint("The kernel needs CONFIG_NET_CLS_BPF, CONFIG_NET_SCH_INGRESS and CONFIG_NET_SCH_FQ.")
     })?;
     Ok(element)
+}
+
+/// The program in the kernel, and what it works with.
+fn loaded(wire: &Wire) -> Result<(Element, OwnedFd)> {
+    let lacking = "The kernel needs CONFIG_BPF_SYSCALL.";
+    let array = |size, what| {
+        Map::create(MapKind::Array, 4, size, 1).context(what).map_err(|error| error.hint(lacking))
+    };
+    let mut element = Element {
+        state: array(STATE_SIZE, "create a wire's counters")?,
+        settings: array(SETTINGS_SIZE, "create a wire's settings")?,
+        drops: drop_list(&wire.drop)?,
+        counting: Counting::Atomic,
+    };
+    element.change(wire)?;
+    let program = load(wire, &element).or_else(|refused| {
+        element.counting = Counting::Plain;
+        load(wire, &element).map_err(|_| refused)
+    })?;
+    Ok((element, program))
+}
+
+/// Whether a wire of this kernel gives each packet a number of its own; see [`Element::is_exact`].
+///
+/// # Errors
+/// The kernel takes no program for a wire.
+pub fn is_exact_here() -> Result<bool> {
+    let wire = Wire { delay_ns: 0, jitter_ns: 0, reorder: false, loss: 0.0, drop: Vec::new(), seed: 0 };
+    loaded(&wire).map(|(element, _)| element.is_exact())
 }
 
 fn drop_list(numbers: &[u64]) -> Result<Option<Map>> {
@@ -187,12 +218,14 @@ fn drop_list(numbers: &[u64]) -> Result<Option<Map>> {
     Ok(Some(map))
 }
 
-/// Loads a program; a refused one is loaded again for the verifier's words.
-fn load(instructions: &[u64]) -> Result<OwnedFd> {
+/// Loads the program; a refused one is loaded again for the verifier's words.
+fn load(wire: &Wire, element: &Element) -> Result<OwnedFd> {
     const LICENSE: &std::ffi::CStr = c"Apache-2.0";
-    load_classifier(instructions, LICENSE, &mut []).or_else(|cause| {
+    let instructions =
+        program(wire, element).ok_or_else(|| Error::new("topology", "a wire's program does not assemble"))?;
+    load_classifier(&instructions, LICENSE, &mut []).or_else(|cause| {
         let mut log = vec![0; 1 << 16];
-        load_classifier(instructions, LICENSE, &mut log).map_err(|_| {
+        load_classifier(&instructions, LICENSE, &mut log).map_err(|_| {
             let words = String::from_utf8_lossy(&log);
             let words = words.trim_end_matches('\0').trim();
             Error::new("topology", format!("load a wire's program: {cause}: {words}"))
@@ -222,8 +255,7 @@ fn program(wire: &Wire, element: &Element) -> Option<Vec<u64>> {
     code.alu_reg(Alu::Mov, R6, R1);
     code.load_packet_byte(0).alu(Alu::And, R0, MULTICAST_BIT).jump_if(When::NotEqual, R0, 0, pass);
     code.load_value(R7, element.state.as_raw_fd());
-    code.load(Size::Double, R8, R7, COUNTER).alu_reg(Alu::Mov, R1, R8).alu(Alu::Add, R1, 1);
-    code.store(Size::Double, R7, COUNTER, R1);
+    element.counting.take_number(&mut code);
     if let Some(drops) = &element.drops {
         code.store(Size::Double, FRAME, -16, R8);
         look_up(&mut code, drops, -16);
@@ -233,9 +265,13 @@ fn program(wire: &Wire, element: &Element) -> Option<Vec<u64>> {
     let settings = element.settings.as_raw_fd();
     code.load_value(R3, settings).load(Size::Double, R2, R3, THRESHOLD);
     code.alu_reg(Alu::Mov, R1, R8).alu(Alu::Rsh, R1, 32).jump_if_reg(When::Below, R1, R2, lost);
-    stamp(&mut code, wire.reorder, settings);
+    stamp(&mut code, settings);
+    if !wire.reorder {
+        element.counting.keep_order(&mut code);
+    }
+    code.store(Size::Double, R6, SKB_TSTAMP, R9);
     code.place(pass).alu(Alu::Mov, R0, TC_ACT_OK).exit();
-    code.place(lost).load(Size::Double, R1, R7, LOST).alu(Alu::Add, R1, 1).store(Size::Double, R7, LOST, R1);
+    counting::count_loss(code.place(lost));
     code.alu(Alu::Mov, R0, TC_ACT_STOLEN).exit();
     code.assemble()
 }
@@ -258,19 +294,13 @@ fn throw_dice(code: &mut Program, seed: u64) {
     }
 }
 
-/// Stamps the packet with now + delay + jitter, not before its predecessor unless order may be lost.
-fn stamp(code: &mut Program, reorder: bool, settings: i32) {
+/// `R9` = now + delay + jitter.
+fn stamp(code: &mut Program, settings: i32) {
     code.call(HELPER_KTIME_GET_NS).alu_reg(Alu::Mov, R9, R0);
     code.alu(Alu::Lsh, R8, 32).alu(Alu::Rsh, R8, 32);
     code.load_value(R3, settings).load(Size::Double, R1, R3, JITTERS);
     code.alu_reg(Alu::Mul, R8, R1).alu(Alu::Rsh, R8, 32).alu_reg(Alu::Add, R9, R8);
     code.load(Size::Double, R1, R3, DELAY).alu_reg(Alu::Add, R9, R1);
-    if !reorder {
-        let later = code.label();
-        code.load(Size::Double, R3, R7, LAST_STAMP).jump_if_reg(When::AtLeast, R9, R3, later);
-        code.alu_reg(Alu::Mov, R9, R3).place(later).store(Size::Double, R7, LAST_STAMP, R9);
-    }
-    code.store(Size::Double, R6, SKB_TSTAMP, R9);
 }
 
 /// `wire DEV [delay TIME] [jitter TIME] [loss P] [drop N,N,…] [seed N] [reorder]` by hand, in the namespace of this

@@ -134,6 +134,62 @@ fn nobody_listening_is_the_flows_own_error() {
     assert_eq!(ends[1].bytes_received, Some(1000));
 }
 
+/// A scanner, or a browser that was told the wrong port, comes before the flow's own sender.
+#[test]
+fn a_strangers_connection_is_not_taken_for_the_flows() {
+    let rr = json!({"kind": "rr", "request_bytes": 100, "response_bytes": 100, "count": 5});
+    let crr =
+        json!({"kind": "crr", "request_bytes": 100, "response_bytes": 100, "count": 5, "src": "127.0.0.2"});
+    let plan = plan(3000, &[json!({"bytes": 100_000}), rr, crr]);
+    let nodes = nodes();
+    let raw = Raw(std::env::temp_dir().join(format!("rushhour-flows-{}-stranger", process::id())));
+    fs::create_dir_all(&raw.0).expect("a folder for tables");
+    let prepared = flow::prepare(&plan, &nodes, &raw.0).expect("sockets open");
+    let strangers = nodes.within("a", || {
+        let connect = |port| std::net::TcpStream::connect(("127.0.0.1", port)).expect("somebody listens");
+        Ok([5002, 5003].map(connect))
+    });
+    let mut strangers = strangers.expect("in the node");
+    for stranger in &mut strangers {
+        std::io::Write::write_all(stranger, &[b'x'; 1000]).expect("sent");
+    }
+    let clock = Clock::starting_at(sys::monotonic_ns() + 20 * MS);
+    let running = prepared.start(clock, &raw.0).expect("threads start");
+    clock.sleep_until(plan.duration_ns);
+    let (ends, sockets) = running.finish().expect("all threads end");
+    drop(sockets);
+    assert_eq!(ends[0].bytes_received, Some(100_000), "{:?}", ends[0]);
+    for end in &ends[1..] {
+        assert_eq!((end.packets_sent, end.packets_received), (Some(5), Some(5)), "{end:?}");
+    }
+}
+
+#[test]
+fn a_connection_that_is_only_a_strangers_is_named() {
+    let plan = plan(500, &[json!({"from": "b", "src": "10.9.9.9", "stop_ns": 100 * MS})]);
+    let nodes = nodes();
+    let raw = Raw(std::env::temp_dir().join(format!("rushhour-flows-{}-named", process::id())));
+    fs::create_dir_all(&raw.0).expect("a folder for tables");
+    let given = nodes.within("b", || Ok(has_address("10.9.9.9")));
+    assert!(given.expect("in the node"));
+    let prepared = flow::prepare(&plan, &nodes, &raw.0).expect("sockets open");
+    let stranger = nodes.within("a", || Ok(std::net::TcpStream::connect("127.0.0.1:5001")));
+    let _stranger = stranger.expect("in the node").expect("somebody listens");
+    let clock = Clock::starting_at(sys::monotonic_ns() + 20 * MS);
+    let running = prepared.start(clock, &raw.0).expect("threads start");
+    clock.sleep_until(plan.duration_ns);
+    let (ends, _sockets) = running.finish().expect("all threads end");
+    let error = ends[0].error.as_deref().unwrap_or_default();
+    assert!(ends[0].bytes_received == Some(0), "{:?}", ends[0]);
+    assert!(error.contains("a connection from 127.0.0.1:") || error.contains("connect to"), "{error}");
+}
+
+fn has_address(address: &str) -> bool {
+    let address = format!("{address}/32");
+    let words = ["address", "add", &address, "dev", "lo"];
+    process::Command::new("ip").args(words).status().expect("ip runs").success()
+}
+
 #[test]
 fn an_unknown_congestion_control_is_answered_with_those_there_are() {
     let error: Result<_> = flow::prepare(&plan(100, &[json!({"cc": "cubicc"})]), &nodes(), Path::new("."));

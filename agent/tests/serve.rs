@@ -147,6 +147,58 @@ fn the_end_of_input_and_a_signal_end_a_session() {
     assert!(session.ended().success());
 }
 
+/// Asks for more than a pipe holds and takes none of it; what is asked for next waits behind that.
+fn stuck(patience: &str) -> Session {
+    let mut session = Session::open(&["--patience", patience]);
+    session.ask(
+        &json!({"id": 1, "do": "files", "paths": ["/proc/kallsyms", "/proc/*/status"], "limit": 1 << 20}),
+    );
+    let mut first = [0];
+    session.from.get_mut().read_exact(&mut first).expect("the begin of an answer");
+    for id in 2..5 {
+        session.ask(&json!({"id": id, "do": "alive"}));
+    }
+    session
+}
+
+#[test]
+fn a_signal_ends_a_session_whose_answers_nobody_takes() {
+    let mut session = stuck("86400");
+    let pid = session.agent.id().to_string();
+    assert!(Command::new("kill").args(["-TERM", &pid]).status().expect("kill").success());
+    assert!(session.ended().success());
+}
+
+#[test]
+fn silence_ends_a_session_whose_answers_nobody_takes() {
+    assert!(stuck("1").ended().success());
+}
+
+#[test]
+fn requests_without_end_are_not_kept_for_somebody_who_takes_no_answers() {
+    let mut session = stuck("86400");
+    let mut to = session.to.take().expect("open");
+    let told = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let said = std::sync::Arc::clone(&told);
+    // Until nothing more is heard, and then until the session ends.
+    let writer = std::thread::spawn(move || {
+        let many = "{\"id\": 9, \"do\": \"clock\"}\n".repeat(1000);
+        while to.write_all(many.as_bytes()).is_ok() {
+            said.fetch_add(1000, std::sync::atomic::Ordering::SeqCst);
+        }
+    });
+    let now = || told.load(std::sync::atomic::Ordering::SeqCst);
+    let mut before = usize::MAX;
+    let begin = Instant::now();
+    while before != now() {
+        assert!(begin.elapsed() < LONG && now() < 1_000_000, "all is heard: {}", now());
+        before = now();
+        std::thread::sleep(Duration::from_millis(500));
+    }
+    session.agent.kill().expect("killed");
+    writer.join().expect("it ends");
+}
+
 #[test]
 fn a_namespace_that_is_not_there_is_told_as_an_answer() {
     let mut session = Session::open(&["--netns", "/no/such/namespace"]);

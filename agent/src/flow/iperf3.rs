@@ -173,6 +173,13 @@ impl Process {
     }
 }
 
+impl Drop for Process {
+    /// One whose flow never began would keep its port.
+    fn drop(&mut self) {
+        let _gone = self.child.kill().and_then(|()| self.child.wait().map(drop));
+    }
+}
+
 fn serve(process: Process, clock: Clock, done_ns: i64, deadline_ns: i64) -> FlowEnd {
     FlowEnd { error: process.finish(clock, done_ns, deadline_ns).err(), ..FlowEnd::default() }
 }

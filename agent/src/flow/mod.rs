@@ -74,30 +74,39 @@ pub struct Prepared {
     part: bool,
 }
 
-/// Flows that have been started.
+/// Flows that have been started. Dropped before [`Self::finish`], it ends them: no way out of an experiment leaves one.
 pub struct Running {
     flows: Vec<u32>,
-    switches: Vec<(Side, Arc<Switch>)>,
-    pools: Vec<Arc<Pool>>,
+    sockets: Sockets,
     outcomes: Arc<Outcomes>,
     tables: Arc<Tables>,
     clock: Clock,
     part: bool,
+    halted: bool,
 }
 
-/// The sockets of flows that are over.
-pub struct Sockets(Vec<(Side, Arc<Switch>)>);
+/// The sockets of flows that are over, and the threads that wait for more of them.
+///
+/// Dropping it closes and ends them at once: what senders had not yet got rid of is dropped, and no connection waits for
+/// stragglers on a port that the next experiment may want.
+#[derive(Default)]
+pub struct Sockets {
+    switches: Vec<(Side, Arc<Switch>)>,
+    pools: Vec<Arc<Pool>>,
+}
 
 impl Sockets {
-    /// Closes them at once: what senders had not yet got rid of is dropped, and no connection waits for stragglers on a
-    /// port that the next experiment may want.
-    pub fn close(self) {
-        self.0.iter().for_each(|(_, switch)| switch.reset());
-    }
-
     /// Leaves them to the end of this process, which closes them anyway: it would be a call for each.
     pub fn abandon(self) {
         std::mem::forget(self);
+    }
+}
+
+impl Drop for Sockets {
+    fn drop(&mut self) {
+        self.switches.iter().for_each(|(_, switch)| switch.reset());
+        self.pools.iter().for_each(|pool| pool.release());
+        sys::thread::reap();
     }
 }
 
@@ -117,6 +126,11 @@ struct Told {
 impl Outcomes {
     fn expect(&self, more: usize) {
         self.told().missing += more;
+    }
+
+    /// So many will not be told after all.
+    fn expect_not(&self, fewer: usize) {
+        self.told().missing -= fewer;
     }
 
     fn tell(&self, end: FlowEnd) {
@@ -173,7 +187,7 @@ pub fn prepare(plan: &Plan, nodes: &Nodes, raw: &Path) -> Result<Prepared> {
                 }
             }
             if !pooled.is_empty() {
-                pools.push(Arc::new(Pool::new(pooled, plan.duration_ns, &own)?));
+                pools.push(Arc::new(Pool::new(pooled, plan, &own)?));
             }
             Ok(())
         })?;
@@ -202,36 +216,34 @@ fn open(flow: &Flow, side: Side, duration_ns: i64, raw: &Path) -> Result<Vec<Tas
 impl Prepared {
     /// Spawns the threads, which wait for their flow's own instant. Call it before the clock's start; tables of
     /// datagrams and transactions go to the folder `raw`.
+    ///
+    /// # Errors
+    /// A thread or a table that cannot be made. What was started before is ended then.
     pub fn start(self, clock: Clock, raw: &Path) -> Result<Running> {
         // Threads inherit the slack: 1 ns, or every paced packet would be up to 50 µs late.
         sys::set_timer_slack(1).context("set the timer slack")?;
         let tables = Arc::new(Tables::create(raw, &self.kinds)?);
-        let stage = Stage { clock, tables: Arc::clone(&tables) };
-        let outcomes = Arc::new(Outcomes::default());
-        outcomes.expect(self.tasks.len() + self.pools.iter().map(|pool| pool.len()).sum::<usize>());
-        let mut switches = Vec::with_capacity(self.tasks.len());
+        let mut running = Running {
+            flows: self.flows,
+            sockets: Sockets::default(),
+            outcomes: Arc::default(),
+            tables,
+            clock,
+            part: self.part,
+            halted: false,
+        };
         let mut stops = Vec::new();
-        for ((side, Task { flow, work, switch, stop }), cpus) in self.tasks.into_iter().zip(self.cpus) {
-            let (stage, report, holder) = (stage.clone(), Arc::clone(&outcomes), Arc::clone(&switch));
-            spawn(move || {
-                stay_on(&cpus);
-                let outcome = work(&stage);
-                holder.release();
-                report.tell(FlowEnd { id: flow, ..outcome });
-            })?;
+        for ((side, task), cpus) in self.tasks.into_iter().zip(self.cpus) {
             // What ends with the experiment is ended with everything else.
-            let early = stop.filter(|stop| stop.at_ns < self.duration_ns);
-            stops.extend(early.map(|stop| (stop, Arc::clone(&switch))));
-            switches.push((side, switch));
+            let early = task.stop.filter(|stop| stop.at_ns < self.duration_ns);
+            stops.extend(early.map(|stop| (stop, Arc::clone(&task.switch))));
+            running.begin(side, task, cpus)?;
         }
         if !stops.is_empty() {
             spawn(move || schedule::run(clock, stops))?;
         }
-        for pool in &self.pools {
-            pool.start(&stage, &outcomes)?;
-        }
-        let (flows, pools, part) = (self.flows, self.pools, self.part);
-        Ok(Running { flows, switches, pools, outcomes, tables, clock, part })
+        self.pools.iter().try_for_each(|pool| running.begin_pool(pool))?;
+        Ok(running)
     }
 }
 
@@ -257,17 +269,63 @@ fn spawn(work: impl FnOnce() + Send + 'static) -> Result<()> {
 }
 
 impl Running {
+    fn stage(&self) -> Stage {
+        Stage { clock: self.clock, tables: Arc::clone(&self.tables) }
+    }
+
+    /// Starts the thread of one end.
+    fn begin(&mut self, side: Side, task: Task, cpus: Arc<[usize]>) -> Result<()> {
+        let Task { flow, work, switch, .. } = task;
+        let (stage, report, holder) = (self.stage(), Arc::clone(&self.outcomes), Arc::clone(&switch));
+        self.sockets.switches.push((side, switch));
+        self.expecting(1, move || {
+            spawn(move || {
+                stay_on(&cpus);
+                let outcome = work(&stage);
+                holder.release();
+                report.tell(FlowEnd { id: flow, ..outcome });
+            })
+        })
+    }
+
+    fn begin_pool(&mut self, pool: &Arc<Pool>) -> Result<()> {
+        let (stage, outcomes) = (self.stage(), Arc::clone(&self.outcomes));
+        self.sockets.pools.push(Arc::clone(pool));
+        self.expecting(pool.len(), || pool.start(&stage, &outcomes))
+    }
+
+    /// Starts what will tell so many ends; when it cannot be started nobody waits for them.
+    fn expecting(&self, ends: usize, start: impl FnOnce() -> Result<()>) -> Result<()> {
+        self.outcomes.expect(ends);
+        start().inspect_err(|_| self.outcomes.expect_not(ends))
+    }
+
+    /// Shuts down whatever still goes on.
+    fn halt(&mut self) {
+        let Sockets { switches, pools } = &self.sockets;
+        for (_, switch) in switches {
+            switch.say_over();
+        }
+        for pool in pools {
+            pool.say_over();
+        }
+        for (side, switch) in switches {
+            switch.halt(self.how(*side));
+        }
+        for pool in pools {
+            pool.halt();
+        }
+        self.clock.end();
+        self.halted = true;
+    }
+
     /// Shuts down whatever still goes on, collects how every flow ended and completes the raw tables. Call it at the end of the
     /// experiment, after the last sample.
     ///
     /// # Errors
     /// A raw table that cannot be written. Flows that failed are data: [`FlowEnd::error`].
-    pub fn finish(self) -> Result<(Vec<FlowEnd>, Sockets)> {
-        self.switches.iter().for_each(|(_, switch)| switch.say_over());
-        self.pools.iter().for_each(|pool| pool.say_over());
-        self.switches.iter().for_each(|(side, switch)| switch.halt(self.how(*side)));
-        self.pools.iter().for_each(|pool| pool.halt());
-        self.clock.end();
+    pub fn finish(mut self) -> Result<(Vec<FlowEnd>, Sockets)> {
+        self.halt();
         let Some(mut ends) = self.outcomes.wait() else {
             let message = "a flow's thread did not end after its sockets were shut down";
             return Err(
@@ -277,7 +335,7 @@ impl Running {
         self.tables.flush()?;
         let end = |id| ends.remove(&id).unwrap_or(FlowEnd { id, ..FlowEnd::default() });
         let found = self.flows.iter().copied().map(end).collect();
-        Ok((found, Sockets(self.switches)))
+        Ok((found, std::mem::take(&mut self.sockets)))
     }
 
     /// How a side is ended. A receiver that closed both directions would reset a sender whose clock is a little behind.
@@ -286,6 +344,19 @@ impl Running {
             libc::SHUT_RD
         } else {
             libc::SHUT_RDWR
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if self.halted {
+            return;
+        }
+        self.halt();
+        // Threads that sleep by a clock that cannot be interrupted end with this process.
+        if self.clock.is_over() {
+            let _nobody_reads = self.outcomes.wait();
         }
     }
 }

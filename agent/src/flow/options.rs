@@ -99,7 +99,7 @@ pub(super) fn never_fragment(socket: &OwnedFd, to: SocketAddr) -> Result<()> {
 
 pub(crate) fn congestion_control(socket: &OwnedFd, name: Option<&str>) -> Result<()> {
     let Some(name) = name else { return Ok(()) };
-    match sys::set_option_bytes(socket, libc::IPPROTO_TCP, libc::TCP_CONGESTION, name.as_bytes()) {
+    match sys::set_congestion_control(socket, name) {
         Ok(()) => Ok(()),
         Err(cause) if cause.raw_os_error() == Some(libc::ENOENT) => Err(unknown_congestion_control(name)),
         Err(cause) if cause.raw_os_error() == Some(libc::EPERM) => {
@@ -127,6 +127,42 @@ fn unknown_congestion_control(name: &str) -> Error {
 pub(super) fn tcp_number(socket: &OwnedFd, option: i32, what: &str, value: Option<i32>) -> Result<()> {
     let Some(value) = value else { return Ok(()) };
     sys::set_option(socket, libc::IPPROTO_TCP, option, value).context(format_args!("set {what} to {value}"))
+}
+
+/// Whose connections a flow's listener takes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Peer(SocketAddr);
+
+impl Peer {
+    /// The flow's sender; where no port is given for it, it may have any.
+    pub fn of(flow: &Flow) -> Result<Self> {
+        address(&flow.src, flow.sport).map(Self)
+    }
+
+    /// One of the sender's that chooses a new port each time.
+    pub fn with_any_port(self) -> Self {
+        Self(SocketAddr::new(self.0.ip(), 0))
+    }
+
+    fn is(self, other: SocketAddr) -> bool {
+        let Self(own) = self;
+        (own.ip().is_unspecified() || own.ip() == other.ip())
+            && (own.port() == 0 || own.port() == other.port())
+    }
+
+    /// Waits for a connection of the flow's own. Those of others are reset; the last of them is noted in `stranger`.
+    pub fn accept(self, listener: &OwnedFd, stranger: &mut Option<SocketAddr>) -> io::Result<OwnedFd> {
+        loop {
+            let (socket, from) = socket::accept(listener)?;
+            match from {
+                Some(from) if !self.is(from) => {
+                    *stranger = Some(from);
+                    socket::reset_on_close(&socket);
+                }
+                _ => return Ok(socket),
+            }
+        }
+    }
 }
 
 /// What a flow reports of a call that failed: the experiment goes on.

@@ -9,7 +9,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::error::{Context, Result};
-use crate::plan::{Flow, Generator, Kind};
+use crate::plan::{Flow, Generator, Kind, Plan};
 use crate::result::FlowEnd;
 use crate::sys;
 
@@ -36,6 +36,10 @@ struct State {
     /// One of them shall.
     called: bool,
     halted: bool,
+    /// Of flows that were halted, to be closed when all are.
+    ended: Vec<Arc<Switch>>,
+    /// Nobody will be called any more.
+    released: bool,
 }
 
 /// The flows' ends of one node.
@@ -43,6 +47,8 @@ struct State {
 pub(super) struct Pool {
     netns: OwnedFd,
     duration_ns: i64,
+    /// Whether other experiments follow in this process.
+    part: bool,
     cpus: Arc<[usize]>,
     state: Mutex<State>,
     call: Condvar,
@@ -57,7 +63,8 @@ pub(super) fn takes(flow: &Flow) -> bool {
 impl Pool {
     /// Takes up the ends that are in the node it is called in. One flow of each sort is opened and closed again, so that what
     /// the kernel refuses is said before the experiment.
-    pub fn new(mut ends: Vec<(Arc<Flow>, Side)>, duration_ns: i64, cpus: &[usize]) -> Result<Self> {
+    pub fn new(mut ends: Vec<(Arc<Flow>, Side)>, plan: &Plan, cpus: &[usize]) -> Result<Self> {
+        let duration_ns = plan.duration_ns;
         let mut sorts = Vec::new();
         for (flow, side) in &ends {
             let sort = (*side, flow.cc.clone(), flow.receiver_cc.clone());
@@ -76,7 +83,8 @@ impl Pool {
         jobs.sort_by_key(|job| (job.due_ns, job.flow.id));
         let netns = sys::current_netns().context("open the network namespace of a node")?;
         let state = Mutex::new(State { jobs: jobs.into(), ..State::default() });
-        Ok(Self { netns, duration_ns, cpus: Arc::from(cpus), state, call: Condvar::new() })
+        let (part, cpus) = (plan.is_part(), Arc::from(cpus));
+        Ok(Self { netns, duration_ns, part, cpus, state, call: Condvar::new() })
     }
 
     /// How many outcomes there will be.
@@ -108,10 +116,26 @@ impl Pool {
         self.state().running.values().for_each(|switch| switch.halt(libc::SHUT_RDWR));
     }
 
+    /// Closes what was halted, by a reset, and lets threads go that wait to lead.
+    pub fn release(&self) {
+        let mut now = self.state();
+        now.released = true;
+        let ended = std::mem::take(&mut now.ended);
+        drop(now);
+        self.call.notify_all();
+        for switch in ended {
+            switch.reset();
+        }
+    }
+
     fn lead(self: &Arc<Self>, stage: &Stage, outcomes: &Arc<Outcomes>) {
         loop {
             let Some(job) = self.state().jobs.pop_front() else { return };
             stage.clock.sleep_until(job.due_ns);
+            if self.state().halted {
+                outcomes.tell(FlowEnd { id: job.flow.id, ..FlowEnd::default() });
+                continue;
+            }
             let task = tcp::open(&job.flow, job.side, self.duration_ns);
             self.call_another(stage, outcomes);
             let end = match task {
@@ -122,6 +146,9 @@ impl Pool {
             let mut now = self.state();
             now.idle += 1;
             while !now.called {
+                if now.released {
+                    return;
+                }
                 now = self.call.wait(now).unwrap_or_else(PoisonError::into_inner);
             }
             now.called = false;
@@ -166,7 +193,11 @@ impl Pool {
         now.running.insert(place, Arc::clone(&task.switch));
         drop(now);
         let end = (task.work)(stage);
-        self.state().running.remove(&place);
+        let mut now = self.state();
+        let switch = now.running.remove(&place);
+        if now.halted && self.part {
+            now.ended.extend(switch);
+        }
         end
     }
 

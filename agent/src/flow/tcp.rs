@@ -201,6 +201,7 @@ impl Sender {
 
 struct Reader {
     listener: Arc<OwnedFd>,
+    from: options::Peer,
     switch: Arc<Switch>,
     /// How many will come, where that is known: the last of them is the end, not what closes the stream.
     bytes: Option<u64>,
@@ -218,6 +219,7 @@ fn receiver(flow: &Flow, duration_ns: i64) -> Result<Task> {
     let switch = Switch::holding(&listener);
     let reader = Reader {
         listener,
+        from: options::Peer::of(flow)?,
         switch: Arc::clone(&switch),
         bytes: flow.bytes,
         pace: flow.read_bps.map(|bps| Pace::new(bps, None)),
@@ -234,7 +236,13 @@ fn receiver(flow: &Flow, duration_ns: i64) -> Result<Task> {
 impl Reader {
     fn run(&self, clock: Clock) -> FlowEnd {
         let mut end = FlowEnd { bytes_received: Some(0), ..FlowEnd::default() };
-        let Ok(socket) = socket::accept(&self.listener).map(Arc::new) else { return end };
+        let mut stranger = None;
+        let Ok(socket) = self.from.accept(&self.listener, &mut stranger).map(Arc::new) else {
+            // Who expects a connection through something that rewrites addresses learns why there is none.
+            end.error =
+                stranger.map(|from| format!("a connection from {from} is not this flow's: it was refused"));
+            return end;
+        };
         self.switch.hold(&socket);
         let (received, done_ns, cause) = self.read_all(&socket, clock);
         (end.bytes_received, end.receiver_done_ns) = (Some(received), done_ns);

@@ -196,6 +196,7 @@ impl Client {
 
 struct Server {
     listener: Arc<OwnedFd>,
+    from: options::Peer,
     switch: Arc<Switch>,
     request_bytes: usize,
     response: Vec<u8>,
@@ -211,8 +212,10 @@ fn server(flow: &Flow) -> Result<Task> {
     socket::listen(&listener, options::BACKLOG).context(format_args!("listen on {at}"))?;
     let listener = Arc::new(listener);
     let switch = Switch::holding(&listener);
+    let from = options::Peer::of(flow)?;
     let server = Server {
         listener,
+        from: if flow.kind == Kind::Rr { from } else { from.with_any_port() },
         switch: Arc::clone(&switch),
         request_bytes: message(flow.request_bytes).len(),
         response: message(flow.response_bytes),
@@ -225,7 +228,8 @@ impl Server {
     /// Answers one connection after the other; a connection that fails is the client's to report.
     fn run(&self) -> FlowEnd {
         let mut served = 0;
-        while let Ok(socket) = socket::accept(&self.listener).map(Arc::new) {
+        let mut stranger = None;
+        while let Ok(socket) = self.from.accept(&self.listener, &mut stranger).map(Arc::new) {
             if self.switch.hold(&socket) {
                 served += self.serve(&socket);
             }

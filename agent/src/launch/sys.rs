@@ -108,12 +108,7 @@ pub fn forbid_heap() -> io::Result<()> {
 }
 
 pub fn pin(cpu: usize) -> io::Result<()> {
-    // SAFETY: the set is plain data; CPU_SET refuses numbers beyond it by doing nothing.
-    unsafe {
-        let mut set: libc::cpu_set_t = std::mem::zeroed();
-        libc::CPU_SET(cpu, &mut set);
-        check(libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const set)).map(drop)
-    }
+    crate::sys::cpu::pin(&[cpu])
 }
 
 pub fn limit(resource: u32, value: u64) -> io::Result<()> {
@@ -216,15 +211,7 @@ fn change_signals(how: i32, fill: impl Fn(&mut libc::sigset_t)) -> io::Result<()
 }
 
 pub fn close_all_files() {
-    // SAFETY: the caller keeps nothing open that it would use again.
-    unsafe {
-        if libc::syscall(libc::SYS_close_range, 0, u32::MAX, 0) < 0 {
-            // Linux before 5.9, or a filter that does not know the call.
-            for fd in 0..libc::sysconf(libc::_SC_OPEN_MAX).clamp(256, 1 << 16) {
-                libc::close(fd as i32);
-            }
-        }
-    }
+    crate::sys::process::close_but(None);
 }
 
 /// The keeper's life: waits for the kernel, returns its exit code (128 + signal when killed).

@@ -28,6 +28,8 @@ use wire::Wires;
 
 /// Totals of interfaces and wires say little in between and cost calls for each: they are read this often at most.
 const TOTALS_NS: i64 = 1_000_000_000;
+/// Readings that may be left out without a word: one of so many.
+const FEW: u64 = 100;
 
 /// Everything that is read at each interval of a run.
 #[derive(Debug)]
@@ -46,6 +48,14 @@ pub struct Sampler<'a> {
     topology: &'a Topology,
     /// Of the readings, where time is real.
     lateness: Option<Spread>,
+    made: u64,
+    left_out: u64,
+}
+
+/// When the next reading is due after one at `at_ns` that began at `now_ns`. What has passed by then is left out: to catch up
+/// would put off the end, and read again and again what has hardly changed.
+fn next_due(at_ns: i64, now_ns: i64, sample_ns: i64) -> i64 {
+    (at_ns + sample_ns).max((now_ns.div_euclid(sample_ns) + 1) * sample_ns)
 }
 
 impl<'a> Sampler<'a> {
@@ -76,6 +86,8 @@ impl<'a> Sampler<'a> {
             wires: Wires::open(topology, &raw)?,
             topology,
             lateness: None,
+            made: 0,
+            left_out: 0,
         })
     }
 
@@ -89,21 +101,36 @@ impl<'a> Sampler<'a> {
         self.lateness.as_ref()
     }
 
+    /// Says so where readings had to be left out because one takes longer than the interval.
+    #[must_use]
+    pub fn warning(&self) -> Option<String> {
+        let (asked, interval_us) = (self.made + self.left_out, self.sample_ns as f64 / 1e3);
+        (self.left_out * FEW > asked).then(|| {
+            format!(
+                "{} of {asked} readings were left out: one took longer than the interval of {interval_us} µs",
+                self.left_out
+            )
+        })
+    }
+
     /// Reads at 0, at every interval and at the end of the experiment; comes back when that is reached.
     pub fn run(&mut self) -> Result<()> {
         let mut at_ns = 0;
         loop {
             self.clock.sleep_until(at_ns);
-            self.read(at_ns)?;
+            let now_ns = self.clock.now();
+            self.read(at_ns, now_ns)?;
+            self.made += 1;
             if at_ns >= self.duration_ns || self.clock.is_over() {
                 return Ok(());
             }
-            at_ns = (at_ns + self.sample_ns).min(self.duration_ns);
+            let due_ns = next_due(at_ns, now_ns, self.sample_ns).min(self.duration_ns);
+            self.left_out += ((due_ns - at_ns - 1) / self.sample_ns) as u64;
+            at_ns = due_ns;
         }
     }
 
-    fn read(&mut self, at_ns: i64) -> Result<()> {
-        let now_ns = self.clock.now();
+    fn read(&mut self, at_ns: i64, now_ns: i64) -> Result<()> {
         if let Some(lateness) = &mut self.lateness {
             lateness.add((now_ns - at_ns).max(0) as u64);
         }
@@ -154,4 +181,19 @@ fn fixed(row: &mut Vec<u8>, bytes: &[u8], size: usize) {
     let end = row.len() + size;
     row.extend(&bytes[..bytes.len().min(size)]);
     row.resize(end, 0);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn readings_whose_time_has_passed_are_left_out() {
+        // Punctual, a little late, so late that the next two have passed.
+        for (now_ns, due_ns) in [(100, 120), (119, 120), (120, 140), (145, 160), (159, 160), (160, 180)] {
+            assert_eq!(next_due(100, now_ns, 20), due_ns, "{now_ns}");
+        }
+        // A clock that is a little early does not repeat a reading.
+        assert_eq!(next_due(100, 99, 20), 120);
+    }
 }

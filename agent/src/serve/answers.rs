@@ -1,12 +1,18 @@
 //! Answers: one line of JSON each, and raw bytes behind it where it says so.
 
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
 
 use serde_json::{json, Value};
 
 use crate::error::{Error, Result};
+
+/// Answers that wait for somebody who does not listen.
+const MOST_WAITING: usize = 256;
 
 /// What a verb gives.
 #[derive(Debug)]
@@ -22,39 +28,126 @@ impl From<Value> for Answer {
     }
 }
 
-/// Where answers go, one whole answer at a time.
-pub struct Answers(Mutex<Box<dyn Write + Send>>);
+/// An answer as it is written.
+struct Written {
+    line: Value,
+    bytes: Option<(File, u64)>,
+}
+
+/// Where answers go, one whole answer at a time, by a thread of their own: whoever asked may not listen, and that must not
+/// keep anybody here from hearing what comes next.
+pub struct Answers(Arc<Shared>);
+
+#[derive(Default)]
+struct Shared {
+    state: Mutex<State>,
+    /// Something is to be written, or has been.
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    waiting: VecDeque<Written>,
+    /// One is being written.
+    busy: bool,
+    /// Nobody listens any more.
+    broken: bool,
+}
 
 impl Answers {
-    pub fn new(to: impl Write + Send + 'static) -> Self {
-        Self(Mutex::new(Box::new(to)))
+    /// # Errors
+    /// No thread can be started.
+    pub fn new(mut to: impl Write + Send + 'static) -> io::Result<Self> {
+        let shared = Arc::new(Shared::default());
+        let mine = Arc::clone(&shared);
+        thread::Builder::new().name("answers".to_owned()).spawn(move || mine.write_all(&mut to))?;
+        Ok(Self(shared))
     }
 
-    pub fn outcome(&self, id: u64, outcome: Result<Answer>) -> io::Result<()> {
+    pub fn outcome(&self, id: u64, outcome: Result<Answer>) {
         match outcome {
             Ok(Answer { value, bytes: None }) => {
-                self.write(&json!({"id": id, "ok": true, "value": value}), None)
+                self.0.add(json!({"id": id, "ok": true, "value": value}), None);
             }
-            Ok(Answer { value, bytes: Some((file, count)) }) => self
-                .write(&json!({"id": id, "ok": true, "value": value, "bytes": count}), Some((file, count))),
+            Ok(Answer { value, bytes: Some((file, count)) }) => {
+                let line = json!({"id": id, "ok": true, "value": value, "bytes": count});
+                self.0.add(line, Some((file, count)));
+            }
             Err(error) => self.failure(Some(id), &error),
         }
     }
 
     /// `id` is null where the request has told none.
-    pub fn failure(&self, id: Option<u64>, error: &Error) -> io::Result<()> {
-        self.write(&json!({"id": id, "ok": false, "error": error}), None)
+    pub fn failure(&self, id: Option<u64>, error: &Error) {
+        self.0.add(json!({"id": id, "ok": false, "error": error}), None);
     }
 
-    fn write(&self, line: &Value, bytes: Option<(File, u64)>) -> io::Result<()> {
-        let mut text = line.to_string();
+    /// Whether so many wait that nothing more should be asked for.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.0.state().waiting.len() >= MOST_WAITING
+    }
+
+    /// Waits until another answer would be in place; for threads that have nothing else to do.
+    pub fn wait_for_room(&self) {
+        let full = |state: &mut State| state.waiting.len() >= MOST_WAITING;
+        drop(self.0.changed.wait_while(self.0.state(), full).unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// Waits until everything is written, but not long for somebody who does not listen.
+    pub fn drain(&self, patience: Duration) {
+        let unwritten = |state: &mut State| state.busy || !state.waiting.is_empty();
+        let waited = self.0.changed.wait_timeout_while(self.0.state(), patience, unwritten);
+        drop(waited.unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn add(&self, line: Value, bytes: Option<(File, u64)>) {
+        let mut state = self.state();
+        if !state.broken {
+            state.waiting.push_back(Written { line, bytes });
+            self.changed.notify_all();
+        }
+    }
+
+    fn write_all(&self, to: &mut dyn Write) {
+        loop {
+            let idle = |state: &mut State| state.waiting.is_empty();
+            let mut state =
+                self.changed.wait_while(self.state(), idle).unwrap_or_else(PoisonError::into_inner);
+            let Some(next) = state.waiting.pop_front() else { continue };
+            state.busy = true;
+            drop(state);
+            let outcome = next.write(to);
+            let mut state = self.state();
+            state.busy = false;
+            if outcome.is_err() {
+                state.broken = true;
+                state.waiting.clear();
+            }
+            drop(state);
+            self.changed.notify_all();
+            if outcome.is_err() {
+                return;
+            }
+        }
+    }
+}
+
+impl Written {
+    fn write(self, mut to: &mut dyn Write) -> io::Result<()> {
+        let mut text = self.line.to_string();
         text.push('\n');
-        let mut to = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         to.write_all(text.as_bytes())?;
-        if let Some((file, count)) = bytes {
-            let copied = io::copy(&mut file.take(count), &mut *to)?;
+        if let Some((file, count)) = self.bytes {
+            let copied = io::copy(&mut file.take(count), &mut to)?;
             // A file that became shorter: what was announced must come all the same, or nothing after it is understood.
-            io::copy(&mut io::repeat(0).take(count - copied), &mut *to)?;
+            io::copy(&mut io::repeat(0).take(count - copied), &mut to)?;
         }
         to.flush()
     }
@@ -63,7 +156,6 @@ impl Answers {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::Arc;
 
     #[derive(Clone, Default)]
     struct Heard(Arc<Mutex<Vec<u8>>>);
@@ -81,7 +173,9 @@ mod tests {
 
     fn said(say: impl FnOnce(&Answers)) -> String {
         let heard = Heard::default();
-        say(&Answers::new(heard.clone()));
+        let answers = Answers::new(heard.clone()).expect("a thread");
+        say(&answers);
+        answers.drain(Duration::MAX);
         let bytes = heard.0.lock().expect("one thread").clone();
         String::from_utf8(bytes).expect("a text")
     }
@@ -89,7 +183,7 @@ mod tests {
     #[test]
     fn an_answer_is_one_line() {
         let text = said(|answers| {
-            answers.outcome(7, Ok(Answer::from(json!({"text": "two\nlines"})))).expect("written");
+            answers.outcome(7, Ok(Answer::from(json!({"text": "two\nlines"}))));
         });
         assert_eq!(text, "{\"id\":7,\"ok\":true,\"value\":{\"text\":\"two\\nlines\"}}\n");
     }
@@ -97,7 +191,7 @@ mod tests {
     #[test]
     fn a_failure_says_all_that_is_known() {
         let error = Error::new("flow", "bind to 1.2.3.4:5").at("flow a").hint("Try another.");
-        let text = said(|answers| answers.failure(None, &error).expect("written"));
+        let text = said(|answers| answers.failure(None, &error));
         let expected =
             "{\"error\":{\"hint\":\"Try another.\",\"kind\":\"flow\",\"message\":\"bind to 1.2.3.4:5\",\
                         \"where\":\"flow a\"},\"id\":null,\"ok\":false}\n";
@@ -109,9 +203,9 @@ mod tests {
         let file = || File::open("/proc/self/comm").expect("a file");
         let text = said(|answers| {
             let answer = Answer { value: json!({}), bytes: Some((file(), 4)) };
-            answers.outcome(1, Ok(answer)).expect("written");
+            answers.outcome(1, Ok(answer));
             let answer = Answer { value: json!({}), bytes: Some((file(), 40)) };
-            answers.outcome(2, Ok(answer)).expect("written");
+            answers.outcome(2, Ok(answer));
         });
         let (first, rest) = text.split_once('\n').expect("a line");
         assert_eq!(first, "{\"bytes\":4,\"id\":1,\"ok\":true,\"value\":{}}");

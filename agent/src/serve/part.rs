@@ -75,17 +75,26 @@ impl Slot {
         }
     }
 
+    /// Called when a run has been asked for, before the next request is heard: what is to stop it may come at once.
+    pub fn announce(&self) {
+        self.flag();
+    }
+
+    /// What says that the experiment shall run no longer.
+    fn flag(&self) -> &'static AtomicBool {
+        // One byte for each experiment of a session, for threads that may outlive it.
+        self.over().get_or_insert_with(|| Box::leak(Box::default()))
+    }
+
     /// Takes what is ready, leaves word that it is running, and gives what says that it shall run no longer.
     fn begin(&self) -> Result<(Box<Ready>, &'static AtomicBool)> {
         let mut state = self.state();
         match std::mem::replace(&mut *state, State::Running) {
-            State::Ready(ready) => {
-                // One byte for each experiment of a session, for threads that may outlive it.
-                let over: &'static AtomicBool = Box::leak(Box::default());
-                *self.over() = Some(over);
-                Ok((ready, over))
-            }
+            State::Ready(ready) => Ok((ready, self.flag())),
             other => {
+                if !matches!(other, State::Running) {
+                    *self.over() = None;
+                }
                 let message = match other {
                     State::Running => "an experiment is running already",
                     State::Done(_) => "this experiment is over: prepare another one",
@@ -181,6 +190,7 @@ fn carry_out(mut ready: Ready, clock: Clock) -> Result<(Report, (Sockets, Option
     }
     let whole = read_first(&mut sampler);
     report.counters = counters::since(&before, &counters::read(plan, nodes)?);
+    report.warnings.extend(sampler.warning());
     let early = clock.is_over();
     let (flows, sockets) = running.finish()?;
     report.flows = flows;
@@ -311,9 +321,7 @@ pub fn drop_all(slot: &Slot) -> Result<()> {
             remove(&out)
         }
         State::Done(done) => {
-            if let Some((sockets, _put_back)) = done.left {
-                sockets.close();
-            }
+            drop(done.left);
             remove(&done.out)
         }
     }

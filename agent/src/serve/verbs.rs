@@ -23,6 +23,8 @@ enum Way {
     AtOnce,
     /// By a thread of its own, while others are heard.
     Apart,
+    /// Likewise, after others that are heard from now on have been told of it.
+    Announced(fn(&Server)),
 }
 
 struct Verb {
@@ -45,7 +47,7 @@ const VERBS: &[Verb] = &[
     at_once("alive", |_, arguments| arguments.read::<Nothing>().map(|_| nothing())),
     by_a_thread("files", files::files),
     by_a_thread("prepare", part::prepare),
-    by_a_thread("run", part::run),
+    Verb { name: "run", way: Way::Announced(|server| server.part.announce()), work: part::run },
     at_once("stop", part::stop),
     by_a_thread("tables", part::tables),
     by_a_thread("fetch", part::fetch),
@@ -112,18 +114,20 @@ pub fn hear(server: &Arc<Server>, line: &Line) -> After {
         Err(error) => (None, Some(error)),
     };
     if let Some(error) = error {
-        let _gone = server.answers.failure(id, &error);
+        server.answers.failure(id, &error);
     }
     let (Some(Request { verb, arguments }), Some(id)) = (request, id) else { return After::Next };
     let Some(verb) = verb else {
-        let _gone = server.answers.outcome(id, Ok(nothing()));
+        server.answers.outcome(id, Ok(nothing()));
         return After::End;
     };
     match verb.way {
-        Way::AtOnce => {
-            let _gone = server.answers.outcome(id, (verb.work)(server, arguments));
-        }
+        Way::AtOnce => server.answers.outcome(id, (verb.work)(server, arguments)),
         Way::Apart => apart(server, id, move |server| (verb.work)(server, arguments)),
+        Way::Announced(tell) => {
+            tell(server);
+            apart(server, id, move |server| (verb.work)(server, arguments));
+        }
     }
     After::Next
 }

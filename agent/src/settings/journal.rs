@@ -4,9 +4,9 @@
 //! A journal is locked as long as its keeper lives; one that is not is an orphan, whose changes are to be undone,
 //! unless it says `kept`. `/run` is empty after a restart, and so are the settings.
 
-use std::fs::{self, File};
-use std::io::{Read, Write};
-use std::os::unix::fs::MetadataExt;
+use std::fs::{self, DirBuilder, File};
+use std::io::{ErrorKind, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -71,8 +71,15 @@ impl Shelf {
     /// Waits for its turn.
     pub fn open() -> Result<Self> {
         loop {
-            fs::create_dir_all(FOLDER).map_err(|cause| forbidden(&cause))?;
-            let Ok(folder) = File::open(FOLDER) else { continue };
+            // Nobody else may open it: who holds a lock on it keeps all others waiting.
+            let made = DirBuilder::new().recursive(true).mode(0o700).create(FOLDER);
+            made.map_err(|cause| forbidden("make", &cause))?;
+            let folder = match File::open(FOLDER) {
+                Ok(folder) => folder,
+                // Another one has removed it in between.
+                Err(cause) if cause.kind() == ErrorKind::NotFound => continue,
+                Err(cause) => return Err(forbidden("open", &cause)),
+            };
             keeping::lock(&folder, true).context(format_args!("lock {FOLDER}"))?;
             // Another one may have removed it in between.
             let same = |one: &fs::Metadata, other: &fs::Metadata| one.ino() == other.ino();
@@ -146,9 +153,9 @@ pub fn tidy() {
     }
 }
 
-fn forbidden(cause: &std::io::Error) -> Error {
-    error(format!("make {FOLDER}: {cause}"))
-        .hint("Settings are changed by root only; or let the inventory say sudo = true.")
+fn forbidden(what: &str, cause: &std::io::Error) -> Error {
+    error(format!("{what} {FOLDER}: {cause}"))
+        .hint("Settings are changed, and what was changed is listed, by root only; or let the inventory say sudo = true.")
 }
 
 /// A journal from its lines; what a kill tore off at the end is not there.

@@ -5,16 +5,33 @@ use std::mem;
 
 use super::{check, clock_ns};
 
+/// Beyond what any kernel can have (`NR_CPUS` is 8192 at most).
+const FAR_CPU: usize = 1 << 16;
+
 /// Lets this thread, and those that it starts, run on these CPUs only.
+///
+/// # Errors
+/// None of them is a CPU of this machine.
 pub fn pin(cpus: &[usize]) -> io::Result<()> {
-    // SAFETY: the set is plain data that lives through the calls; `CPU_SET` ignores numbers beyond it.
-    unsafe {
-        let mut set: libc::cpu_set_t = mem::zeroed();
-        for cpu in cpus {
-            libc::CPU_SET(*cpu, &mut set);
-        }
-        check(libc::sched_setaffinity(0, mem::size_of::<libc::cpu_set_t>(), &raw const set)).map(drop)
+    const BITS: usize = u64::BITS as usize;
+    let farthest = cpus.iter().max().copied().unwrap_or(0);
+    if farthest >= FAR_CPU {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("there is no CPU {farthest}")));
     }
+    // As many words as it takes: the C library's own set ends at 1023.
+    let mut set = vec![0_u64; farthest / BITS + 1];
+    for cpu in cpus {
+        set[cpu / BITS] |= 1 << (cpu % BITS);
+    }
+    // SAFETY: the set is valid for its size and lives through the call.
+    check(unsafe { libc::sched_setaffinity(0, mem::size_of_val(&set[..]), set.as_ptr().cast()) }).map(drop)
+}
+
+/// CPUs that this machine has, whether this process may use them or not; they carry packets all the same.
+#[must_use]
+pub fn configured() -> usize {
+    // SAFETY: no memory is passed.
+    usize::try_from(unsafe { libc::sysconf(libc::_SC_NPROCESSORS_CONF) }).unwrap_or(1)
 }
 
 /// CPU time of all threads of this process so far, those included that have ended.
@@ -36,5 +53,21 @@ pub fn switches() -> io::Result<(i64, i64)> {
         let mut usage: libc::rusage = mem::zeroed();
         check(libc::getrusage(libc::RUSAGE_SELF, &raw mut usage))?;
         Ok((usage.ru_nvcsw, usage.ru_nivcsw))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cpus_of_any_number_are_taken_or_refused() {
+        assert!(pin(&[1024]).is_err(), "no machine that runs tests has it");
+        assert!(pin(&[usize::MAX]).is_err());
+        let allowed = std::fs::read_to_string("/proc/thread-self/status").expect("a status");
+        let first = allowed.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).expect("a list");
+        let first =
+            first.trim().split([',', '-']).next().and_then(|word| word.parse().ok()).expect("a number");
+        pin(&[first, 5000]).expect("one of them is there");
     }
 }

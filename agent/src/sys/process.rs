@@ -109,27 +109,43 @@ pub fn spawn_apart(keep: &OwnedFd, work: impl FnOnce()) -> io::Result<i32> {
             libc::dup2(nowhere.as_raw_fd(), number);
         }
     }
-    close_but(keep.as_raw_fd());
+    close_but(Some(keep.as_raw_fd()));
     work();
     // SAFETY: ends the process without running anything else.
     unsafe { libc::_exit(0) }
 }
 
-/// Closes all files but the standard ones and `kept`; what stayed open would keep this process waiting for itself.
-fn close_but(kept: libc::c_int) {
-    /// What an ordinary process may have open at most, where the kernel cannot close a range (before 5.9).
-    const MANY: libc::c_int = 4096;
+/// Closes all files but the standard ones and `kept`, or all without exception; what stayed open would keep others waiting for
+/// this process, or this one for itself. Call it where nothing that is open will be used again.
+pub fn close_but(kept: Option<libc::c_int>) {
+    let (first, kept) = kept.map_or((0, -1), |kept| (3, kept));
     let range = |first: libc::c_int, last: libc::c_uint| {
         // SAFETY: touches no memory; nothing in this process uses those files any more.
         first as libc::c_uint > last || unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) == 0 }
     };
-    if range(3, kept as libc::c_uint - 1) && range(kept + 1, libc::c_uint::MAX) {
+    let below = kept < first || range(first, kept as libc::c_uint - 1);
+    if below && range(first.max(kept + 1), libc::c_uint::MAX) {
         return;
     }
-    for number in (3..MANY).filter(|&number| number != kept) {
+    // Linux before 5.9, or a filter that does not know the call.
+    for number in open_files().into_iter().filter(|number| *number >= first && *number != kept) {
         // SAFETY: as above; closing what is not open only fails.
         unsafe { libc::close(number) };
     }
+}
+
+/// The files that this process has open; where nothing tells that, all that it could have.
+fn open_files() -> Vec<libc::c_int> {
+    /// A file may have been opened when the limit was higher than it is now.
+    const USUAL: u64 = 1 << 16;
+    const MOST: u64 = 1 << 20;
+    if let Ok(entries) = std::fs::read_dir("/proc/self/fd") {
+        return entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+    }
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: `limit` is a valid place for the answer.
+    unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) };
+    (0..limit.rlim_max.clamp(USUAL, MOST) as libc::c_int).collect()
 }
 
 /// Names this process as lists of processes show it: started from a file without a name it would be called `4`.

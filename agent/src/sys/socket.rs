@@ -2,7 +2,7 @@
 
 use std::io;
 use std::mem;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::ptr;
 
@@ -49,6 +49,26 @@ impl Name {
         Self { storage, length: length as libc::socklen_t }
     }
 
+    /// The address that the kernel has put here; `None` where it is of another family.
+    fn address(&self) -> Option<SocketAddr> {
+        // SAFETY: the storage is large enough, aligned and initialised for every kind of address; the family says which it is.
+        unsafe {
+            match i32::from(self.storage.ss_family) {
+                libc::AF_INET => {
+                    let name = (&raw const self.storage).cast::<libc::sockaddr_in>().read();
+                    let ip = Ipv4Addr::from(u32::from_be(name.sin_addr.s_addr));
+                    Some(SocketAddr::from((ip, u16::from_be(name.sin_port))))
+                }
+                libc::AF_INET6 => {
+                    let name = (&raw const self.storage).cast::<libc::sockaddr_in6>().read();
+                    let ip = Ipv6Addr::from(name.sin6_addr.s6_addr);
+                    Some(SocketAddr::from((ip, u16::from_be(name.sin6_port))))
+                }
+                _ => None,
+            }
+        }
+    }
+
     fn pointer(&self) -> *const libc::sockaddr {
         (&raw const self.storage).cast()
     }
@@ -82,12 +102,18 @@ pub fn listen(socket: &impl AsRawFd, backlog: i32) -> io::Result<()> {
     check(unsafe { libc::listen(socket.as_raw_fd(), backlog) }).map(drop)
 }
 
-pub fn accept(socket: &impl AsRawFd) -> io::Result<OwnedFd> {
-    // SAFETY: the peer's address is not asked for; the descriptor is new and owned from here.
-    unsafe {
-        check(libc::accept4(socket.as_raw_fd(), ptr::null_mut(), ptr::null_mut(), libc::SOCK_CLOEXEC))
+/// Waits for a connection; gives whose it is, too.
+pub fn accept(socket: &impl AsRawFd) -> io::Result<(OwnedFd, Option<SocketAddr>)> {
+    // SAFETY: all zeroes is a valid, unspecified address.
+    let storage: libc::sockaddr_storage = unsafe { mem::zeroed() };
+    let mut name = Name { storage, length: mem::size_of_val(&storage) as libc::socklen_t };
+    // SAFETY: `name` has room for every address and says how much; the descriptor is new and owned from here.
+    let peer = unsafe {
+        let (address, length) = ((&raw mut name.storage).cast(), &raw mut name.length);
+        check(libc::accept4(socket.as_raw_fd(), address, length, libc::SOCK_CLOEXEC))
             .map(|fd| OwnedFd::from_raw_fd(fd))
-    }
+    }?;
+    Ok((peer, name.address()))
 }
 
 /// Ends one or both directions and wakes whoever waits in this socket, connected or not.
@@ -282,5 +308,6 @@ fn stamp(header: &libc::msghdr) -> Option<i64> {
 /// Lets only those packets into the socket that a classic BPF program accepts.
 pub fn attach_filter(socket: &impl AsRawFd, program: &mut [libc::sock_filter]) -> io::Result<()> {
     let filter = libc::sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
-    super::set_option(socket, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, filter)
+    // SAFETY: the program lives through the call and is as long as it says.
+    unsafe { super::set_payload(socket, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &filter) }
 }

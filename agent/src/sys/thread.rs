@@ -1,23 +1,43 @@
 //! Threads for flows, at few system calls each: a virtual kernel charges the host as much for one as for four packets.
 //!
 //! The standard library asks for each thread's stack alone, guards it, and looks where it lies. Here stacks are cut from
-//! pieces of memory that hold many, all present from the start. They have no guard: what a flow's thread calls is known and
-//! shallow, and [`STACK_BYTES`] is many times what it takes.
+//! pieces of memory that hold many, all present from the start. Below each lies a page that nobody may touch; a virtual
+//! kernel would charge for each of them, so there a mark lies at the stack's end instead, and is looked at when its thread ends.
+//! What a flow's thread calls is known and shallow, and [`STACK_BYTES`] is many times what it takes.
 
 use std::io;
 use std::mem;
 use std::ptr;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Of a thread, its thread-local storage included.
+use super::{owns_kernel, page_size};
+
+/// Of a thread, its thread-local storage included; more where the C library wants more.
 const STACK_BYTES: usize = 48 << 10;
-/// Stacks of one piece of memory.
+/// What a thread of ours takes beyond what the C library wants for itself.
+const OWN_BYTES: usize = 16 << 10;
+/// Stacks of one piece of memory: as many as a word has bits.
 const STACKS: usize = 64;
+/// What lies at the end of a stack that has no guard.
+const MARK: [u64; 4] = [0x5255_5348_484f_5552; 4];
 
-/// What is left of the newest piece: where it begins, and how many stacks it still has.
-static LEFT: Mutex<(usize, usize)> = Mutex::new((0, 0));
+static STACK_POOL: Mutex<Pool> = Mutex::new(Pool { pieces: Vec::new(), running: Vec::new() });
 
 type Work = Box<dyn FnOnce() + Send>;
+
+/// All stacks, and whose they are.
+struct Pool {
+    pieces: Vec<Piece>,
+    /// Threads that have not been seen to end, each with the address of its stack.
+    running: Vec<(libc::pthread_t, usize)>,
+}
+
+/// Memory for [`STACKS`] stacks.
+struct Piece {
+    begin: usize,
+    /// A bit for each stack that no thread has.
+    free: u64,
+}
 
 /// All threads take memory from one arena: with a second one each new thread would begin by asking the kernel for its own.
 pub fn share_one_arena() {
@@ -25,69 +45,158 @@ pub fn share_one_arena() {
     unsafe { libc::mallopt(libc::M_ARENA_MAX, 1) };
 }
 
-/// Starts a thread that nobody waits for.
+/// Starts a thread that nobody waits for; its stack is another one's after [`reap`].
 ///
 /// # Errors
 /// No memory for its stack, or one thread more than the kernel allows.
 pub fn spawn(work: impl FnOnce() + Send + 'static) -> io::Result<()> {
-    let stack = stack()?;
-    let work: Box<Work> = Box::new(Box::new(work));
+    let stack = pool().take()?;
+    let work: Box<(Work, usize)> = Box::new((Box::new(work), stack));
     let argument = Box::into_raw(work);
-    // SAFETY: the attributes live through the calls; the stack is ours alone and never freed; the thread owns the argument.
-    let outcome = unsafe {
+    match start(stack, argument.cast()) {
+        Ok(thread) => {
+            pool().running.push((thread, stack));
+            Ok(())
+        }
+        Err(cause) => {
+            pool().give_back(stack);
+            // SAFETY: no thread was made, so the argument is still ours.
+            drop(unsafe { Box::from_raw(argument) });
+            Err(cause)
+        }
+    }
+}
+
+/// Takes back the stacks of threads that have ended, and gives memory back that none of them needs. Where many experiments
+/// follow one another in one process, it is called between them.
+pub fn reap() {
+    let mut pool = pool();
+    for (thread, stack) in mem::take(&mut pool.running) {
+        // SAFETY: the thread was made joinable, and is joined once: here it leaves the list.
+        if unsafe { libc::pthread_tryjoin_np(thread, ptr::null_mut()) } == 0 {
+            pool.give_back(stack);
+        } else {
+            pool.running.push((thread, stack));
+        }
+    }
+    pool.pieces.retain(|piece| {
+        if piece.free == u64::MAX {
+            // SAFETY: the mapping is ours, and no thread runs on any part of it.
+            unsafe { libc::munmap(piece.begin as *mut libc::c_void, STACKS * stride()) };
+        }
+        piece.free != u64::MAX
+    });
+}
+
+/// A joinable thread on this stack.
+fn start(stack: usize, argument: *mut libc::c_void) -> io::Result<libc::pthread_t> {
+    let (bottom, bytes) = (stack + page_size(), stride() - page_size());
+    let checked = |code| if code == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(code)) };
+    // SAFETY: the attributes live through the calls; the stack is this thread's alone until it has ended; the thread owns the
+    // argument.
+    unsafe {
+        if owns_kernel() {
+            ptr::write(bottom as *mut [u64; 4], MARK);
+        }
         let mut attributes: libc::pthread_attr_t = mem::zeroed();
         let mut thread: libc::pthread_t = mem::zeroed();
-        libc::pthread_attr_init(&raw mut attributes);
-        libc::pthread_attr_setdetachstate(&raw mut attributes, libc::PTHREAD_CREATE_DETACHED);
-        libc::pthread_attr_setstack(&raw mut attributes, stack as *mut libc::c_void, STACK_BYTES);
-        let outcome = libc::pthread_create(&raw mut thread, &raw const attributes, begin, argument.cast());
+        checked(libc::pthread_attr_init(&raw mut attributes))?;
+        let outcome =
+            checked(libc::pthread_attr_setstack(&raw mut attributes, bottom as *mut libc::c_void, bytes))
+                .and_then(|()| {
+                    checked(libc::pthread_create(&raw mut thread, &raw const attributes, begin, argument))
+                });
         libc::pthread_attr_destroy(&raw mut attributes);
-        outcome
-    };
-    if outcome != 0 {
-        // SAFETY: no thread was made, so the argument is still ours.
-        drop(unsafe { Box::from_raw(argument) });
-        return Err(io::Error::from_raw_os_error(outcome));
+        outcome.map(|()| thread)
     }
-    Ok(())
 }
 
 extern "C" fn begin(argument: *mut libc::c_void) -> *mut libc::c_void {
     // SAFETY: made by `spawn` for this thread alone.
-    let work: Box<Work> = unsafe { Box::from_raw(argument.cast()) };
+    let (work, stack) = *unsafe { Box::from_raw(argument.cast::<(Work, usize)>()) };
     work();
+    if owns_kernel() && !is_whole(stack + page_size()) {
+        eprintln!("a thread's stack was too small: this is a fault of the agent, please report the scenario");
+        std::process::abort();
+    }
     ptr::null_mut()
 }
 
-/// The address of a stack that no other thread has or had.
-fn stack() -> io::Result<usize> {
-    let mut left = LEFT.lock().unwrap_or_else(PoisonError::into_inner);
-    if left.1 == 0 {
-        *left = (piece()?, STACKS);
-    }
-    left.1 -= 1;
-    Ok(left.0 + left.1 * STACK_BYTES)
+/// Whether nothing was written over the end of a stack.
+fn is_whole(bottom: usize) -> bool {
+    // SAFETY: the end of this thread's own stack, where `start` has put the mark.
+    unsafe { ptr::read(bottom as *const [u64; 4]) == MARK }
 }
 
+/// From the begin of a stack to that of the next; a page at the begin is the guard.
+fn stride() -> usize {
+    // SAFETY: only a number is passed.
+    let least = usize::try_from(unsafe { libc::sysconf(libc::_SC_THREAD_STACK_MIN) }).unwrap_or(0);
+    STACK_BYTES.max(least + OWN_BYTES).next_multiple_of(page_size()) + page_size()
+}
+
+fn pool() -> MutexGuard<'static, Pool> {
+    STACK_POOL.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Pool {
+    /// A stack that no other thread has.
+    fn take(&mut self) -> io::Result<usize> {
+        if self.pieces.iter().all(|piece| piece.free == 0) {
+            self.pieces.push(Piece { begin: piece()?, free: u64::MAX });
+        }
+        let piece = self.pieces.iter_mut().find(|piece| piece.free != 0);
+        let piece = piece.ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))?;
+        let number = piece.free.trailing_zeros();
+        piece.free &= !(1 << number);
+        Ok(piece.begin + number as usize * stride())
+    }
+
+    fn give_back(&mut self, stack: usize) {
+        let size = STACKS * stride();
+        let of = |piece: &&mut Piece| (piece.begin..piece.begin + size).contains(&stack);
+        if let Some(piece) = self.pieces.iter_mut().find(of) {
+            piece.free |= 1 << ((stack - piece.begin) / stride());
+        }
+    }
+}
+
+/// Memory for stacks, each with its guard where that costs nothing.
 fn piece() -> io::Result<usize> {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_STACK | libc::MAP_POPULATE;
-    // SAFETY: a new mapping at an address of the kernel's choice.
-    let address = unsafe {
-        libc::mmap(ptr::null_mut(), STACKS * STACK_BYTES, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0)
-    };
-    if address == libc::MAP_FAILED {
-        return Err(io::Error::last_os_error());
+    let size = STACKS * stride();
+    // SAFETY: a new mapping at an address of the kernel's choice; parts of it, or all of it, are changed before anybody has it.
+    unsafe {
+        let begin = libc::mmap(ptr::null_mut(), size, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0);
+        if begin == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let guard = |number| libc::mprotect(begin.add(number * stride()), page_size(), libc::PROT_NONE) == 0;
+        if !owns_kernel() && !(0..STACKS).all(guard) {
+            let cause = io::Error::last_os_error();
+            libc::munmap(begin, size);
+            return Err(cause);
+        }
+        Ok(begin as usize)
     }
-    Ok(address as usize)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::sync::mpsc;
+    use std::time::Duration;
+
+    /// They count stacks, which all tests share.
+    static ALONE: Mutex<()> = Mutex::new(());
+
+    fn alone() -> MutexGuard<'static, ()> {
+        ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 
     #[test]
     fn many_threads_each_have_their_own_stack() {
+        let _alone = alone();
         let (tell, told) = mpsc::channel();
         for number in 0..3 * STACKS {
             let tell = tell.clone();
@@ -101,5 +210,69 @@ mod tests {
         let mut numbers: Vec<usize> = told.iter().collect();
         numbers.sort_unstable();
         assert_eq!(numbers, (0..3 * STACKS).collect::<Vec<_>>());
+    }
+
+    /// Where this thread's stack ends, and what may be done with what lies below.
+    fn below() -> String {
+        let here = 0_u8;
+        let here = &raw const here as usize;
+        let maps = std::fs::read_to_string("/proc/self/maps").expect("maps");
+        let mut before = String::new();
+        for line in maps.lines() {
+            let (range, rest) = line.split_once(' ').expect("a range");
+            let (begin, end) = range.split_once('-').expect("a range");
+            let number = |text| usize::from_str_radix(text, 16).expect("an address");
+            if (number(begin)..number(end)).contains(&here) {
+                assert!(here - number(begin) < stride(), "{line}: more than one stack");
+                return before;
+            }
+            before = format!("{end} {}", &rest[..4]);
+            assert!(number(begin) <= here, "no mapping has {here:x}");
+        }
+        before
+    }
+
+    #[test]
+    fn what_lies_below_a_stack_cannot_be_written_to() {
+        let _alone = alone();
+        let (tell, told) = mpsc::channel();
+        for _ in 0..2 {
+            let tell = tell.clone();
+            spawn(move || drop(tell.send(below()))).expect("a thread");
+        }
+        drop(tell);
+        for below in told {
+            assert!(below.ends_with(" ---p"), "{below}");
+        }
+    }
+
+    #[test]
+    fn stacks_of_threads_that_have_ended_are_used_again_and_given_back() {
+        let _alone = alone();
+        for _ in 0..20 {
+            let (tell, told) = mpsc::channel::<()>();
+            for _ in 0..STACKS {
+                let tell = tell.clone();
+                spawn(move || drop(tell)).expect("a thread");
+            }
+            drop(tell);
+            assert!(told.recv().is_err(), "all have ended, or nearly");
+            reap();
+            let pieces = pool().pieces.len();
+            assert!(pieces <= 4, "{pieces} pieces of memory");
+        }
+        while !pool().running.is_empty() {
+            std::thread::sleep(Duration::from_millis(1));
+            reap();
+        }
+        assert!(pool().pieces.is_empty());
+    }
+
+    #[test]
+    fn a_stack_that_was_too_small_is_noticed() {
+        let mut end = MARK;
+        assert!(is_whole(&raw const end as usize));
+        end[3] = 0;
+        assert!(!is_whole(std::hint::black_box(&raw const end) as usize));
     }
 }

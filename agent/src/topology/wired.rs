@@ -23,6 +23,15 @@ impl Wired {
         }
     }
 
+    /// Whether each packet has a number of its own, however many CPUs send.
+    #[must_use]
+    pub fn is_exact(&self) -> bool {
+        match self {
+            Self::Program(element) => element.is_exact(),
+            Self::Line(_) => true,
+        }
+    }
+
     /// The next packet is number `first`; all else is forgotten.
     pub fn count_from(&self, first: u64) -> Result<()> {
         match self {

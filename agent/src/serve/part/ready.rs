@@ -44,6 +44,7 @@ impl Ready {
         let mut topology = topology::found(&plan)?;
         if emulator.is_some() {
             report.calibration.qdiscs = topology::read_back(&mut topology)?;
+            topology.warn_of_wires(&mut report.warnings);
         }
         let flows = flow::prepare(&plan, &nodes, &raw)?;
         warn_of_limits(&plan, &mut report.warnings);

@@ -1,0 +1,63 @@
+//! The wire's program on real devices, in a network namespace of its own (root is needed to make one).
+
+use std::net::UdpSocket;
+use std::process::Command;
+use std::thread;
+
+use rushhour_agent::netlink::Socket;
+use rushhour_agent::plan::Wire;
+use rushhour_agent::qdisc::Device;
+use rushhour_agent::sys;
+use rushhour_agent::sys::cpu;
+use rushhour_agent::wire::{attach, fate, Element};
+
+const SENDERS: usize = 4;
+const PACKETS: usize = 50_000;
+
+fn ip(words: &str) {
+    let status = Command::new("ip").args(words.split(' ')).status().expect("ip runs");
+    assert!(status.success(), "ip {words}");
+}
+
+/// A device that drops what it is given, with a wire on its egress; this thread is in its namespace from here on.
+fn wired(wire: &Wire) -> Element {
+    let _namespace = sys::new_netns().expect("a namespace: these tests need root");
+    for words in [
+        "link add name bed numtxqueues 4 type veth peer name far",
+        "link set dev bed up",
+        "link set dev far up",
+        "address add 10.9.8.1/24 dev bed",
+        "neighbour add 10.9.8.2 lladdr 02:00:00:00:00:02 dev bed",
+    ] {
+        ip(words);
+    }
+    let mut socket = Socket::route().expect("a socket");
+    let device = Device { name: "bed", ifindex: socket.ifindex("bed").expect("the device") };
+    attach(wire, &device, &mut socket).expect("a wire")
+}
+
+/// Two packets of one number would have one fate, and another number's fate would be nobody's.
+#[test]
+fn packets_that_several_cpus_send_at_once_have_numbers_of_their_own() {
+    let wire = Wire { delay_ns: 0, jitter_ns: 0, reorder: false, loss: 0.5, drop: Vec::new(), seed: 7 };
+    let element = wired(&wire);
+    element.count_from(0).expect("counted from 0");
+    thread::scope(|scope| {
+        for number in 0..SENDERS {
+            scope.spawn(move || {
+                let _any_will_do = cpu::pin(&[number % cpu::configured()]);
+                let socket = UdpSocket::bind("10.9.8.1:0").expect("a socket");
+                socket.connect("10.9.8.2:9").expect("a route");
+                for _ in 0..PACKETS {
+                    // What the wire loses, the sender is told of as a full queue.
+                    let _lost = socket.send(&[0; 100]);
+                }
+            });
+        }
+    });
+    let all = (SENDERS * PACKETS) as u64;
+    let expected = (0..all).filter(|number| fate(&wire, *number).is_none()).count() as u64;
+    let (came, lost) = element.read().expect("counters");
+    assert_eq!((came, element.is_exact()), (all, true), "packets without a number of their own");
+    assert_eq!(lost, expected, "losses");
+}
