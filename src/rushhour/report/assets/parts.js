@@ -18,8 +18,8 @@ const Parts = (() => {
     picture.setAttribute("aria-hidden", "true");
     const line = document.createElementNS(SVG, "line");
     for (const [key, value] of Object.entries({ x1: 0, x2: 28, y1: 4, y2: 4, stroke: Plots.colour(curve, position),
-      "stroke-width": curve.ghost ? 6 : curve.faint ? 1.5 : 2.5, "stroke-opacity": curve.ghost ? 0.4 : 1,
-      "stroke-dasharray": (!curve.ghost && Plots.dash(curve, position).join(" ")) || "none" })) {
+      "stroke-width": curve.faint ? 1.5 : curve.ghost ? 6 : 2.5, "stroke-opacity": curve.ghost ? 0.4 : 1,
+      "stroke-dasharray": ((!curve.ghost || curve.faint) && Plots.dash(curve, position).join(" ")) || "none" })) {
       line.setAttribute(key, value);
     }
     picture.append(line);
@@ -32,11 +32,49 @@ const Parts = (() => {
     panel.readings = panel.curves.map((curve, position) => {
       const entry = make("li");
       const reading = make("output", "");
-      entry.append(swatch(curve, position), make("span", curve.label), reading);
+      entry.append(...(curve.flow === null || curve.ghost ? [swatch(curve, position), make("span", curve.label)]
+        : [hider(curve, position)]), reading);
       if (!curve.ghost || panel.both) list.append(entry);
       return reading;
     });
+    for (const limit of panel.limits) {
+      const entry = make("li", undefined, "limit");
+      entry.append(level(), make("span", limit.label), make("output", Words.quantity(limit.value, panel.unit)));
+      list.append(entry);
+    }
     return list;
+  }
+
+  // The name of a flow's curve, which hides and shows the flow in all panels.
+  function hider(curve, position) {
+    const button = make("button", undefined, "hider");
+    button.type = "button";
+    button.title = "Hide or show this flow";
+    button.append(swatch(curve, position), make("span", curve.label));
+    return hides(button, curve.flow);
+  }
+
+  // Make a button hide and show a flow; all buttons of one flow say the same.
+  function hides(button, flow) {
+    button.dataset.flow = flow;
+    button.setAttribute("aria-pressed", String(!Plots.hides(flow)));
+    button.addEventListener("click", () => {
+      const shown = String(Plots.toggle(flow));
+      document.querySelectorAll(`button[data-flow="${flow}"]`).forEach((one) => one.setAttribute("aria-pressed", shown));
+    });
+    return button;
+  }
+
+  // The sample of a limit's line.
+  function level() {
+    const picture = document.createElementNS(SVG, "svg");
+    picture.setAttribute("viewBox", "0 0 28 8");
+    picture.setAttribute("class", "swatch");
+    picture.setAttribute("aria-hidden", "true");
+    const line = document.createElementNS(SVG, "path");
+    line.setAttribute("d", "M0 4H28");
+    picture.append(line);
+    return picture;
   }
 
   function spoken(panel) {
@@ -69,7 +107,7 @@ const Parts = (() => {
   // The legend's numbers: what each curve says at an instant; nothing where the cursor is elsewhere.
   function read(panel, instant) {
     panel.curves.forEach((curve, position) => {
-      const value = instant === null || panel.marks ? null : Series.at(curve, instant);
+      const value = instant === null || panel.marks ? null : Series.at(curve, instant, panel.reach);
       panel.readings[position].textContent = instant === null || panel.marks ? "" : Words.quantity(value, panel.unit);
     });
   }
@@ -106,5 +144,5 @@ const Parts = (() => {
     return svg;
   }
 
-  return { make, swatch, figure, read, why };
+  return { hides, make, swatch, figure, read, why };
 })();

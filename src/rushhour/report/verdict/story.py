@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from rushhour.errors import ReportError
 from rushhour.metrics.catalog import METRICS
+from rushhour.report.verdict import beside
 from rushhour.report.verdict.advice import advice, of_cell
 from rushhour.report.verdict.common import groups
 from rushhour.report.verdict.order import ORDER, ordered
@@ -20,12 +22,16 @@ if TYPE_CHECKING:
     from rushhour.report.verdict.common import Group
 
 FORMAT = "rushhour-verdict/1"
+DEPARTS = "departs"
+"""How a cell is called that is `worse` in the document for metrics alone that have no better side."""
 WORDS = {
     "worse": "Worse",
     "invalid": "Invalid",
     "inconclusive": "Inconclusive",
     "better": "Better",
     "same": "Same",
+    DEPARTS: "Departs",
+    "differs": "Beside each other",
 }
 MAX_LINES = 24
 """Lines of what a run said last."""
@@ -147,6 +153,8 @@ class Story:
     unexplained: int | None
     steps: Sequence[Step]
     version: str
+    beside: bool = False
+    """Whether it is of one kernel with keys changed, and so no verdict (`beside.py`)."""
 
     @property
     def groups(self) -> list[Group]:
@@ -171,12 +179,17 @@ def story(document: Mapping[str, Any]) -> Story:
             hint="give the verdict.json that `rushhour compare` wrote",
         )
     areas, known = _areas(document), document.get("known") or {}
-    cells = [_cell(number, cell, areas, document) for number, cell in enumerate(ordered(document["cells"]))]
+    told = [_cell(number, cell, areas, document) for number, cell in enumerate(ordered(document["cells"]))]
+    cells = [_departing(cell) for cell in told]
     identical = sum(cell.get("identical") is True for cell in document["cells"])
     verdict = str(document["verdict"])
+    departing = sum(cell.verdict == DEPARTS for cell in cells)
+    if verdict == "worse" and not any(cell.verdict == "worse" for cell in cells):
+        verdict = DEPARTS
     base, candidate = (_side(document[side]) for side in ("base", "candidate"))
     counts = [(name, int(document["counts"].get(name, 0))) for name in ORDER]
-    return Story(
+    counts[:1] = [("worse", counts[0][1] - departing), (DEPARTS, departing)]
+    whole = Story(
         verdict,
         _headline(verdict, dict(counts), identical),
         f"{candidate.name} against {base.name}",
@@ -194,6 +207,20 @@ def story(document: Mapping[str, Any]) -> Story:
         advice(document),
         str(document.get("rushhour", "")),
     )
+    changed = beside.changes(document)
+    return beside.told(whole, changed) if changed else whole
+
+
+def _departing(cell: Cell) -> Cell:
+    """A cell in which only metrics without a better side changed: it behaves otherwise, and harms nobody."""
+    deciding = [metric for metric in cell.metrics if metric.verdict == "worse"]
+    mere = deciding and all(metric.better == "none" for metric in deciding)
+    if cell.verdict != "worse" or not mere or cell.broken or cell.failures:
+        return cell
+    metrics = [
+        replace(metric, verdict=DEPARTS) if metric.verdict == "worse" else metric for metric in cell.metrics
+    ]
+    return replace(cell, verdict=DEPARTS, metrics=metrics)
 
 
 def _unfinished(document: Mapping[str, Any]) -> list[str]:
@@ -206,7 +233,7 @@ def _unfinished(document: Mapping[str, Any]) -> list[str]:
 
 
 def _headline(verdict: str, counts: Mapping[str, int], identical: int) -> str:
-    total, number = sum(counts.values()), counts.get(verdict, 0)
+    total, number, departing = sum(counts.values()), counts.get(verdict, 0), counts.get(DEPARTS, 0)
     of = f"{number} of {plural(total, 'cell')}"
     if verdict == "same":
         equal = f"{identical} of {plural(total, 'cell')} are equal to the byte"
@@ -214,7 +241,8 @@ def _headline(verdict: str, counts: Mapping[str, int], identical: int) -> str:
             equal = f"all {total} cells are equal to the byte" if total > 1 else "equal to the byte"
         return f"Same: {equal}" + ("" if identical == total else ", no other changed by what matters")
     return {
-        "worse": f"Worse: {of}",
+        "worse": f"Worse: {of}" + (f"; {departing} more behave otherwise" if departing else ""),
+        DEPARTS: f"Departs: {of} behave{'s' if number == 1 else ''} otherwise, and none is worse for users",
         "better": f"Better: {of}, and none worse",
         "inconclusive": f"Inconclusive: in {of} the runs cannot tell a change from luck",
         "invalid": f"Invalid: {of} could not be compared",
@@ -361,9 +389,17 @@ def _interval(entry: Mapping[str, Any], unit: str) -> str:
     interval = entry.get("interval" if share else "difference_interval")
     if not interval:
         return ""
-    low, high = ((_percent(end) if share else _signed(end, unit)) for end in map(float, interval))
+    ends = [float(end) for end in interval]
+    if useless(ends[0], ends[1], 1.0 if share else abs(float((entry.get("base") or {}).get("mean") or 0.0))):
+        return ""
+    low, high = ((_percent(end) if share else _signed(end, unit)) for end in ends)
     # The same in every seed: the change itself says it.
     return f"{low} … {high}" if low != high else ""
+
+
+def useless(low: float, high: float, whole: float) -> bool:
+    """Whether an interval says nothing: it reaches as far as the whole value to both sides, or is endless."""
+    return not (math.isfinite(low) and math.isfinite(high)) or (low < -whole and high > whole)
 
 
 def _percent(share: float) -> str:
