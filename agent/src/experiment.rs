@@ -14,6 +14,7 @@ use crate::flow;
 use crate::load::Loads;
 use crate::machine::Watch;
 use crate::netns::Nodes;
+use crate::pause::{self, Pauses, Pausing};
 use crate::plan::Plan;
 use crate::result::{Kernel, Report, FORMAT};
 use crate::sampler::Sampler;
@@ -69,6 +70,7 @@ fn attempt(out: &Path, report: &mut Report) -> Result<()> {
     // What calibration sends takes none of the experiment's numbers, so a list of drops does not meet it.
     topology.count_wires_from(CALIBRATION_NUMBERS)?;
     topology.warn_of_wires(&mut report.warnings);
+    pause::open(&plan, &mut topology)?;
     report.calibration = calibration::run(&plan, &nodes)?;
     disturb::end();
 
@@ -76,6 +78,7 @@ fn attempt(out: &Path, report: &mut Report) -> Result<()> {
     let clock = Clock::starting_at(if real { soon(&plan) } else { settle()? });
     report.start_clock_ns = clock.start_ns();
     topology::renew_queues(&plan, &mut topology, &nodes)?;
+    pause::open(&plan, &mut topology)?;
     report.calibration.qdiscs = topology::read_back(&mut topology)?;
     topology.count_wires_from(0)?;
     let prepared = flow::prepare(&plan, &nodes, &raw)?;
@@ -84,6 +87,8 @@ fn attempt(out: &Path, report: &mut Report) -> Result<()> {
     let mut sampler = Sampler::start(&plan, &topology, &nodes, clock, out)?;
     let changes = Changes::prepare(&plan, &topology, &nodes, &raw)?.map(|changes| changes.start(clock));
     let changing = changes.transpose()?;
+    let pauses = Pauses::prepare(&plan, &topology, &nodes, &raw)?.map(|pauses| pauses.start(clock));
+    let pausing = pauses.transpose()?;
     let loads = Loads::start(&plan, clock)?;
     let watch = real.then(|| {
         sampler.count_lateness();
@@ -110,6 +115,7 @@ fn attempt(out: &Path, report: &mut Report) -> Result<()> {
     }
     report.inputs = firewalls.read()?;
     changing.map_or(Ok(()), Changing::finish)?;
+    pausing.map_or(Ok(()), Pausing::finish)?;
     report.loads = loads.finish(clock)?;
     if let Some(trace) = trace {
         report.lost_events = trace.finish()?;
