@@ -11,12 +11,14 @@ from rushhour import index
 from rushhour.baseline.read import Baseline, Run, raw_digests
 from rushhour.errors import UsageError
 from rushhour.folders import BASELINE, result_sets
-from rushhour.record import Record, ResultSet
+from rushhour.record import Record
+from rushhour.told import told
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from rushhour.index import Part
+    from rushhour.record import ResultSet
 
 # What all runs of a baseline have in common; otherwise it would be several.
 _COMMON = ("kernel", "agent", "lab")
@@ -79,7 +81,7 @@ def _of_baseline(source: Baseline) -> Material:
     source.values()
     common = {name: source.about.get(name) for name in (*_COMMON, "tools")}
     folders = [None if source.slim else source.path / "runs" / run.folder for run in source.runs]
-    rows = index.parts(ResultSet(source.path))
+    rows = index.parts_of(index.read(source.path / index.INDEX))
     return Material(common, source.scenarios, list(zip(source.runs, folders, strict=True)), rows)
 
 
@@ -119,6 +121,7 @@ def _run(record: Record) -> Run:
         valid=record.valid,
         invalid_reasons=list(manifest.get("invalid_reasons") or ()),
         raw=raw_digests(manifest),
+        told=told(record),
     )
 
 

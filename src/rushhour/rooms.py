@@ -1,0 +1,196 @@
+"""Rooms: folders with a dot before their name, in which something is made before it takes its place.
+
+A room is locked as long as its process lives, so one that a killed process left is known as such, and whoever
+makes the next one beside it removes it. Removed is only what carries a name that was made here, is a folder
+and no link to one, and belongs to this user: folders of results come from strangers, too.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import re
+import shutil
+import stat
+import sys
+import tempfile
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rushhour.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+NEW = ".rushhour-"
+_UNLOCKED = "~"
+# What tempfile puts behind a prefix.
+_RANDOM = "[a-z0-9_]{8}"
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW
+# File systems that lock nothing, or no folders (NFS).
+_NO_LOCKS = (errno.EBADF, errno.ENOLCK, errno.ENOTSUP, errno.EINVAL, errno.ENOSYS)
+
+
+def make(parent: Path, prefix: str = NEW) -> tuple[Path, int]:
+    """A new, empty, locked folder in `parent`, and the descriptor that holds its lock.
+
+    What killed processes left beside it under the same prefix is removed first.
+
+    Raises:
+        OSError: it cannot be made.
+    """
+    sweep(parent, prefix)
+    # Locked under another name first: a room that is not locked looks abandoned.
+    new = Path(tempfile.mkdtemp(prefix=f"{prefix}{_UNLOCKED}", dir=parent))
+    lock = os.open(new, _FOLDER)
+    _lock(lock)
+    room = new.with_name(new.name.replace(_UNLOCKED, ""))
+    new.rename(room)
+    return room, lock
+
+
+@contextmanager
+def room(parent: Path, prefix: str = NEW) -> Iterator[Path]:
+    """A room for a while; what is still in it at the end goes with it."""
+    folder, lock = make(parent, prefix)
+    try:
+        yield folder
+    finally:
+        remove(folder)
+        os.close(lock)
+
+
+def put(path: Path, data: bytes | memoryview, *, durable: bool = False) -> None:
+    """Write a file whole or not at all, in place of one that is there; its mode is the umask's.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    with room(path.parent) as folder:
+        new = folder / "file"
+        with new.open("xb") as file:
+            file.write(data)
+            file.flush()
+            if durable:
+                os.fsync(file.fileno())
+        new.replace(path)
+
+
+def take_place(folder: Path, target: Path) -> None:
+    """Give a folder its final name; what is there is removed as soon as the new one can take its place.
+
+    Raises:
+        OSError: it cannot be renamed.
+    """
+    try:
+        folder.rename(target)
+    except OSError as error:
+        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+            raise
+        with room(target.parent) as old:
+            target.rename(old / "old")
+            folder.rename(target)
+
+
+@contextmanager
+def alone(folder: Path, what: str) -> Iterator[None]:
+    """Make a folder and keep others out of it; the lock is the folder's own and leaves nothing.
+
+    Raises:
+        UsageError: another process holds it; `what` says what that does.
+        OSError: the folder cannot be made.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            hint = "wait for it, or choose another place with --out"
+            raise UsageError(f"another {what} is writing there", where=str(folder), hint=hint) from error
+        except OSError as error:
+            if error.errno not in _NO_LOCKS:
+                raise
+        yield
+    finally:
+        os.close(lock)
+
+
+def umask() -> int:
+    """The bits that new files do without."""
+    try:
+        lines = Path("/proc/self/status").read_text(encoding="ascii", errors="replace").splitlines()
+        return next(int(line.split()[1], 8) for line in lines if line.startswith("Umask:"))
+    except (OSError, StopIteration, ValueError):
+        # For a moment other threads create without it.
+        mask = os.umask(0o077)
+        os.umask(mask)
+        return mask
+
+
+def sweep(parent: Path, prefix: str = NEW) -> None:
+    """Remove the rooms in `parent` whose processes are gone."""
+    name = re.compile(re.escape(prefix) + _RANDOM)
+    try:
+        with os.scandir(parent) as entries:
+            found = [Path(entry.path) for entry in entries if name.fullmatch(entry.name)]
+    except OSError:
+        return
+    for folder in found:
+        if not _is_ours(folder):
+            continue
+        with suppress(OSError):
+            lock = os.open(folder, _FOLDER)
+            try:
+                if _lock(lock, wait=False):
+                    remove(folder)
+            finally:
+                os.close(lock)
+
+
+def remove(folder: Path) -> None:
+    """Remove a folder that was made here, also one that a guest made unreadable."""
+
+    def open_up(_function: object, path: str, _error: object) -> None:
+        failed = Path(path)
+        # The folder that holds the room is not ours to change.
+        if failed == folder:
+            return
+        with suppress(OSError):
+            failed.parent.chmod(stat.S_IRWXU)
+            if failed.is_dir() and not failed.is_symlink():
+                failed.chmod(stat.S_IRWXU)
+                shutil.rmtree(failed, ignore_errors=True)
+            else:
+                failed.unlink(missing_ok=True)
+
+    for _ in range(2):  # what was opened up is gone the second time
+        if not _is_ours(folder):
+            return
+        with suppress(OSError):
+            folder.chmod(stat.S_IRWXU)
+        if sys.version_info >= (3, 12):
+            shutil.rmtree(folder, onexc=open_up)
+        else:
+            shutil.rmtree(folder, onerror=open_up)
+
+
+def _is_ours(folder: Path) -> bool:
+    try:
+        about = folder.lstat()
+    except OSError:
+        return False
+    return stat.S_ISDIR(about.st_mode) and about.st_uid == os.geteuid()
+
+
+def _lock(descriptor: int, *, wait: bool = True) -> bool:
+    """Whether the lock is held now."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno not in (*_NO_LOCKS, errno.EAGAIN):
+            raise
+        return False
+    return True
