@@ -142,7 +142,11 @@ class Record:
             path = self.path / name
             if not path.is_file():
                 raise _damaged("is missing", path)
-            if checksum(path) != expected:
+            try:
+                found = checksum(path)
+            except OSError as error:
+                raise _damaged(f"cannot be read: {error.strerror}", path) from error
+            if found != expected:
                 raise _damaged("was changed after the run: its checksum differs", path)
         there = {str(path.relative_to(self.path)) for path in self.path.rglob("*") if path.is_file()}
         for name in sorted(there - set(files) - {MANIFEST}):

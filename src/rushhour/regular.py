@@ -12,11 +12,11 @@ import stat
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from io import BufferedReader
     from pathlib import Path
-    from typing import BinaryIO
 
 
-def open_regular(path: Path) -> BinaryIO:
+def open_regular(path: Path) -> BufferedReader:
     """Open a regular file for reading; what waits for others is never waited for.
 
     Raises:

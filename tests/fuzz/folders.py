@@ -9,7 +9,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rushhour.errors import RecordError
 from rushhour.regular import read_regular
 from rushhour.seal import checksum
 
@@ -52,7 +51,7 @@ def edited(whole: Path, data: bytes) -> Iterator[Path | None]:
 def _seal_again(folder: Path) -> None:
     """Make the checksums those of the damaged files: who forges a record does it whole."""
     for manifest in folder.rglob("manifest.json"):
-        with suppress(ValueError, OSError, RecursionError, AttributeError, RecordError):
+        with suppress(ValueError, OSError, RecursionError, AttributeError, TypeError, LookupError):
             document = json.loads(read_regular(manifest, 1 << 20))
             for name in document["files"]:
                 document["files"][name] = checksum(manifest.parent / name)
@@ -83,7 +82,7 @@ def _apply(folder: Path, edit: Any) -> None:
         case "cut":
             raw = raw[: int(rest[0] * len(raw))]
         case "swap":
-            raw = (folder / rest[0]).read_bytes()
+            raw = read_regular(folder / rest[0], 1 << 20)
         case "text":
             raw = str(rest[0]).encode("utf-8", "surrogatepass")
         case "link":

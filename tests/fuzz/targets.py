@@ -225,9 +225,9 @@ def _read_baseline(folder: Path) -> None:
             found.values()
             found.digests()
     with told():
-        verdict.compare(str(folder), str(_set_whole())).document()
+        verdict.compare(str(folder / "1"), str(_set_whole())).document()
     with told(), Store.open(str(folder.parent / "results.db")) as store:
-        store.import_folder(folder)
+        store.import_folder(folder / "1")
 
 
 def _read_verdict(folder: Path) -> None:

@@ -51,6 +51,6 @@ def test_changes_reach_what_they_are_meant_for(name: str) -> None:
 
 
 def test_a_fault_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(targets, "read_trace", lambda *_: {}["nothing"])
-    with pytest.raises(KeyError):
+    monkeypatch.setattr(targets, "read_trace", lambda *_: int("nothing"))
+    with pytest.raises(ValueError, match="nothing"):
         targets.TARGETS["trace"].run(b"1\n")
