@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import shutil
+import sqlite3
 import tempfile
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,6 +49,22 @@ def edited(whole: Path, data: bytes) -> Iterator[Path | None]:
         yield folder
 
 
+def _say(path: Path, table: str, column: str, value: Any) -> None:
+    """Put a value into every row of a database's table."""
+    with closing(sqlite3.connect(path)) as database, database, suppress(sqlite3.Error, OverflowError):
+        database.execute("PRAGMA ignore_check_constraints = ON")
+        database.execute(f'UPDATE "{table}" SET "{column}" = ?', [value])
+
+
+def columns(path: Path) -> list[tuple[str, str]]:
+    """Every column of a database, with its table."""
+    with closing(sqlite3.connect(path)) as database:
+        tables = [row[0] for row in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        return [
+            (table, row[1]) for table in tables for row in database.execute(f'PRAGMA table_info("{table}")')
+        ]
+
+
 def _seal_again(folder: Path) -> None:
     """Make the checksums those of the damaged files: who forges a record does it whole."""
     for manifest in folder.rglob("manifest.json"):
@@ -85,6 +102,9 @@ def _apply(folder: Path, edit: Any) -> None:
             raw = read_regular(folder / rest[0], 1 << 20)
         case "text":
             raw = str(rest[0]).encode("utf-8", "surrogatepass")
+        case "sql":
+            _say(path, *rest)
+            return
         case "link":
             path.unlink()
             path.symlink_to(str(rest[0]))

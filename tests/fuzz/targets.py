@@ -10,7 +10,7 @@ import shutil
 import tempfile
 import warnings
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -274,6 +274,16 @@ def _editor(whole: Callable[[], Path]) -> Callable[[bytes, Random], bytes]:
     return mutate.of_edits(folders.documents(whole()), folders.others(whole()))
 
 
+def _in_rows(data: bytes, rng: Random) -> bytes:
+    """Changes of a database: of its values, most of the time."""
+    if rng.random() < 0.2:
+        return _editor(_database_whole)(data, rng)
+    table, column = rng.choice(folders.columns(_database_whole() / "results.db"))
+    value = rng.choice([odd for odd in mutate.ODD if isinstance(odd, int | float | str | None)])
+    edits = [edit for edit in json.loads(data) if rng.random() < 0.8]
+    return json.dumps([*edits[-6:], ["results.db", "sql", table, column, value]]).encode()
+
+
 TARGETS = {
     "scenario": Target(_scenarios, mutate.of_toml(_keys()), _scenario),
     "trace": Target(_traces, mutate.of_lines, _trace),
@@ -282,5 +292,5 @@ TARGETS = {
     "exchange": _folder(_set_whole, _exchange),
     "baseline": _folder(_baseline_whole, _read_baseline),
     "verdict": _folder(_verdict_whole, _read_verdict),
-    "database": _folder(_database_whole, _read_database),
+    "database": replace(_folder(_database_whole, _read_database), mutate=_in_rows),
 }
