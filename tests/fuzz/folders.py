@@ -49,6 +49,18 @@ def edited(whole: Path, data: bytes) -> Iterator[Path | None]:
         yield folder
 
 
+def _in_document(raw: bytes, act: str, place: list[Any], value: Any = None) -> bytes:
+    document = json.loads(raw)
+    table = document
+    for part in place[:-1]:
+        table = table[part]
+    if act == "put":
+        table[place[-1]] = value
+    else:
+        del table[place[-1]]
+    return json.dumps(document).encode()
+
+
 def _say(path: Path, table: str, column: str, value: Any) -> None:
     """Put a value into every row of a database's table."""
     with closing(sqlite3.connect(path)) as database, database, suppress(sqlite3.Error, OverflowError):
@@ -80,18 +92,14 @@ def _apply(folder: Path, edit: Any) -> None:
     path = folder / name
     if ".." in path.parts or not path.is_relative_to(folder) or path.is_symlink():
         return
+    if act == "link":
+        path.unlink()
+        path.symlink_to(str(rest[0]))
+        return
     raw = path.read_bytes()
     match act:
         case "put" | "remove":
-            document = json.loads(raw)
-            table = document
-            for part in rest[0][:-1]:
-                table = table[part]
-            if act == "put":
-                table[rest[0][-1]] = rest[1]
-            else:
-                del table[rest[0][-1]]
-            raw = json.dumps(document).encode()
+            raw = _in_document(raw, act, *rest)
         case "bytes":
             first = int(rest[0] * len(raw))
             new = bytes.fromhex(rest[1])
@@ -104,10 +112,6 @@ def _apply(folder: Path, edit: Any) -> None:
             raw = str(rest[0]).encode("utf-8", "surrogatepass")
         case "sql":
             _say(path, *rest)
-            return
-        case "link":
-            path.unlink()
-            path.symlink_to(str(rest[0]))
             return
     # The copy may share its files with the whole: never write into one.
     path.unlink()

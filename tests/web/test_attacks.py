@@ -84,9 +84,14 @@ def ask(place: tuple[str, int], path: str = "/health") -> bytes:
     """The whole answer to an honest visitor."""
     with socket.create_connection(place, timeout=60) as visitor:
         visitor.sendall(request(path))
-        parts = []
-        while part := visitor.recv(65536):
-            parts.append(part)
+        return whole(visitor)
+
+
+def whole(visitor: socket.socket) -> bytes:
+    """All that comes until the server ends the connection."""
+    parts = []
+    while part := visitor.recv(65536):
+        parts.append(part)
     return b"".join(parts)
 
 
@@ -169,7 +174,7 @@ def test_who_is_answered_is_not_shown_out() -> None:
         assert b"all the connections" in said
         LET_IN.set()
         for one in waiting:
-            assert b"at last" in b"".join(iter(lambda one=one: one.recv(65536), b""))
+            assert b"at last" in whole(one)
         assert ask(place).startswith(b"HTTP/1.1 200")
 
 
