@@ -5,9 +5,12 @@ from __future__ import annotations
 import argparse
 import faulthandler
 import hashlib
+import os
+import subprocess
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from random import Random
@@ -15,6 +18,7 @@ from random import Random
 from fuzz.known import known
 
 _POOL = 2000
+_ROOM = "RUSHHOUR_FUZZ_ROOM"
 
 
 def main() -> None:
@@ -25,6 +29,8 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--corpus", type=Path, help="keep what reaches new code here, to go on another day")
     asked = parser.parse_args()
+    if _ROOM not in os.environ:
+        sys.exit(_in_a_room())
     try:
         import atheris  # noqa: PLC0415 - not there for every Python
     except ImportError:
@@ -52,6 +58,17 @@ def main() -> None:
         [sys.argv[0], *options, str(corpus)], target.run, custom_mutator=mutate, internal_libfuzzer=True
     )
     atheris.Fuzz()
+
+
+def _in_a_room() -> int:
+    """Do it in a process whose files go with it, however it ends: libFuzzer exits without a word."""
+    with tempfile.TemporaryDirectory(prefix="rushhour-fuzz-") as place:
+        # Not the homes of the person who calls: what is kept there is made up.
+        own = dict.fromkeys((_ROOM, "TMPDIR", "XDG_DATA_HOME", "XDG_CACHE_HOME"), place)
+        with subprocess.Popen([sys.executable, "-m", "fuzz", *sys.argv[1:]], env=os.environ | own) as child:
+            while True:
+                with suppress(KeyboardInterrupt):  # the child has it, too
+                    return child.wait()
 
 
 def _unguided(asked: argparse.Namespace) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import atexit
 import io
 import json
-import os
 import shutil
 import tempfile
 import warnings
@@ -66,8 +65,6 @@ def _says(error: RushHourError) -> None:
 def room() -> Path:
     """Where what the fuzzers begin with is made, once."""
     place = Path(tempfile.mkdtemp(prefix="rushhour-fuzz-"))
-    # Not that of the person who calls: these are made up.
-    os.environ["XDG_DATA_HOME"] = os.environ["XDG_CACHE_HOME"] = str(place / "home")
     atexit.register(shutil.rmtree, place, ignore_errors=True)
     return place
 

@@ -21,6 +21,7 @@ ROOT = Path(__file__).parents[2]
 @pytest.mark.parametrize("name", targets.TARGETS)
 def test_what_once_failed_is_answered(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home"))
     for data in known(name):
         targets.TARGETS[name].run(data)
 
@@ -30,7 +31,7 @@ def test_any_change_is_answered(name: str, tmp_path: Path) -> None:
     # In a process of its own: what hangs or takes all memory is ended by the fuzzer, which says by what.
     done = subprocess.run(
         [sys.executable, "-m", "fuzz", name, "--runs", str(RUNS.get(name, 60))],
-        env=os.environ | {"PYTHONPATH": f"{ROOT / 'src'}:{ROOT / 'tests'}"},
+        env=os.environ | {"PYTHONPATH": f"{ROOT / 'src'}:{ROOT / 'tests'}", "TMPDIR": str(tmp_path)},
         cwd=tmp_path,
         capture_output=True,
         text=True,
@@ -38,7 +39,7 @@ def test_any_change_is_answered(name: str, tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr[-4000:]
-    assert not list(tmp_path.iterdir())
+    assert not list(tmp_path.iterdir()), "it left something behind"
 
 
 @pytest.mark.parametrize("name", ["record", "scenario"])
