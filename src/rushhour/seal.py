@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from rushhour import rooms
 from rushhour.errors import RecordError
+from rushhour.regular import open_regular
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -105,7 +106,7 @@ def manifest_sum(manifest: Mapping[str, Any]) -> str:
 
 def checksum(path: Path) -> str:
     """The SHA-256 of a file's content, in hexadecimal."""
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 

@@ -154,6 +154,7 @@ def test_a_walk_is_seeded_and_stays_within_its_bounds() -> None:
             "unknown key",
         ),
         ('key = "rate"\ntrace = "lte.csv"', "1.trace", "no folder"),
+        ('key = "rate"\nsteps = [["40s", "5mbit"], ["41s", "6mbit"]]', "1.steps", "begins at 40 s"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_key(lines: str, key: str, message: str) -> None:
@@ -221,12 +222,37 @@ def test_packets_of_a_trace_are_counted() -> None:
         ("time_s,rate_mbit\n0,1,2\n", 2, "not a time and a value"),
         ("5\n4\n", 2, "comes before"),
         ("5\nx\n", 2, "whole number"),
+        ("²\n", 1, "no header"),
+        ("5\n²\n", 2, "whole number"),
+        ("9" * 5000 + "\n", 1, "whole number"),
+        ("1\n999999999999999\n", 2, "more than 1000 h"),
+        ("time_s,rate_mbit\n0,1e999999\n", 2, "no number"),
+        ("time_s,rate_mbit\n0,1\n1e400,2\n", 3, "no number"),
+        ("time_s,rate_mbit\n0,1\n1e9,2\n", 3, "more than 1000 h"),
+        ("time_s,rate_mbit\n0,1e90\n", 2, "a rate of 1e90 is more than"),
+        ("time_s,rate_mbit\n0,inf\n", 2, "no number"),
     ],
 )
 def test_a_wrong_line_of_a_trace_is_named(text: str, line: int, message: str) -> None:
     with pytest.raises(TraceError, match=message) as refused:
         read_trace(text, "rate", 10 * MS)
     assert refused.value.line == line
+
+
+@pytest.mark.parametrize("space", ["\N{NO-BREAK SPACE}", " "])
+@pytest.mark.parametrize(
+    "place", ["{}!,!", "time_s{}!", "time_s,rate_mbit\n1{}!,!", "time_s,rate_mbit\n1,{}!,"]
+)
+def test_long_lines_of_a_trace_are_read_once(space: str, place: str) -> None:
+    # What is looked at again from each place of half a million takes hours: no clock is needed to see it.
+    with pytest.raises(TraceError):
+        read_trace(place.format(space * 500_000), "rate", 10 * MS)
+
+
+def test_a_packet_after_a_long_pause_takes_no_room() -> None:
+    changes, length = read_trace("1\n3599999999\n", "rate", MS)
+    assert len(changes) == 3
+    assert length == 3_599_999_999 * MS
 
 
 TRACED = f'{BASE}[[pattern]]\nname = "drive"\nkey = "rate"\ntrace = "lte.csv"\nat_end = "repeat"\n'
@@ -261,6 +287,32 @@ def test_a_missing_trace_and_a_wrong_line_are_said(tmp_path: Path) -> None:
     assert (fault.line, fault.hint) == (12, 'did you mean "ltf.csv"? allowed: ltf.csv')
     file.write_text(TRACED.replace("lte", "ltf"))
     with pytest.raises(ScenarioError, match='line 3: "oops" is no number'):
+        load_scenario(file)
+
+
+@pytest.mark.parametrize("leads", ["lte.csv", "in/lte.csv"])
+def test_a_link_leads_a_trace_nowhere_else(leads: str, tmp_path: Path) -> None:
+    (tmp_path / "secret").mkdir()
+    (tmp_path / "secret/lte.csv").write_text("sesame:hash\n")
+    folder = tmp_path / "own"
+    folder.mkdir()
+    (folder / "lte.csv").symlink_to("../secret/lte.csv")
+    (folder / "in").symlink_to("../secret")
+    (folder / "traced.toml").write_text(TRACED.replace("lte.csv", leads))
+    with pytest.raises(ScenarioError, match="leads out of") as refused:
+        load_scenario(folder / "traced.toml")
+    assert "sesame" not in str(refused.value)
+
+
+def test_a_link_within_the_folder_and_one_in_a_circle(tmp_path: Path) -> None:
+    file = tmp_path / "traced.toml"
+    file.write_text(TRACED)
+    (tmp_path / "lte.csv").symlink_to("real.csv")
+    (tmp_path / "real.csv").write_text("time_s,rate_mbit\n0,10\n1,20\n")
+    assert load_scenario(file).trace["lte.csv"].startswith("time_s")
+    (tmp_path / "real.csv").unlink()
+    (tmp_path / "real.csv").symlink_to("lte.csv")
+    with pytest.raises(ScenarioError, match="there is no file"):
         load_scenario(file)
 
 

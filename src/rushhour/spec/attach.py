@@ -58,19 +58,34 @@ def _named(document: Mapping[str, Any]) -> Iterator[tuple[KeyPath, str]]:
 def _read(name: str, folder: Path | None, path: KeyPath) -> str | Problem:
     parts = PurePosixPath(name).parts
     if not name.isprintable() or name.startswith("/") or ".." in parts:
-        return Problem(
-            path, f'"{name}" leads out of the scenario\'s folder', "put the trace beside the scenario"
-        )
+        return _out(name, path)
     if folder is None:
         return Problem(path, f'there is no folder in which "{name}" could lie', "give its text in [trace]")
-    if not (folder / name).is_file():
+    file = _real(folder / name)
+    if file is not None and not file.is_relative_to(folder.resolve()):
+        # Faults quote their lines: a scenario of a stranger must not show what others keep.
+        return _out(name, path)
+    if file is None:
         there = [item.name for item in sorted(folder.iterdir()) if item.suffix in _SUFFIXES]
         return Problem(
             path,
             f'there is no file "{name}" beside the scenario',
             nearest(name, there) if there else "put it there",
         )
-    return _text(folder / name, name, path)
+    return _text(file, name, path)
+
+
+def _out(name: str, path: KeyPath) -> Problem:
+    return Problem(path, f'"{name}" leads out of the scenario\'s folder', "put the trace beside the scenario")
+
+
+def _real(file: Path) -> Path | None:
+    """The regular file at the end of all links; None where there is none, or none that can be looked at."""
+    try:
+        real = file.resolve(strict=True)
+        return real if real.is_file() else None
+    except (OSError, RuntimeError, ValueError):  # RuntimeError: links in a circle, up to Python 3.12
+        return None
 
 
 def _text(file: Path, name: str, path: KeyPath) -> str | Problem:

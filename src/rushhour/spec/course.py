@@ -61,6 +61,12 @@ def course(pattern: Pattern, span_ns: int, traces: Mapping[str, str], seed: int)
             (pattern.way,), "has no instant", 'for example [["0s", "100mbit"], ["5s", "20mbit"]]'
         )
     changes = [(t_ns, value) for t_ns, value in rough if t_ns < span_ns]
+    if not changes:
+        raise CourseError(
+            (pattern.way,),
+            f"begins at {rough[0][0] / 1e9:g} s, when the experiment of {span_ns / 1e9:g} s is over",
+            "let it begin earlier, or the experiment last longer",
+        )
     kept = [
         now
         for before, now in zip([None, *changes], changes, strict=False)
@@ -130,11 +136,6 @@ def _trace(pattern: Pattern, span_ns: int, traces: Mapping[str, str], _seed: int
         changes, length_ns = read_trace(traces[name], pattern.key, every)
     except TraceError as error:
         raise CourseError(("trace",), f"{name}, line {error.line}: {error}", error.hint) from error
-    for t_ns, value in changes:
-        if pattern.key == "loss" and value > 1:
-            raise CourseError(
-                ("trace",), f"{name}: a loss of {value:g} at {t_ns / 1e9:g} s is more than everything"
-            )
     return _to_the_end(pattern, changes, pattern.length.ns if pattern.length else length_ns, span_ns)
 
 
