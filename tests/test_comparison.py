@@ -55,11 +55,53 @@ def test_each_number_is_held_against_its_own_cells_in_its_own_unit(tmp_path: Pat
     assert (one(found).agreeing, one(found).measured) == (1, 2)
 
 
-def test_a_number_of_several_cells_is_held_against_their_mean(tmp_path: Path) -> None:
+def test_cells_that_differ_in_what_a_number_does_not_name_are_never_averaged(tmp_path: Path) -> None:
     found = results(tmp_path, table(values=[{"where": {"label.ratio": 1.2}, "value": 90}]))
     (row,) = one(found).rows
-    assert row.measured.n == 2
-    assert row.measured.mean == pytest.approx((goodput(found, 0) + goodput(found, 1)) / 2)
+    assert (row.measured.n, row.agrees) == (0, None)
+    assert row.note == "the cells differ in cc, which the number does not name"
+
+
+def test_a_number_that_does_not_tell_cells_apart_is_held_against_each(tmp_path: Path) -> None:
+    found = results(tmp_path, table(over=["cc"], values=[{"where": {"label.ratio": 1.2}, "value": 90}]))
+    cubic, reno = one(found).rows
+    assert (cubic.where["cc"], reno.where["cc"]) == ("cubic", "reno")
+    assert cubic.measured.mean == pytest.approx(goodput(found, 0))
+    assert reno.measured.mean == pytest.approx(goodput(found, 1))
+
+
+def test_repetitions_of_a_cell_are_averaged_whatever_their_seeds(tmp_path: Path) -> None:
+    cells = [{"cc": "cubic", "seed": 1}, {"cc": "cubic", "seed": 2}]
+    found = results(tmp_path, table(values=[{"where": {"cc": "cubic"}, "value": 90}]), cells=cells)
+    assert one(found).rows[0].measured.n == 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "verdict"), [("below", 1e4, True), ("below", 1, False), ("above", 1, True)]
+)
+def test_a_bound_is_kept_or_not_and_no_tolerance_widens_it(
+    tmp_path: Path, kind: str, value: float, verdict: bool
+) -> None:
+    values = [{"where": {"cc": "cubic"}, "value": value, "kind": kind}]
+    (sheet,) = sheets([one(results(tmp_path, table(agrees="1000%", values=values)))])
+    (line,) = sheet.lines
+    assert line.agrees is verdict
+    assert line.published == f"{'<' if kind == 'below' else '>'} {value:.10g}"
+    assert (line.place == 0) is verdict
+
+
+def test_what_was_derived_says_so_with_what_it_was_made_of(tmp_path: Path) -> None:
+    (sheet,) = sheets([one(results(tmp_path, table(kind="derived", how="95 is 5 less than 100.")))])
+    assert sheet.lines[0].published == "95, derived"
+    assert "95 is 5 less than 100." in sheet.notes[0]
+
+
+def test_a_cause_and_a_guess_are_said_as_what_they_are(tmp_path: Path) -> None:
+    found = results(tmp_path, table(tried=["label.ratio"], guess="The moon."))
+    assert sheets([one(found)])[0].notes == [
+        "Cause: Nine is no ninety. Tried: label.ratio.",
+        "A guess that nothing tried: The moon.",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -69,7 +111,8 @@ def test_a_number_of_several_cells_is_held_against_their_mean(tmp_path: Path) ->
 def test_agreement_is_by_share_by_amount_or_by_the_documents_own_spread(
     tmp_path: Path, agrees: str, spread: float | None, verdict: bool
 ) -> None:
-    found = results(tmp_path, table(agrees=agrees, values=[{"value": 50.0, "spread": spread}]))
+    values = [{"where": {"cc": "cubic"}, "value": 50.0, "spread": spread}]
+    found = results(tmp_path, table(agrees=agrees, values=values))
     assert [row.agrees for row in one(found).rows] == [verdict]
 
 

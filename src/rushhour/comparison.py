@@ -20,14 +20,15 @@ from rushhour.metrics.value import TOTAL, MetricValue
 from rushhour.part import between
 from rushhour.record import Record
 from rushhour.spec import Published
-from rushhour.spec.sweep import matches
+from rushhour.spec.published import SEED
+from rushhour.spec.sweep import LABEL, matches
 from rushhour.summary import Statistics, statistics
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from rushhour.record import ResultSet
-    from rushhour.spec.published import Value
+    from rushhour.spec.published import Kind, Value
 
 UNITS: Mapping[str, str] = {metric.name: metric.unit for metric in METRICS.values()}
 """The units of all metrics: what published data are checked against."""
@@ -37,12 +38,14 @@ UNITS: Mapping[str, str] = {metric.name: metric.unit for metric in METRICS.value
 class Compared:
     """One published number and what was measured of its cells, all in the table's unit.
 
-    `measured` describes the valid runs of the cells; its mean is what `difference` is taken of. `relative` is
+    `measured` describes the valid runs of one cell; its mean is what `difference` is taken of. `relative` is
     None where zero was published. `agrees` is None where nothing was measured; `note` says why.
+    Of a bound (`kind`) `agrees` says whether it is kept.
     """
 
     where: Mapping[str, Any]
     published: float
+    kind: Kind
     spread: float | None
     measured: Statistics
     difference: float | None
@@ -110,7 +113,7 @@ def compare(results: ResultSet) -> list[Comparison]:
     for table in tables:
         for kernel in dict.fromkeys(run.kernel for run in runs):
             mine = [run for run in runs if run.kernel == kernel]
-            rows = [_compared(table, value, mine, values) for value in table.values]
+            rows = [row for value in table.values for row in _rows_of(table, value, mine, values)]
             made.append(Comparison(table, kernel, rows))
     return made
 
@@ -129,6 +132,8 @@ class _Values:
         else:
             found = self._part(table, run.folder)
         chosen = _at(table, found)
+        if len({value.scope for value in chosen}) > 1 and table.flow is None:
+            return None, f"{table.metric} has several scopes here, and the table names none"
         known = [value.value for value in chosen if value.value is not None]
         if not known:
             notes = [value.note for value in chosen if value.note]
@@ -176,23 +181,54 @@ def _at(table: Published, values: Sequence[MetricValue]) -> list[MetricValue]:
     return [value for value in values if value.scope == TOTAL] or list(values)
 
 
-def _compared(table: Published, value: Value, runs: Iterable[_Run], values: _Values) -> Compared:
-    mine = [run for run in runs if matches(value.where, run.factors)]
+def _rows_of(table: Published, value: Value, runs: Iterable[_Run], values: _Values) -> Iterator[Compared]:
+    """The number held against its cell; against each cell that the document does not tell apart."""
+    cells: dict[tuple[Any, ...], list[_Run]] = {}
+    for run in runs:
+        if matches(value.where, run.factors):
+            cells.setdefault(tuple(run.factors.get(key) for key in table.over), []).append(run)
+    for levels, mine in cells.items() or [((), [])]:
+        where = dict(value.where) | dict(zip(table.over, levels, strict=False))
+        yield _compared(table, value, where, mine, values)
+
+
+def _compared(
+    table: Published, value: Value, where: Mapping[str, Any], mine: Sequence[_Run], values: _Values
+) -> Compared:
+    kind = table.kind_of(value)
     found, notes = [], Counter[str]()
-    for run in mine:
+    mixed = _mixed(mine)
+    for run in [] if mixed else mine:
         number, note = values.of(table, run) if run.valid else (None, "the run is invalid")
         found.append(number)
         notes.update([note] if note else [])
     measured = statistics(found)
     note = notes.most_common(1)[0][0] if notes else "" if mine else "no such cell was run"
+    note = f"the cells differ in {mixed}, which the number does not name" if mixed else note
     if measured.mean is None:
-        return Compared(value.where, value.value, value.spread, measured, None, None, None, note)
+        return Compared(where, value.value, kind, value.spread, measured, None, None, None, note)
     difference = measured.mean - value.value
-    allowed = max(table.agrees.around(value.value, table.unit), value.spread or 0.0)
     relative = difference / abs(value.value) if value.value else None
+    agrees = _agrees(table, value, difference)
+    return Compared(where, value.value, kind, value.spread, measured, difference, relative, agrees, note)
+
+
+def _agrees(table: Published, value: Value, difference: float) -> bool:
+    """Whether a point is met within its tolerance, or a bound is kept."""
+    kind = table.kind_of(value)
+    if kind in ("below", "above"):
+        return difference < 0 if kind == "below" else difference > 0
+    allowed = max(table.agrees.around(value.value, table.unit), value.spread or 0.0)
     # A sum of decimal fractions may miss its own limit by the last bit.
-    agrees = abs(difference) <= allowed * (1 + 1e-9)
-    return Compared(value.where, value.value, value.spread, measured, difference, relative, agrees, note)
+    return abs(difference) <= allowed * (1 + 1e-9)
+
+
+def _mixed(runs: Sequence[_Run]) -> str:
+    """The first factor in which runs differ that should be repetitions of one cell; "" where none does."""
+    keys = dict.fromkeys(key for run in runs for key in run.factors if key != SEED)
+    differing = [key for key in keys if len({str(run.factors.get(key)) for run in runs}) > 1]
+    labels = [key for key in differing if key.startswith(LABEL)]
+    return next(iter((*labels, *differing)), "")
 
 
 def _run(record: Record) -> _Run:
@@ -209,11 +245,14 @@ def document(comparisons: Iterable[Comparison]) -> list[dict[str, Any]]:
             "title": one.table.title,
             "metric": one.table.metric,
             "unit": one.table.unit,
+            "how": one.table.how,
             "kernel": one.kernel,
             "agrees": str(one.table.agrees),
             "agreeing": one.agreeing,
             "measured": one.measured,
             "cause": one.table.cause,
+            "tried": list(one.table.tried),
+            "guess": one.table.guess,
             "values": list(_rows(one)),
         }
         for one in comparisons
@@ -225,6 +264,7 @@ def _rows(comparison: Comparison) -> Iterator[dict[str, Any]]:
         yield {
             "where": dict(row.where),
             "published": row.published,
+            "kind": row.kind,
             "spread": row.spread,
             "measured": row.measured.mean,
             "runs": row.measured.n,

@@ -20,7 +20,7 @@ metric = "loss"
 unit = "%"
 values = [
   { where = { cc = "reno", "topology.rtt" = "20ms" }, value = 16.5, spread = 0.3 },
-  { where = { topology.rtt = "10ms" }, value = 20 },
+  { where = { cc = "reno", topology.rtt = "10ms" }, value = 20 },
 ]
 """
 
@@ -43,13 +43,12 @@ def test_a_table_of_numbers_is_read_with_its_cells(tmp_path: Path) -> None:
     first, second = table.values
     assert (first.value, first.spread) == (16.5, 0.3)
     assert first.where == {"cc": "reno", "topology.rtt": "20ms"}
-    assert second.where == {"topology.rtt": "10ms"}, "dotted keys are keys"
+    assert second.where == {"cc": "reno", "topology.rtt": "10ms"}, "dotted keys are keys"
 
 
 def test_every_fault_is_said_at_once_with_line_and_nearest_word(tmp_path: Path) -> None:
-    text = (
-        TABLE.replace('"loss"', '"los"').replace('cc = "reno"', 'cc = "remo"') + 'flow = "lang"\nto = "31s"\n'
-    )
+    text = TABLE.replace('"loss"', '"los"').replace('cc = "reno"', 'cc = "remo"', 1)
+    text += 'flow = "lang"\nto = "31s"\n'
     found = faults(tmp_path, text)
     assert found["published.1.metric"].line == 4
     assert 'did you mean "loss"' in str(found["published.1.metric"].hint)
@@ -80,6 +79,43 @@ def test_what_makes_no_sense_is_refused(
     found = faults(tmp_path, TABLE.replace(*change))
     assert message in found[f"published.1.{key}"].message
     assert found[f"published.1.{key}"].line is not None
+
+
+def test_a_number_must_name_one_cell(tmp_path: Path) -> None:
+    left = TABLE.replace('cc = "reno", "topology.rtt" = "20ms"', '"topology.rtt" = "20ms"')
+    found = faults(tmp_path, left)["published.1.values.1.where"]
+    assert found.message == "leaves open cc: cells that differ are never averaged"
+    assert "over = [...]" in str(found.hint)
+    (table,) = load_published(write(tmp_path, left + 'over = ["cc"]\n'), SWEPT, UNITS)
+    assert table.over == ("cc",)
+
+
+def test_of_factors_that_vary_as_one_any_names_the_cell(tmp_path: Path) -> None:
+    swept = scenario(
+        '[[sweep.together]]\n"label.path" = ["a", "b"]\n"topology.rtt" = ["10ms", "20ms"]\n'
+        "[[sweep.together]]\nseed = [1, 2]\n"
+    )
+    text = TABLE[: TABLE.index("values")] + 'values = [{ where = { "label.path" = "a" }, value = 1 }]\n'
+    assert load_published(write(tmp_path, text), swept, UNITS)
+    with pytest.raises(ScenarioError, match=r"leaves open label\.path"):
+        load_published(write(tmp_path, text.replace('"label.path" = "a"', "")), swept, UNITS)
+
+
+def test_what_is_derived_or_was_set_says_what_of(tmp_path: Path) -> None:
+    text = TABLE + 'kind = "derived"\n'
+    assert faults(tmp_path, text)["published.1.kind"].message == '"derived" needs how'
+    (table,) = load_published(write(tmp_path, text + 'how = "1 - 2"\n'), SWEPT, UNITS)
+    assert [table.kind_of(value) for value in table.values] == ["derived", "derived"]
+    one = TABLE.replace("value = 20", 'value = 20, kind = "configured"')
+    assert list(faults(tmp_path, one)) == ["published.1.values.2.kind"]
+
+
+def test_what_tried_a_cause_is_a_factor_or_a_scenario_beside(tmp_path: Path) -> None:
+    (tmp_path / "other.toml").write_text("")
+    text = TABLE + 'cause = "The rate."\ntried = ["cc", "other", "kernel", "arithmetic"]\n'
+    assert load_published(write(tmp_path, text), SWEPT, UNITS)
+    found = faults(tmp_path, text.replace('"other"', '"otter"'))["published.1.tried.2"]
+    assert 'did you mean "other"' in str(found.hint)
 
 
 def test_a_list_is_not_called_empty_because_what_stands_in_it_is_wrong(tmp_path: Path) -> None:

@@ -108,9 +108,9 @@ def published(sheet: Sheet, level: int = 3) -> Iterator[str]:
         agrees = said(line.note) if line.agrees is None else "yes" if line.agrees else "no"
         cells = [*map(said, line.head), line.published, line.measured, line.difference, agrees]
         yield "| " + " | ".join(cells) + " |"
-    if sheet.cause:
+    for text in sheet.notes:
         yield ""
-        yield said(sheet.cause)
+        yield said(text)
 
 
 def _numbers(run: RunView) -> Iterator[str]:

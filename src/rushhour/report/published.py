@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rushhour.measures import convert
+from rushhour.report.compare.published import KINDS
 from rushhour.report.model import said
 from rushhour.report.words import NONE
 
@@ -52,7 +53,9 @@ class Sheet:
     lines: Sequence[Line]
     agreeing: int
     measured: int
+    how: str
     cause: str
+    guess: str
 
     @property
     def verdict(self) -> str:
@@ -62,6 +65,15 @@ class Sheet:
         left = len(self.lines) - self.measured
         more = f"; {left} not measured" if left else ""
         return f"{self.agreeing} of {self.measured} within {self.agrees}{more}"
+
+    @property
+    def notes(self) -> list[str]:
+        """What stands below: what numbers were made of, the cause that was tried, the guess that was not."""
+        return [
+            *([f"How the document has it: {self.how}"] if self.how else []),
+            *([f"Cause: {self.cause}"] if self.cause else []),
+            *([f"A guess that nothing tried: {self.guess}"] if self.guess else []),
+        ]
 
 
 def sheets(comparisons: Iterable[Comparison]) -> list[Sheet]:
@@ -93,8 +105,14 @@ def _sheet(one: Comparison, *, several: bool) -> Sheet:
         lines=[_line(row, table, names, decimals) for row in one.rows],
         agreeing=one.agreeing,
         measured=one.measured,
-        cause=" ".join(table.cause.split()),
+        how=_flat(table.how),
+        cause=_flat(table.cause) + (f" Tried: {', '.join(table.tried)}." if table.tried else ""),
+        guess=_flat(table.guess),
     )
+
+
+def _flat(text: str) -> str:
+    return " ".join(text.split())
 
 
 def short(name: str) -> str:
@@ -120,7 +138,7 @@ def _line(row: Compared, table: Published, names: Sequence[str], decimals: int) 
     place, beyond = _place(row, table)
     return Line(
         head=tuple(said(row.where[name]) if name in row.where else "all" for name in names),
-        published=f"{row.published:.10g}{spread}",
+        published=KINDS[row.kind].format(f"{row.published:.10g}{spread}"),
         measured=NONE if row.measured.mean is None else f"{row.measured.mean:.{decimals}f}",
         difference=_difference(row, table, decimals),
         place=place,
@@ -144,6 +162,8 @@ def _place(row: Compared, table: Published) -> tuple[float | None, bool]:
     """Where the dot lies: the difference in tolerances over the reach of the scale; whether it is cut off."""
     if row.difference is None:
         return None, False
+    if row.kind in ("below", "above"):
+        return (0.0, False) if row.agrees else (math.copysign(1.0, row.difference), True)
     allowed = max(table.agrees.around(row.published, table.unit), row.spread or 0.0)
     if not allowed:
         return (math.copysign(1.0, row.difference), True) if row.difference else (0.0, False)

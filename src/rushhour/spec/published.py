@@ -6,6 +6,7 @@ about and the cells whose numbers it holds.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, ValidationError
@@ -17,15 +18,22 @@ from rushhour.spec.explain import explain
 from rushhour.spec.keys import nearest
 from rushhour.spec.model import Model, flatten
 from rushhour.spec.scenario import Text
-from rushhour.spec.sweep import matches
+from rushhour.spec.sweep import LABEL, matches
 from rushhour.units import Duration, UnitError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
     from importlib.resources.abc import Traversable
 
     from rushhour.spec.scenario import Scenario
+    from rushhour.spec.sweep import Sweep
 
+Kind = Literal["point", "below", "above", "derived", "configured"]
+"""What a number is: measured, a bound that was stated, computed, set."""
+ELSEWHERE = ("kernel", "arithmetic")
+"""What tries a cause beside factors and scenarios: another kernel, a sum that anybody can do again."""
+SEED = "seed"
+"""Cells that differ in nothing else are repetitions."""
 _BEGIN = "begin with a [[published]] table: source, title, metric, unit and values"
 Where = Annotated[
     dict[str, Any], BeforeValidator(lambda found: flatten(found) if isinstance(found, dict) else found)
@@ -37,6 +45,7 @@ class Value(Model):
 
     where: Where = Field(default_factory=dict, description="factors of the cells it is of; absent: all cells")
     value: float = Field(allow_inf_nan=False, description="the number, in `unit`")
+    kind: Kind | None = Field(None, description="what this number is, where it is not what the table's are")
     spread: float | None = Field(
         None, ge=0, allow_inf_nan=False, description="what the document prints behind ±, in `unit`"
     )
@@ -49,6 +58,14 @@ class Published(Model):
     read: Literal["table", "text", "figure"] = Field(
         "table", description='how the numbers were got: from a "table", the "text", or by eye off a "figure"'
     )
+    kind: Kind = Field(
+        "point",
+        description='what the numbers are: a measured "point"; a bound that is stated, "below" or "above"; '
+        '"derived" from other numbers; "configured", not measured',
+    )
+    how: Text = Field(
+        "", description="what a derived number was computed from, or where a configured one was set"
+    )
     title: Text = Field(min_length=1, description="what the numbers are")
     metric: str = Field(min_length=1, max_length=200, description="metric that measures the same")
     flow: str | None = Field(None, description="of this flow only")
@@ -60,8 +77,21 @@ class Published(Model):
         Tolerance(10, "%"),
         description='difference that is agreement still: "5%" of the value, or an amount, "2ms", "1 %-point"',
     )
+    over: tuple[str, ...] = Field(
+        (),
+        description="factors that the document does not tell apart: each of their cells is compared",
+    )
     values: tuple[Value, ...] = Field(min_length=1, description="the numbers")
-    cause: Text = Field("", description="why it differs where it does")
+    cause: Text = Field("", description="why it differs where it does, as something showed that tried it")
+    tried: tuple[str, ...] = Field(
+        (),
+        description='what tried it: factors of the sweep, scenarios of the folder, "kernel", "arithmetic"',
+    )
+    guess: Text = Field("", description="why it may differ; nothing tried it")
+
+    def kind_of(self, value: Value) -> Kind:
+        """What a number of the table is."""
+        return value.kind or self.kind
 
 
 class _File(Model):
@@ -99,7 +129,12 @@ def load_published(
     except ValidationError as error:
         found = explain(error, _MODELS)
     for index, table in enumerate(tables):
-        problems = [*_check(table), *_check_metric(table, units), *_check_cells(table, scenario)]
+        problems = [
+            *_check(table),
+            *_check_metric(table, units),
+            *_check_cells(table, scenario),
+            *_check_tried(table, scenario, file),
+        ]
         found += [problem._replace(path=("published", index, *problem.path)) for problem in problems]
     if found:
         raise faults_in(text, name, found)
@@ -111,6 +146,14 @@ def _check(table: Published) -> Iterator[Problem]:
         yield Problem(("from",), f'"{table.begin}" is not before to = "{table.to}"')
     if table.flow is not None and table.scope is not None:
         yield Problem(("scope",), "stands beside flow", "keep one of flow and scope")
+    if not table.how:
+        for index, value in enumerate(table.values):
+            if (kind := table.kind_of(value)) in ("derived", "configured"):
+                path = ("kind",) if value.kind is None else ("values", index, "kind")
+                yield Problem(
+                    path, f'"{kind}" needs how', 'write what it was made of: how = "1 - 35779/36000"'
+                )
+                break
 
 
 def _check_metric(table: Published, units: Mapping[str, str] | None) -> Iterator[Problem]:
@@ -145,14 +188,57 @@ def _check_cells(table: Published, scenario: Scenario | None) -> Iterator[Proble
         if instant is not None and instant > scenario.span:
             yield Problem((key,), f'"{instant}" is after the end of the experiment, "{scenario.span}"')
     factors = scenario.sweep.values
+    for place, key in enumerate(table.over):
+        if key not in factors:
+            yield Problem(("over", place), f'"{key}" is no factor of the sweep', nearest(key, factors))
     for index, value in enumerate(table.values):
-        for key, wanted in value.where.items():
-            path = ("values", index, "where", key)
-            if key not in factors:
-                yield Problem(path, f'"{key}" is no factor of the sweep', nearest(key, factors))
-            elif not any(matches({key: wanted}, {key: level}) for level in factors[key]):
-                hint = nearest(str(wanted), dict.fromkeys(map(str, factors[key])))
-                yield Problem(path, f"{wanted!r} is no value of the factor", hint)
+        for problem in _check_where(value.where, table.over, scenario.sweep):
+            yield problem._replace(path=("values", index, "where", *problem.path))
+
+
+def _check_where(where: Mapping[str, Any], over: Collection[str], sweep: Sweep) -> Iterator[Problem]:
+    factors = sweep.values
+    for key, wanted in where.items():
+        if key not in factors:
+            yield Problem((key,), f'"{key}" is no factor of the sweep', nearest(key, factors))
+        elif not any(matches({key: wanted}, {key: level}) for level in factors[key]):
+            hint = nearest(str(wanted), dict.fromkeys(map(str, factors[key])))
+            yield Problem((key,), f"{wanted!r} is no value of the factor", hint)
+    if left := [key for key in unnamed(where, sweep) if key not in over]:
+        yield Problem(
+            (),
+            f"leaves open {', '.join(left)}: cells that differ are never averaged",
+            "name a value of it; or over = [...] where the document does not tell them apart",
+        )
+
+
+def _check_tried(table: Published, scenario: Scenario | None, file: Traversable) -> Iterator[Problem]:
+    if scenario is None:
+        return
+    folder = file.parent if isinstance(file, Path) else None
+    beside = (
+        [one.name.removesuffix(".toml") for one in folder.glob("*.toml")] if folder else list(table.tried)
+    )
+    known = [*scenario.sweep.values, *beside, *ELSEWHERE]
+    for place, name in enumerate(table.tried):
+        if name not in known:
+            yield Problem(
+                ("tried", place),
+                f'"{name}" is no factor, and no scenario of this folder',
+                nearest(name, known),
+            )
+
+
+def unnamed(where: Mapping[str, Any], sweep: Sweep) -> list[str]:
+    """The factors of which `where` leaves more than one value; of keys that vary as one, one."""
+    found = []
+    for factor in sweep.factors:
+        named = {key: where[key] for key in factor.keys if key in where}
+        left = [step for step in factor.steps if matches(named, dict(zip(factor.keys, step, strict=True)))]
+        if len(left) > 1 and factor.keys != (SEED,):
+            labels = [key for key in factor.keys if key.startswith(LABEL)]
+            found.append((*labels, *factor.keys)[0])
+    return found
 
 
 def settled(tables: Iterable[Published], fixed: Mapping[str, Any], factors: Iterable[str]) -> list[Published]:
@@ -169,5 +255,6 @@ def settled(tables: Iterable[Published], fixed: Mapping[str, Any], factors: Iter
         ]
         values = [value for value in values if left.issuperset(value.where)]
         if values:
-            kept.append(table.model_copy(update={"values": tuple(values)}))
+            over = tuple(key for key in table.over if key not in fixed)
+            kept.append(table.model_copy(update={"values": tuple(values), "over": over}))
     return kept

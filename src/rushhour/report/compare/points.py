@@ -218,18 +218,17 @@ class _Drawer:
 
     def _published(self, table: Published, lines: Mapping[Key, Sequence[_Spot]]) -> Iterator[Trace]:
         for line, spots in lines.items():
-            found = [
-                (spot, *published.in_unit(table, value))
-                for spot in spots
-                for value in published.values_of(table, spot.taken[0])
-            ]
+            found = [(spot, value) for spot in spots for value in published.values_of(table, spot.taken[0])]
             if not found:
                 continue
-            at = self._at(line, [spot for spot, _, _ in found])
-            y, spread = (np.array([one[place] for one in found]) for place in (1, 2))
+            at = self._at(line, [spot for spot, _ in found])
+            y, spread = np.array([published.in_unit(table, value) for _, value in found]).T
             bars = (y - spread, y + spread) if np.any(spread) else (None, None)
             name, group, look = published.title(table), published.group(table), self.looks.of_line[line]
-            words = tuple(self.scale.with_unit(float(value)) for value in y)
+            kinds = [published.KINDS[table.kind_of(value)] for _, value in found]
+            words = tuple(
+                kind.format(self.scale.with_unit(float(at))) for kind, at in zip(kinds, y, strict=True)
+            )
             yield Trace(name, look, group, "published", at, y, bars[0], bars[1], "points", words)
 
 

@@ -9,10 +9,15 @@ from rushhour.metrics.catalog import METRICS
 from rushhour.spec.sweep import matches
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from rushhour.report.compare.collect import Taken
     from rushhour.spec.published import Published, Value
+
+KINDS: Mapping[str, str] = {
+    "point": "{}", "below": "< {}", "above": "> {}", "derived": "{}, derived", "configured": "{}, configured",
+}  # fmt: skip
+"""How a number of each kind is said under the pointer."""
 
 
 def over_factor(tables: Sequence[Published], metric: str) -> list[Published]:
