@@ -27,6 +27,8 @@ def test_every_law_is_about_something_that_is_measured() -> None:
     [
         ("mathis", "goodput_bps", 1448 * 8 / 0.1 * math.sqrt(1.5 / 0.001)),
         ("mathis", "snd_cwnd", math.sqrt(1.5 / 0.001)),
+        ("mathis-unit", "goodput_bps", 1448 * 8 / 0.1 / math.sqrt(0.001)),
+        ("mathis-unit", "snd_cwnd", 1 / math.sqrt(0.001)),
         ("cubic", "snd_cwnd", math.sqrt(1.5 / 0.001)),
         ("highspeed", "snd_cwnd", 1.2 / math.sqrt(0.001)),
         ("highspeed-acks", "snd_cwnd", 1.2 / math.sqrt(0.002)),

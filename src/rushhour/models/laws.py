@@ -61,6 +61,13 @@ MATHIS = _under_loss(
     mathis.outside,
     "Reno under random loss: MSS/R · √(3/2)/√p",
 )
+MATHIS_UNIT = _under_loss(
+    "mathis-unit",
+    "Mathis et al. 1997 with C = 1",
+    _of_window(lambda _, loss: mathis.window_segments(loss, mathis.UNIT)),
+    mathis.outside,
+    "the same law with a constant of 1, as it is often quoted: MSS/R · 1/√p",
+)
 PFTK = _under_loss(
     "pftk",
     "PFTK, Padhye et al. 1998",

@@ -8,6 +8,8 @@ import math
 # delayed ACKs do not lower it; under random loss it is nearer to 1.31.
 PERIODIC = math.sqrt(3 / 2)
 RANDOM = 1.31
+# The law is often quoted without its constant: MSS/(R √p).
+UNIT = 1.0
 
 
 LOSS_RANGE = (1e-5, 2e-2)

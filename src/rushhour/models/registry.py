@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _ALL = (
     laws.MATHIS,
+    laws.MATHIS_UNIT,
     laws.PFTK,
     laws.CUBIC,
     laws.HIGHSPEED,
