@@ -110,6 +110,22 @@ def test_what_is_derived_or_was_set_says_what_of(tmp_path: Path) -> None:
     assert list(faults(tmp_path, one)) == ["published.1.values.2.kind"]
 
 
+def test_a_cause_that_nothing_tried_is_a_guess(tmp_path: Path) -> None:
+    found = faults(tmp_path, TABLE + 'cause = "The moon."\n')["published.1.cause"]
+    assert found.message == "is said without what tried it"
+    assert "guess" in str(found.hint)
+    (table,) = load_published(write(tmp_path, TABLE + 'guess = "The moon."\n'), SWEPT, UNITS)
+    assert (table.cause, table.guess) == ("", "The moon.")
+
+
+def test_copies_are_named_up_to_the_most_that_a_cell_has(tmp_path: Path) -> None:
+    swept = scenario('[sweep]\n"flow.long.count" = [1, 3]\n')
+    text = TABLE[: TABLE.index("values")] + 'values = [{ where = { "flow.long.count" = 3 }, value = 1 }]\n'
+    assert load_published(write(tmp_path, text + 'flow = "long.3"\n'), swept, UNITS)
+    with pytest.raises(ScenarioError, match="no flow is named"):
+        load_published(write(tmp_path, text + 'flow = "long.4"\n'), swept, UNITS)
+
+
 def test_what_tried_a_cause_is_a_factor_or_a_scenario_beside(tmp_path: Path) -> None:
     (tmp_path / "other.toml").write_text("")
     text = TABLE + 'cause = "The rate."\ntried = ["cc", "other", "kernel", "arithmetic"]\n'

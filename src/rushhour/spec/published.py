@@ -146,6 +146,9 @@ def _check(table: Published) -> Iterator[Problem]:
         yield Problem(("from",), f'"{table.begin}" is not before to = "{table.to}"')
     if table.flow is not None and table.scope is not None:
         yield Problem(("scope",), "stands beside flow", "keep one of flow and scope")
+    if table.cause and not table.tried:
+        hint = "name in tried = [...] what tried it: a factor, a scenario; or write guess instead of cause"
+        yield Problem(("cause",), "is said without what tried it", hint)
     if not table.how:
         for index, value in enumerate(table.values):
             if (kind := table.kind_of(value)) in ("derived", "configured"):
@@ -180,8 +183,7 @@ def _check_metric(table: Published, units: Mapping[str, str] | None) -> Iterator
 def _check_cells(table: Published, scenario: Scenario | None) -> Iterator[Problem]:
     if scenario is None:
         return
-    flows = [flow.label for flow in scenario.flow]
-    flows += [f"{flow.label}.{k + 1}" for flow in scenario.flow if flow.count > 1 for k in range(flow.count)]
+    flows = _flows(scenario)
     if table.flow is not None and table.flow not in flows:
         yield Problem(("flow",), f'no flow is named "{table.flow}"', nearest(table.flow, flows))
     for key, instant in (("from", table.begin), ("to", table.to)):
@@ -196,6 +198,16 @@ def _check_cells(table: Published, scenario: Scenario | None) -> Iterator[Proble
             yield problem._replace(path=("values", index, "where", *problem.path))
 
 
+def _flows(scenario: Scenario) -> list[str]:
+    """The flows by name, and their copies by number, as many as any cell has."""
+    names = [flow.label for flow in scenario.flow]
+    varied = scenario.sweep.values
+    for flow in scenario.flow:
+        most = max([flow.count, *map(int, varied.get(f"flow.{flow.label}.count", []))])
+        names += [f"{flow.label}.{k + 1}" for k in range(most)] if most > 1 else []
+    return names
+
+
 def _check_where(where: Mapping[str, Any], over: Collection[str], sweep: Sweep) -> Iterator[Problem]:
     factors = sweep.values
     for key, wanted in where.items():
@@ -204,7 +216,7 @@ def _check_where(where: Mapping[str, Any], over: Collection[str], sweep: Sweep) 
         elif not any(matches({key: wanted}, {key: level}) for level in factors[key]):
             hint = nearest(str(wanted), dict.fromkeys(map(str, factors[key])))
             yield Problem((key,), f"{wanted!r} is no value of the factor", hint)
-    if left := [key for key in unnamed(where, sweep) if key not in over]:
+    if left := unnamed(where, sweep, over):
         yield Problem(
             (),
             f"leaves open {', '.join(left)}: cells that differ are never averaged",
@@ -229,15 +241,20 @@ def _check_tried(table: Published, scenario: Scenario | None, file: Traversable)
             )
 
 
-def unnamed(where: Mapping[str, Any], sweep: Sweep) -> list[str]:
-    """The factors of which `where` leaves more than one value; of keys that vary as one, one."""
+def unnamed(where: Mapping[str, Any], sweep: Sweep, over: Collection[str] = ()) -> list[str]:
+    """The factors that `where` and `over` leave more than one value of; of keys that vary as one, one."""
     found = []
     for factor in sweep.factors:
         named = {key: where[key] for key in factor.keys if key in where}
-        left = [step for step in factor.steps if matches(named, dict(zip(factor.keys, step, strict=True)))]
-        if len(left) > 1 and factor.keys != (SEED,):
-            labels = [key for key in factor.keys if key.startswith(LABEL)]
-            found.append((*labels, *factor.keys)[0])
+        cells = [dict(zip(factor.keys, step, strict=True)) for step in factor.steps]
+        left: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+        for cell in cells:
+            if matches(named, cell):
+                left.setdefault(tuple(str(cell[key]) for key in factor.keys if key in over), []).append(cell)
+        several = [same for same in left.values() if len(same) > 1]
+        if several and factor.keys != (SEED,):
+            open_ = [key for key in factor.keys if len({str(cell[key]) for cell in several[0]}) > 1]
+            found.append((*(key for key in open_ if key.startswith(LABEL)), *open_, *factor.keys)[0])
     return found
 
 
