@@ -44,6 +44,7 @@ INTERFACE = np.dtype(
     + [(f"{way}_{what}", "<u8") for what in ("packets", "bytes", "errors", "dropped") for way in ("rx", "tx")]
 )
 WIRE = np.dtype([("t_ns", "<i8"), ("end", "<u4"), ("packets", "<u8"), ("lost", "<u8")])
+PAUSES = np.dtype([("t_ns", "<i8"), ("end", "<u4"), ("stopped", "<u4")])
 UDP = np.dtype([("flow", "<u4"), ("seq", "<u4"), ("tx_ns", "<i8"), ("rx_ns", "<i8")])
 PING = UDP
 TRANSACTION = np.dtype([("flow", "<u4"), ("seq", "<u4"), ("start_ns", "<i8"), ("end_ns", "<i8")])

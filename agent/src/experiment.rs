@@ -14,6 +14,7 @@ use crate::flow;
 use crate::load::Loads;
 use crate::machine::Watch;
 use crate::netns::Nodes;
+use crate::pause::{self, Pauses, Pausing};
 use crate::plan::Plan;
 use crate::result::{Kernel, Report, FORMAT};
 use crate::sampler::Sampler;
@@ -68,6 +69,7 @@ fn attempt(out: &Path, report: &mut Report) -> Result<()> {
     let mut topology = topology::build(&plan, &mut nodes)?;
     // What calibration sends takes none of the experiment's numbers, so a list of drops does not meet it.
     topology.count_wires_from(CALIBRATION_NUMBERS)?;
+    pause::open(&plan, &mut topology)?;
     report.calibration = calibration::run(&plan, &nodes)?;
     disturb::end();
 
@@ -75,6 +77,7 @@ fn attempt(out: &Path, report: &mut Report) -> Result<()> {
     let clock = Clock::starting_at(if real { soon(&plan) } else { settle()? });
     report.start_clock_ns = clock.start_ns();
     topology::renew_queues(&plan, &mut topology, &nodes)?;
+    pause::open(&plan, &mut topology)?;
     report.calibration.qdiscs = topology::read_back(&mut topology)?;
     topology.count_wires_from(0)?;
     let prepared = flow::prepare(&plan, &nodes, &raw)?;
@@ -83,6 +86,8 @@ fn attempt(out: &Path, report: &mut Report) -> Result<()> {
     let mut sampler = Sampler::start(&plan, &topology, &nodes, clock, out)?;
     let changes = Changes::prepare(&plan, &topology, &nodes, &raw)?.map(|changes| changes.start(clock));
     let changing = changes.transpose()?;
+    let pauses = Pauses::prepare(&plan, &topology, &nodes, &raw)?.map(|pauses| pauses.start(clock));
+    let pausing = pauses.transpose()?;
     let loads = Loads::start(&plan, clock)?;
     let watch = real.then(|| {
         sampler.count_lateness();
@@ -108,6 +113,7 @@ fn attempt(out: &Path, report: &mut Report) -> Result<()> {
     }
     report.inputs = firewalls.read()?;
     changing.map_or(Ok(()), Changing::finish)?;
+    pausing.map_or(Ok(()), Pausing::finish)?;
     report.loads = loads.finish(clock)?;
     if let Some(trace) = trace {
         report.lost_events = trace.finish()?;

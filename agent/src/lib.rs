@@ -23,6 +23,7 @@ pub mod load;
 pub mod machine;
 pub mod netlink;
 pub mod netns;
+pub mod pause;
 pub mod plan;
 pub mod qdisc;
 pub mod result;

@@ -48,6 +48,9 @@ pub struct Plan {
     /// In the order of their instants.
     #[serde(default)]
     pub changes: Vec<Change>,
+    /// Ports that are stopped while a queue behind them is nearly full.
+    #[serde(default)]
+    pub pauses: Option<Pauses>,
     pub readings: Readings,
     #[serde(default)]
     pub calibration: Calibration,
@@ -232,6 +235,37 @@ pub struct Change {
     pub lines: Vec<String>,
 }
 
+/// PAUSE of Ethernet at some ports (`pause.rs`).
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pauses {
+    /// The queues are looked at so often.
+    pub interval_ns: i64,
+    pub ports: Vec<Port>,
+}
+
+/// A port, whose queue is a `plug`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Port {
+    /// Index of the end: 2·link + side.
+    pub end: usize,
+    /// The plug in tc's words, to which what it shall do is added.
+    pub line: String,
+    pub watch: Vec<Watched>,
+}
+
+/// A queue that stops a port when it holds `stop`, and lets it go below `go`: bytes, or packets.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Watched {
+    pub end: usize,
+    pub stop: u32,
+    pub go: u32,
+    #[serde(default)]
+    pub packets: bool,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
@@ -372,7 +406,26 @@ impl Plan {
                 return fault(format!("flow {:?} runs between nodes that are not in the plan", flow.name));
             }
         }
+        self.check_pauses()?;
         self.check_changes()
+    }
+
+    fn check_pauses(&self) -> Result<()> {
+        let Some(pauses) = &self.pauses else { return Ok(()) };
+        let fault = |message: String| Err(Error::new("plan", message));
+        if pauses.interval_ns < 1000 {
+            return fault(format!("pauses look every {} ns, it must be at least 1 µs", pauses.interval_ns));
+        }
+        for port in &pauses.ports {
+            let ends = port.watch.iter().map(|one| one.end).chain([port.end]);
+            if let Some(end) = ends.into_iter().find(|end| end / 2 >= self.links.len()) {
+                return fault(format!("end {end} of a pause is not in the plan"));
+            }
+            if port.watch.iter().any(|one| one.go > one.stop || one.stop == 0) {
+                return fault(format!("the port at end {} would never be let go", port.end));
+            }
+        }
+        Ok(())
     }
 
     fn check_changes(&self) -> Result<()> {

@@ -57,6 +57,7 @@ _REQUIRED: Mapping[str, Mapping[str, str]] = {
     },
     "wire": {"t_ns": "i", "end": "u", "packets": "u", "lost": "u"},
     "changes": {"t_ns": "i", "done_ns": "i", "end": "u", "key": "S", "value": "f", "packets": "u"},
+    "pauses": {"t_ns": "i", "end": "u", "stopped": "u"},
     "udp": {"flow": "u", "seq": "u", "tx_ns": "i", "rx_ns": "i"},
     "ping": {"flow": "u", "seq": "u", "tx_ns": "i", "rx_ns": "i"},
     "transaction": {"flow": "u", "seq": "u", "start_ns": "i", "end_ns": "i"},

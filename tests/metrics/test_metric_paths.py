@@ -30,6 +30,25 @@ def test_a_share_is_of_the_bundle_and_since_the_start(tmp_path: Path) -> None:
     assert found(record, "path_share") == {"end:m → n #1": 0.75, "end:m → n #2": 0.25}
 
 
+def test_a_port_is_paused_from_stop_to_go_and_to_the_end(tmp_path: Path) -> None:
+    rows = make.rows(
+        make.PAUSES,
+        t_ns=[SECOND, 2 * SECOND, 3 * SECOND],
+        end=[2, 2, 2],
+        stopped=[1, 0, 1],
+    )
+    ports = {"interval_ns": 1000, "ports": [{"end": 2, "line": "", "watch": []}]}
+    record = make.record(
+        tmp_path / "run",
+        {"pauses": rows},
+        ends=[make.end(2, "s → switch")],
+        plan={"pauses": ports},
+        duration_ns=4 * SECOND,
+    )
+    assert found(record, "paused_pct") == {"end:s → switch": 50.0}
+    assert found(record, "pauses") == {"end:s → switch": 2.0}
+
+
 def test_what_tcp_makes_of_reordering_is_its_own_word(tmp_path: Path) -> None:
     info = make.tcp_info([0, SECOND], reordering=[3, 40], reord_seen=[0, 7])
     record = make.record(tmp_path / "run", {"tcp_info": info})

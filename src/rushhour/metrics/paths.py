@@ -59,6 +59,38 @@ def _share(record: Record) -> Iterator[Found]:
             yield ratio(scope, sent, whole, "no packet was sent")
 
 
+def _stopped(record: Record) -> Iterator[Found]:
+    for number, (ends, begins) in _pauses(record).items():
+        span = record.context.duration_ns
+        closed = [*ends, span] if len(ends) < len(begins) else ends
+        spent = sum(done - begin for begin, done in zip(begins, closed, strict=True))
+        yield ratio(of_end(record.context.ends[number]), 100.0 * spent, span, "the experiment has no length")
+
+
+def _stops(record: Record) -> Iterator[Found]:
+    for number, (_, begins) in _pauses(record).items():
+        yield Found(of_end(record.context.ends[number]), float(len(begins)))
+
+
+def _pauses(record: Record) -> dict[int, tuple[list[int], list[int]]]:
+    """By end when it was let go and when it was stopped, in ns, of all ends that can be."""
+    told = record.plan.get("pauses")
+    if not isinstance(told, dict) or not record.has("pauses"):
+        return {}
+    found = {}
+    for port in told["ports"]:
+        rows = record.table("pauses", end=port["end"])
+        states = rows["stopped"]
+        if np.any(states != (np.arange(len(states)) + 1) % 2):
+            raise RecordError(
+                "a port was stopped twice, or let go before it was stopped",
+                where=str(record.path),
+                hint="the record is damaged; run the cell again with --fresh",
+            )
+        found[port["end"]] = (rows["t_ns"][states == 0].tolist(), rows["t_ns"][states == 1].tolist())
+    return found
+
+
 def _undone(record: Record) -> Iterator[Found]:
     counters = stack_counters(record)
     if counters and record.flows("tcp"):
@@ -96,6 +128,23 @@ METRICS = [
         "Packets that a node sent by this cable of a bond, or by this one of several paths, over those that "
         "it sent by all of them during the experiment. Of a bond they include LACP's own, one a second.",
         _share,
+    ),
+    Metric(
+        "paused_pct",
+        "%",
+        "none",
+        ("end",),
+        "Share of the experiment in which a port was stopped by Ethernet's PAUSE, because a queue of the "
+        "node that it sends to was nearly full. Of links with `pause` only.",
+        _stopped,
+    ),
+    Metric(
+        "pauses",
+        "1",
+        "none",
+        ("end",),
+        "How often a port was stopped by Ethernet's PAUSE. Of links with `pause` only.",
+        _stops,
     ),
     Metric(
         "reordering_segments",

@@ -37,6 +37,7 @@ class Queue:
     classes: tuple[Class, ...] = ()
     scheduler: Scheduler = "htb"
     course: Course = ()
+    pause: bool = False  # it can be stopped from behind
 
     @property
     def first_bps(self) -> int | None:

@@ -19,6 +19,7 @@ from rushhour.plan.flows import plan_entry
 from rushhour.plan.layout import Layout
 from rushhour.plan.loads import load_entries
 from rushhour.plan.patterns import with_patterns
+from rushhour.plan.pauses import pauses
 from rushhour.plan.presets import resolve
 from rushhour.plan.routes import BY_PACKET, FIRST_TABLE, Step, balancing_sysctls, marking_lines
 from rushhour.plan.schedule import scheduled
@@ -86,6 +87,8 @@ def lower(scenario: Scenario, seed: int) -> Lowered:
         plan["rules"] = rules
     if due := _changes(layout):
         plan["changes"] = due
+    if stopped := pauses(layout):
+        plan["pauses"] = stopped
     if loads := load_entries(scenario):
         plan["loads"] = loads
     if layout.arrivals:

@@ -123,6 +123,8 @@ def _impossible(plan: Mapping[str, Any]) -> Iterator[str]:
         yield f"balance of node {node}"
     if plan.get("changes"):
         yield "[[pattern]]: rates, delays and losses that change over time"
+    if plan.get("pauses"):
+        yield "pause of a link"
     for flow in plan["flows"]:
         if flow.get("generator"):
             yield f"flow {flow['name']} by {flow['generator']}"

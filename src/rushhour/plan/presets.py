@@ -215,7 +215,7 @@ def _stages(keys: DirectionKeys) -> Direction:
     if keys.rate is not None or keys.queue is not None:
         rate = keys.rate.bps if keys.rate else None
         queue = Queue(rate, keys.buffer or DEFAULT_BUFFER, keys.queue or "fifo", keys.shaper or "tbf")
-        queue = _divided(queue, keys)
+        queue = replace(_divided(queue, keys), pause=bool(keys.pause))
     delay = keys.delay.ns if keys.delay else 0
     by_default = default_jitter(Duration(2 * delay)).ns if delay else 0
     jitter = by_default if keys.jitter is None else keys.jitter.ns

@@ -83,7 +83,7 @@ def queue_lines(queue: Queue, limit: Limit, frame: int) -> tuple[list[str], list
     if queue.rate_bps is None:
         words = discipline(queue, limit, frame)
         return ([f"root handle 10: {words}"] if words else []), []
-    words = discipline(queue, limit, frame)
+    words = f"plug limit {limit.in_bytes(frame)}b" if queue.pause else discipline(queue, limit, frame)
     child = [f"parent 1:1 handle 10: {words}"] if words else []
     if queue.shaper == "htb":
         return ["root handle 1: htb default 1", *child], [_htb_class(queue.rate_bps, frame)]
@@ -99,7 +99,7 @@ def change_lines(queue: Queue, limit: Limit, frame: int, until_ns: int) -> list[
     if queue.shaper == "htb":
         return [_htb_class(rate, frame) if rate else _outage(frame, until_ns)]
     lines = [f"qdisc {tbf(rate, limit, frame)}"]
-    if limit.packets is not None and queue.words.split()[:1] in ([], ["fifo"]):
+    if limit.packets is not None and not queue.pause and queue.words.split()[:1] in ([], ["fifo"]):
         # tbf hands its limit on to a fifo below it, and means bytes.
         lines.append(f"qdisc parent 1:1 handle 10: pfifo limit {limit.packets}")
     return lines

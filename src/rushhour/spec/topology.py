@@ -84,6 +84,12 @@ class Direction(Model):
     police: Police | None = Field(
         None, description="policer at the node that the packets reach: { rate, burst }"
     )
+    pause: bool | None = Field(
+        None,
+        description="Ethernet's PAUSE (802.3x): while a queue of the node that the packets reach is nearly "
+        "full, the port that sends to it is stopped, with all that waits there, instead of that queue "
+        "dropping; default false",
+    )
 
 
 class LinkKeys(Direction):
