@@ -31,6 +31,8 @@ def texts(name: str) -> Iterator[str]:
     file = catalogue()[name]
     found = load_scenario(file)
     yield found.description
+    comments = [line for line in file.file.read_text("utf-8").splitlines() if line.startswith("#")]
+    yield " ".join(line.lstrip("# ") for line in comments)
     for table in load_published(file.published, found) if file.published else ():
         yield from (table.cause, table.guess, table.how)
 
