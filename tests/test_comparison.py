@@ -88,6 +88,7 @@ def test_a_bound_is_kept_or_not_and_no_tolerance_widens_it(
     assert line.agrees is verdict
     assert line.published == f"{'<' if kind == 'below' else '>'} {value:.10g}"
     assert (line.place == 0) is verdict
+    assert sheet.verdict == f"{int(verdict)} of 1 within the bound"
 
 
 def test_what_was_derived_says_so_with_what_it_was_made_of(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 REACH = 3.0
 """How many tolerances the scale of a dot reaches to either side; what lies beyond is drawn at its end."""
+BOUNDS = ("below", "above")
 _READ = {"table": "", "text": "stated in the text", "figure": "read off the figure by eye"}
 
 
@@ -100,7 +101,7 @@ def _sheet(one: Comparison, *, several: bool) -> Sheet:
         read=_READ[table.read],
         about=_about(table),
         unit=unit,
-        agrees=_tolerance(table),
+        agrees="the bound" if all(row.kind in BOUNDS for row in one.rows) else _tolerance(table),
         heads=tuple(short(name) for name in names),
         lines=[_line(row, table, names, decimals) for row in one.rows],
         agreeing=one.agreeing,
@@ -162,7 +163,7 @@ def _place(row: Compared, table: Published) -> tuple[float | None, bool]:
     """Where the dot lies: the difference in tolerances over the reach of the scale; whether it is cut off."""
     if row.difference is None:
         return None, False
-    if row.kind in ("below", "above"):
+    if row.kind in BOUNDS:
         return (0.0, False) if row.agrees else (math.copysign(1.0, row.difference), True)
     allowed = max(table.agrees.around(row.published, table.unit), row.spread or 0.0)
     if not allowed:
