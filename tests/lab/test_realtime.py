@@ -160,6 +160,13 @@ def test_a_record_says_how_it_is_run_again(scenario: Path) -> None:
         assert "--kernel" not in command
 
 
+def test_pauses_are_of_virtual_time() -> None:
+    assert realtime.of_virtual_time({"pauses": None}) is None
+    refused = realtime.of_virtual_time({"pauses": {"interval_ns": 1000, "ports": []}})
+    assert isinstance(refused, UnsupportedError)
+    assert "--lab uml" in str(refused.hint)
+
+
 def test_a_running_kernel_is_known_by_its_configuration(tmp_path: Path) -> None:
     zipped = tmp_path / "config.gz"
     zipped.write_bytes(gzip.compress(b"CONFIG_VETH=y\n"))

@@ -55,6 +55,8 @@ class NetnsLab:
 
     def refusal(self, job: Job) -> RushHourError | None:
         """Why this run cannot be carried out here; see `RealTimeLab.refusal`."""
+        if (virtual := realtime.of_virtual_time(job.plan)) is not None:
+            return virtual
         for name in job.plan.get("tools", ()):
             tools.find(name)
         lacks = self._ability.lacks(needs(self._suited(job.plan)))

@@ -18,6 +18,7 @@ from socket import AF_UNIX, SOCK_DGRAM, socket
 from time import sleep, time_ns
 from typing import TYPE_CHECKING, Any
 
+from rushhour.errors import UnsupportedError
 from rushhour.lab.base import CancelledError, canonical, sha256
 
 if TYPE_CHECKING:
@@ -105,6 +106,16 @@ def key(lab: str, job: Job, agent_sha256: str, *more: str) -> str:
 def shuffled(numbers: Iterable[int], seed: int, block: int) -> list[int]:
     """The numbers of one block in an order that the seed decides, the same on every machine."""
     return sorted(numbers, key=lambda number: hashlib.sha256(f"{seed} {block} {number}".encode()).digest())
+
+
+def of_virtual_time(plan: Mapping[str, Any]) -> UnsupportedError | None:
+    """The error of a run that no real time can carry out; None of any other."""
+    if not plan.get("pauses"):
+        return None
+    return UnsupportedError(
+        "pause of a link: a queue would have to be looked at in each frame's time, which no scheduler keeps",
+        hint="run it in virtual time: rushhour run … --lab uml",
+    )
 
 
 def run_in(plan: Mapping[str, Any], length_ns: int = RUN_IN_NS) -> dict[str, Any]:
