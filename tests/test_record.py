@@ -88,6 +88,12 @@ def test_tampering_is_noticed(tmp_path: Path, damage: Any, says: str) -> None:
         Record.open(record.path).verify()
 
 
+def no_table(run: Path) -> None:
+    """A file that is none, in a record whose seal fits it."""
+    (run / "raw" / "tcp_info.rh").write_bytes(b"?")
+    make.reseal(run)
+
+
 @pytest.mark.parametrize(
     ("damage", "says"),
     [
@@ -101,7 +107,7 @@ def test_tampering_is_noticed(tmp_path: Path, damage: Any, says: str) -> None:
         (lambda run: edit(run / "manifest.json", context={"flows": 3}), "context.flows is '3'"),
         (lambda run: (run / "plan.json").unlink(), "is missing"),
         (lambda run: edit(run / "plan.json", sample_ns="1"), "sample_ns is '1'"),
-        (lambda run: ((run / "raw" / "tcp_info.rh").write_bytes(b"?"), make.reseal(run)), "not a raw table"),
+        (no_table, "not a raw table"),
     ],
 )
 def test_a_damaged_record_says_what_is_damaged(tmp_path: Path, damage: Any, says: str) -> None:
