@@ -141,7 +141,7 @@ def _receiver(e: Evidence, trip: float) -> float | None:
     if not e.options & OPTION_WSCALE:
         return _moving(e) * WINDOWED * 8 * UNSCALED / trip
     sysctls = e.sysctls.get(e.receiver, {})
-    bounded = "rcvbuf" in e.asked or "net.ipv4.tcp_rmem" in sysctls
+    bounded = "rcvbuf" in e.asked or "net.ipv4.tcp_rmem" in sysctls or e.connected("receiver") >= HELD
     if not (bounded or sysctls.get("net.ipv4.tcp_moderate_rcvbuf") == "0") or not e.window:
         return None
     window = e.window
