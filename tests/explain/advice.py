@@ -184,7 +184,7 @@ def _too_long(found: Finding, after: Tried, sets: str) -> Iterator[str]:
 
 def _unnamed(cell: Fault, before: Tried, trial: Trial) -> Iterator[str]:
     named = {found.cause for found in before.bulk.findings}
-    if any("video (udp)" in found.says or "equal share" in found.says for found in before.bulk.findings):
+    if any("video (udp)" in found.says or "share" in found.says for found in before.bulk.findings):
         named.add("others")
     for cause in cell.causes:
         if named & NAMES[cause] or SHORT & {*cell.causes}:

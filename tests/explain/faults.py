@@ -197,11 +197,16 @@ def _at_sender(cell: Cell) -> None:
     cell.path["shape_at"] = "sender"
 
 
+def _room(rate: float, time_ms: int) -> str:
+    """A buffer of so many ms, of four packets at least."""
+    return f"{max(time_ms, int(1e3 * 4 * FRAME / rate))}ms"
+
+
 def _access_line(cell: Cell) -> None:
     """An access line that is much slower upwards, full in both directions; the download is `bulk`."""
     up = cell.rate / cell.draw.choice([5, 10, 20])
-    there = {"rate": f"{int(up)}bit", "buffer": f"{cell.draw.choice([200, 500, 1000])}ms"}
-    back = {"rate": f"{int(cell.rate)}bit", "buffer": f"{cell.draw.choice([50, 100, 300])}ms"}
+    there = {"rate": f"{int(up)}bit", "buffer": _room(up, cell.draw.choice([200, 500, 1000]))}
+    back = {"rate": f"{int(cell.rate)}bit", "buffer": _room(cell.rate, cell.draw.choice([50, 100, 300]))}
     one_way = f"{1e3 * cell.rtt / 2:g}ms"
     cell.links = [
         {"between": ["home", "isp"], "forward": there, "reverse": back},
@@ -218,8 +223,9 @@ def _access_line(cell: Cell) -> None:
 
 def _busy_way_back(cell: Cell) -> None:
     """The other direction of a path is full of somebody else's transfer."""
-    cell.path["reverse_rate"] = f"{int(cell.rate / cell.draw.choice([1, 4, 10]))}bit"
-    cell.path["reverse_buffer"] = f"{cell.draw.choice([200, 400])}ms"
+    back = cell.rate / cell.draw.choice([1, 4, 10])
+    cell.path["reverse_rate"] = f"{int(back)}bit"
+    cell.path["reverse_buffer"] = _room(back, cell.draw.choice([200, 400]))
     cell.path["reverse_queue"] = "fifo"
     cell.path["pairs"] = 2
     cell.others.append({"name": "back", "from": "r2", "to": "s2"})

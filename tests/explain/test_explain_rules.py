@@ -126,9 +126,14 @@ def test_a_limit_behind_another_is_told_and_its_advice_holds_both() -> None:
 
 def test_while_acks_wait_nothing_else_is_promised() -> None:
     small = replace(FLOW, waits=(replace(UPLINK, rate_bps=8e6),))
-    promised = [found.remedy.expected_bps for found in findings(small) if found.remedy is not None]
-    assert promised[0] is None
-    assert promised[1] is not None
+    first, second, *_ = findings(small)
+    assert (first.cause, second.cause) == ("receive_buffer", "ack_queue")
+    assert first.remedy is not None
+    assert second.remedy is not None
+    assert (first.remedy.expected_bps, first.remedy.overrides) == (None, {})
+    assert "Follow it together with what comes next." in first.remedy.advice
+    assert second.remedy.expected_bps == 67.2e6
+    assert second.remedy.overrides.keys() == {"sysctl.net.ipv4.tcp_rmem", "link.home-isp.forward.queue"}
 
 
 def test_traffic_that_does_not_give_way_is_named_and_is_no_part_of_an_equal_share() -> None:

@@ -238,4 +238,5 @@ def _grown(e: Evidence, rate: float) -> float:
     size = e.asked["bytes"]
     growing = min(rounds, math.log2(size / first + 1))
     rest = max(0.0, size - first * (2**growing - 1))
-    return 8 * size / ((growing + 1) * trip + 8 * rest / max(rate, 1.0))
+    part = RANDOM_LOSS if e.wire_loss and e.retransmits else 1.0  # which segment is lost decides
+    return part * 8 * size / ((growing + 1) * trip + 8 * rest / max(rate, 1.0))

@@ -29,6 +29,8 @@ WORTH_DOING = 0.05
 """An advice that brings less than this part more promises no rate."""
 MATTERS, FAR = 0.2, 0.9
 """A limit that held for this share of the time matters below this part of what the path has for the flow."""
+MAIN = 0.3
+"""A limit that held for this share of the time is a main one."""
 RISKY = 0.6
 """Advice whose lower bound is below this part of what there is may do harm."""
 HIDDEN = 0.9
@@ -55,8 +57,15 @@ def findings(known: Evidence) -> tuple[Finding, ...]:
     for found in _hidden(known, {found.limit for found in made.values()}, made):
         made.setdefault(found.cause, found)
     said = _promised(known, sorted(made.values(), key=lambda found: _rank(known, found)))
-    # What has not held, and has no advice, is for the curious.
-    return tuple(sorted(said, key=lambda found: found.share < WORTH_SAYING and found.remedy is None))
+    return tuple(sorted(said, key=_place))
+
+
+def _place(found: Finding) -> int:
+    """What held or promises something is said first; what has neither held nor an advice, last."""
+    promises = found.remedy is not None and found.remedy.expected_bps is not None
+    if promises or found.share >= MAIN:
+        return 0
+    return 1 if found.share >= WORTH_SAYING or found.remedy is not None else 2
 
 
 def _first(known: Evidence, limit: str) -> Finding | None:

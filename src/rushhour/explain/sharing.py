@@ -160,7 +160,7 @@ def sender_shaper(e: Evidence) -> Finding | None:
     if not e.at_sender:
         return None
     says = (
-        f"{e.name} had {of_possible(e)}{_shared(e)}: the shaper on {e.sender} itself is the limit. TCP "
+        f"{e.name} had {of_possible(e)}: the shaper on {e.sender} itself is the limit. TCP "
         "small queues keep its queue short, so the window says nothing about the network behind."
     )
     return Finding("sender_shaper", e.shares.get("path", 0.0), says)
@@ -173,12 +173,6 @@ def full_path(e: Evidence) -> Finding | None:
         return Finding("path", share, _full(e))
     says = f"{_full(e)} What is beside it leaves {rate(max(0.0, (e.possible_bps or 0) - e.taken_bps))}."
     return Finding("others", share, says)
-
-
-def _shared(e: Evidence) -> str:
-    return (
-        f"; an equal share among {1 + len(e.others)} TCP flows is {rate(e.fair_bps or 0)}" if e.others else ""
-    )
 
 
 def _full(e: Evidence) -> str:

@@ -63,7 +63,16 @@ def reached(e: Evidence) -> str:
 def of_possible(e: Evidence) -> str:
     """What a flow had of what its bottleneck carries, and who else was there: 7.4 Mbit/s of 19.1 Mbit/s."""
     possible = f" of {rate(e.possible_bps)}" if e.possible_bps else ""
-    return f"{rate(e.goodput_bps)}{possible}{beside(e)}"
+    return f"{rate(e.goodput_bps)}{possible}{shared(e)}{beside(e)}"
+
+
+def shared(e: Evidence) -> str:
+    """With how many lasting TCP flows it shares its bottleneck."""
+    if not e.others:
+        return ""
+    if len(e.others) == 1:
+        return f" that it shares with {e.others[0].name}"
+    return f" that it shares with {len(e.others)} other TCP flows"
 
 
 def beside(e: Evidence) -> str:
