@@ -25,7 +25,7 @@ WINDOWED = 0.8
 """Part of a window per round trip that a flow gets on average: it is not in flight all the time."""
 SENT = 0.7
 """The same of a send buffer: a writer is woken when a third of it is free."""
-BESIDE_DATA = 0.85
+BESIDE_DATA = 0.7
 """Part of that where its ACKs share a queue that separates them: now and then one waits for a long packet."""
 STEADY = 0.95
 """What a limit at the ends gives of its own rate: ticks, and the last round trip."""
