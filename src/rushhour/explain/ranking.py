@@ -183,8 +183,8 @@ def _kept(known: Evidence, said: list[Finding]) -> Iterable[Finding]:
             advice = f"{remedy.advice} Follow it together with what comes next."
             yield replace(found, remedy=replace(remedy, advice=advice, overrides={}, expected_bps=None))
         elif expected is None or _matters(known, found):
-            # What is next may hold it lower than now: then the advice is no `--set` to be copied. A queue that
-            # lets ACKs pass takes nothing from them.
+            # What is next may hold it lower than now: then the advice is no `--set` to be copied. But a queue
+            # that lets ACKs pass takes nothing from them.
             risky = expected is not None and expected < RISKY * known.goodput_bps and found.limit != "acks"
             overrides = {} if risky else remedy.overrides
             yield replace(found, remedy=replace(remedy, overrides=overrides, expected_bps=None))
