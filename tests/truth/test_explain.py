@@ -76,8 +76,41 @@ from = "s1"
 to = "r1"
 """
 
+ADSL = """
+title = "Why"
+question = "Why is this flow slow?"
+duration = "10s"
+[[link]]
+between = ["home", "isp"]
+[link.forward]
+rate = "800kbit"
+buffer = "64kB"
+[link.reverse]
+rate = "8mbit"
+buffer = "64kB"
+[[link]]
+between = ["isp", "server"]
+delay = "15ms"
+[[flow]]
+name = "bulk"
+from = "server"
+to = "home"
+[[flow]]
+name = "upload"
+from = "home"
+to = "server"
+"""
+VIDEO = '[[flow]]\nname = "video"\nkind = "udp"\nrate = "30mbit"\n'
+
 CAUSES = {
     "path": cell(),
+    "ack_queue": ADSL,
+    "handshake": cell(
+        'bytes = "300kB"', path='drop = [0, 1]\nbuffer = "500kB"', rate="10mbit", duration="6s"
+    ),
+    "handshake, long path": cell('bytes = "10kB"', rtt="300ms"),
+    "others": cell(VIDEO, path="pairs = 2", rate="50mbit"),
+    "impatient_queue": cell(path='queue = "codel"', rtt="300ms", rate="20mbit", duration="10s"),
     "receive_buffer": cell('rcvbuf = "32KiB"'),
     "receive_buffer, sysctl": cell(SYSCTL.join(["", '"net.ipv4.tcp_rmem" = "4096 65536 65536"'])),
     "window_scaling": cell(SYSCTL.join(["", '"net.ipv4.tcp_window_scaling" = 0'])),
@@ -96,7 +129,8 @@ CAUSES = {
     "policer": POLICED,
     "longer_path": cell(SECOND, path='pairs = 2\nrtts = ["80ms", "10ms"]', rtt="", duration="8s"),
     "timeouts": cell('cc = "reno"\nbytes = "20kB"', path=f"drop = {list(range(2, 14))}", duration="2s"),
-    "marks": cell(
+    "marks": cell("ecn = true", path='queue = "codel ecn ce_threshold 200us"', rtt="80ms", duration="6s"),
+    "impatient_queue, marks": cell(
         "ecn = true", path='queue = "codel ecn target 1ms interval 4ms"', rtt="80ms", duration="6s"
     ),
     "reordering": cell(
@@ -147,6 +181,48 @@ def test_the_cause_is_named_first_and_its_remedy_keeps_what_it_promises(
     after = run(spec.with_values(scenario, dict(remedy.overrides)), tmp_path / "after", kernel)
     got = metric(after, "goodput_bps", "flow:bulk")
     if remedy.expected_bps is not None:
-        assert got >= 0.85 * remedy.expected_bps
-        assert got > found.goodput_bps
+        assert got >= 0.99 * remedy.expected_bps
+        assert remedy.expected_bps > found.goodput_bps
     assert explained(after)[1].cause != first.cause
+
+
+def test_a_queue_on_the_acks_way_is_named_with_who_fills_it_and_managing_it_gives_the_rate_back(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "cell.toml"
+    path.write_text(ADSL)
+    scenario = load_scenario(str(path))
+    found, first = explained(run(scenario, tmp_path / "run", "debian-6.12"))
+    assert found.goodput_bps < 2e6  # of 7.65 Mbit/s
+    assert first.where == "home → isp"
+    assert "What fills that queue is upload." in first.says
+    waits = {(wait.label, wait.acks): wait.median_s for wait in found.waits}
+    assert waits["home → isp", True] > 0.3  # 64 kB at 800 kbit/s are 0.64 s
+    assert waits["isp → home", False] < 0.01
+    assert first.remedy is not None
+    assert first.remedy.overrides == {"link.home-isp.forward.queue": "fq_codel"}
+    after = run(spec.with_values(scenario, dict(first.remedy.overrides)), tmp_path / "after", "debian-6.12")
+    assert metric(after, "goodput_bps", "flow:bulk") > 7e6
+
+
+@pytest.mark.parametrize("kernel", ["debian-6.1", "debian-6.12"])
+def test_lost_syns_are_the_handshakes_and_no_losses_of_data(kernel: str, tmp_path: Path) -> None:
+    path = tmp_path / "cell.toml"
+    path.write_text(CAUSES["handshake"])
+    record = run(load_scenario(str(path)), tmp_path / "run", kernel)
+    found, first = explained(record)
+    # The SYN is sent again after 1 s (RFC 6298), that one after 2 s, by newer kernels (6.5) after 1 s, too.
+    assert "its SYN was sent again 2 times" in first.says
+    assert found.shares["handshake"] > 0.6
+    assert not {"losses", "timeouts"} & {*found.shares}
+    assert metric(record, "retransmit_fraction", "flow:bulk") == 0
+    assert metric(record, "retransmits", "flow:bulk") == 2
+
+
+def test_traffic_beside_a_flow_is_named_whatever_limits_it(tmp_path: Path) -> None:
+    path = tmp_path / "cell.toml"
+    path.write_text(CAUSES["others"].replace('name = "bulk"', 'name = "bulk"\nrcvbuf = "8KiB"'))
+    found, first = explained(run(load_scenario(str(path)), tmp_path / "run", "debian-6.12"))
+    assert first.cause == "receive_buffer"
+    assert ", beside video (udp) with 29.9 Mbit/s" in first.says
+    assert all("nothing else limits" not in finding.says for finding in found.findings)

@@ -6,28 +6,39 @@ the numbers, `causes` holds the rules; they know nothing of where the numbers co
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rushhour.explain.causes import RULES
 from rushhour.explain.evidence import Evidence, evidence
 from rushhour.explain.finding import Finding, Remedy
+from rushhour.explain.ranking import findings
 from rushhour.explain.timeline import LIMITS, Timeline
+from rushhour.explain.waits import Wait
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rushhour.record import Record
 
-__all__ = ["LIMITS", "Evidence", "Explanation", "Finding", "Remedy", "Timeline", "explain", "findings"]
-
-WORTH_SAYING = 0.1
-"""A limit below this share of the time is not spoken of."""
+__all__ = [
+    "LIMITS",
+    "Evidence",
+    "Explanation",
+    "Finding",
+    "Remedy",
+    "Timeline",
+    "Wait",
+    "explain",
+    "findings",
+]
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """One flow: the share of its time of each limit, and what is found, the greatest share first."""
+    """One flow: the share of its time of each limit, and what is found, in order of gain.
+
+    `waits` has the round trip by queue: where its data and its ACKs waited.
+    """
 
     flow: str
     goodput_bps: float
@@ -35,6 +46,7 @@ class Explanation:
     shares: Mapping[str, float]
     findings: tuple[Finding, ...]
     timeline: Timeline | None
+    waits: tuple[Wait, ...] = ()
 
     @property
     def limit(self) -> str:
@@ -50,23 +62,6 @@ def explain(record: Record) -> list[Explanation]:
 def _explained(record: Record) -> list[Explanation]:
     known = [found for flow in record.flows("tcp") if (found := evidence(record, flow)) is not None]
     return [
-        Explanation(e.name, e.goodput_bps, e.possible_bps, e.shares, findings(e), e.timeline) for e in known
+        Explanation(e.name, e.goodput_bps, e.possible_bps, e.shares, findings(e), e.timeline, e.waits)
+        for e in known
     ]
-
-
-def _worthwhile(found: Finding, known: Evidence) -> Finding:
-    """The finding without a remedy that promises no more than there is."""
-    expected = None if found.remedy is None else found.remedy.expected_bps
-    return found if expected is None or expected > known.goodput_bps else replace(found, remedy=None)
-
-
-def findings(known: Evidence) -> tuple[Finding, ...]:
-    """What the rules find, one for each limit that is worth it, the greatest share of the time first."""
-    made: dict[str, Finding] = {}
-    for limit, share in known.shares.items():
-        if share < WORTH_SAYING and made:
-            continue
-        found = next((found for rule in RULES[limit] if (found := rule(known)) is not None), None)
-        if found is not None:
-            made.setdefault(found.cause, _worthwhile(found, known))
-    return tuple(sorted(made.values(), key=lambda found: -found.share))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rushhour.explain import hosts, losses, sharing
+from rushhour.explain import aqm, hosts, losses, sharing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     Rule = Callable[[Evidence], Finding | None]
 
 RULES: Mapping[str, tuple[Rule, ...]] = {
+    "handshake": (hosts.handshake,),
+    "acks": (sharing.ack_queue, sharing.ack_loss),
     "receiver": (hosts.window_scaling, hosts.receive_buffer),
     "reader": (hosts.slow_reader,),
     "sndbuf": (hosts.send_buffer,),
@@ -34,10 +36,17 @@ RULES: Mapping[str, tuple[Rule, ...]] = {
         losses.reordering,
         losses.no_sack,
         losses.random_loss,
+        aqm.impatient_queue,
         losses.shallow_buffer,
         losses.any_loss,
     ),
-    "marks": (losses.marked,),
-    "path": (sharing.pushed_aside, sharing.bufferbloat, sharing.sender_shaper, sharing.full_path),
+    "marks": (aqm.impatient_queue, losses.marked),
+    "path": (
+        sharing.pushed_aside,
+        sharing.acks_wait_most,
+        sharing.bufferbloat,
+        sharing.sender_shaper,
+        sharing.full_path,
+    ),
 }
 """Limit → its rules, in order."""

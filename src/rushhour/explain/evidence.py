@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from rushhour import decode
+from rushhour.explain import keys
+from rushhour.explain.handshake import handshake_s, syn_retransmits
 from rushhour.explain.timeline import timelines
+from rushhour.explain.traffic import Beside, beside
+from rushhour.explain.waits import Wait, waits
 from rushhour.metrics.queue import since_start
 from rushhour.metrics.tcp import ideal_bps, last
 
@@ -17,9 +22,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from rushhour.context import End, Flow
+    from rushhour.decode import Rows
     from rushhour.explain.timeline import Timeline
     from rushhour.record import Record
 
+WAITED, WAITED_S = 0.3, 0.002
+"""ACKs that wait longer than this part of the idle round trip, and this time, hold a flow back."""
+DELAY_BASED = frozenset({"vegas", "nv", "lp", "cdg", "westwood", "yeah", "veno", "illinois"})
+"""Algorithms that slow down, or give way, on delay (net/ipv4/tcp_*.c)."""
 OPTION_SACK, OPTION_WSCALE = 2, 4  # TCPI_OPT_* of <linux/tcp.h>
 
 
@@ -43,10 +53,17 @@ class Evidence:
         rcvbuf: Receive buffer of the receiver's socket, as the kernel counts it (twice what was asked).
         sndbuf: Send buffer of the sender's socket, likewise.
         asked: What the scenario sets of the socket: rcvbuf, sndbuf, rate, pacing, bytes, read.
+        group: What the scenario calls the flow.
         sysctls: The sysctls that the scenario sets on sender (`from`) and receiver (`to`).
+        own: Node → the sysctls that the scenario sets for it alone.
         options: TCPI_OPT_* that both ends agreed on.
-        wire_loss: Share of data packets lost on the wires; `ack_loss` of those of the other direction.
+        handshake_s: From the start to the connection; `syns`: how many SYNs were sent again.
+        moved: Payload that arrived.
+        waits: The wait in every queue, of data and of ACKs, the longest first.
+        beside: What else crosses the bottleneck and is no lasting TCP flow.
+        wire_loss: Share of data packets lost on the wires, without SYNs; `ack_loss` of ACKs.
         queue_drops: Packets that the queues on the data's way dropped, of all flows; `policed` by policers.
+        bucket: Bytes that the policer lets pass at once.
         queue_s: Median wait in the queue; `rtt_s`: median of the RTT.
         at_sender: The bottleneck is the sender's own egress.
         buffer_key: The scenario's key of that queue's limit, `queue_key` of its discipline; empty: none.
@@ -82,6 +99,7 @@ class Evidence:
     queue_drops: int = 0
     policed: int = 0
     policer_bps: float | None = None
+    bucket: float | None = None
     buffer: float | None = None
     bottleneck: str = ""
     queue: str = ""
@@ -89,6 +107,13 @@ class Evidence:
     buffer_key: str = ""
     queue_key: str = ""
     others: tuple[Other, ...] = ()
+    beside: tuple[Beside, ...] = ()
+    waits: tuple[Wait, ...] = ()
+    handshake_s: float | None = None
+    syns: int = 0
+    group: str = ""
+    own: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    moved: int = 0
 
     @property
     def bdp(self) -> float | None:
@@ -98,9 +123,42 @@ class Evidence:
         return self.possible_bps * self.base_rtt_s / 8
 
     @property
+    def taken_bps(self) -> float:
+        """What traffic that does not give way, or comes and goes, has of the bottleneck."""
+        return sum(one.rate_bps for one in self.beside)
+
+    @property
     def fair_bps(self) -> float | None:
-        """An equal share of the bottleneck."""
-        return None if self.possible_bps is None else self.possible_bps / (1 + len(self.others))
+        """An equal share of what the bottleneck leaves to lasting TCP flows."""
+        if self.possible_bps is None:
+            return None
+        return max(0.0, self.possible_bps - self.taken_bps) / (1 + len(self.others))
+
+    def connected(self, limit: str) -> float:
+        """The share of the time of a limit, of the time since the connection."""
+        return self.shares.get(limit, 0.0) / max(1e-9, 1 - self.shares.get("handshake", 0.0))
+
+    @property
+    def flow_key(self) -> str:
+        """How `--set` begins a key of this flow."""
+        return f"flow.{self.group or self.name}"
+
+    def sysctl_key(self, host: str, name: str) -> str:
+        """How `--set` calls a sysctl of a host: of its own where the scenario gives it one."""
+        mine = name in self.own.get(host, ())
+        return f"node.{host}.sysctl.{name}" if mine else f"sysctl.{name}"
+
+    @property
+    def acks_wait(self) -> Wait | None:
+        """The queue in which ACKs wait longest; None where that is little beside the idle round trip."""
+        longest = next((wait for wait in self.waits if wait.acks), None)
+        known = longest is not None and longest.median_s > max(WAITED_S, WAITED * (self.base_rtt_s or 0))
+        return longest if known else None
+
+    @property
+    def data_wait(self) -> Wait | None:
+        """The queue in which data wait longest."""
+        return next((wait for wait in self.waits if not wait.acks), None)
 
 
 _ASKED = ("rcvbuf", "sndbuf", "rate_bps", "pacing_bps", "bytes", "read_bps", "message_bytes")
@@ -118,17 +176,21 @@ def evidence(record: Record, flow: Flow) -> Evidence | None:
     way = [ends[number] for number in sorted(flow.crossed) if number in ends]
     policers = [end for end in way if end.role == "police"]
     seconds = (span[1] - span[0]) * 1e-9
-    segments, again = last(record, flow, "data_segs_out") or 0, last(record, flow, "total_retrans") or 0
+    moved = 8 * (flow.outcome.bytes_received or 0)
+    syns = syn_retransmits(record, flow)
+    segments = last(record, flow, "data_segs_out") or 0
+    again = max(0, (last(record, flow, "total_retrans") or 0) - syns)
+    others = tuple(_others(record, flow))
     return Evidence(
         name=flow.name,
         sender=str(planned.get("from", "")),
         receiver=str(planned.get("to", "")),
         cc=_algorithm(record, flow),
         length_s=seconds,
-        goodput_bps=8 * (flow.outcome.bytes_received or 0) / seconds,
+        goodput_bps=moved / seconds,
         shares=found.shares,
         timeline=found,
-        possible_bps=ideal_bps(flow),
+        possible_bps=_possible(flow, policers, seconds),
         base_rtt_s=None if flow.base_rtt_ns is None else flow.base_rtt_ns * 1e-9,
         rtt_s=_median(record, "srtt_us", flow),
         queue_s=_median(record, "srtt_queue_delay_us", flow),
@@ -143,21 +205,41 @@ def evidence(record: Record, flow: Flow) -> Evidence | None:
         segments=segments,
         retransmits=again,
         duplicates=last(record, flow, "dsack_dups") or 0,
-        timeouts=_struck(record, flow),
+        timeouts=_struck(record, flow, syns),
         marked=last(record, flow, "delivered_ce") or 0,
-        wire_loss=_lost(record, flow.ways),
+        wire_loss=max(0.0, _lost(record, flow.ways) - syns / max(1, segments)),
         ack_loss=_lost(record, flow.reverse_ways),
         queue_drops=_drops(record, [end for end in way if end.role not in ("police", "netem")]),
         policed=_drops(record, policers),
+        bucket=_bucket(policers),
         policer_bps=min((end.rate_bps or 0 for end in policers), default=None),
         buffer=None if limit is None else _buffer(limit, flow),
         bottleneck="" if limit is None else limit.label,
         queue="" if limit is None else limit.queue or "",
         at_sender=limit is not None and limit.node == planned.get("from"),
-        buffer_key=_key(record, limit, "buffer"),
-        queue_key=_key(record, limit, "queue"),
-        others=tuple(_others(record, flow)),
+        buffer_key=keys.of_link(record, limit, "buffer"),
+        queue_key=keys.of_link(record, limit, "queue"),
+        others=others,
+        beside=beside(record, flow, [other.name for other in others]),
+        waits=waits(record, flow),
+        handshake_s=handshake_s(flow),
+        syns=syns,
+        group=flow.group,
+        own=keys.own_sysctls(keys.scenario(record)),
+        moved=flow.outcome.bytes_received or 0,
     )
+
+
+def _possible(flow: Flow, policers: Sequence[End], seconds: float) -> float | None:
+    """The most payload that the bottleneck carries; a policer lets pass what its bucket holds, besides."""
+    possible = ideal_bps(flow)
+    return possible if possible is None else possible + 8 * (_bucket(policers) or 0.0) / seconds
+
+
+def _bucket(policers: Sequence[End]) -> float | None:
+    """Bytes that the smallest bucket of these policers holds, by the words it was made with."""
+    found = (re.search(r"burst (\d+)b", end.queue or "") for end in policers)
+    return min((float(words[1]) for words in found if words), default=None)
 
 
 def _algorithm(record: Record, flow: Flow) -> str:
@@ -188,12 +270,18 @@ def _sysctls(node: Mapping[str, object]) -> dict[str, str]:
     return {str(key): str(value) for key, value in pairs}
 
 
-def _struck(record: Record, flow: Flow) -> int:
-    """Timeouts: by the traced changes to Loss, where the kernel does not count them (before 6.7)."""
+def _struck(record: Record, flow: Flow, syns: int) -> int:
+    """Timeouts after the handshake: by traced changes to Loss where the kernel counts none (before 6.7)."""
     counted = last(record, flow, "total_rto")
     if counted is not None or not record.has("tcp_cong_state_set"):
-        return counted or 0
-    return int((record.table("tcp_cong_state_set", flow=flow.id)["cong_state"] == 4).sum())
+        return max(0, (counted or 0) - syns)
+    begin = flow.outcome.connected_ns or 0
+    return int((_after(record.table("tcp_cong_state_set", flow=flow.id), begin)["cong_state"] == 4).sum())
+
+
+def _after(rows: Rows, t_ns: int) -> Rows:
+    later: Rows = rows[rows["t_ns"] > t_ns]
+    return later
 
 
 def _drops(record: Record, ends: Iterable[End]) -> int:
@@ -222,20 +310,6 @@ def _buffer(end: End, flow: Flow) -> float | None:
     if end.buffer_bytes is not None:
         return float(end.buffer_bytes)
     return None if end.buffer_packets is None else float(end.buffer_packets * (flow.frame_bytes or 1514))
-
-
-def _key(record: Record, end: End | None, name: str) -> str:
-    """How `--set` calls a key of the link that an end belongs to; empty where that is not plain."""
-    resolved = record.manifest.get("scenario", {}).get("resolved") or {}
-    if end is None or end.role != "queue":
-        return ""
-    if "topology" in resolved:
-        return f"topology.{name}"
-    links = [link for link in resolved.get("link", []) if end.node in link.get("between", ())]
-    if len(links) != 1:
-        return ""
-    a, b = links[0]["between"]
-    return f"link.{links[0].get('name') or f'{a}-{b}'}.{'forward' if end.node == a else 'reverse'}.{name}"
 
 
 def _others(record: Record, flow: Flow) -> Iterable[Other]:

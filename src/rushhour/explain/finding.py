@@ -17,20 +17,27 @@ class Remedy:
         advice: In words, an imperative.
         command: What a person types on the host that is named in `advice`; empty where there is none.
         overrides: The same as `--set KEY=VALUE` of the scenario; empty where the scenario cannot say it.
-        expected_bps: The goodput that is then to be expected; None where theory gives none.
+        expected_bps: The goodput that is then reached at least; None where theory gives none.
+        expected_wait_s: The median wait at the finding's queue is then at most this; None: not spoken of.
     """
 
     advice: str
     command: str = ""
     overrides: Mapping[str, Any] = field(default_factory=dict)
     expected_bps: float | None = None
+    expected_wait_s: float | None = None
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One cause: its word (docs/explain.md lists them), the share of the time it held, what is said of it."""
+    """One cause: its word (docs/explain.md lists them), the share of the time it held, what is said of it.
+
+    `limit` is what its remedy takes away (of `rushhour.explain.LIMITS`); `where` the queue it speaks of.
+    """
 
     cause: str
     share: float
     says: str
     remedy: Remedy | None = None
+    limit: str = ""
+    where: str = ""

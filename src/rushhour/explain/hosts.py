@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rushhour.explain.evidence import OPTION_WSCALE
+from rushhour.explain.caps import UNSCALED
+from rushhour.explain.evidence import DELAY_BASED, OPTION_WSCALE
 from rushhour.explain.finding import Finding, Remedy
 from rushhour.explain.words import part, rate, reached, rounded_up, size, sysctl, time
 
@@ -13,12 +15,8 @@ if TYPE_CHECKING:
 
 MARGIN = 1.5
 """A buffer is proposed this much above what the path holds: auto-tuning and packet overhead vary."""
-UNSCALED = 65535
-"""The greatest window without scaling (RFC 7323)."""
 LEAST_RMEM, LEAST_WMEM = 131072, 65536
 """No greatest buffer below these is proposed: tcp_rmem's own default, and room for a few super-packets."""
-DELAY_BASED = frozenset({"vegas", "nv", "lp", "cdg", "westwood", "yeah", "veno", "illinois"})
-"""Algorithms that slow down, or give way, on delay (net/ipv4/tcp_*.c)."""
 
 
 def window_scaling(e: Evidence) -> Finding | None:
@@ -30,8 +28,10 @@ def window_scaling(e: Evidence) -> Finding | None:
         f"{size(e.bdp or 0)}. Window scaling was not agreed on."
     )
     advice = f"Switch window scaling on at both ends, {e.sender} and {e.receiver}."
-    remedy = sysctl(advice, "net.ipv4.tcp_window_scaling", "1", e.fair_bps)
-    return Finding("window_scaling", e.shares["receiver"], says, remedy)
+    remedy = sysctl(e, advice, e.sender, "net.ipv4.tcp_window_scaling", "1")
+    there = sysctl(e, advice, e.receiver, "net.ipv4.tcp_window_scaling", "1")
+    remedy = replace(remedy, overrides={**remedy.overrides, **there.overrides})
+    return Finding("window_scaling", e.shares.get("receiver", 0.0), says, remedy)
 
 
 def receive_buffer(e: Evidence) -> Finding | None:
@@ -44,28 +44,38 @@ def receive_buffer(e: Evidence) -> Finding | None:
     )
     # Which part of a receive buffer becomes window differs by kernel and by packet; it is taken as seen.
     needed = MARGIN * (e.bdp or 0) * e.rcvbuf / e.window
-    return Finding("receive_buffer", e.shares["receiver"], says, _larger_receive_buffer(e, needed))
+    if (
+        needed <= e.rcvbuf
+    ):  # the window holds more than the path: the round trip is longer than that of the path
+        return (
+            None
+            if e.acks_wait is not None
+            else Finding("receive_buffer", e.shares.get("receiver", 0.0), says)
+        )
+    return Finding("receive_buffer", e.shares.get("receiver", 0.0), says, _larger_receive_buffer(e, needed))
 
 
-def _larger_receive_buffer(e: Evidence, needed: float) -> Remedy:
+def _larger_receive_buffer(e: Evidence, needed: float) -> Remedy | None:
     if "rcvbuf" in e.asked:
         asked = rounded_up(needed / 2)  # the kernel doubles what SO_RCVBUF asks for
+        if asked <= e.asked["rcvbuf"]:
+            return None
         advice = (
             f"The application on {e.receiver} sets SO_RCVBUF to {size(e.asked['rcvbuf'])}: let it set "
             f"{size(asked)}, or nothing, so that the kernel tunes the buffer."
         )
-        return Remedy(advice, "", {f"flow.{e.name}.rcvbuf": f"{asked}B"}, e.fair_bps)
+        return Remedy(advice, "", {f"{e.flow_key}.rcvbuf": f"{asked}B"})
     if e.sysctls.get(e.receiver, {}).get("net.ipv4.tcp_moderate_rcvbuf") == "0":
         advice = f"Let the kernel tune receive buffers on {e.receiver}."
-        return sysctl(advice, "net.ipv4.tcp_moderate_rcvbuf", "1", e.fair_bps)
+        return sysctl(e, advice, e.receiver, "net.ipv4.tcp_moderate_rcvbuf", "1")
     most = max(rounded_up(needed), LEAST_RMEM)
     advice = f"Raise the greatest receive buffer on {e.receiver} to {size(most)}."
-    return sysctl(advice, "net.ipv4.tcp_rmem", f"4096 131072 {most}", e.fair_bps)
+    return sysctl(e, advice, e.receiver, "net.ipv4.tcp_rmem", f"4096 131072 {most}")
 
 
 def send_buffer(e: Evidence) -> Finding | None:
     """The send buffer holds less than the path."""
-    share = e.shares["sndbuf"]
+    share = e.shares.get("sndbuf", 0.0)
     says = f"{reached(e)}: {part(e, 'sndbuf')} the send buffer on {e.sender} was full"
     if not e.sndbuf or not e.inflight:
         return Finding("send_buffer", share, f"{says}.")
@@ -77,11 +87,11 @@ def send_buffer(e: Evidence) -> Finding | None:
             f"The application on {e.sender} sets SO_SNDBUF to {size(e.asked['sndbuf'])}: let it set "
             f"{size(asked)}, or nothing, so that the kernel tunes the buffer."
         )
-        remedy = Remedy(advice, "", {f"flow.{e.name}.sndbuf": f"{asked}B"}, e.fair_bps)
+        remedy = Remedy(advice, "", {f"{e.flow_key}.sndbuf": f"{asked}B"})
     else:
         most = max(rounded_up(needed), LEAST_WMEM)
         advice = f"Raise the greatest send buffer on {e.sender} to {size(most)}."
-        remedy = sysctl(advice, "net.ipv4.tcp_wmem", f"4096 16384 {most}", e.fair_bps)
+        remedy = sysctl(e, advice, e.sender, "net.ipv4.tcp_wmem", f"4096 16384 {most}")
     return Finding("send_buffer", share, says, remedy)
 
 
@@ -92,7 +102,7 @@ def slow_reader(e: Evidence) -> Finding | None:
         "is the limit, not the network."
     )
     remedy = _faster(e, "Make the receiving application read faster.", "read_bps", "read_rate")
-    return Finding("slow_reader", e.shares["reader"], says, remedy)
+    return Finding("slow_reader", e.shares.get("reader", 0.0), says, remedy)
 
 
 def slow_writer(e: Evidence) -> Finding | None:
@@ -102,7 +112,7 @@ def slow_writer(e: Evidence) -> Finding | None:
         "to send. The network had room."
     )
     remedy = _faster(e, "Make the sending application write faster.", "rate_bps", "rate")
-    return Finding("slow_writer", e.shares["application"], says, remedy)
+    return Finding("slow_writer", e.shares.get("application", 0.0), says, remedy)
 
 
 def pacing(e: Evidence) -> Finding | None:
@@ -111,14 +121,35 @@ def pacing(e: Evidence) -> Finding | None:
     at = f" of {rate(most)}" if most else ""
     says = f"{reached(e)}: {part(e, 'pacing')} it sent at its socket's pacing rate{at}."
     remedy = _faster(e, "Raise SO_MAX_PACING_RATE, or leave it out.", "pacing_bps", "pacing")
-    return Finding("pacing", e.shares["pacing"], says, remedy)
+    return Finding("pacing", e.shares.get("pacing", 0.0), says, remedy)
 
 
 def _faster(e: Evidence, advice: str, asked: str, key: str) -> Remedy:
     """A rate that the scenario sets, raised to twice what the path carries, so that it limits no more."""
     if asked not in e.asked or not e.possible_bps:
         return Remedy(advice)
-    return Remedy(advice, "", {f"flow.{e.name}.{key}": f"{rounded_up(2 * e.possible_bps)}bit"}, e.fair_bps)
+    return Remedy(advice, "", {f"{e.flow_key}.{key}": f"{rounded_up(2 * e.possible_bps)}bit"})
+
+
+def handshake(e: Evidence) -> Finding | None:
+    """Opening the connection took a good part of the time."""
+    if not e.handshake_s:
+        return None
+    says = (
+        f"{e.name} took {time(e.handshake_s)} of {time(e.handshake_s + e.length_s)} in all to open its "
+        "connection"
+    )
+    if e.syns:
+        times = "once, after a wait" if e.syns == 1 else f"{e.syns} times, each after a wait"
+        says += f": its SYN was sent again {times} of 1 s or more."
+        advice = (
+            "Repair the link; a SYN has nothing to measure its timeout by. Keep connections open and use "
+            "them again."
+        )
+    else:
+        says += ": one round trip before the first byte."
+        advice = "Keep connections open and use them again, or send data with the SYN (TCP Fast Open)."
+    return Finding("handshake", e.shares.get("handshake", 0.0), says, Remedy(advice))
 
 
 def slow_start(e: Evidence) -> Finding | None:
@@ -128,6 +159,11 @@ def slow_start(e: Evidence) -> Finding | None:
         f"{reached(e)}: {part(e, 'slow_start')} ({time(e.length_s)} in all) it was in slow start, its window "
         f"not yet grown to what the path holds. Each doubling takes a round trip{trip}."
     )
+    if e.syns:
+        says += (
+            " A lost SYN sets the slow-start threshold as lost data would: the window is past it from the "
+            "start, and grows by a segment a round trip."
+        )
     advice = (
         "Keep connections open and use them again, or give the route a larger initial window "
         "(ip route change … initcwnd 20)."
@@ -141,8 +177,10 @@ def small_window(e: Evidence) -> Finding | None:
         f"{reached(e)}: {part(e, 'window')} {e.cc} kept its window below what the path holds, without losses "
         "or marks."
     )
+    if not e.shares.get("window"):
+        says = f"{e.cc} takes the path's delay for congestion, and gives way to what fills the queue."
     remedy = None
     if e.cc in DELAY_BASED:
         advice = f"Compare with another algorithm (cubic): {e.cc} takes the path's delay for congestion."
-        remedy = Remedy(advice, "", {f"flow.{e.name}.cc": "cubic"}, e.fair_bps)
-    return Finding("window", e.shares["window"], says, remedy)
+        remedy = Remedy(advice, "", {f"{e.flow_key}.cc": "cubic"})
+    return Finding("window", e.shares.get("window", 0.0), says, remedy)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rushhour.explain.evidence import OPTION_SACK
+from rushhour.explain.caps import SHALLOW
+from rushhour.explain.evidence import DELAY_BASED, OPTION_SACK
 from rushhour.explain.finding import Finding, Remedy
 from rushhour.explain.words import part, percent, rate, reached, rounded_up, size, sysctl, time
 from rushhour.models import mathis, pftk
@@ -15,13 +17,13 @@ if TYPE_CHECKING:
 SPURIOUS = 0.5
 """From this part of its retransmissions not needed (reported by the receiver as duplicates, or more than was
 lost on the way), reordering is the cause, not loss."""
-SHALLOW = 0.5
-"""A buffer below this part of a BDP runs empty after each reduction: a lone Reno flow needs one BDP, CUBIC
-(1 - beta)/beta of it, 0.43."""
 BBR_LOSS = 0.1
 """Up to this loss BBR is proposed: it ignores single losses, and its probing has a quarter to spare."""
-KEPT = 0.9
-"""Part of the path that such a sender is expected to fill."""
+SETTLED_TRIPS, HEAVY_LOSS = 200, 0.02
+KEPT = 0.8
+"""Part of the path that such a sender fills at least."""
+OF_POLICED = 0.8
+"""Part of a policed rate that a flow paced below it gets at least."""
 BELOW_POLICER = 0.95
 """Part of a policed rate to send at: what is above, headers among it, is dropped."""
 
@@ -37,12 +39,14 @@ def policer(e: Evidence) -> Finding | None:
     )
     wanted = int(BELOW_POLICER * limit)
     advice = f"Send below the policed rate, paced or shaped to {rate(wanted)}; or allow a burst of one BDP."
-    overrides = {f"flow.{e.name}.pacing": f"{wanted}bit"} if wanted else {}
-    return Finding("policer", _share(e), says, Remedy(advice, "", overrides, KEPT * limit or None))
+    overrides = {f"{e.flow_key}.pacing": f"{wanted}bit"} if wanted else {}
+    return Finding("policer", _share(e), says, Remedy(advice, "", overrides, OF_POLICED * limit or None))
 
 
 def reordering(e: Evidence) -> Finding | None:
     """What was taken for loss had only been overtaken: the receiver reports duplicates (RFC 2883)."""
+    if not e.options & OPTION_SACK:  # without it most of what is sent again after a timeout had arrived
+        return None
     lost = e.wire_loss * e.segments + e.queue_drops + e.policed
     spurious = max(e.duplicates, e.retransmits - round(lost))
     if not e.retransmits or spurious < SPURIOUS * e.retransmits:
@@ -64,12 +68,15 @@ def no_sack(e: Evidence) -> Finding | None:
         f"round trip, and {e.timeouts} timeouts were waited for."
     )
     advice = f"Switch selective acknowledgements on at both ends, {e.sender} and {e.receiver}."
-    return Finding("sack", _share(e), says, sysctl(advice, "net.ipv4.tcp_sack", "1"))
+    remedy = sysctl(e, advice, e.sender, "net.ipv4.tcp_sack", "1")
+    there = sysctl(e, advice, e.receiver, "net.ipv4.tcp_sack", "1")
+    remedy = replace(remedy, overrides={**remedy.overrides, **there.overrides})
+    return Finding("sack", _share(e), says, remedy, "sack")
 
 
 def random_loss(e: Evidence) -> Finding | None:
     """Losses on the way, not in a queue: the algorithm takes them for congestion."""
-    if not e.wire_loss or e.wire_loss * e.segments <= e.queue_drops:
+    if not e.wire_loss or not e.retransmits or e.wire_loss * e.segments <= e.queue_drops:
         return None
     says = (
         f"{reached(e)}: {percent(e.wire_loss)} of its packets were lost on the way, not in a queue, and "
@@ -82,9 +89,17 @@ def random_loss(e: Evidence) -> Finding | None:
     advice = (
         f"Repair the link; or send with an algorithm that does not answer single losses (bbr on {e.sender})."
     )
-    command, overrides = "sysctl -w net.ipv4.tcp_congestion_control=bbr", {f"flow.{e.name}.cc": "bbr"}
-    expected = KEPT * (1 - e.wire_loss) * e.fair_bps if e.fair_bps else None
+    command, overrides = "sysctl -w net.ipv4.tcp_congestion_control=bbr", {f"{e.flow_key}.cc": "bbr"}
+    expected = _by_bbr(e) * (1 - e.wire_loss) * e.fair_bps if e.fair_bps else None
     return Finding("random_loss", _share(e), says, Remedy(advice, command, overrides, expected))
+
+
+def _by_bbr(e: Evidence) -> float:
+    """Part of the path that BBR fills at least: losses end its startup early; it probes each 8 trips."""
+    trips = e.length_s / max(e.base_rtt_s or 0.0, 1e-6)
+    if trips >= SETTLED_TRIPS:
+        return KEPT
+    return 0.6 * KEPT if e.wire_loss < HEAVY_LOSS else 0.25 * KEPT
 
 
 def _theory(e: Evidence) -> str:
@@ -108,11 +123,25 @@ def shallow_buffer(e: Evidence) -> Finding | None:
         f"{reached(e)}: the queue at {e.bottleneck} holds {size(e.buffer)}, the path {size(e.bdp)}; it "
         f"dropped {e.queue_drops} packets, and {_small(e)} the window was too small."
     )
-    wanted = rounded_up(e.bdp)
+    return Finding("shallow_buffer", _share(e), says, _longer_queue(e))
+
+
+def _longer_queue(e: Evidence) -> Remedy:
+    wanted = rounded_up(e.bdp or 0)
     advice = f"Give that queue {size(wanted)}, one BDP; or send with pacing (bbr, or fq on {e.sender})."
-    overrides = {e.buffer_key: f"{wanted}B"} if e.buffer_key else {}
-    expected = KEPT * e.fair_bps if e.fair_bps else None
-    return Finding("shallow_buffer", _share(e), says, Remedy(advice, "", overrides, expected))
+    helps = bool(e.buffer_key) and e.cc not in DELAY_BASED  # those do not fill it
+    return Remedy(advice, "", {e.buffer_key: f"{wanted}B"} if helps else {})
+
+
+def would_overflow(e: Evidence) -> Finding | None:
+    """The queue at the bottleneck is too short for more, though nothing was dropped yet."""
+    if e.buffer is None or e.buffer >= SHALLOW * (e.bdp or 0) or e.cc.startswith("bbr"):
+        return None
+    says = (
+        f"Behind that, the queue at {e.bottleneck} holds {size(e.buffer)}, the path {size(e.bdp or 0)}: it "
+        "would run over long before the window fills the path."
+    )
+    return Finding("shallow_buffer", 0.0, says, _longer_queue(e), "shallow")
 
 
 def any_loss(e: Evidence) -> Finding | None:
@@ -140,7 +169,7 @@ def timeouts(e: Evidence) -> Finding | None:
             "Fewer senders at a time, a longer queue there, or marks (ECN); within a data centre a shorter "
             "least timeout (ip route change … rto_min 5ms)."
         )
-    return Finding("timeouts", e.shares["timeouts"], says, Remedy(advice))
+    return Finding("timeouts", e.shares.get("timeouts", 0.0), says, Remedy(advice))
 
 
 def marked(e: Evidence) -> Finding | None:
@@ -150,7 +179,7 @@ def marked(e: Evidence) -> Finding | None:
         "what the path holds."
     )
     advice = f"Let the queue at {e.bottleneck} mark later; or send with dctcp, at both ends."
-    return Finding("marks", e.shares["marks"], says, Remedy(advice))
+    return Finding("marks", e.shares.get("marks", 0.0), says, Remedy(advice))
 
 
 def _share(e: Evidence) -> float:

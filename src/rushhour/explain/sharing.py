@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rushhour.explain.aqm import managing, target_s
+from rushhour.explain.caps import plain
 from rushhour.explain.finding import Finding, Remedy
-from rushhour.explain.words import percent, rate, time
+from rushhour.explain.words import NAMED, beside, of_possible, percent, rate, reached, rounded_up, time
 
 if TYPE_CHECKING:
     from rushhour.explain.evidence import Evidence, Other
+    from rushhour.explain.waits import Wait
 
 _MOST = 0.9
 """Share of a flow's time from which on nothing but the path limits it."""
@@ -20,7 +23,14 @@ UNFAIR = 0.6
 """Below this part of an equal share a flow counts as pushed aside; a fair queue gives it at least that."""
 RTT_BIAS = 1.5
 """From this ratio of base RTTs on, the longer path explains the smaller share."""
-MANAGED = "fq_codel"
+TARGETS, MANAGED_PACKETS, PACKET_BITS = 3, 3, 12112
+"""The median wait that fq_codel keeps: three of its targets, and a few packets of every flow."""
+LEAST_BUFFER = 60_000
+"""A queue that separates flows needs room for tens of packets, bytes."""
+LOST_ACKS = 0.05
+"""From this loss on ACKs are missed: an ACK tells of all data before it, so few lost ones cost nothing."""
+TAKEN = 0.05
+"""From this part of the bottleneck on, traffic beside a flow is a cause of its own."""
 
 
 def pushed_aside(e: Evidence) -> Finding | None:
@@ -30,21 +40,22 @@ def pushed_aside(e: Evidence) -> Finding | None:
         return None
     big = max(e.others, key=lambda other: other.goodput_bps)
     says = (
-        f"{e.name} had {rate(e.goodput_bps)}, and an equal share is {rate(fair)}: {big.name} ({big.cc}) had "
-        f"{rate(big.goodput_bps)}."
+        f"{e.name} had {rate(e.goodput_bps)}{beside(e)}, and an equal share is {rate(fair)}: {big.name} "
+        f"({big.cc}) had {rate(big.goodput_bps)}."
     )
     share = e.shares.get("path", 0.0)
     separate = f"separate the flows in the queue at {e.bottleneck} (fq_codel, cake, fq)."
     if big.cc != e.cc:
         remedy = Remedy(f"Use one algorithm on this path, or {separate}", "", _queue(e), UNFAIR * fair)
-        return Finding("other_algorithm", share, f"{says} {e.cc} gives way to {big.cc}.", remedy)
+        says += f" {e.cc} gives way to {big.cc}."
+        return Finding("other_algorithm", share, says, remedy, "unfair", e.bottleneck)
     if _longer(e, big):
         says += (
             f" Its round trip is longer ({time(e.base_rtt_s or 0)}, not {time(big.base_rtt_s or 0)}), so its "
             "window grows more slowly."
         )
-        remedy = Remedy(separate.capitalize(), "", _queue(e), UNFAIR * fair)
-        return Finding("longer_path", share, says, remedy)
+        remedy = Remedy(f"{separate[0].upper()}{separate[1:]}", "", _queue(e), UNFAIR * fair)
+        return Finding("longer_path", share, says, remedy, "unfair", e.bottleneck)
     return Finding("unequal", share, f"{says} The flows had not come to equal shares.")
 
 
@@ -53,49 +64,125 @@ def _longer(e: Evidence, other: Other) -> bool:
 
 
 def _queue(e: Evidence) -> dict[str, str]:
-    return {e.queue_key: MANAGED} if e.queue_key else {}
+    """What has the bottleneck's queue separate flows, unless it does."""
+    if not e.queue_key or not plain(e.queue):
+        return {}
+    wanted = max(LEAST_BUFFER, rounded_up(e.bdp or 0))
+    short = e.buffer_key and e.buffer is not None and e.buffer < wanted
+    return {e.queue_key: managing(e)} | ({e.buffer_key: f"{wanted}B"} if short else {})
+
+
+def ack_queue(e: Evidence) -> Finding | None:
+    """The ACKs wait in a queue on their way back, longer than the idle round trip takes."""
+    there, data = e.acks_wait, e.data_wait
+    if there is None or (data is not None and data.median_s > there.median_s):
+        return None
+    says = (
+        f"{reached(e)}: its ACKs waited {time(there.median_s)} in the queue at {there.label}, on an idle "
+        f"round trip of {time(e.base_rtt_s or 0)}; its data {_waited(data)}. {_fillers(there)}"
+    )
+    share = e.shares.get("acks", 0.0)
+    if not plain(there.queue):
+        advice = f"Send less at {there.label}, or give it a higher rate: its queue lets ACKs pass already."
+        return Finding("ack_queue", share, says, Remedy(advice), "acks", there.label)
+    advice = f"Let {there.label} separate its flows (fq_codel, cake), so that ACKs need not wait for data."
+    overrides = {there.queue_key: managing(e)} if there.queue_key else {}
+    return Finding("ack_queue", share, says, Remedy(advice, "", overrides), "acks", there.label)
+
+
+def acks_wait_most(e: Evidence) -> Finding | None:
+    """A full path whose round trip is most of all the ACKs' wait."""
+    there = e.acks_wait
+    if there is None or there.median_s <= (e.base_rtt_s or 0):
+        return None
+    has_all = e.goodput_bps >= _MOST * (e.fair_bps or 0)
+    return None if has_all and not plain(there.queue) else ack_queue(e)
+
+
+def ack_loss(e: Evidence) -> Finding | None:
+    """Many ACKs are lost on their way back: what they would have let go waits for the next."""
+    if e.ack_loss < LOST_ACKS:
+        return None
+    says = (
+        f"{reached(e)}: {percent(e.ack_loss)} of its ACKs were lost on the way back. A small window, or the "
+        "end of a transfer, then waits for the next one, or for a timeout."
+    )
+    advice = "Repair the link on the way back."
+    return Finding("ack_loss", e.shares.get("acks", 0.0), says, Remedy(advice), "ack_loss")
+
+
+def _waited(wait: Wait | None) -> str:
+    return "did not wait" if wait is None or not wait.median_s else f"waited {time(wait.median_s)}"
+
+
+def _fillers(wait: Wait) -> str:
+    """Who fills a queue, as far as flows are known that send there."""
+    if not wait.flows:
+        return "Its ACKs alone are more than that queue lets through."
+    named = " and ".join(wait.flows[:NAMED]) + (" and others" if len(wait.flows) > NAMED else "")
+    return f"What fills that queue is {named}."
 
 
 def bufferbloat(e: Evidence) -> Finding | None:
     """The path is full and its queue stands."""
-    if e.queue_s is None or e.queue_s < max(STANDING_S, e.base_rtt_s or 0):
+    longest = e.data_wait
+    waited = e.queue_s if longest is None else longest.median_s
+    if waited is None or waited < max(STANDING_S, e.base_rtt_s or 0):
         return None
+    where = e.bottleneck if longest is None else longest.label
+    key = e.queue_key if longest is None else longest.queue_key
+    queue = e.queue if longest is None else longest.queue
     says = (
-        f"{_full(e)} Its queue at {e.bottleneck} makes everything behind it wait {time(e.queue_s)}, on an "
-        f"idle round trip of {time(e.base_rtt_s or 0)}."
+        f"{_full(e)} The queue at {where} makes everything behind it wait {time(waited)}, on an idle round "
+        f"trip of {time(e.base_rtt_s or 0)}."
     )
-    advice = (
-        f"No rate is to be gained; for delay's sake let {e.bottleneck} manage its queue (fq_codel, cake)."
-    )
-    return Finding("bufferbloat", e.shares.get("path", 0.0), says, Remedy(advice, "", _queue(e)))
+    advice = f"No rate is to be gained; for delay's sake let {where} manage its queue (fq_codel, cake)."
+    overrides = {key: managing(e)} if key and plain(queue) else {}
+    most = _managed_wait_s(e, longest) if overrides else None
+    if most is not None and most >= waited:
+        return Finding("bufferbloat", e.shares.get("path", 0.0), says, None, "path", where)
+    remedy = Remedy(advice, "", overrides, expected_wait_s=most)
+    return Finding("bufferbloat", e.shares.get("path", 0.0), says, remedy, "path", where)
+
+
+def _managed_wait_s(e: Evidence, wait: Wait | None) -> float | None:
+    """The median wait that fq_codel keeps at most; None where senders are there that do not answer it."""
+    deaf = [e.cc, *(other.cc for other in e.others)]
+    if e.beside or any(cc.startswith("bbr") for cc in deaf) or not e.possible_bps:
+        return None
+    streams = 1 + len(e.others) if wait is None else wait.streams
+    rate_bps = e.possible_bps if wait is None or not wait.rate_bps else wait.rate_bps
+    return TARGETS * target_s(e) + MANAGED_PACKETS * streams * PACKET_BITS / rate_bps
 
 
 def sender_shaper(e: Evidence) -> Finding | None:
     """The bottleneck is a shaper on the sender, where TCP small queues hold back what would wait."""
     if not e.at_sender:
         return None
-    possible = f" of {rate(e.possible_bps)}" if e.possible_bps else ""
     says = (
-        f"{e.name} had {rate(e.goodput_bps)}{possible}: the shaper on {e.sender} itself is the limit. TCP "
+        f"{e.name} had {of_possible(e)}: the shaper on {e.sender} itself is the limit. TCP "
         "small queues keep its queue short, so the window says nothing about the network behind."
     )
     return Finding("sender_shaper", e.shares.get("path", 0.0), says)
 
 
 def full_path(e: Evidence) -> Finding | None:
-    """As it should be."""
-    return Finding("path", e.shares.get("path", 0.0), _full(e))
+    """As it should be, or full of what does not give way."""
+    share = e.shares.get("path", 0.0)
+    if e.taken_bps < TAKEN * (e.possible_bps or 0):
+        return Finding("path", share, _full(e))
+    says = f"{_full(e)} What is beside it leaves {rate(max(0.0, (e.possible_bps or 0) - e.taken_bps))}."
+    return Finding("others", share, says)
 
 
 def _full(e: Evidence) -> str:
     if e.others:
         return (
-            f"{e.name} had {rate(e.goodput_bps)}, and an equal share of {e.bottleneck} among "
-            f"{1 + len(e.others)} flows is {rate(e.fair_bps or 0)}: the path was full."
+            f"{e.name} had {rate(e.goodput_bps)}{beside(e)}, and an equal share of {e.bottleneck} among "
+            f"{1 + len(e.others)} TCP flows is {rate(e.fair_bps or 0)}: the path was full."
         )
-    possible = f" of {rate(e.possible_bps)}" if e.possible_bps else ""
     share = e.shares.get("path", 0.0)
     if share < _MOST:
-        had = f"{e.name} had {rate(e.goodput_bps)}{possible}"
-        return f"{had}: for {percent(share)} of its time the path was full."
-    return f"{e.name} had {rate(e.goodput_bps)}{possible}: the path was full, nothing else limits."
+        return f"{e.name} had {of_possible(e)}: for {percent(share)} of its time the path was full."
+    alone = "" if e.beside else ", nothing else limits"
+    return f"{e.name} had {of_possible(e)}: the path was full{alone}."

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rushhour import courses, decode
+from rushhour.explain.handshake import syn_retransmits
+from rushhour.explain.waits import waiting_s
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,12 +30,14 @@ if TYPE_CHECKING:
     FullPath = Callable[[Numbers], NDArray[np.bool_]]
 
 LIMITS = {
+    "handshake": "the connection was being opened",
     "path": "the path was full",
     "receiver": "the receiver's window was full",
     "reader": "the receiving application had not read what was there",
     "sndbuf": "the send buffer was full",
     "application": "the application had given the kernel nothing to send",
     "pacing": "the socket's pacing rate held it",
+    "acks": "the ACKs waited in a queue on their way back",
     "slow_start": "slow start had not filled the path yet",
     "timeouts": "the sender waited for a retransmission timeout",
     "losses": "losses kept the window below what the path holds",
@@ -44,6 +48,8 @@ LIMITS = {
 
 FULL = 0.95
 """Utilization over a round trip from which a path counts as full."""
+FRAMES = 20
+"""Frames at the end's rate over which its utilization is taken at least."""
 UNREAD = 0.5
 """Part of the receiver's window that lies unread from which its application is what limits."""
 PACED = 0.9
@@ -74,7 +80,7 @@ class Timeline:
 
 
 def timeline(record: Record, flow: Flow, seen_full: FullPath | None = None) -> Timeline | None:
-    """Take a TCP flow's time apart, from its connection to its end; None where the kernel gave no readings.
+    """Take a TCP flow's time apart, from its start to its end; None where the kernel gave no readings.
 
     Needs tcp_info; without readings of the queues a full path is not seen and counts as `window`, unless
     `seen_full` tells of each interval (between edges in s [n + 1]) whether the path was full: bool [n].
@@ -88,7 +94,17 @@ def timeline(record: Record, flow: Flow, seen_full: FullPath | None = None) -> T
     if not len(info) or "busy_time" not in (info.dtype.names or ()):
         return None
     edges = np.concatenate([[begin], t_ns]) * 1e-9
-    return _Parts(record, flow, edges, info, seen_full).timeline()
+    return _with_handshake(flow, _Parts(record, flow, edges, info, seen_full).timeline())
+
+
+def _with_handshake(flow: Flow, found: Timeline) -> Timeline:
+    """The timeline from the flow's start: an interval for the handshake before the connection was there."""
+    waited = float(found.edges_s[0]) - flow.start_ns * 1e-9
+    if waited <= 0:
+        return found
+    held = {name: np.concatenate([[0.0], parts]) for name, parts in found.held_s.items()}
+    held["handshake"][0] = waited
+    return Timeline(np.concatenate([[found.edges_s[0] - waited], found.edges_s]), held)
 
 
 def timelines(record: Record) -> dict[int, Timeline]:
@@ -106,6 +122,7 @@ class _Parts:
         self.record, self.flow, self.edges, self.info = record, flow, edges, info
         self.seen_full = seen_full
         self.length = np.diff(edges)
+        self.syns = syn_retransmits(record, flow)
 
     def timeline(self) -> Timeline:
         # The chronometer counts whole ticks, so it may run one ahead of an interval.
@@ -137,8 +154,9 @@ class _Parts:
             ("pacing", self._paced()),
             ("sndbuf", drained & self._buffer_full()),
             ("application", drained),
+            ("acks", self._acks_wait()),
             ("slow_start", self._slow_start(full)),
-            ("losses", self._since("total_retrans")),
+            ("losses", self._retransmitted()),
             ("marks", self._since("delivered_ce")),
         ]
 
@@ -157,6 +175,17 @@ class _Parts:
 
     def _since(self, counter: str) -> NDArray[np.bool_]:
         return self._field(counter) > 0
+
+    def _retransmitted(self) -> NDArray[np.bool_]:
+        """Whether data had been sent again; what was lost of the handshake does not count."""
+        return self._field("total_retrans") > self.syns
+
+    def _acks_wait(self) -> NDArray[np.bool_]:
+        """Whether ACKs waited for most of the round trip: longer than the idle path and the data's wait."""
+        back = waiting_s(self.record, self.flow, self.edges, acks=True)
+        there = waiting_s(self.record, self.flow, self.edges, acks=False)
+        most: NDArray[np.bool_] = back > there + (self.flow.base_rtt_ns or 0) * 1e-9
+        return most
 
     def _paced(self) -> NDArray[np.bool_]:
         most = self._field("max_pacing_rate")
@@ -192,9 +221,12 @@ class _Parts:
         return found
 
     def _slow_start(self, full: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Up to the first loss, the first full interval, or where the window passes its threshold."""
-        below = self._field("snd_cwnd") < self._field("snd_ssthresh")
-        over = full | ~below | self._since("total_retrans") | self._since("delivered_ce")
+        """Up to the first loss, the first full interval, or where the window passes its threshold.
+
+        A lost SYN sets the threshold as lost data would; the window grows from there all the same.
+        """
+        passed = (self._field("snd_cwnd") >= self._field("snd_ssthresh")) & (self.syns == 0)
+        over = full | passed | self._retransmitted() | self._since("delivered_ce")
         return ~np.logical_or.accumulate(over)
 
     def _unread(self) -> NDArray[np.bool_]:
@@ -220,6 +252,7 @@ class _Parts:
             return lost
         changes = self.record.table("tcp_cong_state_set", flow=self.flow.id)
         struck = changes["t_ns"][changes["cong_state"] == _LOSS].astype(np.float64) * 1e-9
+        struck = struck[struck > self.edges[0]]  # before are those of the handshake
         acks = self.record.table("tcp_probe", flow=self.flow.id)["t_ns"].astype(np.float64) * 1e-9
         if not len(struck):
             return np.zeros(len(self.length))
@@ -250,13 +283,15 @@ class _Parts:
 def full(record: Record, end: End, edges: Numbers, rtt_s: float) -> NDArray[np.bool_]:
     """Whether an end sent at its rate, or at what a shaper behind it let through, in each interval [n].
 
-    A sender comes in bursts, one a round trip; so the interval is widened to a round trip.
+    A sender comes in bursts, one a round trip; so the interval is widened to a round trip, and to so many
+    frames that one more or less does not decide.
     """
     rows = record.root_qdisc(end.end)
     if not len(rows) or not end.rate_bps:
         return np.zeros(len(edges) - 1, bool)
     t_s, sent = rows["t_ns"] * 1e-9, rows["bytes"].astype(np.float64)
-    middle, half = (edges[1:] + edges[:-1]) / 2, np.maximum(np.diff(edges), rtt_s) / 2
+    least_s = max(rtt_s, FRAMES * _FRAME * 8 / end.rate_bps)
+    middle, half = (edges[1:] + edges[:-1]) / 2, np.maximum(np.diff(edges), least_s) / 2
     begin, done = np.maximum(middle - half, edges[0]), np.minimum(middle + half, edges[-1])
     moved = np.interp(done, t_s, sent) - np.interp(begin, t_s, sent)
     possible = _capacity(end, begin, done)

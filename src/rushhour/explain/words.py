@@ -10,6 +10,7 @@ from rushhour.explain.finding import Remedy
 if TYPE_CHECKING:
     from rushhour.explain.evidence import Evidence
 
+NAMED = 3
 _RATES = ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s"))
 _SIZES = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B"))
 _TIMES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
@@ -46,20 +47,53 @@ def rounded_up(value: float) -> int:
     return int(math.ceil(value / step) * step)
 
 
+def rounded_down(value: float) -> float:
+    """The next number below that has three digits, as rates are said."""
+    if value <= 0:
+        return 0.0
+    step = 10.0 ** (math.floor(math.log10(value)) - 2)
+    return math.floor(value / step) * step
+
+
 def reached(e: Evidence) -> str:
     """How a sentence about a flow below its path's rate begins."""
+    return f"{e.name} reached {of_possible(e)}"
+
+
+def of_possible(e: Evidence) -> str:
+    """What a flow had of what its bottleneck carries, and who else was there: 7.4 Mbit/s of 19.1 Mbit/s."""
     possible = f" of {rate(e.possible_bps)}" if e.possible_bps else ""
-    return f"{e.name} reached {rate(e.goodput_bps)}{possible}"
+    return f"{rate(e.goodput_bps)}{possible}{shared(e)}{beside(e)}"
+
+
+def shared(e: Evidence) -> str:
+    """With how many lasting TCP flows it shares its bottleneck."""
+    if not e.others:
+        return ""
+    if len(e.others) == 1:
+        return f" that it shares with {e.others[0].name}"
+    return f" that it shares with {len(e.others)} other TCP flows"
+
+
+def beside(e: Evidence) -> str:
+    """The traffic beside it that is no lasting TCP flow, the greatest three by name."""
+    if not e.beside:
+        return ""
+    named = [f"{one.name} ({one.kind}) with {rate(one.rate_bps)}" for one in e.beside[:NAMED]]
+    rest = e.beside[NAMED:]
+    if rest:
+        named.append(f"{len(rest)} more with {rate(sum(one.rate_bps for one in rest))}")
+    return f", beside {' and '.join(named)}"
 
 
 def part(e: Evidence, limit: str) -> str:
     """For how much of its time a limit held the flow."""
-    return f"for {percent(e.shares[limit])} of its time"
+    return f"for {percent(e.shares.get(limit, 0.0))} of its time"
 
 
-def sysctl(advice: str, name: str, value: str, expected_bps: float | None = None) -> Remedy:
-    """The remedy that sets a sysctl; `advice` says on which host."""
-    return Remedy(advice, f"sysctl -w {name}='{value}'", {f"sysctl.{name}": value}, expected_bps)
+def sysctl(e: Evidence, advice: str, host: str, name: str, value: str) -> Remedy:
+    """The remedy that sets a sysctl on `host`; `advice` says so."""
+    return Remedy(advice, f"sysctl -w {name}='{value}'", {e.sysctl_key(host, name): value})
 
 
 def _scaled(value: float, steps: tuple[tuple[float, str], ...]) -> str:

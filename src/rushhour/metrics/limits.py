@@ -73,7 +73,7 @@ def _part(limit: str) -> Metric:
         "%",
         "none",
         ("flow",),
-        f"Share of the time from the connection to the end in which {LIMITS[limit]}: a part of what the "
+        f"Share of the time from the flow's start to its end in which {LIMITS[limit]}: a part of what the "
         "kernel calls limited by the congestion window, or busy, taken apart by what queues, states and "
         "counters show of each sampling interval (docs/explain.md).",
         _held(limit),
@@ -105,7 +105,9 @@ METRICS = [
         "the time since the connection - tcpi_busy_time",
         "the application had given the kernel nothing to send",
     ),
+    _part("handshake"),
     _part("path"),
+    _part("acks"),
     _part("slow_start"),
     _part("losses"),
     _part("timeouts"),

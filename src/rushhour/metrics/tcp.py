@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rushhour.explain.handshake import syn_retransmits
 from rushhour.metrics.value import NO_READING, TOTAL, Found, Metric, of_flow, ratio
 
 if TYPE_CHECKING:
@@ -60,6 +61,8 @@ def _fraction(record: Record) -> Iterator[Found]:
         if again is None or sent is None:
             yield Found(of_flow(flow), None, NO_READING)
             continue
+        # What was sent again of the handshake is no segment with payload.
+        again = max(0, again - syn_retransmits(record, flow))
         retransmits, segments = retransmits + again, segments + sent
         yield ratio(of_flow(flow), again, sent, "no segment was sent")
     if segments:
@@ -179,8 +182,8 @@ METRICS = [
         "1",
         "lower",
         ("flow", "total"),
-        "Segments sent again over all segments with payload sent, retransmissions included: "
-        "tcpi_total_retrans / tcpi_data_segs_out at the last sample.",
+        "Segments with payload sent again over all that were sent, retransmissions included: "
+        "(tcpi_total_retrans - SYNs sent again) / tcpi_data_segs_out at the last sample.",
         _fraction,
     ),
     Metric(

@@ -6,20 +6,22 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rushhour.explain import explain
+from rushhour.explain.words import rate, time
 from rushhour.report.said import once
-from rushhour.report.words import quantity
 
 if TYPE_CHECKING:
-    from rushhour.explain import Explanation, Finding
+    from rushhour.explain import Explanation, Finding, Remedy
     from rushhour.record import Record
 
 SHORT = {
+    "handshake": "handshake",
     "path": "path full",
     "receiver": "receiver's window",
     "reader": "reading application",
     "sndbuf": "send buffer",
     "application": "writing application",
     "pacing": "pacing rate",
+    "acks": "ACKs waiting",
     "slow_start": "slow start",
     "timeouts": "timeouts",
     "losses": "losses",
@@ -29,7 +31,7 @@ SHORT = {
 """Every limit in a word or two."""
 MAX_FLOWS = 8
 """Flows of a run that are explained; of more, the first."""
-MAX_FINDINGS = 2
+MAX_FINDINGS = 3
 LEAST = 0.005
 """Shares below this are not shown."""
 
@@ -69,10 +71,20 @@ def _why(found: Explanation) -> Why:
     return Why(found.flow, parts, tuple(_said(one) for one in found.findings[:MAX_FINDINGS]))
 
 
+def _expected(remedy: Remedy) -> str:
+    """What is promised, as bounds."""
+    promises = []
+    if remedy.expected_bps is not None:
+        promises.append(f"at least {rate(remedy.expected_bps)}")
+    if remedy.expected_wait_s is not None:
+        promises.append(f"a wait of at most {time(remedy.expected_wait_s)} there")
+    return ", ".join(promises)
+
+
 def _said(finding: Finding) -> Said:
     remedy = finding.remedy
     if remedy is None:
         return Said(finding.says, "", "", "", "")
     override = " ".join(f'--set {key}="{value}"' for key, value in remedy.overrides.items())
-    expected = "" if remedy.expected_bps is None else quantity(remedy.expected_bps, "bit/s")
+    expected = _expected(remedy)
     return Said(finding.says, remedy.advice, remedy.command, override, expected)

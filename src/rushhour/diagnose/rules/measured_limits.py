@@ -23,7 +23,8 @@ from rushhour.diagnose.rules.measured_words import (
     taken_out,
     triple,
 )
-from rushhour.explain.hosts import DELAY_BASED, LEAST_RMEM, LEAST_WMEM, MARGIN
+from rushhour.explain.evidence import DELAY_BASED
+from rushhour.explain.hosts import LEAST_RMEM, LEAST_WMEM, MARGIN
 from rushhour.explain.words import percent, rounded_up, size
 
 if TYPE_CHECKING:

@@ -18,12 +18,14 @@ if TYPE_CHECKING:
 
 NONE = "-"
 SHORT = {
+    "handshake": "handshake",
     "path": "the path",
     "receiver": "receiver's window",
     "reader": "reader",
     "sndbuf": "send buffer",
     "application": "sender's program",
     "pacing": "pacing",
+    "acks": "ACKs waiting",
     "slow_start": "slow start",
     "timeouts": "timeouts",
     "losses": "losses",

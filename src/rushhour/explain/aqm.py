@@ -1,0 +1,79 @@
+"""Queues that manage themselves, set for shorter round trips than the path's: they drop or mark too early."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import TYPE_CHECKING
+
+from rushhour.explain.finding import Finding, Remedy
+from rushhour.explain.words import part, reached, rounded_up, time
+from rushhour.units import Duration, UnitError
+
+if TYPE_CHECKING:
+    from rushhour.explain.evidence import Evidence
+
+CODEL = ("codel", "fq_codel")
+INTERVAL_S = 0.1
+"""CoDel's interval by default: about the longest round trip of those who share it (RFC 8289, section 4.3)."""
+MANAGED = "fq_codel"
+TARGET_S = 0.005
+TARGET_PART = 0.05
+"""Target over interval; 5 to 10 % serve (RFC 8289, section 4.3)."""
+_SETTINGS = re.compile(r"\s+(target|interval)\s+(\S+)")
+
+
+def impatient_queue(e: Evidence) -> Finding | None:
+    """CoDel takes a queue for a standing one that a sender has not even heard of."""
+    wanted = patient(e)
+    if not wanted or not e.queue_drops + e.marked:
+        return None
+    limit = "marks" if e.marked else "losses"
+    what = f"{e.marked} segments were marked" if e.marked else f"{e.queue_drops} packets were dropped"
+    says = (
+        f"{reached(e)}: {part(e, limit)} its window was too small. {what[0].upper()}{what[1:]} by the queue "
+        f"at {e.bottleneck}, whose interval of {time(interval_s(e.queue))} is below the round trip of "
+        f"{time(e.base_rtt_s or 0)}: it answers before the sender can."
+    )
+    advice = f"Give that queue an interval of a round trip, its target a part of that: {wanted}."
+    overrides = {e.queue_key: wanted} if e.queue_key else {}
+    needed = rounded_up(e.bdp or 0)
+    if overrides and e.buffer_key and e.buffer is not None and e.buffer < needed:
+        overrides[e.buffer_key] = f"{needed}B"
+    share = e.shares.get("losses", 0.0) + e.shares.get("marks", 0.0)
+    return Finding("impatient_queue", share, says, Remedy(advice, "", overrides), "impatient")
+
+
+def interval_s(queue: str) -> float:
+    """The interval of a CoDel queue, in tc's words."""
+    found = dict(_SETTINGS.findall(queue)).get("interval")
+    if found is None:
+        return INTERVAL_S
+    try:
+        return Duration.parse(found).ns * 1e-9
+    except UnitError:
+        return INTERVAL_S
+
+
+def patient(e: Evidence) -> str:
+    """The words of the same queue with an interval of this path's round trip; empty where it has that."""
+    trip = e.base_rtt_s or 0.0
+    if e.queue.partition(" ")[0] not in CODEL or trip <= 1.2 * interval_s(e.queue):
+        return ""
+    return _SETTINGS.sub("", e.queue) + _settings(trip)
+
+
+def managing(e: Evidence) -> str:
+    """The words of a queue that manages itself and separates flows, fit for this path's round trip."""
+    trip = e.base_rtt_s or 0.0
+    return MANAGED + (_settings(trip) if trip > INTERVAL_S else "")
+
+
+def target_s(e: Evidence) -> float:
+    """The target of such a queue: the wait that it lets stand."""
+    return max(TARGET_S, TARGET_PART * (e.base_rtt_s or 0.0))
+
+
+def _settings(trip: float) -> str:
+    interval = math.ceil(trip * 1e3)
+    return f" target {max(1, math.ceil(interval * TARGET_PART))}ms interval {interval}ms"

@@ -1,0 +1,208 @@
+"""From what the rules find to what is said: in order of gain, each advice with what it brings at least.
+
+Where one limit hides another, taking the first away helps only as far as the second lets it. So the advices
+build on each other: each one's `overrides` hold those of the advices before it, and what it promises holds
+when all of them are followed.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from rushhour.explain.caps import by_theory, caps, reached_bps
+from rushhour.explain.causes import RULES
+from rushhour.explain.evidence import DELAY_BASED, WAITED
+from rushhour.explain.losses import policer, random_loss, would_overflow
+from rushhour.explain.words import rate, rounded_down
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
+    from rushhour.explain.evidence import Evidence
+    from rushhour.explain.finding import Finding
+
+WORTH_SAYING = 0.1
+"""A limit below this share of the time is not spoken of."""
+WORTH_DOING = 0.05
+"""An advice that brings less than this part more promises no rate."""
+MATTERS, FAR = 0.2, 0.9
+"""A limit that held for this share of the time matters below this part of what the path has for the flow."""
+MAIN = 0.3
+"""A limit that held for this share of the time is a main one."""
+RISKY = 0.6
+"""Advice whose lower bound is below this part of what there is may do harm."""
+HIDDEN = 0.9
+"""A limit below this part of the flow's share of the path would hold it next."""
+BEHIND = {
+    "receiver": "the receiver's window",
+    "sndbuf": "the send buffer",
+    "application": "the application",
+    "reader": "the receiving application",
+    "pacing": "the socket's pacing rate",
+    "losses": "the loss on the way",
+}
+
+
+def findings(known: Evidence) -> tuple[Finding, ...]:
+    """What the rules find: limits that held, and limits behind them, in order of what their remedies gain."""
+    made: dict[str, Finding] = {}
+    for limit, share in known.shares.items():
+        if share < WORTH_SAYING and made:
+            continue
+        found = _first(known, limit)
+        if found is not None:
+            made.setdefault(found.cause, found)
+    for found in _hidden(known, {found.limit for found in made.values()}, made):
+        made.setdefault(found.cause, found)
+    said = _promised(known, sorted(made.values(), key=lambda found: _rank(known, found)))
+    return tuple(sorted(said, key=_place))
+
+
+def _place(found: Finding) -> int:
+    """What held or promises something is said first; what has neither held nor an advice, last."""
+    promises = found.remedy is not None and found.remedy.expected_bps is not None
+    if promises or found.share >= MAIN:
+        return 0
+    return 1 if found.share >= WORTH_SAYING or found.remedy is not None else 2
+
+
+def _first(known: Evidence, limit: str) -> Finding | None:
+    """What the first rule of a limit says that knows the flow."""
+    found = next((found for rule in RULES[limit] if (found := rule(known)) is not None), None)
+    return found if found is None or found.limit else replace(found, limit=limit)
+
+
+def _rank(known: Evidence, found: Finding) -> tuple[float, float]:
+    """By gain where there is one, then by share of the time."""
+    reached = reached_bps(known, _removed(found))
+    gain = 0.0 if reached is None or not _helps(found) else reached - known.goodput_bps
+    return (-gain if gain > WORTH_DOING * known.goodput_bps else 0.0, -found.share)
+
+
+def _helps(found: Finding) -> bool:
+    return found.remedy is not None and bool(found.remedy.overrides)
+
+
+def _removed(found: Finding) -> set[str]:
+    # What queues and policers drop goes with them; what chance takes on the way stays.
+    return {"drops", "shallow"} if found.cause in ("shallow_buffer", "policer") else {found.limit}
+
+
+def _hidden(known: Evidence, held: set[str], made: Collection[str]) -> Iterable[Finding]:
+    """Limits that have not held, because another did, and would be next."""
+    share = known.fair_bps or 0.0
+    for limit, allowed in sorted(caps(known, {"acks"}).items(), key=lambda pair: pair[1]):
+        if limit in held or limit not in BEHIND or allowed >= HIDDEN * share:
+            continue
+        found = _by_chance(known) if limit == "losses" else _first(known, limit)
+        if found is not None:
+            says = f"Behind that, {BEHIND[limit]} allows {known.name} about {rate(allowed)}."
+            yield replace(found, says=says, limit=limit, share=known.shares.get(limit, 0.0))
+    if "losses" in held:
+        yield from _more_losses(known, made)
+    elif (behind := would_overflow(known)) is not None:
+        yield behind
+    acks = known.acks_wait is not None or known.ack_loss > 0
+    gives_way = (
+        known.cc in DELAY_BASED and "other_algorithm" not in made and known.goodput_bps < HIDDEN * share
+    )
+    for limit, holds in (("acks", acks), ("window", gives_way), ("path", _held_up(known))):
+        found = _first(known, limit) if holds and limit not in held else None
+        if found is not None:
+            yield found
+
+
+def _held_up(known: Evidence) -> bool:
+    """Whether its data wait in a queue that others fill."""
+    wait = known.data_wait
+    return wait is not None and bool(known.others) and wait.median_s > WAITED * (known.base_rtt_s or 0)
+
+
+def _by_chance(known: Evidence) -> Finding | None:
+    # What queues drop may hide what chance takes; it shows when they drop no more.
+    return random_loss(replace(known, queue_drops=0))
+
+
+def _more_losses(known: Evidence, made: Collection[str]) -> Iterable[Finding]:
+    """What else lost packets, besides what is said to have."""
+    if known.policed and "policer" not in made:
+        found = policer(replace(known, queue_drops=0))
+        if found is not None:
+            yield replace(found, limit="losses")
+    theory = by_theory(known, known.base_rtt_s or 0.0)
+    said = {"random_loss", "sack"} & {*made}
+    if theory is not None and theory < HIDDEN * (known.fair_bps or 0) and not said:
+        found = _by_chance(known)
+        if found is not None:
+            yield replace(found, limit="losses")
+
+
+def _promised(known: Evidence, ranked: list[Finding]) -> Iterable[Finding]:
+    """The findings with what their remedies bring, each together with those before it."""
+    removed: set[str] = set()
+    overrides: dict[str, str] = {}
+    said: list[Finding] = []
+    most = math.inf
+    for found in ranked:
+        remedy = found.remedy
+        if remedy is None or not remedy.overrides:
+            said.append(found)
+            continue
+        if overrides.keys() & remedy.overrides.keys():  # it takes back what an advice before it sets
+            said.append(replace(found, remedy=None))
+            continue
+        removed |= _removed(found)
+        first, overrides = not overrides, overrides | dict(remedy.overrides)
+        advice = remedy.advice if first else f"Besides that: {remedy.advice}"
+        remedy = replace(remedy, advice=advice, overrides=dict(overrides))
+        if remedy.expected_wait_s is None:
+            most = min(most, math.inf if remedy.expected_bps is None else remedy.expected_bps)
+            remedy = replace(remedy, expected_bps=_least(known, removed, most))
+        said.append(replace(found, remedy=remedy))
+    return _kept(known, said)
+
+
+def _kept(known: Evidence, said: list[Finding]) -> Iterable[Finding]:
+    """What promises no more than there is, or than an advice before it, promises nothing.
+
+    Where a later advice builds on it, it is said, and tried together with that; alone it stands without a
+    number where its limit matters, and otherwise falls.
+    """
+    least = (1 + WORTH_DOING) * known.goodput_bps
+    for place, found in enumerate(said):
+        remedy = found.remedy
+        expected = None if remedy is None else remedy.expected_bps
+        if remedy is None or not remedy.overrides or remedy.expected_wait_s is not None:
+            yield found
+        elif expected is not None and expected > least:
+            least = expected
+            yield found
+        elif any(_gains(later, least) for later in said[place + 1 :]):
+            advice = f"{remedy.advice} Follow it together with what comes next."
+            yield replace(found, remedy=replace(remedy, advice=advice, overrides={}, expected_bps=None))
+        elif expected is None or _matters(known, found):
+            # What is next may hold it lower than now: then the advice is no `--set` to be copied. But a queue
+            # that lets ACKs pass takes nothing from them.
+            risky = expected is not None and expected < RISKY * known.goodput_bps and found.limit != "acks"
+            overrides = {} if risky else remedy.overrides
+            yield replace(found, remedy=replace(remedy, overrides=overrides, expected_bps=None))
+        else:
+            yield replace(found, remedy=None)
+
+
+def _gains(found: Finding, least: float) -> bool:
+    return found.remedy is not None and (found.remedy.expected_bps or 0.0) > least
+
+
+def _matters(known: Evidence, found: Finding) -> bool:
+    """Whether a limit held so long, and cost so much, that its advice stands without a number."""
+    return found.share >= MATTERS and known.goodput_bps < FAR * (known.fair_bps or 0)
+
+
+def _least(known: Evidence, removed: set[str], most: float) -> float | None:
+    """What is reached at least without some limits, no more than `most`, rounded down as it is said."""
+    reached = reached_bps(known, removed)
+    least = most if reached is None else min(reached, most)
+    return rounded_down(least) if math.isfinite(least) else None
