@@ -275,7 +275,7 @@ const Figures = (() => {
   function atInstant(figure, facet, x, hidden) {
     const level = (trace) => trace.role !== "measured";
     const lines = facet.traces.filter((trace) => shown(trace, hidden) && trace.t.length)
-      .filter((trace) => x >= trace.t[0] && (trace.role !== "published" || x <= trace.t[1]))
+      .filter((trace) => x >= trace.t[0] && x <= trace.t[trace.t.length - 1])
       .map((trace) => [trace, trace.label, unit(figure, level(trace) ? trace.v[0] : Series.at(trace, x))]);
     return { head: `${x.toFixed(3)} s`, lines };
   }
@@ -285,7 +285,7 @@ const Figures = (() => {
     const { low, high, log, divisor, unit: name } = figure.x;
     const value = log ? low * (high / low) ** place : low + (high - low) * place;
     const lines = facet.traces.filter((trace) => shown(trace, hidden) && place >= 0)
-      .map((trace) => [trace, trace.label, unit(figure, Series.at(trace, place))]);
+      .map((trace) => [trace, trace.label, unit(figure, Series.share(trace, place))]);
     return { head: `up to ${Words.number(value / divisor)}${name ? ` ${name}` : ""}`, lines };
   }
 

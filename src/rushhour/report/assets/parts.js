@@ -69,7 +69,7 @@ const Parts = (() => {
   // The legend's numbers: what each curve says at an instant; nothing where the cursor is elsewhere.
   function read(panel, instant) {
     panel.curves.forEach((curve, position) => {
-      const value = instant === null || panel.marks ? null : Series.at(curve, instant);
+      const value = instant === null || panel.marks ? null : Series.at(curve, instant, panel.reach);
       panel.readings[position].textContent = instant === null || panel.marks ? "" : Words.quantity(value, panel.unit);
     });
   }

@@ -6,6 +6,7 @@ const Plots = (() => {
   const COLOURS = 8;
   // Room above the highest value or limit, for the limit's label.
   const HEADROOM = 1.14;
+  const NEAR = 6;
   let live = [];
   let hidden = new Set();
 
@@ -158,7 +159,12 @@ const Plots = (() => {
       cursor: { sync: { key: run.key || "run", scales: ["x", null] }, drag: { x: true, y: false }, points: { show: false }, y: false },
       hooks: {
         draw: [(u) => (panel.marks ? drawMarks(u, panel) : drawLimits(u, panel)), (u) => drawInstant(u, run)],
-        setCursor: [(u) => onCursor(panel, u.cursor.left >= 0 ? u.posToVal(u.cursor.left, "x") : null)],
+        setCursor: [(u) => {
+          const at = (left) => u.posToVal(left, "x");
+          // What a person takes for "here": a few pixels.
+          panel.reach = at(NEAR) - at(0);
+          onCursor(panel, u.cursor.left >= 0 ? at(u.cursor.left) : null);
+        }],
         init: [(u) => u.over.addEventListener("dblclick", () => reset(run))],
       },
     };

@@ -60,19 +60,29 @@ const Series = (() => {
     return low - 1;
   }
 
-  // What a curve says at instant `x`: held, valid for the interval before, or the nearest sample.
-  function at(curve, x) {
+  // What a curve says at instant `x`: held, valid for the interval before, or the nearest sample. Where nothing is
+  // drawn there is nothing to say: before the first sample, after the last, and beside points further than `reach`.
+  function at(curve, x, reach = Infinity) {
     let index = before(curve.t, x);
     const last = curve.t.length - 1;
+    const slack = curve.shape === "points" && Number.isFinite(reach) ? reach : 0;
+    if (last < 0 || x < curve.t[0] - slack || x > curve.t[last] + slack) return null;
     if (curve.shape === "interval") {
-      if (index < 0 || curve.t[index] < x) index += 1;
+      if (curve.t[index] < x) index += 1;
     } else if (curve.shape !== "hold" && index < last) {
       if (index < 0 || curve.t[index + 1] - x < x - curve.t[index]) index += 1;
     }
-    return index < 0 || index > last ? null : curve.v[index];
+    if (curve.shape === "points" && Math.abs(curve.t[index] - x) > reach) return null;
+    return curve.v[index];
   }
 
-  return { open, unpack, at };
+  // The share of a distribution up to place `x`: none of it lies below its first step, all of it below its last.
+  function share(curve, x) {
+    const index = before(curve.t, x);
+    return index < 0 ? 0 : curve.v[index];
+  }
+
+  return { open, unpack, at, share };
 })();
 
 // Numbers with their units, the same words as report/words.py.

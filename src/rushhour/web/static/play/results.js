@@ -28,7 +28,7 @@ const Results = (() => {
     Parts.read(panel, instant);
     if (instant === null || panel.marks) return;
     panel.curves.forEach((curve, position) => {
-      if (curve.twin) panel.readings[position].append(` (${Words.quantity(Series.at(curve.twin, instant), panel.unit)})`);
+      if (curve.twin) panel.readings[position].append(` (${Words.quantity(Series.at(curve.twin, instant, panel.reach), panel.unit)})`);
     });
   }
 
