@@ -276,7 +276,7 @@ def test_a_matrix_has_a_sheet_for_each_level_of_the_rest() -> None:
     assert corner is not None
     assert (corner.value, corner.shade, corner.run) == (0.0, 0, 0)
     assert made.sheets[1].rows[1][2] is None
-    assert (made.least, made.greatest) == ("0.00 Mbit/s", "10.00 Mbit/s")
+    assert (made.least, made.greatest) == ("0 Mbit/s", "10.00 Mbit/s")
 
 
 def test_shades_of_a_wide_range_follow_the_logarithm() -> None:

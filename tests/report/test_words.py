@@ -36,3 +36,26 @@ def test_a_column_has_one_scale_that_its_largest_value_decides() -> None:
 
 def test_counts_have_no_decimals() -> None:
     assert scale_for([412.0, 3.0], "packets").text(3.0) == "3"
+
+
+def test_no_value_of_a_column_loses_its_digits_to_a_greater_one() -> None:
+    rates = scale_for([120e6, 31_400, 4, 0], "bit/s")
+    assert [rates.text(value) for value in (120e6, 31_400, 4, 0)] == ["120.0", "31.4 kbit/s", "4 bit/s", "0"]
+    assert rates.with_unit(31_400) == "31.4 kbit/s"
+    times = scale_for([12.0, 0.0004], "s")
+    assert [times.text(value) for value in (12.0, 0.0004)] == ["12.00", "400 µs"]
+    delays = scale_for([2.5e6, 180.0], "µs")
+    assert [delays.text(value) for value in (2.5e6, 180.0)] == ["2.500", "180 µs"]
+    ratios = scale_for([0.9, 0.00012], "")
+    assert [ratios.text(value) for value in (0.9, 0.00012)] == ["0.900", "0.00012"]
+    counts = scale_for([12_345.0, 0.4], "packets")
+    assert [counts.text(value) for value in (12_345.0, 0.4)] == ["12345", "0.4"]
+
+
+@pytest.mark.parametrize("unit", ["bit/s", "µs", "s", "bytes", "packets", "", "%"])
+@pytest.mark.parametrize("power", range(-2, 10))
+def test_only_zero_is_shown_as_zero(unit: str, power: int) -> None:
+    scale = scale_for([3e9, 10.0**power], unit)
+    text = scale.text(1.7 * 10.0**power)
+    assert float(text.split()[0]) != 0
+    assert scale.text(0.0) == "0"

@@ -44,6 +44,13 @@ _COUNTS = frozenset(
 )
 
 
+_NOTHING = 1e-12
+"""What is below this in a column's unit is a rounding of zero."""
+_LOST = 0.05
+"""Part of a value that a column's decimals may hide."""
+_TINY = 1e-5
+
+
 @dataclass(frozen=True)
 class Scale:
     """What a column of values is divided by, the unit then, and how many decimals are shown."""
@@ -53,17 +60,38 @@ class Scale:
     decimals: int
 
     def text(self, value: float | None) -> str:
-        """The value in this scale; a dash where there is none."""
+        """The value in this scale; a dash where there is none.
+
+        A value so small beside the others that its digits would be lost has a unit of its own, or more decimals.
+        """
         if value is None or not math.isfinite(value):
             return NONE
-        return f"{value / self.divisor:.{self.decimals}f}"
+        shown = value / self.divisor
+        if abs(shown) < _NOTHING:
+            return "0"
+        said = f"{shown:.{self.decimals}f}"
+        if abs(float(said) - shown) <= _LOST * abs(shown):
+            return said
+        family = next((steps for steps in _STEPS.values() if (self.divisor, self.unit) in steps), ())
+        own = next((step for step in family if abs(value) >= step[0]), None)
+        if own is not None and own[1] != self.unit:
+            return f"{_digits(value / own[0])} {own[1]}"
+        return _digits(shown)
 
     def with_unit(self, value: float | None) -> str:
         """The value followed by its unit."""
         text = self.text(value)
-        if text == NONE or not self.unit:
+        if text == NONE or not self.unit or " " in text:
             return text
         return f"{text}{'' if self.unit == '%' else ' '}{self.unit}"
+
+
+def _digits(value: float) -> str:
+    """A small number with three significant digits, without zeros at the end."""
+    if abs(value) < _TINY:
+        return f"{value:.2g}"
+    text = f"{value:.{max(0, 2 - math.floor(math.log10(abs(value))))}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def plain_unit(unit: str) -> str:
@@ -88,6 +116,8 @@ def quantity(value: float | None, unit: str) -> str:
     """
     scale = scale_for([value], unit)
     text = scale.text(value)
+    if " " in text:
+        return text
     if "." in text and plain_unit(unit):
         text = text.rstrip("0").rstrip(".")
     if text == NONE or not scale.unit:
