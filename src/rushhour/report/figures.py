@@ -60,7 +60,7 @@ def run_figure(run: RunView, form: str) -> bytes:
         figure = Figure(figsize=(7.2, 0.9 + sum(heights)), layout="constrained")
         grid = figure.subplots(len(heights), 1, sharex=True, squeeze=False, height_ratios=heights)
         for axes, panel in zip(grid[:, 0], run.panels, strict=True):
-            _draw(axes, panel)
+            _draw(axes, panel, [flow.look for flow in run.flows])
         grid[-1, 0].set_xlabel("time, s")
         grid[-1, 0].set_xlim(0, run.duration_s)
         title = run.title if run.label == run.title else f"{run.title}: {run.label}"
@@ -111,14 +111,14 @@ def lines_figure(charts: list[Chart], title: str, form: str) -> bytes:
 def _chart(axes: Axes, chart: Chart) -> None:
     divisor = chart.column.scale.divisor
     for line in chart.lines:
-        shift = 0.0 if chart.numeric else 0.02 * (line.look - (len(chart.lines) - 1) / 2)
+        shift = 0.0 if chart.numeric else 0.02 * (line.place - (len(chart.lines) - 1) / 2)
         places = [point.place + shift for point in line.points]
         mean, low, high = (
             np.array([getattr(point, name) / divisor for point in line.points])
             for name in ("value", "low", "high")
         )
         style: dict[str, Any] = {
-            "color": COLOURS[line.look],
+            "color": COLOURS[line.look % len(COLOURS)],
             "marker": "os^D"[line.look % 4],
             "markersize": 4,
         }
@@ -177,14 +177,14 @@ def _map(axes: Axes, heat: Heat, place: int) -> None:
     axes.set_title(plain(drawn.title), fontsize=8.5, loc="left")
 
 
-def _draw(axes: Axes, panel: Panel) -> None:
+def _draw(axes: Axes, panel: Panel, looks: Sequence[int | None]) -> None:
     if panel.marks:
-        _marks(axes, panel)
+        _marks(axes, panel, looks)
         return
     values = [np.nanmax(curve.values) for curve in panel.curves]
     scale = scale_for([float(max(values))], panel.unit)
     for place, curve in enumerate(panel.curves):
-        colour, dash = _look(curve, place)
+        colour, dash = _look(curve, place, looks)
         style: dict[str, Any] = {"color": colour, "linewidth": 0.8 if curve.faint else 1.2}
         style |= (
             {"linestyle": "", "marker": ".", "markersize": 1.5}
@@ -207,11 +207,11 @@ def _draw(axes: Axes, panel: Panel) -> None:
         axes.legend(loc="lower left", bbox_to_anchor=(0, 0.98), ncols=6, handlelength=2.6, borderaxespad=0)
 
 
-def _marks(axes: Axes, panel: Panel) -> None:
+def _marks(axes: Axes, panel: Panel, looks: Sequence[int | None]) -> None:
     for place, curve in enumerate(panel.curves):
         share = curve.values / np.max(curve.values) if len(curve.values) else curve.values
         floor = -place - 0.4
-        colour, _ = _look(curve, place)
+        colour, _ = _look(curve, place, looks)
         axes.vlines(curve.t_s, floor, floor + 0.2 + 0.6 * share, color=colour, linewidth=0.9)
     names = [f"{curve.label}: {quantity(float(np.sum(curve.values)), 'count')}" for curve in panel.curves]
     axes.set_yticks([-place for place in range(len(names))], [plain(name) for name in names], fontsize=7.5)
@@ -219,10 +219,12 @@ def _marks(axes: Axes, panel: Panel) -> None:
     axes.grid(visible=False, axis="y")
 
 
-def _look(curve: Curve, place: int) -> tuple[str, Any]:
+def _look(curve: Curve, place: int, looks: Sequence[int | None]) -> tuple[str, Any]:
     if curve.flow is None:
         return ("#63656b" if curve.label == "total" else _QUEUES[place % 4]), ":" if curve.faint else "-"
-    return COLOURS[curve.flow % len(COLOURS)], ":" if curve.faint else DASHES[curve.flow % len(DASHES)]
+    given = looks[curve.flow]
+    look = curve.flow if given is None else given
+    return COLOURS[look % len(COLOURS)], ":" if curve.faint else DASHES[look % len(DASHES)]
 
 
 def plain(text: str) -> str:

@@ -14,6 +14,7 @@ from rushhour.report.files import put
 from rushhour.report.gather import views
 from rushhour.report.heat import heats
 from rushhour.report.lines import charts
+from rushhour.report.palette import Palette
 from rushhour.report.tables import cells_table, shares_table
 
 if TYPE_CHECKING:
@@ -43,18 +44,20 @@ def draw(results: ResultSet, folder: Path, form: str) -> list[Path]:
     slim: list[RunView] = []
     collector = Collector.of(results)
     few = len(results) <= MAX_RUNS or not collector.figures
-    for place, run in enumerate(views(results, curves=few, total_points=_POINTS, also=collector.take)):
+    palette = Palette()
+    for place, plain in enumerate(views(results, curves=few, total_points=_POINTS, also=collector.take)):
+        run = replace(plain, flows=palette.flows(plain.flows))
         if run.panels:
             made.append(folder / f"run-{place:03d}{_slug(run.label)}.{form}")
             put(run_figure(run, form), made[-1])
         slim.append(replace(run, panels=[]))
-    for number, drawing in enumerate(collector.drawings(), 1):
+    for number, drawing in enumerate(map(palette.figure, collector.drawings()), 1):
         made.append(folder / f"figure-{number:02d}{_slug(drawing.title)}.{form}")
         put(compare_figure(drawing, form), made[-1])
     table = cells_table(slim)
     for metric, found in (charts(shares_table(slim)) | charts(table) if len(slim) > 1 else {}).items():
         made.append(folder / f"sweep-lines-{metric}.{form}")
-        put(lines_figure(found, slim[0].title, form), made[-1])
+        put(lines_figure(palette.charts(found), slim[0].title, form), made[-1])
     for heat in heats(table):
         made.append(folder / f"sweep-{heat.column.metric}.{form}")
         put(heat_figure(heat, slim[0].title, form), made[-1])

@@ -22,6 +22,7 @@ from rushhour.report.heat import heats
 from rushhour.report.lines import charts, counts
 from rushhour.report.lines_svg import chart_svg, swatch_svg
 from rushhour.report.machines import lab_said, links_said, machines, work_said
+from rushhour.report.palette import Palette
 from rushhour.report.published import sheets
 from rushhour.report.reproduce import reproduction
 from rushhour.report.shell import digest, joined, template
@@ -61,7 +62,9 @@ def render(results: ResultSet) -> str:
     head = about(results)
     packed, slim = [], []
     collector = Collector.of(results)
-    for run in views(results, also=collector.take):
+    palette = Palette()
+    for plain in views(results, also=collector.take):
+        run = replace(plain, flows=palette.flows(plain.flows))
         packed.append(payload.packed(run) if run.panels else "")
         # Only the words of a run are kept in memory, its curves are packed by now.
         slim.append(replace(run, panels=[]))
@@ -85,14 +88,16 @@ def render(results: ResultSet) -> str:
         judged=sum(len(run.verdicts) for run in slim),
         held=sum(verdict.ok for run in slim for verdict in run.verdicts),
         bars=_bars,
-        overviews=[*_overviews(shares_table(slim)), *_overviews(table)] if len(slim) > 1 else [],
+        overviews=[*_overviews(shares_table(slim), palette), *_overviews(table, palette)]
+        if len(slim) > 1
+        else [],
         chart_svg=chart_svg,
         swatch_svg=swatch_svg,
         counts=counts,
         pickers=_pickers(slim),
         definitions=definitions(slim),
         published=sheets(results.once(compare)),
-        figures=[(drawing, page.packed(drawing)) for drawing in collector.drawings()],
+        figures=[(drawing, page.packed(drawing)) for drawing in map(palette.figure, collector.drawings())],
         again=reproduction(results),
         environment=_environment(head, slim),
         index=payload.index(slim),
@@ -159,8 +164,9 @@ class Overview:
     heat: Heat | None
 
 
-def _overviews(table: Table) -> list[Overview]:
-    lines, maps = charts(table), {heat.column.metric: heat for heat in heats(table)}
+def _overviews(table: Table, palette: Palette) -> list[Overview]:
+    lines = {metric: palette.charts(found) for metric, found in charts(table).items()}
+    maps = {heat.column.metric: heat for heat in heats(table)}
     found = [
         Overview(column, lines.get(column.metric, []), maps.get(column.metric)) for column in table.columns
     ]

@@ -41,11 +41,12 @@ class Point:
 
 @dataclass(frozen=True)
 class Line:
-    """The points of one level of the second factor; `look` numbers colour and dashes."""
+    """The points of one level of the second factor; `look` numbers colour and dashes, `place` its level."""
 
     label: str
     look: int
     points: list[Point]
+    place: int = 0
 
 
 @dataclass(frozen=True)
@@ -144,7 +145,7 @@ def _charts(table: Table, index: int, across: Axis, by: Axis | None, rest: list[
     for others in list(product(*(axis.levels for axis in rest)))[:MAX_CHARTS]:
         fixed = {axis.head: level for axis, level in zip(rest, others, strict=True)}
         lines = [
-            Line(level, look, _points(rows, blank, {**fixed, **at}, across, index))
+            Line(level, look, _points(rows, blank, {**fixed, **at}, across, index), look)
             for look, (level, at) in enumerate(_lines(by))
         ]
         title = " · ".join(f"{table.heads[head]} {level}" for head, level in fixed.items())

@@ -37,7 +37,7 @@ def chart_svg(chart: Chart) -> str:
     words, deep = _levels(chart)
     parts = [*_frame(chart, values, y), *words]
     for line in chart.lines:
-        shift = 0.0 if chart.numeric else _DODGE * (line.look - (len(chart.lines) - 1) / 2)
+        shift = 0.0 if chart.numeric else _DODGE * (line.place - (len(chart.lines) - 1) / 2)
         parts += _line(chart, line, shift, y)
     title = escape(
         ", ".join(part for part in (f"{chart.column.title} over {chart.across}", chart.title) if part)
@@ -101,12 +101,12 @@ def _line(chart: Chart, line: Line, shift: float, y: Callable[[float], float]) -
     if chart.numeric and spread and len(places) > 1:
         upper = [(x, y(point.high)) for (x, _), point in zip(places, line.points, strict=True)]
         lower = [(x, y(point.low)) for (x, _), point in zip(places, line.points, strict=True)]
-        yield f'<path class="l-band l{line.look}" d="{_joined([*upper, *reversed(lower)])}Z"/>'
+        yield f'<path class="l-band l{line.look % 8}" d="{_joined([*upper, *reversed(lower)])}Z"/>'
     if chart.numeric and len(places) > 1:
         yield _path(_joined(places), line.look)
     for (x, height), point in zip(places, line.points, strict=True):
         if spread and (not chart.numeric or len(places) == 1):
-            yield f'<path class="l-line l{line.look}" d="M{x:.1f} {y(point.low):.1f}V{y(point.high):.1f}"/>'
+            yield f'<path class="l-line l{line.look % 8}" d="M{x:.1f} {y(point.low):.1f}V{y(point.high):.1f}"/>'
         words = escape(_words(chart, line, point))
         mark = _mark(line.look, x, height)
         link = f'href="#run-{point.run}" data-run="{point.run}" aria-label="{words}"'
@@ -128,12 +128,12 @@ def _mark(look: int, x: float, y: float) -> str:
         f"M{x:.1f} {y - 4:.1f}l4 7h-8Z",
         f"M{x:.1f} {y - 4.5:.1f}l4.5 4.5l-4.5 4.5l-4.5 -4.5Z",
     )
-    return f'<path class="l-mark l{look}" d="{paths[look % 4]}"/>'
+    return f'<path class="l-mark l{look % 8}" d="{paths[look % 4]}"/>'
 
 
 def _path(way: str, look: int) -> str:
     dash = _DASHES[look % len(_DASHES)]
-    return f'<path class="l-line l{look}" d="{way}"{f" stroke-dasharray={dash!r}" if dash else ""}/>'
+    return f'<path class="l-line l{look % 8}" d="{way}"{f" stroke-dasharray={dash!r}" if dash else ""}/>'
 
 
 def _joined(places: list[Place]) -> str:

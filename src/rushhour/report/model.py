@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 class FlowLine:
     """One flow, or an arrival process, in words: `s1 → r1`, `cubic`, `0 to 30 s`; its metrics' scope.
 
-    `group` is the `[[flow]]` it is a copy of; of a single flow its own name.
+    `group` is the `[[flow]]` it is a copy of; of a single flow its own name. `look` is its look in the whole
+    report (`report/palette.py`), None where its place among the flows decides.
     """
 
     name: str
@@ -38,6 +39,7 @@ class FlowLine:
     when: str
     scope: str
     group: str
+    look: int | None = None
 
 
 @dataclass(frozen=True)

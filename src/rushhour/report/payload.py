@@ -11,6 +11,8 @@ from rushhour.report.why import SHORT
 from rushhour.report.words import quantity
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rushhour.report.embed import Columns
     from rushhour.report.model import RunView
     from rushhour.report.panels import Panel
@@ -29,12 +31,18 @@ def index(runs: list[RunView]) -> str:
 def packed(run: RunView) -> str:
     """A run with its curves (`report/embed.py`)."""
     columns: Columns = []
-    panels = [panel_words(panel, run.duration_s, columns) for panel in run.panels]
+    looks = [flow.look for flow in run.flows]
+    panels = [panel_words(panel, run.duration_s, columns, looks) for panel in run.panels]
     return embed.pack({**_words(run), "panels": panels}, columns)
 
 
-def panel_words(panel: Panel, duration_s: float, columns: Columns) -> dict[str, Any]:
-    """The panel's words; its curves go to `columns`, two each: time and value."""
+def panel_words(
+    panel: Panel, duration_s: float, columns: Columns, looks: Sequence[int | None] = ()
+) -> dict[str, Any]:
+    """The panel's words; its curves go to `columns`, two each: time and value.
+
+    `looks` are those of the run's flows; without them a flow's position decides.
+    """
     curves = []
     for curve in panel.curves:
         place = len(columns)
@@ -46,6 +54,7 @@ def panel_words(panel: Panel, duration_s: float, columns: Columns) -> dict[str, 
             {
                 "label": curve.label,
                 "flow": curve.flow,
+                "look": curve.flow if curve.flow is None or not looks else looks[curve.flow],
                 "shape": curve.shape,
                 "faint": curve.faint,
                 "columns": [place, place + 1],

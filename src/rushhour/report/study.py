@@ -22,6 +22,7 @@ from rushhour.report.definitions import definitions
 from rushhour.report.figures import run_figure
 from rushhour.report.gather import about, changed, reasons, unsaid_factors, views
 from rushhour.report.model import kernel_name
+from rushhour.report.palette import Palette
 from rushhour.report.published import sheets, tally
 from rushhour.report.reproduce import ASKED, reproduction
 from rushhour.report.tables import cells_table, flows_table
@@ -222,8 +223,10 @@ def _section(results: ResultSet, beside: Path) -> Section:
         return bare
     collector = Collector.of(results)
     alone = len(results) == 1 and not collector.figures
+    palette = Palette()
     runs, picture = [], ""
-    for run in views(results, curves=alone, total_points=_POINTS, also=collector.take):
+    for plain in views(results, curves=alone, total_points=_POINTS, also=collector.take):
+        run = replace(plain, flows=palette.flows(plain.flows))
         picture = b64encode(run_figure(run, "svg")).decode() if alone and run.panels else ""
         runs.append(run)
     head = about(results)
@@ -238,7 +241,7 @@ def _section(results: ResultSet, beside: Path) -> Section:
         judged=sum(len(run.verdicts) for run in runs),
         held=sum(verdict.ok for run in runs for verdict in run.verdicts),
         unexpected=_unexpected(runs),
-        figures=[(drawing, page.packed(drawing)) for drawing in collector.drawings()],
+        figures=[(drawing, page.packed(drawing)) for drawing in map(palette.figure, collector.drawings())],
         picture=picture,
         table=cells_table(runs, split=True) if len(runs) > 1 else flows_table(runs[0]),
         sheets=sheets(results.once(compare)),

@@ -21,7 +21,7 @@
       const button = make("button");
       button.type = "button";
       button.setAttribute("aria-pressed", "true");
-      button.append(swatch({ flow: position }, position), make("b", flow.name),
+      button.append(swatch({ flow: position, look: flow.look }, position), make("b", flow.name),
         make("span", [flow.kind === "tcp" ? flow.cc : flow.kind, flow.path, flow.when].filter(Boolean).join(" · ")));
       button.addEventListener("click", () => button.setAttribute("aria-pressed", String(Plots.toggle(position))));
       list.append(button);

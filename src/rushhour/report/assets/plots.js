@@ -16,13 +16,13 @@ const Plots = (() => {
 
   // `place` is a curve's position among those of its own run, where curves of two runs are in one panel.
   function colour(curve, position) {
-    if (curve.flow !== null) return ink(`--c${curve.flow % COLOURS}`);
+    if (curve.flow !== null) return ink(`--c${(curve.look ?? curve.flow) % COLOURS}`);
     return curve.label === "total" ? ink("--ink-2") : ink(`--q${(curve.place ?? position) % 4}`);
   }
 
   function dash(curve, position) {
     if (curve.faint) return [1, 3];
-    const index = curve.flow === null ? curve.place ?? position : curve.flow;
+    const index = curve.flow === null ? curve.place ?? position : curve.look ?? curve.flow;
     return DASHES[(index + Math.floor(index / COLOURS)) % DASHES.length];
   }
 

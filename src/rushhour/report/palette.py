@@ -1,0 +1,104 @@
+"""One look for one thing in a whole report: an algorithm, or a flow, has the same colour in every picture.
+
+Flows come first, in the order of the runs. Lines of figures that are called as a flow or its algorithm take its
+look; others take the looks that are free in their figure.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from rushhour.report.compare.plot import Plot
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rushhour.report.compare.plot import Drawing, Style
+    from rushhour.report.lines import Chart
+    from rushhour.report.model import FlowLine
+
+
+class Palette:
+    """The looks given so far: numbers from 0 on, which the styles of pages and figures turn into colours."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, int] = {}
+        self._next = 0
+
+    def flows(self, lines: Sequence[FlowLine]) -> list[FlowLine]:
+        """The flows of a run with their looks.
+
+        A flow is known by its algorithm where the run has no two of one, else by its name.
+        """
+        algorithms = [line.cc or line.kind for line in lines]
+        alone = len(set(algorithms)) == len(algorithms)
+        names = algorithms if alone else [line.name for line in lines]
+        found = []
+        for line, name in zip(lines, names, strict=True):
+            look = self._look(name)
+            for alias in (line.name, line.group):
+                self._known.setdefault(alias, look)
+            found.append(replace(line, look=look))
+        return found
+
+    def levels(self, labels: Sequence[str]) -> list[int]:
+        """A look for each of the lines of one figure, all different."""
+        given: dict[str, int] = {}
+        for label in labels:
+            known = self._known.get(label)
+            if known is not None and known not in given.values():
+                given[label] = known
+        free = (look for look in range(len(labels) + len(given)) if look not in set(given.values()))
+        return [given[label] if label in given else next(free) for label in labels]
+
+    def figure(self, drawing: Drawing) -> Drawing:
+        """A figure with the looks of the report; lines along a ramp of numbers keep theirs."""
+        if not isinstance(drawing, Plot) or any(style.place is not None for style in drawing.styles):
+            return drawing
+        names = _lines(drawing)
+        groups: dict[int, list[str]] = {}
+        for look, style in enumerate(drawing.styles):
+            groups.setdefault(style.colour, []).append(names.get(look, ""))
+        looks = dict(
+            zip(groups, self.levels([self._called(group) for group in groups.values()]), strict=True)
+        )
+        return replace(
+            drawing, styles=tuple(_painted(style, looks[style.colour]) for style in drawing.styles)
+        )
+
+    def charts(self, charts: Sequence[Chart]) -> list[Chart]:
+        """Charts of a sweep with the looks of the report."""
+        labels = list(dict.fromkeys(line.label for chart in charts for line in chart.lines))
+        looks = dict(zip(labels, self.levels(labels), strict=True))
+        return [
+            replace(chart, lines=[replace(line, look=looks[line.label]) for line in chart.lines])
+            for chart in charts
+        ]
+
+    def _look(self, name: str) -> int:
+        if name not in self._known:
+            self._known[name] = self._next
+            self._next += 1
+        return self._known[name]
+
+    def _called(self, labels: Sequence[str]) -> str:
+        """The part that labels of one colour share, known if one is; `cubic` of `cubic · 10 ms`, `cubic · 40 ms`."""
+        shared = [
+            part for part in labels[0].split(" · ") if all(part in label.split(" · ") for label in labels)
+        ]
+        return next((part for part in shared if part in self._known), " · ".join(labels))
+
+
+def _lines(plot: Plot) -> dict[int, str]:
+    """What each look of a figure is the line of."""
+    traces = [trace for facet in plot.facets for trace in facet.traces]
+    return {
+        trace.look: trace.label for trace in traces if trace.role == "measured" and trace.look is not None
+    }
+
+
+def _painted(style: Style, look: int) -> Style:
+    """A style in another colour; dashes and marks follow where they said the same as the colour."""
+    same = style.dash == style.colour
+    return replace(style, colour=look, dash=look if same else style.dash, mark=look if same else style.mark)
