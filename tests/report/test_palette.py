@@ -13,7 +13,7 @@ from rushhour.report.words import Scale
 
 
 def flow(name: str, cc: str) -> FlowLine:
-    return FlowLine(name, "tcp", "s → r", cc, "0 – end", f"flow:{name}", name)
+    return FlowLine(name, "tcp", "s → r", cc, "0 to 9 s", f"flow:{name}", name)
 
 
 def figure(*labels: str) -> Plot:

@@ -1,4 +1,4 @@
-"""What an eye reads off a report's page: no number that was not measured, nothing covered, nothing too pale."""
+"""What an eye reads off a page: no number that was not measured, nothing covered, nothing too pale."""
 
 from pathlib import Path
 
@@ -8,6 +8,7 @@ from test_browser import drive
 
 from rushhour.record import ResultSet
 from rushhour.report.html import render
+from rushhour.report.words import NONE
 
 pytestmark = pytest.mark.browser
 
@@ -40,11 +41,11 @@ def test_no_number_is_said_of_a_flow_that_is_not_there(single: str, tmp_path: Pa
     steps = READ + "said.before = said_at(0.5); said.between = said_at(3); said.after = said_at(5.5);"
     said = drive(single, tmp_path, steps, 1200)
     shown = {name: value for name, value in said["between"].items() if not name.startswith("events")}
-    names = [name for name, value in shown.items() if value != "–"]
+    names = [name for name, value in shown.items() if value != NONE]
     second = [name for name in names if "short" in name]
     assert len(second) >= 3, names
     for when in ("before", "after"):
-        assert {name: said[when][name] for name in second} == dict.fromkeys(second, "–"), when
+        assert {name: said[when][name] for name in second} == dict.fromkeys(second, NONE), when
     first = [name for name in names if name.split()[1] == "long" and "ssthresh" not in name]
     assert len(first) >= 3
-    assert all(said["before"][name] != "–" for name in first)
+    assert all(said["before"][name] != NONE for name in first)

@@ -106,7 +106,8 @@ def _line(chart: Chart, line: Line, shift: float, y: Callable[[float], float]) -
         yield _path(_joined(places), line.look)
     for (x, height), point in zip(places, line.points, strict=True):
         if spread and (not chart.numeric or len(places) == 1):
-            yield f'<path class="l-line l{line.look % 8}" d="M{x:.1f} {y(point.low):.1f}V{y(point.high):.1f}"/>'
+            way = f"M{x:.1f} {y(point.low):.1f}V{y(point.high):.1f}"
+            yield f'<path class="l-line l{line.look % 8}" d="{way}"/>'
         words = escape(_words(chart, line, point))
         mark = _mark(line.look, x, height)
         link = f'href="#run-{point.run}" data-run="{point.run}" aria-label="{words}"'

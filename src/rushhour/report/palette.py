@@ -1,7 +1,7 @@
 """One look for one thing in a whole report: an algorithm, or a flow, has the same colour in every picture.
 
-Flows come first, in the order of the runs. Lines of figures that are called as a flow or its algorithm take its
-look; others take the looks that are free in their figure.
+Flows come first, in the order of the runs. Lines of figures that are called as a flow or its algorithm take
+its look; others take the looks that are free in their figure.
 """
 
 from __future__ import annotations
@@ -60,12 +60,12 @@ class Palette:
         groups: dict[int, list[str]] = {}
         for look, style in enumerate(drawing.styles):
             groups.setdefault(style.colour, []).append(names.get(look, ""))
-        looks = dict(
-            zip(groups, self.levels([self._called(group) for group in groups.values()]), strict=True)
-        )
-        return replace(
-            drawing, styles=tuple(_painted(style, looks[style.colour]) for style in drawing.styles)
-        )
+        given = self.levels([self._called(group) for group in groups.values()])
+        looks = dict(zip(groups, given, strict=True))
+        # Dashes and marks follow where they said the same as the colour.
+        same = all(style.dash == style.mark == style.colour for style in drawing.styles)
+        styles = [_painted(style, looks[style.colour], same=same) for style in drawing.styles]
+        return replace(drawing, styles=tuple(styles))
 
     def charts(self, charts: Sequence[Chart]) -> list[Chart]:
         """Charts of a sweep with the looks of the report."""
@@ -83,22 +83,18 @@ class Palette:
         return self._known[name]
 
     def _called(self, labels: Sequence[str]) -> str:
-        """The part that labels of one colour share, known if one is; `cubic` of `cubic · 10 ms`, `cubic · 40 ms`."""
-        shared = [
-            part for part in labels[0].split(" · ") if all(part in label.split(" · ") for label in labels)
-        ]
+        """What lines of one colour are called: `cubic`, if all of them have that part and it is known."""
+        parts = [label.split(" · ") for label in labels]
+        shared = [part for part in parts[0] if all(part in other for other in parts)]
         return next((part for part in shared if part in self._known), " · ".join(labels))
 
 
 def _lines(plot: Plot) -> dict[int, str]:
     """What each look of a figure is the line of."""
-    traces = [trace for facet in plot.facets for trace in facet.traces]
-    return {
-        trace.look: trace.label for trace in traces if trace.role == "measured" and trace.look is not None
-    }
+    traces = [trace for facet in plot.facets for trace in facet.traces if trace.role == "measured"]
+    return {trace.look: trace.label for trace in traces if trace.look is not None}
 
 
-def _painted(style: Style, look: int) -> Style:
-    """A style in another colour; dashes and marks follow where they said the same as the colour."""
-    same = style.dash == style.colour
-    return replace(style, colour=look, dash=look if same else style.dash, mark=look if same else style.mark)
+def _painted(style: Style, look: int, *, same: bool) -> Style:
+    """A style in another colour, and with its dashes and marks if they are the `same` as the colour."""
+    return replace(style, colour=look, **({"dash": look, "mark": look} if same else {}))

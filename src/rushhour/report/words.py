@@ -62,7 +62,8 @@ class Scale:
     def text(self, value: float | None) -> str:
         """The value in this scale; a dash where there is none.
 
-        A value so small beside the others that its digits would be lost has a unit of its own, or more decimals.
+        A value so small beside the others that its digits would be lost has a unit of its own, or more
+        decimals.
         """
         if value is None or not math.isfinite(value):
             return NONE
