@@ -3,8 +3,10 @@
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
-from rushhour.report.compare.plot import Axis, Facet, Plot, Style, Trace
+from rushhour.report.compare.drawing import _style
+from rushhour.report.compare.plot import Axis, Entry, Facet, Plot, Role, Style, Trace
 from rushhour.report.lines import Chart, Line
 from rushhour.report.model import FlowLine
 from rushhour.report.palette import Palette
@@ -74,3 +76,12 @@ def test_a_ramp_of_numbers_and_the_places_of_points_stay() -> None:
     lines = [Line("bbr", 0, [], 0), Line("cubic", 1, [], 1)]
     (chart,) = palette.charts([Chart(column, "", "rtt", "rtt", "cc", True, [], lines, 1.0)])
     assert [(line.label, line.look, line.place) for line in chart.lines] == [("bbr", 1, 0), ("cubic", 0, 1)]
+
+
+@pytest.mark.parametrize("role", ["model", "doubtful"])
+@pytest.mark.parametrize("look", [None, 0])
+def test_no_two_theories_are_drawn_alike(role: Role, look: int | None) -> None:
+    entries = tuple(Entry(f"model:{name}", name, role, look) for name in "abcd")
+    plot = replace(figure("measured"), entries=entries)
+    drawn = [str(_style(entry, plot)) for entry in entries]
+    assert len(set(drawn)) == len(drawn)

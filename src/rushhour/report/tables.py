@@ -185,7 +185,7 @@ def flows_table(run: RunView) -> Table:
         )
         for flow, values in lines
     ]
-    return Table(("flow", "", "path", "active"), columns, rows)
+    return Table(("flow", "kind", "path", "active"), columns, rows)
 
 
 def _whole(metrics: Sequence[MetricValue]) -> dict[str, MetricValue]:

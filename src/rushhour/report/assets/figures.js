@@ -4,7 +4,8 @@
 const Figures = (() => {
   const DASHES = [[], [8, 4], [2, 3], [10, 3, 2, 3], [14, 4], [5, 2, 1, 2]];
   const THEORY = [[6, 4], [8, 3, 2, 3], [3, 3], [10, 3, 2, 3, 2, 3]];
-  const DOUBT = [1.5, 3.5];
+  // Outside its range a theory is dotted; each in its own way.
+  const DOUBT = [[1.5, 3.5], [1.5, 3.5, 5, 3.5], [1.5, 7], [1.5, 2, 1.5, 7]];
   const STOPS = 6;
   const LETTER = 6.4;
   const drawn = new Map();
@@ -27,20 +28,22 @@ const Figures = (() => {
   }
 
   function colour(item, figure) {
-    if (item.look === null) return ink("--ink-2");
+    if (item.look === null) return theory(item) ? ink(`--t${number(item, figure) % 4}`) : ink("--ink-2");
     const style = figure.styles[item.look];
     return style.place === null ? ink(`--c${style.colour % 8}`) : along(style.place);
   }
 
   function dash(item, figure) {
-    if (item.role === "doubtful") return DOUBT;
-    if (item.role === "model") {
-      const models = figure.entries.filter((e) => e.role === "model" || e.role === "doubtful").map((e) => e.group);
-      return THEORY[[...new Set(models)].indexOf(item.group) % THEORY.length];
-    }
+    if (item.role === "doubtful") return DOUBT[number(item, figure) % DOUBT.length];
+    if (item.role === "model") return THEORY[number(item, figure) % THEORY.length];
     if (item.look === null) return [];
     const index = figure.styles[item.look].dash;
     return DASHES[(index + Math.floor(index / 8)) % DASHES.length];
+  }
+
+  // Which of the figure's theories it is.
+  function number(item, figure) {
+    return Math.max(0, [...new Set(figure.entries.filter(theory).map((entry) => entry.group))].indexOf(item.group));
   }
 
   function marked(item, figure) {
@@ -397,7 +400,7 @@ const Figures = (() => {
     });
     const height = hosts.length === 1 ? 290 : 210;
     state.figure.facets.forEach((facet, index) => {
-      const plot = new uPlot(options(state, facet, hosts[index].clientWidth, height), data(state.figure, facet), hosts[index]);
+      const plot = new uPlot(options(state, facet, Plots.widthOf(hosts[index]), height), data(state.figure, facet), hosts[index]);
       state.plots.push({ plot, facet, host: hosts[index] });
     });
   }
@@ -444,8 +447,8 @@ const Figures = (() => {
     const waiting = [...document.querySelectorAll("figure.compare")].filter((one) => one.querySelector(".figure-data"));
     drawAll([...waiting]);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", all);
-    addEventListener("beforeprint", () => { waiting.forEach((element) => load(element)); all(); });
-    addEventListener("afterprint", all);
+    addEventListener("beforeprint", () => waiting.forEach((element) => load(element)));
+    Plots.onPaper(all);
     let width = innerWidth;
     let later = 0;
     addEventListener("resize", () => {

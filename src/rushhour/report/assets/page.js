@@ -153,8 +153,7 @@
     document.addEventListener("keydown", keys);
     addEventListener("hashchange", () => show(wanted()));
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => run && redraw());
-    addEventListener("beforeprint", () => paper(true));
-    addEventListener("afterprint", () => paper(false));
+    Plots.onPaper(() => run && redraw());
     let waiting = 0;
     let width = innerWidth;
     addEventListener("resize", () => {
@@ -164,11 +163,6 @@
         width = innerWidth;
       }, 150);
     });
-  }
-
-  function paper(on) {
-    document.documentElement.classList.toggle("paper", on);
-    if (run) redraw();
   }
 
   function heat() {

@@ -18,8 +18,8 @@ const Parts = (() => {
     picture.setAttribute("aria-hidden", "true");
     const line = document.createElementNS(SVG, "line");
     for (const [key, value] of Object.entries({ x1: 0, x2: 28, y1: 4, y2: 4, stroke: Plots.colour(curve, position),
-      "stroke-width": curve.ghost ? 6 : curve.faint ? 1.5 : 2.5, "stroke-opacity": curve.ghost ? 0.4 : 1,
-      "stroke-dasharray": (!curve.ghost && Plots.dash(curve, position).join(" ")) || "none" })) {
+      "stroke-width": curve.faint ? 1.5 : curve.ghost ? 6 : 2.5, "stroke-opacity": curve.ghost ? 0.4 : 1,
+      "stroke-dasharray": ((!curve.ghost || curve.faint) && Plots.dash(curve, position).join(" ")) || "none" })) {
       line.setAttribute(key, value);
     }
     picture.append(line);
@@ -36,7 +36,24 @@ const Parts = (() => {
       if (!curve.ghost || panel.both) list.append(entry);
       return reading;
     });
+    for (const limit of panel.limits) {
+      const entry = make("li", undefined, "limit");
+      entry.append(level(), make("span", limit.label), make("output", Words.quantity(limit.value, panel.unit)));
+      list.append(entry);
+    }
     return list;
+  }
+
+  // The sample of a limit's line.
+  function level() {
+    const picture = document.createElementNS(SVG, "svg");
+    picture.setAttribute("viewBox", "0 0 28 8");
+    picture.setAttribute("class", "swatch");
+    picture.setAttribute("aria-hidden", "true");
+    const line = document.createElementNS(SVG, "path");
+    line.setAttribute("d", "M0 4H28");
+    picture.append(line);
+    return picture;
   }
 
   function spoken(panel) {

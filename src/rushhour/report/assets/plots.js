@@ -7,8 +7,27 @@ const Plots = (() => {
   // Room above the highest value or limit, for the limit's label.
   const HEADROOM = 1.14;
   const NEAR = 6;
+  // Width of a page of A4 or letter within its margins.
+  const PAPER = 680;
+  // Places along a line that are tried for its label, from the right.
+  const PLACES = 12;
   let live = [];
   let hidden = new Set();
+
+  // Paper is light, whatever the screen is: this comes before everybody's drawing again.
+  for (const [event, on] of [["beforeprint", true], ["afterprint", false]]) {
+    addEventListener(event, () => document.documentElement.classList.toggle("paper", on));
+  }
+
+  // What is drawn must be drawn again for paper, and after it for the screen.
+  function onPaper(again) {
+    for (const event of ["beforeprint", "afterprint"]) addEventListener(event, again);
+  }
+
+  // The printer has not laid out its page yet when plots are drawn for it.
+  function widthOf(host) {
+    return document.documentElement.classList.contains("paper") ? Math.min(host.clientWidth, PAPER) : host.clientWidth;
+  }
 
   function ink(name) {
     return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -31,7 +50,8 @@ const Plots = (() => {
     const series = { label: curve.label, stroke, width: curve.faint ? 1.2 : 1.6, dash: dash(curve, position),
       show: !hidden.has(curve.flow), points: { show: false } };
     // A run to compare with: broad and pale, under the lines of the one that is looked at.
-    if (curve.ghost) Object.assign(series, { width: curve.faint ? 2.5 : 5, alpha: curve.faint ? 0.25 : 0.32, dash: [] });
+    // What was dotted there stays dotted: a broad total would be one flow more.
+    if (curve.ghost) Object.assign(series, curve.faint ? { width: 1.6, alpha: 0.55 } : { width: 5, alpha: 0.32, dash: [] });
     if (panel.marks) Object.assign(series, { paths: () => null });
     else if (curve.shape === "points") {
       Object.assign(series, { paths: () => null, points: { show: true, size: 3, fill: stroke, width: 0 } });
@@ -76,13 +96,15 @@ const Plots = (() => {
   function drawLimits(u, panel) {
     const { ctx, bbox } = u;
     const ratio = devicePixelRatio;
+    const taken = [];
     ctx.save();
     ctx.font = `${11 * ratio}px ${ink("--sans")}`;
-    ctx.textAlign = "right";
+    ctx.textAlign = "left";
+    ctx.textBaseline = "bottom";
     for (const limit of panel.limits) {
       const y = Math.round(u.valToPos(limit.value, "y", true));
       if (y < bbox.top || y > bbox.top + bbox.height) continue;
-      ctx.strokeStyle = ctx.fillStyle = ink("--limit");
+      ctx.strokeStyle = ink("--limit");
       ctx.lineWidth = ratio;
       ctx.setLineDash([6 * ratio, 4 * ratio]);
       ctx.beginPath();
@@ -90,17 +112,53 @@ const Plots = (() => {
       ctx.lineTo(bbox.left + bbox.width, y);
       ctx.stroke();
       const words = `${limit.label} ${Words.quantity(limit.value, panel.unit)}`;
-      const right = bbox.left + bbox.width - 4 * ratio;
-      const length = ctx.measureText(words).width;
-      ctx.textBaseline = "bottom";
-      ctx.globalAlpha = 0.8;
-      ctx.fillStyle = ink("--paper");
-      ctx.fillRect(right - length - 3 * ratio, y - 16 * ratio, length + 6 * ratio, 14 * ratio);
-      ctx.globalAlpha = 1;
-      ctx.fillStyle = ink("--limit");
-      ctx.fillText(words, right, y - 3 * ratio);
+      const box = room(u, panel, y, ctx.measureText(words).width + 6 * ratio, taken);
+      // Where there is no room the legend says it.
+      if (!box) continue;
+      taken.push(box);
+      ctx.fillStyle = ink("--ink-2");
+      ctx.fillText(words, box.left + 3 * ratio, box.top + 14 * ratio);
     }
     ctx.restore();
+    panel.labels = taken;
+  }
+
+  // Where along a horizontal line a label of this width covers no curve, no other line and no other label; null if
+  // nowhere. All in pixels of the canvas.
+  function room(u, panel, y, width, taken) {
+    const { bbox } = u;
+    const ratio = devicePixelRatio;
+    const [height, edge] = [15 * ratio, 4 * ratio];
+    const free = bbox.width - width - 2 * edge;
+    if (free < 0) return null;
+    const levels = panel.limits.map((limit) => u.valToPos(limit.value, "y", true));
+    for (const top of [y - height - ratio, y + 2 * ratio]) {
+      if (top < 0 || top + height > bbox.top + bbox.height) continue;
+      if (levels.some((level) => level > top && level < top + height)) continue;
+      for (let step = PLACES; step >= 0; step -= 1) {
+        const left = bbox.left + edge + (free * step) / PLACES;
+        const box = { left, top, right: left + width, bottom: top + height };
+        const meets = (other) => other.left < box.right && box.left < other.right && other.top < box.bottom && box.top < other.bottom;
+        if (!taken.some(meets) && !panel.curves.some((curve) => !hidden.has(curve.flow) && crosses(u, curve, box))) return box;
+      }
+    }
+    return null;
+  }
+
+  // Whether a curve as it is drawn comes into a box.
+  function crosses(u, curve, box) {
+    const at = (pixel) => u.posToVal((pixel - u.bbox.left) / devicePixelRatio, "x");
+    const [from, to] = [Series.before(curve.t, at(box.left - 3)), Series.before(curve.t, at(box.right + 3)) + 1];
+    let [low, high] = [Infinity, -Infinity];
+    for (let index = Math.max(0, from); index <= Math.min(to, curve.t.length - 1); index += 1) {
+      const value = curve.v[index];
+      if (value === null) continue;
+      low = Math.min(low, value);
+      high = Math.max(high, value);
+    }
+    if (low > high) return false;
+    const [top, bottom] = [u.valToPos(high, "y", true), u.valToPos(low, "y", true)];
+    return top < box.bottom + 2 && bottom > box.top - 2;
   }
 
   function drawMarks(u, panel) {
@@ -179,7 +237,7 @@ const Plots = (() => {
   }
 
   function draw(panel, run, host, onCursor) {
-    const plot = new uPlot(options(panel, run, host.clientWidth, onCursor), data(panel, run), host);
+    const plot = new uPlot(options(panel, run, widthOf(host), onCursor), data(panel, run), host);
     plot.setScale("x", { min: 0, max: run.duration_s });
     live.push({ plot, host, panel, run });
     return plot;
@@ -244,5 +302,11 @@ const Plots = (() => {
     return live.map(({ plot }) => [plot.scales.x.min, plot.scales.x.max]);
   }
 
-  return { ranges, draw, clear, zoom, reset, zoomBy, step, toggle, forget, colour, dash, inked };
+  // The labels of limits as they lie in each plot, and whether a curve goes through one, for tests.
+  function labels() {
+    return live.map(({ plot, panel }) => ({ id: panel.id, limits: panel.limits.length, boxes: (panel.labels ?? []).length,
+      covered: (panel.labels ?? []).filter((box) => panel.curves.some((curve) => crosses(plot, curve, box))).length }));
+  }
+
+  return { onPaper, widthOf, labels, ranges, draw, clear, zoom, reset, zoomBy, step, toggle, forget, colour, dash, inked };
 })();

@@ -82,7 +82,7 @@ const Series = (() => {
     return index < 0 ? 0 : curve.v[index];
   }
 
-  return { open, unpack, at, share };
+  return { open, unpack, before, at, share };
 })();
 
 // Numbers with their units, the same words as report/words.py.

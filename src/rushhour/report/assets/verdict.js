@@ -58,14 +58,7 @@
     document.querySelector("#area")?.addEventListener("change", filter);
     $$("[data-zoom]").forEach((button) => button.addEventListener("click", () => zoom(button)));
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", again);
-    addEventListener("beforeprint", () => {
-      document.documentElement.classList.add("paper");
-      again();
-    });
-    addEventListener("afterprint", () => {
-      document.documentElement.classList.remove("paper");
-      again();
-    });
+    Plots.onPaper(again);
     let waiting = 0;
     let width = innerWidth;
     addEventListener("resize", () => {

@@ -26,6 +26,10 @@ MARKERS = "os^Dv<>p"
 THEORY = ((0, (5, 2.5)), (0, (5, 1.5, 1, 1.5)), (0, (2.5, 1.5)), (0, (8, 2, 1, 2, 1, 2)))
 """Dashes of models, one after the other."""
 _NEUTRAL = "#63656b"
+_DOUBT = ((0, (1, 2)), (0, (1, 2, 4, 2)), (0, (1, 5)), (0, (1, 1, 1, 5)))
+"""Dots of models outside their range."""
+_THEORIES = (_NEUTRAL, "#9d174d", "#3f6212", "#6d28d9")
+"""Colours of theories that say the same of every line."""
 _DOTS: dict[str, Any] = {"linestyle": "", "marker": ".", "markersize": 5}
 _DECADES = 300
 """Ratio of greatest to least up to which a logarithmic axis has ticks at 2 and 5."""
@@ -153,19 +157,21 @@ def _style(drawn: Entry | Trace, plot: Plot) -> dict[str, Any]:
         joined = "-" if plot.over_time else ""
         hollow = {"marker": mark, "markersize": 6, "markerfacecolor": "none", "linewidth": 0.8}
         return {"color": paint, "linestyle": joined, **hollow}
-    if drawn.role == "doubtful":
-        return {"color": paint, "linestyle": (0, (1, 2)), "linewidth": 0.9}
-    if drawn.role == "model":
-        models = list(dict.fromkeys(entry.group for entry in plot.entries if entry.role in THEORETICAL))
-        return {
-            "color": paint,
-            "linestyle": THEORY[models.index(drawn.group) % len(THEORY)],
-            "linewidth": 0.9,
-        }
+    if drawn.role in THEORETICAL:
+        return _theory(drawn, plot)
     if plot.over_time or plot.distribution:
         return {"color": paint, "linestyle": dash, "linewidth": 1.0}
     line = dash if plot.x.numeric else ""
     return {"color": paint, "linestyle": line, "linewidth": 1.2, "marker": mark, "markersize": 4}
+
+
+def _theory(drawn: Entry | Trace, plot: Plot) -> dict[str, Any]:
+    """Each theory in dashes of its own, dotted outside its range; in a colour of its own where lines have none."""
+    models = list(dict.fromkeys(entry.group for entry in plot.entries if entry.role in THEORETICAL))
+    number = models.index(drawn.group)
+    paint = _THEORIES[number % len(_THEORIES)] if drawn.look is None else colour(drawn.look, plot)
+    ways = _DOUBT if drawn.role == "doubtful" else THEORY
+    return {"color": paint, "linestyle": ways[number % len(ways)], "linewidth": 0.9}
 
 
 def _facet(axes: Axes, plot: Plot, facet: Facet, width: float) -> None:

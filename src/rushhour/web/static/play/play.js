@@ -184,6 +184,7 @@
       }, 150);
     });
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => current && draw());
+    Plots.onPaper(() => current && draw());
   }
 
   async function start() {
