@@ -167,7 +167,12 @@ def test_two_runs_are_compared_whatever_they_are_of(client: TestClient) -> None:
     two = runs(client, kernel="stable", where="cc=reno")[-1]["key"]
     verdict = client.get("/api/compare", params={"base": one, "candidate": two}).json()
     assert len(verdict["cells"]) == 1
-    assert any("cc=cubic → cc=reno" in note for note in verdict["notes"])
+    [cc] = [change for change in verdict["changed"] if change["key"] == "cc"]
+    assert (cc["base"], cc["candidate"]) == ("cubic", "reno")
+    page = client.get("/compare", params={"base": one, "candidate": two}, headers=PAGE).text
+    assert '<h1 class="h-differs">cc: cubic → reno' in page
+    assert "nconclusive" not in page
+    assert 'id="series-0"' in page
 
 
 def test_what_cannot_be_compared_is_said(client: TestClient) -> None:

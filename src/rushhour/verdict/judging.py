@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import rushhour
 from rushhour.errors import UsageError
 from rushhour.verdict.cell import CellVerdict, Examined, conclude, examine
-from rushhour.verdict.refusal import check
+from rushhour.verdict.refusal import Change, changed_of, check
 from rushhour.verdict.rule import EXIT, ORDER, Decision, Rule, adjust, worst
 
 if TYPE_CHECKING:
@@ -57,6 +57,8 @@ class Verdict:
     stopped: bool = False
     planned: int = 0
     folder: Path | None = None
+    changed: Sequence[Change] = ()
+    """Keys of the scenario that differ between runs of one kernel; then nobody judges a kernel."""
 
     @property
     def verdict(self) -> Decision:
@@ -65,8 +67,8 @@ class Verdict:
 
     @property
     def exit(self) -> int:
-        """The exit code of this verdict."""
-        return EXIT[self.verdict]
+        """The exit code of this verdict; 0 where nobody judges a kernel and the runs are valid."""
+        return 0 if self.changed and self.verdict != "invalid" else EXIT[self.verdict]
 
     @property
     def counts(self) -> dict[str, int]:
@@ -91,6 +93,7 @@ class Verdict:
             "elapsed_s": round(self.elapsed_s, 2),
             "stopped": self.stopped,
             "planned": self.planned or len(cells),
+            "changed": [change.document() for change in self.changed],
             "notes": list(self.notes),
             "missing": [entry.document() for entry in self.missing],
             "cells": [cell.document() for cell in cells],
@@ -114,7 +117,8 @@ def judge(
     cells = conclude_all(found, 1 - rule.confidence)
     if len(cells) > 1 and not any(trial.ran for trial in candidate.trials()):
         cells = never_ran(cells)
-    return Verdict(base, candidate, rule, cells, missing, notes, variables)
+    changed = changed_of(base, candidate, pairs)
+    return Verdict(base, candidate, rule, cells, missing, notes, variables, changed=changed)
 
 
 def pair(base: Side, candidate: Side) -> tuple[list[tuple[SideCell, SideCell]], list[Missing]]:

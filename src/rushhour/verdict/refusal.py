@@ -6,6 +6,7 @@ comparison is refused with what differs; `--variable` declares what may.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rushhour.errors import UsageError
@@ -25,6 +26,8 @@ _WORDS = (
     "seed", "repeat",
 )  # fmt: skip
 _NAMED = 4
+NOTHING = "(nothing)"
+"""The value of a key that a scenario does not have."""
 
 
 def check(base: Side, candidate: Side, pairs: Pairs, variables: Sequence[str]) -> list[str]:
@@ -43,6 +46,43 @@ def check(base: Side, candidate: Side, pairs: Pairs, variables: Sequence[str]) -
             hint=f"run both alike; or, if that is what you want to compare: {words}",
         )
     return list(_notes(base, candidate, variables))
+
+
+@dataclass(frozen=True)
+class Change:
+    """A key of a scenario that differs, with the value of both sides."""
+
+    scenario: str
+    key: str
+    base: str
+    candidate: str
+
+    def document(self) -> dict[str, str]:
+        """The change as JSON values."""
+        return {
+            "scenario": self.scenario,
+            "key": self.key,
+            "base": self.base,
+            "candidate": self.candidate,
+        }
+
+
+def same_kernel(base: Side, candidate: Side) -> bool:
+    """Whether all that ran on both sides ran on one image."""
+    images = [(side.fact("kernel") or {}).get("image_sha256") for side in (base, candidate)]
+    return bool(images[0]) and images[0] == images[1]
+
+
+def changed_of(base: Side, candidate: Side, pairs: Pairs) -> list[Change]:
+    """The keys that differ between the cells of two sides of one kernel; none of two kernels."""
+    if not same_kernel(base, candidate):
+        return []
+    found = (
+        Change(before.scenario, *change)
+        for before, after in pairs
+        for change in changed_keys(before.resolved, after.resolved)
+    )
+    return list(dict.fromkeys(found))
 
 
 def _differences(base: Side, candidate: Side, pairs: Pairs) -> Iterator[tuple[str, str]]:
@@ -109,7 +149,7 @@ def changed_keys(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterato
     old, new = (dict(_flat("", _settings(scenario))) for scenario in (before, after))
     for key in [*old, *(key for key in new if key not in old)]:
         if old.get(key) != new.get(key):
-            yield key, str(old.get(key, "(nothing)")), str(new.get(key, "(nothing)"))
+            yield key, str(old.get(key, NOTHING)), str(new.get(key, NOTHING))
 
 
 def _settings(scenario: Mapping[str, Any]) -> dict[str, Any]:

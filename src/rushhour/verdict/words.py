@@ -94,7 +94,8 @@ def _sureness(judged: Judged) -> str:
         return f"less than {matters}"
     if judged.verdict != "inconclusive":
         return f"more than {matters}, in {_runs(judged)}"
-    if not math.isfinite(found.low) or found.n == 1:
+    endless = not math.isfinite(found.low) or (found.low < -abs(found.base) and found.high > abs(found.base))
+    if endless or found.n == 1:
         return f"and {_runs(judged)} cannot tell luck from change{_enough(judged)}"
     spread = f"{_signed(found.low, judged.what.unit)} … {_signed(found.high, judged.what.unit)}"
     return f"but {_runs(judged)} leave open {spread}, and {matters} would matter{_enough(judged)}"

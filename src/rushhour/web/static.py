@@ -20,6 +20,7 @@ SHARED = {
     "series.js": "series.js",
     "plots.js": "plots.js",
     "parts.js": "parts.js",
+    "verdict.js": "verdict.js",
     "report.css": "report.css",
     "verdict.css": "verdict.css",
     "history.css": "history.css",

@@ -166,7 +166,7 @@ def _style(drawn: Entry | Trace, plot: Plot) -> dict[str, Any]:
 
 
 def _theory(drawn: Entry | Trace, plot: Plot) -> dict[str, Any]:
-    """Each theory in dashes of its own, dotted outside its range; in a colour of its own where lines have none."""
+    """Each theory in its own dashes, dotted outside its range; in its own colour where lines have none."""
     models = list(dict.fromkeys(entry.group for entry in plot.entries if entry.role in THEORETICAL))
     number = models.index(drawn.group)
     paint = _THEORIES[number % len(_THEORIES)] if drawn.look is None else colour(drawn.look, plot)

@@ -26,6 +26,7 @@ COLOURS = {
     "worse": "bold red",
     "inconclusive": "yellow",
     "invalid": "magenta",
+    "differs": "cyan",
 }
 MAX_LISTED = 8
 """Cells in the table."""
@@ -46,7 +47,8 @@ def terminal(document: Mapping[str, Any]) -> RenderableType:
     """
     whole = story(document)
     parts: list[RenderableType] = [Text(), *_head(whole)]
-    if whole.cells:
+    # Of two runs held beside each other the first lines have said it.
+    if whole.cells and not (whole.beside and len(whole.cells) == 1):
         parts += [Text(), _table(whole)]
     if whole.groups:
         parts += [Text(), *_groups(whole)]
@@ -120,10 +122,17 @@ def _metrics(cell: Cell) -> RenderableType:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("metric", no_wrap=True)
     table.add_column("of", no_wrap=True, min_width=9)
-    for title, width in (("base", None), ("candidate", None), ("change", 8), ("from", 5)):
+    judged = any(metric.minimum for metric in cell.telling)
+    for title, width in (
+        ("base", None),
+        ("candidate", None),
+        ("change", 8),
+        *([("from", 5)] if judged else []),
+    ):
         table.add_column(title, justify="right", no_wrap=True, min_width=width)
     for metric in cell.telling[:MAX_METRICS]:
-        values = (metric.scope, metric.base, metric.candidate, metric.change, metric.minimum)
+        values = [metric.scope, metric.base, metric.candidate, metric.change]
+        values += [metric.minimum] if judged else []
         table.add_row(Text(metric.name, COLOURS[metric.verdict]), *map(Text, values))
     left = len(cell.telling) - MAX_METRICS
     return Group(table, Text(f"and {plural(left, 'more metric')}", "dim")) if left > 0 else table

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rushhour.errors import ReportError
 from rushhour.metrics.catalog import METRICS
+from rushhour.report.verdict import beside
 from rushhour.report.verdict.advice import advice, of_cell
 from rushhour.report.verdict.common import groups
 from rushhour.report.verdict.order import ORDER, ordered
@@ -26,6 +28,7 @@ WORDS = {
     "inconclusive": "Inconclusive",
     "better": "Better",
     "same": "Same",
+    "differs": "Beside each other",
 }
 MAX_LINES = 24
 """Lines of what a run said last."""
@@ -147,6 +150,8 @@ class Story:
     unexplained: int | None
     steps: Sequence[Step]
     version: str
+    beside: bool = False
+    """Whether it is of one kernel with keys changed, and so no verdict (`beside.py`)."""
 
     @property
     def groups(self) -> list[Group]:
@@ -176,7 +181,7 @@ def story(document: Mapping[str, Any]) -> Story:
     verdict = str(document["verdict"])
     base, candidate = (_side(document[side]) for side in ("base", "candidate"))
     counts = [(name, int(document["counts"].get(name, 0))) for name in ORDER]
-    return Story(
+    whole = Story(
         verdict,
         _headline(verdict, dict(counts), identical),
         f"{candidate.name} against {base.name}",
@@ -194,6 +199,8 @@ def story(document: Mapping[str, Any]) -> Story:
         advice(document),
         str(document.get("rushhour", "")),
     )
+    changed = beside.changes(document)
+    return beside.told(whole, changed) if changed else whole
 
 
 def _unfinished(document: Mapping[str, Any]) -> list[str]:
@@ -361,9 +368,17 @@ def _interval(entry: Mapping[str, Any], unit: str) -> str:
     interval = entry.get("interval" if share else "difference_interval")
     if not interval:
         return ""
-    low, high = ((_percent(end) if share else _signed(end, unit)) for end in map(float, interval))
+    ends = [float(end) for end in interval]
+    if useless(ends[0], ends[1], 1.0 if share else abs(float((entry.get("base") or {}).get("mean") or 0.0))):
+        return ""
+    low, high = ((_percent(end) if share else _signed(end, unit)) for end in ends)
     # The same in every seed: the change itself says it.
     return f"{low} … {high}" if low != high else ""
+
+
+def useless(low: float, high: float, whole: float) -> bool:
+    """Whether an interval says nothing: it reaches as far as the whole value to both sides, or is endless."""
+    return not (math.isfinite(low) and math.isfinite(high)) or (low < -whole and high > whole)
 
 
 def _percent(share: float) -> str:

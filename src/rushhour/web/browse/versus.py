@@ -13,16 +13,19 @@ from typing import TYPE_CHECKING, Any
 
 from rushhour.errors import RecordError, RushHourError
 from rushhour.report.verdict import html
+from rushhour.report.verdict.overlay import picture
 from rushhour.report.verdict.story import story
 from rushhour.verdict import judge
 from rushhour.verdict.follow import divergences
-from rushhour.verdict.refusal import VARIABLES
+from rushhour.verdict.refusal import NOTHING, VARIABLES, Change, changed_keys
 from rushhour.verdict.side import Side, SideCell, Trial, key_of
 from rushhour.web.answers import RefusedError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
+    from rushhour.report.verdict.overlay import Picture
+    from rushhour.report.verdict.story import Story
     from rushhour.store import KernelRow, RunRow
     from rushhour.verdict import Verdict
     from rushhour.web.browse.asked import Asked
@@ -32,6 +35,8 @@ NAMES = ("base", "candidate", "scenario")
 # Runs of one side; of more it takes longer than a page may.
 MOST = 5000
 _SHORTEST = 6
+# Cells that the page itself draws.
+_DRAWN = 4
 
 
 @dataclass(frozen=True)
@@ -45,16 +50,38 @@ class _Chosen:
 
 def values(shelf: Shelf, asked: Asked) -> dict[str, Any]:
     """The verdict as a document, or what there is to choose from."""
-    about = {"document": None, "whole": None, "fault": None, "hint": None, "choices": shelf.choices()}
+    about = {
+        "document": None,
+        "whole": None,
+        "fault": None,
+        "hint": None,
+        "choices": shelf.choices(),
+        "pictures": {},
+    }
     if not (asked.word("base") and asked.word("candidate")):
         return about
     try:
-        document = compared(shelf, asked).document()
+        made = compared(shelf, asked)
+        document = (divergences(made) if made.changed else made).document()
     except RefusedError as error:
         return about | {"fault": error.message, "hint": error.hint}
     except RushHourError as error:
         return about | {"fault": error.message, "hint": error.hint}
-    return about | {"document": document, "whole": story(document)}
+    whole = story(document)
+    return about | {"document": document, "whole": whole, "pictures": _pictures(whole)}
+
+
+def _pictures(whole: Story) -> dict[int, Picture]:
+    """Both runs over each other, of the cells that are shown first; those of verdicts are in their report."""
+    found = {}
+    for cell in whole.cells[:_DRAWN] if whole.beside else ():
+        try:
+            drawn = picture(cell.source, Path("/"))
+        except RecordError:
+            continue
+        if drawn is not None:
+            found[cell.number] = drawn
+    return found
 
 
 def document(shelf: Shelf, asked: Asked) -> dict[str, Any]:
@@ -99,18 +126,43 @@ def _two_runs(shelf: Shelf, base: _Chosen, candidate: _Chosen, kernels: Mapping[
     """Two runs are held against each other whatever they are of: what differs is said."""
     one, two = base.runs[0], candidate.runs[0]
     sides = _side(shelf, base.name, [one], kernels), _side(shelf, candidate.name, [two], kernels)
+    changed = _changed(one, two, *sides) if one.kernel_id == two.kernel_id else []
     unknown = _resolve(*sides)
     cell = next(iter(sides[1].cells.values()))
     target = next(iter(sides[0].cells.values()))
     trial = replace(next(iter(cell.trials.values())), seed=one.seed)
     sides[1].cells = {target.key: replace(target, trials={one.seed: trial})}
     verdict = judge(*sides, variables=VARIABLES)
-    notes = [*_differences(one, two), *unknown]
-    return replace(verdict, notes=[*notes, *verdict.notes])
+    told = {"cell", "revision of the scenario", "seed"} if changed else set()
+    notes = [*_differences(one, two, told), *unknown]
+    # That the kernel is one is what makes keys the answer.
+    kept = [note for note in verdict.notes if not (changed and note.endswith("nothing was varied"))]
+    return replace(verdict, notes=[*notes, *kept], changed=changed)
 
 
-def _differences(one: RunRow, two: RunRow) -> Iterable[str]:
-    """What else is not the same between two runs."""
+def _changed(one: RunRow, two: RunRow, base: Side, candidate: Side) -> list[Change]:
+    """The keys in which two runs of a kernel differ: of their records, else of their cells; and the seed."""
+    scenarios = [_resolved(next(iter(side.cells.values()))) for side in (base, candidate)]
+    found = [] if one.scenario == two.scenario else [("scenario", one.scenario, two.scenario)]
+    if not found and scenarios[0] and scenarios[1]:
+        found = list(changed_keys(scenarios[0], scenarios[1]))
+    before, after = dict(one.factors), dict(two.factors)
+    # What a label or a pattern of flows stands for is said by the keys themselves.
+    said = {name for name, *_ in found}
+    found += [
+        (name, str(before.get(name, NOTHING)), str(after.get(name, NOTHING)))
+        for name in {**before, **after}
+        if before.get(name) != after.get(name)
+        and name not in said
+        and not (said and ("*" in name or name.startswith("label.")))
+    ]
+    if one.seed != two.seed:
+        found.append(("seed", str(one.seed), str(two.seed)))
+    return [Change(two.scenario, *entry) for entry in found]
+
+
+def _differences(one: RunRow, two: RunRow, told: Collection[str] = ()) -> Iterable[str]:
+    """What else is not the same between two runs, without what is told already."""
     pairs = {
         "scenario": (one.scenario, two.scenario),
         "cell": (one.label, two.label),
@@ -120,7 +172,7 @@ def _differences(one: RunRow, two: RunRow) -> Iterable[str]:
         "agent": (one.agent[:12], two.agent[:12]),
     }
     for name, (before, after) in pairs.items():
-        if before != after:
+        if before != after and name not in told:
             yield f"the runs differ in the {name}: {before} → {after}"
 
 
