@@ -22,7 +22,7 @@ FAILED, INVALID, INTERRUPTED = 1, 4, 130
 
 
 @click.command(context_settings=SETTINGS, short_help="Run scenarios and report what came of them.")
-@click.argument("scenarios", nargs=-1, required=True, metavar="SCENARIO...")
+@click.argument("scenarios", nargs=-1, metavar="SCENARIO...")
 @click.option("--kernel", "kernels", multiple=True, metavar="K", help="Kernel under test; may be repeated.")
 @click.option("--lab", default="uml", show_default=True, help="Where to run: uml, netns or hosts.")
 @click.option("--pin", "pins", multiple=True, metavar="NODE=CPU", help="netns: where a node's work is done.")
@@ -85,7 +85,14 @@ def run(
 
     from rushhour import runner
     from rushhour.cli.screen import printer
+    from rushhour.errors import UsageError
 
+    if not scenarios:
+        raise UsageError(
+            "run what?",
+            hint="rushhour list has the scenarios, rushhour list WORD those about something; "
+            "rushhour demo runs one, rushhour new writes one of your own",
+        )
     words = Console(stderr=True)
     can_store(db)
     named: dict[str, Any] = {"pins": pins, "hosts": hosts, "places": places, "ssh_config": ssh_config}

@@ -276,10 +276,13 @@ def compared(sheet: Sheet) -> RenderableType:
     unit = f", {sheet.unit}" if sheet.unit else ""
     read = f", {sheet.read}" if sheet.read else ""
     left = len(sheet.lines) - MAX_ROWS
+    # What does not agree is not left without the reason that is known.
+    cause = sheet.cause if sheet.agreeing < sheet.measured else ""
     return Group(
         Text.assemble((sheet.title, "bold"), f"{unit}  ", (f"{sheet.source}{read}: {sheet.verdict}", "dim")),
         table,
         *([Text(f"In the report: {left} more", "dim")] if left > 0 else []),
+        *([Constrain(Text.assemble(("Why  ", "bold"), cause), MAX_WIDTH)] if cause else []),
         Text(),
     )
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rushhour.explain import explain
+from rushhour.report.said import once
 from rushhour.report.words import quantity
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ class Why:
 
 def why(record: Record) -> tuple[Why, ...]:
     """What limited the TCP flows of a run, at most `MAX_FLOWS` of them."""
-    return tuple(_why(one) for one in explain(record)[:MAX_FLOWS])
+    return once([_why(one) for one in explain(record)[:MAX_FLOWS]])
 
 
 def _why(found: Explanation) -> Why:

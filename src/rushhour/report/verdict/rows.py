@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     Sides = Mapping[str, Sequence[Row]]
 
 _LEADING = ("t_ns", "event")
+_LEAD = 2
 _INFINITE = 0x7FFFFFFF
 
 
@@ -34,21 +35,43 @@ class Rows:
     before: Sequence[Line]
     after: Sequence[Line]
 
-    def text(self, before: int = 8, after: int = 10) -> str:
-        """The last lines before and the first after, in columns of equal width, for a code block."""
+    def text(self, before: int = 8, after: int = 10, room: int | None = None) -> str:
+        """The last lines before and the first after, in columns of equal width, for a code block.
+
+        With `room` no line is longer, as far as two columns go: what does not fit beside the first two stands
+        below, behind the same two.
+        """
         start = max(0, len(self.before) - before)
         # A candidate's line keeps the base's before it.
         while start and self.before[start : start + 1] and self.before[start].sign == "+":
             start -= 1
         every = [*self.before[start:], *self.after[:after]]
         columns = list(zip(self.titles, *(line.texts for line in every), strict=True))
-        widths = [max(map(len, column)) for column in columns]
-        lines = [("  ", self.titles), *((f"{line.sign} ", line.texts) for line in every)]
-        padded = [
-            sign + "  ".join(text.rjust(width) for text, width in zip(texts, widths, strict=True))
-            for sign, texts in lines
-        ]
-        return "\n".join(line.rstrip() for line in padded)
+        signs = ["  ", *(f"{line.sign} " for line in every)]
+        return "\n".join(_block(signs, [columns[place] for place in part]) for part in _parts(columns, room))
+
+
+def _parts(columns: Sequence[Sequence[str]], room: int | None) -> list[list[int]]:
+    """Positions of columns that stand beside each other, the leading ones in every part."""
+    widths = [2 + max(map(len, column)) for column in columns]
+    leading = list(range(min(_LEAD, len(columns))))
+    parts = [list(leading)]
+    for place in range(len(leading), len(columns)):
+        full = room is not None and sum(widths[one] for one in (*parts[-1], place)) > room
+        if full and len(parts[-1]) > len(leading):
+            parts.append(list(leading))
+        parts[-1].append(place)
+    return parts
+
+
+def _block(signs: Sequence[str], columns: Sequence[Sequence[str]]) -> str:
+    widths = [max(map(len, column)) for column in columns]
+    rows = zip(signs, zip(*columns, strict=True), strict=True)
+    padded = (
+        sign + "  ".join(text.rjust(width) for text, width in zip(texts, widths, strict=True))
+        for sign, texts in rows
+    )
+    return "\n".join(line.rstrip() for line in padded)
 
 
 def rows(divergence: Mapping[str, Any]) -> Rows | None:

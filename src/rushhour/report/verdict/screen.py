@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Group
@@ -16,8 +17,9 @@ from rushhour.report.verdict.story import plural, story
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from rich.console import RenderableType
+    from rich.console import Console, ConsoleOptions, RenderableType
 
+    from rushhour.report.verdict.rows import Rows
     from rushhour.report.verdict.story import Cell, Story
 
 COLOURS = {
@@ -112,16 +114,28 @@ def _cell(cell: Cell) -> Iterator[RenderableType]:
     if cell.divergence:
         yield _indented(Text.assemble(("parts   ", "dim"), str(cell.divergence["sentence"])))
         found = rows(cell.divergence)
-        for line in found.text(before=3, after=6).splitlines() if found else ():
-            yield _indented(Text(line, _SIGNS.get(line[:1], ""), no_wrap=True, overflow="ellipsis"), 4)
+        if found is not None:
+            yield _indented(_Events(found), 4)
     for step in cell.steps:
         yield Command("try     ", step.command, indent=2)
 
 
+@dataclass(frozen=True)
+class _Events:
+    """The rows around a divergence, in as many blocks as the width asks for: no value is cut."""
+
+    rows: Rows
+
+    def __rich_console__(self, _: Console, options: ConsoleOptions) -> Iterator[Text]:
+        for line in self.rows.text(before=3, after=6, room=options.max_width).splitlines():
+            yield Text(line, _SIGNS.get(line[:1], ""), overflow="fold")
+
+
 def _metrics(cell: Cell) -> RenderableType:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    table.add_column("metric", no_wrap=True)
-    table.add_column("of", no_wrap=True, min_width=9)
+    # Names may be broken, numbers may not; nothing is left out.
+    table.add_column("metric", overflow="fold")
+    table.add_column("of", overflow="fold", min_width=9)
     judged = any(metric.minimum for metric in cell.telling)
     for title, width in (
         ("base", None),
