@@ -234,3 +234,98 @@ def test_advice_can_be_tried(browser: Browser, address: str) -> None:
     here.wait(before)
     assert here.page.input_value("#flow-list select") == "bbr"
     assert "reno" in here.page.inner_text("#pinned")
+
+
+FIVE = "kernel=debian-6.12&rate=5mbit&rtt=10ms&duration=5s&flow=cubic&flow=reno"
+
+
+def test_a_slider_that_moves_shows_pictures_on_the_way(browser: Browser, address: str) -> None:
+    here = visit(browser, f"{address}play?{FIVE}")
+    before, window = here.settled(), here.picture()
+    here.page.evaluate(
+        """() => {
+          const slider = document.querySelector("#rtt-slider");
+          slider.value = Number(slider.value) + 3;
+          slider.dispatchEvent(new Event("input", { bubbles: true }));
+        }"""
+    )
+    here.page.wait_for_selector('html[data-glances="1"]', timeout=60_000)
+    assert here.picture() != window
+    assert "rtt=20ms" not in here.page.url
+    here.wait(before)
+    assert "rtt=20ms" in here.page.url
+    assert "5 s of virtual time" in here.page.inner_text("#state-line")
+
+
+def test_the_end_of_the_rate_is_within_what_the_server_gives(browser: Browser, address: str) -> None:
+    here = visit(browser, f"{address}play?{SMALL}&queue=fq_codel")
+    here.page.fill("#duration", "8s")
+    here.page.wait_for_url("**duration=8s**", timeout=60_000)
+    here.page.focus("#rate-slider")
+    here.page.keyboard.press("End")
+    assert here.page.input_value("#rate") == "1gbit"
+    assert here.page.input_value("#duration") == "4s"
+    assert "come back" in here.page.inner_text("#duration-note")
+    here.page.keyboard.press("Home")
+    assert here.page.input_value("#duration") == "8s"
+    here.page.wait_for_url("**rate=300kbit**", timeout=60_000)
+    assert here.page.is_hidden("#alert")
+
+
+def test_back_and_forward_lead_through_the_experiments(browser: Browser, address: str) -> None:
+    here = visit(browser, f"{address}play?{SMALL}")
+    first = here.data("key")
+    before = here.settled()
+    here.page.select_option("#queue", "fq_codel")
+    here.wait(before)
+    second = here.data("key")
+    here.page.go_back()
+    here.page.wait_for_selector(f'html[data-key="{first}"]', timeout=60_000)
+    assert here.page.input_value("#queue") == "fifo"
+    here.page.go_forward()
+    here.page.wait_for_selector(f'html[data-key="{second}"]', timeout=60_000)
+    assert here.page.input_value("#queue") == "fq_codel"
+
+
+def test_zoom_stays_and_heights_follow_what_is_in_sight(browser: Browser, address: str) -> None:
+    here = visit(browser, f"{address}play?{SMALL}")
+    over = here.page.locator('[data-panel="cwnd"] .u-over')
+    over.click(position={"x": 60, "y": 60})
+    here.page.mouse.wheel(0, -600)
+    [low, high] = here.page.evaluate("Plots.ranges()[0]")
+    assert 0 <= low < high < 0.7
+    before = here.settled()
+    here.page.select_option("#queue", "fq_codel")
+    here.wait(before)
+    assert here.page.evaluate("Plots.ranges()") == [[low, high]] * len(here.page.evaluate("Plots.ranges()"))
+    # In the first instants the window is small, and the axis with it.
+    tight = here.page.evaluate("Plots.heights()")["cwnd"]
+    over.dblclick(position={"x": 60, "y": 60})
+    assert here.page.evaluate("Plots.heights()")["cwnd"] > tight
+
+
+def test_a_name_in_a_legend_hides_its_flow(browser: Browser, address: str) -> None:
+    here = visit(browser, f"{address}play?{SMALL}&flow=reno")
+    name = here.page.locator('[data-panel="cwnd"] .legend button', has_text="reno").first
+    name.click()
+    pressed = here.page.locator(".legend button[data-flow='1']").evaluate_all(
+        "(all) => all.map((one) => one.getAttribute('aria-pressed'))"
+    )
+    assert len(pressed) > 2
+    assert set(pressed) == {"false"}
+    before = here.settled()
+    here.page.select_option("#queue", "fq_codel")
+    here.wait(before)
+    assert here.page.locator(".legend button[data-flow='1']").first.get_attribute("aria-pressed") == "false"
+
+
+def test_a_lost_connection_is_said_and_tried_again(browser: Browser, address: str) -> None:
+    here = visit(browser, f"{address}play?{SMALL}")
+    here.page.context.set_offline(True)
+    before = here.settled()
+    here.page.select_option("#queue", "fq_codel")
+    here.page.wait_for_selector("body.lost")
+    assert "cannot be reached; trying again" in here.page.inner_text("#state-line")
+    here.page.context.set_offline(False)
+    here.wait(before)
+    assert "queue=fq_codel" in here.page.url

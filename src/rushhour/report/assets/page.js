@@ -20,11 +20,9 @@
     run.flows.forEach((flow, position) => {
       const button = make("button");
       button.type = "button";
-      button.setAttribute("aria-pressed", "true");
       button.append(swatch({ flow: position, look: flow.look }, position), make("b", flow.name),
         make("span", [flow.kind === "tcp" ? flow.cc : flow.kind, flow.path, flow.when].filter(Boolean).join(" · ")));
-      button.addEventListener("click", () => button.setAttribute("aria-pressed", String(Plots.toggle(position))));
-      list.append(button);
+      list.append(Parts.hides(button, position));
     });
     if (run.more_flows > 0) list.append(make("p", `and ${run.more_flows} more, in the tables only`, "aside"));
   }

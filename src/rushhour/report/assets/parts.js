@@ -32,7 +32,8 @@ const Parts = (() => {
     panel.readings = panel.curves.map((curve, position) => {
       const entry = make("li");
       const reading = make("output", "");
-      entry.append(swatch(curve, position), make("span", curve.label), reading);
+      entry.append(...(curve.flow === null || curve.ghost ? [swatch(curve, position), make("span", curve.label)]
+        : [hider(curve, position)]), reading);
       if (!curve.ghost || panel.both) list.append(entry);
       return reading;
     });
@@ -42,6 +43,26 @@ const Parts = (() => {
       list.append(entry);
     }
     return list;
+  }
+
+  // The name of a flow's curve, which hides and shows the flow in all panels.
+  function hider(curve, position) {
+    const button = make("button", undefined, "hider");
+    button.type = "button";
+    button.title = "Hide or show this flow";
+    button.append(swatch(curve, position), make("span", curve.label));
+    return hides(button, curve.flow);
+  }
+
+  // Make a button hide and show a flow; all buttons of one flow say the same.
+  function hides(button, flow) {
+    button.dataset.flow = flow;
+    button.setAttribute("aria-pressed", String(!Plots.hides(flow)));
+    button.addEventListener("click", () => {
+      const shown = String(Plots.toggle(flow));
+      document.querySelectorAll(`button[data-flow="${flow}"]`).forEach((one) => one.setAttribute("aria-pressed", shown));
+    });
+    return button;
   }
 
   // The sample of a limit's line.
@@ -123,5 +144,5 @@ const Parts = (() => {
     return svg;
   }
 
-  return { make, swatch, figure, read, why };
+  return { hides, make, swatch, figure, read, why };
 })();

@@ -11,8 +11,12 @@ const Plots = (() => {
   const PAPER = 680;
   // Places along a line that are tried for its label, from the right.
   const PLACES = 12;
+  const LEAST_SPAN_S = 1e-4;
   let live = [];
   let hidden = new Set();
+  // The part of the time that a person zoomed to; it stays when something is drawn again.
+  let span = null;
+  let drawing = false;
 
   // Paper is light, whatever the screen is: this comes before everybody's drawing again.
   for (const [event, on] of [["beforeprint", true], ["afterprint", false]]) {
@@ -68,7 +72,10 @@ const Plots = (() => {
 
   // The top of the value axis: all samples, and the limits unless they would flatten them.
   function top(panel) {
-    const most = largest(panel);
+    return reaching(panel, largest(panel));
+  }
+
+  function reaching(panel, most) {
     const limits = panel.limits.map((limit) => limit.value).filter((value) => value <= 4 * most || most === 0);
     return (Math.max(most, ...limits) || 1) * HEADROOM;
   }
@@ -207,7 +214,9 @@ const Plots = (() => {
   function options(panel, run, width, onCursor) {
     const wide = width >= 560;
     const ceiling = panel.marks ? 1 : top(panel);
-    const scales = { x: { time: false, range: (_, min, max) => [min, max] }, y: { range: [0, ceiling] } };
+    // The values that are in sight decide about the height, and no others.
+    const seen = (_, __, most) => [0, panel.marks || !(most > 0) ? ceiling : reaching(panel, most)];
+    const scales = { x: { time: false, range: (_, min, max) => [min, max] }, y: { range: seen } };
     if (panel.second) scales.y2 = { from: "y", range: (_, min, max) => [min * panel.second[1], max * panel.second[1]] };
     const height = panel.marks ? 40 + 34 * panel.curves.length : wide ? 200 : 168;
     return {
@@ -223,7 +232,11 @@ const Plots = (() => {
           panel.reach = at(NEAR) - at(0);
           onCursor(panel, u.cursor.left >= 0 ? at(u.cursor.left) : null);
         }],
-        init: [(u) => u.over.addEventListener("dblclick", () => reset(run))],
+        setScale: [(u, key) => { if (key === "x" && !drawing) keep(u.scales.x, run); }],
+        init: [(u) => {
+          u.over.addEventListener("dblclick", () => reset(run));
+          gestures(u, run);
+        }],
       },
     };
   }
@@ -237,8 +250,12 @@ const Plots = (() => {
   }
 
   function draw(panel, run, host, onCursor) {
+    drawing = true;
     const plot = new uPlot(options(panel, run, widthOf(host), onCursor), data(panel, run), host);
-    plot.setScale("x", { min: 0, max: run.duration_s });
+    const kept = span && span.duration_s === run.duration_s && span.key === run.key ? span : { min: 0, max: run.duration_s };
+    plot.setScale("x", { min: kept.min, max: kept.max });
+    // uPlot tells of scales when the script that set them is done.
+    queueMicrotask(() => { drawing = false; });
     live.push({ plot, host, panel, run });
     return plot;
   }
@@ -248,8 +265,63 @@ const Plots = (() => {
     live = [];
   }
 
+  function keep({ min, max }, run) {
+    const whole = min <= 0 && max >= run.duration_s;
+    span = whole ? null : { min, max, duration_s: run.duration_s, key: run.key };
+  }
+
   function zoom(min, max, run) {
-    for (const one of live) if (one.run === run) one.plot.setScale("x", { min, max });
+    const width = Math.min(run.duration_s, Math.max(LEAST_SPAN_S, max - min));
+    const low = Math.min(Math.max(0, min), run.duration_s - width);
+    keep({ min: low, max: low + width }, run);
+    for (const one of live) if (one.run === run) one.plot.setScale("x", { min: low, max: low + width });
+  }
+
+  // Fingers: one moves the cursor, two zoom. The wheel zooms with Control, or in a plot that was clicked, and moves
+  // sideways; without either it scrolls the page.
+  function gestures(u, run) {
+    const { over } = u;
+    const fingers = new Map();
+    let held = null;
+    let awake = false;
+    const at = (event) => event.clientX - over.getBoundingClientRect().left;
+    over.style.touchAction = "pan-y";
+    over.addEventListener("pointerdown", (event) => {
+      awake = true;
+      if (event.pointerType !== "touch") return;
+      fingers.set(event.pointerId, at(event));
+      held = [...fingers.values()].map((x) => u.posToVal(x, "x"));
+    });
+    over.addEventListener("pointermove", (event) => {
+      if (!fingers.has(event.pointerId)) return;
+      fingers.set(event.pointerId, at(event));
+      const places = [...fingers.values()];
+      if (places.length === 1) return void u.setCursor({ left: places[0], top: 10 });
+      if (places.length > 2 || Math.abs(places[1] - places[0]) < 8) return;
+      // What lay under the fingers stays under them.
+      const each = (held[1] - held[0]) / (places[1] - places[0]);
+      if (each > 0) zoom(held[0] - places[0] * each, held[0] + (over.clientWidth - places[0]) * each, run);
+    });
+    for (const name of ["pointerup", "pointercancel", "pointerleave"]) {
+      over.addEventListener(name, (event) => {
+        if (name === "pointerleave") awake = false;
+        fingers.delete(event.pointerId);
+        held = [...fingers.values()].map((x) => u.posToVal(x, "x"));
+      });
+    }
+    over.addEventListener("wheel", (event) => {
+      const sideways = Math.abs(event.deltaX) > Math.abs(event.deltaY) || event.shiftKey;
+      if (!(event.ctrlKey || event.metaKey || awake) || (sideways && !span)) return;
+      event.preventDefault();
+      const { min, max } = u.scales.x;
+      if (sideways) {
+        const by = ((event.deltaX || event.deltaY) / over.clientWidth) * (max - min);
+        return void zoom(min + by, max + by, run);
+      }
+      const centre = u.posToVal(at(event), "x");
+      const factor = 1.2 ** (Math.max(-300, Math.min(300, event.deltaY)) / 100);
+      zoom(centre - (centre - min) * factor, centre + (max - centre) * factor, run);
+    }, { passive: false });
   }
 
   function reset(run) {
@@ -287,6 +359,11 @@ const Plots = (() => {
 
   function forget() {
     hidden = new Set();
+    span = null;
+  }
+
+  function hides(flow) {
+    return hidden.has(flow);
   }
 
   // How many canvases have something on them: for the test that a browser draws.
@@ -308,5 +385,10 @@ const Plots = (() => {
       covered: (panel.labels ?? []).filter((box) => panel.curves.some((curve) => crosses(plot, curve, box))).length }));
   }
 
-  return { onPaper, widthOf, labels, ranges, draw, clear, zoom, reset, zoomBy, step, toggle, forget, colour, dash, inked };
+  // The top of the value axis of each panel, for tests.
+  function heights() {
+    return Object.fromEntries(live.map(({ plot, panel }) => [panel.id, plot.scales.y.max]));
+  }
+
+  return { heights, hides, onPaper, widthOf, labels, ranges, draw, clear, zoom, reset, zoomBy, step, toggle, forget, colour, dash, inked };
 })();

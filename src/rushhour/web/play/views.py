@@ -197,4 +197,5 @@ def _said(bounds: Bounds) -> dict[str, Any]:
         "duration_s": bounds.duration.seconds,
         "rate_bps": bounds.rate.bps,
         "rtt_s": bounds.rtt.seconds,
+        "packets": bounds.packets,
     }

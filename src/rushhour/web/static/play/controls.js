@@ -7,9 +7,13 @@ const Controls = (() => {
   const { make } = Parts;
   // What an empty field means; such keys are left out.
   const DEFAULTS = { rate: "20mbit", rtt: "40ms", buffer: "1bdp", loss: "0%", jitter: "", duration: "5s" };
+  // Bits of a full packet, in which the server counts.
+  const FRAME_BITS = 8 * 1514;
   let bounds = {};
   let offer = {};
   let changed = () => {};
+  // The duration that was asked for, while the rate allows only a shorter one.
+  let wish = "";
 
   const form = () => $("#setup");
   const field = (name) => form().elements[name];
@@ -25,6 +29,8 @@ const Controls = (() => {
   // The setup into the form.
   function fill(setup) {
     for (const name of Object.keys(DEFAULTS)) write(name, setup[name] ?? DEFAULTS[name]);
+    wish = field("duration").value;
+    $("#duration-note")?.remove();
     write("size", String(setup.preset === "chain" ? setup.size ?? 2 : 2));
     form().dataset.size = setup.preset === "chain" ? "" : setup.size ?? "";
     for (const radio of $$("[name=preset]")) radio.checked = radio.value === setup.preset;
@@ -56,6 +62,21 @@ const Controls = (() => {
 
   function paint(slider) {
     slider.style.setProperty("--at", `${(100 * slider.value) / Math.max(1, slider.max)}%`);
+  }
+
+  // As long as was wished, or as the server's packets reach at the rate that a slider says.
+  function fit() {
+    const udp = flowsNow().filter((flow) => flow.kind === "udp").reduce((sum, flow) => sum + (Stops.worth(flow.rate) || 0), 0);
+    const bits = (chain() ? Number(field("size").value) : 1) * Stops.worth(field("rate").value) + udp;
+    const most = (bounds.packets * FRAME_BITS) / bits;
+    const wished = Stops.worth(wish);
+    const note = $("#duration-note") ?? make("p", undefined, "unit note");
+    note.id = "duration-note";
+    field("duration").closest(".quantity").append(note);
+    note.textContent = wished > most ? `At this rate the server gives no more than this; ${wish} come back at a lower one.` : "";
+    if (!(bits > 0) || !(wished > 0)) return;
+    const said = wished <= most ? wish : most >= 1 ? `${Math.floor(most)}s` : `${Math.floor(1000 * most)}ms`;
+    if (said !== field("duration").value) write("duration", said);
   }
 
   function queues(chosen) {
@@ -131,9 +152,11 @@ const Controls = (() => {
     }
     if (chain()) setup.size = Number(field("size").value);
     else if (form().dataset.size) setup.size = Number(form().dataset.size);
-    setup.flow = $$("#flow-list > li").map(flowOf);
+    setup.flow = flowsNow();
     return setup;
   }
+
+  const flowsNow = () => $$("#flow-list > li").map(flowOf);
 
   function flowOf(item) {
     const chosen = $("[data-key=cc]", item).value;
@@ -205,8 +228,14 @@ const Controls = (() => {
         form().dataset.size = "";
         shape();
       }
+      if (/^duration/.test(target.id)) wish = field("duration").value;
+      if (target.type === "range") {
+        fit();
+        return void changed({ dragging: true });
+      }
       changed({ typed: target.type === "text" || Boolean(target.dataset.key && target.tagName === "INPUT") });
     });
+    form().addEventListener("change", (event) => { if (event.target.type === "range") changed({ now: true }); });
     field("kernel").addEventListener("change", kernel);
     $("#add").addEventListener("click", () => {
       row({ cc: offer.default_congestion_control, start: "0s" });

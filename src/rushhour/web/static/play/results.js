@@ -101,7 +101,8 @@ const Results = (() => {
   }
 
   // Everything of a run; `pinned` is another one to compare it with, or null.
-  function show(current, pinned, tryOut) {
+  // `least_s` is a duration that the axis of time has at least.
+  function show(current, pinned, tryOut, least_s = 0) {
     const { answer, run } = current;
     words(answer);
     totals(answer, pinned?.answer);
@@ -110,7 +111,7 @@ const Results = (() => {
     const heightBefore = host.offsetHeight;
     host.style.minHeight = `${heightBefore}px`;
     host.replaceChildren();
-    const whole = { ...run, conditions: [], duration_s: Math.max(run.duration_s, pinned?.run.duration_s ?? 0) };
+    const whole = { ...run, conditions: [], duration_s: Math.max(run.duration_s, pinned?.run.duration_s ?? 0, least_s) };
     for (const panel of overlaid(run, pinned?.run)) Parts.figure(panel, whole, host, read);
     host.style.minHeight = "";
     table(answer, pinned?.answer);

@@ -75,5 +75,5 @@ const Stops = (() => {
     return stops.reduce((best, stop, index) => (away(stop) < away(stops[best]) ? index : best), 0);
   }
 
-  return { of, nearest };
+  return { of, nearest, worth };
 })();
