@@ -37,6 +37,7 @@ def result_set(
     valid: bool = True,
     revision: str = "5",
     apart: bool = False,
+    resolved: Mapping[str, Any] | None = None,
 ) -> ResultSet:
     """A result set with one record per cell, kernel and repetition.
 
@@ -44,7 +45,12 @@ def result_set(
     kernels, unless they are to be `apart`.
     """
     kernels = kernels or [kernel()]
-    about = {"name": scenario, "title": "A start", "sha256": revision * 64, "resolved": {"seed": 1}}
+    about = {
+        "name": scenario,
+        "title": "A start",
+        "sha256": revision * 64,
+        "resolved": {"seed": 1, **(resolved or {})},
+    }
     number = 0
     for index, cell in enumerate(factors):
         for one in kernels:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from browsed import PAGE, browser, compared, filled
+from report_records import make_set
+from result_sets import result_set
 
 from rushhour.record import Record
 from rushhour.store import Store
@@ -322,3 +324,48 @@ def test_a_run_without_its_record_is_shown_as_far_as_it_is_stored(
     assert page.status_code == 200
     assert "not on this machine" in page.text
     assert own.get(f"/runs/{key}/record.zip").status_code == 410
+
+
+def test_a_row_of_the_list_says_what_came_of_its_run(client: TestClient) -> None:
+    shown = runs(client, kernel="stable", where="cc=cubic")
+    assert shown[0]["goodput"].endswith("Mbit/s")
+    page = client.get("/runs", headers=PAGE).text
+    assert shown[0]["goodput"] in page
+    drawn = client.get(f"/runs/{shown[0]['key']}/spark.svg")
+    assert drawn.headers["content-type"] == "image/svg+xml"
+    assert drawn.text.startswith("<svg")
+
+
+def test_settings_that_no_factor_names_are_said_where_they_differ(tmp_path: Path) -> None:
+    where = str(tmp_path / "results.db")
+    with Store.open(where) as store:
+        for number, queue in enumerate(("fifo", "fq_codel")):
+            folder = tmp_path / f"2026112{number}-090000"
+            result_set(folder, factors=[{}], revision=str(number), resolved={"topology": {"queue": queue}})
+            store.import_folder(folder)
+    shown = browser(where).get("/api/runs").json()["runs"]
+    assert sorted(run["differs"] for run in shown) == [
+        [["topology.queue", "fifo"]], [["topology.queue", "fq_codel"]],
+    ]  # fmt: skip
+
+
+def test_a_set_has_its_figures_and_its_report(client: TestClient) -> None:
+    [one] = client.get("/api/sets").json()["sets"]
+    page = client.get("/runs", params={"set": one["digest"]}, headers=PAGE).text
+    assert 'class="lines"' in page
+    assert f"/sets/{one['digest']}/report" in page
+    assert client.get(f"/sets/{'0' * 64}/report").status_code == 404
+
+
+def test_a_sweep_of_two_factors_has_its_map_and_a_report(tmp_path: Path) -> None:
+    where, folder = str(tmp_path / "results.db"), tmp_path / "20261121-090000"
+    cells = [{"cc": cc, "topology.loss": loss} for cc in ("cubic", "reno") for loss in ("0%", "1%")]
+    make_set(folder, cells, seconds=6)
+    with Store.open(where) as store:
+        store.import_folder(folder)
+    visitor = browser(where)
+    [one] = visitor.get("/api/sets").json()["sets"]
+    assert '<table class="map">' in visitor.get("/runs", params={"set": one["digest"]}, headers=PAGE).text
+    report = visitor.get(f"/sets/{one['digest']}/report", headers=PAGE)
+    assert report.status_code == 200
+    assert "script-src 'sha256-" in report.headers["content-security-policy"]

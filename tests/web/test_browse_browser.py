@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -61,6 +62,8 @@ def test_two_runs_are_picked_with_the_keyboard_and_compared(browser: Browser, ad
     for place in (0, 1):
         page.locator("#found [data-key]").nth(place).focus()
         page.keyboard.press("Space")
+    said = page.locator(".picked [role=status]")
+    said.filter(has_text=re.compile("→|Same|Worse|Inconclusive")).wait_for()
     page.get_by_role("button", name="Compare the two picked").focus()
     page.keyboard.press("Enter")
     page.wait_for_url("**/compare?**")

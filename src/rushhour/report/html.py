@@ -110,6 +110,27 @@ def render(results: ResultSet) -> str:
     )
 
 
+def overview(results: ResultSet) -> str:
+    """The figures of a set and each metric over its sweep, as a part of another page.
+
+    The page has the report's style, uPlot and the scripts of figures.
+
+    Raises:
+        RecordError: a record cannot be read.
+    """
+    collector, palette = Collector.of(results), Palette()
+    seen = views(results, curves=False, also=collector.take)
+    runs = [replace(run, flows=palette.flows(run.flows)) for run in seen]
+    tables = [shares_table(runs), cells_table(runs, split=True)] if len(runs) > 1 else []
+    return template("overview.html").render(
+        figures=[(drawing, page.packed(drawing)) for drawing in map(palette.figure, collector.drawings())],
+        overviews=[found for table in tables for found in _overviews(table, palette)],
+        chart_svg=chart_svg,
+        swatch_svg=swatch_svg,
+        counts=counts,
+    )
+
+
 def _pickers(runs: list[RunView]) -> dict[str, list[str]]:
     levels: dict[str, dict[str, None]] = {}
     for run in runs:

@@ -209,6 +209,24 @@ class Store:
 
         return self._ask(values)
 
+    def values(self, runs: Sequence[int], metrics: Sequence[str]) -> dict[int, list[MetricValue]]:
+        """The values of some metrics of several runs (`RunRow.id`) at once; runs without any are left out."""
+        table, names = schema.measurements, schema.quantities
+        asked = (
+            select(table.c.run_id, names.c.metric, names.c.scope, table.c.value, names.c.unit, table.c.note)
+            .join(names, names.c.id == table.c.quantity_id)
+            .where(table.c.run_id.in_(runs), names.c.metric.in_(metrics))
+            .order_by(table.c.run_id, names.c.id)
+        )
+
+        def found(connection: Connection) -> dict[int, list[MetricValue]]:
+            made: dict[int, list[MetricValue]] = {}
+            for run, *value in connection.execute(asked):
+                made.setdefault(run, []).append(MetricValue(*value))
+            return made
+
+        return self._ask(found)
+
     def record_folder(self, key: str) -> Path | None:
         """Where on this machine the record of a run lies: in a folder that was imported, or in the cache."""
         from rushhour.lab import cache  # noqa: PLC0415 - only here

@@ -146,10 +146,19 @@ def _differs(before: SideCell, after: SideCell) -> bool:
 
 def changed_keys(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     """The keys of two scenarios in canonical form that differ and matter: key, old and new value."""
-    old, new = (dict(_flat("", _settings(scenario))) for scenario in (before, after))
+    old, new = (_keys(scenario) for scenario in (before, after))
     for key in [*old, *(key for key in new if key not in old)]:
         if old.get(key) != new.get(key):
             yield key, str(old.get(key, NOTHING)), str(new.get(key, NOTHING))
+
+
+def settings_of(scenario: Mapping[str, Any]) -> dict[str, str]:
+    """The keys of a scenario in canonical form that matter, each with its value in words."""
+    return {key: str(value) for key, value in _keys(scenario).items()}
+
+
+def _keys(scenario: Mapping[str, Any]) -> dict[str, Any]:
+    return dict(_flat("", _settings(scenario)))
 
 
 def _settings(scenario: Mapping[str, Any]) -> dict[str, Any]:

@@ -21,6 +21,7 @@ SHARED = {
     "plots.js": "plots.js",
     "parts.js": "parts.js",
     "verdict.js": "verdict.js",
+    "figures.js": "figures.js",
     "report.css": "report.css",
     "verdict.css": "verdict.css",
     "history.css": "history.css",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rushhour.errors import UsageError
 from rushhour.web.answers import RefusedError
 from rushhour.web.browse.asked import LARGEST
+from rushhour.web.browse.glance import glances
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -60,7 +61,8 @@ def runs(shelf: Shelf, asked: Asked) -> dict[str, Any]:
     filters |= {"set_id": found.id} if found else {}
     sort = asked.word("sort", "-made")
     rows, more = _page(asked, lambda **at: store.runs(where=asked.where, sort=sort, **filters, **at))
-    return {"runs": [run(row) for row in rows], "set": result_set(found) if found else None, **more}
+    shown = [run(row) | seen for row, seen in zip(rows, glances(store, rows), strict=True)]
+    return {"runs": shown, "set": result_set(found) if found else None, **more}
 
 
 def sets(shelf: Shelf, asked: Asked) -> dict[str, Any]:

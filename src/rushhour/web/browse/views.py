@@ -12,9 +12,10 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response, S
 from starlette.routing import Route
 
 from rushhour.web.answers import RefusedError, document, inline
-from rushhour.web.browse import history, lists, run, tags, verdicts, versus
+from rushhour.web.browse import history, lists, run, sets, tags, verdicts, versus
 from rushhour.web.browse.asked import Asked, asked
 from rushhour.web.browse.files import content, zipped
+from rushhour.web.browse.glance import spark
 from rushhour.web.browse.shelf import NothingStoredError, Shelf
 from rushhour.web.section import Section
 
@@ -49,6 +50,8 @@ def section(where: str | None = None) -> Section:
         Route("/api/runs/{key}", views.run_document),
         Route("/runs/{key}/series", views.series),
         Route("/runs/{key}/report", views.report),
+        Route("/runs/{key}/spark.svg", views.spark),
+        Route("/sets/{digest}/report", views.set_report),
         Route("/runs/{key}/record.zip", views.archive),
         Route("/runs/{key}/files/{name:path}", views.file),
         Route("/comparisons/{digest}", views.comparison),
@@ -102,9 +105,21 @@ class _Views:
         """What is said while nothing is stored."""
         return _pages(request).page("browse/nothing.html", where=self.shelf.shown)
 
-    def runs_page(self, _words: Asked) -> dict[str, Any]:
-        """What the filters of the runs offer."""
-        return {"choices": self.shelf.choices()}
+    def runs_page(self, words: Asked) -> dict[str, Any]:
+        """What the filters of the runs offer; of a set its figures."""
+        digest = words.word("set")
+        return {"choices": self.shelf.choices()} | (sets.page(self.shelf, digest) if digest else sets.NONE)
+
+    async def set_report(self, request: Request) -> Response:
+        """The report of a whole set."""
+        return inline(await asyncio.to_thread(sets.report, self.shelf, request.path_params["digest"]))
+
+    async def spark(self, request: Request) -> Response:
+        """The small curve of a run."""
+        key = _key(request)
+        folder = await asyncio.to_thread(run.folder_of, self.shelf, key)
+        drawn = await asyncio.to_thread(spark, folder, key)
+        return Response(drawn, media_type="image/svg+xml", headers={"cache-control": "max-age=86400"})
 
     async def history(self, request: Request) -> Response:
         """Drawings of a metric over kernels or time."""

@@ -1,0 +1,4 @@
+"use strict";
+
+// The figures of a result set, drawn as they come into sight.
+Figures.start();
