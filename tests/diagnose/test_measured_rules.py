@@ -124,7 +124,10 @@ def test_each_cause_has_its_finding(m: Measured, key: str, where: str) -> None:
     findings = found(m)
     assert [(finding.key, finding.where) for finding in findings] == [(key, where)]
     finding = findings[0]
-    assert finding.severity in ("critical", "warning")
+    # What held our own sender or reader back says how far to trust a number; nothing of the path is broken.
+    measuring = key in ("slow-writer", "slow-reader", "cpu-busy")
+    assert finding.severity in (("warning",) if measuring else ("critical", "warning"))
+    assert ("Our own" in finding.title) == (key in ("slow-writer", "slow-reader"))
     assert finding.fix
     assert finding.source
     assert finding.limited == pytest.approx(0.95)

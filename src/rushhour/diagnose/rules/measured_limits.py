@@ -44,13 +44,23 @@ RESENT = 0.02
 DOUBTFUL = ("losses", "slow-reader", "slow-writer", "small-window", "cpu-limited")
 
 
+MEASURING = frozenset(("slow-reader", "slow-writer", "cpu-busy", "cpu-limited"))
+"""What held our own sender or reader back: it says how far to trust a number, not what is broken."""
+
+
 def limits(case: Case) -> Iterator[Finding]:
     """What held a single flow back in each direction."""
     for m in case.measured.values():
         for cause in causes(m):
             made = MAKERS[cause.key](case, m, cause) if cause.limited >= HELD else None
             if made is not None:
-                yield _doubted(made, m, cause)
+                yield _of_measuring(_doubted(made, m, cause))
+
+
+def _of_measuring(found: Finding) -> Finding:
+    """What concerns the measuring itself is worth a warning at most."""
+    grave = found.key in MEASURING and found.severity == "critical"
+    return replace(found, severity="warning") if grave else found
 
 
 def _doubted(found: Finding, m: Measured, cause: Cause) -> Finding:
@@ -116,11 +126,10 @@ def _send_buffer(case: Case, m: Measured, cause: Cause) -> Finding:
 
 def _slow_program(case: Case, m: Measured, cause: Cause) -> Finding:
     end = cause.where
-    doing = "sends" if end == m.sender else "reads"
+    who = "sender" if end == m.sender else "reader"
     title = (
-        f"The program on {name(case, end)} {doing} too slowly: {held(cause)} the network waited for it, "
-        "not the "
-        "other way round."
+        f"Our own {who} on {name(case, end)} was too slow: {held(cause)} the network waited for it. The path "
+        "may carry more than was measured."
     )
     return made(cause, m, title, (Command(end, "top -H -b -n 1 | head -20"),))
 
