@@ -66,3 +66,33 @@ def test_an_interval_that_says_nothing_is_not_said_of_kernels_either() -> None:
     )
     assert found.cells[0].metrics[0].interval == ""
     assert "Inconclusive" in found.headline
+
+
+def test_what_harms_nobody_has_a_word_of_its_own() -> None:
+    mere = verdicts.metric(metric="cwnd_max_segments", better="none", unit="segments")
+    document = verdicts.document([verdicts.cell(0, metrics=[mere]), verdicts.cell(1, "same")])
+    whole = story(document)
+    assert whole.headline == "Departs: 1 of 2 cells behaves otherwise, and none is worse for users"
+    assert [cell.verdict for cell in whole.cells] == ["departs"]
+    assert [metric.name for metric in whole.cells[0].telling] == ["cwnd_max_segments"]
+    assert ("departs", 1) in whole.counts
+    assert ("worse", 0) in whole.counts
+    for text in (html(document, Path("/")).partition("What the words mean")[0], printed(document)):
+        assert "departs" in text
+
+
+def test_what_users_lose_stays_worse() -> None:
+    mere = verdicts.metric(metric="cwnd_max_segments", better="none", unit="segments")
+    lost = verdicts.cell(1, metrics=[mere, verdicts.metric()])
+    whole = story(verdicts.document([verdicts.cell(0, metrics=[mere]), lost]))
+    assert whole.headline == "Worse: 1 of 2 cells; 1 more behave otherwise"
+    broken = [{"text": "utilization of total at least 0.9", "base": True, "candidate": False}]
+    fallen = story(verdicts.document([verdicts.cell(0, metrics=[mere], expectations=broken)]))
+    assert [cell.verdict for cell in fallen.cells] == ["worse"]
+
+
+def printed(document: dict[str, Any]) -> str:
+    console = Console(width=100)
+    with console.capture() as text:
+        console.print(terminal(document))
+    return text.get()

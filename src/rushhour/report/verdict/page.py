@@ -75,7 +75,10 @@ def _told(cells: Sequence[Cell], folder: Path) -> list[Told]:
     """The cells in full; pictures go to those that are worse, then better, then open."""
     chosen = list(cells[:MAX_TOLD])
     wanted = sorted(
-        chosen, key=lambda cell: ("differs", "worse", "better", "inconclusive", "invalid").index(cell.verdict)
+        chosen,
+        key=lambda cell: ("differs", "worse", "departs", "better", "inconclusive", "invalid").index(
+            cell.verdict
+        ),
     )
     pictures: dict[int, Picture] = {}
     for cell in wanted:

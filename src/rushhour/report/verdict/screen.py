@@ -28,6 +28,7 @@ COLOURS = {
     "worse": "bold red",
     "inconclusive": "yellow",
     "invalid": "magenta",
+    "departs": "yellow",
     "differs": "cyan",
 }
 MAX_LISTED = 8

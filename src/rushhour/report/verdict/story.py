@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from rushhour.errors import ReportError
@@ -22,12 +22,15 @@ if TYPE_CHECKING:
     from rushhour.report.verdict.common import Group
 
 FORMAT = "rushhour-verdict/1"
+DEPARTS = "departs"
+"""How a cell is called that is `worse` in the document for metrics alone that have no better side."""
 WORDS = {
     "worse": "Worse",
     "invalid": "Invalid",
     "inconclusive": "Inconclusive",
     "better": "Better",
     "same": "Same",
+    DEPARTS: "Departs",
     "differs": "Beside each other",
 }
 MAX_LINES = 24
@@ -176,11 +179,16 @@ def story(document: Mapping[str, Any]) -> Story:
             hint="give the verdict.json that `rushhour compare` wrote",
         )
     areas, known = _areas(document), document.get("known") or {}
-    cells = [_cell(number, cell, areas, document) for number, cell in enumerate(ordered(document["cells"]))]
+    told = [_cell(number, cell, areas, document) for number, cell in enumerate(ordered(document["cells"]))]
+    cells = [_departing(cell) for cell in told]
     identical = sum(cell.get("identical") is True for cell in document["cells"])
     verdict = str(document["verdict"])
+    departing = sum(cell.verdict == DEPARTS for cell in cells)
+    if verdict == "worse" and not any(cell.verdict == "worse" for cell in cells):
+        verdict = DEPARTS
     base, candidate = (_side(document[side]) for side in ("base", "candidate"))
     counts = [(name, int(document["counts"].get(name, 0))) for name in ORDER]
+    counts[:1] = [("worse", counts[0][1] - departing), (DEPARTS, departing)]
     whole = Story(
         verdict,
         _headline(verdict, dict(counts), identical),
@@ -203,6 +211,18 @@ def story(document: Mapping[str, Any]) -> Story:
     return beside.told(whole, changed) if changed else whole
 
 
+def _departing(cell: Cell) -> Cell:
+    """A cell in which only metrics without a better side changed: it behaves otherwise, and harms nobody."""
+    deciding = [metric for metric in cell.metrics if metric.verdict == "worse"]
+    mere = deciding and all(metric.better == "none" for metric in deciding)
+    if cell.verdict != "worse" or not mere or cell.broken or cell.failures:
+        return cell
+    metrics = [
+        replace(metric, verdict=DEPARTS) if metric.verdict == "worse" else metric for metric in cell.metrics
+    ]
+    return replace(cell, verdict=DEPARTS, metrics=metrics)
+
+
 def _unfinished(document: Mapping[str, Any]) -> list[str]:
     """What is said of a comparison that ended before all cells were judged."""
     judged, planned = len(document["cells"]), int(document.get("planned") or 0)
@@ -213,7 +233,7 @@ def _unfinished(document: Mapping[str, Any]) -> list[str]:
 
 
 def _headline(verdict: str, counts: Mapping[str, int], identical: int) -> str:
-    total, number = sum(counts.values()), counts.get(verdict, 0)
+    total, number, departing = sum(counts.values()), counts.get(verdict, 0), counts.get(DEPARTS, 0)
     of = f"{number} of {plural(total, 'cell')}"
     if verdict == "same":
         equal = f"{identical} of {plural(total, 'cell')} are equal to the byte"
@@ -221,7 +241,8 @@ def _headline(verdict: str, counts: Mapping[str, int], identical: int) -> str:
             equal = f"all {total} cells are equal to the byte" if total > 1 else "equal to the byte"
         return f"Same: {equal}" + ("" if identical == total else ", no other changed by what matters")
     return {
-        "worse": f"Worse: {of}",
+        "worse": f"Worse: {of}" + (f"; {departing} more behave otherwise" if departing else ""),
+        DEPARTS: f"Departs: {of} behave{'s' if number == 1 else ''} otherwise, and none is worse for users",
         "better": f"Better: {of}, and none worse",
         "inconclusive": f"Inconclusive: in {of} the runs cannot tell a change from luck",
         "invalid": f"Invalid: {of} could not be compared",

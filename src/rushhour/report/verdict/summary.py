@@ -22,7 +22,15 @@ MAX_TOLD = 12
 """Cells that are told in full."""
 MAX_METRICS = 6
 MAX_GROUPS = 5
-_SIGNS = {"worse": "❌", "invalid": "⛔", "inconclusive": "❔", "better": "🔼", "differs": "🔀", "same": "✅"}
+_SIGNS = {
+    "worse": "❌",
+    "invalid": "⛔",
+    "inconclusive": "❔",
+    "better": "🔼",
+    "departs": "🔁",
+    "differs": "🔀",
+    "same": "✅",
+}
 
 
 def markdown(document: Mapping[str, Any]) -> str:
