@@ -329,3 +329,26 @@ def test_a_lost_connection_is_said_and_tried_again(browser: Browser, address: st
     here.page.context.set_offline(False)
     here.wait(before)
     assert "queue=fq_codel" in here.page.url
+
+
+def test_two_fingers_zoom(browser: Browser, address: str) -> None:
+    here = visit(browser, f"{address}play?{SMALL}", PHONE)
+    over = here.page.locator('[data-panel="cwnd"] .u-over')
+    over.scroll_into_view_if_needed()
+    box = over.bounding_box()
+    assert box is not None
+    screen = here.page.context.new_cdp_session(here.page)
+
+    def touch(kind: str, *places: float) -> None:
+        points = [{"x": box["x"] + x, "y": box["y"] + 60, "id": one} for one, x in enumerate(places)]
+        screen.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+
+    touch("touchStart", 120, 180)
+    for step in range(8):
+        touch("touchMove", 120 - 8 * step, 180 + 8 * step)
+    touch("touchEnd")
+    [low, high] = here.page.evaluate("Plots.ranges()[0]")
+    assert 0 < low < high < 1
+    # What lay in the middle of the fingers is still there.
+    assert abs((low + high) / 2 - 150 / box["width"]) < 0.35
+    assert here.faults == []
