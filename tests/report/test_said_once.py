@@ -45,9 +45,8 @@ def test_what_each_flow_may_expect_stays_its_own() -> None:
 
 def test_a_table_that_does_not_agree_is_followed_by_the_known_cause() -> None:
     line = Line((), "27", "36", "+9 ms", 1.0, beyond=True, agrees=False, note="")
-    sheet = Sheet(
-        "RTT", "Section 4.5", "", "", "ms", "2 ms", (), (line,), 0, 1, "", "The buffer of the switch.", ""
-    )
+    cause = "The buffer of the switch."
+    sheet = Sheet("RTT", "Section 4.5", "", "", "ms", "2 ms", (), (line,), 0, 1, "", cause, "")
     assert "Why  The buffer of the switch." in printed(screens.compared(sheet))
     assert "Why" not in printed(screens.compared(replace(sheet, agreeing=1)))
 

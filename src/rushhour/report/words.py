@@ -46,7 +46,7 @@ _COUNTS = frozenset(
 
 _NOTHING = 1e-12
 """What is below this in a column's unit is a rounding of zero."""
-_LOST = 0.05
+_LOST = 0.01
 """Part of a value that a column's decimals may hide."""
 _TINY = 1e-5
 
