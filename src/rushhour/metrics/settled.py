@@ -39,7 +39,8 @@ def drifts(record: Record) -> list[str]:
 def _drifts(record: Record) -> Iterator[tuple[str, float, float]]:
     """Who drifts, with the share in the first and the last third of the second half; the largest first."""
     moved = sharing.moved(record)
-    if len(moved) < 2:
+    # Where a pattern changes the network nothing settles, and nobody expects it.
+    if len(moved) < 2 or any(end.over_time for end in record.context.ends.values()):
         return
     ends, counts = next(iter(moved.values()))[0], {name: bytes_ for name, (_, bytes_) in moved.items()}
     steady = np.all([~np.isnan(one) for one in counts.values()], axis=0) & (ends > record.context.warmup_ns)
