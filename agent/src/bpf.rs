@@ -8,6 +8,7 @@ pub const R0: Reg = Reg(0);
 pub const R1: Reg = Reg(1);
 pub const R2: Reg = Reg(2);
 pub const R3: Reg = Reg(3);
+pub const R4: Reg = Reg(4);
 pub const R6: Reg = Reg(6);
 pub const R7: Reg = Reg(7);
 pub const R8: Reg = Reg(8);

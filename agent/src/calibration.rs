@@ -15,6 +15,7 @@ use crate::flow::udp;
 use crate::netns::Nodes;
 use crate::plan::{PingPath, Plan, Train};
 use crate::result::{Calibration, Pings, TrainArrivals};
+use crate::serial::Pace;
 use crate::sys::{self, socket};
 
 /// After this long without an arrival, beyond all delays of the wires, the rest is lost: longer than a full-sized packet
@@ -89,7 +90,10 @@ pub fn from_here(plan: &Plan, nodes: &Nodes, warnings: &mut Vec<String>) -> Resu
 /// No path can be longer than all wires together.
 fn patience_s(plan: &Plan) -> i64 {
     let wires = plan.links.iter().flat_map(|link| &link.ends).filter_map(|end| end.wire.as_ref());
-    let longest_ns = wires.fold(0_u64, |sum, wire| sum.saturating_add(wire.delay_ns + wire.jitter_ns));
+    let longest_ns = wires.fold(0_u64, |sum, wire| {
+        let sent_ns = wire.serial.map_or(0, |serial| 2 * Pace::of(&serial, 0).ahead_ns);
+        sum.saturating_add(wire.delay_ns + wire.jitter_ns).saturating_add(sent_ns)
+    });
     PATIENCE_S + (longest_ns / 1_000_000_000) as i64
 }
 

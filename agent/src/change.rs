@@ -91,7 +91,7 @@ impl Changes {
         for instant in self.due.chunk_by(|one, next| one.change.t_ns == next.change.t_ns) {
             clock.sleep_until(instant[0].change.t_ns);
             for due in instant {
-                due.carry_out(&mut self.sockets).map_err(|error| error.at(&due.place))?;
+                due.carry_out(&mut self.sockets, clock.start_ns()).map_err(|error| error.at(&due.place))?;
             }
             let done_ns = clock.now();
             instant.iter().try_for_each(|due| due.write(&mut self.table, done_ns))?;
@@ -111,13 +111,13 @@ impl Changing {
 }
 
 impl Due {
-    fn carry_out(&self, sockets: &mut HashMap<String, Socket>) -> Result<()> {
+    fn carry_out(&self, sockets: &mut HashMap<String, Socket>, start_ns: i64) -> Result<()> {
         match &self.work {
             Work::Rate(node, messages) => match sockets.get_mut(node) {
                 Some(socket) => Ok(socket.batch(messages)?),
                 None => Err(Error::new("plan", format!("node {node:?} is not in the plan"))),
             },
-            Work::Wire(element, wire) => element.change(wire),
+            Work::Wire(element, wire) => element.change(wire, start_ns),
         }
     }
 
@@ -146,6 +146,8 @@ fn name(key: Key) -> &'static str {
         Key::Delay => "delay",
         Key::Jitter => "jitter",
         Key::Loss => "loss",
+        Key::Serial => "serial",
+        Key::Hold => "hold",
     }
 }
 
@@ -181,7 +183,17 @@ fn wire(change: &Change, plan: &Plan, topology: &Topology, wires: &mut HashMap<u
         Key::Jitter => wire.jitter_ns = change.value as u64,
         Key::Loss => wire.loss = change.value,
         Key::Rate => return Err(Error::new("plan", "a wire has no rate")),
+        Key::Serial | Key::Hold => serial(change, wire)?,
     }
     crate::wire::check(wire)?;
     Ok(Work::Wire(Arc::clone(element), wire.clone()))
+}
+
+fn serial(change: &Change, wire: &mut Wire) -> Result<()> {
+    let serial = wire.serial.as_mut().ok_or_else(|| Error::new("plan", "a wire that sends at no rate"))?;
+    match change.key {
+        Key::Hold => serial.hold_ns = change.value as i64,
+        _ => serial.rate_bps = change.value as u64,
+    }
+    Ok(())
 }

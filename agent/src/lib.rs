@@ -28,6 +28,7 @@ pub mod plan;
 pub mod qdisc;
 pub mod result;
 pub mod sampler;
+pub mod serial;
 pub mod serve;
 pub mod settings;
 pub mod spread;

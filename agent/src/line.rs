@@ -23,6 +23,7 @@ use crate::error::{Context, Error, Result};
 use crate::netlink::Socket;
 use crate::plan::Wire;
 use crate::qdisc::words::Words;
+use crate::serial::Pace;
 use crate::sys::{self, packet, process};
 use crate::wire;
 use carry::Direction;
@@ -58,12 +59,23 @@ struct State {
     next: u64,
     lost: u64,
     last_due_ns: i64,
+    /// Where the link sends its packets bit by bit, and when it had sent the last one.
+    pace: Option<Pace>,
+    sent_ns: u64,
 }
 
 impl State {
     fn new(mut treatment: Treatment) -> Self {
         let drops = std::mem::take(&mut treatment.wire.drop).into_iter().collect();
-        Self { treatment, drops, next: 0, lost: 0, last_due_ns: 0 }
+        let pace = treatment.wire.serial.map(|serial| Pace::of(&serial, 0));
+        Self { treatment, drops, next: 0, lost: 0, last_due_ns: 0, pace, sent_ns: 0 }
+    }
+
+    /// When the last bit of a packet has been sent that came at `came_ns`.
+    fn send(&mut self, came_ns: i64, bytes: usize) -> i64 {
+        let Some(pace) = self.pace else { return came_ns };
+        self.sent_ns = pace.send(came_ns.unsigned_abs(), self.sent_ns, bytes as u64);
+        self.sent_ns as i64
     }
 
     /// The delay of the next packet in nanoseconds, `None` when it is lost.
@@ -98,16 +110,18 @@ impl Control {
     /// The next packet is number `first`; all else is forgotten.
     pub fn count_from(&self, first: u64) {
         let mut state = self.state();
-        (state.next, state.lost, state.last_due_ns) = (first, 0, 0);
+        (state.next, state.lost, state.last_due_ns, state.sent_ns) = (first, 0, 0, 0);
     }
 
-    /// From now on delay, jitter and loss are those of `wire`; its other words hold from the beginning to the end.
+    /// From now on delay, jitter, loss and rate are those of `wire`; its other words hold from the beginning to the end.
+    /// The experiment began at `start_ns`.
     ///
     /// # Errors
     /// Values that no wire can have.
-    pub fn change(&self, wire: &Wire) -> Result<()> {
+    pub fn change(&self, wire: &Wire, start_ns: i64) -> Result<()> {
         wire::check(wire)?;
         let mut state = self.state();
+        state.pace = wire.serial.map(|serial| Pace::of(&serial, start_ns));
         let own = &mut state.treatment.wire;
         (own.delay_ns, own.jitter_ns, own.loss) = (wire.delay_ns, wire.jitter_ns, wire.loss);
         Ok(())
@@ -213,7 +227,15 @@ fn check(treatment: &Treatment) -> Result<()> {
 /// One direction's words.
 fn treatment(line: Vec<&str>) -> Result<Treatment> {
     let mut words = Words::new("line", TAKES, line);
-    let mut wire = Wire { delay_ns: 0, jitter_ns: 0, reorder: false, loss: 0.0, drop: Vec::new(), seed: 1 };
+    let mut wire = Wire {
+        delay_ns: 0,
+        jitter_ns: 0,
+        reorder: false,
+        loss: 0.0,
+        drop: Vec::new(),
+        seed: 1,
+        serial: None,
+    };
     let (mut burst, mut duplicate, mut corrupt, mut mtu) = (1, 0.0, 0.0, None);
     while let Some(word) = words.take() {
         match word {
@@ -285,8 +307,15 @@ mod tests {
         let words = "delay 1ms jitter 200us loss 5% drop 3,77 seed 9";
         let mut state = state(words);
         let drop = vec![3, 77];
-        let wire =
-            Wire { delay_ns: 1_000_000, jitter_ns: 200_000, reorder: false, loss: 0.05, drop, seed: 9 };
+        let wire = Wire {
+            delay_ns: 1_000_000,
+            jitter_ns: 200_000,
+            reorder: false,
+            loss: 0.05,
+            drop,
+            seed: 9,
+            serial: None,
+        };
         for n in 0..10_000 {
             assert_eq!(state.fate(), (n, wire::fate(&wire, n)));
         }
@@ -321,10 +350,10 @@ mod tests {
         control.count_from(100);
         let mut wire = control.state().treatment.wire.clone();
         wire.loss = 1.0;
-        control.change(&wire).expect("a possible wire");
+        control.change(&wire, 0).expect("a possible wire");
         assert_eq!((first, control.state().fate()), (0, (100, None)));
         assert_eq!(control.read(), (101, 1));
         wire.loss = 2.0;
-        assert!(control.change(&wire).is_err());
+        assert!(control.change(&wire, 0).is_err());
     }
 }

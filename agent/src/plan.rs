@@ -177,6 +177,21 @@ pub struct Wire {
     #[serde(default)]
     pub drop: Vec<u64>,
     pub seed: u64,
+    /// The link in front of it sends one packet after the other, each for as long as its bytes take.
+    #[serde(default)]
+    pub serial: Option<Serial>,
+}
+
+/// A link that sends its packets bit by bit, behind the shaper that keeps its rate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Serial {
+    pub rate_bps: u64,
+    /// What the shaper may have let go before the link can send it; more than that is not held back.
+    pub ahead_bytes: u64,
+    /// Nothing is sent before this instant of the experiment: an outage.
+    #[serde(skip)]
+    pub hold_ns: i64,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -218,6 +233,10 @@ pub enum Key {
     Delay,
     Jitter,
     Loss,
+    /// The rate at which the link behind the shaper sends.
+    Serial,
+    /// The end of an outage, before which it sends nothing.
+    Hold,
 }
 
 /// One setting of an egress that becomes another one during the experiment.

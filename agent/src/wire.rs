@@ -7,12 +7,13 @@ mod counting;
 
 use std::os::fd::{AsRawFd, OwnedFd};
 
-use crate::bpf::{Alu, Program, Size, When, FRAME, R0, R1, R2, R3, R6, R7, R8, R9};
+use crate::bpf::{Alu, Program, Size, When, FRAME, R0, R1, R2, R3, R4, R6, R7, R8, R9};
 use crate::error::{Context, Error, Result};
 use crate::netlink::{u64_at, Message, Socket};
-use crate::plan::Wire;
+use crate::plan::{Serial, Wire};
 use crate::qdisc::words::Words;
 use crate::qdisc::{self, Device, Place};
+use crate::serial::Pace;
 use crate::sys::bpf::{load_classifier, Map, MapKind};
 use crate::sys::cpu;
 use counting::Counting;
@@ -20,7 +21,7 @@ use counting::Counting;
 /// What releases the packets when a wire is made by hand.
 const RELEASE: &str =
     "qdisc root handle 1: fq limit 1000000 flow_limit 1000000 nopacing timer_slack 1ns horizon 1000s";
-const TAKES: &[&str] = &["delay", "jitter", "loss", "drop", "seed", "reorder"];
+const TAKES: &[&str] = &["delay", "jitter", "loss", "drop", "seed", "reorder", "rate", "ahead"];
 
 /// What is to be said where [`Element::is_exact`] is false.
 pub const INEXACT: &str =
@@ -40,8 +41,9 @@ const FACTOR_2: u64 = 0x94d0_49bb_1331_11eb;
 
 const HELPER_MAP_LOOKUP: i32 = 1;
 const HELPER_KTIME_GET_NS: i32 = 5;
-/// Offset of `tstamp` in `struct __sk_buff`.
+/// Offsets in `struct __sk_buff`; `wire_len` is what a queue counts, with the headers of each segment.
 const SKB_TSTAMP: i16 = 152;
+const SKB_WIRE_LEN: i16 = 160;
 const TC_ACT_OK: i32 = 0;
 const TC_ACT_STOLEN: i32 = 4;
 /// Bit of the first byte of a hardware address that means "to many".
@@ -51,13 +53,18 @@ const MULTICAST_BIT: i32 = 1;
 const COUNTER: i16 = 0;
 const LOST: i16 = 8;
 const LAST_STAMP: i16 = 16;
-const STATE_SIZE: usize = 24;
+const SENT: i16 = 24;
+const STATE_SIZE: usize = 32;
 
 /// … and in the settings, which the program only reads.
 const DELAY: i16 = 0;
 const JITTERS: i16 = 8;
 const THRESHOLD: i16 = 16;
-const SETTINGS_SIZE: usize = 24;
+const FACTOR: i16 = 24;
+const SHIFT: i16 = 32;
+const AHEAD: i16 = 40;
+const HOLD: i16 = 48;
+const SETTINGS_SIZE: usize = 56;
 
 const TCA_BPF_FD: u16 = 6;
 const TCA_BPF_NAME: u16 = 7;
@@ -123,22 +130,30 @@ impl Element {
         self.state.set(&0_u32.to_ne_bytes(), &state).context("reset a wire's counters")
     }
 
-    /// From now on delay, jitter and loss are those of `wire`; its other words hold from the beginning to the end.
+    /// From now on delay, jitter, loss and rate are those of `wire`; its other words hold from the beginning to the end.
+    /// The experiment began, or begins, at `start_ns`.
     ///
     /// # Errors
     /// Values that no wire can have.
-    pub fn change(&self, wire: &Wire) -> Result<()> {
+    pub fn change(&self, wire: &Wire, start_ns: i64) -> Result<()> {
         check(wire)?;
-        self.settings.set(&0_u32.to_ne_bytes(), &settings(wire)).context("change a wire")
+        self.settings.set(&0_u32.to_ne_bytes(), &settings(wire, start_ns)).context("change a wire")
     }
 }
 
 /// The settings as the program reads them.
-fn settings(wire: &Wire) -> [u8; SETTINGS_SIZE] {
+fn settings(wire: &Wire, start_ns: i64) -> [u8; SETTINGS_SIZE] {
+    let pace = wire.serial.map_or(Pace::default(), |serial| Pace::of(&serial, start_ns));
     let mut bytes = [0; SETTINGS_SIZE];
-    for (offset, value) in
-        [(DELAY, wire.delay_ns), (JITTERS, wire.jitter_ns + 1), (THRESHOLD, threshold(wire.loss))]
-    {
+    for (offset, value) in [
+        (DELAY, wire.delay_ns),
+        (JITTERS, wire.jitter_ns + 1),
+        (THRESHOLD, threshold(wire.loss)),
+        (FACTOR, pace.factor),
+        (SHIFT, pace.shift),
+        (AHEAD, pace.ahead_ns),
+        (HOLD, pace.hold_ns),
+    ] {
         bytes[offset as usize..][..8].copy_from_slice(&value.to_ne_bytes());
     }
     bytes
@@ -154,6 +169,9 @@ pub fn check(wire: &Wire) -> Result<()> {
     }
     if wire.jitter_ns >= u64::from(u32::MAX) {
         return fault(format!("a wire's jitter is {} ns, it must be below 4.29 s", wire.jitter_ns));
+    }
+    if matches!(wire.serial, Some(Serial { rate_bps: ..8, .. })) {
+        return fault("a link sends at least one byte per second".into());
     }
     if wire.drop.len() > MAX_DROPS {
         return fault(format!(
@@ -190,7 +208,7 @@ fn loaded(wire: &Wire) -> Result<(Element, OwnedFd)> {
         drops: drop_list(&wire.drop)?,
         counting: Counting::Atomic,
     };
-    element.change(wire)?;
+    element.change(wire, 0)?;
     let program = load(wire, &element).or_else(|refused| {
         element.counting = Counting::Plain;
         load(wire, &element).map_err(|_| refused)
@@ -203,7 +221,7 @@ fn loaded(wire: &Wire) -> Result<(Element, OwnedFd)> {
 /// # Errors
 /// The kernel takes no program for a wire.
 pub fn is_exact_here() -> Result<bool> {
-    let wire = Wire { delay_ns: 0, jitter_ns: 0, reorder: false, loss: 0.0, drop: Vec::new(), seed: 0 };
+    let wire = Wire { delay_ns: 0, jitter_ns: 0, reorder: false, loss: 0.0, drop: Vec::new(), seed: 0, serial: None };
     loaded(&wire).map(|(element, _)| element.is_exact())
 }
 
@@ -248,7 +266,7 @@ fn filter(device: &Device, program: &OwnedFd) -> Message {
     order
 }
 
-/// [`fate`] as a program: R6 the packet, R7 the state, R8 its number and then its dice, R9 its stamp.
+/// [`Pace::send`] and [`fate`] as a program: R6 the packet, R7 the state, R8 its number and then its dice, R9 its stamp.
 fn program(wire: &Wire, element: &Element) -> Option<Vec<u64>> {
     let mut code = Program::new();
     let (pass, lost) = (code.label(), code.label());
@@ -256,13 +274,17 @@ fn program(wire: &Wire, element: &Element) -> Option<Vec<u64>> {
     code.load_packet_byte(0).alu(Alu::And, R0, MULTICAST_BIT).jump_if(When::NotEqual, R0, 0, pass);
     code.load_value(R7, element.state.as_raw_fd());
     element.counting.take_number(&mut code);
+    let settings = element.settings.as_raw_fd();
+    code.call(HELPER_KTIME_GET_NS).alu_reg(Alu::Mov, R9, R0);
+    if wire.serial.is_some() {
+        send(&mut code, settings);
+    }
     if let Some(drops) = &element.drops {
         code.store(Size::Double, FRAME, -16, R8);
         look_up(&mut code, drops, -16);
         code.jump_if(When::NotEqual, R0, 0, lost);
     }
     throw_dice(&mut code, wire.seed);
-    let settings = element.settings.as_raw_fd();
     code.load_value(R3, settings).load(Size::Double, R2, R3, THRESHOLD);
     code.alu_reg(Alu::Mov, R1, R8).alu(Alu::Rsh, R1, 32).jump_if_reg(When::Below, R1, R2, lost);
     stamp(&mut code, settings);
@@ -294,23 +316,45 @@ fn throw_dice(code: &mut Program, seed: u64) {
     }
 }
 
-/// `R9` = now + delay + jitter.
+/// `R9`, now, becomes the instant at which the last bit has been sent. What is lost on the way was sent, too.
+fn send(code: &mut Program, settings: i32) {
+    let (not_ahead, idle, no_outage) = (code.label(), code.label(), code.label());
+    code.load_value(R3, settings).load(Size::Double, R1, R7, SENT);
+    code.load(Size::Double, R4, R3, AHEAD).alu_reg(Alu::Add, R4, R9);
+    code.jump_if_reg(When::AtLeast, R4, R1, not_ahead).alu_reg(Alu::Mov, R1, R4).place(not_ahead);
+    code.jump_if_reg(When::AtLeast, R9, R1, idle).alu_reg(Alu::Mov, R9, R1).place(idle);
+    code.load(Size::Double, R1, R3, HOLD);
+    code.jump_if_reg(When::AtLeast, R9, R1, no_outage).alu_reg(Alu::Mov, R9, R1).place(no_outage);
+    code.load(Size::Word, R1, R6, SKB_WIRE_LEN).load(Size::Double, R2, R3, FACTOR);
+    code.alu_reg(Alu::Mul, R1, R2).load(Size::Double, R2, R3, SHIFT).alu_reg(Alu::Rsh, R1, R2);
+    code.alu_reg(Alu::Add, R9, R1).store(Size::Double, R7, SENT, R9);
+}
+
+/// `R9` + delay + jitter.
 fn stamp(code: &mut Program, settings: i32) {
-    code.call(HELPER_KTIME_GET_NS).alu_reg(Alu::Mov, R9, R0);
     code.alu(Alu::Lsh, R8, 32).alu(Alu::Rsh, R8, 32);
     code.load_value(R3, settings).load(Size::Double, R1, R3, JITTERS);
     code.alu_reg(Alu::Mul, R8, R1).alu(Alu::Rsh, R8, 32).alu_reg(Alu::Add, R9, R8);
     code.load(Size::Double, R1, R3, DELAY).alu_reg(Alu::Add, R9, R1);
 }
 
-/// `wire DEV [delay TIME] [jitter TIME] [loss P] [drop N,N,…] [seed N] [reorder]` by hand, in the namespace of this
+/// `wire DEV [delay TIME] [jitter TIME] [loss P] [drop N,N,…] [seed N] [reorder] [rate RATE [ahead SIZE]]` by hand, in the namespace of this
 /// process. A root `fq` that is there already stays as it is. The wire stays until `tc qdisc del dev DEV clsact` and `tc qdisc del dev DEV root`.
 pub fn command(words: &[&str]) -> Result<()> {
     let [name, rest @ ..] = words else {
         return Err(Error::new("usage", format!("wire DEV [{}]", TAKES.join(" | "))));
     };
     let mut words = Words::new("wire", TAKES, rest.to_vec());
-    let mut wire = Wire { delay_ns: 0, jitter_ns: 0, reorder: false, loss: 0.0, drop: Vec::new(), seed: 1 };
+    let mut wire = Wire {
+        delay_ns: 0,
+        jitter_ns: 0,
+        reorder: false,
+        loss: 0.0,
+        drop: Vec::new(),
+        seed: 1,
+        serial: None,
+    };
+    let mut serial = Serial { rate_bps: 0, ahead_bytes: 0, hold_ns: 0 };
     while let Some(word) = words.take() {
         match word {
             "delay" => wire.delay_ns = words.nanos(word)? as u64,
@@ -319,9 +363,12 @@ pub fn command(words: &[&str]) -> Result<()> {
             "drop" => wire.drop = numbers(&mut words)?,
             "seed" => wire.seed = words.number(word)?,
             "reorder" => wire.reorder = true,
+            "rate" => serial.rate_bps = 8 * words.rate(word)?,
+            "ahead" => serial.ahead_bytes = words.size(word)?.into(),
             other => return Err(words.unknown(other)),
         }
     }
+    wire.serial = Some(serial).filter(|serial| serial.rate_bps > 0);
     let mut socket = Socket::route()?;
     let device = Device { name, ifindex: socket.ifindex(name)? };
     if !releases(&mut socket, &device)? {
@@ -366,7 +413,7 @@ mod tests {
     use super::*;
 
     fn wire(loss: f64, jitter_ns: u64, drop: Vec<u64>) -> Wire {
-        Wire { delay_ns: 1000, jitter_ns, reorder: false, loss, drop, seed: 7 }
+        Wire { delay_ns: 1000, jitter_ns, reorder: false, loss, drop, seed: 7, serial: None }
     }
 
     #[test]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rushhour.courses import Course
 
 _LIMIT = 1 << 63
-_SETTINGS = ("rate_bps", "delay_ns", "jitter_ns", "loss")
+_SETTINGS = ("rate_bps", "delay_ns", "jitter_ns", "loss", "serial_bps")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +62,10 @@ class Flow:
     bottleneck_bps: int | None
     payload_per_packet: int | None
     frame_bytes: int | None
+    request_frame_bytes: int
+    """Bytes of the frame that goes there in a round trip on the idle path; 0 where it is not told."""
+    answer_frame_bytes: int
+    """Likewise of the frame that comes back."""
     bytes: int | None
     packet_bytes: int | None
     count: int | None
@@ -116,8 +120,8 @@ class End:
     """One link end: the egress of one direction (index 2·link + side), or behind these an ingress.
 
     `over_time` holds the settings that change during the experiment (`rate_bps`, `delay_ns`, `jitter_ns`,
-    `loss`) as instants in ns with the value from then on; the setting itself is then the mean over the
-    experiment (`rushhour.courses`).
+    `loss`, `serial_bps`) as instants in ns with the value from then on; the setting itself is then the mean
+    over the experiment (`rushhour.courses`).
     """
 
     end: int
@@ -132,6 +136,8 @@ class End:
     loss: float
     queue: str | None
     role: str
+    serial_bps: int | None = None
+    """At which it sends what the shaper before it lets go; None: that takes no time."""
     over_time: Mapping[str, Course] = field(default_factory=dict)
     classes: tuple[LinkClass, ...] = ()
     bundle: str | None = None
@@ -306,6 +312,8 @@ class _Reader:
             bottleneck_bps=self.optional(entry, "bottleneck_bps", key),
             payload_per_packet=self.optional(entry, "payload_per_packet", key),
             frame_bytes=self.optional(entry, "frame_bytes", key),
+            request_frame_bytes=self.number(entry, "request_frame_bytes", key, 0),
+            answer_frame_bytes=self.number(entry, "answer_frame_bytes", key, 0),
             bytes=self.optional(planned, "bytes", wanted),
             packet_bytes=self.optional(planned, "packet_bytes", wanted),
             count=self.optional(planned, "count", wanted),
@@ -347,6 +355,7 @@ class _Reader:
             loss=self.fraction(entry, "loss", key),
             queue=None if entry.get("queue") is None else self.text(entry, "queue", key),
             role=self.text(entry, "role", key, "plain"),
+            serial_bps=self.optional(entry, "serial_bps", key),
             over_time={
                 name: self.course(course, f"{key}.over_time.{name}")
                 for name, course in self.mapping(entry.get("over_time", {}), f"{key}.over_time").items()

@@ -89,4 +89,16 @@ def base_rtt_ns(flow: Flow, ends: Mapping[int, End], t_s: NDArray[np.float64]) -
         for name, share in (("delay_ns", 1.0), ("jitter_ns", 0.5)) if end is not None else ():
             if end is not None and name in end.over_time:
                 total += share * (setting(end, name, t_s) - getattr(end, name))
+    for numbers, size in (
+        (flow.ends, flow.request_frame_bytes),
+        (flow.reverse_ends, flow.answer_frame_bytes),
+    ):
+        for end in (ends[number] for number in numbers if number in ends):
+            if "serial_bps" in end.over_time:
+                total += size * 8e9 / setting(end, "serial_bps", t_s) - sent_ns(end, size)
     return total
+
+
+def sent_ns(end: End, size: int) -> float:
+    """What a frame of so many bytes takes to be sent at an end, in ns; 0 where that takes no time."""
+    return size * 8e9 / end.serial_bps if end.serial_bps else 0.0

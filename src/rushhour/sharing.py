@@ -43,12 +43,22 @@ def jain_over_time(record: Record) -> Samples:
     window; nan where they were fewer than two or nothing arrived. Between two readings the bytes are taken
     to have come evenly. Empty with fewer than two flows, or where a flow's readings were switched off.
     """
+    of_flows = list(moved(record).values())
+    if not of_flows:
+        return read.empty()
+    return of_flows[0][0], np.array([_of_window(window) for window in np.array([m for _, m in of_flows]).T])
+
+
+def moved(record: Record) -> dict[str, Samples]:
+    """By flow the bytes that arrived in each window, stamped with its end; nan where it was not active.
+
+    Of payload flows (TCP and UDP alike). Nothing with fewer than two, or where readings were switched off.
+    """
     flows = record.flows("tcp", "udp")
     if len(flows) < 2 or not all(_was_read(record, flow) for flow in flows):
-        return read.empty()
+        return {}
     edges = _edges(record, flows)
-    moved = np.array([_moved(record, flow, edges) for flow in flows])
-    return edges[1:], np.array([_of_window(window) for window in moved.T])
+    return {flow.name: (edges[1:], _moved(record, flow, edges)) for flow in flows}
 
 
 def _of_window(moved: NDArray[np.float64]) -> float:

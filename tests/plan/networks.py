@@ -17,6 +17,8 @@ DUMBBELL = {"preset": "dumbbell", "rate": "100mbit", "rtt": "20ms"}
 
 
 def scenario(topology: Document | None = None, flows: Sequence[Document] = ({},), **keys: Any) -> Scenario:
+    """A preset; what its links take to send a packet has tests of its own, and stages of its own."""
+    topology = topology and {"serialise": False} | topology
     document: Document = {"duration": "10s", "flow": [dict(flow) for flow in flows], **keys}
     if topology is not None:
         document["topology"] = topology
@@ -29,8 +31,11 @@ def graph(
     nodes: Sequence[Document] = (),
     **keys: Any,
 ) -> Scenario:
-    """A free graph; each link is its two nodes and its keys."""
-    written = [{"between": list(between), **own} for between, own in links]
+    """A free graph; each link is its two nodes and its keys. As for presets packets are sent in no time."""
+    written = [
+        {"between": list(between)} | ({"serialise": False} if "rate" in str(own) else {}) | own
+        for between, own in links
+    ]
     return scenario(None, flows, link=written, node=[dict(node) for node in nodes], **keys)
 
 

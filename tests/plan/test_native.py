@@ -137,7 +137,7 @@ def test_pins_are_what_was_asked_for_or_follow_the_number_of_cpus() -> None:
     assert chosen(parse([]), plan, [0, 1]) == {}
     assert chosen(parse(["none"]), plan, range(8)) == {}
     own = chosen(parse([]), plan, [0, 1, 2, 3])
-    assert own == {"s1": [0], "left": [2, 3], "right": [2, 3], "r1": [1]}
+    assert own == {"s1": [0], "left": [2, 3], "left-right.1": [2, 3], "right": [2, 3], "r1": [1]}
     assert routers(own, plan) == [2, 3]
     for wrong in (["s1"], ["s1=x"], ["none", "s1=0"]):
         with pytest.raises(UsageError, match="--pin"):

@@ -89,7 +89,7 @@ def test_a_source_that_pauses_sends_only_while_it_is_on(experiment: Experiment) 
 
 
 def test_answers_of_many_collapse_behind_a_small_buffer(experiment: Experiment) -> None:
-    """Incast: 16 servers, 64 kB of buffer. A timer of 200 ms holds up a query that takes 35 ms."""
+    """Incast: 16 servers, 32 kB of buffer. A timer of 200 ms holds up a query that takes 35 ms."""
     text = """
         duration = "2s"
         readings = { tcp_probe = false, interface = false }
@@ -109,7 +109,7 @@ def test_answers_of_many_collapse_behind_a_small_buffer(experiment: Experiment) 
         request = "100B"
         response = "256kB"
     """
-    small, large = (experiment(text.replace("BUFFER", buffer)) for buffer in ("64kB", "1MB"))
+    small, large = (experiment(text.replace("BUFFER", buffer)) for buffer in ("32kB", "1MB"))
     assert metric(small, "query_completion_time_max_us", "group:query") > 200_000
     assert metric(large, "query_completion_time_max_us", "group:query") < 40_000
     assert metric(large, "drops") == 0 < metric(small, "drops")

@@ -109,13 +109,14 @@ impl Direction {
         if frame::is_to_many(&bytes) {
             return self.hold(came_ns, bytes);
         }
+        let sent_ns = state.send(came_ns, frame::sent_size(&bytes));
         let (n, Some(delay_ns)) = state.fate() else { return };
         let treatment = &state.treatment;
         if treatment.mtu.is_some_and(|mtu| frame::packet_size(&bytes) > mtu) {
             self.counts.too_large += 1;
             return;
         }
-        let mut due_ns = came_ns + delay_ns as i64;
+        let mut due_ns = sent_ns + delay_ns as i64;
         if !treatment.wire.reorder {
             due_ns = due_ns.max(state.last_due_ns);
             state.last_due_ns = due_ns;

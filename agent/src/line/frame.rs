@@ -43,6 +43,17 @@ pub fn packet_size(bytes: &[u8]) -> usize {
     (headers + usize::from(number(bytes, GSO_SIZE))).min(all)
 }
 
+/// Bytes that a cable carries of this frame, as a queue counts them: of a super-frame each segment has its headers.
+pub fn sent_size(bytes: &[u8]) -> usize {
+    let all = bytes.len().saturating_sub(OFFLOAD_HEADER);
+    let segment = usize::from(number(bytes, GSO_SIZE));
+    if !is_super(bytes) || segment == 0 {
+        return all;
+    }
+    let headers = usize::from(number(bytes, HEADER_LENGTH)).min(all);
+    all + (all - headers).div_ceil(segment).saturating_sub(1) * headers
+}
+
 fn is_super(bytes: &[u8]) -> bool {
     bytes.get(GSO_TYPE).is_some_and(|kind| *kind != 0)
 }

@@ -43,14 +43,14 @@ impl Wired {
         }
     }
 
-    /// From now on delay, jitter and loss are those of `wire`.
+    /// From now on delay, jitter, loss and rate are those of `wire`, in an experiment that began at `start_ns`.
     ///
     /// # Errors
     /// Values that no wire can have.
-    pub fn change(&self, wire: &Wire) -> Result<()> {
+    pub fn change(&self, wire: &Wire, start_ns: i64) -> Result<()> {
         match self {
-            Self::Program(element) => element.change(wire),
-            Self::Line(control) => control.change(wire),
+            Self::Program(element) => element.change(wire, start_ns),
+            Self::Line(control) => control.change(wire, start_ns),
         }
     }
 }

@@ -104,7 +104,7 @@ def _pings(record: Record) -> Iterator[CalibrationFinding]:
         if flow is None:
             continue
         bounds = [
-            idle_rtt_ns(record, _ends(record, (*there, *back)))
+            idle_rtt_ns(record, _ends(record, (*there, *back)), _ping_frame(path))
             for there in flow.ways
             for back in flow.reverse_ways
         ]
@@ -138,18 +138,24 @@ def _on_found_path(entry: Mapping[str, Any], where: str, low: float) -> Iterator
         )
 
 
-def idle_rtt_ns(record: Record, ends: Sequence[End]) -> tuple[float, float]:
+def _ping_frame(path: Mapping[str, Any]) -> int:
+    # With the headers of ICMP, IP and Ethernet; 56 bytes as ping's, where the plan does not say.
+    return int(path.get("size", 56)) + (62 if ":" in str(path.get("src")) else 42)
+
+
+def idle_rtt_ns(record: Record, ends: Sequence[End], frame: int) -> tuple[float, float]:
     """The least and the greatest RTT that an idle path may show: Σ delay … Σ (delay + jitter), and the clock.
 
-    Shapers add nothing: a bucket that holds a frame lets a lone frame pass at once. netem's own rate does add
-    the ping's serialisation, for which that of a full frame is allowed.
+    A link that serialises adds the time of the ping's `frame` bytes. So does netem's own rate, for which that
+    of a full frame is allowed.
     """
     low = high = 0.0
     for end in ends:
         spread = _NETEM_SIGMAS * end.jitter_ns if end.role == "netem" else 0
         # What netem reorders overtakes the others by not being delayed at all.
-        low += 0 if "reorder" in netem_words(end) else max(0, end.delay_ns - spread)
-        high += end.delay_ns + (spread or end.jitter_ns)
+        sent = courses.sent_ns(end, frame)
+        low += sent + (0 if "reorder" in netem_words(end) else max(0, end.delay_ns - spread))
+        high += sent + end.delay_ns + (spread or end.jitter_ns)
         if end.role == "netem" and end.rate_bps:
             high += 1514 * 8e9 / end.rate_bps
     slack = _REAL_NS if record.manifest.get("lab") in _REAL_LABS else _VIRTUAL_NS

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rushhour import courses
 from rushhour.metrics.value import Found, Metric, distribution, of_flow
 
 if TYPE_CHECKING:
@@ -18,11 +19,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from rushhour.context import Flow
+    from rushhour.context import End, Flow
     from rushhour.metrics.value import Distribution
     from rushhour.record import Record
 
 _MINUTE_US = 60e6
+SYN_OPTIONS = 8  # that a SYN has beside those of all segments: MSS and window scale
 _CLASSES = ((10_000, "up to 10 kB"), (100_000, "10 to 100 kB"), (1_000_000, "100 kB to 1 MB"),
             (10_000_000, "1 to 10 MB"), (1 << 63, "over 10 MB"))  # fmt: skip
 
@@ -44,20 +46,39 @@ class Transfers:
 def ideal_ns(record: Record, flow: Flow) -> float:
     """The least a flow of this size can take on its idle path: handshake, way, and its frames at the rate.
 
-    One RTT until it is connected, one way for the last byte, and the time that the handshake's ACK and all
-    frames of the data but the first take at the bottleneck: as much as one frame passes at once, because the
-    shaper's bucket is full. No slow start, no loss: what pFabric (SIGCOMM 2013) and Homa (SIGCOMM 2018)
-    divide by, with the handshake.
+    One round trip of SYN and SYN-ACK; then the time that the handshake's ACK and all frames of the data take
+    at the bottleneck, the last frame's on the other links, and the way's delay. No slow start, no loss, no
+    jitter: what pFabric (SIGCOMM 2013) and Homa (SIGCOMM 2018) divide by, with the handshake. A
+    link that does not serialise lets as much as one frame pass at once.
     """
     if not (flow.bottleneck_bps and flow.payload_per_packet and flow.frame_bytes and flow.bytes):
         return float("nan")
-    ends = record.context.ends
-    way = sum(ends[end].delay_ns + ends[end].jitter_ns / 2 for end in flow.ends if end in ends)
     full, rest = divmod(flow.bytes, flow.payload_per_packet)
     headers = flow.frame_bytes - flow.payload_per_packet
-    frames = headers + full * flow.frame_bytes + (rest + headers if rest else 0)
-    first = min(frames, flow.frame_bytes)
-    return (flow.base_rtt_ns or 0) + way + (frames - first) * 8e9 / flow.bottleneck_bps
+    last = rest + headers if rest else flow.frame_bytes
+    frames = headers + full * flow.frame_bytes + (last if rest else 0)
+    there, back = ([record.context.ends[end] for end in way if end in record.context.ends]
+                   for way in (flow.ends, flow.reverse_ends))  # fmt: skip
+    slowest = min((end.serial_bps for end in there if end.serial_bps), default=None)
+    narrow = slowest is not None and slowest <= flow.bottleneck_bps
+    at_once = 0 if narrow else min(frames, flow.frame_bytes)
+    alone = _way_ns(there, last) - (last * 8e9 / slowest if slowest and narrow else 0)
+    handshake = _handshake_ns(flow, there, back, headers + SYN_OPTIONS)
+    return handshake + alone + (frames - at_once) * 8e9 / flow.bottleneck_bps
+
+
+def _handshake_ns(flow: Flow, there: Sequence[End], back: Sequence[End], size: int) -> float:
+    """The base RTT, which is of a full frame and its ACK, of two frames of this size and without jitter."""
+    trip = float(flow.base_rtt_ns or 0)
+    for ends, counted in ((there, flow.request_frame_bytes), (back, flow.answer_frame_bytes)):
+        trip += sum(courses.sent_ns(end, size) - courses.sent_ns(end, counted) for end in ends)
+        trip -= sum(end.jitter_ns / 2 for end in ends if end.role == "wire")
+    return trip
+
+
+def _way_ns(ends: Sequence[End], size: int) -> float:
+    """What a lone frame of so many bytes takes at least on a way."""
+    return sum(end.delay_ns + courses.sent_ns(end, size) for end in ends)
 
 
 def _groups(flows: Sequence[Flow]) -> dict[str, list[Flow]]:
@@ -249,10 +270,10 @@ METRICS = [
         "slowdown",
         ("group",),
         f"the slowdown {_OF_GROUP}: flow completion time over the least that a flow of its size takes on the "
-        "idle path, which is one RTT for the handshake, one way for the last byte, and its frames but the "
-        "first (and the ACK before them) at the bottleneck's rate (as in pFabric, SIGCOMM 2013, and Homa, "
-        "SIGCOMM 2018, there without a handshake). Slow start is not part of the least, so a lone flow of "
-        "more than the initial window is above 1.",
+        "idle path, which is a round trip of SYN and SYN-ACK, the time of its frames (and of the ACK before "
+        "them) at the bottleneck's rate, of the last one on the other links, and one way (as in pFabric, "
+        "SIGCOMM 2013, and Homa, SIGCOMM 2018, there without a handshake). Slow start is not part of the "
+        "least, so a lone flow of more than the initial window is above 1.",
         _slowdowns,
         unit="1",
     ),

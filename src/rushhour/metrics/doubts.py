@@ -7,13 +7,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rushhour.metrics.completion import offered_load
+from rushhour.metrics.settled import drifts
 from rushhour.metrics.silence import silent_flows
 from rushhour.metrics.surroundings import surroundings
 
 if TYPE_CHECKING:
+    from rushhour.context import Flow
     from rushhour.record import Record
 
 SENDER = 0
+VIRTUAL = "uml"
+SHORTEST_FRAME_NS = 256
+SHORTEST_TRIP_NS = 250_000
+"""Below, observation changes what is measured by more than 1 % (docs/labs.md, "Very short times")."""
 
 
 def doubts(record: Record) -> list[str]:
@@ -22,7 +28,9 @@ def doubts(record: Record) -> list[str]:
         *_overloads(record),
         *_replaced(record),
         *_borrowed(record),
+        *_too_fine(record),
         *(f"nothing of {name} arrived" for name in silent_flows(record)),
+        *drifts(record),
         *surroundings(record),
     ]
 
@@ -57,6 +65,42 @@ def _replaced(record: Record) -> list[str]:
                 + (": ECN was not agreed; set receiver_cc too" if used == "dctcp-reno" else "")
             )
     return found
+
+
+def _too_fine(record: Record) -> list[str]:
+    """What virtual time is too coarse for: its clock moves on by 256 ns whenever a process reads it."""
+    if record.manifest.get("lab") != VIRTUAL:
+        return []
+    found = []
+    times = [
+        (flow.frame_bytes * 8e9 / flow.bottleneck_bps, flow.name)
+        for flow in record.context.flows.values()
+        if flow.frame_bytes and flow.bottleneck_bps
+    ]
+    if times and min(times)[0] < SHORTEST_FRAME_NS:
+        shortest, name = min(times)
+        found.append(
+            f"a frame of flow {name} takes {shortest:.0f} ns at its bottleneck, less than a step of the "
+            f"virtual clock ({SHORTEST_FRAME_NS} ns): the clock limits the flows, not the link; take a lower "
+            "rate or a larger mtu"
+        )
+    trips = [
+        (flow.base_rtt_ns, flow.name)
+        for flow in record.context.flows.values()
+        if flow.kind in ("rr", "crr") and flow.base_rtt_ns and _small(flow)
+    ]
+    if trips and min(trips)[0] < SHORTEST_TRIP_NS:
+        trip, name = min(trips)
+        found.append(
+            f"flow {name} has an idle round trip of {trip / 1e3:.3g} µs: reading the clock adds about 2.5 µs "
+            f"to each transaction, more than 1 % below {SHORTEST_TRIP_NS / 1e3:g} µs"
+        )
+    return found
+
+
+def _small(flow: Flow) -> bool:
+    """Whether request and response are a packet each: then a transaction is little more than a round trip."""
+    return max(flow.request_frame_bytes, flow.answer_frame_bytes) < (flow.frame_bytes or 0)
 
 
 def _borrowed(record: Record) -> list[str]:

@@ -29,11 +29,36 @@ def _loss(record: Record) -> Iterator[Found]:
         if counts is None:
             continue
         sent, arrived = counts
+        sent = max(arrived, sent - under_way(record, flow))
         yield ratio(of_flow(flow), sent - arrived, sent, _NONE_SENT)
         if flow.kind == "udp":
             sent_of_all, arrived_of_all = sent_of_all + sent, arrived_of_all + arrived
     if sent_of_all:
         yield Found(TOTAL, (sent_of_all - arrived_of_all) / sent_of_all)
+
+
+def under_way(record: Record, flow: Flow) -> int:
+    """Messages of a flow that may have been on their way at the end: what became of them is not known.
+
+    Behind the last that arrived, those sent no longer before the end than the slowest of the flow took.
+    """
+    if flow.generator == "iperf3" or not record.has(flow.kind):
+        return 0
+    rows = record.table(flow.kind, flow=flow.id)
+    came = rows[rows["rx_ns"] >= 0]
+    if not len(came):
+        return 0
+    late_ns = record.context.duration_ns - int((came["rx_ns"] - came["tx_ns"]).max())
+    last = came[np.argmax(came["seq"])]
+    if flow.kind == "ping":
+        return int(np.count_nonzero((rows["rx_ns"] < 0) & (rows["tx_ns"] > late_ns)))
+    sent, done_ns = flow.outcome.packets_sent, flow.outcome.sender_done_ns
+    after = 0 if sent is None else sent - int(last["seq"]) - 1
+    if after <= 0 or done_ns is None or done_ns <= late_ns:
+        return 0
+    # When they were sent is not recorded: taken to be spread evenly from the last that arrived to the end.
+    span = max(1, done_ns - int(last["tx_ns"]))
+    return min(after, round(after * min(1.0, (done_ns - late_ns) / span)))
 
 
 def _sent_and_arrived(record: Record, flow: Flow) -> tuple[int, int] | None:
@@ -167,8 +192,10 @@ METRICS = [
         "lower",
         ("flow", "total"),
         "Fraction of UDP datagrams that never arrived: (sent - arrived) / sent, duplicates not counted "
-        "(RFC 7680); what is still on the way when the experiment ends counts as lost. Of a ping: "
-        "fraction of echo requests without an answer. Total: over all UDP flows.",
+        "(RFC 7680). Of a ping: fraction of echo requests without an answer. What may still have been on its "
+        "way when the experiment ended is left out: behind the last that arrived, and sent no longer before "
+        "the end than the slowest of the flow took (not of iperf3, which counts for itself). Total: over all "
+        "UDP flows.",
         _loss,
     ),
     Metric(

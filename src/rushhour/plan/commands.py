@@ -230,6 +230,8 @@ def _changes(changes: list[Json], ends: list[Json]) -> Iterator[str]:
         for line in change.get("lines", []):
             what, _, words = line.partition(" ")
             yield f"tc -n {_q(end['node'])} {what} change dev {_q(end['dev'])} {words}"
+        if change["key"] in ("serial", "hold"):
+            continue  # of a wire that is there to send at the shaper's rate: what changes that is said above
         if change["end"] in wires and "lines" not in change:
             wire = wires[change["end"]]
             wire["loss" if change["key"] == "loss" else f"{change['key']}_ns"] = change["value"]
@@ -264,6 +266,9 @@ def _wire(end: Json) -> str:
         words += " drop " + ",".join(str(number) for number in wire["drop"])
     if wire["reorder"]:
         words += " reorder"
+    if serial := wire.get("serial"):
+        words += f" rate {serial['rate_bps']}bit ahead {serial['ahead_bytes']}b"
+        near += f" rate {serial['rate_bps']}bit"
     node, dev = _q(end["node"]), _q(end["dev"])
     return (
         f"ip netns exec {node} rushhour-agent wire {dev} {words} seed {wire['seed']}"

@@ -1,9 +1,8 @@
 """What a plan means: for each flow its path, its idle RTT and its bottleneck; for each end what it does.
 
 The idle RTT is the sum of the delays there and back, wires' with half their jitter (uniform from 0 to
-jitter), netem's with none (it deviates both ways). Shapers add nothing on an idle path (`queues`), except
-netem's own `rate`, which delays each packet by its serialisation; there a full frame of the flow is
-counted.
+jitter), netem's with none (it deviates both ways), and of the times that a full frame of the flow there and
+its answer back take to be sent: bytes / rate of every link that serialises, and of netem's own `rate`.
 """
 
 from __future__ import annotations
@@ -26,7 +25,13 @@ if TYPE_CHECKING:
 
 Ways = dict[tuple[str, str], list[list["Step"]]]  # by sender and receiver
 NS = 10**9
-_SETTINGS = {"rate": "rate_bps", "delay": "delay_ns", "jitter": "jitter_ns", "loss": "loss"}
+_SETTINGS = {
+    "rate": "rate_bps",
+    "delay": "delay_ns",
+    "jitter": "jitter_ns",
+    "loss": "loss",
+    "serial": "serial_bps",
+}
 TIMESTAMPS = "net.ipv4.tcp_timestamps"  # of IPv6, too
 
 
@@ -66,8 +71,9 @@ def courses(stage: Stage) -> dict[str, list[tuple[int, float]]]:
         "jitter": stage.jitter_ns,
     }
     first["loss"] = stage.wire.loss if stage.wire else 0.0
+    first["serial"] = stage.serial_bps
     found: dict[str, list[tuple[int, float]]] = {}
-    for change in stage.changes:
+    for change in (change for change in stage.changes if change.key in _SETTINGS):
         found.setdefault(_SETTINGS[change.key], [(0, first[change.key] or 0)]).append(
             (change.t_ns, change.value)
         )
@@ -82,7 +88,7 @@ def settings(layout: Layout, stage: Stage) -> dict[str, Any]:
         "delay_ns": stage.delay_ns,
         "jitter_ns": stage.jitter_ns,
         "loss": stage.wire.loss if stage.wire else stage.loss,
-    }
+    } | ({"serial_bps": stage.serial_bps} if stage.serial_bps else {})
     means: dict[str, float] = {}
     for name, course in courses(stage).items():
         ends = [t_ns for t_ns, _ in course[1:]] + [span]
@@ -113,6 +119,7 @@ def _flow(layout: Layout, flow: PlannedFlow, ways: Ways) -> dict[str, Any]:
     there, back = ways[flow.sender, flow.receiver], ways[flow.receiver, flow.sender]
     scenario = layout.scenario
     payload, frame = payload_of(layout, flow)
+    request, answer = _round_trip(flow.keys, payload, frame)
     heavy = back[0] if _answers_more(flow.keys) else there[0]
     narrowest = bottleneck(layout, heavy)
     own_stop = stop_ns(flow.keys, scenario.span.ns)
@@ -125,12 +132,14 @@ def _flow(layout: Layout, flow: PlannedFlow, ways: Ways) -> dict[str, Any]:
         "stop_ns": scenario.span.ns if own_stop is None else own_stop,
         "ends": _numbers(layout, there[0]),
         "reverse_ends": _numbers(layout, back[0]),
-        "base_rtt_ns": min(_idle_way_ns(layout, way, frame) for way in there)
-        + min(_idle_way_ns(layout, way, 0) for way in back),
+        "base_rtt_ns": min(_idle_way_ns(layout, way, request) for way in there)
+        + min(_idle_way_ns(layout, way, answer) for way in back),
         "bottleneck_end": narrowest.end if narrowest else None,
         "bottleneck_bps": min(_limits(layout, flow, heavy), default=None),
         "payload_per_packet": payload,
         "frame_bytes": frame,
+        "request_frame_bytes": request,
+        "answer_frame_bytes": answer,
     } | _alternatives(layout, flow, there, back)
 
 
@@ -178,6 +187,17 @@ def _numbers(layout: Layout, way: list[Step]) -> list[int]:
     return [end for end, _ in layout.ends(way)]
 
 
+def _round_trip(keys: Flow, payload: int, frame: int) -> tuple[int, int]:
+    """Frames that make a round trip: a full one and its answer, or those of a request and its response."""
+    headers = frame - payload
+    if keys.kind == "ping":
+        return frame, frame
+    if keys.kind not in ("rr", "crr"):
+        return frame, headers
+    request, response = keys.request or DEFAULT_REQUEST, keys.response or DEFAULT_RESPONSE
+    return headers + min(request.bytes, payload), headers + min(response.bytes, payload)
+
+
 def _idle_way_ns(layout: Layout, way: list[Step], frame: int) -> int:
     """Mean delay of a lone packet on a way."""
     return sum(_idle_ns(layout, stage, frame) for _, stage in layout.ends(way))
@@ -187,7 +207,8 @@ def _idle_ns(layout: Layout, stage: Stage, frame: int) -> int:
     """Mean delay of a lone packet at a stage."""
     if stage.role == "wire":
         now = settings(layout, stage)
-        return int(now["delay_ns"] + now["jitter_ns"] // 2)
+        sent = frame * 8 * NS // now["serial_bps"] if stage.serial_bps else 0
+        return int(now["delay_ns"] + now["jitter_ns"] // 2 + sent)
     if stage.role == "netem" and stage.rate_bps:
         return stage.delay_ns + frame * 8 * NS // stage.rate_bps
     return stage.delay_ns

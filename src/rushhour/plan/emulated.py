@@ -175,13 +175,19 @@ def _way(lowered: Lowered, flow: Mapping[str, Any], key: str) -> Way:
     queues = [one for one in stages if one["role"] == "queue"]
     queue = _bottleneck(flow, [one for one in queues if one["node"] not in hosts or len(queues) == 1])
     netems = [one["end"] for one in stages if one["role"] == "netem"]
-    wires = [one["end"] for one in stages if one["role"] == "wire"]
+    # The machine's own link takes its time to send; a wire that does nothing else is left out.
+    wires = [one["end"] for one in stages if one["role"] == "wire" and _acts(lowered, one["end"])]
     if len(netems) > 1 or (netems and wires and queue is not None):
         raise _cannot(flow, "netem beside a delay and a queue: three stages on two devices")
     # The seed differs from wire to wire and is no setting.
     delay = _summed(lowered, wires) | {"seed": 0} if wires else {}
     passed = tuple(one["end"] for one in queues if one["end"] != queue and one["rate_bps"])
     return Way(queue, netems[0] if netems else None, tuple(wires), delay, passed)
+
+
+def _acts(lowered: Lowered, number: int) -> bool:
+    wire = _planned(lowered, number)["wire"]
+    return any(wire[key] for key in ("delay_ns", "jitter_ns", "loss", "drop"))
 
 
 def _bottleneck(flow: Mapping[str, Any], queues: Sequence[Mapping[str, Any]]) -> int | None:

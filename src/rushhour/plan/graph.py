@@ -27,7 +27,8 @@ class Queue:
     """A shaper and the queue at it; without `rate_bps` the queue discipline alone.
 
     `course` is the rate over time in bit/s; before its first instant, and for the buffer, `rate_bps` holds.
-    With `classes` a scheduler divides the rate among them, each with a queue of its own.
+    With `classes` a scheduler divides the rate among them, each with a queue of its own. `serialise`: what
+    the shaper lets go then takes its bytes / rate to be sent.
     """
 
     rate_bps: int | None = None
@@ -38,6 +39,7 @@ class Queue:
     scheduler: Scheduler = "htb"
     course: Course = ()
     pause: bool = False  # it can be stopped from behind
+    serialise: bool = True
 
     @property
     def first_bps(self) -> int | None:
@@ -48,6 +50,25 @@ class Queue:
     def fastest_bps(self) -> int | None:
         """The greatest rate of all times."""
         return max(self.first_bps or 0, *(int(value) for _, value in self.course), 0) or self.rate_bps
+
+    @property
+    def sending(self) -> Course:
+        """The rate at which packets are sent, over time; in an outage already that of the time after it."""
+        begun = self.course and self.course[0][0] <= 0
+        steps = self.course if begun else ((0, float(self.rate_bps or 0)), *self.course)
+        rate = next((value for _, value in reversed(steps) if value), 0.0)
+        found: list[tuple[int, float]] = []
+        for t_ns, value in reversed(steps):
+            rate = value or rate
+            found.append((max(0, t_ns), rate))
+        return tuple(reversed(found))
+
+    @property
+    def outages(self) -> tuple[tuple[int, int | None], ...]:
+        """From when to when the rate is 0; None: to the end."""
+        ends = [t_ns for t_ns, _ in self.course[1:]] + [None]
+        steps = zip(self.course, ends, strict=False)
+        return tuple((max(0, t_ns), end) for (t_ns, value), end in steps if value == 0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -193,8 +193,11 @@ def _end(layout: Layout, number: int, side: int, seed: int) -> dict[str, Any]:
             "reorder": stage.wire.reorder,
             "loss": stage.wire.loss,
             "drop": sorted(set(stage.wire.drop)),
-            "seed": element_seed(seed, cable.stem, side),
+            # What only sends throws no dice; the others keep theirs, whatever else their link carries.
+            "seed": element_seed(seed, cable.stem if stage.wire.acts else cable.name, side),
         }
+        if stage.serial_bps:
+            wire["serial"] = {"rate_bps": stage.serial_bps, "ahead_bytes": stage.ahead_bytes}
     here = layout.addressing.at.get((number, side)) if end.master is None else None
     planned: dict[str, Any] = {
         "node": end.node,

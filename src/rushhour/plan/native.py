@@ -43,7 +43,8 @@ def wider(plan: Json) -> Json:
 
     A bucket that holds one frame loses the tokens of the time by which its shaper's timer is late. In virtual
     time that is below a microsecond; here it is tens to hundreds. So it holds what the link carries in
-    `LATE_NS`, at most `FRAMES` frames where these last `LEAST_NS`; an idle link lets that much pass at once.
+    `LATE_NS`, at most `FRAMES` frames where these last `LEAST_NS`. The wire behind it sends them one
+    after the other; where a link does not serialise, an idle one lets that much pass at once.
     """
     ends = [*(end for link in plan["links"] for end in link["ends"]), *plan.get("ingress", ())]
     made = iter([_wider(end) for end in ends])
@@ -63,9 +64,14 @@ def wider(plan: Json) -> Json:
 
 
 def _wider(end: Json) -> Json:
-    lines = {
+    lines: Json = {
         name: [_with_bucket(line) for line in end[name]] for name in ("qdiscs", "filters") if end.get(name)
     }
+    wire = end.get("wire")
+    if wire is not None and wire.get("serial"):
+        serial = wire["serial"]
+        ahead = _bucket(serial["ahead_bytes"], str(serial["rate_bps"]))
+        lines["wire"] = wire | {"serial": serial | {"ahead_bytes": ahead}}
     return end | lines
 
 

@@ -2,9 +2,9 @@
 
 Takes a `Scenario`, gives a `Graph`. Where a preset's stages sit:
 
-* dumbbell, chain: the queues on the routers' egresses of the common links; the wire of the data direction
-  on the last router's egress to each receiver, that of the other direction on the first router's egress to
-  each sender. So every pair has its own delay and no emulator is needed.
+* dumbbell, chain: the queues on the routers' egresses of the common links, what they send on an emulator
+  behind each; the wire of the data direction on the last router's egress to each receiver, that of the other
+  direction on the first router's egress to each sender. So every pair has its own delay.
 * star: the queue and the wire of the data direction both belong to hub → r1; an emulator carries the
   second. With `rtts` the shortest one's half is the delay to r1, the rest of each leaf's RTT is on its way
   back.
@@ -70,7 +70,11 @@ class _Preset:
         if rate is None and words is None:
             return None
         queue = Queue(
-            rate.bps if rate else None, buffer or DEFAULT_BUFFER, words or "fifo", keys.shaper or "tbf"
+            rate.bps if rate else None,
+            buffer or DEFAULT_BUFFER,
+            words or "fifo",
+            keys.shaper or "tbf",
+            serialise=keys.serialise is not False,
         )
         return _divided(queue, keys) if forward else queue
 
@@ -103,7 +107,8 @@ class _Preset:
 
     def host_egress(self, rate: Rate | None, *, forward: bool) -> Direction:
         """What a host's own egress carries: its line rate, or the queue if the scenario wants it there."""
-        access = Queue(rate.bps, ACCESS_BUFFER) if rate else None
+        serialise = self.topology.serialise is not False
+        access = Queue(rate.bps, ACCESS_BUFFER, serialise=serialise) if rate else None
         return Direction(queue=self.queue(forward=forward) if self.at_sender else None, access=access)
 
     def senders(self, routers: list[str], delays: list[int]) -> list[Link]:
@@ -215,7 +220,8 @@ def _stages(keys: DirectionKeys) -> Direction:
     if keys.rate is not None or keys.queue is not None:
         rate = keys.rate.bps if keys.rate else None
         queue = Queue(rate, keys.buffer or DEFAULT_BUFFER, keys.queue or "fifo", keys.shaper or "tbf")
-        queue = replace(_divided(queue, keys), pause=bool(keys.pause))
+        queue = replace(queue, serialise=keys.serialise is not False, pause=bool(keys.pause))
+        queue = _divided(queue, keys)
     delay = keys.delay.ns if keys.delay else 0
     by_default = default_jitter(Duration(2 * delay)).ns if delay else 0
     jitter = by_default if keys.jitter is None else keys.jitter.ns

@@ -5,9 +5,9 @@ Takes a `Queue` and what its buffer is in bytes, gives the lines that follow `tc
 The shaper is tbf (or htb) with a bucket of one full frame and of what the link carries in 1 µs. One frame
 is the least that lets a full frame through at all; the microsecond keeps the mean rate exact although a
 timer comes up to 0.75 µs late in virtual time, because tokens of that time are not lost at the bucket's
-rim. A bucket that holds a frame means: on an idle link a frame passes *at once*, serialisation only
-separates a frame from the one before. The RTT of an idle path is therefore the sum of its delays and
-nothing else. (htb allows one frame of debt, so its bucket is the microsecond alone.)
+rim. A bucket that holds a frame lets a frame go at once on an idle link. (htb allows one frame of debt, so
+its bucket is the microsecond alone.) So a shaper says when a packet may begin to be sent; the wire behind it
+adds the time that this takes, bytes / rate, one packet after the other (`stages`).
 
 The buffer is the limit of the queue discipline under the shaper, unless its words give one: in bytes for
 fifo, red and cake (cake counts memory, about twice the bytes of the frames), in packets for the others.

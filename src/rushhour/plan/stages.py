@@ -1,10 +1,11 @@
 """Stages on egresses: from links with directions to cables whose ends each carry at most one stage.
 
 Takes a `Graph`, gives `Cable`s. Each direction of a link is a list of stages in the order *queue, netem,
-wire*, and each stage needs an egress of its own (two root qdiscs do not fit one device). A router lends its
-own egress; a host does not, unless the scenario asks for it, because TCP small queues would hide the queue
-and netem would see segments before they are cut. What finds no egress goes on **emulators**, small routers
-put into the link: where a switch or a bond is at either end, they are small switches.
+wire*, and each stage needs an egress of its own (two root qdiscs do not fit one device). The wire behind a
+shaper also takes the time that packets need to be sent. A router lends its own egress; a host does not,
+unless the scenario asks for it, because TCP small queues would hide the queue and netem would see segments
+before they are cut. What finds no egress goes on **emulators**, small routers put into the link: where a
+switch or a bond is at either end, they are small switches.
 """
 
 from __future__ import annotations
@@ -15,12 +16,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from rushhour.errors import PlanError
 from rushhour.plan import netem
 from rushhour.plan.classes import PlannedClass, tree
+from rushhour.plan.graph import Wire
 from rushhour.plan.queues import (
     NS,
     Limit,
     below_control,
     beside_control,
     change_lines,
+    microsecond,
     queue_lines,
     resolve_buffer,
     stated_limit,
@@ -30,14 +33,16 @@ from rushhour.plan.queues import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rushhour.plan.graph import Direction, Graph, Link, Policer, Queue, Wire
+    from rushhour.plan.graph import Direction, Graph, Link, Policer, Queue
+    from rushhour.spec.course import Course
 
 LACP = "802.3ad"
 WIRE_LIMIT = 1_000_000  # packets under way that no sane experiment reaches; a number, not memory
 FASTEST_BPS = 10**10  # what an unlimited link is taken for where a bound is needed
 _HORIZON_NS = 9 * NS  # fq drops what is stamped later than its horizon, 10 s by default
 NEVER_NS = 10**18
-_LONGEST_NS = 1000 * NS  # fq takes its horizon in microseconds and 32 bits
+_LONGEST_NS = 1000 * NS
+_MOST_NS = 4000 * NS  # fq takes its horizon in microseconds and 32 bits
 
 
 class Change(NamedTuple):
@@ -65,6 +70,8 @@ class Stage:
     changes: tuple[Change, ...] = ()
     classes: tuple[PlannedClass, ...] = ()
     loss: float = 0.0  # netem's, of independent packets; a wire has its own
+    serial_bps: int | None = None  # at which a wire sends what the shaper before it lets go
+    ahead_bytes: int = 0  # what that shaper may let go before it can be sent
 
 
 PLAIN = Stage()
@@ -161,13 +168,21 @@ def _padded(own: Stage, stages: list[Stage], count: int) -> list[Stage]:
 def _stages(link: Link, direction: Direction, rtt_ns: int) -> list[Stage]:
     """The stages on egresses of a direction in the order in which a packet meets them."""
     stages = []
+    if direction.access is not None and direction.access.serialise:
+        stages.append(_wire(Wire(), link, direction.access))
+    sender, wire = None, direction.wire or Wire()
     if direction.queue is not None:
         stages.append(_queue(direction.queue, link, rtt_ns))
+        sender = direction.queue if direction.queue.rate_bps and direction.queue.serialise else None
     rate = (direction.queue.fastest_bps if direction.queue else None) or FASTEST_BPS
     if direction.netem is not None and not direction.at_ingress:
+        # What netem delays, drops or doubles has been sent before.
+        if sender is not None:
+            stages.append(_wire(Wire(), link, sender))
+            sender = None
         stages.append(_netem(direction.netem, rate, link.frame))
-    if direction.wire is not None and direction.wire.acts:
-        stages.append(_wire(direction.wire, rate, link))
+    if wire.acts or sender is not None:
+        stages.append(_wire(wire, link, sender, rate))
     return [stage for stage in stages if stage.qdiscs]
 
 
@@ -236,7 +251,8 @@ def _netem(words: str, fastest_bps: int, frame: int) -> Stage:
     )
 
 
-def _wire(wire: Wire, fastest_bps: int, link: Link) -> Stage:
+def _wire(wire: Wire, link: Link, sender: Queue | None, fastest_bps: int = FASTEST_BPS) -> Stage:
+    """The delay of a direction; behind a shaper also the time that a packet takes to be sent."""
     longest, first = wire.longest_ns, wire.first
     if longest > _LONGEST_NS:
         raise PlanError(
@@ -245,6 +261,10 @@ def _wire(wire: Wire, fastest_bps: int, link: Link) -> Stage:
             hint=f"at most {_LONGEST_NS // NS} s one way; split the delay over several links",
         )
     limit = max(WIRE_LIMIT, 2 * fastest_bps * longest // (8 * NS * link.frame))
+    ahead, sending = 0, sender.sending if sender else ()
+    if sender is not None:
+        ahead = _ahead(sender, link.frame)
+        longest = min(_MOST_NS, longest + _sent_ns(sender, ahead + link.frame))
     # Released at the stamped instant: fq's default timer slack of 10 µs would make every packet that late.
     words = f"fq limit {limit} flow_limit {limit} nopacing timer_slack 1ns"
     if longest > _HORIZON_NS:
@@ -256,6 +276,32 @@ def _wire(wire: Wire, fastest_bps: int, link: Link) -> Stage:
         jitter_ns=first.jitter_ns,
         wire=first,
         changes=tuple(
-            Change(t_ns, key, value) for key, course in wire.courses for t_ns, value in course if t_ns > 0
+            Change(t_ns, key, value)
+            for key, course in (*wire.courses, *_sending(sender))
+            for t_ns, value in course
+            if t_ns > 0
         ),
+        serial_bps=int(sending[0][1]) if sending else None,
+        ahead_bytes=ahead,
     )
+
+
+def _sending(sender: Queue | None) -> tuple[tuple[str, Course], ...]:
+    """How what a shaper lets go is sent, over time: the rate, and until when nothing is."""
+    if sender is None:
+        return ()
+    held = tuple((start, float(NEVER_NS if end is None else end)) for start, end in sender.outages)
+    return ("serial", sender.sending[1:]), ("hold", held)
+
+
+def _ahead(sender: Queue, frame: int) -> int:
+    """What a shaper lets go at most before it can be sent: its bucket, or the largest of its classes."""
+    bursts = [entry.burst.bytes for entry in sender.classes if entry.burst]
+    return max([frame, *bursts]) + microsecond(sender.fastest_bps or 0)
+
+
+def _sent_ns(sender: Queue, size: int) -> int:
+    """The longest that it takes until so much has been sent; an outage without an end does not count."""
+    slowest = min(value for _, value in sender.sending)
+    waits = [end - start for start, end in sender.outages if end is not None]
+    return int(size * 8 * NS // max(1, slowest)) + max(waits, default=0)

@@ -163,12 +163,12 @@ def _round_trip(record: Record) -> Panel | None:
 
 
 def _base_rtts(record: Record) -> dict[int, Curve]:
-    """The idle RTT over time of each flow on whose path a pattern changes a delay, by the flow's id."""
+    """The idle RTT over time, by the flow's id, where a pattern changes a delay or a rate on its path."""
     found = {}
     ends = record.context.ends
     for _, flow in flows_of(record, "tcp", "ping"):
         path = [ends[number] for number in flow.path if number in ends]
-        if not any({"delay_ns", "jitter_ns"} & set(end.over_time) for end in path):
+        if not any({"delay_ns", "jitter_ns", "serial_bps"} & set(end.over_time) for end in path):
             continue
         t_s = np.append(courses.instants(path), record.context.duration_ns) * 1e-9
         base = courses.base_rtt_ns(flow, ends, t_s)

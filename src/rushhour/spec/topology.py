@@ -43,6 +43,11 @@ class Direction(Model):
 
     rate: Rate | None = Field(None, description="rate of the shaper; without it the direction is not shaped")
     delay: Duration | None = Field(None, description="one-way delay of the wire")
+    serialise: bool | None = Field(
+        None,
+        description="each packet takes its bytes / rate to be sent, alone or queued; default true. false: an "
+        "idle link passes a packet in no time, and only packets behind it wait",
+    )
     buffer: Buffer | None = Field(
         None, description='limit of the queue at the shaper; default "1bdp", at least 10 packets'
     )

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rushhour.spec.scenario import Scenario
-    from rushhour.spec.topology import Direction, LinkKeys, Topology
+    from rushhour.spec.topology import Direction, Link, LinkKeys, Topology
     from rushhour.units import Rate
 
 MAX_DROPS = 4096  # as many as the seeded element keeps
@@ -57,8 +57,17 @@ def check_topology(scenario: Scenario) -> Iterator[Problem]:
             given = {"classes", "scheduler", "police", "impair_at"} & getattr(link, side).model_fields_set
             if given or side == "forward":
                 yield from check_control(scenario, own, _frame(link), (*here, side) if given else here)
-        if link.buffer is not None and link.rate is link.forward.rate is link.reverse.rate is None:
-            yield Problem((*here, "buffer"), "there is no rate, so no queue builds", "give the link a rate")
+        yield from _check_rateless(link, here)
+
+
+def _check_rateless(link: Link, here: Path) -> Iterator[Problem]:
+    if not link.rate is link.forward.rate is link.reverse.rate is None:
+        return
+    if link.buffer is not None:
+        yield Problem((*here, "buffer"), "there is no rate, so no queue builds", "give the link a rate")
+    if link.serialise is not None:
+        message = "there is no rate, so a packet takes no time to be sent"
+        yield Problem((*here, "serialise"), message, "give the link a rate")
 
 
 def _check_access(top: Topology) -> Iterator[Problem]:
