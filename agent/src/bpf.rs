@@ -8,6 +8,7 @@ pub const R0: Reg = Reg(0);
 pub const R1: Reg = Reg(1);
 pub const R2: Reg = Reg(2);
 pub const R3: Reg = Reg(3);
+pub const R4: Reg = Reg(4);
 pub const R6: Reg = Reg(6);
 pub const R7: Reg = Reg(7);
 pub const R8: Reg = Reg(8);
@@ -44,6 +45,7 @@ pub enum Size {
 
 const ALU64: u8 = 0x07;
 const JMP: u8 = 0x05;
+const ATOMIC_DOUBLE: u8 = 0xdb;
 const LDX_MEM: u8 = 0x61;
 const STX_MEM: u8 = 0x63;
 const ST_MEM: u8 = 0x62;
@@ -138,6 +140,11 @@ impl Program {
     /// `*(dst + offset) = immediate`.
     pub fn store_constant(&mut self, size: Size, dst: Reg, offset: i16, immediate: i32) -> &mut Self {
         self.emit(ST_MEM | size as u8, dst, 0, offset, immediate)
+    }
+
+    /// `*(dst + offset) += src`, whoever else counts there.
+    pub fn add_atomically(&mut self, dst: Reg, offset: i16, src: Reg) -> &mut Self {
+        self.emit(ATOMIC_DOUBLE, dst, src.0, offset, 0)
     }
 
     /// `R0 = byte of the packet`; wants the context in R6 and spoils R1 to R5.

@@ -6,6 +6,7 @@ pub mod ethtool;
 pub mod keeping;
 pub mod packet;
 pub mod process;
+pub mod ring;
 pub mod socket;
 pub mod thread;
 

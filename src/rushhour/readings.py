@@ -321,6 +321,13 @@ def sojourn(record: Record, end: End) -> Samples:
     return stamps(rows), rows["sojourn_ns"] / 1e3
 
 
+def sojourn_flow(record: Record, flow: Flow) -> Samples:
+    """Time in the queue of its bottleneck of each packet of a flow that left it, in µs."""
+    rows = record.table("sojourn", flow=flow.id)
+    rows = rows[np.isin(rows["end"], flow.bottleneck_ends)]
+    return stamps(rows), rows["sojourn_ns"] / 1e3
+
+
 def tx_rate(record: Record, end: End) -> Samples:
     """Rate of frames sent between samples, in bit/s."""
     rows = record.table("interface", end=end.end)

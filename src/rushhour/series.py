@@ -205,6 +205,9 @@ SERIES: Mapping[str, Kind] = {
         tcp_probe=read.queue_delay_flow(read.probe("srtt")),
         tcp_info=read.queue_delay_flow(_RTT),
     ),
+    "flow_sojourn_us": _of_flow(
+        "µs", "time each of its packets spent in the queue of its bottleneck", sojourn=read.sojourn_flow
+    ),
     "queue_bytes": _of_end("B", "bytes waiting in the queue", qdisc=read.qdisc("backlog")),
     "queue_packets": _of_end("packets", "packets waiting in the queue", qdisc=read.qdisc("qlen")),
     "queue_delay_us": _of_end("µs", "bytes waiting over the rate", qdisc=read.queue_delay_end),

@@ -17,7 +17,22 @@ SENDER = 0
 
 def doubts(record: Record) -> list[str]:
     """Sentences for the manifest's warnings: arrivals beyond the rate, what was replaced or borrowed."""
-    return [*_overloads(record), *_replaced(record), *_borrowed(record), *surroundings(record)]
+    return [
+        *_unstamped(record),
+        *_overloads(record),
+        *_replaced(record),
+        *_borrowed(record),
+        *surroundings(record),
+    ]
+
+
+def _unstamped(record: Record) -> list[str]:
+    """Stamps of sojourn times that the agent was too slow to take."""
+    lost = (record.result.get("lost_events") or {}).get("sojourn", 0)
+    hint = "read more often (`sample`)"
+    return (
+        [f"{lost} stamps of packets at queues found no room, so `sojourn` has gaps: {hint}"] if lost else []
+    )
 
 
 def _overloads(record: Record) -> list[str]:

@@ -113,6 +113,8 @@ def check_possible(plan: Mapping[str, Any]) -> None:
 
 def _impossible(plan: Mapping[str, Any]) -> Iterator[str]:
     """What no machine can do on a path that is there, as it is called in a scenario."""
+    if plan["readings"]["sojourn"]:
+        yield "readings.sojourn"
     for node in plan["nodes"]:
         if node.get("drop_input"):
             yield f"drop_input of node {node['name']}"

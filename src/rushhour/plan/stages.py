@@ -185,7 +185,7 @@ def _ingress(link: Link, direction: Direction) -> Ingress:
 def _police(policer: Policer, link: Link) -> Stage:
     # The policer drops what is longer than its mtu, which tc rounds; by default 2 kB.
     words = f"police rate {policer.rate_bps}bit burst {policer.burst}b mtu {max(2048, 2 * link.frame)}b"
-    line = f"ingress protocol all prio 1 matchall action {words} conform-exceed drop/continue"
+    line = f"ingress protocol all prio 2 matchall action {words} conform-exceed drop/continue"
     shown = f"police burst {policer.burst}b"
     return Stage("police", (), (f"filter {line}",), policer.rate_bps, Limit(None, None), shown)
 
