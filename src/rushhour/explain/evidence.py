@@ -128,7 +128,7 @@ def evidence(record: Record, flow: Flow) -> Evidence | None:
         goodput_bps=8 * (flow.outcome.bytes_received or 0) / seconds,
         shares=found.shares,
         timeline=found,
-        possible_bps=ideal_bps(flow),
+        possible_bps=ideal_bps(record, flow),
         base_rtt_s=None if flow.base_rtt_ns is None else flow.base_rtt_ns * 1e-9,
         rtt_s=_median(record, "srtt_us", flow),
         queue_s=_median(record, "srtt_queue_delay_us", flow),
