@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rushhour.spec.scenario import Scenario
-    from rushhour.spec.topology import Direction, LinkKeys, Topology
+    from rushhour.spec.topology import Direction, Link, LinkKeys, Topology
     from rushhour.units import Rate
 
 MAX_DROPS = 4096  # as many as the seeded element keeps
@@ -51,8 +51,25 @@ def check_topology(scenario: Scenario) -> Iterator[Problem]:
             given = {"classes", "scheduler", "police", "impair_at"} & getattr(link, side).model_fields_set
             if given or side == "forward":
                 yield from check_control(scenario, own, _frame(link), (*here, side) if given else here)
+        yield from _check_idle(link, here)
         if link.buffer is not None and link.rate is link.forward.rate is link.reverse.rate is None:
             yield Problem((*here, "buffer"), "there is no rate, so no queue builds", "give the link a rate")
+
+
+def _check_idle(link: Link, here: Path) -> Iterator[Problem]:
+    """A shaper or a buffer, where no direction that it is said of has anything to shape."""
+    ways = [(side, link.direction(forward=side == "forward")) for side in ("forward", "reverse")]
+    if link.shaper is not None and all(own.rate is None for _, own in ways):
+        yield Problem((*here, "shaper"), "there is no rate to keep", "give the link a rate")
+    for side, own in ways:
+        given = getattr(link, side).model_fields_set
+        if own.rate is not None:
+            continue
+        if "shaper" in given and own.shaper is not None:
+            yield Problem((*here, side, "shaper"), "there is no rate to keep", "give the direction a rate")
+        if "buffer" in given and own.buffer is not None and own.queue in (None, "fifo"):
+            message = "there is no rate, so no queue builds"
+            yield Problem((*here, side, "buffer"), message, "give the direction a rate")
 
 
 def _check_access(top: Topology) -> Iterator[Problem]:
