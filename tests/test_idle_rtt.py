@@ -53,7 +53,9 @@ def smoothing() -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
 
 def test_a_change_of_delay_is_no_queue(tmp_path: Path) -> None:
     """A window of two packets in flight and an ACK for each: sent in clumps, not evenly."""
-    sent, arrive, at = [0.0, 0.001], [], 0
+    sent: list[float] = [0.0, 0.001]
+    arrive: list[float] = []
+    at = 0
     while sent[at] < 3.7:
         arrive.append(max(sent[at] + met(sent[at]) / 1e6, arrive[-1] if arrive else 0))
         sent.append(arrive[-1])

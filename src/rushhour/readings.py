@@ -213,7 +213,8 @@ def queue_delay_at_acks(record: Record, flow: Flow) -> Samples:
     if not idle_rtt.varies(flow, record.context.ends):
         return t_ns, srtt - flow.base_rtt_ns / 1e3
     sent = _sent_ns(record, flow, t_ns)
-    base = idle_rtt.of_packets(flow, record.context.ends, sent * 1e-9, (t_ns - sent) * 1e-9)
+    sent_s, took_s = sent.astype(np.float64) * 1e-9, (t_ns - sent).astype(np.float64) * 1e-9
+    base = idle_rtt.of_packets(flow, record.context.ends, sent_s, took_s)
     return (t_ns, srtt - idle_rtt.smoothed(base, srtt) / 1e3) if base is not None else empty()
 
 
@@ -236,8 +237,8 @@ def queue_delay_at_samples(record: Record, flow: Flow) -> Samples:
     t_ns, srtt = info("rtt", unknown=(0,))(record, flow)
     acks = info("segs_in")(record, flow)[1]
     # Before 4.2 nobody counted segments: then all that came is taken to be smoothed in.
-    counted = acks if len(acks) == len(t_ns) else np.arange(len(t_ns)) * 1e3
-    base = idle_rtt.smoothed_between(flow, record.context.ends, t_ns * 1e-9, counted)
+    counted = acks if len(acks) == len(t_ns) else np.arange(len(t_ns), dtype=np.float64) * 1000
+    base = idle_rtt.smoothed_between(flow, record.context.ends, t_ns.astype(np.float64) * 1e-9, counted)
     return (t_ns, srtt - base / 1e3) if base is not None else empty()
 
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from rushhour.spec import Scenario
 
 SECOND = 10**9
+Document = dict[str, Any]
 
 
 def meant(asked: Scenario, **outcome: int) -> Context:
@@ -62,7 +63,7 @@ def pattern(link: str, *steps: tuple[str, str]) -> dict[str, Any]:
     return {"key": "rate", "link": link, "direction": "forward", "steps": [list(step) for step in steps]}
 
 
-TWO = [
+TWO: list[tuple[tuple[str, str], Document]] = [
     (("a", "m"), {"rate": "50mbit", "delay": "5ms"}),
     (("m", "b"), {"rate": "50mbit", "delay": "5ms"}),
 ]
@@ -109,7 +110,7 @@ def test_a_discipline_bounds_a_pattern_too() -> None:
 
 
 def test_the_slowest_way_holds_back_packets_that_take_turns() -> None:
-    ways = [(("a", "l"), {}), (("r", "b"), {})]
+    ways: list[tuple[tuple[str, str], Document]] = [(("a", "l"), {}), (("r", "b"), {})]
     ways += [
         (("l", "x"), {"rate": "10mbit"}),
         (("x", "r"), {}),
