@@ -35,6 +35,7 @@ cc = "cubic"
     [
         ("cake bandwidth 10mbit", True),
         ("tbf rate 10mbit burst 3028b limit 50000b", True),
+        ("tbf rate 10mbit burst 64kb limit 200kb", True),
         ("fq maxrate 10mbit", False),
     ],
 )
