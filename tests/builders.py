@@ -53,7 +53,9 @@ PAUSES = np.dtype([("t_ns", "<i8"), ("end", "<u4"), ("stopped", "<u4")])
 UDP = np.dtype([("flow", "<u4"), ("seq", "<u4"), ("tx_ns", "<i8"), ("rx_ns", "<i8")])
 PING = UDP
 TRANSACTION = np.dtype([("flow", "<u4"), ("seq", "<u4"), ("start_ns", "<i8"), ("end_ns", "<i8")])
-SOJOURN = np.dtype([("t_ns", "<i8"), ("end", "<u4"), ("sojourn_ns", "<u4"), ("len", "<u4")])
+SOJOURN = np.dtype(
+    [("t_ns", "<i8"), ("end", "<u4"), ("flow", "<u4"), ("side", "u1"), ("sojourn_ns", "<u8"), ("len", "<u4")]
+)
 
 ROOT = 0xFFFFFFFF
 

@@ -18,7 +18,9 @@ use crate::pause::{self, Pauses, Pausing};
 use crate::plan::Plan;
 use crate::result::{Kernel, Report, FORMAT};
 use crate::sampler::Sampler;
+use crate::sojourn::{self, Sojourns};
 use crate::sys;
+use crate::table;
 use crate::tool;
 use crate::topology;
 use crate::trace::Trace;
@@ -84,7 +86,9 @@ fn attempt(out: &Path, report: &mut Report) -> Result<()> {
     let prepared = flow::prepare(&plan, &nodes, &raw)?;
     let firewalls = Firewalls::start(&plan, &nodes)?;
     let trace = Trace::start(&plan, clock, &raw, &mut report.warnings, &|_| ())?;
+    let sojourns = Sojourns::attach(&plan, &mut topology, clock, &raw)?;
     let mut sampler = Sampler::start(&plan, &topology, &nodes, clock, out)?;
+    sampler.take_along(sojourns);
     let changes = Changes::prepare(&plan, &topology, &nodes, &raw)?.map(|changes| changes.start(clock));
     let changing = changes.transpose()?;
     let pauses = Pauses::prepare(&plan, &topology, &nodes, &raw)?.map(|pauses| pauses.start(clock));
@@ -109,7 +113,7 @@ fn attempt(out: &Path, report: &mut Report) -> Result<()> {
     if let Some(watch) = watch {
         report.machine.insert(String::new(), watch.end(sampler.lateness()));
     }
-    sampler.finish()?;
+    let lost_stamps = sampler.finish()?;
     if let Some(carried) = topology.stop_line()? {
         report.machine.entry(String::new()).or_default().line = Some(carried);
     }
@@ -119,6 +123,12 @@ fn attempt(out: &Path, report: &mut Report) -> Result<()> {
     report.loads = loads.finish(clock)?;
     if let Some(trace) = trace {
         report.lost_events = trace.finish()?;
+    }
+    if let Some(lost) = lost_stamps {
+        report.lost_events.insert(sojourn::TABLE.to_owned(), lost);
+        if real {
+            table::sort_by_time(&raw, sojourn::TABLE)?;
+        }
     }
     Ok(())
 }

@@ -134,6 +134,9 @@ pub struct End {
     pub filters: Vec<String>,
     #[serde(default)]
     pub wire: Option<Wire>,
+    /// Whether it is recorded how long each packet was in its queue.
+    #[serde(default)]
+    pub sojourn: bool,
     /// The bond or bridge of its node that it belongs to.
     #[serde(default)]
     pub master: Option<String>,

@@ -8,6 +8,7 @@ pub mod keeping;
 pub mod mapped;
 pub mod packet;
 pub mod process;
+pub mod ring;
 pub mod socket;
 pub mod thread;
 

@@ -238,6 +238,12 @@ pub fn place(plan: &Plan, index: usize) -> String {
     format!("link {}, {} → {}", link.name, link.ends[index % 2].node, link.ends[1 - index % 2].node)
 }
 
+/// Whether a line in user space carries the link of this end.
+#[must_use]
+pub fn is_carried(plan: &Plan, index: usize) -> bool {
+    line::carries(plan, &plan.links[index / 2])
+}
+
 fn run(topology: &mut Topology, node: &Node, orders: &[Message]) -> Result<()> {
     topology
         .socket(&node.name)?

@@ -8,13 +8,14 @@ mod counting;
 use std::os::fd::{AsRawFd, OwnedFd};
 
 use crate::bpf::{Alu, Program, Size, When, FRAME, R0, R1, R2, R3, R4, R6, R7, R8, R9};
+use crate::classifier::{self, Side};
 use crate::error::{Context, Error, Result};
-use crate::netlink::{u64_at, Message, Socket};
+use crate::netlink::{u64_at, Socket};
 use crate::plan::{Serial, Wire};
 use crate::qdisc::words::Words;
-use crate::qdisc::{self, Device, Place};
+use crate::qdisc::{self, Device};
 use crate::serial::Pace;
-use crate::sys::bpf::{load_classifier, Map, MapKind};
+use crate::sys::bpf::{Map, MapKind};
 use crate::sys::cpu;
 use counting::Counting;
 
@@ -65,11 +66,6 @@ const SHIFT: i16 = 32;
 const AHEAD: i16 = 40;
 const HOLD: i16 = 48;
 const SETTINGS_SIZE: usize = 56;
-
-const TCA_BPF_FD: u16 = 6;
-const TCA_BPF_NAME: u16 = 7;
-const TCA_BPF_FLAGS: u16 = 8;
-const ACT_DIRECT: u32 = 1;
 
 fn mix(mut z: u64) -> u64 {
     z = (z ^ z >> 30).wrapping_mul(FACTOR_1);
@@ -186,11 +182,7 @@ pub fn check(wire: &Wire) -> Result<()> {
 pub fn attach(wire: &Wire, device: &Device, socket: &mut Socket) -> Result<Element> {
     check(wire)?;
     let (element, program) = loaded(wire)?;
-    if !has_clsact(socket, device)? {
-        let clsact = qdisc::parse("qdisc clsact", device)?;
-        qdisc::apply(&[clsact], socket, |work| work())?;
-    }
-    socket.request(&filter(device, &program)).map_err(|error| {
+    classifier::attach(&program, "wire", Side::Leaving, device, socket).map_err(|error| {
         error.hint("The kernel needs CONFIG_NET_CLS_BPF, CONFIG_NET_SCH_INGRESS and CONFIG_NET_SCH_FQ.")
     })?;
     Ok(element)
@@ -221,7 +213,15 @@ fn loaded(wire: &Wire) -> Result<(Element, OwnedFd)> {
 /// # Errors
 /// The kernel takes no program for a wire.
 pub fn is_exact_here() -> Result<bool> {
-    let wire = Wire { delay_ns: 0, jitter_ns: 0, reorder: false, loss: 0.0, drop: Vec::new(), seed: 0, serial: None };
+    let wire = Wire {
+        delay_ns: 0,
+        jitter_ns: 0,
+        reorder: false,
+        loss: 0.0,
+        drop: Vec::new(),
+        seed: 0,
+        serial: None,
+    };
     loaded(&wire).map(|(element, _)| element.is_exact())
 }
 
@@ -236,34 +236,10 @@ fn drop_list(numbers: &[u64]) -> Result<Option<Map>> {
     Ok(Some(map))
 }
 
-/// Loads the program; a refused one is loaded again for the verifier's words.
 fn load(wire: &Wire, element: &Element) -> Result<OwnedFd> {
-    const LICENSE: &std::ffi::CStr = c"Apache-2.0";
-    let instructions =
+    let code =
         program(wire, element).ok_or_else(|| Error::new("topology", "a wire's program does not assemble"))?;
-    load_classifier(&instructions, LICENSE, &mut []).or_else(|cause| {
-        let mut log = vec![0; 1 << 16];
-        load_classifier(&instructions, LICENSE, &mut log).map_err(|_| {
-            let words = String::from_utf8_lossy(&log);
-            let words = words.trim_end_matches('\0').trim();
-            Error::new("topology", format!("load a wire's program: {cause}: {words}"))
-        })
-    })
-}
-
-fn filter(device: &Device, program: &OwnedFd) -> Message {
-    const PRIORITY: u32 = 1 << 16;
-    let protocol = u32::from((libc::ETH_P_ALL as u16).to_be());
-    let place = Place { parent: qdisc::TC_H_CLSACT_EGRESS, handle: 0 };
-    let what = format!("put a wire on {}", device.name);
-    let mut order = qdisc::tcmsg(what, libc::RTM_NEWTFILTER, device, &place, PRIORITY | protocol);
-    order.body.text(qdisc::TCA_KIND, "bpf").nest(qdisc::TCA_OPTIONS, |options| {
-        options
-            .u32(TCA_BPF_FD, program.as_raw_fd() as u32)
-            .text(TCA_BPF_NAME, "wire")
-            .u32(TCA_BPF_FLAGS, ACT_DIRECT);
-    });
-    order
+    classifier::load(&code, "wire")
 }
 
 /// [`Pace::send`] and [`fate`] as a program: R6 the packet, R7 the state, R8 its number and then its dice, R9 its stamp.
@@ -376,13 +352,6 @@ pub fn command(words: &[&str]) -> Result<()> {
         qdisc::apply(&[queue], &mut socket, |work| work())?;
     }
     attach(&wire, &device, &mut socket).map(drop)
-}
-
-/// Whether the plan's own lines, or another hand, put one there.
-pub(crate) fn has_clsact(socket: &mut Socket, device: &Device) -> Result<bool> {
-    let mut found = false;
-    qdisc::dump(socket, |row| found |= row.ifindex == device.ifindex && row.kind == "clsact")?;
-    Ok(found)
 }
 
 /// Whether the device's root is an `fq`.

@@ -77,6 +77,8 @@ class Flow:
     reverse_ways: tuple[tuple[int, ...], ...] = ()
     bottleneck_ends: tuple[int, ...] = ()
     """The bottlenecks of the ways, `bottleneck_end` among them."""
+    ceiling_bps: int | None = None
+    """What the path allows this flow at most, whatever the rates of its links: a class, a policer, fq."""
     in_turn: bool = False
     """Whether its packets take the ways in turn, each another one than the packet before."""
 
@@ -324,6 +326,7 @@ class _Reader:
             reverse_ways=self.ways(entry, "reverse_ways", reverse_ends),
             bottleneck_ends=self.numbers(entry, "bottleneck_ends", key)
             or (() if narrowest is None else (narrowest,)),
+            ceiling_bps=self.optional(entry, "ceiling_bps", key),
             in_turn=entry.get("in_turn") is True,
         )
 

@@ -76,6 +76,26 @@ def capacity_bits(end: End, begin_ns: int, done_ns: int) -> float:
     return integral(course, begin_ns, done_ns)
 
 
+def bottleneck_bps(flow: Flow, ends: Mapping[int, End], span: tuple[int, int] | None = None) -> float | None:
+    """What the path allows a flow within a span of ns, by default while it was active: the mean of the least.
+
+    None where nothing limits. Of several ways, and without a pattern, the same at all times.
+    """
+    span = span or flow.active_ns
+    way = flow.reverse_ends if flow.bottleneck_end in flow.reverse_ends else flow.ends
+    shaped = [ends[number] for number in way if number in ends and ends[number].rate_bps]
+    varying = [end for end in shaped if "rate_bps" in end.over_time]
+    if not flow.bottleneck_bps or not varying or span is None or len(flow.ways) > 1:
+        return flow.bottleneck_bps
+    begin, done = span
+    inside = [t_ns for t_ns in instants(varying).tolist() if begin < t_ns < done]
+    edges = np.array([begin, *inside, done], np.float64) * 1e-9
+    least = np.min([setting(end, "rate_bps", edges[:-1]) for end in shaped], axis=0)
+    if flow.ceiling_bps:
+        least = np.minimum(least, flow.ceiling_bps)
+    return float((least * np.diff(edges)).sum() / (edges[-1] - edges[0]))
+
+
 def base_rtt_ns(flow: Flow, ends: Mapping[int, End], t_s: NDArray[np.float64]) -> NDArray[np.float64] | None:
     """RTT of the idle path at instants in seconds [n]; None where it is not known.
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rushhour import courses, decode
+from rushhour import courses, decode, idle_rtt
 from rushhour.errors import RecordError
 
 if TYPE_CHECKING:
@@ -205,17 +205,41 @@ def loss_events(record: Record, flow: Flow) -> Samples:
     return t_ns[begins], state[begins]
 
 
-def queue_delay_flow(reading: Callable[[Record, Flow], Samples]) -> Callable[[Record, Flow], Samples]:
-    """A reading of RTT in µs less the RTT of the idle path."""
+def queue_delay_at_acks(record: Record, flow: Flow) -> Samples:
+    """Smoothed RTT at each ACK less the idle path's as that ACK and those before it met it, in µs."""
+    if flow.base_rtt_ns is None or flow.kind != "tcp":
+        return empty()
+    t_ns, srtt = probe("srtt")(record, flow)
+    if not idle_rtt.varies(flow, record.context.ends):
+        return t_ns, srtt - flow.base_rtt_ns / 1e3
+    sent = _sent_ns(record, flow, t_ns)
+    sent_s, took_s = sent.astype(np.float64) * 1e-9, (t_ns - sent).astype(np.float64) * 1e-9
+    base = idle_rtt.of_packets(flow, record.context.ends, sent_s, took_s)
+    return (t_ns, srtt - idle_rtt.smoothed(base, srtt) / 1e3) if base is not None else empty()
 
-    def difference(record: Record, flow: Flow) -> Samples:
-        if flow.base_rtt_ns is None or flow.kind != "tcp":
-            return empty()
-        t_ns, values = reading(record, flow)
-        base = courses.base_rtt_ns(flow, record.context.ends, t_ns.astype(np.float64) * 1e-9)
-        return (t_ns, values - base / 1e3) if base is not None else empty()
 
-    return difference
+def _sent_ns(record: Record, flow: Flow, t_ns: NDArray[np.int64]) -> NDArray[np.int64]:
+    """When the first byte was sent that each ACK acknowledged, as far as ACKs clock a sender [n].
+
+    It is that byte whose RTT the kernel takes (tcp_clean_rtx_queue). An event shows what was before its ACK:
+    `snd_nxt` of the next one is what it brought about.
+    """
+    una, nxt = sequence("snd_una")(record, flow)[1], sequence("snd_nxt")(record, flow)[1]
+    out = np.searchsorted(np.maximum.accumulate(nxt), una, side="right") if len(nxt) else una.astype(np.int64)
+    before: NDArray[np.int64] = t_ns[np.clip(out - 1, 0, max(0, len(t_ns) - 1))]
+    return np.minimum(np.where(out > 0, before, flow.active_ns[0] if flow.active_ns else 0), t_ns)
+
+
+def queue_delay_at_samples(record: Record, flow: Flow) -> Samples:
+    """The same at each sample of `tcp_info`."""
+    if flow.base_rtt_ns is None or flow.kind != "tcp":
+        return empty()
+    t_ns, srtt = info("rtt", unknown=(0,))(record, flow)
+    acks = info("segs_in")(record, flow)[1]
+    # Before 4.2 nobody counted segments: then all that came is taken to be smoothed in.
+    counted = acks if len(acks) == len(t_ns) else np.arange(len(t_ns), dtype=np.float64) * 1000
+    base = idle_rtt.smoothed_between(flow, record.context.ends, t_ns.astype(np.float64) * 1e-9, counted)
+    return (t_ns, srtt - base / 1e3) if base is not None else empty()
 
 
 def one_way_delay(record: Record, flow: Flow) -> Samples:
@@ -318,6 +342,13 @@ def marks(record: Record, end: End) -> Samples:
 def sojourn(record: Record, end: End) -> Samples:
     """Time in the queue of each packet that left it, in µs."""
     rows = record.table("sojourn", end=end.end)
+    return stamps(rows), rows["sojourn_ns"] / 1e3
+
+
+def sojourn_flow(record: Record, flow: Flow) -> Samples:
+    """Time in the queue of its bottleneck of each packet of a flow that left it, in µs."""
+    rows = record.table("sojourn", flow=flow.id)
+    rows = rows[np.isin(rows["end"], flow.bottleneck_ends)]
     return stamps(rows), rows["sojourn_ns"] / 1e3
 
 

@@ -201,9 +201,12 @@ SERIES: Mapping[str, Kind] = {
     "transaction_us": _of_flow("µs", "request to response, stamped at its end", transaction=read.transaction),
     "srtt_queue_delay_us": _of_flow(
         "µs",
-        "smoothed RTT minus base RTT",
-        tcp_probe=read.queue_delay_flow(read.probe("srtt")),
-        tcp_info=read.queue_delay_flow(_RTT),
+        "smoothed RTT minus base RTT, which is smoothed alike where a pattern changes it",
+        tcp_probe=read.queue_delay_at_acks,
+        tcp_info=read.queue_delay_at_samples,
+    ),
+    "flow_sojourn_us": _of_flow(
+        "µs", "time each of its packets spent in the queue of its bottleneck", sojourn=read.sojourn_flow
     ),
     "queue_bytes": _of_end("B", "bytes waiting in the queue", qdisc=read.qdisc("backlog")),
     "queue_packets": _of_end("packets", "packets waiting in the queue", qdisc=read.qdisc("qlen")),

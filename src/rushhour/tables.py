@@ -63,7 +63,7 @@ _REQUIRED: Mapping[str, Mapping[str, str]] = {
     "udp": {"flow": "u", "seq": "u", "tx_ns": "i", "rx_ns": "i"},
     "ping": {"flow": "u", "seq": "u", "tx_ns": "i", "rx_ns": "i"},
     "transaction": {"flow": "u", "seq": "u", "start_ns": "i", "end_ns": "i"},
-    "sojourn": {"t_ns": "i", "end": "u", "sojourn_ns": "iu", "len": "u"},
+    "sojourn": {"t_ns": "i", "end": "u", "flow": "u", "side": "u", "sojourn_ns": "iu", "len": "u"},
 }  # fmt: skip
 
 

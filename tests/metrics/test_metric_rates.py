@@ -61,6 +61,21 @@ def test_a_flow_that_never_connected_has_no_goodput(tmp_path: Path) -> None:
     assert note(record, "goodput_bps", "flow:long") == "refused"
 
 
+def test_data_behind_a_hole_count_when_they_came(tmp_path: Path) -> None:
+    """10 Mbit/s; a hole from 5.8 to 6.2 s holds 0.5 MB back, and the warm-up ends within it."""
+    t_ns = TENTHS
+    hole = (t_ns > 5_800_000_000) & (t_ns < 6_200_000_000)
+    total = np.where(hole, 5_800_000_000, t_ns) // 800
+    info = make.tcp_info(t_ns, side=1, bytes_received=total)
+    memory = np.zeros((len(t_ns), 9), "<u4")
+    memory[:, 0] = np.where(hole, 600_000, 0)
+    info["skmem"] = memory.view("V36")[:, 0]
+    outcome = make.outcome(bytes_received=12_500_000)
+    record = make.record(tmp_path / "run", {"tcp_info": info}, outcomes=[outcome], warmup_ns=6 * SECOND)
+
+    assert found(record, "goodput_steady_bps")["flow:long"] == pytest.approx(10e6)
+
+
 def test_steady_goodput_leaves_the_warm_up_out(tmp_path: Path) -> None:
     # 40 Mbit/s up to 5 s, then 80 Mbit/s: after a warm-up of 6 s it is 80 exactly.
     t_ns = TENTHS

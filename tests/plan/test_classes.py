@@ -144,7 +144,7 @@ def test_a_policer_and_netem_on_arrival_are_ends_of_their_own() -> None:
     lowered = lower(scenario(DUMBBELL | topology, [{"name": "one"}]), 1)
     police, netem = lowered.plan["ingress"]
     assert (police["end"], police["node"], police["dev"], police["ifb"]) == (6, "right", "left", None)
-    assert police["filters"] == [f"filter ingress protocol all prio 1 matchall action {POLICE}"]
+    assert police["filters"] == [f"filter ingress protocol all prio 2 matchall action {POLICE}"]
     assert (netem["end"], netem["ifb"]) == (7, "ifb7")
     assert netem["qdiscs"] == ["root handle 1: netem limit 1000 loss 1%"]
     assert netem["filters"][0].endswith("matchall action mirred egress redirect dev ifb7")

@@ -89,7 +89,7 @@ fn unknown(what: &str, option: &str) -> Error {
 /// The kernel does not say whether there is a clsact.
 pub fn lacks_filter(socket: &mut Socket, kind: &str) -> Result<Option<Error>> {
     const PRIORITY: u32 = 1 << 16;
-    if !crate::wire::has_clsact(socket, &LOOPBACK)? {
+    if !crate::classifier::has_clsact(socket, &LOOPBACK)? {
         let clsact = parse("qdisc clsact", &LOOPBACK)?;
         if super::apply(&[clsact], socket, |work| work()).is_err() {
             return Ok(Some(unknown("qdisc clsact", "CONFIG_NET_SCH_INGRESS")));

@@ -17,6 +17,7 @@ use crate::clock::Clock;
 use crate::error::{Context, Result};
 use crate::netns::Nodes;
 use crate::plan::Plan;
+use crate::sojourn::Sojourns;
 use crate::spread::Spread;
 use crate::topology::Topology;
 
@@ -45,6 +46,7 @@ pub struct Sampler<'a> {
     classes: Option<Classes>,
     interfaces: Option<Interfaces>,
     wires: Wires<'a>,
+    sojourns: Option<Sojourns>,
     topology: &'a Topology,
     /// Of the readings, where time is real.
     lateness: Option<Spread>,
@@ -84,11 +86,17 @@ impl<'a> Sampler<'a> {
                 .flatten(),
             interfaces: readings.interface.then(|| Interfaces::open(topology, nodes, &raw)).transpose()?,
             wires: Wires::open(topology, &raw)?,
+            sojourns: None,
             topology,
             lateness: None,
             made: 0,
             left_out: 0,
         })
+    }
+
+    /// What is stamped on the way is taken at each reading, too.
+    pub fn take_along(&mut self, sojourns: Option<Sojourns>) {
+        self.sojourns = sojourns;
     }
 
     /// From now on it is counted how much later than asked each reading is made.
@@ -144,6 +152,9 @@ impl<'a> Sampler<'a> {
         if let Some(classes) = &mut self.classes {
             classes.read(now_ns)?;
         }
+        if let Some(sojourns) = &mut self.sojourns {
+            sojourns.read()?;
+        }
         if at_ns >= self.next_totals_ns || at_ns >= self.duration_ns {
             self.next_totals_ns = at_ns + TOTALS_NS;
             self.wires.read(now_ns)?;
@@ -154,7 +165,8 @@ impl<'a> Sampler<'a> {
         Ok(())
     }
 
-    pub fn finish(mut self) -> Result<()> {
+    /// Writes what is left; gives how many stamps of sojourn times were lost, where there were to be some.
+    pub fn finish(mut self) -> Result<Option<u64>> {
         if let Some(sockets) = &mut self.sockets {
             sockets.flush()?;
         }
@@ -167,7 +179,8 @@ impl<'a> Sampler<'a> {
         if let Some(interfaces) = &mut self.interfaces {
             interfaces.flush()?;
         }
-        self.wires.flush()
+        self.wires.flush()?;
+        self.sojourns.map(Sojourns::finish).transpose()
     }
 }
 

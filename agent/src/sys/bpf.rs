@@ -17,6 +17,7 @@ const BPF_PROG_TYPE_SCHED_CLS: u32 = 3;
 pub enum MapKind {
     Hash = 1,
     Array = 2,
+    Ring = 27,
 }
 
 #[repr(C)]
@@ -99,6 +100,12 @@ impl Map {
         };
         let fd = owned(make(BPF_MAP_CREATE, &mut attributes)?);
         Ok(Self { fd, key_size, value_size })
+    }
+
+    /// Its descriptor, for what maps it into memory.
+    #[must_use]
+    pub fn fd(&self) -> &OwnedFd {
+        &self.fd
     }
 
     pub fn set(&self, key: &[u8], value: &[u8]) -> io::Result<()> {

@@ -190,7 +190,7 @@ def evidence(record: Record, flow: Flow) -> Evidence | None:
         goodput_bps=moved / seconds,
         shares=found.shares,
         timeline=found,
-        possible_bps=_possible(flow, policers, seconds),
+        possible_bps=_possible(record, flow, policers, seconds),
         base_rtt_s=None if flow.base_rtt_ns is None else flow.base_rtt_ns * 1e-9,
         rtt_s=_median(record, "srtt_us", flow),
         queue_s=_median(record, "srtt_queue_delay_us", flow),
@@ -230,9 +230,9 @@ def evidence(record: Record, flow: Flow) -> Evidence | None:
     )
 
 
-def _possible(flow: Flow, policers: Sequence[End], seconds: float) -> float | None:
+def _possible(record: Record, flow: Flow, policers: Sequence[End], seconds: float) -> float | None:
     """The most payload that the bottleneck carries; a policer lets pass what its bucket holds, besides."""
-    possible = ideal_bps(flow)
+    possible = ideal_bps(record, flow)
     return possible if possible is None else possible + 8 * (_bucket(policers) or 0.0) / seconds
 
 

@@ -195,6 +195,7 @@ def _trains(record: Record) -> Iterator[CalibrationFinding]:
         if record.manifest.get("lab") in _REAL_LABS:
             # Its bucket may have filled while a processor was busy elsewhere, and is emptied at once then.
             most += max(_burst(record, end) for end in crossed) / (len(steady) * frame)
+        most *= _by_buckets(record, crossed, frame, len(arrivals), len(steady))
         yield CalibrationFinding(
             "rate",
             f"{train['from']} → {train['to']}",
@@ -202,6 +203,19 @@ def _trains(record: Record) -> Iterator[CalibrationFinding]:
             f"{rate / 1e6:g} Mbit/s {'±' if least else '+'} {tolerance:.1%}",
             f"{seen / 1e6:.4g} Mbit/s",
         )
+
+
+def _by_buckets(record: Record, ends: Sequence[End], frame: int, sent: int, steady: int) -> float:
+    """How much faster the second half may be where a bucket by the scenario's words outlasts the first."""
+    left = max((_burst(record, end) for end in ends), default=0) - (sent - steady) * frame
+    if left <= 0:
+        return 1.0
+    late = (steady - 1) * frame - left - 2 * frame
+    return (steady - 1) * frame / late if late > 0 else math.inf
+
+
+# What tc takes k and m for, in sizes.
+_UNITS = {"": 1, "b": 1, "k": 1 << 10, "m": 1 << 20}
 
 
 def _half(arrivals: NDArray[np.float64], *, real: bool) -> NDArray[np.float64]:
@@ -408,8 +422,9 @@ def _burst(record: Record, end: End) -> int:
     # Bytes of the shaper's bucket, from the words of the plan.
     planned = _planned_end(record, end)
     lines = [*(planned.get("qdiscs") or []), *(planned.get("filters") or [])]
-    found = [int(size) for line in lines for size in re.findall(r"\bc?burst (\d{1,12})b?\b", str(line))]
-    return max(found, default=0)
+    words = r"\b(?:c?burst|buffer|maxburst) (\d{1,12})(kb?|mb?|b?)\b"
+    found = [match for line in lines for match in re.findall(words, str(line))]
+    return max((int(size) * _UNITS[unit[:1]] for size, unit in found), default=0)
 
 
 def _planned_end(record: Record, end: End) -> Mapping[str, Any]:

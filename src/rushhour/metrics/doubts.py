@@ -25,6 +25,7 @@ SHORTEST_TRIP_NS = 250_000
 def doubts(record: Record) -> list[str]:
     """Sentences for the manifest's warnings: arrivals beyond the rate, what was replaced or borrowed."""
     return [
+        *_unstamped(record),
         *_overloads(record),
         *_replaced(record),
         *_borrowed(record),
@@ -33,6 +34,15 @@ def doubts(record: Record) -> list[str]:
         *drifts(record),
         *surroundings(record),
     ]
+
+
+def _unstamped(record: Record) -> list[str]:
+    """Stamps of sojourn times that the agent was too slow to take."""
+    lost = (record.result.get("lost_events") or {}).get("sojourn", 0)
+    hint = "read more often (`sample`)"
+    return (
+        [f"{lost} stamps of packets at queues found no room, so `sojourn` has gaps: {hint}"] if lost else []
+    )
 
 
 def _overloads(record: Record) -> list[str]:

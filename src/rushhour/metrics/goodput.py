@@ -115,7 +115,8 @@ METRICS = [
         "higher",
         ("flow", "total"),
         "As goodput_bps, but of the bytes that arrived between the first reading after the warm-up and the "
-        "last before the flow stops. Flows of arrival processes, often too short for two readings, are not "
+        "last before the flow stops, both at readings at which the receiver held nothing behind a hole where "
+        "such are near. Flows of arrival processes, often too short for two readings, are not "
         "part of it.",
         _steady,
     ),

@@ -75,10 +75,10 @@ METRICS = [
     *distribution(
         "queue_delay",
         ("flow", "end"),
-        "the queue delay. Of a TCP flow: smoothed RTT minus the RTT of the idle path (of that instant, where "
-        "a pattern changes it), at each ACK. Of a bottleneck: the time each packet spent in its queue where "
-        "that was recorded, else bytes waiting over the rate at each sample. While flows were active after "
-        "the warm-up.",
+        "the queue delay. Of a TCP flow: smoothed RTT minus the RTT of the idle path, at each ACK; where a "
+        "pattern changes that, it is taken as the packets met it and smoothed in the same way. Of a "
+        "bottleneck: the time each packet spent in its queue where that was recorded, else bytes waiting "
+        "over the rate at each sample. While flows were active after the warm-up.",
         _queue_delay,
     ),
     Metric(

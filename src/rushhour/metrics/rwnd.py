@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rushhour import courses
 from rushhour.metrics.value import Found, Metric, of_flow
 from rushhour.metrics.windows import steady_window, within
 from rushhour.models.bdp import goodput_bps, window_limited_bps
@@ -28,9 +29,10 @@ def _limit(record: Record, flow: Flow) -> float | None:
     if window is None or not flow.base_rtt_ns:
         return None
     allowed = window_limited_bps(window, flow.base_rtt_ns * 1e-9)
-    if not flow.bottleneck_bps or not flow.payload_per_packet or not flow.frame_bytes:
+    rate = courses.bottleneck_bps(flow, record.context.ends)
+    if not rate or not flow.payload_per_packet or not flow.frame_bytes:
         return allowed
-    return min(allowed, goodput_bps(flow.bottleneck_bps, flow.payload_per_packet, flow.frame_bytes))
+    return min(allowed, goodput_bps(rate, flow.payload_per_packet, flow.frame_bytes))
 
 
 def _rwnd(record: Record) -> Iterator[Found]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rushhour import courses
 from rushhour.explain.handshake import syn_retransmits
 from rushhour.metrics.value import NO_READING, TOTAL, Found, Metric, of_flow, ratio
 
@@ -112,7 +113,7 @@ def _timeouts(record: Record) -> Iterator[Found]:
 
 def _transfer_time_ratio(record: Record) -> Iterator[Found]:
     for flow in record.flows("tcp"):
-        ideal, span = ideal_bps(flow), flow.active_ns
+        ideal, span = ideal_bps(record, flow), flow.active_ns
         moved = flow.outcome.bytes_received
         if ideal is None or span is None or not moved:
             yield Found(of_flow(flow), None, "no bottleneck rate, or the flow moved nothing")
@@ -120,11 +121,12 @@ def _transfer_time_ratio(record: Record) -> Iterator[Found]:
         yield Found(of_flow(flow), (span[1] - span[0]) / (moved * 8e9 / ideal))
 
 
-def ideal_bps(flow: Flow) -> float | None:
-    """The most payload the bottleneck can carry: rate · payload / frame, in bit/s."""
-    if not flow.bottleneck_bps or not flow.payload_per_packet or not flow.frame_bytes:
+def ideal_bps(record: Record, flow: Flow) -> float | None:
+    """The most payload the path can carry while a flow is active: rate · payload / frame, in bit/s."""
+    rate = courses.bottleneck_bps(flow, record.context.ends)
+    if not rate or not flow.payload_per_packet or not flow.frame_bytes:
         return None
-    return flow.bottleneck_bps * flow.payload_per_packet / flow.frame_bytes
+    return rate * flow.payload_per_packet / flow.frame_bytes
 
 
 def _efficiency(record: Record) -> Iterator[Found]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rushhour import decode
 from rushhour.readings import delivered
 
 if TYPE_CHECKING:
@@ -40,13 +41,31 @@ def steady_window(record: Record, flow: Flow) -> tuple[int, int] | None:
 def moved_within(record: Record, flow: Flow, begin: int, done: int) -> tuple[int, int, int] | None:
     """Bytes between the first reading from `begin` on and the last up to `done`, with their stamps.
 
+    Readings at which a TCP receiver held data behind a hole are passed over, within a quarter of the window
+    at each edge: all of that counts in the instant in which the hole is filled, whenever it came.
     None where there are no two readings in the window.
     """
     t_ns, count = delivered(record, flow)
     first, last = int(np.searchsorted(t_ns, begin)), int(np.searchsorted(t_ns, done, side="right")) - 1
+    if last > first:
+        held = np.isin(t_ns[first : last + 1], _holes(record, flow))
+        whole, most = np.flatnonzero(~held), (last - first) // 4
+        if len(whole) and whole[0] <= most:
+            first, last = first + int(whole[0]), max(first + int(whole[-1]), last - most)
     if last <= first or t_ns[last] <= t_ns[first]:
         return None
     return int(count[last] - count[first]), int(t_ns[first]), int(t_ns[last])
+
+
+def _holes(record: Record, flow: Flow) -> NDArray[np.int64]:
+    """When a sample found data in a TCP receiver's memory that its application could not read yet."""
+    if flow.kind != "tcp" or not record.has("tcp_info"):
+        return np.zeros(0, np.int64)
+    rows = record.table("tcp_info", flow=flow.id)
+    rows = rows[rows["side"] == 1]
+    held = (decode.skmem(rows["skmem"])["rmem_alloc"] > 0) & (rows["rqueue"] == 0)
+    stamps: NDArray[np.int64] = rows["t_ns"][held].astype(np.int64)
+    return stamps
 
 
 def bottlenecks(record: Record) -> list[End]:

@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from rushhour.models.fluid import carried_bps
-from rushhour.models.fragments import fragments
+from rushhour.models.fragments import UDP_HEADER, fragment_header, fragments
 from rushhour.units import Duration
 
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from rushhour.record import Record
 
 ETHERNET = 14
-_HEADERS, _UDP = ETHERNET + 20, 8
 _STEP = 1514  # bytes between RED's thresholds that are no ramp any more
 
 
@@ -152,13 +151,19 @@ def _case(
         carried_bps=load[1],
         marks_s=marks_s(narrow.queue or "", flow.bottleneck_bps) if narrow is not None else None,
         queue=(narrow.queue if narrow is not None else None) or "",
-        fragments=_fragments(flow),
+        fragments=_fragments(flow, asked),
     )
 
 
-def _fragments(flow: Flow) -> int:
+def _fragments(flow: Flow, asked: Mapping[str, object]) -> int:
     payload, frame = flow.payload_per_packet, flow.frame_bytes
-    return fragments(payload, frame - ETHERNET) if flow.kind == "udp" and payload and frame else 1
+    if flow.kind != "udp" or not payload or not frame:
+        return 1
+    return fragments(payload, frame - ETHERNET, ipv6=_ipv6(asked))
+
+
+def _ipv6(asked: Mapping[str, object]) -> bool:
+    return ":" in str(asked.get("dst") or "")
 
 
 def marks_s(words: str, rate_bps: float | None) -> float | None:
@@ -185,6 +190,9 @@ def _offered(flow: Flow, asked: Mapping[str, object]) -> float:
     if flow.kind != "udp" or not isinstance(rate, int | float) or not flow.payload_per_packet:
         return 0.0
     payload, frame = flow.payload_per_packet, flow.frame_bytes or 0
-    # A datagram larger than the MTU travels in fragments, each with its own IPv4 and Ethernet header.
-    fragments = -(-payload // (frame - _HEADERS)) if payload >= frame > _HEADERS else 0
-    return rate * (payload + _UDP + fragments * _HEADERS if fragments else frame) / payload
+    count = _fragments(flow, asked)
+    if count == 1:
+        return rate * frame / payload
+    # Each fragment has an IP and an Ethernet header of its own.
+    headers = ETHERNET + fragment_header(ipv6=_ipv6(asked))
+    return rate * (payload + UDP_HEADER + count * headers) / payload

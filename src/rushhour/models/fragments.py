@@ -1,6 +1,7 @@
 """IP fragmentation: how many packets a datagram travels in, and what is lost of it by chance.
 
-Source: RFC 791, section 3.2 (fragments but the last carry a multiple of eight bytes); a datagram is put
+Source: RFC 791, section 3.2, and RFC 8200, section 4.5 (fragments but the last carry a multiple of eight
+bytes; IPv6 has a header of its own for them); a datagram is put
 together from all its fragments or not at all. Range: each packet is lost by itself with one probability. A
 queue that is always full loses packets evenly, and so hits more datagrams: one packet in ten is one fragment
 of each ten.
@@ -9,18 +10,26 @@ of each ten.
 from __future__ import annotations
 
 IP_HEADER = 20
+IPV6_HEADER = 40
+IPV6_FRAGMENT_HEADER = 8
 UDP_HEADER = 8
 _UNIT = 8
 
 
-def fragments(payload: int, mtu: int) -> int:
-    """Packets that a UDP datagram of `payload` bytes takes over IPv4 on a link of that MTU."""
+def fragments(payload: int, mtu: int, *, ipv6: bool = False) -> int:
+    """Packets that a UDP datagram of `payload` bytes takes over IPv4 (or IPv6) on a link of that MTU."""
     whole = payload + UDP_HEADER
-    if whole + IP_HEADER <= mtu:
+    if whole + (IPV6_HEADER if ipv6 else IP_HEADER) <= mtu:
         return 1
-    each = (mtu - IP_HEADER) // _UNIT * _UNIT
-    last = (mtu - IP_HEADER) - each  # the last fragment is not bound to the unit
+    room = mtu - fragment_header(ipv6=ipv6)
+    each = room // _UNIT * _UNIT
+    last = room - each  # the last fragment is not bound to the unit
     return max(2, -(-(whole - last) // each))
+
+
+def fragment_header(*, ipv6: bool) -> int:
+    """Bytes of IP in front of each fragment."""
+    return IPV6_HEADER + IPV6_FRAGMENT_HEADER if ipv6 else IP_HEADER
 
 
 def datagram_loss(loss: float, count: int) -> float:

@@ -47,20 +47,42 @@ def context(layout: Layout, flows: Sequence[Scheduled]) -> dict[str, Any]:
     }
 
 
-def bottleneck(layout: Layout, steps: list[Step]) -> Step | None:
+def bottleneck(layout: Layout, steps: list[Step], flow: str | None = None) -> Step | None:
     """Give the step with the lowest rate of all times; of equals a router's before a host's, then the first.
 
     None where nothing limits. Hosts with the line rate of the link between them do not queue there alone.
+    What a step allows one flow (a class's ceiling, fq's `maxrate`) counts for `flow`, a group's name.
     """
 
     def narrowness(step: Step) -> tuple[float, bool]:
         node = layout.graph.by_name.get(layout.cables[step.cable].nodes[step.side])
-        rates = [
-            change.value for change in layout.stage(step).changes if change.key == "rate" and change.value
-        ]
-        return min([layout.stage(step).rate_bps or 0, *rates]), node is not None and not node.router
+        stage = layout.stage(step)
+        rates = [value for _, value in courses(stage).get("rate_bps", ()) if value]
+        known = [*rates, *_of_flow(stage, flow), stage.rate_bps or 0]
+        return min(known), node is not None and not node.router
 
     return min((step for step in steps if layout.stage(step).rate_bps), key=narrowness, default=None)
+
+
+def _of_flow(stage: Stage, flow: str | None) -> Iterator[int]:
+    """What a stage allows one flow, whatever else is there."""
+    if flow is not None and (most := ceiling(stage.classes, flow)) is not None:
+        yield most
+    if stage.flow_bps:
+        yield stage.flow_bps
+
+
+def _in_turn(layout: Layout, steps: list[Step]) -> list[int]:
+    """The ends that are the narrowest at some time, where patterns move the bottleneck; else none."""
+    stages = {step.end: layout.stage(step) for step in steps if layout.stage(step).rate_bps}
+    rates = {end: courses(stage).get("rate_bps", [(0, stage.rate_bps or 0)]) for end, stage in stages.items()}
+    instants = {t_ns for course in rates.values() for t_ns, _ in course}
+    found: set[int] = set()
+    for t_ns in sorted(instants):
+        now = {end: [value for at, value in course if at <= t_ns][-1] for end, course in rates.items()}
+        if not found & {end for end, rate in now.items() if rate == min(now.values())}:
+            found.add(min(now, key=lambda end: now[end]))
+    return sorted(found) if len(found) > 1 else []
 
 
 def courses(stage: Stage) -> dict[str, list[tuple[int, float]]]:
@@ -74,9 +96,10 @@ def courses(stage: Stage) -> dict[str, list[tuple[int, float]]]:
     first["serial"] = stage.serial_bps
     found: dict[str, list[tuple[int, float]]] = {}
     for change in (change for change in stage.changes if change.key in _SETTINGS):
-        found.setdefault(_SETTINGS[change.key], [(0, first[change.key] or 0)]).append(
-            (change.t_ns, change.value)
-        )
+        # A shaper that is opened wide leaves what the discipline under it keeps by itself.
+        inner = stage.inner_bps if change.key == "rate" else None
+        value = min(change.value, inner) if inner else change.value
+        found.setdefault(_SETTINGS[change.key], [(0, first[change.key] or 0)]).append((change.t_ns, value))
     return found
 
 
@@ -121,26 +144,39 @@ def _flow(layout: Layout, flow: PlannedFlow, ways: Ways) -> dict[str, Any]:
     payload, frame = payload_of(layout, flow)
     request, answer = _round_trip(flow.keys, payload, frame)
     heavy = back[0] if _answers_more(flow.keys) else there[0]
-    narrowest = bottleneck(layout, heavy)
+    narrowest = bottleneck(layout, heavy, flow.group)
     own_stop = stop_ns(flow.keys, scenario.span.ns)
-    return {
-        "id": flow.id,
-        "name": flow.name,
-        "group": flow.group,
-        "kind": flow.keys.kind,
-        "start_ns": flow.keys.start.ns,
-        "stop_ns": scenario.span.ns if own_stop is None else own_stop,
-        "ends": _numbers(layout, there[0]),
-        "reverse_ends": _numbers(layout, back[0]),
-        "base_rtt_ns": min(_idle_way_ns(layout, way, request) for way in there)
-        + min(_idle_way_ns(layout, way, answer) for way in back),
-        "bottleneck_end": narrowest.end if narrowest else None,
-        "bottleneck_bps": min(_limits(layout, flow, heavy), default=None),
-        "payload_per_packet": payload,
-        "frame_bytes": frame,
-        "request_frame_bytes": request,
-        "answer_frame_bytes": answer,
-    } | _alternatives(layout, flow, there, back)
+    return (
+        {
+            "id": flow.id,
+            "name": flow.name,
+            "group": flow.group,
+            "kind": flow.keys.kind,
+            "start_ns": flow.keys.start.ns,
+            "stop_ns": scenario.span.ns if own_stop is None else own_stop,
+            "ends": _numbers(layout, there[0]),
+            "reverse_ends": _numbers(layout, back[0]),
+            "base_rtt_ns": min(_idle_way_ns(layout, way, request) for way in there)
+            + min(_idle_way_ns(layout, way, answer) for way in back),
+            "bottleneck_end": narrowest.end if narrowest else None,
+            "bottleneck_bps": min(_limits(layout, flow, heavy), default=None),
+            "payload_per_packet": payload,
+            "frame_bytes": frame,
+            "request_frame_bytes": request,
+            "answer_frame_bytes": answer,
+        }
+        | _more(layout, flow, heavy)
+        | _alternatives(layout, flow, there, back)
+    )
+
+
+def _more(layout: Layout, flow: PlannedFlow, way: list[Step]) -> dict[str, Any]:
+    """What is to say of a flow with a limit of its own, or whose bottleneck moves."""
+    own = [most for _, stage in layout.ends(way) for most in _of_flow(stage, flow.group)]
+    own += [stage.rate_bps for _, stage in layout.ends(way) if stage.role == "police" and stage.rate_bps]
+    moved = _in_turn(layout, way)
+    told: dict[str, Any] = {"ceiling_bps": min(own)} if own else {}
+    return told | ({"bottleneck_ends": moved} if moved else {})
 
 
 def _alternatives(
@@ -159,12 +195,13 @@ def _alternatives(
         heavy, pair = back, pair[::-1]
     if len(heavy) == 1:
         return told
-    narrowest = [step for way in heavy if (step := bottleneck(layout, way)) is not None]
+    narrowest = [step for way in heavy if (step := bottleneck(layout, way, flow.group)) is not None]
     told["bottleneck_ends"] = sorted({step.end for step in narrowest})
     if len(narrowest) == len(heavy) and layout.takes_turns(*pair):
         told["in_turn"] = True
         rates = {step: min(_limits(layout, flow, way)) for step, way in zip(narrowest, heavy, strict=True)}
-        told["bottleneck_bps"] = sum(rates.values())
+        # In turn: the slowest way holds back its share, and with it all others.
+        told["bottleneck_bps"] = len(rates) * min(rates.values())
     return told
 
 
@@ -179,8 +216,7 @@ def _limits(layout: Layout, flow: PlannedFlow, way: list[Step]) -> Iterator[int]
     for _, stage in layout.ends(way):
         if rate := settings(layout, stage)["rate_bps"]:
             yield rate
-        if (most := ceiling(stage.classes, flow.group)) is not None:
-            yield most
+        yield from _of_flow(stage, flow.group)
 
 
 def _numbers(layout: Layout, way: list[Step]) -> list[int]:

@@ -61,6 +61,7 @@ def lower(scenario: Scenario, seed: int) -> Lowered:
         )
     layout = Layout(scenario, with_patterns(resolve(scenario), scenario, seed))
     flows = scheduled(layout, seed)
+    _check_sojourn(layout)
     plan: dict[str, Any] = {
         "format": FORMAT,
         "seed": seed,
@@ -96,6 +97,30 @@ def lower(scenario: Scenario, seed: int) -> Lowered:
     if needed := tools(plan):
         plan["tools"] = needed
     return Lowered(plan, context(layout, flows))
+
+
+def _check_sojourn(layout: Layout) -> None:
+    """Whether there is a queue to be timed, and packets stay whole in it."""
+    if not layout.scenario.readings.sojourn:
+        return
+    timed = [
+        layout.graph.links[cable.link]
+        for cable in layout.cables
+        if any(stage.role == "queue" for stage in cable.stages)
+    ]
+    if not timed:
+        raise PlanError(
+            "no link has a rate or a queue, so no packet ever waits in one",
+            where="readings.sojourn",
+            hint="give a link a rate, or leave the reading out",
+        )
+    if whole := [link.name for link in timed if link.offload]:
+        raise PlanError(
+            f"link {whole[0]} has offloads: its queue may cut one large packet into many, which cannot be "
+            "followed",
+            where="readings.sojourn",
+            hint="offload = false, or leave the reading out",
+        )
 
 
 def element_seed(seed: int, link: str, side: int) -> int:
@@ -215,6 +240,8 @@ def _end(layout: Layout, number: int, side: int, seed: int) -> dict[str, Any]:
         clsact, marks = marking_lines(layout.router.turns(node.name), layout.scenario.family)
         planned["qdiscs"].append(clsact)
         planned["filters"].append(marks)
+    if layout.scenario.readings.sojourn and stage.role == "queue":
+        planned["sojourn"] = True
     return planned | ({"master": end.master} if end.master else {})
 
 
@@ -268,7 +295,7 @@ def _ingress(layout: Layout, arrival: Arrival) -> dict[str, Any]:
     filters = list(arrival.stage.filters)
     if arrival.ifb is not None:
         action = f"mirred egress redirect dev {arrival.ifb}"
-        filters.append(f"filter ingress protocol all prio 2 matchall action {action}")
+        filters.append(f"filter ingress protocol all prio 3 matchall action {action}")
     return {
         "end": arrival.end,
         "node": here.node,

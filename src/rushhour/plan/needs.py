@@ -65,6 +65,9 @@ def needs(plan: Json) -> Needs:
             found.qdiscs |= {kind} if (kind := qdisc_kind(line)) else set()
         for line in end.get("filters") or ():
             _filter(line, found)
+    if plan.get("readings", {}).get("sojourn"):
+        found.filters.add("bpf")
+        found.qdiscs.add("clsact")
     if plan.get("ingress"):
         found.qdiscs.add("clsact")
     devices = {"bond" if "bond" in device else "bridge" for device in plan.get("devices", ())}

@@ -113,6 +113,12 @@ def check_possible(plan: Mapping[str, Any]) -> None:
 
 def _impossible(plan: Mapping[str, Any]) -> Iterator[str]:
     """What no machine can do on a path that is there, as it is called in a scenario."""
+    asked = {
+        "readings.sojourn": plan["readings"]["sojourn"],
+        "[[pattern]]: rates, delays and losses that change over time": plan.get("changes"),
+        "pause of a link": plan.get("pauses"),
+    }
+    yield from (name for name, given in asked.items() if given)
     for node in plan["nodes"]:
         if node.get("drop_input"):
             yield f"drop_input of node {node['name']}"
@@ -121,10 +127,6 @@ def _impossible(plan: Mapping[str, Any]) -> Iterator[str]:
             yield f"the bond {device['dev']} of node {device['node']}"
     for node in dict.fromkeys(rule["node"] for rule in plan.get("rules", [])):
         yield f"balance of node {node}"
-    if plan.get("changes"):
-        yield "[[pattern]]: rates, delays and losses that change over time"
-    if plan.get("pauses"):
-        yield "pause of a link"
     for flow in plan["flows"]:
         if flow.get("generator"):
             yield f"flow {flow['name']} by {flow['generator']}"

@@ -33,7 +33,7 @@ U32 = 2**32 - 1
 NS = 10**9
 LONGEST_WAIT_NS = 60 * NS  # htb's mbuffer: it forgets what is owed beyond a minute
 MOST_COUNTED = 2**16 - 2
-STATED_RATE = {"tbf": "rate", "cake": "bandwidth"}
+STATED_RATE = {"tbf": "rate", "cake": "bandwidth", "netem": "rate"}
 # sfq's is bounded by depth 127 times 128 flows.
 MOST = {"sfq": 127 * 128}
 RED_PACKET = 1000  # avpkt as in tc-red(8)
@@ -220,10 +220,18 @@ def _bytes(word: str | None) -> int | None:
 
 
 def stated_rate(words: str) -> int | None:
-    """The rate that a discipline keeps by its own words (tbf, cake), in bit/s; None if it keeps none."""
+    """The rate that a discipline keeps by its own words (tbf, cake, netem), in bit/s; None without one."""
     split = words.split()
     key = STATED_RATE.get(split[0]) if split else None
-    return scaled(value_after(split, key), RATES) if key else None
+    return scaled(value_after(split, key), RATES) or None if key else None
+
+
+def stated_flow_rate(words: str) -> int | None:
+    """The rate that a discipline allows each flow by its own words (fq's `maxrate`), in bit/s."""
+    split = words.split()
+    if split[:1] != ["fq"] or "nopacing" in split:
+        return None
+    return scaled(value_after(split, "maxrate"), RATES) or None
 
 
 def stated_limit(queue: Queue, limit: Limit, frame: int) -> Limit:

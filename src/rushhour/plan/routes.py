@@ -205,4 +205,4 @@ def marking_lines(ways: int, family: str) -> tuple[str, str]:
     ]
     words.append(f"action skbedit mark {ways} pass")
     protocol = {"ipv4": "ip", "ipv6": "ipv6"}[family]
-    return "clsact", f"filter ingress protocol {protocol} prio 1 matchall " + " ".join(words)
+    return "clsact", f"filter ingress protocol {protocol} prio 2 matchall " + " ".join(words)

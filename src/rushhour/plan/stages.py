@@ -26,6 +26,7 @@ from rushhour.plan.queues import (
     microsecond,
     queue_lines,
     resolve_buffer,
+    stated_flow_rate,
     stated_limit,
     stated_rate,
 )
@@ -69,6 +70,8 @@ class Stage:
     wire: Wire | None = None
     changes: tuple[Change, ...] = ()
     classes: tuple[PlannedClass, ...] = ()
+    inner_bps: int | None = None  # what the discipline under a shaper keeps by its own words
+    flow_bps: int | None = None  # what it allows each flow
     loss: float = 0.0  # netem's, of independent packets; a wire has its own
     serial_bps: int | None = None  # at which a wire sends what the shaper before it lets go
     ahead_bytes: int = 0  # what that shaper may let go before it can be sent
@@ -200,7 +203,7 @@ def _ingress(link: Link, direction: Direction) -> Ingress:
 def _police(policer: Policer, link: Link) -> Stage:
     # The policer drops what is longer than its mtu, which tc rounds; by default 2 kB.
     words = f"police rate {policer.rate_bps}bit burst {policer.burst}b mtu {max(2048, 2 * link.frame)}b"
-    line = f"ingress protocol all prio 1 matchall action {words} conform-exceed drop/continue"
+    line = f"ingress protocol all prio 2 matchall action {words} conform-exceed drop/continue"
     shown = f"police burst {policer.burst}b"
     return Stage("police", (), (f"filter {line}",), policer.rate_bps, Limit(None, None), shown)
 
@@ -234,8 +237,22 @@ def _queue(queue: Queue, link: Link, rtt_ns: int) -> Stage:
         for (t_ns, value), end_ns in zip(queue.course, ends, strict=False)
         if t_ns > 0
     )
-    rate_bps = first.rate_bps or stated_rate(queue.words)
-    return Stage("queue", tuple(qdiscs), tuple(classes), rate_bps, stated, queue.words, changes=changes)
+    inner = stated_rate(queue.words)
+    outer = inner if queue.rate_bps is None else first.rate_bps
+    own = queue.words.partition(" ")[2] if queue.words.split()[:1] == ["netem"] else ""
+    return Stage(
+        "queue",
+        tuple(qdiscs),
+        tuple(classes),
+        min(outer, inner) if outer and inner else outer,
+        stated,
+        queue.words,
+        delay_ns=netem.delay_ns(own)[0],
+        changes=changes,
+        inner_bps=inner,
+        flow_bps=stated_flow_rate(queue.words),
+        loss=netem.loss(own),
+    )
 
 
 def _netem(words: str, fastest_bps: int, frame: int) -> Stage:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rushhour import courses
+from rushhour.metrics.sojourn import class_rows
 from rushhour.report.curves import Curve, counted, thinned
 
 if TYPE_CHECKING:
@@ -193,6 +194,28 @@ def _queue(record: Record) -> Panel | None:
     return Panel("queue", "Queue at the bottleneck", unit, shown, limits, second)
 
 
+MAX_CLASSES = 6
+
+
+def _sojourn(record: Record) -> Panel | None:
+    """Time in the queue of each packet, by class where the bottleneck has some."""
+    if not record.has("sojourn"):
+        return None
+    several = len(bottlenecks(record)) > 1
+    curves = []
+    for end in bottlenecks(record)[:4]:
+        leaves = [entry for entry in end.classes if entry.leaf][:MAX_CLASSES]
+        found = [(entry.name, class_rows(record, end, entry)) for entry in leaves]
+        found = found or [("", record.table("sojourn", end=end.end))]
+        for name, rows in found:
+            label = " ".join(word for word in (name, end.label if several or not name else "") if word)
+            if len(rows):
+                t_s, waited = rows["t_ns"] * 1e-9, rows["sojourn_ns"] / 1e3
+                curves.append(Curve(label, None, t_s, waited, "points"))
+    note = "One point a packet, when it left the queue."
+    return Panel("sojourn", "Time in the queue", "µs", curves, note=note) if curves else None
+
+
 def _goodput(record: Record) -> Panel | None:
     curves = _per_flow(record, "goodput_bps", ("tcp", "udp"), shape="interval")
     if not curves:
@@ -322,6 +345,7 @@ _PANELS: tuple[Callable[[Record], Panel | None], ...] = (
     _window,
     _round_trip,
     _queue,
+    _sojourn,
     _goodput,
     _fairness,
     _active,

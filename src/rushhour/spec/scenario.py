@@ -31,7 +31,7 @@ _MOST_SAMPLES = 3600  # of a long experiment, which may be idle for hours
 
 
 class Readings(Model):
-    """What is recorded. All but `sojourn` cost the experiment nothing in virtual time."""
+    """What is recorded. All but `tcp_probe` cost the experiment nothing in virtual time (docs/labs.md)."""
 
     tcp_probe: bool = Field(default=True, description="one row per ACK that reaches a sender")
     events: bool = Field(default=True, description="retransmissions and changes of the congestion state")

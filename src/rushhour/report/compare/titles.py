@@ -40,6 +40,7 @@ _TITLES = {
     "queue_packets": "Queue",
     "queue_delay_us": "Queue delay",
     "sojourn_us": "Time in the queue",
+    "flow_sojourn_us": "Time in the queue of the bottleneck",
     "tx_rate_bps": "Rate on the link",
     "wire_lost": "Lost on the wire",
     "limited_rwnd_pct": "Time limited by the receiver's window",

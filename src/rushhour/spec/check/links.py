@@ -57,6 +57,7 @@ def check_topology(scenario: Scenario) -> Iterator[Problem]:
             given = {"classes", "scheduler", "police", "impair_at"} & getattr(link, side).model_fields_set
             if given or side == "forward":
                 yield from check_control(scenario, own, _frame(link), (*here, side) if given else here)
+        yield from _check_idle(link, here)
         yield from _check_rateless(link, here)
 
 
@@ -68,6 +69,22 @@ def _check_rateless(link: Link, here: Path) -> Iterator[Problem]:
     if link.serialise is not None:
         message = "there is no rate, so a packet takes no time to be sent"
         yield Problem((*here, "serialise"), message, "give the link a rate")
+
+
+def _check_idle(link: Link, here: Path) -> Iterator[Problem]:
+    """A shaper or a buffer, where no direction that it is said of has anything to shape."""
+    ways = [(side, link.direction(forward=side == "forward")) for side in ("forward", "reverse")]
+    if link.shaper is not None and all(own.rate is None for _, own in ways):
+        yield Problem((*here, "shaper"), "there is no rate to keep", "give the link a rate")
+    for side, own in ways:
+        given = getattr(link, side).model_fields_set
+        if own.rate is not None:
+            continue
+        if "shaper" in given and own.shaper is not None:
+            yield Problem((*here, side, "shaper"), "there is no rate to keep", "give the direction a rate")
+        if "buffer" in given and own.buffer is not None and own.queue in (None, "fifo"):
+            message = "there is no rate, so no queue builds"
+            yield Problem((*here, side, "buffer"), message, "give the direction a rate")
 
 
 def _check_access(top: Topology) -> Iterator[Problem]:

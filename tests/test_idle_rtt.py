@@ -1,0 +1,98 @@
+"""The idle RTT beside a smoothed one: a change of delay is no queue."""
+
+from __future__ import annotations
+
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any
+
+import builders as make
+import numpy as np
+import pytest
+from builders import SECOND
+
+from rushhour import idle_rtt
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rushhour.record import Record
+
+MS = 1_000_000
+# The wire there changes, the wire back takes 10 ms; a quarter of the 4 s at 190 ms, the rest at 10 ms.
+STEP = [[0, 190.0 * MS], [SECOND, 10.0 * MS], [3 * SECOND, 40.0 * MS]]
+MEAN = round((190 + 2 * 10 + 40) / 4) * MS
+
+
+def path() -> list[dict[str, Any]]:
+    there = make.end(4, "right → r1", role="wire", rate_bps=None, delay_ns=MEAN, over_time={"delay_ns": STEP})
+    back = make.end(3, "right → left", role="wire", rate_bps=None, delay_ns=10 * MS)
+    return [make.end(2), there, back]
+
+
+def met(sent: float) -> float:
+    """RTT in µs of a packet sent at an instant in seconds, by the wire that keeps order."""
+    if sent < 1:
+        return 200e3
+    if sent < 1.18:
+        return (1.19 - sent) * 1e6 + 10e3  # it waits for those ahead, which came out at 1.19 s
+    return 20e3 if sent < 3 else 50e3
+
+
+def kept(folder: Path, tables: dict[str, Any]) -> Record:
+    flow = make.flow(base_rtt_ns=MEAN + 10 * MS, ends=[2, 4], reverse_ends=[3])
+    return make.record(folder, tables, flows=[flow], ends=path(), duration_ns=4 * SECOND)
+
+
+def smoothing() -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Arrivals in ns and the kernel's estimate after each, of packets sent every 5 ms over the idle path."""
+    sent = np.arange(0, 3.7, 0.005)
+    rtt = np.array([met(t) for t in sent])
+    srtt = np.fromiter(accumulate(rtt, lambda held, new: held + (new - held) / 8), float)
+    return (sent * 1e9 + rtt * 1e3).astype(np.int64), srtt
+
+
+def test_a_change_of_delay_is_no_queue(tmp_path: Path) -> None:
+    """A window of two packets in flight and an ACK for each: sent in clumps, not evenly."""
+    sent: list[float] = [0.0, 0.001]
+    arrive: list[float] = []
+    at = 0
+    while sent[at] < 3.7:
+        arrive.append(max(sent[at] + met(sent[at]) / 1e6, arrive[-1] if arrive else 0))
+        sent.append(arrive[-1])
+        at += 1
+    t_s, rtt = np.array(arrive), (np.array(arrive) - np.array(sent[: len(arrive)])) * 1e6
+    srtt = np.fromiter(accumulate(rtt, lambda held, new: held + (new - held) / 8), float)
+    shown = np.concatenate([srtt[:1], srtt[:-1]])  # an event shows what was before its ACK
+    una = 1000 * np.arange(len(t_s))
+    rows = make.rows(
+        make.TCP_PROBE, t_ns=np.round(t_s * 1e9).astype(np.int64), flow=0, srtt=shown.astype(np.uint32),
+        snd_una=una, snd_nxt=una + 2000,
+    )  # fmt: skip
+    series = kept(tmp_path / "run", {"tcp_probe": rows}).series("srtt_queue_delay_us", flow=0)
+
+    assert series.source == "tcp_probe"
+    # Whole microseconds, smoothed by eighths, are what is told.
+    assert np.abs(series.values).max() < 100
+
+
+def test_samples_between_acks_are_no_queue_either(tmp_path: Path) -> None:
+    t_ns, srtt = smoothing()
+    at = np.arange(0.25, 3.9, 0.02) * SECOND
+    before = np.searchsorted(t_ns, at, side="right") - 1
+    info = make.tcp_info(at.astype(np.int64), rtt=srtt[before].astype(np.uint32), segs_in=before + 1)
+    series = kept(tmp_path / "run", {"tcp_info": info}).series("srtt_queue_delay_us", flow=0)
+
+    assert series.source == "tcp_info"
+    settled = (series.t_s < 1.19) | (series.t_s > 1.6) & (series.t_s < 3) | (series.t_s > 3.5)
+    assert np.abs(series.values[settled]).max() < 200
+
+
+@pytest.mark.parametrize(
+    ("arrives", "rtt_ms"), [(0.5, 200), (1.1, 200), (2.0, 20), (3.01, 20), (3.045, 45), (3.2, 50)]
+)
+def test_an_answer_met_the_delay_of_when_it_crossed(tmp_path: Path, arrives: float, rtt_ms: float) -> None:
+    context = kept(tmp_path / "run", {}).context
+    base = idle_rtt.of_answers(context.flows[0], context.ends, np.array([arrives]))
+
+    assert base is not None
+    assert base[0] / MS == pytest.approx(rtt_ms)
