@@ -16,9 +16,11 @@ mod guest;
 mod native;
 mod sys;
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -29,6 +31,7 @@ use crate::trace;
 
 /// How often the console's size and the guest's progress are looked at.
 const LOOK: Duration = Duration::from_millis(100);
+const SANDBOX: &str = ".sandbox-";
 const PANIC: &[u8] = b"Kernel panic";
 const USAGE: &str = "usage: rushhour-agent launch --dir SANDBOX [--cpu N] [--timeout S] [--stall S] \
                      [--console-limit BYTES] [--require] [--native] -- ./linux ARGUMENTS";
@@ -172,7 +175,7 @@ fn run(options: &Options) -> io::Result<Report> {
     trim(&console_path, options.console_limit)?;
     if stopped == Some(Reason::Cancelled) {
         // Nobody may be left who could: what the controller made is removed here.
-        drop(fs::remove_dir_all(&options.dir));
+        remove(&options.dir);
     }
     let signal = usage.signal.or((usage.exit > 128).then_some(usage.exit - 128));
     Ok(Report {
@@ -185,6 +188,16 @@ fn run(options: &Options) -> io::Result<Report> {
         max_rss_kb: usage.max_rss_kb,
         warnings,
     })
+}
+
+/// Removes a sandbox, and nothing that is none: its name is the controller's (`lab/confine.py`), its owner is who runs this.
+fn remove(sandbox: &Path) {
+    let named = sandbox.file_name().and_then(OsStr::to_str).is_some_and(|name| name.starts_with(SANDBOX));
+    let owned =
+        fs::symlink_metadata(sandbox).is_ok_and(|about| about.is_dir() && about.uid() == sys::my_ids().0);
+    if named && owned {
+        drop(fs::remove_dir_all(sandbox));
+    }
 }
 
 /// Watches the guest until it ends (`None`) or a limit is reached.
@@ -303,6 +316,23 @@ mod tests {
         {
             assert!(parse(&words(line)).is_err(), "{line}");
         }
+    }
+
+    #[test]
+    fn only_a_sandbox_is_removed() {
+        let folder = std::env::temp_dir().join(format!("rushhour-remove-{}", std::process::id()));
+        let (sandbox, other, link) =
+            (folder.join(".sandbox-a"), folder.join("other"), folder.join(".sandbox-b"));
+        for place in [&sandbox, &other] {
+            fs::create_dir_all(place.join("deep")).expect("a folder");
+        }
+        std::os::unix::fs::symlink(&other, &link).expect("a link");
+        for place in [&sandbox, &other, &link, &sandbox.join(".."), &PathBuf::from("/dev/null/.sandbox-c")] {
+            remove(place);
+        }
+        assert!(!sandbox.exists());
+        assert!(other.join("deep").exists() && link.exists());
+        fs::remove_dir_all(&folder).expect("removed");
     }
 
     #[test]

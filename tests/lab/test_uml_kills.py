@@ -14,8 +14,9 @@ from pathlib import Path
 import guests
 import pytest
 
+from rushhour import rooms
 from rushhour.lab import kernel
-from rushhour.lab.confine import PREFIX, Sandbox, remove_abandoned
+from rushhour.lab.confine import PREFIX, Sandbox
 
 pytestmark = pytest.mark.virtual
 
@@ -131,17 +132,17 @@ def test_kills_at_random_moments(
     process.wait(20)
     assert until(lambda: not processes(tmp_path)), processes(tmp_path)
     # A controller that is killed before its launcher runs leaves its folder to the next one.
-    remove_abandoned(tmp_path / "runs")
+    rooms.sweep(tmp_path / "runs", PREFIX)
     assert not leftovers(tmp_path)
 
 
 def test_an_abandoned_sandbox_is_removed_and_a_living_one_is_not(tmp_path: Path) -> None:
     image = kernel.default().image
-    dead = tmp_path / "runs" / f"{PREFIX}dead"
+    dead = tmp_path / "runs" / f"{PREFIX}deadbeef"
     (dead / "out").mkdir(parents=True)
     with Sandbox(tmp_path / "runs", image, tmp_path) as living:
         assert not dead.exists()
-        remove_abandoned(tmp_path / "runs")
+        rooms.sweep(tmp_path / "runs", PREFIX)
         assert living.folder.exists()
     assert not living.folder.exists()
 

@@ -1,11 +1,13 @@
 //! Who stays behind when the agent is killed: a process that holds the other end of a pipe, and removes what was told to it
 //! once that pipe is closed.
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -35,9 +37,16 @@ impl Leftover {
         format!("{word} {}\n", path.display())
     }
 
+    /// A path of our own making: absolute, without `..`, on one line, and ours by its last name.
+    fn is_ours(path: &Path) -> bool {
+        let named = path.file_name().and_then(OsStr::to_str).is_some_and(|name| name.starts_with("rushhour"));
+        let plain = path.components().all(|part| part != Component::ParentDir);
+        named && plain && path.is_absolute() && !path.as_os_str().as_bytes().contains(&b'\n')
+    }
+
     fn parse(line: &str) -> Option<Self> {
         let (word, path) = line.split_once(' ')?;
-        let path = PathBuf::from(path);
+        let path = Some(PathBuf::from(path)).filter(|path| Self::is_ours(path))?;
         match word {
             "folder" => Some(Self::Folder(path)),
             "instance" => Some(Self::Instance(path)),
@@ -81,6 +90,10 @@ impl Keeper {
 
     /// From now on this is removed at the end, whatever the end is. Call it before the thing is made.
     pub fn keep(&self, leftover: Leftover) -> io::Result<()> {
+        let (Leftover::Folder(path) | Leftover::Instance(path)) = &leftover;
+        if !Leftover::is_ours(path) {
+            return Err(io::Error::other(format!("{} is no path that this agent makes", path.display())));
+        }
         let mut to = self.to.lock().unwrap_or_else(PoisonError::into_inner);
         to.write_all(leftover.line().as_bytes())?;
         self.kept.lock().unwrap_or_else(PoisonError::into_inner).push(leftover);
@@ -155,9 +168,14 @@ mod tests {
 
     #[test]
     fn what_is_told_is_understood() {
-        for leftover in [Leftover::Folder("/tmp/a b".into()), Leftover::Instance("/sys/x".into())] {
+        let paths = ["/tmp/a b/rushhour-agent-1", "/sys/rushhour-2"].map(PathBuf::from);
+        for leftover in [Leftover::Folder(paths[0].clone()), Leftover::Instance(paths[1].clone())] {
             assert_eq!(Leftover::parse(leftover.line().trim_end()), Some(leftover));
         }
+        for path in ["/tmp", "/tmp/rushhour-1/..", "/a/../rushhour-1", "rushhour-1", "/"] {
+            assert_eq!(Leftover::parse(&format!("folder {path}")), None, "{path}");
+        }
+        assert!(!Leftover::is_ours(Path::new("/x\nfolder /home/rushhour-1")));
         assert_eq!(Leftover::parse("file /etc/passwd"), None);
     }
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import rushhour
-from rushhour import index
+from rushhour import index, rooms
 from rushhour.baseline import shelf
 from rushhour.baseline.gather import gather
 from rushhour.baseline.read import FORMAT, Baseline, Run
@@ -154,8 +154,8 @@ def _write(target: Path, material: Material, name: str, version: int, reason: st
     if lacking and not slim:
         raise UsageError("the records of a slim baseline are not there to be kept", hint="add --slim")
     target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".new-", dir=target.parent) as room:
-        folder = Path(room) / "whole"
+    with rooms.room(target.parent) as room:
+        folder = room / "whole"
         folder.mkdir()
         index.put(material.index, folder / index.INDEX)
         for run, record in () if slim else material.runs:

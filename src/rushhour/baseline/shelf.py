@@ -8,8 +8,8 @@
 from __future__ import annotations
 
 import fcntl
+import os
 import re
-import shutil
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -159,9 +159,8 @@ def check_name(name: str) -> None:
 def locked(folder: Path) -> Iterator[None]:
     """Hold the lock of a name: versions are numbered and promoted by one process at a time."""
     folder.mkdir(parents=True, exist_ok=True)
-    with (folder / ".lock").open("w") as file:
+    # Neither emptied nor followed: a folder of baselines may come from a stranger, and this may be a link.
+    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+    with os.fdopen(os.open(folder / ".lock", flags, 0o666), "r+") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        # Nobody else is at work here: these are of somebody who was killed.
-        for left in folder.glob(".new-*"):
-            shutil.rmtree(left, ignore_errors=True)
         yield

@@ -9,25 +9,21 @@ the guest with it.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
-import shutil
-import stat
 import subprocess
-import sys
-import tempfile
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Self
 
+from rushhour import rooms
 from rushhour.errors import LabError, UsageError
 from rushhour.lab.base import CancelledError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
     from types import TracebackType
 
 PREFIX = ".sandbox-"
@@ -61,11 +57,7 @@ class Sandbox:
 
     def __init__(self, parent: Path, image: Path | None = None, root: Path | None = None) -> None:
         parent.mkdir(parents=True, exist_ok=True)
-        remove_abandoned(parent)
-        with _locked(parent):  # a new folder that is not locked yet looks abandoned
-            self.folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
-            self._lock = _open(self.folder)
-            fcntl.flock(self._lock, fcntl.LOCK_EX)
+        self.folder, self._lock = rooms.make(parent, PREFIX)
         for name, target in (("linux", image), ("root", root)):
             if target is not None:
                 (self.folder / name).symlink_to(target)
@@ -95,7 +87,7 @@ class Sandbox:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Remove it."""
-        _remove(self.folder)
+        rooms.remove(self.folder)
         os.close(self._lock)
 
 
@@ -219,50 +211,6 @@ def told_limits(usual: Limits) -> Limits:
         except ValueError:
             raise UsageError(f"{variable} is {text!r}; it takes a number of seconds") from None
     return replace(usual, **given)  # type: ignore[arg-type]
-
-
-def remove_abandoned(parent: Path) -> None:
-    """Remove the sandboxes in `parent` whose processes are gone."""
-    if not parent.is_dir():
-        return
-    with _locked(parent):
-        for folder in parent.glob(f"{PREFIX}*"):
-            with suppress(OSError), _locked(folder, wait=False):
-                _remove(folder)
-
-
-def _open(folder: Path) -> int:
-    return os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-
-
-@contextmanager
-def _locked(folder: Path, *, wait: bool = True) -> Iterator[None]:
-    lock = _open(folder)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield
-    finally:
-        os.close(lock)
-
-
-def _remove(folder: Path) -> None:
-    """Remove a folder, also one that a guest made unreadable."""
-
-    def open_up(_function: object, path: str, _error: object) -> None:
-        with suppress(OSError):
-            Path(path).parent.chmod(stat.S_IRWXU)
-            if Path(path).is_dir() and not Path(path).is_symlink():
-                Path(path).chmod(stat.S_IRWXU)
-                shutil.rmtree(path, ignore_errors=True)
-            else:
-                Path(path).unlink(missing_ok=True)
-
-    if not folder.exists():
-        return
-    if sys.version_info >= (3, 12):
-        shutil.rmtree(folder, onexc=open_up)
-    else:
-        shutil.rmtree(folder, onerror=open_up)
 
 
 def _hint(said: str) -> str | None:

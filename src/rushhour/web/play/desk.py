@@ -7,10 +7,8 @@ ended. A record is removed as soon as its answer is made: it can be made again, 
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import logging
 import os
-import shutil
 import tempfile
 from collections import OrderedDict
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -21,12 +19,13 @@ from queue import SimpleQueue
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
+from rushhour import rooms
 from rushhour.batch import Batch, Run
 from rushhour.errors import LabError, RushHourError
 from rushhour.lab import cache
 from rushhour.lab import kernel as kernels
 from rushhour.lab.base import CancelledError
-from rushhour.lab.confine import PREFIX, remove_abandoned
+from rushhour.lab.confine import PREFIX
 from rushhour.lab.manifest import relabel
 from rushhour.plan import Cell
 from rushhour.record import Record
@@ -206,12 +205,9 @@ class _Room:
 
     def __init__(self) -> None:
         parent = cache.folder("play", "any").parent
-        remove_abandoned(parent)
-        self.folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
-        self._lock = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        fcntl.flock(self._lock, fcntl.LOCK_EX)
+        self.folder, self._lock = rooms.make(parent, PREFIX)
 
     def remove(self) -> None:
         """Remove it."""
-        shutil.rmtree(self.folder, ignore_errors=True)
+        rooms.remove(self.folder)
         os.close(self._lock)
