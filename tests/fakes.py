@@ -61,18 +61,18 @@ class FakeLab:
         about = (job.kernel.name, cc, int(job.plan["seed"]))
         self.ran.append(about)
         mbit = self.behaviour(*about)
-        return write(destination, job, mbit)
+        return write(destination, job, mbit, self.key(job))
 
     def cancel(self) -> None:
         self.cancelled.set()
 
 
-def write(destination: Path, job: Job, mbit: float) -> Path:
+def write(destination: Path, job: Job, mbit: float, key: str = "") -> Path:
     """A record in which the flow moved so much; its trace is a function of that alone."""
     received = int(mbit * 1e6 / 8 * 10)
     trace = builders.rows(builders.TCP_PROBE, t_ns=np.arange(4) * 1_000_000_000, snd_cwnd=received % 99_991)
     manifest: dict[str, Any] = {
-        **job.labels, "key": destination.name, "context": job.context, "kernel": job.kernel.identity,
+        **job.labels, "key": key or destination.name, "context": job.context, "kernel": job.kernel.identity,
         "agent": {"sha256": AGENT}, "host": {}, "elapsed_s": 0.0, "virtual_s": 11.0,
         "seed": job.plan["seed"], "rushhour": "0.1.0",
     }  # fmt: skip

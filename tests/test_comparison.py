@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import builders
 import pytest
 from report_records import make_set
 
@@ -78,6 +79,7 @@ def test_what_was_not_run_and_what_is_invalid_is_said_not_made_up(tmp_path: Path
     found = results(tmp_path, table(values=values))
     path = tmp_path / "set/runs/0000/manifest.json"
     path.write_text(path.read_text().replace('"valid": true', '"valid": false'))
+    builders.reseal(path.parent)
     invalid, missing = one(found).rows
     assert (invalid.agrees, invalid.note) == (None, "the run is invalid")
     assert (missing.agrees, missing.note) == (None, "no such cell was run")

@@ -136,9 +136,13 @@ class Batch:
         """The folder of a run's record: sorted by number, told apart by key."""
         return self.folder / "runs" / f"{run.number:05d}-{key[:12]}"
 
-    def finished(self, run: Run) -> Path | None:
-        """The record that this run left before, by its number: runs in real time have no other name."""
-        return next((self.folder / "runs").glob(f"{run.number:05d}-*"), None)
+    def finished(self, run: Run, but: str = "") -> Path | None:
+        """The record that this run left before, by its number: runs in real time have no other name.
+
+        One that is called `but` is none.
+        """
+        found = sorted((self.folder / "runs").glob(f"{run.number:05d}-*"))
+        return next((place for place in found if place.name != but), None)
 
     def results(self) -> ResultSet:
         """The result set, once there are runs in it."""

@@ -58,13 +58,13 @@ def metrics(values: Iterable[MetricValue]) -> pa.Table:
 
 
 def index_of(results: ResultSet) -> pa.Table:
-    """The index of a result set: from `index.parquet` if it is there, else measured now.
+    """The index of a result set: from `index.parquet` if it is that of these records, else measured now.
 
     Raises:
         RecordError: the index is damaged or of another version.
     """
-    path = results.path / index.INDEX
-    return pa.table(index.read(path) if path.is_file() else index.table(index.parts(results)))
+    found = index.known(results)
+    return pa.table(index.table(index.parts(results)) if found is None else found)
 
 
 def _column(values: list[MetricValue], field: pa.Field) -> pa.Array:

@@ -6,19 +6,21 @@ is small and quick to import; as pyarrow's tables the index is given by `rushhou
 
 from __future__ import annotations
 
+import hashlib
 import io
-import tempfile
-from contextlib import suppress
+import json
 from dataclasses import dataclass, fields
 from itertools import chain, repeat
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from rushhour import rooms
 from rushhour.errors import RecordError
 from rushhour.metrics.value import MetricValue
+from rushhour.seal import MANIFEST, checksum
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from arro3.core import ChunkedArray, Table
 
@@ -70,15 +72,19 @@ def of_run(record: Record) -> Part:
 
 
 def parts(results: ResultSet) -> list[Part]:
-    """The index of a result set by run: from `index.parquet` if it is there, else measured now.
+    """The index of a result set by run: `index.parquet` if it is that of these records, else measured now.
 
     Raises:
-        RecordError: the index is damaged or of another version.
+        RecordError: the index is damaged or of another version, or a record was changed.
     """
-    path = results.path / INDEX
-    if not path.is_file():
+    table = known(results)
+    if table is None:
         return [of_run(record) for record in results]
-    table = read(path)
+    return parts_of(table)
+
+
+def parts_of(table: Table) -> list[Part]:
+    """An index by run."""
     # Columns of a run are the same in all its rows: one of each is enough.
     folders, values = _column(table, "folder"), list(_values(table))
     starts = [place for place, name in enumerate(folders) if not place or folders[place - 1] != name]
@@ -100,19 +106,50 @@ def parts(results: ResultSet) -> list[Part]:
 
 
 def values(results: ResultSet) -> dict[str, list[MetricValue]]:
-    """The metric values of each run by its folder: from `index.parquet` if it is there, else measured now.
+    """The metric values of each run by its folder, from where `parts` takes them.
 
     Raises:
-        RecordError: the index is damaged or of another version.
+        RecordError: the index is damaged or of another version, or a record was changed.
     """
-    path = results.path / INDEX
-    if not path.is_file():
+    table = known(results)
+    if table is None:
         return {record.path.name: record.metrics() for record in results}
-    table = read(path)
+    return values_of(table)
+
+
+def values_of(table: Table) -> dict[str, list[MetricValue]]:
+    """The metric values of each run of an index, by its folder."""
     known: dict[str, list[MetricValue]] = {}
     for folder, value in zip(_column(table, "folder"), _values(table), strict=True):
         known.setdefault(folder, []).append(value)
     return known
+
+
+def known(results: ResultSet) -> Table | None:
+    """The index of a set, if it is as it was written, and of the records that are there now.
+
+    Raises:
+        RecordError: it is damaged or of another version.
+    """
+    path = results.path / INDEX
+    if not path.is_file():
+        return None
+    found = read(path)
+    seal = found.schema.metadata_str.get("seal")
+    return found if seal is not None and seal == _seal(found, _of_records(results)) else None
+
+
+def _of_records(results: ResultSet) -> str:
+    """What tells these records from others: their folders and manifests."""
+    told = [f"{folder.name} {checksum(folder / MANIFEST)}\n" for folder in results.folders()]
+    return hashlib.sha256("".join(told).encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def _seal(found: Table, records: str) -> str:
+    """Of which records it is, and the checksum of all cells: the file's bytes change with the library."""
+    cells = {name: _column(found, name) for name in found.column_names}
+    content = hashlib.sha256(json.dumps(cells, ensure_ascii=True).encode()).hexdigest()
+    return json.dumps({"records": records, "content": content})
 
 
 def table(found: Iterable[Part]) -> Table:
@@ -162,12 +199,15 @@ def write(results: ResultSet) -> Path:
         RecordError: a record cannot be read, or the index cannot be written.
     """
     path = results.path / INDEX
-    put((of_run(record) for record in results), path)
+    rows = [of_run(record) for record in results]
+    put(rows, path, _of_records(results))
     return path
 
 
-def put(found: Iterable[Part], path: Path) -> None:
+def put(found: Iterable[Part], path: Path, records: str = "") -> None:
     """Write an index to `path` (Parquet, zstd; equal rows give equal bytes), atomically.
+
+    `records` says of which records it is.
 
     Raises:
         RecordError: it cannot be written.
@@ -176,17 +216,11 @@ def put(found: Iterable[Part], path: Path) -> None:
 
     # In memory first: on a full disk the library would panic, and say so on standard error.
     whole = io.BytesIO()
-    write_parquet(table(found), whole, compression="zstd(3)", key_value_metadata={"format": FORMAT})
+    rows = table(found)
+    # The format is in the schema; the library writes several notes in any order.
+    write_parquet(rows, whole, compression="zstd(3)", key_value_metadata={"seal": _seal(rows, records)})
     try:
-        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{INDEX}.", delete=False) as file:
-            temporary = Path(file.name)
-        try:
-            temporary.write_bytes(whole.getbuffer())
-            temporary.chmod(0o644)
-            temporary.replace(path)
-        finally:
-            with suppress(OSError):
-                temporary.unlink()
+        rooms.put(path, whole.getbuffer())
     except OSError as error:
         raise RecordError(
             f"cannot write the index: {error.strerror}", where=str(path), hint="is there space left?"

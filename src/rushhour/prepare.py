@@ -21,7 +21,7 @@ from rushhour.spec.published import settled
 from rushhour.spec.vary import quick_look
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
     from importlib.resources.abc import Traversable
 
     from rushhour.lab.base import Tested
@@ -76,16 +76,20 @@ def prepare(
     }
     asked |= {"lab": lab} if lab in REAL_TIME else {}
     stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
-    batches = []
+    batches: list[Batch] = []
     for file in files:
-        folder = _folder(file, out, stamp, alone=len(files) == 1)
+        taken = {batch.folder for batch in batches}
+        folder = _folder(file, out, stamp, taken, alone=len(files) == 1)
         batch = _batch(file, spec.load_scenario(file, words), chosen, folder, quick=quick)
         batch = replace(batch, lab=lab)
-        _same_results(batch)
+        same_results(batch)
         tables = _published(file, batch.scenario, sets)
         text = None if file.text is None else {"name": file.study} | _chapters(file.text)
         batches.append(replace(batch, asked=_named(file) | asked, published=tables, study=text))
     return batches
+
+
+_NEW_FOLDER = "name a new folder: results are never mixed, and never overwritten"
 
 
 def _under_test(lab: str, names: Sequence[str], tested: Tested | None) -> Sequence[Tested]:
@@ -134,26 +138,54 @@ def _named(file: ScenarioFile) -> dict[str, Any]:
     return {"scenario": word, "file_sha256": hashlib.sha256(file.file.read_bytes()).hexdigest()}
 
 
-def _same_results(batch: Batch) -> None:
+def same_results(batch: Batch) -> None:
     """Refuse a folder that holds the results of another experiment; those of this one are completed.
 
     Raises:
         UsageError: there are such results.
     """
-    about = batch.folder / "set.json"
-    if about.is_file() and read_json(about).get("scenario", {}).get("sha256") != batch.scenario.sha256():
+    path = batch.folder / "set.json"
+    about = read_json(path) if path.is_file() else None
+    if about is None:
+        if any((batch.folder / "runs").glob("[!.]*")):
+            raise UsageError(
+                f"{batch.folder} holds runs of nobody knows what: it has no set.json", hint=_NEW_FOLDER
+            )
+        return
+    scenario = about.get("scenario")
+    if not isinstance(scenario, dict) or scenario.get("sha256") != batch.scenario.sha256():
         raise UsageError(
             f"{batch.folder} holds results of another scenario, or of this one with other settings",
-            hint="name a new folder: results are never mixed, and never overwritten",
+            hint=_NEW_FOLDER,
         )
+    # Runs are numbered by cell, kernel and repetition: with other kernels their numbers are others.
+    if about.get("lab", "uml") != batch.lab or _images(about.get("kernels")) != _images(
+        [one.identity for one in batch.kernels]
+    ):
+        raise UsageError(f"{batch.folder} holds results of other kernels", hint=_NEW_FOLDER)
 
 
-def _folder(file: ScenarioFile, out: Path | None, stamp: str, *, alone: bool) -> Path:
-    if out is not None:
-        return out if alone else out / file.name
-    folder = RESULTS / file.stem / stamp
-    tries = 1
-    while folder.exists():
+def _images(kernels: object) -> list[tuple[object, object]]:
+    found = kernels if isinstance(kernels, list) else []
+    return [(one.get("name"), one.get("image_sha256")) for one in found if isinstance(one, dict)]
+
+
+def _folder(
+    file: ScenarioFile, out: Path | None, stamp: str, taken: Collection[Path], *, alone: bool
+) -> Path:
+    """A folder of its own for a scenario; those of one name are numbered."""
+    if out is not None and alone:
+        return out
+    first = out / plain(file.name) if out is not None else RESULTS / plain(file.stem) / stamp
+    folder, tries = first, 1
+    while folder in taken or (out is None and folder.exists()):
         tries += 1
-        folder = RESULTS / file.stem / f"{stamp}-{tries}"
+        folder = first.with_name(f"{first.name}-{tries}")
     return folder
+
+
+def plain(name: str) -> str:
+    """A name as that of a folder, or of folders in each other: none leads out, hides or is unreadable."""
+    parts = ["".join(sign if sign.isprintable() else "-" for sign in part) for part in name.split("/")]
+    parts = [part.lstrip(".") or "scenario" for part in parts if part]
+    return "/".join(parts) or "scenario"

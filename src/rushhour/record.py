@@ -7,9 +7,8 @@ file that is damaged, foreign or newer is a `RecordError` that says which and wh
 from __future__ import annotations
 
 import json
-import re
 from functools import cached_property
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -19,8 +18,9 @@ from rushhour.context import Context, Flow, read_context
 from rushhour.errors import RecordError
 from rushhour.extras import need
 from rushhour.metrics.value import MetricValue
-from rushhour.seal import FORMAT, MANIFEST, RecordWriter, checksum, seal
+from rushhour.seal import FORMAT, MANIFEST, RecordWriter, seal
 from rushhour.series import Series, make
+from rushhour.sound import Seal, check_manifest
 from rushhour.tables import Table, read_table
 
 if TYPE_CHECKING:
@@ -35,7 +35,6 @@ __all__ = ["MetricValue", "Record", "RecordWriter", "ResultSet", "Series", "read
 
 # A manifest or result of a thousand flows has about a megabyte.
 _MAX_JSON = 64 << 20
-_TABLE_NAME = re.compile(r"^[A-Za-z0-9_]{1,64}$")
 # TC_H_ROOT and TC_H_INGRESS of <linux/pkt_sched.h>.
 _ROOT, _INGRESS = 0xFFFFFFFF, 0xFFFFFFF1
 # Sockets that carry no tcp_info: TIME_WAIT, LISTEN, NEW_SYN_RECV.
@@ -43,11 +42,16 @@ _NO_INFO = (6, 10, 12)
 
 
 class Record:
-    """One run, read-only. Make it with `Record.open`; its files are read when they are first asked for."""
+    """One run, read-only. Make it with `Record.open`; its files are read when they are first asked for.
+
+    What is read is checked against the manifest's checksums first, so no file that was changed, put in or
+    taken away after the run is ever taken for the run's. A record that is still being made has none yet.
+    """
 
     def __init__(self, path: Path, manifest: Mapping[str, Any]) -> None:
         self.path = path
         self.manifest = manifest
+        self._seal = Seal.of(path, manifest)
         self._tables: dict[str, Table] = {}
         self._groups: dict[tuple[str, str], tuple[decode.Rows, Mapping[int, slice]]] = {}
         self._made: dict[Callable[[Record], Any], Any] = {}
@@ -58,7 +62,7 @@ class Record:
         """Open the record in this folder.
 
         Raises:
-            RecordError: there is none, it is of a newer format, or its manifest is damaged.
+            RecordError: there is none, it is of a newer format, or its manifest is damaged or was changed.
         """
         path = Path(path)
         if not (path / MANIFEST).is_file():
@@ -82,17 +86,29 @@ class Record:
             raise RecordError(
                 "the manifest lacks its context or its list of files", where=str(path / MANIFEST)
             )
+        check_manifest(path, manifest)
         return cls(path, manifest)
+
+    @classmethod
+    def verified(cls, path: Path | str) -> Record:
+        """Open the record in this folder, and check every file of it.
+
+        Raises:
+            RecordError: as of `open` and of `verify`.
+        """
+        record = cls.open(path)
+        record.verify()
+        return record
 
     @cached_property
     def plan(self) -> Mapping[str, Any]:
         """The plan that the agent was given (docs/plan-format.md)."""
-        return read_json(self.path / "plan.json")
+        return read_json(self._seal.sound("plan.json"))
 
     @cached_property
     def result(self) -> Mapping[str, Any]:
         """What the agent reports (`result.json`)."""
-        return read_json(self.path / "result.json")
+        return read_json(self._seal.sound("result.json"))
 
     @cached_property
     def context(self) -> Context:
@@ -127,31 +143,16 @@ class Record:
         return self.manifest.get("valid") is True
 
     def verify(self) -> None:
-        """Check every file against its checksum.
+        """Check every file against its checksum; one is read again only when it may have changed.
 
         Raises:
             RecordError: a file is missing, changed, or was added.
         """
-        files = self.manifest["files"]
-        for name, expected in files.items():
-            parts = PurePosixPath(name).parts
-            if not parts or ".." in parts or name.startswith("/"):
-                raise RecordError(
-                    f"the manifest names a file outside the record: {name!r}", where=str(self.path)
-                )
-            path = self.path / name
-            if not path.is_file():
-                raise _damaged("is missing", path)
-            if checksum(path) != expected:
-                raise _damaged("was changed after the run: its checksum differs", path)
-        there = {str(path.relative_to(self.path)) for path in self.path.rglob("*") if path.is_file()}
-        for name in sorted(there - set(files) - {MANIFEST}):
-            raise _damaged("was added after the run", self.path / name)
+        self._seal.verify()
 
     @cached_property
     def _there(self) -> frozenset[str]:
-        names = (path.stem for path in (self.path / "raw").glob("*.rh"))
-        return frozenset(name for name in names if _TABLE_NAME.match(name))
+        return self._seal.tables()
 
     def tables(self) -> list[str]:
         """The names of the raw tables there are, sorted."""
@@ -192,7 +193,7 @@ class Record:
                     where=str(self.path),
                     hint="tables: " + (", ".join(self.tables()) or "none"),
                 )
-            self._tables[name] = read_table(self.path / "raw" / f"{name}.rh")
+            self._tables[name] = read_table(self._seal.sound(f"raw/{name}.rh"))
         return self._tables[name]
 
     def iperf3(self, flow: int | str, side: iperf3.Side) -> iperf3.Iperf3Report:
@@ -201,7 +202,7 @@ class Record:
         Raises:
             RecordError: there is no such report, or it makes no sense.
         """
-        return iperf3.read(self.path / "raw" / f"iperf3-{self.context.flow(flow).id}-{side}.json", side)
+        return iperf3.read(self._seal.sound(f"raw/iperf3-{self.context.flow(flow).id}-{side}.json"), side)
 
     def tcp_info(self, flow: int | str, side: int = 0) -> tuple[NDArray[np.int64], decode.Rows]:
         """`struct tcp_info` of a flow's sender (side 0) or receiver (1): stamps in ns [n], fields [n].
@@ -281,7 +282,7 @@ class Record:
 
 
 class ResultSet:
-    """Many runs: a folder with `runs/*`. Iterating opens one record after the other and keeps none."""
+    """Many runs: a folder with `runs/*`. Iterating opens and verifies one after the other, and keeps none."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -321,8 +322,8 @@ class ResultSet:
         return len(self.folders())
 
     def __iter__(self) -> Iterator[Record]:
-        """The runs, one at a time."""
-        return (Record.open(folder) for folder in self.folders())
+        """The runs, one at a time, each verified: a changed one is a `RecordError`."""
+        return (Record.verified(folder) for folder in self.folders())
 
     @cached_property
     def about(self) -> Mapping[str, Any]:
@@ -388,11 +389,3 @@ def _group(rows: decode.Rows, column: str) -> tuple[decode.Rows, Mapping[int, sl
         key: slice(start, stop)
         for key, start, stop in zip(keys.tolist(), starts.tolist(), stops, strict=True)
     }
-
-
-def _damaged(what: str, path: Path) -> RecordError:
-    return RecordError(
-        f"a file of the record {what}",
-        where=str(path),
-        hint="do not trust it; run the cell again with --fresh",
-    )

@@ -19,10 +19,13 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rushhour.errors import UsageError
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 NEW = ".rushhour-"
+_UNLOCKED = "~"
 # What tempfile puts behind a prefix.
 _RANDOM = "[a-z0-9_]{8}"
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW
@@ -38,11 +41,13 @@ def make(parent: Path, prefix: str = NEW) -> tuple[Path, int]:
     Raises:
         OSError: it cannot be made.
     """
-    with locked(parent):  # a new folder that is not locked yet looks abandoned
-        _sweep(parent, prefix)
-        room = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
-        lock = os.open(room, _FOLDER)
-        _lock(lock)
+    sweep(parent, prefix)
+    # Locked under another name first: a room that is not locked looks abandoned.
+    new = Path(tempfile.mkdtemp(prefix=f"{prefix}{_UNLOCKED}", dir=parent))
+    lock = os.open(new, _FOLDER)
+    _lock(lock)
+    room = new.with_name(new.name.replace(_UNLOCKED, ""))
+    new.rename(room)
     return room, lock
 
 
@@ -57,22 +62,92 @@ def room(parent: Path, prefix: str = NEW) -> Iterator[Path]:
         os.close(lock)
 
 
-def sweep(parent: Path, prefix: str = NEW) -> None:
-    """Remove the rooms in `parent` whose processes are gone."""
-    if parent.is_dir():
-        with locked(parent):
-            _sweep(parent, prefix)
+def put(path: Path, data: bytes | memoryview, *, durable: bool = False) -> None:
+    """Write a file whole or not at all, in place of one that is there; its mode is the umask's.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    with room(path.parent) as folder:
+        new = folder / "file"
+        with new.open("xb") as file:
+            file.write(data)
+            file.flush()
+            if durable:
+                os.fsync(file.fileno())
+        new.replace(path)
+
+
+def take_place(folder: Path, target: Path) -> None:
+    """Give a folder its final name; what is there is removed as soon as the new one can take its place.
+
+    Raises:
+        OSError: it cannot be renamed.
+    """
+    try:
+        folder.rename(target)
+    except OSError as error:
+        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+            raise
+        with room(target.parent) as old:
+            target.rename(old / "old")
+            folder.rename(target)
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Wait for the lock of a folder, and hold it; nothing is held where locks are unknown."""
+def alone(folder: Path, what: str) -> Iterator[None]:
+    """Make a folder and keep others out of it; the lock is the folder's own and leaves nothing.
+
+    Raises:
+        UsageError: another process holds it; `what` says what that does.
+        OSError: the folder cannot be made.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
     lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        _lock(lock)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            hint = "wait for it, or choose another place with --out"
+            raise UsageError(f"another {what} is writing there", where=str(folder), hint=hint) from error
+        except OSError as error:
+            if error.errno not in _NO_LOCKS:
+                raise
         yield
     finally:
         os.close(lock)
+
+
+def umask() -> int:
+    """The bits that new files do without."""
+    try:
+        lines = Path("/proc/self/status").read_text(encoding="ascii", errors="replace").splitlines()
+        return next(int(line.split()[1], 8) for line in lines if line.startswith("Umask:"))
+    except (OSError, StopIteration, ValueError):
+        # For a moment other threads create without it.
+        mask = os.umask(0o077)
+        os.umask(mask)
+        return mask
+
+
+def sweep(parent: Path, prefix: str = NEW) -> None:
+    """Remove the rooms in `parent` whose processes are gone."""
+    name = re.compile(re.escape(prefix) + _RANDOM)
+    try:
+        with os.scandir(parent) as entries:
+            found = [Path(entry.path) for entry in entries if name.fullmatch(entry.name)]
+    except OSError:
+        return
+    for folder in found:
+        if not _is_ours(folder):
+            continue
+        with suppress(OSError):
+            lock = os.open(folder, _FOLDER)
+            try:
+                if _lock(lock, wait=False):
+                    remove(folder)
+            finally:
+                os.close(lock)
 
 
 def remove(folder: Path) -> None:
@@ -100,22 +175,6 @@ def remove(folder: Path) -> None:
             shutil.rmtree(folder, onexc=open_up)
         else:
             shutil.rmtree(folder, onerror=open_up)
-
-
-def _sweep(parent: Path, prefix: str) -> None:
-    name = re.compile(re.escape(prefix) + _RANDOM)
-    with os.scandir(parent) as entries:
-        found = [Path(entry.path) for entry in entries if name.fullmatch(entry.name)]
-    for folder in found:
-        if not _is_ours(folder):
-            continue
-        with suppress(OSError):
-            lock = os.open(folder, _FOLDER)
-            try:
-                if _lock(lock, wait=False):
-                    remove(folder)
-            finally:
-                os.close(lock)
 
 
 def _is_ours(folder: Path) -> bool:

@@ -14,20 +14,20 @@ from __future__ import annotations
 import errno
 import os
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from itertools import chain, islice
 from pathlib import Path
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Self, cast
 
-from rushhour import turns
+from rushhour import rooms, turns
 from rushhour.batch import Batch, Outcome, Run
-from rushhour.errors import LabError, RushHourError, UnsupportedError, UsageError
+from rushhour.errors import LabError, RecordError, RushHourError, UnsupportedError, UsageError
 from rushhour.lab import cache
 from rushhour.lab.base import LABS, REAL_TIME, CancelledError, Lab
 from rushhour.lab.manifest import relabel
 from rushhour.lab.uml import UmlLab
-from rushhour.prepare import RESULTS, prepare
+from rushhour.prepare import RESULTS, prepare, same_results
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator, Sequence
@@ -66,7 +66,8 @@ def carry_out(
         )
     # Of all batches before the first run: a long sweep must not end with what could have been known.
     refused = [turns.refused(batch, cast("RealTimeLab", lab)) if real_time else [] for batch in batches]
-    with Workers(lab, 1 if real_time else jobs, fresh=fresh) as workers:
+    with ExitStack() as held, Workers(lab, 1 if real_time else jobs, fresh=fresh) as workers:
+        _hold(batches, held)
         for batch, told in zip(batches, refused, strict=True):
             batch.write_about(complete=False)
             point_latest(batch.folder)
@@ -81,6 +82,20 @@ def carry_out(
                     yield outcome
             finally:
                 _close(batch, complete=done == len(batch))
+
+
+def _hold(batches: Sequence[Batch], held: ExitStack) -> None:
+    """Keep other runs out of the folders, and see that nobody has put another experiment there meanwhile."""
+    for batch in batches:
+        try:
+            held.enter_context(rooms.alone(batch.folder, "run"))
+        except OSError as error:
+            raise RecordError(
+                f"the result set cannot be written: {error.strerror}",
+                where=str(batch.folder),
+                hint="choose another place with --out, or make room",
+            ) from error
+        same_results(batch)
 
 
 class Workers:
@@ -262,7 +277,8 @@ def _one(batch: Batch, one: Run, lab: Lab, cpu: int, *, fresh: bool) -> Outcome:
         job = batch.job(one)
         key = lab.key(job)
         place = batch.place(one, key)
-        if place.exists() and not fresh:
+        _same_program(batch, one, place)
+        if not fresh and cache.is_whole(place, key):
             return Outcome(batch, one, place, None, cached=True)
         known = None if fresh else cache.find(key)
         if known is not None:
@@ -272,6 +288,17 @@ def _one(batch: Batch, one: Run, lab: Lab, cpu: int, *, fresh: bool) -> Outcome:
         return Outcome(batch, one, folder, None, cached=False)
     except RushHourError as error:
         return Outcome(batch, one, None, error, cached=False)
+
+
+def _same_program(batch: Batch, one: Run, place: Path) -> None:
+    """Refuse to put a run beside the same run of another agent: a set would have it twice."""
+    other = batch.finished(one, place.name)
+    if other is not None:
+        raise UsageError(
+            "the folder holds this run as another version of this program made it",
+            where=str(other),
+            hint="name a new folder with --out: results are never mixed, and never overwritten",
+        )
 
 
 def _meant_for(one: Run, lab: Lab) -> None:

@@ -9,21 +9,20 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shutil
-import tempfile
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from rushhour import rooms
 from rushhour.errors import RecordError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
     from types import TracebackType
 
 FORMAT = "rushhour-record/1"
 MANIFEST = "manifest.json"
+SEALED = "sealed"
 # Files made durable at once.
 _SYNCS = 8
 
@@ -39,9 +38,10 @@ class RecordWriter:
         self.destination = destination
         try:
             destination.parent.mkdir(parents=True, exist_ok=True)
-            self.folder = Path(tempfile.mkdtemp(prefix=f".{destination.name}.", dir=destination.parent))
+            self._room, self._lock = rooms.make(destination.parent)
+            self.folder = self._room / "record"
             self.raw = self.folder / "raw"
-            self.raw.mkdir()
+            self.raw.mkdir(parents=True)
         except OSError as error:
             raise _cannot("make a folder for the run", destination, error) from error
 
@@ -53,7 +53,8 @@ class RecordWriter:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Remove what was not sealed."""
-        shutil.rmtree(self.folder, ignore_errors=True)
+        rooms.remove(self._room)
+        os.close(self._lock)
 
     def seal(self, manifest: Mapping[str, Any]) -> Path:
         """Seal the folder under its final name; see `seal`."""
@@ -63,8 +64,7 @@ class RecordWriter:
 def seal(folder: Path, manifest: Mapping[str, Any], destination: Path | None = None) -> Path:
     """Add checksums of every file, write the manifest, make it durable, rename the folder to `destination`.
 
-    Without `destination` the folder keeps its name. If a record is already there it wins (records of the
-    same key are equal) and `folder` is removed.
+    Without `destination` the folder keeps its name. A record that is already there is replaced.
 
     Returns:
         The folder of the record.
@@ -79,11 +79,8 @@ def seal(folder: Path, manifest: Mapping[str, Any], destination: Path | None = N
         files.pop(MANIFEST, None)
         for path in files.values():
             _check_plain(path)
-        whole = {
-            **manifest,
-            "format": FORMAT,
-            "files": {name: checksum(path) for name, path in files.items()},
-        }
+        sums = {name: checksum(path) for name, path in files.items()}
+        whole = sealed({**manifest, "format": FORMAT, "files": sums})
         # Together: the file system then writes its journal once instead of once a file.
         with ThreadPoolExecutor(_SYNCS) as pool:
             list(pool.map(_sync, files.values()))
@@ -94,6 +91,18 @@ def seal(folder: Path, manifest: Mapping[str, Any], destination: Path | None = N
         raise _cannot("seal the record", folder, error) from error
 
 
+def sealed(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """The manifest with its own checksum, under `sealed`."""
+    return {**manifest, SEALED: manifest_sum(manifest)}
+
+
+def manifest_sum(manifest: Mapping[str, Any]) -> str:
+    """The SHA-256 of all that a manifest says, in one spelling."""
+    rest = {name: value for name, value in manifest.items() if name != SEALED}
+    text = json.dumps(rest, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
 def checksum(path: Path) -> str:
     """The SHA-256 of a file's content, in hexadecimal."""
     with path.open("rb") as file:
@@ -102,32 +111,15 @@ def checksum(path: Path) -> str:
 
 def write_json(path: Path, value: Mapping[str, Any]) -> None:
     """Write JSON beside `path`, then rename it into place, durably: nobody ever sees half of it."""
-    with tempfile.NamedTemporaryFile(
-        "w", dir=path.parent, prefix=f".{path.name}.", delete=False, encoding="utf-8"
-    ) as file:
-        try:
-            # In one piece: json.dump would write word by word.
-            file.write(json.dumps(value, indent=1, ensure_ascii=False) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
-            Path(file.name).chmod(0o644)
-            Path(file.name).replace(path)
-        except BaseException:
-            with suppress(OSError):
-                Path(file.name).unlink()
-            raise
+    # In one piece: json.dump would write word by word.
+    text = json.dumps(value, indent=1, ensure_ascii=False) + "\n"
+    rooms.put(path, text.encode("utf-8", "surrogateescape"), durable=True)
 
 
 def _rename(folder: Path, destination: Path) -> Path:
     destination.parent.mkdir(parents=True, exist_ok=True)
-    folder.chmod(0o755)
-    try:
-        folder.rename(destination)
-    except OSError:
-        # Another process finished the same run first.
-        if not (destination / MANIFEST).is_file():
-            raise
-        shutil.rmtree(folder, ignore_errors=True)
+    folder.chmod(0o777 & ~rooms.umask())
+    rooms.take_place(folder, destination)
     _sync(destination.parent)
     return destination
 

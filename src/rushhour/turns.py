@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rushhour import rooms
 from rushhour.batch import Batch, Outcome, Run
 from rushhour.errors import RushHourError, UsageError
+from rushhour.record import Record
 
 if TYPE_CHECKING:
     from rushhour.lab.base import RealTimeLab
@@ -43,15 +45,19 @@ class Turns:
     def take(self, batch: Batch, one: Run) -> Outcome:
         """Carry out a run; one whose record is in its folder already is left as it is."""
         done = batch.finished(one)
-        if done is not None and not self._fresh:
-            return Outcome(batch, one, done, None, cached=True)
         try:
+            if done is not None and not self._fresh:
+                # It cannot be made again: a changed one is said, and neither taken nor replaced.
+                Record.verified(done)
+                return Outcome(batch, one, done, None, cached=True)
             job = batch.job(one)
             block = (id(batch), one.repetition)
             if block not in self._begun:
                 self._begun.add(block)
                 self._lab.warm_up(job)
             folder = self._lab.run(job, batch.place(one, self._lab.key(job)))
+            if done is not None and done != folder:
+                rooms.remove(done)
             return Outcome(batch, one, folder, None, cached=False)
         except RushHourError as error:
             return Outcome(batch, one, None, error, cached=False)

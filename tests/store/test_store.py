@@ -126,7 +126,8 @@ def test_values_that_were_measured_anew_replace_the_old(database: str, tmp_path:
             replace(part, values=[replace(one, value=one.value and 2 * one.value) for one in part.values])
             for part in index.parts(results)
         ]
-        index.put(doubled, results.path / "index.parquet")
+        notes = index.read(results.path / "index.parquet").schema.metadata_str
+        index.put(doubled, results.path / "index.parquet", json.loads(notes["seal"])["records"])
         store.import_folder(results.path)
 
         [run, _] = store.runs()

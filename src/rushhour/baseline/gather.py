@@ -11,12 +11,13 @@ from rushhour import index
 from rushhour.baseline.read import Baseline, Run, raw_digests
 from rushhour.errors import UsageError
 from rushhour.folders import BASELINE, result_sets
-from rushhour.record import Record, ResultSet
+from rushhour.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from rushhour.index import Part
+    from rushhour.record import ResultSet
 
 # What all runs of a baseline have in common; otherwise it would be several.
 _COMMON = ("kernel", "agent", "lab")
@@ -79,7 +80,7 @@ def _of_baseline(source: Baseline) -> Material:
     source.values()
     common = {name: source.about.get(name) for name in (*_COMMON, "tools")}
     folders = [None if source.slim else source.path / "runs" / run.folder for run in source.runs]
-    rows = index.parts(ResultSet(source.path))
+    rows = index.parts_of(index.read(source.path / index.INDEX))
     return Material(common, source.scenarios, list(zip(source.runs, folders, strict=True)), rows)
 
 

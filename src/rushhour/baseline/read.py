@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rushhour import index
 from rushhour.errors import RecordError
 from rushhour.folders import BASELINE
-from rushhour.record import Record, ResultSet, read_json
+from rushhour.record import Record, read_json
 from rushhour.seal import checksum
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ class Baseline:
         if checksum(path) != self.about["index_sha256"]:
             raise _damaged("was changed: its checksum differs", path)
         none: dict[str, list[MetricValue]] = {run.folder: [] for run in self.runs}
-        return none | index.values(ResultSet(self.path))
+        return none | index.values_of(index.read(path))
 
     def values(self) -> Mapping[str, list[MetricValue]]:
         """The metric values of each run, by `Run.folder`.

@@ -6,6 +6,7 @@ import json
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from rushhour import rooms
 from rushhour.errors import ReportError, UsageError
 from rushhour.prepare import RESULTS
 from rushhour.seal import write_json
@@ -74,7 +75,7 @@ class State:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             write_json(self.folder / DOCUMENT, whole)
-            (self.folder / LOG).write_text(self.log(), encoding="utf-8")
+            rooms.put(self.folder / LOG, self.log().encode())
         except OSError as error:
             raise ReportError(
                 f"the bisection cannot be written: {error.strerror}",

@@ -139,6 +139,13 @@ def cli() -> None:
     """A congestion laboratory: the real kernel's TCP, in virtual time, repeatable to the byte."""
 
 
+def _heed_signals() -> None:
+    """Let the signals that ask for an end be an interrupt; what the starter ignores, as nohup, stays so."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _interrupt)
+
+
 def main() -> None:
     """Run the command line; the only place where errors become words and exit codes."""
     if (line := os.environ.get("_RUSHHOUR_COMPLETE")) is not None:
@@ -146,8 +153,7 @@ def main() -> None:
 
         answer(line)
         return
-    signal.signal(signal.SIGTERM, _interrupt)
-    signal.signal(signal.SIGHUP, _interrupt)
+    _heed_signals()
     try:
         code = cli.main(prog_name="rushhour", standalone_mode=False)
         sys.exit(code if isinstance(code, int) else 0)

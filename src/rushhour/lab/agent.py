@@ -11,13 +11,12 @@ import os
 import platform
 import shutil
 import subprocess
-import tempfile
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rushhour import __version__
+from rushhour import __version__, rooms
 from rushhour.errors import LabError
 from rushhour.lab import cache as store
 from rushhour.lab.base import sha256
@@ -136,25 +135,23 @@ def _lay_out(contents: Mapping[str, Path | str], root: Path, sums: Mapping[str, 
     Raises:
         LabError: it cannot be written, or a file is not the one any more that `sums` says.
     """
-    folder = None
     try:
-        folder = Path(tempfile.mkdtemp(prefix=".new-", dir=root.parent))
-        _fill(folder, contents, sums or {})
-        try:
-            folder.rename(root)
-        except OSError:
-            # Another process may have laid out the same one first.
-            if not root.is_dir():
-                raise
+        with rooms.room(root.parent) as room:
+            folder = room / "root"
+            folder.mkdir()
+            _fill(folder, contents, sums or {})
+            try:
+                folder.rename(root)
+            except OSError:
+                # Another process may have laid out the same one first.
+                if not root.is_dir():
+                    raise
     except OSError as error:
         raise LabError(
             f"the guest's root cannot be laid out: {error.strerror}",
             where=str(root),
             hint=store.HINT,
         ) from error
-    finally:
-        if folder is not None:
-            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _fill(folder: Path, contents: Mapping[str, Path | str], sums: Mapping[str, str]) -> None:

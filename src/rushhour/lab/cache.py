@@ -1,7 +1,8 @@
 """Results by content: a run that is known is not run again.
 
 A record is kept under the hash of all that determines it, and shared with result sets by hard links; its
-files are read-only, for the links share their content.
+files are read-only, for the links share their content. Who writes into one nevertheless changes what is
+kept, so it is verified at each use: what is not as it was sealed is not known, and is run again.
 """
 
 from __future__ import annotations
@@ -9,12 +10,12 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-import tempfile
 from contextlib import suppress
 from pathlib import Path
 
-from rushhour.errors import LabError
-from rushhour.seal import MANIFEST
+from rushhour import rooms
+from rushhour.errors import LabError, RecordError
+from rushhour.seal import MANIFEST, SEALED
 
 HINT = "make room there, or set XDG_CACHE_HOME to a folder of yours"
 # Another file system, too many links, links forbidden: then a copy serves as well.
@@ -37,9 +38,22 @@ def folder(*parts: str) -> Path:
 
 
 def find(key: str) -> Path | None:
-    """The record with this key, if it is known."""
+    """The record with this key, if it is known and as it was sealed."""
     path = _place(key)
-    return path if (path / MANIFEST).is_file() else None
+    return path if is_whole(path, key) else None
+
+
+def is_whole(path: Path, key: str) -> bool:
+    """Whether the record in this folder is the run with this key, every byte of it."""
+    from rushhour.record import Record  # noqa: PLC0415 - what is kept here are records
+
+    if not (path / MANIFEST).is_file():
+        return False
+    try:
+        record = Record.verified(path)
+    except RecordError:
+        return False
+    return SEALED in record.manifest and record.key == key
 
 
 def keep(key: str, record: Path) -> None:
@@ -50,16 +64,12 @@ def keep(key: str, record: Path) -> None:
     """
     place = _place(key)
     try:
-        new = Path(tempfile.mkdtemp(prefix=".new-", dir=place.parent))
-        try:
+        with rooms.room(place.parent) as room:
+            new = room / "record"
+            new.mkdir()
             share(record, new, with_manifest=True)
-            with suppress(OSError):
-                place.rename(new.with_name(new.name + ".old"))
-            with suppress(OSError):  # another process may have kept the same run meanwhile
-                new.rename(place)
-        finally:
-            shutil.rmtree(new, ignore_errors=True)
-            shutil.rmtree(new.with_name(new.name + ".old"), ignore_errors=True)
+            with suppress(FileNotFoundError):  # another process may be doing the same
+                rooms.take_place(new, place)
     except OSError as error:
         raise LabError(
             f"the run cannot be kept in the cache: {error.strerror}", where=str(place), hint=HINT

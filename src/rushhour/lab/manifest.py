@@ -8,21 +8,20 @@ from __future__ import annotations
 
 import os
 import platform
-import shutil
-import tempfile
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import rushhour
+from rushhour import rooms
 from rushhour.errors import LabError
 from rushhour.lab import cache as store
 from rushhour.lab.base import REAL_TIME
 from rushhour.metrics.calibration import invalid_reasons
 from rushhour.metrics.doubts import doubts
 from rushhour.record import Record, read_json
-from rushhour.seal import FORMAT, MANIFEST, seal, write_json
+from rushhour.seal import FORMAT, MANIFEST, seal, sealed, write_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -46,9 +45,10 @@ class Facts:
 def seal_run(folder: Path, destination: Path, job: Job, facts: Facts) -> Path:
     """Make the folder of a finished run a record at `destination`."""
     manifest = _judged(folder, _manifest(job, facts, read_json(folder / "result.json")))
+    mask = rooms.umask()
     for path in folder.rglob("*"):
         if path.is_file() and not path.is_symlink():
-            path.chmod(0o444)
+            path.chmod(0o444 & ~mask)
     return seal(folder, manifest, destination)
 
 
@@ -65,14 +65,12 @@ def relabel(known: Path, destination: Path, job: Job) -> Path:
     manifest |= {name: old[name] for name in ("virtual_s", "files")}
     try:
         destination.parent.mkdir(parents=True, exist_ok=True)
-        folder = Path(tempfile.mkdtemp(prefix=".new-", dir=destination.parent))
-        try:
+        with rooms.room(destination.parent) as room:
+            folder = room / "record"
+            folder.mkdir()
             store.share(known, folder, with_manifest=False)
-            write_json(folder / MANIFEST, _judged(folder, manifest))
-            folder.chmod(0o755)
-            folder.rename(destination)
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
+            write_json(folder / MANIFEST, sealed(_judged(folder, manifest)))
+            rooms.take_place(folder, destination)
     except OSError as error:
         raise LabError(
             f"the run cannot be written: {error.strerror}",

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
-from pathlib import Path
+from typing import TYPE_CHECKING
 
+from rushhour import rooms
 from rushhour.errors import ReportError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def put(content: str | bytes, path: Path) -> None:
@@ -16,18 +18,9 @@ def put(content: str | bytes, path: Path) -> None:
         ReportError: the file cannot be written; nothing is left behind.
     """
     data = content.encode() if isinstance(content, str) else content
-    temporary = None
     try:
-        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
-            temporary = Path(file.name)
-            file.write(data)
-        mask = os.umask(0)
-        os.umask(mask)
-        temporary.chmod(0o666 & ~mask)
-        temporary.replace(path)
+        rooms.put(path, data)
     except OSError as error:
-        if temporary is not None:
-            temporary.unlink(missing_ok=True)
         raise ReportError(
             f"cannot write the file: {error.strerror}",
             where=str(path),

@@ -167,9 +167,7 @@ def _set(results: ResultSet) -> SetParcel:
 
 
 def _measured(results: ResultSet) -> Iterator[tuple[Record, Sequence[MetricValue]]]:
-    known: dict[str, list[MetricValue]] = {}
-    if (results.path / index.INDEX).is_file():
-        known = values_of(results)
+    known = values_of(results) if (results.path / index.INDEX).is_file() else {}
     for record in results:
         values = known.get(record.path.name)
         yield record, record.metrics() if values is None else values

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
-from rushhour.errors import ReportError, UsageError
+from rushhour import rooms
+from rushhour.errors import ReportError
 from rushhour.prepare import RESULTS
 from rushhour.report import files
 from rushhour.report.verdict import html, markdown
@@ -46,27 +46,12 @@ def alone(folder: Path) -> Iterator[None]:
         UsageError: another comparison is writing there.
         ReportError: the folder cannot be made.
     """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    except OSError as error:
-        raise _cannot_write(folder, error) from error
-    try:
-        _lock(handle, folder)
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(rooms.alone(folder, "comparison"))
+        except OSError as error:
+            raise _cannot_write(folder, error) from error
         yield
-    finally:
-        os.close(handle)
-
-
-def _lock(handle: int, folder: Path) -> None:
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        raise UsageError(
-            "another comparison is writing there",
-            where=str(folder),
-            hint="wait for it, or choose another place with --out",
-        ) from error
 
 
 def document(verdict: Verdict, folder: Path) -> dict[str, Any]:

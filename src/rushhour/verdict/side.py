@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
+from rushhour.baseline.read import raw_digests
 from rushhour.errors import RecordError, ScenarioError
 from rushhour.lab.base import VIRTUAL
 from rushhour.metrics.catalog import METRICS
@@ -71,8 +72,21 @@ class Trial:
         return self.ran and self.valid
 
     def record(self) -> Record | None:
-        """The record, if it is there."""
-        return None if self.folder is None else Record.open(self.folder)
+        """The record, if it is there.
+
+        Raises:
+            RecordError: it is not the run that was compared.
+        """
+        if self.folder is None:
+            return None
+        record = Record.open(self.folder)
+        if raw_digests(record.manifest) != dict(self.digests):
+            raise RecordError(
+                "this is not the run whose checksums were kept",
+                where=str(self.folder),
+                hint="take it from a copy, or run it again",
+            )
+        return record
 
     @property
     def info_length(self) -> int:

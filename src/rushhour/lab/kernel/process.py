@@ -7,7 +7,8 @@ import re
 import shutil
 import signal
 import subprocess
-from contextlib import ExitStack, contextmanager
+import time
+from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from rushhour.errors import KernelError
@@ -25,6 +26,8 @@ _FAULT = re.compile(
 
 
 # A git hook or `git bisect run` sets these for its own repository; a build is of another.
+# How long a process that is asked to end may take.
+_PATIENCE_S = 3.0
 _GIT_LOCAL = ("DIR", "WORK_TREE", "INDEX_FILE", "COMMON_DIR", "OBJECT_DIRECTORY", "NAMESPACE", "PREFIX")
 
 
@@ -179,17 +182,27 @@ def _environment(extra: Mapping[str, str] | None) -> dict[str, str]:
 
 
 def _end(child: subprocess.Popen[str]) -> None:
-    """Kill whatever is left of the group, and wait for its leader."""
-    running = child.poll() is None
-    if running:
-        os.killpg(child.pid, signal.SIGTERM)
-        try:
-            child.wait(timeout=3)
-        except subprocess.TimeoutExpired:
-            os.killpg(child.pid, signal.SIGKILL)
+    """End whatever is left of the group, and wait for it: a leader that ends leaves its children behind."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        if not _is_left(child):
+            break
+        with suppress(ProcessLookupError):
+            os.killpg(child.pid, number)
+        end = time.monotonic() + _PATIENCE_S
+        while _is_left(child) and time.monotonic() < end:
+            time.sleep(0.01)
     if child.stdout:
         child.stdout.close()
     child.wait()
+
+
+def _is_left(child: subprocess.Popen[str]) -> bool:
+    child.poll()
+    try:
+        os.killpg(child.pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 def _faults(lines: Sequence[str]) -> str:

@@ -1,0 +1,198 @@
+"""Records that were changed after the run: nowhere are they taken for the run's."""
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import builders
+import fakes
+import pytest
+from click.testing import CliRunner
+from result_sets import result_set
+
+from rushhour import index, runner
+from rushhour.cli import cli
+from rushhour.errors import RecordError
+from rushhour.lab import cache, kernel, sums
+from rushhour.record import Record, ResultSet
+from rushhour.seal import MANIFEST, sealed
+
+
+@pytest.fixture(autouse=True)
+def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.delenv("RUSHHOUR_DB", raising=False)
+    yield
+    sums._known.clear()
+
+
+def cut(run: Path) -> None:
+    table = next((run / "raw").glob("*.rh"))
+    table.write_bytes(table.read_bytes()[: -(table.stat().st_size // 3)])
+
+
+def multiply(run: Path) -> None:
+    path = run / "result.json"
+    result = json.loads(path.read_text())
+    for flow in result["flows"]:
+        flow["bytes_received"] *= 10
+    path.write_text(json.dumps(result))
+
+
+def call_valid(run: Path) -> None:
+    path = run / MANIFEST
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"valid": "yes", "warnings": []}))
+
+
+def zero(run: Path) -> None:
+    (run / "plan.json").unlink()
+    (run / "plan.json").symlink_to("/dev/zero")
+
+
+def add(run: Path) -> None:
+    (run / "raw/wire.rh").write_bytes(b"")
+
+
+def add_link(run: Path) -> None:
+    (run / "raw/more").symlink_to("/etc")
+
+
+def take(run: Path) -> None:
+    next((run / "raw").glob("*.rh")).unlink()
+
+
+WAYS = [cut, multiply, call_valid, zero, add, add_link, take]
+COMMANDS = [
+    ["compare", "{set}", "{other}"],
+    ["compare", "{other}", "{set}"],
+    ["report", "{set}", "--format", "md"],
+    ["report", "{set}", "--format", "csv"],
+    ["report", "{set}"],
+    ["baseline", "save", "kept", "{set}"],
+    ["db", "import", "{set}"],
+    ["export", "{set}", "--to", "junit"],
+]
+
+
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
+def test_a_changed_record_is_refused(way: Callable[[Path], None], tmp_path: Path) -> None:
+    results = result_set(tmp_path / "set")
+    way(results.folders()[0])
+    with pytest.raises(RecordError, match="a file of the record"):
+        list(ResultSet.open(results.path))
+
+
+@pytest.mark.parametrize("way", [cut, multiply])
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_no_command_takes_it_for_the_runs(
+    words: list[str], way: Callable[[Path], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("set", "other"):
+        result_set(tmp_path / name)
+    way(ResultSet.open(tmp_path / "set").folders()[0])
+    found = CliRunner().invoke(cli, [word.format(set="set", other="other") for word in words])
+    assert isinstance(found.exception, RecordError), found.output
+    assert "was changed after the run" in found.exception.message
+
+
+@pytest.mark.parametrize("way", [cut, multiply, zero, add, take])
+def test_nothing_of_it_is_read(way: Callable[[Path], None], tmp_path: Path) -> None:
+    record = builders.record(tmp_path / "run", {"tcp_probe": builders.rows(builders.TCP_PROBE, t_ns=[0, 1])})
+    way(record.path)
+    with pytest.raises(RecordError, match="a file of the record"):
+        Record.open(record.path).metrics()
+
+
+def test_an_index_of_other_records_is_not_believed(tmp_path: Path) -> None:
+    results = result_set(tmp_path / "set")
+    true = index.values(results)
+    # Edited: other cells under the old seal.
+    whole = (results.path / index.INDEX).read_bytes()
+    parts = index.parts(results)
+    parts[0].values[0] = type(parts[0].values[0])("goodput_bps", "total", 1e12, "bit/s", None)  # type: ignore[index]
+    index.put(parts, results.path / index.INDEX)
+    assert index.values(results) == true
+    # Stale: of records that were there before.
+    (results.path / index.INDEX).write_bytes(whole)
+    assert index.known(results) is not None
+    path = results.folders()[0] / MANIFEST
+    about = json.loads(path.read_text()) | {"seed": 77}
+    path.write_text(json.dumps(sealed({name: value for name, value in about.items() if name != "sealed"})))
+    assert index.known(results) is None
+
+
+def run(tmp_path: Path, lab: Any, name: str, **options: Any) -> list[runner.Outcome]:
+    (tmp_path / "fake.toml").write_text(fakes.SCENARIO)
+    batches = runner.prepare([tmp_path / "fake.toml"], out=tmp_path / name)
+    return list(runner.carry_out(batches, lab, **options))
+
+
+@pytest.fixture
+def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> fakes.FakeLab:
+    monkeypatch.setattr(kernel, "default", lambda: fakes.kernel("k", tmp_path))
+    return fakes.FakeLab(lambda *_: 50.0)
+
+
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
+def test_results_edited_in_place_do_not_poison_the_cache(
+    way: Callable[[Path], None], lab: fakes.FakeLab, tmp_path: Path
+) -> None:
+    first = run(tmp_path, lab, "first")
+    assert len(lab.ran) == len(first) == 4
+    for outcome in first:
+        assert outcome.folder is not None
+        known = cache.find(Record.open(outcome.folder).key)
+        assert known is not None
+        # By way of the link, and in the cache itself.
+        way(known)
+    second = run(tmp_path, lab, "second")
+    assert [outcome.cached for outcome in second] == [False] * 4
+    assert len(list(ResultSet.open(tmp_path / "second"))) == 4
+    assert [outcome.cached for outcome in run(tmp_path, lab, "third")] == [True] * 4
+
+
+def test_a_damaged_run_in_the_folder_is_run_again(lab: fakes.FakeLab, tmp_path: Path) -> None:
+    for outcome in run(tmp_path, lab, "set"):
+        assert outcome.folder is not None
+        take(outcome.folder)
+    again = run(tmp_path, lab, "set")
+    assert all(outcome.error is None for outcome in again)
+    assert len(list(ResultSet.open(tmp_path / "set"))) == 4
+
+
+@pytest.mark.parametrize("content", ["{}", "[]", "", '{"format": "rushhour-record/1"}', "[" * 5000])
+def test_rubbish_in_the_cache_is_run_again(content: str, lab: fakes.FakeLab, tmp_path: Path) -> None:
+    for outcome in run(tmp_path, lab, "first"):
+        assert outcome.folder is not None
+        known = cache.find(Record.open(outcome.folder).key)
+        assert known is not None
+        (known / MANIFEST).unlink()
+        (known / MANIFEST).write_text(content)
+    assert [outcome.error for outcome in run(tmp_path, lab, "second")] == [None] * 4
+
+
+def test_a_file_is_read_once_and_again_when_it_may_have_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "large"
+    path.write_bytes(bytes(2 << 20))
+    monkeypatch.setattr(sums, "_RACY_NS", -(10**12))
+    before = sums.sum_of(path)
+    reads: list[object] = []
+    digest = sums.hashlib.file_digest
+    monkeypatch.setattr(sums.hashlib, "file_digest", lambda *words: reads.append(1) or digest(*words))
+    sums._known.clear()
+    assert sums.sum_of(path) == before
+    assert not reads, "the next command remembers"
+    about = path.stat()
+    with path.open("r+b") as file:
+        file.write(b"1")
+    os.utime(path, ns=(about.st_atime_ns, about.st_mtime_ns))
+    assert sums.sum_of(path) != before, "a date that was put back hides nothing"
+    (tmp_path / "cache/rushhour/sums.sqlite").write_bytes(b"rubbish" * 999)
+    sums._known.clear()
+    assert sums.sum_of(path) != before
