@@ -1,7 +1,7 @@
-//! What the network stack of a node counts: `/proc/net/snmp` and `/proc/net/netstat` (RFC 4293, 4022, 4113 and Linux's own).
+//! What the network stack of a node counts: `/proc/net/snmp`, `netstat` and `snmp6` (RFC 4293, 4022, 4113 and Linux's own).
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::{fs, io};
 
 use crate::error::{Context, Result};
 use crate::netns::Nodes;
@@ -9,6 +9,10 @@ use crate::plan::Plan;
 
 /// Of this thread, which is in the node: `/proc/net` would be of the process.
 const FILES: [&str; 2] = ["/proc/thread-self/net/snmp", "/proc/thread-self/net/netstat"];
+/// IPv6's own, a counter a line; absent where the kernel has no IPv6.
+const FILE_6: &str = "/proc/thread-self/net/snmp6";
+/// The groups of those, the longer of two that begin alike first.
+const GROUPS_6: [&str; 4] = ["UdpLite6", "Udp6", "Icmp6", "Ip6"];
 /// What is no counter.
 const STATES: [&str; 7] = [
     "Ip.Forwarding",
@@ -38,7 +42,21 @@ fn of_this_node() -> Result<BTreeMap<String, i64>> {
         let text = fs::read_to_string(file).context(format_args!("read {file}"))?;
         found.extend(parse(&text));
     }
+    match fs::read_to_string(FILE_6) {
+        Ok(text) => found.extend(parse_6(&text)),
+        Err(cause) if cause.kind() == io::ErrorKind::NotFound => {}
+        Err(cause) => return Err(cause).context(format_args!("read {FILE_6}")),
+    }
     Ok(found)
+}
+
+/// Lines such as `Ip6InReceives 12`, which becomes `Ip6.InReceives`.
+fn parse_6(text: &str) -> impl Iterator<Item = (String, i64)> + '_ {
+    text.lines().filter_map(|line| {
+        let (name, value) = line.split_once(char::is_whitespace)?;
+        let group = GROUPS_6.into_iter().find(|group| name.starts_with(group))?;
+        Some((format!("{group}.{}", &name[group.len()..]), value.trim().parse().ok()?))
+    })
 }
 
 /// Pairs of lines: `Tcp: InSegs OutSegs` above `Tcp: 12 34`.
@@ -75,6 +93,19 @@ pub fn since(before: &Counters, after: &Counters) -> Counters {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn those_of_ipv6_are_told_by_protocol() {
+        let text = "Ip6InReceives                   \t12\nUdpLite6InErrors   1\nUdp6RcvbufErrors 3\nIcmp6InType135 4\nodd\n";
+        let expected = [
+            ("Ip6.InReceives", 12),
+            ("UdpLite6.InErrors", 1),
+            ("Udp6.RcvbufErrors", 3),
+            ("Icmp6.InType135", 4),
+        ]
+        .map(|(name, value)| (name.to_owned(), value));
+        assert_eq!(parse_6(text).collect::<Vec<_>>(), expected);
+    }
 
     #[test]
     fn counters_are_told_by_what_they_rose() {

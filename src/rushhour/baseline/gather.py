@@ -12,6 +12,7 @@ from rushhour.baseline.read import Baseline, Run, raw_digests
 from rushhour.errors import UsageError
 from rushhour.folders import BASELINE, result_sets
 from rushhour.record import Record
+from rushhour.told import told
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -120,6 +121,7 @@ def _run(record: Record) -> Run:
         valid=record.valid,
         invalid_reasons=list(manifest.get("invalid_reasons") or ()),
         raw=raw_digests(manifest),
+        told=told(record),
     )
 
 

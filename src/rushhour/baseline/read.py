@@ -24,7 +24,10 @@ _AGAIN = "take it from a copy, or save it again from records"
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run of a baseline. `folder` names it within its version; `raw` are SHA-256 by file (`raw/…`)."""
+    """One run of a baseline. `folder` names it within its version; `raw` are SHA-256 by file (`raw/…`).
+
+    `told` is that of what the record tells beside its tables (`rushhour.told`).
+    """
 
     folder: str
     scenario: str
@@ -36,6 +39,7 @@ class Run:
     valid: bool
     invalid_reasons: Sequence[str]
     raw: Mapping[str, str]
+    told: str | None = None
 
 
 @dataclass(frozen=True)
@@ -72,7 +76,11 @@ class Baseline:
             )
         try:
             names = [field.name for field in fields(Run)]
-            runs = [Run(**{name: entry[name] for name in names}) for entry in about["runs"]]
+            # Versions that were saved by an older program keep no `told`.
+            runs = [
+                Run(**{name: entry[name] for name in names if name != "told" or name in entry})
+                for entry in about["runs"]
+            ]
             _check(about, runs)
         except (KeyError, TypeError, ValueError) as error:
             raise _damaged(f"makes no sense ({error!r})", path / BASELINE) from error

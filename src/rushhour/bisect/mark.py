@@ -204,7 +204,7 @@ def ends_said(mark: Mark, ends: Between) -> tuple[float | None, float | None, st
 
 
 def _equal(one: Trial | None, other: Trial) -> bool:
-    return one is not None and bool(one.digests) and one.digests == other.digests
+    return one is not None and one.equals(other)
 
 
 def _size(entry: Judged) -> float:

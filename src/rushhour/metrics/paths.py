@@ -17,8 +17,13 @@ if TYPE_CHECKING:
     from rushhour.record import Record
 
 _UNDONE = ("TCPFullUndo", "TCPPartialUndo", "TCPDSACKUndo", "TCPLossUndo")
-# A protocol's counter of checksums that were wrong, and the kind of flow it is of.
-_CHECKSUMS = {"Udp.InCsumErrors": "udp", "Tcp.InCsumErrors": "tcp", "Icmp.InCsumErrors": "ping"}
+# Kinds of flows, and the counters of checksums that were wrong.
+_CHECKSUMS = {
+    "udp": ("Udp.InCsumErrors", "Udp6.InCsumErrors"),
+    # Of both IPv4 and IPv6.
+    "tcp": ("Tcp.InCsumErrors",),
+    "ping": ("Icmp.InCsumErrors", "Icmp6.InCsumErrors"),
+}
 _HEADERS = "IpExt.InCsumErrors"
 _FULL_SOCKETS = ("Udp.RcvbufErrors", "Udp6.RcvbufErrors")
 
@@ -69,10 +74,11 @@ def _checksums(record: Record) -> Iterator[Found]:
     counters = stack_counters(record)
     if not counters:
         return
-    yield Found(TOTAL, float(sum(counters.get(name, 0) for name in (*_CHECKSUMS, _HEADERS))))
-    for name, kind in _CHECKSUMS.items():
+    by_kind = {kind: sum(counters.get(name, 0) for name in names) for kind, names in _CHECKSUMS.items()}
+    yield Found(TOTAL, float(sum(by_kind.values()) + counters.get(_HEADERS, 0)))
+    for kind, count in by_kind.items():
         if record.flows(kind):
-            yield Found(f"kind:{kind}", float(counters.get(name, 0)))
+            yield Found(f"kind:{kind}", float(count))
 
 
 def _headers(record: Record) -> Iterator[Found]:

@@ -33,26 +33,42 @@ METRICS = [
     _metric(
         "ect_received",
         "none",
-        ("IpExt.InECT0Pkts", "IpExt.InECT1Pkts"),
-        "IPv4 packets that arrived as ECN-capable and not marked",
+        ("IpExt.InECT0Pkts", "IpExt.InECT1Pkts", "Ip6.InECT0Pkts", "Ip6.InECT1Pkts"),
+        "Packets that arrived as ECN-capable and not marked",
     ),
     _metric(
-        "ce_received", "none", ("IpExt.InCEPkts",), "IPv4 packets that arrived with Congestion Experienced"
+        "ce_received",
+        "none",
+        ("IpExt.InCEPkts", "Ip6.InCEPkts"),
+        "Packets that arrived with Congestion Experienced",
     ),
-    _metric("fragments_made", "none", ("Ip.FragCreates",), "IPv4 fragments that hosts made of their packets"),
-    _metric("reassembled", "higher", ("Ip.ReasmOKs",), "IPv4 packets that hosts put together of fragments"),
+    _metric(
+        "fragments_made",
+        "none",
+        ("Ip.FragCreates", "Ip6.FragCreates"),
+        "Fragments that hosts made of their packets",
+    ),
+    _metric(
+        "reassembled",
+        "higher",
+        ("Ip.ReasmOKs", "Ip6.ReasmOKs"),
+        "Packets that hosts put together of fragments",
+    ),
     _metric(
         "reassembly_failures",
         "lower",
-        ("Ip.ReasmFails",),
-        "Failures of hosts to put IPv4 fragments together, by time, memory or overlap (the kernel counts "
+        ("Ip.ReasmFails", "Ip6.ReasmFails"),
+        "Failures of hosts to put fragments together, by time, memory or overlap (the kernel counts "
         "some of them once a fragment)",
     ),
     _metric(
         "icmp_errors_received",
         "none",
-        ("Icmp.InDestUnreachs", "Icmp.InTimeExcds", "Icmp.InParmProbs"),
-        "ICMP errors that hosts received: destination unreachable (among them fragmentation needed), time "
-        "exceeded, parameter problem",
+        (
+            *("Icmp.InDestUnreachs", "Icmp.InTimeExcds", "Icmp.InParmProbs"),
+            *("Icmp6.InDestUnreachs", "Icmp6.InPktTooBigs", "Icmp6.InTimeExcds", "Icmp6.InParmProblems"),
+        ),
+        "ICMP errors that hosts received: destination unreachable, fragmentation needed or packet too big, "
+        "time exceeded, parameter problem",
     ),
 ]

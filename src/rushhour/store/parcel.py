@@ -22,6 +22,7 @@ from rushhour.folders import BASELINE, VERDICT, result_sets
 from rushhour.plan.cells import label_of
 from rushhour.record import Record, ResultSet, read_json
 from rushhour.spec.sweep import Sweep
+from rushhour.told import told
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -211,7 +212,7 @@ def _run(record: Record, sweep: Sweep, values: Sequence[MetricValue], *, quick: 
             virtual_s=manifest.get("virtual_s"),
             elapsed_s=manifest.get("elapsed_s"),
             folder=str(record.path.resolve()),
-            raw_sha256=digest(raw_digests(manifest)),
+            raw_sha256=digest(raw_digests(manifest), told(record)),
             values=values,
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -268,7 +269,7 @@ def _kept(found: Baseline, scenario: Mapping[str, Any], run: Run, values: Sequen
         virtual_s=None,
         elapsed_s=None,
         folder=str((found.path / "runs" / run.folder).resolve()),
-        raw_sha256=digest(dict(run.raw)),
+        raw_sha256=digest(dict(run.raw), run.told) if run.told else digest(dict(run.raw)),
         values=[_sound(value) for value in values],
     )
 

@@ -167,14 +167,14 @@ class CellVerdict:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two runs of the same cell, repetition and seed on two kernels; `identical` if their raw tables are."""
+    """Two runs of a cell, repetition and seed on two kernels; `identical` if all that is read of them is."""
 
     base: RunRow
     candidate: RunRow
 
     @property
     def identical(self) -> bool:
-        """Whether every raw table has the same bytes."""
+        """Whether every raw table has the same bytes, and the records tell the same beside them."""
         return self.base.raw_sha256 == self.candidate.raw_sha256
 
 

@@ -127,7 +127,7 @@ def conclude(found: Examined, adjusted: Sequence[float], level: float) -> CellVe
     told = [entry for entry in metrics if not entry.what.unread] or metrics
     parts = [*found.faults, *map(_expectation, found.expected), *((m.verdict, m.reason) for m in told)]
     verdict = worst([part[0] for part in parts])
-    reason = _reason(verdict, parts, told)
+    reason = _reason(verdict, parts, told, found)
     metrics.sort(key=lambda entry: _rank(entry.verdict))
     warnings = _warnings(found, metrics)
     return CellVerdict(
@@ -193,9 +193,11 @@ def _expectation(entry: Expected) -> tuple[Decision, str]:
     return ("worse" if entry.broken else "inconclusive"), reason
 
 
-def _reason(verdict: Decision, parts: Sequence[tuple[Decision, str]], metrics: Sequence[Judged]) -> str:
+def _reason(
+    verdict: Decision, parts: Sequence[tuple[Decision, str]], metrics: Sequence[Judged], found: Examined
+) -> str:
     if verdict == "same":
-        return _same(metrics)
+        return _same(metrics, _differing(found))
     others = [part for part in parts if part[0] == verdict]
     # The greatest change first: it tells most.
     best = max((m for m in metrics if m.verdict == verdict), key=lambda entry: entry.size, default=None)
@@ -204,11 +206,18 @@ def _reason(verdict: Decision, parts: Sequence[tuple[Decision, str]], metrics: S
     return words.and_more(first, len(others) - 1, "finding" if spoken else "metric")
 
 
-def _same(metrics: Sequence[Judged]) -> str:
+def _differing(found: Examined) -> str:
+    """What of two runs differs: their tables, or only what the agent counted beside them."""
+    pairs = [(found.base[seed], found.candidate[seed]) for seed in found.base if seed in found.candidate]
+    tables = not pairs or any(one.digests != other.digests for one, other in pairs)
+    return "the tables differ" if tables else "the tables are equal and the counters differ"
+
+
+def _same(metrics: Sequence[Judged], differing: str) -> str:
     if not metrics:
-        return "the tables differ, but nothing that is judged was measured"
+        return f"{differing}, but nothing that is judged was measured"
     if all(entry.equal for entry in metrics):
-        return "the tables differ, but every judged value is equal"
+        return f"{differing}, but every judged value is equal"
     most = max((m for m in metrics if not m.equal), key=lambda entry: entry.size)
     return most.reason
 
@@ -234,7 +243,7 @@ def _rank(verdict: Decision) -> int:
 
 
 def _equal(base: Trial, candidate: Trial) -> bool:
-    return bool(base.digests) and base.digests == candidate.digests
+    return base.equals(candidate)
 
 
 def _runs(trials: Mapping[int, Trial]) -> list[dict[str, Any]]:

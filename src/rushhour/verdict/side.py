@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
@@ -22,6 +22,7 @@ from rushhour.plan.cells import expand, label_of
 from rushhour.record import Record, ResultSet
 from rushhour.spec.scenario import Scenario
 from rushhour.spec.sweep import Sweep
+from rushhour.told import told
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -44,7 +45,7 @@ class Trial:
 
     `digests` are the SHA-256 of the raw tables by name, `plan` that of the plan, `facts` what else must be
     equal on both sides (`rushhour.verdict.refusal`). `kind` is the class of the error. `known` gives the
-    values of a run whose record is not there (of a slim baseline).
+    values of a run whose record is not there (of a slim baseline), `kept_told` its `told`.
     """
 
     seed: int
@@ -59,6 +60,7 @@ class Trial:
     error: str | None = None
     kind: str | None = None
     known: Callable[[], Sequence[MetricValue]] | None = field(default=None, repr=False)
+    kept_told: str | None = field(default=None, repr=False)
     _measured: dict[str, list[MetricValue]] = field(default_factory=dict, repr=False, compare=False)
 
     @property
@@ -80,13 +82,28 @@ class Trial:
         if self.folder is None:
             return None
         record = Record.open(self.folder)
-        if raw_digests(record.manifest) != dict(self.digests):
+        kept = {name: digest for name, digest in self.digests.items() if name.startswith(RAW)}
+        if kept and kept != raw_digests(record.manifest):
             raise RecordError(
                 "this is not the run whose checksums were kept",
                 where=str(self.folder),
                 hint="take it from a copy, or run it again",
             )
         return record
+
+    def equals(self, other: Trial) -> bool:
+        """Whether both are equal to the byte in everything that a metric can read (`rushhour.told`)."""
+        if not self.digests or self.digests != other.digests:
+            return False
+        return self is other or (self.told is not None and self.told == other.told)
+
+    @cached_property
+    def told(self) -> str | None:
+        """The digest of what the record tells beside its tables; None where nobody knows any more."""
+        if self.kept_told is not None or self.folder is None:
+            return self.kept_told
+        record = self.record()
+        return None if record is None else told(record)
 
     @property
     def info_length(self) -> int:
@@ -268,6 +285,7 @@ def of_baseline(one: Baseline) -> Side:
             run.seed, run.repetition, None if one.slim else one.path / "runs" / run.folder, run.key,
             run.raw, None, run.valid, tuple(run.invalid_reasons), facts,
             known=partial(_kept, one, run.folder) if one.slim else None,
+            kept_told=run.told if one.slim else None,
         )  # fmt: skip
     for about in one.scenarios:
         sweep = _sweep(about.get("resolved"))

@@ -200,6 +200,8 @@ def _trial(shelf: Shelf, row: RunRow, kernel: KernelRow) -> Trial:
         row.valid, tuple(map(str, row.invalid_reasons)),
         {"kernel": dict(kernel.identity), "agent": row.agent, "lab": row.lab},
         known=partial(shelf.store().metrics, row.id),
+        # The database keeps one digest of all that can be read.
+        kept_told=row.raw_sha256,
     )  # fmt: skip
 
 
@@ -229,7 +231,7 @@ def _resolve(base: Side, candidate: Side) -> list[str]:
 
 def _equal(one: SideCell, two: SideCell) -> bool:
     shared = [(one.trials[seed], two.trials[seed]) for seed in one.trials if seed in two.trials]
-    return all(before.digests == after.digests for before, after in shared)
+    return all(before.equals(after) for before, after in shared)
 
 
 def _resolved(cell: SideCell) -> Mapping[str, Any] | None:
