@@ -19,6 +19,7 @@ from rushhour import courses
 from rushhour.errors import RecordError
 from rushhour.metrics.binomial import binomial_interval
 from rushhour.metrics.queue import since_start
+from rushhour.metrics.silence import silences
 from rushhour.metrics.surroundings import bound_ns, carried, sampling_error_ns
 from rushhour.metrics.thinning import netem_words, thins
 
@@ -83,6 +84,10 @@ def calibrate(record: Record) -> list[CalibrationFinding]:
         *_outputs(record),
         *_changes(record),
         *_lines(record),
+        *(
+            CalibrationFinding("what arrived", where, ok=False, asked="something", measured=sent)
+            for where, sent in silences(record)
+        ),
     ]
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rushhour.metrics.completion import offered_load
+from rushhour.metrics.silence import silent_flows
 from rushhour.metrics.surroundings import surroundings
 
 if TYPE_CHECKING:
@@ -17,7 +18,13 @@ SENDER = 0
 
 def doubts(record: Record) -> list[str]:
     """Sentences for the manifest's warnings: arrivals beyond the rate, what was replaced or borrowed."""
-    return [*_overloads(record), *_replaced(record), *_borrowed(record), *surroundings(record)]
+    return [
+        *_overloads(record),
+        *_replaced(record),
+        *_borrowed(record),
+        *(f"nothing of {name} arrived" for name in silent_flows(record)),
+        *surroundings(record),
+    ]
 
 
 def _overloads(record: Record) -> list[str]:

@@ -1,0 +1,99 @@
+"""Silence: nothing at all arrived where something was sent, and nobody asked for that.
+
+A link through which no packet comes (a bucket or a buffer smaller than a packet, a limit of none) measures as
+an idle one: no loss was counted on a wire, no queue was seen. Such a run is no result.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from rushhour.context import Flow
+    from rushhour.record import Record
+
+# What a first packet may need until something is counted at the other end, in round-trip times, and at least.
+_TRIPS, _LEAST_NS = 4, 200_000_000
+# From this loss on silence is what was asked for.
+_MOST = 0.9
+# A policy that throws away what matches it, in the words of a plan's filters.
+_DROPS = ("drop", "blackhole", "unreachable", "prohibit")
+
+
+def silences(record: Record) -> Iterator[tuple[str, str]]:
+    """Where nothing arrived, and what was sent there, in words; for the whole run, or for each link end."""
+    flows, silent = _flows(record)
+    if not silent:
+        return
+    if len(silent) == len(flows):
+        yield "the whole run", _sent(flows)
+        return
+    told: set[int] = set()
+    for end in record.context.ends.values():
+        crossing = [flow for flow in flows if end.end in flow.ends]
+        muted = {flow.id for flow in crossing} <= silent and bool(crossing)
+        if (
+            muted
+            and end.role in ("queue", "netem", "police", "wire")
+            and not told.issuperset(flow.id for flow in crossing)
+        ):
+            told |= {flow.id for flow in crossing}
+            yield end.label, _sent(crossing)
+
+
+def silent_flows(record: Record) -> list[str]:
+    """The names of flows of which nothing arrived; those of an arrival process are too short to tell."""
+    _, silent = _flows(record)
+    flows = record.context.flows
+    return [flows[number].name for number in sorted(silent) if flows[number].arrival is None]
+
+
+def _flows(record: Record) -> tuple[list[Flow], set[int]]:
+    """The flows of which something could have arrived, and the numbers of those of which nothing did."""
+    flows = [flow for flow in record.context.flows.values() if _could_arrive(record, flow)]
+    silent = {flow.id for flow in flows if _is_silent(record, flow)}
+    return flows, set() if silent and _asked_for(record) else silent
+
+
+def _could_arrive(record: Record, flow: Flow) -> bool:
+    """Whether it had the time: what starts at the end, or far away, may be on its way."""
+    duration = record.context.duration_ns
+    stop = duration if flow.stop_ns is None else min(flow.stop_ns, duration)
+    return stop > flow.start_ns and duration - flow.start_ns > _LEAST_NS + _TRIPS * (flow.base_rtt_ns or 0)
+
+
+def _is_silent(record: Record, flow: Flow) -> bool:
+    if flow.outcome.bytes_received or flow.outcome.packets_received:
+        return False
+    if not (flow.outcome.bytes_sent or flow.outcome.packets_sent or flow.kind in ("tcp", "rr", "crr")):
+        return False
+    table = {"udp": "udp", "ping": "ping", "rr": "transaction", "crr": "transaction"}.get(flow.kind)
+    rows = record.table(table, flow=flow.id) if table is not None and record.has(table) else None
+    if rows is None or not len(rows):
+        return True
+    stamps = rows["rx_ns" if table != "transaction" else "end_ns"]
+    return not bool(np.any(stamps >= 0))
+
+
+def _asked_for(record: Record) -> bool:
+    """Whether the scenario itself lets nothing through: a loss of one, an input that is dropped, a policy."""
+    lost = any(
+        end.loss >= _MOST or any(value >= _MOST for _, value in end.over_time.get("loss", ()))
+        for end in record.context.ends.values()
+    )
+    if lost or any(node.get("drop_input") for node in record.plan.get("nodes") or []):
+        return True
+    links = record.plan.get("links") or []
+    filters = [end.get("filters") for link in links for end in link.get("ends") or []]
+    policies = str([*filters, record.plan.get("routes")])
+    return any(word in policies for word in _DROPS) or "loss 100%" in str(links)
+
+
+def _sent(flows: Sequence[Flow]) -> str:
+    names = [flow.name for flow in flows]
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return f"nothing of {', '.join(names[:3])}{more}"

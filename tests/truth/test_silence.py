@@ -1,0 +1,60 @@
+"""Silence is never valid unless it was asked for."""
+
+import pytest
+
+from rushhour.lab import kernel as kernels
+from rushhour.lab.base import Job
+from rushhour.lab.uml import UmlLab
+from rushhour.plan import lower
+from rushhour.record import Record
+from rushhour.spec import load_scenario
+
+pytestmark = pytest.mark.virtual
+
+HEAD = 'title = "Silence"\nquestion = "Does anything arrive?"\nduration = "2s"\n'
+FLOWS = (
+    'flow = [{ name = "a" }, { name = "u", kind = "udp", rate = "1mbit" }, { name = "p", kind = "ping" }]\n'
+)
+LINK = 'preset = "dumbbell", rate = "10mbit", rtt = "10ms"'
+
+
+def run(text: str, folder: object) -> Record:
+    path = folder / "scenario.toml"  # type: ignore[operator]
+    path.write_text(HEAD + text)
+    lowered = lower(load_scenario(str(path)), 1)
+    job = Job(lowered.plan, lowered.context, kernels.default(), {})
+    return Record.open(UmlLab().run(job, folder / "run"))  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(
+    ("queue", "flows"),
+    [
+        # The handshake comes through it, and no data.
+        ("tbf rate 10mbit burst 2kb limit 1kb", 'flow = [{ name = "a" }]\n'),
+        ("netem limit 0", FLOWS),
+        ("bfifo limit 1", FLOWS),
+    ],
+)
+def test_a_link_that_lets_nothing_through_is_invalid(queue: str, flows: str, tmp_path: object) -> None:
+    record = run(f'topology = {{ {LINK}, queue = "{queue}" }}\n{flows}', tmp_path)
+    assert not record.valid
+    assert any(reason.startswith("what arrived of") for reason in record.manifest["invalid_reasons"]), (
+        record.manifest["invalid_reasons"]
+    )
+
+
+def test_one_flow_of_which_nothing_arrives_is_a_warning(tmp_path: object) -> None:
+    record = run(f'topology = {{ {LINK}, queue = "tbf rate 10mbit burst 2kb limit 1kb" }}\n{FLOWS}', tmp_path)
+    assert any("nothing of a arrived" in text for text in record.manifest["warnings"])
+
+
+@pytest.mark.parametrize("loss", ["0.999999", "0.5"])
+def test_a_loss_that_was_asked_for_is_valid(loss: str, tmp_path: object) -> None:
+    record = run(f"topology = {{ {LINK}, loss = {loss} }}\n{FLOWS}", tmp_path)
+    assert not [one for one in record.manifest["invalid_reasons"] if one.startswith("what arrived")]
+
+
+def test_a_flow_that_starts_at_the_very_end_is_not_silent(tmp_path: object) -> None:
+    late = 'flow = [{ name = "a" }, { name = "late", start = "1.99s" }]\n'
+    record = run(f"topology = {{ {LINK} }}\n{late}", tmp_path)
+    assert record.valid, record.manifest["invalid_reasons"]
