@@ -15,6 +15,7 @@ import pytest
 from rushhour import cli, rooms, runner
 from rushhour.errors import UsageError
 from rushhour.lab import kernel
+from rushhour.lab.base import canonical, sha256
 from rushhour.lab.kernel import process
 from rushhour.record import Record, ResultSet
 from rushhour.report import files
@@ -57,7 +58,7 @@ def test_runs_of_other_kernels_are_not_mixed_in(lab: fakes.FakeLab, tmp_path: Pa
 def test_runs_of_another_agent_are_not_mixed_in(lab: fakes.FakeLab, tmp_path: Path) -> None:
     batches = runner.prepare(["fake.toml"], out=tmp_path / "out")
     list(runner.carry_out(batches, lab))
-    lab.key = lambda job: fakes.sha256("newer", fakes.canonical(job.plan))  # type: ignore[method-assign]
+    lab.key = lambda job: sha256("newer", canonical(job.plan))  # type: ignore[method-assign]
     errors = [outcome.error for outcome in runner.carry_out(batches, lab)]
     assert all("another version of this program" in str(error) for error in errors)
     assert len(ResultSet.open(tmp_path / "out")) == 4

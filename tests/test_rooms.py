@@ -67,7 +67,8 @@ def test_a_folder_of_another_user_stays(tmp_path: Path) -> None:
 
 def test_the_folder_that_holds_a_room_keeps_its_mode(tmp_path: Path) -> None:
     runs = tmp_path / "runs"
-    room, lock = (runs.mkdir(), rooms.make(runs))[1]
+    runs.mkdir()
+    room, lock = rooms.make(runs)
     (room / "closed/deep").mkdir(parents=True)
     (room / "closed").chmod(0)
     runs.chmod(0o2755)

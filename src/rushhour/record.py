@@ -18,6 +18,7 @@ from rushhour.context import Context, Flow, read_context
 from rushhour.errors import RecordError
 from rushhour.extras import need
 from rushhour.metrics.value import MetricValue
+from rushhour.plain import harmless, may_speak
 from rushhour.seal import FORMAT, MANIFEST, RecordWriter, seal
 from rushhour.series import Series, make
 from rushhour.sound import Seal, check_manifest
@@ -361,7 +362,8 @@ def read_json(path: Path, hint: str = _AGAIN) -> Mapping[str, Any]:
     try:
         if path.stat().st_size > _MAX_JSON:
             raise RecordError(f"the file has more than {_MAX_JSON >> 20} MiB", where=str(path), hint=hint)
-        value = json.loads(path.read_bytes())
+        text = path.read_bytes()
+        value = harmless(json.loads(text)) if may_speak(text) else json.loads(text)
     except OSError as error:
         raise RecordError(f"cannot read the file: {error.strerror}", where=str(path), hint=hint) from error
     except (ValueError, RecursionError) as error:
