@@ -18,6 +18,7 @@ from rushhour.context import Context, Flow, read_context
 from rushhour.errors import RecordError
 from rushhour.extras import need
 from rushhour.metrics.value import MetricValue
+from rushhour.plain import harmless, may_speak
 from rushhour.regular import read_regular
 from rushhour.seal import FORMAT, MANIFEST, RecordWriter, seal
 from rushhour.series import Series, make
@@ -366,7 +367,7 @@ def read_json(path: Path, hint: str = _AGAIN) -> Mapping[str, Any]:
     """
     try:
         raw = read_regular(path, _MAX_JSON)
-        value = json.loads(raw)
+        value = harmless(json.loads(raw)) if may_speak(raw) else json.loads(raw)
         if b"\\u" in raw:
             json.dumps(value, ensure_ascii=False).encode()  # half a character cannot be written again
     except OSError as error:

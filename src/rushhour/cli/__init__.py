@@ -7,7 +7,9 @@ error.
 
 from __future__ import annotations
 
+import codecs
 import errno
+import io
 import os
 import signal
 import sys
@@ -146,6 +148,25 @@ def _heed_signals() -> None:
             signal.signal(number, _interrupt)
 
 
+def _heed_encodings() -> None:
+    """Let no sign that a terminal's encoding lacks end the program: "?" stands for it.
+
+    Names of files that are no text are written as the bytes that they are.
+    """
+    codecs.register_error("shown", _shown)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="shown")
+
+
+def _shown(fault: UnicodeError) -> tuple[str | bytes, int]:
+    if not isinstance(fault, UnicodeEncodeError):
+        raise fault
+    signs = fault.object[fault.start : fault.end]
+    escaped = (bytes([ord(sign) - 0xDC00]) if "\udc80" <= sign <= "\udcff" else b"?" for sign in signs)
+    return b"".join(escaped), fault.end
+
+
 def main() -> None:
     """Run the command line; the only place where errors become words and exit codes."""
     if (line := os.environ.get("_RUSHHOUR_COMPLETE")) is not None:
@@ -154,6 +175,7 @@ def main() -> None:
         answer(line)
         return
     _heed_signals()
+    _heed_encodings()
     try:
         code = cli.main(prog_name="rushhour", standalone_mode=False)
         sys.exit(code if isinstance(code, int) else 0)

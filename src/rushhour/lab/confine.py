@@ -104,7 +104,7 @@ class Guest:
         cpu: int | None = None,
         native: bool = False,
     ) -> None:
-        words: list[str | Path] = [launcher, "launch", "--dir", sandbox.folder]
+        words: list[str | Path] = [launcher.resolve(), "launch", "--dir", sandbox.folder.name]
         words += ["--timeout", str(limits.timeout_s), "--stall", str(limits.stall_s)]
         words += ["--console-limit", str(limits.console_bytes)]
         words += ["--cpu", str(cpu)] if cpu is not None else []
@@ -112,6 +112,8 @@ class Guest:
         words += ["--require"] if not native and os.environ.get("RUSHHOUR_REQUIRE_CONFINEMENT") == "1" else []
         self._process = subprocess.Popen(
             [*words, "--", *command],
+            # By its name: folders above may have names that are no text, which the launcher's words must be.
+            cwd=sandbox.folder.parent,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

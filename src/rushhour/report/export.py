@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from typing import IO, TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -11,6 +12,7 @@ from arro3.io import write_csv, write_parquet
 
 from rushhour import index
 from rushhour.errors import ReportError
+from rushhour.plain import cell
 from rushhour.series import RUN, SERIES
 
 if TYPE_CHECKING:
@@ -44,7 +46,8 @@ def write(results: ResultSet, folder: Path, form: str) -> list[Path]:
     samples = (part for record in results for part in series(record))
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        metrics = index.table(index.parts(results))
+        parts = index.parts(results)
+        metrics = index.table(map(_for_spreadsheets, parts) if form == "csv" else parts)
         _write(metrics.to_batches(), metrics.schema, paths[0], form)
         _write(samples, SCHEMA, paths[1], form)
     except OSError as error:
@@ -54,6 +57,12 @@ def write(results: ResultSet, folder: Path, form: str) -> list[Path]:
             hint="choose another folder with --out",
         ) from error
     return paths
+
+
+def _for_spreadsheets(part: index.Part) -> index.Part:
+    """Texts that a spreadsheet would take for formulas are none any more; notes begin with words of ours."""
+    about = {name: cell(one) if isinstance(one, str) else one for name, one in part.about.items()}
+    return replace(part, about=about, factors={name: cell(one) for name, one in part.factors.items()})
 
 
 def series(record: Record) -> Iterator[RecordBatch]:

@@ -17,7 +17,7 @@ def put(content: str | bytes, path: Path) -> None:
     Raises:
         ReportError: the file cannot be written; nothing is left behind.
     """
-    data = content.encode() if isinstance(content, str) else content
+    data = content.encode("utf-8", "replace") if isinstance(content, str) else content
     try:
         rooms.put(path, data)
     except OSError as error:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
-from rushhour.spec.model import Model
+from rushhour.spec.model import Model, shown
 from rushhour.units import Duration
 
 Words = Annotated[str, Field(min_length=1, max_length=200)]
-Text = Annotated[str, Field(max_length=2_000)]
+Text = Annotated[str, Field(max_length=2_000), AfterValidator(shown)]
 Scale = Literal["linear", "log"]
 
 FLOW, END = "flow", "end"

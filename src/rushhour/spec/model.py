@@ -8,6 +8,8 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 from pydantic_core import PydanticCustomError
 
+from rushhour.plain import is_control
+
 # A name becomes part of namespaces, devices and files; what is not in here could mean something there.
 NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$"
 Name = Annotated[str, StringConstraints(pattern=NAME)]
@@ -49,6 +51,20 @@ def _sysctl_value(key: str, value: Any) -> str:
     if isinstance(value, str) and value.isprintable():
         return " ".join(value.split())
     raise PydanticCustomError("sysctl", "{key}: a sysctl is a number, a text or a list of them", {"key": key})
+
+
+def shown(text: str) -> str:
+    """A text that people are shown: no control characters, which would speak to their terminal.
+
+    Raises:
+        PydanticCustomError: there is one.
+    """
+    bad = next((sign for sign in text if is_control(sign)), None)
+    if bad is not None:
+        raise PydanticCustomError(
+            "shown", "the text holds the control character {sign}", {"sign": ascii(bad)}
+        )
+    return text
 
 
 def flatten(table: dict[str, Any], prefix: str = "") -> dict[str, Any]:

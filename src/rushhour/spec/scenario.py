@@ -8,12 +8,12 @@ from collections import defaultdict
 from itertools import count
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from rushhour.spec.figure import Figure
 from rushhour.spec.judge import Judge
 from rushhour.spec.loads import Load
-from rushhour.spec.model import Model, Sysctls, flatten
+from rushhour.spec.model import Model, Sysctls, flatten, shown
 from rushhour.spec.pattern import Pattern, TraceName
 from rushhour.spec.sweep import Sweep
 from rushhour.spec.topology import Link, Node, Topology
@@ -23,7 +23,7 @@ from rushhour.units import Duration
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-Text = Annotated[str, Field(max_length=20_000)]
+Text = Annotated[str, Field(max_length=20_000), AfterValidator(shown)]
 Lab = Literal["uml", "netns", "hosts"]
 _SAMPLES = 200  # readings in an experiment, where the scenario does not say how often
 _FINEST, _COARSEST = 1_000_000, 100_000_000  # ns

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import os
 import re
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -116,10 +117,15 @@ class BaselineParcel:
 Parcel = SetParcel | ComparisonParcel | BaselineParcel
 
 
+def spelled(path: Path) -> str:
+    """A path as text; bytes of it that are none are written as escapes."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
 def digest(*what: Any) -> str:
     """A hash of values that JSON can write."""
     text = json.dumps(what, sort_keys=True, ensure_ascii=False, default=str)
-    return hashlib.sha256(text.encode()).hexdigest()
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def kernel_digest(identity: Mapping[str, Any]) -> str:
@@ -211,7 +217,7 @@ def _run(record: Record, sweep: Sweep, values: Sequence[MetricValue], *, quick: 
             warnings=list(manifest.get("warnings") or ()),
             virtual_s=manifest.get("virtual_s"),
             elapsed_s=manifest.get("elapsed_s"),
-            folder=str(record.path.resolve()),
+            folder=spelled(record.path.resolve()),
             raw_sha256=digest(raw_digests(manifest), told(record)),
             values=values,
         )
@@ -268,7 +274,7 @@ def _kept(found: Baseline, scenario: Mapping[str, Any], run: Run, values: Sequen
         warnings=(),
         virtual_s=None,
         elapsed_s=None,
-        folder=str((found.path / "runs" / run.folder).resolve()),
+        folder=spelled((found.path / "runs" / run.folder).resolve()),
         raw_sha256=digest(dict(run.raw), run.told) if run.told else digest(dict(run.raw)),
         values=[_sound(value) for value in values],
     )

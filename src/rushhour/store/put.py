@@ -9,7 +9,7 @@ from sqlalchemy import func, select
 from sqlalchemy import text as sql
 
 from rushhour.store import schema
-from rushhour.store.parcel import BaselineParcel, ComparisonParcel, SetParcel, kernel_digest
+from rushhour.store.parcel import BaselineParcel, ComparisonParcel, SetParcel, kernel_digest, spelled
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -44,7 +44,7 @@ def _put_set(connection: Connection, parcel: SetParcel, now: str) -> int:
         "kind": parcel.kind,
         "scenario": parcel.scenario,
         "scenario_sha256": parcel.scenario_sha256,
-        "folder": str(parcel.folder),
+        "folder": spelled(parcel.folder),
         "quick": parcel.quick,
         "complete": parcel.complete,
         "failures": text(parcel.failures),
@@ -208,7 +208,7 @@ def _put_comparison(connection: Connection, parcel: ComparisonParcel, now: str) 
     table, document = schema.comparisons, parcel.document
     found = connection.execute(select(table.c.id).where(table.c.digest == parcel.digest)).scalar()
     if found is not None:
-        connection.execute(table.update().where(table.c.id == found), {"folder": str(parcel.folder)})
+        connection.execute(table.update().where(table.c.id == found), {"folder": spelled(parcel.folder)})
         return 0
     place = _next(connection, table)
     sides = {side: document.get(side) or {} for side in ("base", "candidate")}
@@ -219,7 +219,7 @@ def _put_comparison(connection: Connection, parcel: ComparisonParcel, now: str) 
         "digest": parcel.digest,
         "made": str(document.get("made")),
         "imported": now,
-        "folder": str(parcel.folder),
+        "folder": spelled(parcel.folder),
         "variable": str(document.get("variable")),
         "verdict": str(document.get("verdict")),
         "rule": text(document.get("rule") or {}),

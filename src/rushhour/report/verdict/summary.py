@@ -42,7 +42,7 @@ def markdown(document: Mapping[str, Any]) -> str:
     whole = story(document)
     head = "\n".join(_head(whole)) + "\n"
     tail = "\n".join(_tail(whole)) + "\n"
-    room = LIMIT - len((head + tail).encode()) - 200
+    room = LIMIT - len((head + tail).encode("utf-8", "replace")) - 200
     told: list[str] = []
     for number, cell in enumerate(whole.cells):
         text = "\n".join(_cell(cell)) + "\n"
