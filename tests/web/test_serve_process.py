@@ -97,7 +97,24 @@ def test_it_ends_when_asked_to_and_leaves_nothing() -> None:
         assert process.wait(30) == 0
         asking.wait(30)
         assert gone(guests)
+        assert process.stderr is not None
+        assert "Traceback" not in process.stderr.read()
         assert folders - set(cache.folder("play", "any").parent.iterdir())
+
+
+@pytest.mark.virtual
+def test_a_visitor_who_leaves_ends_the_run_without_a_word() -> None:
+    with server() as (process, url):
+        asking, guests = running(url, process)
+        asking.kill()
+        asking.wait(30)
+        assert gone(guests)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 0
+        assert process.stderr is not None
+        said = process.stderr.read()
+        assert "Traceback" not in said
+        assert "rror" not in said
 
 
 @pytest.mark.virtual

@@ -28,7 +28,8 @@ from rushhour.cli.db import DB
     multiple=True,
     metavar="NAME=VALUE",
     help="What an experiment may cost: flows, duration, rate, rtt, buffer, packets, seconds; "
-    "how many run at once and wait: runs, waiting; the size of a request: body.",
+    "how many run at once and wait: runs, waiting; the size of a request: body; connections, and those "
+    "of one address: connections, client.",
 )
 @DB
 @click.option("--open", "open_browser", is_flag=True, help="Open it in a browser.")

@@ -44,7 +44,7 @@ def create(settings: Settings | None = None, sections: Sequence[Section] | None 
     app.state.sections = shown
     app.state.pages = Pages(shown)
     # Outermost, so that what it adds is in every answer, also in those to faults of ours.
-    return Guard(app, settings)
+    return Guard(app, settings, shown)
 
 
 def _sections(settings: Settings) -> list[Section]:

@@ -11,17 +11,22 @@ import hashlib
 import hmac
 import ipaddress
 import socket
+from asyncio import CancelledError
 from http.cookies import CookieError, SimpleCookie
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import ClientDisconnect
 
 from rushhour.web.answers import RefusedError, refusal
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+    from rushhour.web.section import Section
     from rushhour.web.settings import Settings
 
 COOKIE = "rushhour"
@@ -46,8 +51,9 @@ HEADERS = {
 class Guard:
     """The middleware around the application."""
 
-    def __init__(self, app: ASGIApp, settings: Settings) -> None:
+    def __init__(self, app: ASGIApp, settings: Settings, sections: Sequence[Section] = ()) -> None:
         self.app = app
+        self.sections = sections
         self.settings = settings
         self.names = {name.lower() for name in _names(settings)}
 
@@ -65,7 +71,22 @@ class Guard:
         except RefusedError as error:
             await refusal(scope, error)(scope, receive, _with_headers(send))
             return
-        await self.app(scope, _measured(receive, self.settings.bounds.body.bytes), _with_headers(send))
+        begun = False
+
+        async def answer(message: Message) -> None:
+            nonlocal begun
+            begun = begun or message["type"] == "http.response.start"
+            await _with_headers(send)(message)
+
+        try:
+            await self.app(scope, _measured(receive, self.settings.bounds.body.bytes), answer)
+        except ClientDisconnect:
+            return  # whoever asked has left before all was said: no fault, and nobody to be told
+        except CancelledError:
+            # Nobody cancels but the server, when it ends and has waited long enough for its answers.
+            if not begun:
+                ended = RefusedError(503, "the server ends", hint="try again when it is back")
+                await refusal(scope, ended)(scope, receive, answer)
 
     def _check(self, scope: Scope, headers: Headers) -> None:
         host = _host(headers.get("host", ""))
@@ -127,11 +148,19 @@ def _is_address(host: str) -> bool:
 def _check_origin(headers: Headers) -> None:
     """Refuse what another site's page sends. Programs send neither header."""
     origin, site = headers.get("origin"), headers.get("sec-fetch-site")
-    foreign = origin is not None and urlsplit(origin).netloc.lower() != headers.get("host", "").lower()
+    foreign = origin is not None and _place(origin) != headers.get("host", "").lower()
     if foreign or site not in (None, "same-origin", "none"):
         raise RefusedError(
             403, "this was sent by a page of another site", hint="use the pages of this server"
         )
+
+
+def _place(origin: str) -> str | None:
+    """Host and port of an origin; None where it is none, which is nobody's."""
+    try:
+        return urlsplit(origin).netloc.lower()
+    except ValueError:  # a bracket that is never closed
+        return None
 
 
 def _check_destination(headers: Headers) -> None:

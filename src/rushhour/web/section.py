@@ -20,6 +20,7 @@ class Section:
         path: Where it begins.
         routes: What it answers.
         begin: Called when the server begins to listen.
+        stop: Called when the server is asked to end, before it waits for answers under way.
         end: Called when the server ends.
     """
 
@@ -27,4 +28,5 @@ class Section:
     path: str
     routes: Sequence[BaseRoute] = field(repr=False)
     begin: Callable[[], None] | None = None
+    stop: Callable[[], None] | None = None
     end: Callable[[], None] | None = None

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 import uvicorn
 
 from rushhour.web.app import create
+from rushhour.web.connection import connections
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
+    from rushhour.web.section import Section
     from rushhour.web.settings import Settings
 
 GRACE_S = 3
@@ -20,24 +22,33 @@ GRACE_S = 3
 
 def serve(settings: Settings, server: socket.socket, ready: Callable[[], None]) -> None:
     """Serve until SIGTERM or SIGINT; `ready` is called once requests are answered."""
+    app = create(settings)
     config = uvicorn.Config(
-        create(settings),
+        app,
         log_level="warning",
         server_header=False,
         timeout_graceful_shutdown=GRACE_S,
-        limit_concurrency=200,
+        http=connections(settings.bounds),
         ws="none",
         proxy_headers=False,
     )
     runner = _Server(config)
     runner.ready = ready
+    runner.sections = app.sections
     runner.run(sockets=[server])
 
 
 class _Server(uvicorn.Server):
     ready: Callable[[], None]
+    sections: Sequence[Section]
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if self.started:
             self.ready()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        for section in self.sections:
+            if section.stop is not None:
+                section.stop()
+        await super().shutdown(sockets)

@@ -30,7 +30,8 @@ class Bounds(Model):
     rtt: Duration = Field(Duration(2 * 10**9), description="base round-trip time")
     buffer: Size = Field(Size(64 * 10**6), description="bytes that a queue may hold")
     packets: Count = Field(
-        400_000, description="full packets over all links in the whole experiment: they take the host's time"
+        400_000,
+        description="full packets over all links in the whole experiment, and pings: they take host's time",
     )
     runs: Count = Field(
         default_factory=lambda: len(os.sched_getaffinity(0)), le=256, description="experiments at once"
@@ -38,6 +39,8 @@ class Bounds(Model):
     waiting: Count = Field(32, le=10_000, description="experiments that wait; more are turned away")
     seconds: Count = Field(60, le=3600, description="wall-clock time of a run")
     body: Size = Field(Size(64 * 1024), description="size of a request")
+    connections: Count = Field(200, le=10_000, description="connections at once")
+    client: Count = Field(100, le=10_000, description="of them from one address")
 
     @classmethod
     def parse(cls, words: Sequence[str]) -> Self:

@@ -106,12 +106,16 @@ class Desk:
             lab, job = self._prepare(Setup())
             self._pool.submit(self._run, _Flight(lab, job), answer).add_done_callback(_told)
 
-    def close(self) -> None:
-        """End every run, and remove what is left."""
+    def stop(self) -> None:
+        """End every run, and begin no other; waits for none."""
         with self._lock:
             self._closed = True
             for lab in self._labs:
                 lab.cancel()
+
+    def close(self) -> None:
+        """End every run, and remove what is left."""
+        self.stop()
         self._pool.shutdown(cancel_futures=True)
         if self._room is not None:
             self._room.remove()
@@ -134,7 +138,9 @@ class Desk:
         try:
             outcome = asyncio.wrap_future(flight.future)
             outcome.add_done_callback(_seen)
-            return await asyncio.shield(outcome)
+            # Not by `shield`, which tells the terminal of what happens after its visitor left.
+            await asyncio.wait([outcome])
+            return outcome.result()
         finally:
             flight.waiting -= 1
             if flight.waiting == 0:

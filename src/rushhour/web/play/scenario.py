@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from rushhour.web.settings import Bounds
 
 TITLE = "From the playground"
+PING_NS = 100_000_000  # between two echo requests, where nothing else is said
 FRAME = 1514  # bytes of a full Ethernet frame, which is what the bound of packets counts in
 FILE = "playground.toml"
 
@@ -69,10 +70,19 @@ def names(setup: Setup) -> list[str]:
 
 
 def packets(setup: Setup) -> float:
-    """Full packets that all links may carry in the whole experiment."""
+    """Packets of the whole experiment: full ones that all links may carry, and echo requests with answers."""
     hops = (setup.size or 2) if setup.preset == "chain" else 1
     streams = sum(flow.rate.bps for flow in setup.flow if flow.kind == "udp" and flow.rate)
-    return (hops * setup.rate.bps + streams) * setup.duration.seconds / (8 * FRAME)
+    full = (hops * setup.rate.bps + streams) * setup.duration.seconds / (8 * FRAME)
+    return full + sum(_echoes(flow, setup) for flow in setup.flow if flow.kind == "ping")
+
+
+def _echoes(flow: SetupFlow, setup: Setup) -> float:
+    """Requests and answers of a ping. They leave the host one by one, whatever the link then drops."""
+    left = setup.duration.ns - flow.start.ns
+    lasts = left if flow.duration is None else min(left, flow.duration.ns)
+    interval = PING_NS if flow.interval is None else flow.interval.ns
+    return 2 * max(0, lasts) / max(1, interval)
 
 
 def _document(setup: Setup) -> dict[str, Any]:
@@ -159,5 +169,7 @@ def _too_much(setup: Setup, bounds: Bounds) -> list[Fault]:
     count = packets(setup)
     if count > bounds.packets:
         said = f"about {count:,.0f} packets are too many for this server: at most {bounds.packets:,}"
-        faults.append(Fault(WHERE, None, "duration", said, "shorten it, or lower the rate"))
+        echoes = sum(_echoes(flow, setup) for flow in setup.flow if flow.kind == "ping")
+        hint = "ping less often" if echoes > count / 2 else "shorten it, or lower the rate"
+        faults.append(Fault(WHERE, None, "duration", said, hint))
     return faults

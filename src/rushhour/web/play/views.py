@@ -54,7 +54,9 @@ def section(bounds: Bounds, make_lab: Callable[[], Lab] | None = None) -> Sectio
         Route("/api/kernels", views.kernels),
         Route("/api/kernels/{name}", views.kernel),
     ]
-    return Section("Playground", "/play", routes, begin=views.desk.warm, end=views.desk.close)
+    return Section(
+        "Playground", "/play", routes, begin=views.desk.warm, stop=views.desk.stop, end=views.desk.close
+    )
 
 
 class _Views:
