@@ -18,6 +18,16 @@ from rushhour.record import ResultSet
 
 ROOT = Path(__file__).parents[1]
 API = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+
+
+def _python(file: Path) -> str:
+    """What a document says in Python: its examples, and names in back quotes; not file names."""
+    text = file.read_text(encoding="utf-8")
+    quoted = re.findall(r"`(rushhour\.[\w.]+)(?:\(.*?\))?`", text)
+    return "\n".join([*re.findall(r"```python\n(.*?)```", text, re.DOTALL), *quoted])
+
+
+EXPLAIN = (ROOT / "docs" / "explain.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```python\n(.*?)```", API, re.DOTALL)
 
 
@@ -25,6 +35,43 @@ def test_the_api_document_lists_what_the_package_gives() -> None:
     listed = re.findall(r"^\| `rushhour\.(\w+)` \|", API, re.MULTILINE)
     assert sorted(listed) == sorted(rushhour.__all__)
     assert all(hasattr(rushhour, name) for name in listed)
+
+
+NAMED = sorted(
+    {
+        name
+        for file in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+        for name in re.findall(r"\b(rushhour(?:\.[A-Za-z_]\w*)+)(?!\w|[/@-])", _python(file))
+        if name != "rushhour.sh"  # a file
+    }
+)
+
+
+def test_every_name_that_the_documents_give_is_there() -> None:
+    # In a program of its own: another test may have imported what a reader has not.
+    assert {"rushhour.bisect.bisect", "rushhour.explain.explain", "rushhour.run"} <= set(NAMED)
+    code = (
+        "import functools, pkgutil, sys, rushhour\n"
+        "for name in sys.argv[2:]:\n"
+        "    if name in sys.argv[1]:\n"  # as the interface gives it, without another import
+        "        functools.reduce(getattr, name.split('.')[1:], rushhour)\n"
+        "    else:\n"
+        "        pkgutil.resolve_name(name)\n"
+    )
+    env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(
+        [sys.executable, "-c", code, API + EXPLAIN, *NAMED],
+        capture_output=True,
+        text=True,
+        env=env,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-600:]
+
+
+def test_no_name_is_made_up() -> None:
+    assert not hasattr(rushhour, "no_such_module")
+    assert not hasattr(rushhour, "_private")
 
 
 def test_the_options_of_run_are_those_of_the_runner_and_documented() -> None:

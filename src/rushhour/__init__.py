@@ -12,6 +12,7 @@ machines is slow. docs/api.md has the whole of it.
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from rushhour.errors import RushHourError
@@ -107,6 +108,8 @@ def __getattr__(name: str) -> object:
         from rushhour import record  # noqa: PLC0415
 
         return getattr(record, name)
-    if name == "diagnose":
-        return import_module("rushhour.diagnose")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    # Packages that the documents name (`rushhour.bisect.bisect`) are there without an import of their own.
+    module = f"{__name__}.{name}"
+    if name.startswith("_") or find_spec(module) is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return import_module(module)

@@ -124,6 +124,38 @@ def test_any_text_stays_on_its_line_of_tap(report: Report) -> None:
         assert all(line.count("#") <= 1 for line in cases)
 
 
+def test_junit_has_one_suite_for_a_scenario() -> None:
+    order = [("a", "1"), ("b", "1"), ("a", "2"), ("b", "2"), ("a", "3")]
+    cases = [Case(scenario, label, "pass", "") for scenario, label in order]
+    root = _read_junit(FORMATS["junit"].write(Report("r", "", cases)))
+    suites = root.findall("testsuite")
+    assert [(suite.get("name"), suite.get("tests")) for suite in suites] == [("a", "3"), ("b", "2")]
+    assert [case.get("name") for case in suites[0].iter("testcase")] == ["1", "2", "3"]
+
+
+RUNNING = {"release": "6.12", "source": {"kind": "running"}}
+
+
+@pytest.mark.parametrize(
+    ("kernel", "architecture"),
+    [
+        ({"release": "6.12", "source": {"kind": "debian"}}, "um"),
+        (RUNNING | {"machine": "x86_64"}, "x86_64"),
+        (RUNNING | {"machine": "aarch64"}, "aarch64"),
+        (RUNNING, None),
+        ({}, None),
+    ],
+)
+def test_kcidb_says_the_architecture_of_the_kernel_that_ran(
+    kernel: dict[str, object], architecture: str | None
+) -> None:
+    from kcidb_io.schema import LATEST  # noqa: PLC0415 - slow to import
+
+    made = json.loads(FORMATS["kcidb"].write(Report("r", "", [Case("a", "1", "pass", "")], kernel)))
+    LATEST.validate(made)
+    assert made["builds"][0].get("architecture") == architecture
+
+
 def test_kcidb_keeps_to_its_schema() -> None:
     from kcidb_io.schema import LATEST  # noqa: PLC0415 - slow to import
 

@@ -7,7 +7,6 @@ most one of skipped, error and failure, and times are plain seconds (jenkinsci's
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
-from itertools import groupby
 from typing import TYPE_CHECKING
 
 from rushhour.export.case import printable
@@ -24,8 +23,12 @@ def junit(report: Report) -> str:
     """One test suite for each scenario, one test case for each cell, its numbers in `system-out`."""
     root = ET.Element("testsuites", {"name": f"rushhour {printable(report.name)}", **_counts(report.cases)})
     root.set("time", f"{report.seconds:.3f}")
-    for scenario, cases in groupby(report.cases, key=lambda case: case.scenario):
-        root.append(_suite(report, scenario, [*cases]))
+    # By scenario wherever its cases stand: those that were not run come after all others.
+    suites: dict[str, list[Case]] = {}
+    for case in report.cases:
+        suites.setdefault(case.scenario, []).append(case)
+    for scenario, cases in suites.items():
+        root.append(_suite(report, scenario, cases))
     ET.indent(root)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from rushhour.export.case import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from rushhour.export.case import Case, Number, Report
 
@@ -38,13 +38,25 @@ def kcidb(report: Report) -> str:
              "valid": True, **known},
         ],
         "builds": [
-            {"id": build, "origin": ORIGIN, "checkout_id": checkout, "architecture": "um",
+            {"id": build, "origin": ORIGIN, "checkout_id": checkout, **_architecture(kernel),
              "compiler": str(kernel.get("compiler") or "unknown"), "status": "PASS",
              "misc": {"release": str(kernel.get("release") or "")}},
         ],
         "tests": tests,
     }  # fmt: skip
     return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
+
+
+def _architecture(kernel: Mapping[str, object]) -> dict[str, str]:
+    """What the kernel was built for: `um` in virtual time, else the machine's, as `uname -m` says it.
+
+    Absent where nothing tells it, or machines of several architectures took part.
+    """
+    source = kernel.get("source")
+    if isinstance(source, dict) and source.get("kind") == "running":
+        machine = kernel.get("machine")
+        return {"architecture": machine} if isinstance(machine, str) and machine else {}
+    return {"architecture": "um"} if kernel else {}
 
 
 def _tests(case: Case, build: str, report: Report) -> Iterator[dict[str, Any]]:

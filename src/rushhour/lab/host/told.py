@@ -28,7 +28,9 @@ def kernel(hellos: Mapping[str, Mapping[str, Any]]) -> RunningKernel:
     releases = "+".join(dict.fromkeys(one["release"] for one in distinct))
     by_host = {name: f"{one['release']} {one['version']}" for name, one in kernels.items()}
     identity = {"name": f"running-{releases}", "release": releases, "source": {"kind": "running"}}
-    return RunningKernel(identity["name"], releases, identity | {"hosts": by_host})  # type: ignore[arg-type]
+    kinds = {one["machine"] for one in distinct}
+    machine = {"machine": kinds.pop()} if len(kinds) == 1 else {}
+    return RunningKernel(identity["name"], releases, identity | machine | {"hosts": by_host})  # type: ignore[arg-type]
 
 
 def description(
