@@ -44,6 +44,12 @@ def _both(text: str) -> str:
         ('queue = " "', "topology.queue", "is empty"),
         ('queue = "fifo; reboot"', "topology.queue", "tc's words"),
         ('loss = "101%"', "topology.loss", "more than 100"),
+        ('netem = "delay -5ms"', "topology.netem", "negative"),
+        ('netem = "delay 5ms -1ms"', "topology.netem", "negative"),
+        ('netem = "slot 1ms -2ms"', "topology.netem", "negative"),
+        ('netem = "loss 200%"', "topology.netem", "no share"),
+        ('police = { rate = "1mbit", burst = "1000TB" }', "topology.police.burst", "to fill"),
+        ('police = { rate = "8bit", burst = "2kB" }', "topology.police.burst", 'at most "274B"'),
         ("pairs = 3000", "topology.pairs", "less than or equal to 2000"),
         ("pairs = 1500", "topology", "more than 2000"),
     ],
@@ -76,7 +82,7 @@ def test_zero_rate() -> None:
         ('message = "2GB"', "flow.tcp1.message", "too large"),
         ('mss = "10B"', "flow.tcp1.mss", "88B"),
         ('rate = "1bit"', "flow.tcp1.rate", "carries nothing"),
-        ('kind = "ping"\npacket = "66kB"', "flow.ping1.packet", "65507B"),
+        ('kind = "ping"\npacket = "66kB"', "flow.ping1.packet", "65000B"),
         ('kind = "ping"\ninterval = "0s"', "flow.ping1.interval", "zero"),
         ('name = "long"', "flow.long.name", "already the name"),
         ('from = "s1"\nto = "s1"', "flow.tcp1.to", 'both "s1"'),
@@ -174,7 +180,7 @@ def test_a_preset_with_node_tables() -> None:
     ],
 )
 def test_expectations(lines: str, key: str, says: str) -> None:
-    assert says in faults(f'{BASE}[[expect]]\nmetric = "x"\n{lines}\n')[key].message
+    assert says in faults(f'{BASE}[[expect]]\nmetric = "goodput_bps"\n{lines}\n')[key].message
 
 
 def test_only_the_cause_is_reported_not_its_consequences() -> None:
@@ -188,3 +194,35 @@ def test_a_factor_that_another_one_overrides_is_refused() -> None:
     assert "changes nothing" in faults(BASE + both)["sweep.cc"].message
     # Where there is another flow that the general factor still sets, both have a meaning.
     assert parse_scenario(BASE + FLOW + both).sweep.size == 2
+
+
+@pytest.mark.parametrize(
+    ("more", "key", "says"),
+    [
+        ('metric = "godput_bps"\nmin = 1', "expect.1.metric", 'did you mean "goodput_bps"'),
+        ('metric = "goodput_bps"\nflow = "twins"\nmin = 1', "expect.1.flow", "has 2 copies"),
+        ('metric = "goodput_bps"\nflow = "short"\nmin = 1', "expect.1.flow", "group:short"),
+        ('metric = "goodput_bps"\nflow = "twins.3"\nmin = 1', "expect.1.flow", "no flow is named"),
+        ('metric = "goodput_bps"\nflow = "long"\nscope = "total"\nmin = 1', "expect.1.scope", "beside flow"),
+        ('metric = "utilization"\nflow = "long"\nmin = 1', "expect.1.flow", "not measured of single flows"),
+    ],
+)
+def test_an_expectation_is_of_something_that_is_measured(more: str, key: str, says: str) -> None:
+    flows = (
+        '[[flow]]\nname = "twins"\ncount = 2\n'
+        '[[flow]]\nname = "short"\nsize = "10kB"\narrivals = { rate = "5/s" }\n'
+    )
+    found = faults(f"{BASE}{flows}[[expect]]\n{more}\n")
+    assert says in f"{found[key].message} {found[key].hint}"
+    assert found[key].line is not None
+
+
+def test_a_ping_is_no_larger_than_what_is_sent() -> None:
+    found = faults(BASE + '[[flow]]\nname = "p"\nkind = "ping"\npacket = "65507B"\n')
+    assert "65000B" in found["flow.p.packet"].message
+    scenario('[[flow]]\nname = "p"\nkind = "ping"\npacket = "65000B"\n')
+
+
+def test_netems_own_words_are_left_alone() -> None:
+    words = "delay 5ms 1ms 25% distribution normal loss gemodel 1% 10% 70% 0.1% rate 1mbit -20"
+    parse_scenario(BASE.replace("[[flow]]", f'netem = "{words}"\n[[flow]]'))

@@ -282,3 +282,38 @@ def test_any_damage_to_a_file_is_reported(data: st.DataObject) -> None:
 def test_sets_on_any_document_are_faults_at_worst(table: str, value: Any, key: str) -> None:
     document, faults_ = apply_sets(name_flows({table: value}), [f"{key}=1"])
     assert faults_ or document != {table: value}
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "message"),
+    [
+        ('title = "x"\nseed = ' + "9" * 5000, 2, "more than 64 bits"),
+        ('title = "x"\n\nseed = 0x' + "f" * 17, 3, "more than 64 bits"),
+        ("[topology]\nx = [1, [2, 9223372036854775808]]", 2, "more than 64 bits"),
+        ("\n" + "a." * 50_000 + "b = 1", 2, "nested too deeply"),
+        ("\n\n[" + '"a" . ' * 50_000 + "b]", 3, "nested too deeply"),
+        ("[[flow]]\n" * 50_000, None, "more than 2000 tables"),
+        ("[sysctl]\n" + "\n".join(f"k{number} = 1" for number in range(50_000)), 1, "more than 500 keys"),
+    ],
+)
+def test_what_no_person_writes_is_refused_at_once(text: str, line: int | None, message: str) -> None:
+    # Each of them took minutes, or was a traceback.
+    with pytest.raises(ScenarioError, match=message) as refused:
+        parse_scenario(text)
+    (fault,) = refused.value.faults
+    assert fault.line is not None
+    assert line is None or fault.line == line
+
+
+def test_long_lists_are_looked_at_once() -> None:
+    text = 'title = "x"\nx = [\n' + "1, # [a]\n" * 50_000 + "]\ny = 1\n"
+    with pytest.raises(ScenarioError) as refused:
+        parse_scenario(text)
+    assert {fault.key: fault.line for fault in refused.value.faults}["y"] == 50_004
+
+
+def test_many_dots_in_a_text_are_no_key() -> None:
+    dots = 'title = "a.b.c' + ".x" * 100 + '"\n'
+    with pytest.raises(ScenarioError) as refused:
+        parse_scenario(dots)
+    assert "nested" not in str(refused.value)

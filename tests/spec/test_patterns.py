@@ -154,6 +154,7 @@ def test_a_walk_is_seeded_and_stays_within_its_bounds() -> None:
             "unknown key",
         ),
         ('key = "rate"\ntrace = "lte.csv"', "1.trace", "no folder"),
+        ('key = "rate"\nsteps = [["40s", "5mbit"], ["41s", "6mbit"]]', "1.steps", "begins at 40 s"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_key(lines: str, key: str, message: str) -> None:

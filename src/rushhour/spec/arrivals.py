@@ -39,8 +39,12 @@ class SizeLaw(Model):
     mean: Size | None = Field(
         None, description="mean of what is drawn, `max` included; of a table and of websearch their own"
     )
-    shape: Positive | None = Field(None, description="pareto: tail index, above 1; the smaller the heavier")
-    sigma: Positive | None = Field(None, description="lognormal: standard deviation of the logarithm")
+    shape: Positive | None = Field(
+        None, le=1000, description="pareto: tail index, above 1; the smaller the heavier"
+    )
+    sigma: Positive | None = Field(
+        None, ge=0.001, le=10, description="lognormal: standard deviation of the logarithm"
+    )
     max: Size | None = Field(None, description="largest size: what is larger is cut to it")
     table: tuple[tuple[Size, float], ...] | None = Field(
         None,

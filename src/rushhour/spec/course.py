@@ -61,6 +61,12 @@ def course(pattern: Pattern, span_ns: int, traces: Mapping[str, str], seed: int)
             (pattern.way,), "has no instant", 'for example [["0s", "100mbit"], ["5s", "20mbit"]]'
         )
     changes = [(t_ns, value) for t_ns, value in rough if t_ns < span_ns]
+    if not changes:
+        raise CourseError(
+            (pattern.way,),
+            f"begins at {rough[0][0] / 1e9:g} s, when the experiment of {span_ns / 1e9:g} s is over",
+            "let it begin earlier, or the experiment last longer",
+        )
     kept = [
         now
         for before, now in zip([None, *changes], changes, strict=False)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from rushhour.errors import Fault, ScenarioError
@@ -21,6 +22,11 @@ if TYPE_CHECKING:
 
 LARGEST_FILE = 2**20
 DEEPEST = 32  # levels of tables and lists
+MOST_TABLES = 2000
+MOST_KEYS = 500  # of one table
+_LARGEST_WHOLE = 2**63  # TOML's whole numbers have 64 bits
+_DIGITS = re.compile(r"[0-9_]+")
+_KEY_PART = re.compile(r"""\s*(?:[A-Za-z0-9_-]+|"[^"\\]*"|'[^']*')\s*""")
 _AT = re.compile(r"(.*) \(at (?:line (\d+), column \d+|(end of document))\)", re.DOTALL)
 _BEGIN = "begin with a title, a [topology] and a [[flow]]; `rushhour list` names examples"
 
@@ -62,6 +68,7 @@ def parse_toml(text: str, file: str, begin: str = _BEGIN) -> dict[str, Any]:
     Raises:
         ScenarioError: it is no TOML, or nothing, or nested beyond sense.
     """
+    _check_keys(text, file)
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -73,8 +80,11 @@ def parse_toml(text: str, file: str, begin: str = _BEGIN) -> dict[str, Any]:
         ) from error
     except RecursionError as error:
         raise _too_deep(file) from error
+    except ValueError as error:  # a whole number of thousands of digits, which Python does not read
+        raise _too_large(file, _longest_digits(text)) from error
     if _levels(document) > DEEPEST:
         raise _too_deep(file)
+    _check_values(document, text, file)
     if not document:
         raise _unreadable(file, "says nothing: there is no key in it", begin)
     return document
@@ -82,6 +92,51 @@ def parse_toml(text: str, file: str, begin: str = _BEGIN) -> dict[str, Any]:
 
 def _too_deep(file: str) -> ScenarioError:
     return _unreadable(file, "is nested too deeply", "a scenario has no more than a few levels")
+
+
+def _too_large(file: str, line: int | None) -> ScenarioError:
+    return ScenarioError(
+        [Fault(file, line, "", "a whole number has more than 64 bits", "write a smaller one")]
+    )
+
+
+def _longest_digits(text: str) -> int:
+    """The line of the longest number."""
+    longest = max(_DIGITS.finditer(text), key=lambda match: match.end() - match.start())
+    return text.count("\n", 0, longest.start()) + 1
+
+
+def _check_keys(text: str, file: str) -> None:
+    """Refuse keys of more parts than sense has levels: what reads TOML takes their square in time."""
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.count(".") <= DEEPEST:
+            continue
+        # A key begins the line, a header, or an entry of a table; in a text dots are dots.
+        for piece in re.split(r"[={,\[]", line):
+            parts = takewhile(_KEY_PART.fullmatch, piece.split("."))
+            if sum(1 for _ in parts) > DEEPEST:
+                message, hint = "the key is nested too deeply", "a scenario has no more than a few levels"
+                raise ScenarioError([Fault(file, number, "", message, hint)])
+
+
+def _check_values(document: dict[str, Any], text: str, file: str) -> None:
+    """Refuse numbers beyond TOML's, and more than a person would ever write."""
+    tables = 0
+    values: list[tuple[tuple[str | int, ...], Any]] = [((), document)]
+    while values:
+        path, value = values.pop()
+        if isinstance(value, dict):
+            tables += 1
+            if tables > MOST_TABLES or len(value) > MOST_KEYS:
+                what = f"{MOST_TABLES} tables" if tables > MOST_TABLES else f"{MOST_KEYS} keys in one table"
+                line = find_line(key_lines(text), path) if path else None
+                message = f"has more than {what}"
+                raise ScenarioError([Fault(file, line, "", message, "flows that are alike have a count")])
+            values += [((*path, key), item) for key, item in value.items()]
+        elif isinstance(value, list):
+            values += [((*path, number), item) for number, item in enumerate(value)]
+        elif isinstance(value, int) and not -_LARGEST_WHOLE <= value < _LARGEST_WHOLE:
+            raise _too_large(file, find_line(key_lines(text), path))
 
 
 def _levels(document: dict[str, Any]) -> int:

@@ -23,6 +23,7 @@ _TOKEN = re.compile(
 )
 
 _NEWLINE = "\n"
+_HEADER_TOKENS = 200  # more than a header has: a long list is not looked at again at each of its lines
 
 
 def key_lines(text: str) -> dict[str, int]:
@@ -111,7 +112,9 @@ def _statements(text: str) -> list[tuple[int, str]]:
     result: list[tuple[int, str]] = []
     number, begun, depth, parts = 1, 1, 0, list[str]()
     for token in _TOKEN.findall(text):
-        if token in _NEWLINE and (depth == 0 or _HEADER.match("".join(parts))):
+        if token in _NEWLINE and (
+            depth == 0 or (len(parts) < _HEADER_TOKENS and _HEADER.match("".join(parts)))
+        ):
             result.append((begun, "".join(parts)))
             parts, begun, depth = [], number + 1, 0
         elif not token.startswith("#"):

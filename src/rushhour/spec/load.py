@@ -148,7 +148,9 @@ def value_of(word: str) -> Any:
     """Read a value as TOML would; what is no TOML is a text, so that units need no quotes."""
     try:
         value = tomllib.loads(f"value = {word}")["value"]
-    except (tomllib.TOMLDecodeError, RecursionError):
+    except (ValueError, RecursionError):  # ValueError: no TOML, or a number of thousands of digits
+        return word
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
         return word
     return value if isinstance(value, str | bool | int | float | list) else word
 

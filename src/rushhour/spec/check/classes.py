@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from rushhour.spec.control import Class, Scheduler
     from rushhour.spec.scenario import Scenario
     from rushhour.spec.topology import Direction
-    from rushhour.units import Rate
+    from rushhour.units import Rate, Size
+
+
+_LONGEST_BUCKET_S = 274  # 2^32 · 64 ns
 
 
 def check_control(scenario: Scenario, direction: Direction, frame: int, here: Path) -> Iterator[Problem]:
@@ -30,6 +33,7 @@ def check_control(scenario: Scenario, direction: Direction, frame: int, here: Pa
         if police.burst.bytes < frame:
             message = f'"{police.burst}" is less than one frame of {frame} bytes'
             yield Problem((*here, "police", "burst"), message, "nothing would pass")
+        yield from _check_bucket(police.burst, police.rate, (*here, "police", "burst"))
     if direction.classes:
         yield from _check_classes(scenario, direction, direction.classes, here)
     elif direction.scheduler is not None and direction.classes is None:
@@ -80,8 +84,18 @@ def _check_keys(entry: Class, scheduler: Scheduler, path: Path) -> Iterator[Prob
         yield Problem(
             (*path, "ceil"), message, "a ceiling is at least the rate; without one nothing is borrowed"
         )
+    yield from _check_bucket(entry.burst, entry.rate, (*path, "burst"))
     if entry.quantum is not None and entry.quantum.bytes == 0:
         yield Problem((*path, "quantum"), "is zero", "the class would never have its turn")
+
+
+def _check_bucket(burst: Size | None, rate: Rate | None, path: Path) -> Iterator[Problem]:
+    # The kernel keeps a bucket as the time that it takes to fill, in 32 bits of 64 ns (psched).
+    if burst is None or rate is None or rate.bps < 8 or burst.bytes * 8 <= rate.bps * _LONGEST_BUCKET_S:
+        return
+    seconds = burst.bytes * 8 / rate.bps
+    message = f'"{burst}" takes {seconds:.3g} s to fill at {rate}, more than the kernel can count'
+    yield Problem(path, message, f'at most "{rate.bps * _LONGEST_BUCKET_S // 8}B"')
 
 
 def _check_parent(entry: Class, classes: Sequence[Class], path: Path) -> Iterator[Problem]:

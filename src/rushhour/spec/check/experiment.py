@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rushhour.spec.check.figures import check_figures
-from rushhour.spec.check.judging import check_judging
+from rushhour.spec.check.judging import check_expected, check_judging
 from rushhour.spec.check.problem import Problem
 from rushhour.spec.check.where import check_where
-from rushhour.spec.keys import nearest
 from rushhour.spec.sweep import MAX_CELLS
 
 if TYPE_CHECKING:
@@ -86,9 +85,5 @@ def _check_expect(scenario: Scenario, index: int, expect: Expect) -> Iterator[Pr
         yield Problem((*here, "min"), f"{expect.min:g} is more than max = {expect.max:g}: nothing can pass")
     if expect.tolerance is not None and expect.equals is None:
         yield Problem((*here, "tolerance"), "has no equals to be near to", "add equals, or use min and max")
-    names = [flow.label for flow in scenario.flow]
-    copies = [
-        f"{flow.label}.{k}" for flow in scenario.flow if flow.count > 1 for k in range(1, flow.count + 1)
-    ]
-    if expect.flow is not None and expect.flow not in {*names, *copies}:
-        yield Problem((*here, "flow"), f'no flow is named "{expect.flow}"', nearest(expect.flow, names))
+    for problem in check_expected(scenario, expect):
+        yield problem._replace(path=(*here, *problem.path))

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from rushhour.spec.workload import Flow
 
 SMALLEST_DATAGRAM = 24  # holds the number and the stamp of each
+LARGEST_ECHO = 65000  # of a ping: what the agent sends
 LARGEST_DATAGRAM = 65507  # 65535 less the headers of IPv4 and UDP
 _MSS = range(88, 32768)  # TCP_MIN_MSS and MAX_TCP_WINDOW, net/ipv4/tcp.c do_tcp_setsockopt()
 _LEAST_READ_NS = 1000
@@ -76,11 +77,9 @@ def _check_values(flow: Flow, here: Path) -> Iterator[Problem]:
             yield Problem((*here, key), f'"{size}" is too large', 'at most "1GiB"')
     if flow.read_interval is not None and flow.read_interval.ns < _LEAST_READ_NS:
         yield Problem((*here, "read_interval"), f'"{flow.read_interval}" is too often', 'at least "1us"')
-    least = SMALLEST_DATAGRAM if flow.kind == "udp" else 1
-    if flow.packet is not None and not least <= flow.packet.bytes <= LARGEST_DATAGRAM:
-        yield Problem(
-            (*here, "packet"), f'"{flow.packet}" is not between "{least}B" and "{LARGEST_DATAGRAM}B"'
-        )
+    least, most = (1, LARGEST_ECHO) if flow.kind == "ping" else (SMALLEST_DATAGRAM, LARGEST_DATAGRAM)
+    if flow.packet is not None and not least <= flow.packet.bytes <= most:
+        yield Problem((*here, "packet"), f'"{flow.packet}" is not between "{least}B" and "{most}B"')
     if flow.mss is not None and flow.mss.bytes not in _MSS:
         yield Problem((*here, "mss"), f'"{flow.mss}" is not between "{_MSS[0]}B" and "{_MSS[-1]}B"')
     if flow.kind == "ping" and flow.interval is not None and flow.interval.ns == 0:

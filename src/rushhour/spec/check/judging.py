@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from rushhour.metrics.value import Metric
     from rushhour.spec.judge import Judge
-    from rushhour.spec.scenario import Scenario
+    from rushhour.spec.scenario import Expect, Scenario
 
 
 def check_judging(scenario: Scenario) -> Iterator[Problem]:
@@ -40,13 +40,35 @@ def _check_metric(judge: Judge) -> Iterator[Problem]:
 
     metric = METRICS.get(judge.metric)
     if metric is None:
-        near = nearest(judge.metric, METRICS)
-        yield Problem(("metric",), f'there is no metric "{judge.metric}"', f"{near}; docs/metrics.md has all")
+        yield _unknown(judge.metric)
         return
     yield from _check_minimum(judge, metric)
-    if judge.flow is not None and "flow" not in metric.scopes:
+    yield from _check_scope(judge, metric)
+
+
+def check_expected(scenario: Scenario, expect: Expect) -> Iterator[Problem]:
+    """Check that an expectation is about something that is measured; paths are those within it."""
+    from rushhour.metrics.catalog import METRICS  # noqa: PLC0415 - as above
+
+    metric = METRICS.get(expect.metric)
+    if metric is None:
+        yield _unknown(expect.metric)
+    else:
+        yield from _check_scope(expect, metric)
+    yield from _check_place(expect, scenario)
+
+
+def _unknown(name: str) -> Problem:
+    from rushhour.metrics.catalog import METRICS  # noqa: PLC0415 - as above
+
+    hint = f"{nearest(name, METRICS)}; docs/metrics.md has all"
+    return Problem(("metric",), f'there is no metric "{name}"', hint)
+
+
+def _check_scope(asked: Judge | Expect, metric: Metric) -> Iterator[Problem]:
+    if asked.flow is not None and "flow" not in metric.scopes:
         hint = f"it has the scopes {', '.join(metric.scopes)}"
-        yield Problem(("flow",), f'"{judge.metric}" is not measured of single flows', hint)
+        yield Problem(("flow",), f'"{metric.name}" is not measured of single flows', hint)
 
 
 def _check_minimum(judge: Judge, metric: Metric) -> Iterator[Problem]:
@@ -59,10 +81,17 @@ def _check_minimum(judge: Judge, metric: Metric) -> Iterator[Problem]:
         yield Problem(("minimum",), f"{error}, the unit of {metric.name}", hint)
 
 
-def _check_place(judge: Judge, scenario: Scenario) -> Iterator[Problem]:
+def _check_place(asked: Judge | Expect, scenario: Scenario) -> Iterator[Problem]:
     names = [flow.label for flow in scenario.flow]
     copies = [f"{flow.label}.{k + 1}" for flow in scenario.flow if flow.count > 1 for k in range(flow.count)]
-    if judge.flow is not None and judge.flow not in {*names, *copies}:
-        yield Problem(("flow",), f'no flow is named "{judge.flow}"', nearest(judge.flow, names))
-    if judge.flow is not None and judge.scope is not None:
+    if asked.flow is not None and asked.flow not in {*names, *copies}:
+        yield Problem(("flow",), f'no flow is named "{asked.flow}"', nearest(asked.flow, names))
+    meant = next((flow for flow in scenario.flow if flow.label == asked.flow), None)
+    if meant is not None and meant.arrivals is not None:
+        hint = f'name them together: scope = "group:{meant.label}"'
+        yield Problem(("flow",), f'"{meant.label}" are flows that arrive: single ones are not measured', hint)
+    elif meant is not None and meant.count > 1:
+        hint = f'name one, "{meant.label}.1", or all: scope = "group:{meant.label}"'
+        yield Problem(("flow",), f'"{meant.label}" has {meant.count} copies', hint)
+    if asked.flow is not None and asked.scope is not None:
         yield Problem(("scope",), "stands beside flow", "keep one of flow and scope")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from rushhour.spec.check.classes import check_control
@@ -22,6 +23,9 @@ DEFAULT_MTU = Size(1500)
 _ETHERNET_HEADER = 14
 _SMALLEST_MTU = {"ipv4": 576, "ipv6": 1280}  # RFC 791, RFC 8200 section 5
 _LARGEST_MTU = 65535
+# What stands behind netem's words for times, and its shares.
+_TIMES = re.compile(r"\b(?:delay|latency|slot)((?:\s+-?[0-9.]+[A-Za-z%]*)+)")
+_SHARE = re.compile(r"(-?[0-9]+\.?[0-9]*)%")
 
 
 def check_topology(scenario: Scenario) -> Iterator[Problem]:
@@ -119,6 +123,7 @@ def _check_direction(direction: Direction, link: LinkKeys, here: Path) -> Iterat
         yield Problem((*here, "drop"), f"names more than {MAX_DROPS} packets", "use loss")
     yield from _check_words(direction.queue, (*here, "queue"), "a queue discipline")
     yield from _check_words(direction.netem, (*here, "netem"), "netem's words")
+    yield from _check_netem(direction.netem, (*here, "netem"))
 
 
 def _frame(link: LinkKeys) -> int:
@@ -134,6 +139,18 @@ def _check_words(words: str | None, path: Path, what: str) -> Iterator[Problem]:
             yield Problem(
                 path, f'"{word}" says where a qdisc sits, which the plan decides', f"give {what} only"
             )
+
+
+def _check_netem(words: str | None, path: Path) -> Iterator[Problem]:
+    """Times and shares that cannot be; what else is wrong with the words the agent says."""
+    for times in _TIMES.findall(words or ""):
+        for word in times.split():
+            if word.startswith("-"):
+                yield Problem(path, f'"{word}" is negative', "a delay is zero or more")
+    for word in (words or "").split():
+        share = _SHARE.fullmatch(word)
+        if share is not None and not 0 <= float(share[1]) <= 100:
+            yield Problem(path, f'"{word}" is no share of packets', "from 0% to 100%")
 
 
 def _check_rate(rate: Rate | None, path: Path) -> Iterator[Problem]:

@@ -75,6 +75,8 @@ def _check_place(scenario: Scenario, pattern: Pattern, here: Path) -> Iterator[P
 
 def _check_graph_link(scenario: Scenario, pattern: Pattern, here: Path) -> Iterator[Problem]:
     names = links(scenario)
+    if not names:
+        return  # said elsewhere
     if pattern.link is None and len(names) > 1:
         yield Problem((*here, "link"), "which of the links is meant?", f"one of {', '.join(names[:20])}")
         return
