@@ -5,7 +5,7 @@ RUSHHOUR := .venv/bin/rushhour
 CARGO := cd agent && ../scripts/cargo
 VARIABLES := $(addprefix --variable ,kernel agent tools rushhour)
 
-.PHONY: quickstart setup setup-test kernels agent agent-aarch64 lint format test test-agent test-python test-suite \
+.PHONY: quickstart setup setup-test kernels agent agent-aarch64 lint format test test-agent test-python test-suite fuzz \
 	baseline pictures gallery bench man mutants systems locks wheels release again clean
 
 quickstart: setup
@@ -49,6 +49,12 @@ test-python: kernels
 # another compiler made another kernel, one seed may leave cells undecided (3): that is no failure of ours.
 test-suite: kernels
 	$(RUSHHOUR) compare baselines/suite-quick debian-6.12 $(VARIABLES) --to junit --to tap || test $$? = 3
+
+# Fuzzers of all that reads files, guided by coverage: TARGET="record" is one of them, SECONDS how long each takes.
+TARGET := scenario trace record results exchange baseline verdict database
+SECONDS := 600
+fuzz: setup-test
+	for target in $(TARGET); do PYTHONPATH=src:tests $(PYTHON) -m fuzz $$target --seconds $(SECONDS) || exit 1; done
 
 baseline: kernels
 	rm -rf results/baseline baselines/suite-quick

@@ -91,7 +91,7 @@ def test_tampering_is_noticed(tmp_path: Path, damage: Any, says: str) -> None:
         (lambda run: (run / "manifest.json").write_text("[]"), "no JSON object"),
         (lambda run: edit(run / "manifest.json", format="rushhour-record/2"), "newer rushhour"),
         (lambda run: edit(run / "manifest.json", format=None), "not written by rushhour"),
-        (lambda run: edit(run / "manifest.json", context=3), "lacks its context"),
+        (lambda run: edit(run / "manifest.json", context=3), "context is 3; expected a table"),
         (lambda run: edit(run / "manifest.json", context={"flows": 3}), "context.flows is '3'"),
         (lambda run: (run / "plan.json").unlink(), "cannot read the file"),
         (lambda run: edit(run / "plan.json", sample_ns="1"), "sample_ns is '1'"),

@@ -19,8 +19,11 @@ from rushhour.context import Context, Flow, read_context
 from rushhour.errors import RecordError
 from rushhour.extras import need
 from rushhour.metrics.value import MetricValue
+from rushhour.regular import read_regular
 from rushhour.seal import FORMAT, MANIFEST, RecordWriter, checksum, seal
 from rushhour.series import Series, make
+from rushhour.shapes import MANIFEST as MANIFEST_SHAPE
+from rushhour.shapes import PLAN, RESULT, SET, check
 from rushhour.tables import Table, read_table
 
 if TYPE_CHECKING:
@@ -78,21 +81,18 @@ class Record:
                 if newer
                 else "it was not written by rushhour",
             )
-        if not isinstance(manifest.get("context"), dict) or not isinstance(manifest.get("files"), dict):
-            raise RecordError(
-                "the manifest lacks its context or its list of files", where=str(path / MANIFEST)
-            )
+        check(manifest, MANIFEST_SHAPE, str(path / MANIFEST), hint=_AGAIN)
         return cls(path, manifest)
 
     @cached_property
     def plan(self) -> Mapping[str, Any]:
         """The plan that the agent was given (docs/plan-format.md)."""
-        return read_json(self.path / "plan.json")
+        return _shaped(self.path / "plan.json", PLAN)
 
     @cached_property
     def result(self) -> Mapping[str, Any]:
         """What the agent reports (`result.json`)."""
-        return read_json(self.path / "result.json")
+        return _shaped(self.path / "result.json", RESULT)
 
     @cached_property
     def context(self) -> Context:
@@ -142,7 +142,11 @@ class Record:
             path = self.path / name
             if not path.is_file():
                 raise _damaged("is missing", path)
-            if checksum(path) != expected:
+            try:
+                found = checksum(path)
+            except OSError as error:
+                raise _damaged(f"cannot be read: {error.strerror}", path) from error
+            if found != expected:
                 raise _damaged("was changed after the run: its checksum differs", path)
         there = {str(path.relative_to(self.path)) for path in self.path.rglob("*") if path.is_file()}
         for name in sorted(there - set(files) - {MANIFEST}):
@@ -192,7 +196,13 @@ class Record:
                     where=str(self.path),
                     hint="tables: " + (", ".join(self.tables()) or "none"),
                 )
-            self._tables[name] = read_table(self.path / "raw" / f"{name}.rh")
+            path = self.path / "raw" / f"{name}.rh"
+            table = read_table(path)
+            if table.name != name:
+                raise RecordError(
+                    f"the file holds the table {table.name[:60]!r}", where=str(path), hint=_AGAIN
+                )
+            self._tables[name] = table
         return self._tables[name]
 
     def iperf3(self, flow: int | str, side: iperf3.Side) -> iperf3.Iperf3Report:
@@ -328,7 +338,7 @@ class ResultSet:
     def about(self) -> Mapping[str, Any]:
         """What `set.json` says of the set; empty if there is none."""
         path = self.path / "set.json"
-        return read_json(path) if path.is_file() else {}
+        return _shaped(path, SET) if path.is_file() else {}
 
     def index(self) -> pa.Table:
         """One row per run and metric (docs/record-format.md): `index.parquet`, or measured now.
@@ -358,9 +368,10 @@ def read_json(path: Path, hint: str = _AGAIN) -> Mapping[str, Any]:
         RecordError: the file cannot be read, is too large, or is no JSON object.
     """
     try:
-        if path.stat().st_size > _MAX_JSON:
-            raise RecordError(f"the file has more than {_MAX_JSON >> 20} MiB", where=str(path), hint=hint)
-        value = json.loads(path.read_bytes())
+        raw = read_regular(path, _MAX_JSON)
+        value = json.loads(raw)
+        if b"\\u" in raw:
+            json.dumps(value, ensure_ascii=False).encode()  # half a character cannot be written again
     except OSError as error:
         raise RecordError(f"cannot read the file: {error.strerror}", where=str(path), hint=hint) from error
     except (ValueError, RecursionError) as error:
@@ -368,6 +379,12 @@ def read_json(path: Path, hint: str = _AGAIN) -> Mapping[str, Any]:
     if not isinstance(value, dict):
         raise RecordError("the file holds no JSON object", where=str(path), hint=hint)
     return value
+
+
+def _shaped(path: Path, shape: Any) -> Mapping[str, Any]:
+    document = read_json(path)
+    check(document, shape, str(path), hint=_AGAIN)
+    return document
 
 
 def _group(rows: decode.Rows, column: str) -> tuple[decode.Rows, Mapping[int, slice]]:

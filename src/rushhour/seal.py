@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from rushhour.errors import RecordError
+from rushhour.regular import open_regular
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -96,7 +97,7 @@ def seal(folder: Path, manifest: Mapping[str, Any], destination: Path | None = N
 
 def checksum(path: Path) -> str:
     """The SHA-256 of a file's content, in hexadecimal."""
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 

@@ -8,6 +8,7 @@ error, a torn last row is what a truncated file looks like and is left out.
 from __future__ import annotations
 
 import json
+import os
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rushhour.errors import RecordError
+from rushhour.regular import open_regular
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -136,8 +138,8 @@ def write_table(
 def _read_header(path: Path) -> tuple[dict[str, Any], int, int]:
     # The header, the offset of the first row, the size of the file.
     try:
-        size = path.stat().st_size
-        with path.open("rb") as file:
+        with open_regular(path) as file:
+            size = os.fstat(file.fileno()).st_size
             magic = file.read(len(MAGIC))
             length = int.from_bytes(file.read(4), "little")
             text = file.read(length) if length <= MAX_HEADER else b""

@@ -33,16 +33,14 @@ _SECRETS = ("password", "sslpassword", "passfile")
 _SCHEMES = {"sqlite": "sqlite", "postgres": "postgresql+psycopg", "postgresql": "postgresql+psycopg"}
 
 # By the names of SQLite's result codes: what it means, what to do.
+_COPY = "restore a copy, or import the result folders into a new one"
 _SQLITE = {
     "SQLITE_BUSY": ("another program is writing to it and did not finish", "give the command again"),
     "SQLITE_LOCKED": ("another program is writing to it and did not finish", "give the command again"),
     "SQLITE_READONLY": ("it cannot be written to", "name another with --db, or ask who owns it"),
     "SQLITE_FULL": ("the disk is full; nothing of this was stored", "make room and import again"),
     "SQLITE_NOTADB": ("this is no database", "name another file with --db"),
-    "SQLITE_CORRUPT": (
-        "the database is damaged",
-        "restore a copy, or import the result folders into a new one",
-    ),
+    "SQLITE_CORRUPT": ("the database is damaged", _COPY),
     "SQLITE_CANTOPEN": ("it cannot be opened", "is there such a folder, and may you write to it?"),
     "SQLITE_IOERR": ("it cannot be read or written", "is there space left? is the disk sound?"),
 }
@@ -211,13 +209,16 @@ def translated(url: URL) -> Iterator[None]:
     """Tell the errors of the database in our words.
 
     Raises:
-        StoreError: instead of any error of SQLAlchemy.
+        StoreError: instead of any error of SQLAlchemy, or of a driver that reads what is damaged.
     """
     try:
         yield
     except exc.SQLAlchemyError as error:
         message, hint = _words(getattr(error, "orig", None), error)
         raise StoreError(message, where=shown(url), hint=hint) from error
+    except (ValueError, OverflowError) as error:
+        # What stands in a damaged file is neither text nor JSON, or the driver cannot say what it is.
+        raise StoreError("the database is damaged", where=shown(url), hint=_COPY) from error
 
 
 def _words(original: Any, error: exc.SQLAlchemyError) -> tuple[str, str]:

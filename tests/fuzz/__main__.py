@@ -1,0 +1,108 @@
+"""`python -m fuzz TARGET`: one fuzzer, guided by coverage, for as long as one likes."""
+
+from __future__ import annotations
+
+import argparse
+import faulthandler
+import hashlib
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import suppress
+from itertools import count
+from pathlib import Path
+from random import Random
+
+from fuzz.known import known
+
+_POOL = 2000
+_RECORDS = ["record", "tables", "context", "shapes", "metrics", "readings", "series", "regular"]
+# What coverage guides: all else is imported as it is, which is ten times as fast.
+_GUIDED = {
+    "scenario": ["spec", "plan", "units"],
+    "trace": ["spec.trace"],
+    "record": _RECORDS,
+    "results": [*_RECORDS, "report", "index", "comparison", "export"],
+    "exchange": [*_RECORDS, "verdict", "store", "baseline", "index"],
+    "baseline": ["baseline", "index", "verdict.side", "store", "shapes"],
+    "verdict": ["export", "store", "report.verdict"],
+    "database": ["store"],
+}
+_ROOM = "RUSHHOUR_FUZZ_ROOM"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m fuzz", description=__doc__)
+    parser.add_argument("target")
+    parser.add_argument("--seconds", type=int, default=0, help="how long; without, until it is interrupted")
+    parser.add_argument("--runs", type=int, default=-1, help="how many inputs")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--corpus", type=Path, help="keep what reaches new code here, to go on another day")
+    asked = parser.parse_args()
+    if _ROOM not in os.environ:
+        sys.exit(_in_a_room())
+    try:
+        import atheris  # noqa: PLC0415 - not there for every Python
+    except ImportError:
+        _unguided(asked)
+        return
+    with atheris.instrument_imports(include=[f"rushhour.{name}" for name in _GUIDED[asked.target]]):
+        from fuzz import targets  # noqa: PLC0415 - what is imported here is instrumented
+    target = targets.TARGETS[asked.target]
+    corpus = asked.corpus or Path(tempfile.mkdtemp(prefix="corpus-", dir=targets.room()))
+    corpus.mkdir(parents=True, exist_ok=True)
+    for seed in (*target.seeds(), *known(asked.target)):
+        (corpus / hashlib.sha256(seed).hexdigest()[:16]).write_bytes(seed)
+
+    def mutate(data: bytes, max_size: int, seed: int) -> bytes:
+        changed = target.mutate(data, Random(seed))
+        return changed if len(changed) <= max_size else data[:max_size]
+
+    options = [
+        f"-max_total_time={asked.seconds}", f"-runs={asked.runs}", f"-seed={asked.seed}", "-max_len=200000",
+        "-len_control=0", "-timeout=120", "-rss_limit_mb=3000",
+        f"-artifact_prefix={Path.cwd()}/fuzz-{asked.target}-",
+    ]  # fmt: skip
+    faulthandler.enable()
+    atheris.Setup(
+        [sys.argv[0], *options, str(corpus)], target.run, custom_mutator=mutate, internal_libfuzzer=True
+    )
+    atheris.Fuzz()
+
+
+def _in_a_room() -> int:
+    """Do it in a process whose files go with it, however it ends: libFuzzer exits without a word."""
+    with tempfile.TemporaryDirectory(prefix="rushhour-fuzz-") as place:
+        # Not the homes of the person who calls: what is kept there is made up.
+        own = dict.fromkeys((_ROOM, "TMPDIR", "XDG_DATA_HOME", "XDG_CACHE_HOME"), place)
+        with subprocess.Popen([sys.executable, "-m", "fuzz", *sys.argv[1:]], env=os.environ | own) as child:
+            while True:
+                with suppress(KeyboardInterrupt):  # the child has it, too
+                    return child.wait()
+
+
+def _unguided(asked: argparse.Namespace) -> None:
+    """Without Atheris, the same changes at random."""
+    from fuzz import targets  # noqa: PLC0415
+
+    print("atheris is not installed: changes are random, coverage guides nothing", file=sys.stderr)
+    target = targets.TARGETS[asked.target]
+    rng = Random(asked.seed)
+    pool = [*target.seeds(), *known(asked.target)]
+    end = time.monotonic() + asked.seconds if asked.seconds else None
+    for number in count():
+        if number == asked.runs or (end is not None and time.monotonic() > end):
+            break
+        data = target.mutate(rng.choice(pool), rng)
+        try:
+            target.run(data)
+        except BaseException:
+            Path(f"fuzz-{asked.target}-failed").write_bytes(data)
+            raise
+        pool = [*pool[-_POOL:], data]
+
+
+if __name__ == "__main__":
+    main()
