@@ -188,3 +188,20 @@ SET: Shape = {
     "quick": TRUTH, "asked": {"sets": [TEXT]}, "failures": [_UNRUN], "skipped": [_UNRUN], "published": [{}],
     "complete": TRUTH, "lab": TEXT,
 }  # fmt: skip
+
+BASELINE: Shape = {
+    "format": TEXT, "name": Needed(TEXT), "version": Needed(WHOLE), "reason": TEXT, "rushhour": TEXT,
+    "slim": Needed(TRUTH), "kernel": Needed(_KERNEL), "agent": Needed({"version": TEXT, "sha256": TEXT}),
+    "tools": Each({"version": TEXT, "sha256": TEXT}), "lab": Needed(TEXT), "host": {},
+    "scenarios": Needed([{**_SCENARIO, "name": Needed(TEXT), "quick": TRUTH, "skipped": [_UNRUN]}]),
+    "runs": Needed(
+        [
+            {
+                "folder": Needed(TEXT), "scenario": Needed(TEXT), "cell": Needed(WHOLE),
+                "factors": Needed({}),
+                "repetition": Needed(WHOLE), "seed": Needed(WHOLE), "key": Needed(TEXT),
+                "valid": Needed(TRUTH), "invalid_reasons": Needed([TEXT]), "raw": Needed(Each(TEXT)),
+            }
+        ]
+    ),
+}  # fmt: skip

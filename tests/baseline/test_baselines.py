@@ -242,7 +242,7 @@ def _swap_records(path: Path) -> None:
 @pytest.mark.parametrize(
     ("harm", "words"),
     [
-        (_break_document, "makes no sense"),
+        (_break_document, "name is None; expected something"),
         (_break_version, "'rushhour-baseline/2'"),
         (_break_index, "was changed"),
         (_lose_index, "is missing"),

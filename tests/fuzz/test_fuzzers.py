@@ -11,6 +11,7 @@ from random import Random
 import pytest
 
 from fuzz import targets
+from fuzz.__main__ import _GUIDED
 from fuzz.known import known
 
 # Inputs of one fuzzer; the slow ones write pages and judge results.
@@ -49,6 +50,12 @@ def test_changes_reach_what_they_are_meant_for(name: str) -> None:
     seeds = target.seeds()
     changed = {target.mutate(rng.choice(seeds), rng) for _ in range(20)}
     assert len(changed) > 15
+
+
+def test_every_fuzzer_is_guided_and_can_be_asked_for() -> None:
+    assert set(_GUIDED) == set(targets.TARGETS)
+    make = (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert set(targets.TARGETS) == set(make.split("TARGET := ")[1].splitlines()[0].split())
 
 
 def test_a_fault_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

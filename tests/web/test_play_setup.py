@@ -154,3 +154,25 @@ def test_a_shortened_one_says_so_and_is_within_bounds() -> None:
     assert len(cells) == 180
     assert all(cell.shortened for cell in cells)
     assert from_query(cells[7].query).duration == short.duration
+
+
+@pytest.mark.parametrize(
+    ("ping", "count"),
+    [
+        ({}, 2 * 50),  # every 100 ms for 5 s, each with its answer
+        ({"interval": "1us"}, 2 * 5_000_000),
+        ({"interval": "1us", "start": "4s"}, 2 * 1_000_000),
+        ({"interval": "1us", "duration": "1ms"}, 2 * 1000),
+    ],
+)
+def test_pings_count_as_packets(ping: dict[str, str], count: int) -> None:
+    setup = read({"flow": [{"kind": "ping", **ping}], "duration": "5s"})
+    silent = read({"flow": [{"cc": "cubic"}], "duration": "5s"})
+    assert packets(setup) - packets(silent) == pytest.approx(count)
+    bounds = Bounds.parse(["packets=1000000"])
+    if count > 1_000_000:
+        with pytest.raises(ScenarioError, match="too many for this server") as refused:
+            scenario(setup, bounds)
+        assert refused.value.faults[0].hint == "ping less often"
+    else:
+        scenario(setup, bounds)

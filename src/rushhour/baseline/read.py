@@ -11,6 +11,8 @@ from rushhour.errors import RecordError
 from rushhour.folders import BASELINE
 from rushhour.record import Record, read_json
 from rushhour.seal import checksum
+from rushhour.shapes import BASELINE as SHAPE
+from rushhour.shapes import check
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -74,6 +76,7 @@ class Baseline:
                 if newer
                 else "it was not written by rushhour",
             )
+        check(about, SHAPE, str(path / BASELINE), hint=_AGAIN)
         try:
             names = [field.name for field in fields(Run)]
             # Versions that were saved by an older program keep no `told`.

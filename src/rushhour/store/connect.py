@@ -216,8 +216,8 @@ def translated(url: URL) -> Iterator[None]:
     except exc.SQLAlchemyError as error:
         message, hint = _words(getattr(error, "orig", None), error)
         raise StoreError(message, where=shown(url), hint=hint) from error
-    except (UnicodeDecodeError, OverflowError) as error:
-        # Of a damaged file the driver cannot even say what is wrong with it.
+    except (ValueError, OverflowError) as error:
+        # What stands in a damaged file is neither text nor JSON, or the driver cannot say what it is.
         raise StoreError("the database is damaged", where=shown(url), hint=_COPY) from error
 
 
