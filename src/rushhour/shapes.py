@@ -162,8 +162,8 @@ RESULT: Shape = {
     "flows": [{"id": Needed(WHOLE)}],
     "kernel": {"release": TEXT, "version": TEXT, "congestion_controls": [TEXT]},
     "calibration": {
-        "pings": [{"path": Needed(WHOLE), "rtt_ns": Needed([WHOLE])}],
-        "trains": [{"train": Needed(WHOLE), "sent": WHOLE, "arrivals_ns": Needed([WHOLE])}],
+        "pings": [{"path": Needed(WHOLE), "rtt_ns": Needed([NUMBER])}],
+        "trains": [{"train": Needed(WHOLE), "sent": WHOLE, "arrivals_ns": Needed([NUMBER])}],
         "qdiscs": [
             {"end": Needed(WHOLE), "kind": Needed(TEXT), "options": TEXT, "handle": WHOLE, "parent": WHOLE}
         ],

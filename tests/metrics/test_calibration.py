@@ -49,7 +49,8 @@ def built(
     }
     path = {"from": "s1", "src": "10.0.0.1", "to": "r1", "dst": "10.0.2.2"}
     tbf = "root handle 1: tbf rate 100000000bit burst 1540b limit 500000b"
-    links = [{}, {"ends": [{"qdiscs": [tbf]}, {"qdiscs": [], "wire": {"drop": []}}]}]
+    sides = [{"node": "left", "qdiscs": [tbf]}, {"node": "right", "qdiscs": [], "wire": {"drop": []}}]
+    links = [{"ends": []}, {"ends": sides}]
     return make.record(
         folder,
         tables,
