@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from builders import INTERFACE, TCP_PROBE, TCP_RETRANSMIT, qdisc, rows, tcp_info
 
-from rushhour.seal import RecordWriter
+from rushhour.seal import RecordWriter, sealed
 from rushhour.tables import write_table
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def make_copies(path: Path, cells: list[dict[str, Any]], **options: Any) -> Path
         copy = path / "runs" / f"{index:04d}"
         shutil.copytree(first, copy, copy_function=os.link, ignore=lambda *_: ["manifest.json"])
         manifest["cell"] = {"index": index, "factors": factors}
-        (copy / "manifest.json").write_text(json.dumps(manifest))
+        (copy / "manifest.json").write_text(json.dumps(sealed(manifest)))
     return path
 
 

@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
+import builders
 import numpy as np
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -127,5 +128,6 @@ def test_no_records_and_nothing_to_draw_are_said(tmp_path: Path) -> None:
     make_set(tmp_path, [{}], seconds=4)
     for table in (tmp_path / "runs" / "0000" / "raw").iterdir():
         table.unlink()
+    builders.reseal(tmp_path / "runs" / "0000")
     with pytest.raises(ReportError, match="nothing that can be drawn"):
         run(tmp_path, "--format", "svg")

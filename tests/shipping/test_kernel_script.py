@@ -64,14 +64,19 @@ def checkout(tmp_path: Path) -> Checkout:
     return Checkout(tmp_path / "a checkout")
 
 
-SHOWN = "rushhour kernel show debian-6.12"
+SHOWN = "rushhour kernel show debian-6.12 --json"
 BUILT = "rushhour kernel build debian:6.12"
 
 
 def test_a_kernel_that_is_here_is_enough(checkout: Checkout) -> None:
-    checkout.program("rushhour", "true")
+    checkout.program("rushhour", """echo '{"host_sha256": "1"}'""")
     checkout.dist()
     assert checkout.run()[0] == [SHOWN]
+
+
+def test_a_kernel_of_an_earlier_version_is_linked_again(checkout: Checkout) -> None:
+    checkout.program("rushhour", "echo '{}'")
+    assert checkout.run()[0] == [SHOWN, BUILT]
 
 
 def test_a_wheel_in_dist_is_installed_without_an_index(checkout: Checkout) -> None:
@@ -99,7 +104,7 @@ def test_without_an_entry_in_the_lock_no_index_is_asked(checkout: Checkout) -> N
     (checkout.root / "kernels.lock").write_text(LOCK)
     checkout.notes.unlink()
     assert checkout.run("6.19")[0] == [
-        "rushhour kernel show debian-6.19",
+        "rushhour kernel show debian-6.19 --json",
         "rushhour kernel build debian:6.19",
     ]
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rushhour import courses
-from rushhour.explain.handshake import syn_retransmits
 from rushhour.metrics.value import NO_READING, TOTAL, Found, Metric, of_flow, ratio
 
 if TYPE_CHECKING:
@@ -56,6 +55,8 @@ def _retransmits(record: Record) -> Iterator[Found]:
 
 
 def _fraction(record: Record) -> Iterator[Found]:
+    from rushhour.explain.handshake import syn_retransmits  # noqa: PLC0415 - it reads metrics
+
     retransmits, segments = 0, 0
     for flow in record.flows("tcp"):
         again, sent = last(record, flow, "total_retrans"), last(record, flow, "data_segs_out")

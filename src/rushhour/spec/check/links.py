@@ -76,10 +76,18 @@ def _check_idle(link: Link, here: Path) -> Iterator[Problem]:
     ways = [(side, link.direction(forward=side == "forward")) for side in ("forward", "reverse")]
     if link.shaper is not None and all(own.rate is None for _, own in ways):
         yield Problem((*here, "shaper"), "there is no rate to keep", "give the link a rate")
+    if link.pause and all(own.rate is None and own.queue is None for _, own in ways):
+        yield Problem((*here, "pause"), "there is no rate, so no queue fills", "give the link a rate")
     for side, own in ways:
         given = getattr(link, side).model_fields_set
         if own.rate is not None:
             continue
+        if "serialise" in given and own.serialise is not None:
+            message = "there is no rate, so a packet takes no time to be sent"
+            yield Problem((*here, side, "serialise"), message, "give the direction a rate")
+        if "pause" in given and own.pause and own.queue is None:
+            message = "there is no rate, so no queue fills"
+            yield Problem((*here, side, "pause"), message, "give the direction a rate")
         if "shaper" in given and own.shaper is not None:
             yield Problem((*here, side, "shaper"), "there is no rate to keep", "give the direction a rate")
         if "buffer" in given and own.buffer is not None and own.queue in (None, "fifo"):
