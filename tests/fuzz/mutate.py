@@ -136,7 +136,7 @@ def of_lines(data: bytes, rng: Random) -> bytes:
     return "\n".join(map(str, lines)).encode("utf-8", "replace")
 
 
-FOREIGN = ("/dev/zero", "/proc/self/mem", "/dev/full", "/nowhere", ".", "/proc/self/environ")
+FOREIGN = ("/dev/zero", "/proc/self/mem", "/dev/full", "/nowhere/at/all", ".", "/proc/self/environ")
 """What a link of a stranger may lead to."""
 
 
