@@ -262,7 +262,7 @@ def test_what_a_kernel_lacks_is_skipped_with_the_reason_and_the_rest_runs(scenar
 
 
 def test_published_data_go_with_the_set_unless_another_experiment_is_made_of_it(scenario: Path) -> None:
-    table = '[[published]]\nsource = "T"\ntitle = "t"\nmetric = "loss"\nunit = "%"\n'
+    table = '[[published]]\nsource = "T"\ntitle = "t"\nmetric = "loss"\nunit = "%"\nover = ["topology.rtt"]\n'
     reno = '{where = {cc = "reno", topology.rtt = "20ms"}, value = 2}'
     values = f'values = [{{where = {{cc = "bbr"}}, value = 1}}, {reno}]\n'
     scenario.with_name("fake.published.toml").write_text(table + values)

@@ -82,7 +82,7 @@ COMMANDS = [
 def test_a_changed_record_is_refused(way: Callable[[Path], None], tmp_path: Path) -> None:
     results = result_set(tmp_path / "set")
     way(results.folders()[0])
-    with pytest.raises(RecordError, match="a file of the record"):
+    with pytest.raises(RecordError, match=r"a file of the record|expected true or false"):
         list(ResultSet.open(results.path))
 
 
@@ -104,7 +104,7 @@ def test_no_command_takes_it_for_the_runs(
 def test_nothing_of_it_is_read(way: Callable[[Path], None], tmp_path: Path) -> None:
     record = builders.record(tmp_path / "run", {"tcp_probe": builders.rows(builders.TCP_PROBE, t_ns=[0, 1])})
     way(record.path)
-    with pytest.raises(RecordError, match="a file of the record"):
+    with pytest.raises(RecordError, match=r"a file of the record|expected true or false"):
         Record.open(record.path).metrics()
 
 

@@ -191,7 +191,7 @@ SET: Shape = {
 
 BASELINE: Shape = {
     "format": TEXT, "name": Needed(TEXT), "version": Needed(WHOLE), "reason": TEXT, "rushhour": TEXT,
-    "slim": Needed(TRUTH), "kernel": Needed(_KERNEL), "agent": Needed({"version": TEXT, "sha256": TEXT}),
+    "slim": Needed(TRUTH), "kernel": Needed(_KERNEL), "agent": {"version": TEXT, "sha256": TEXT},
     "tools": Each({"version": TEXT, "sha256": TEXT}), "lab": Needed(TEXT), "host": {},
     "scenarios": Needed([{**_SCENARIO, "name": Needed(TEXT), "quick": TRUTH, "skipped": [_UNRUN]}]),
     "runs": Needed(

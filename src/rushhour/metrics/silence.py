@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rushhour.metrics.tcp import last
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -68,6 +70,9 @@ def _could_arrive(record: Record, flow: Flow) -> bool:
 
 def _is_silent(record: Record, flow: Flow) -> bool:
     if flow.outcome.bytes_received or flow.outcome.packets_received:
+        return False
+    # What came and was acknowledged, but has not been read yet, has arrived; a SYN counts as a byte.
+    if flow.kind == "tcp" and (last(record, flow, "bytes_acked") or 0) > 1:
         return False
     if not (flow.outcome.bytes_sent or flow.outcome.packets_sent or flow.kind in ("tcp", "rr", "crr")):
         return False
