@@ -62,9 +62,10 @@ def types(line: str, folder: Path) -> None:
         check=False,
     )
     ends = ENDS.search(line)
-    assert done.returncode == (int(ends[1]) if ends else 0), (
-        f"{line}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
-    )
+    allowed = {int(ends[1]) if ends else 0}
+    if "--lab netns" in line and "do not use their numbers" in done.stdout:
+        allowed = {4}  # a machine whose timers are late, which the tutorial says
+    assert done.returncode in allowed, f"{line}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
     assert "Traceback" not in done.stderr
 
 

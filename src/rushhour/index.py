@@ -129,7 +129,7 @@ def known(results: ResultSet) -> Table | None:
     """The index of a set, if it is as it was written, and of the records that are there now.
 
     Raises:
-        RecordError: it is damaged or of another version.
+        RecordError: it is damaged or of another version, or a record cannot be read.
     """
     path = results.path / INDEX
     if not path.is_file():
@@ -141,7 +141,14 @@ def known(results: ResultSet) -> Table | None:
 
 def _of_records(results: ResultSet) -> str:
     """What tells these records from others: their folders and manifests."""
-    told = [f"{folder.name} {checksum(folder / MANIFEST)}\n" for folder in results.folders()]
+    try:
+        told = [f"{folder.name} {checksum(folder / MANIFEST)}\n" for folder in results.folders()]
+    except OSError as error:
+        raise RecordError(
+            f"cannot read the manifest: {error.strerror}",
+            where=str(error.filename),
+            hint="run the cell again with --fresh",
+        ) from error
     return hashlib.sha256("".join(told).encode("utf-8", "surrogateescape")).hexdigest()
 
 

@@ -1,7 +1,7 @@
 """Paths with exactly one fault each: the right cause comes first, the bottleneck is in the right layer.
 
 And sound paths draw no warning. Three diagnoses at a time: what matters are ranks of causes, not figures.
-Where the machine was busy with something else, and the diagnosis says so, the path gets a second one.
+Where the first is not right, the path gets a second one by itself, when nothing of ours takes its processors.
 """
 
 from __future__ import annotations
@@ -44,10 +44,9 @@ class Ward:
         self.again: set[str] = set()
 
     def diagnosis(self, name: str, right: Callable[[Diagnosis], bool]) -> Diagnosis:
-        """Of the path of this name; a second one if the first is not right and the machine was busy."""
+        """Of the path of this name; a second one, when all others are done, if the first is not right."""
         found = self.futures[name].result(timeout=200)
-        busy = found.failed or OF_THE_MACHINE & {one.key for one in found.findings}
-        if right(found) or not busy or name in self.again:
+        if right(found) or name in self.again:
             return found
         for future in self.futures.values():
             future.exception()

@@ -151,6 +151,14 @@ def test_where_time_is_real_a_pause_of_the_processor_is_not_the_paths(tmp_path: 
         assert [check for check in failed(record) if check == "rate"] == found
 
 
+@pytest.mark.parametrize(("late_ns", "ok"), [(850_000, True), (1_500_000, False)])
+def test_where_time_is_real_timers_are_late(tmp_path: Path, late_ns: int, *, ok: bool) -> None:
+    record = built(tmp_path / "run", rtt=[2 * DELAY + 20_000 + late_ns] * 5)
+    assert "idle RTT" in failed(record)
+    record.manifest["lab"] = "netns"  # type: ignore[index]
+    assert ("idle RTT" not in failed(record)) is ok
+
+
 def test_a_train_too_short_to_tell_gives_no_finding(tmp_path: Path) -> None:
     record = built(tmp_path / "run", arrivals=[0, 1, 2, 3])
 
