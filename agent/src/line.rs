@@ -227,29 +227,15 @@ fn check(treatment: &Treatment) -> Result<()> {
 /// One direction's words.
 fn treatment(line: Vec<&str>) -> Result<Treatment> {
     let mut words = Words::new("line", TAKES, line);
-    let mut wire = Wire {
-        delay_ns: 0,
-        jitter_ns: 0,
-        reorder: false,
-        loss: 0.0,
-        drop: Vec::new(),
-        seed: 1,
-        serial: None,
-    };
+    let mut wire = Wire { seed: 1, ..Wire::default() };
     let (mut burst, mut duplicate, mut corrupt, mut mtu) = (1, 0.0, 0.0, None);
     while let Some(word) = words.take() {
         match word {
-            "delay" => wire.delay_ns = words.nanos(word)? as u64,
-            "jitter" => wire.jitter_ns = words.nanos(word)? as u64,
-            "loss" => wire.loss = wire::probability(&mut words, word)?,
             "burst" => burst = words.number(word)?,
-            "drop" => wire.drop = wire::numbers(&mut words)?,
             "duplicate" => duplicate = wire::probability(&mut words, word)?,
             "corrupt" => corrupt = wire::probability(&mut words, word)?,
             "mtu" => mtu = Some(words.number(word)?),
-            "seed" => wire.seed = words.number(word)?,
-            "reorder" => wire.reorder = true,
-            other => return Err(words.unknown(other)),
+            other => wire::word(&mut wire, other, &mut words)?,
         }
     }
     Ok(Treatment { wire, burst, duplicate, corrupt, mtu })
@@ -307,15 +293,8 @@ mod tests {
         let words = "delay 1ms jitter 200us loss 5% drop 3,77 seed 9";
         let mut state = state(words);
         let drop = vec![3, 77];
-        let wire = Wire {
-            delay_ns: 1_000_000,
-            jitter_ns: 200_000,
-            reorder: false,
-            loss: 0.05,
-            drop,
-            seed: 9,
-            serial: None,
-        };
+        let wire =
+            Wire { delay_ns: 1_000_000, jitter_ns: 200_000, loss: 0.05, drop, seed: 9, ..Wire::default() };
         for n in 0..10_000 {
             assert_eq!(state.fate(), (n, wire::fate(&wire, n)));
         }

@@ -165,7 +165,7 @@ pub struct Ingress {
 }
 
 /// The seeded element: fate by packet number, the same on every kernel.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Wire {
     pub delay_ns: u64,

@@ -3,26 +3,22 @@
 //! A program at a device's clsact egress counts the packets, lets some vanish and stamps the others with the instant of
 //! their departure; `fq` below holds them until then ("earliest departure time").
 
+mod by_hand;
 mod counting;
+mod program;
 
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 
-use crate::bpf::{Alu, Program, Size, When, FRAME, R0, R1, R2, R3, R4, R6, R7, R8, R9};
 use crate::classifier::{self, Side};
 use crate::error::{Context, Error, Result};
 use crate::netlink::{u64_at, Socket};
 use crate::plan::{Serial, Wire};
-use crate::qdisc::words::Words;
-use crate::qdisc::{self, Device};
+use crate::qdisc::Device;
 use crate::serial::Pace;
 use crate::sys::bpf::{Map, MapKind};
 use crate::sys::cpu;
+pub use by_hand::{command, probability, word};
 use counting::Counting;
-
-/// What releases the packets when a wire is made by hand.
-const RELEASE: &str =
-    "qdisc root handle 1: fq limit 1000000 flow_limit 1000000 nopacing timer_slack 1ns horizon 1000s";
-const TAKES: &[&str] = &["delay", "jitter", "loss", "drop", "seed", "reorder", "rate", "ahead"];
 
 /// What is to be said where [`Element::is_exact`] is false.
 pub const INEXACT: &str =
@@ -39,16 +35,6 @@ const MAX_DELAY_NS: u64 = 1_000_000_000_000;
 const GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
 const FACTOR_1: u64 = 0xbf58_476d_1ce4_e5b9;
 const FACTOR_2: u64 = 0x94d0_49bb_1331_11eb;
-
-const HELPER_MAP_LOOKUP: i32 = 1;
-const HELPER_KTIME_GET_NS: i32 = 5;
-/// Offsets in `struct __sk_buff`; `wire_len` is what a queue counts, with the headers of each segment.
-const SKB_TSTAMP: i16 = 152;
-const SKB_WIRE_LEN: i16 = 160;
-const TC_ACT_OK: i32 = 0;
-const TC_ACT_STOLEN: i32 = 4;
-/// Bit of the first byte of a hardware address that means "to many".
-const MULTICAST_BIT: i32 = 1;
 
 /// Offsets in the state, which the program alone writes during the experiment …
 const COUNTER: i16 = 0;
@@ -213,16 +199,7 @@ fn loaded(wire: &Wire) -> Result<(Element, OwnedFd)> {
 /// # Errors
 /// The kernel takes no program for a wire.
 pub fn is_exact_here() -> Result<bool> {
-    let wire = Wire {
-        delay_ns: 0,
-        jitter_ns: 0,
-        reorder: false,
-        loss: 0.0,
-        drop: Vec::new(),
-        seed: 0,
-        serial: None,
-    };
-    loaded(&wire).map(|(element, _)| element.is_exact())
+    loaded(&Wire::default()).map(|(element, _)| element.is_exact())
 }
 
 fn drop_list(numbers: &[u64]) -> Result<Option<Map>> {
@@ -237,144 +214,9 @@ fn drop_list(numbers: &[u64]) -> Result<Option<Map>> {
 }
 
 fn load(wire: &Wire, element: &Element) -> Result<OwnedFd> {
-    let code =
-        program(wire, element).ok_or_else(|| Error::new("topology", "a wire's program does not assemble"))?;
+    let code = program::program(wire, element)
+        .ok_or_else(|| Error::new("topology", "a wire's program does not assemble"))?;
     classifier::load(&code, "wire")
-}
-
-/// [`Pace::send`] and [`fate`] as a program: R6 the packet, R7 the state, R8 its number and then its dice, R9 its stamp.
-fn program(wire: &Wire, element: &Element) -> Option<Vec<u64>> {
-    let mut code = Program::new();
-    let (pass, lost) = (code.label(), code.label());
-    code.alu_reg(Alu::Mov, R6, R1);
-    code.load_packet_byte(0).alu(Alu::And, R0, MULTICAST_BIT).jump_if(When::NotEqual, R0, 0, pass);
-    code.load_value(R7, element.state.as_raw_fd());
-    element.counting.take_number(&mut code);
-    let settings = element.settings.as_raw_fd();
-    code.call(HELPER_KTIME_GET_NS).alu_reg(Alu::Mov, R9, R0);
-    if wire.serial.is_some() {
-        send(&mut code, settings);
-    }
-    if let Some(drops) = &element.drops {
-        code.store(Size::Double, FRAME, -16, R8);
-        look_up(&mut code, drops, -16);
-        code.jump_if(When::NotEqual, R0, 0, lost);
-    }
-    throw_dice(&mut code, wire.seed);
-    code.load_value(R3, settings).load(Size::Double, R2, R3, THRESHOLD);
-    code.alu_reg(Alu::Mov, R1, R8).alu(Alu::Rsh, R1, 32).jump_if_reg(When::Below, R1, R2, lost);
-    stamp(&mut code, settings);
-    if !wire.reorder {
-        element.counting.keep_order(&mut code);
-    }
-    code.store(Size::Double, R6, SKB_TSTAMP, R9);
-    code.place(pass).alu(Alu::Mov, R0, TC_ACT_OK).exit();
-    counting::count_loss(code.place(lost));
-    code.alu(Alu::Mov, R0, TC_ACT_STOLEN).exit();
-    code.assemble()
-}
-
-/// `R0 = map[key on the stack]`, 0 when it is not there.
-fn look_up(code: &mut Program, map: &Map, key: i16) {
-    code.load_map(R1, map.as_raw_fd());
-    code.alu_reg(Alu::Mov, R2, FRAME).alu(Alu::Add, R2, key.into()).call(HELPER_MAP_LOOKUP);
-}
-
-/// `R8 = hash(seed, R8)`.
-fn throw_dice(code: &mut Program, seed: u64) {
-    code.alu(Alu::Add, R8, 1).load_constant(R1, GAMMA).alu_reg(Alu::Mul, R8, R1);
-    code.load_constant(R1, mix(seed)).alu_reg(Alu::Add, R8, R1);
-    for (shift, factor) in [(30, Some(FACTOR_1)), (27, Some(FACTOR_2)), (31, None)] {
-        code.alu_reg(Alu::Mov, R1, R8).alu(Alu::Rsh, R1, shift).alu_reg(Alu::Xor, R8, R1);
-        if let Some(factor) = factor {
-            code.load_constant(R1, factor).alu_reg(Alu::Mul, R8, R1);
-        }
-    }
-}
-
-/// `R9`, now, becomes the instant at which the last bit has been sent. What is lost on the way was sent, too.
-fn send(code: &mut Program, settings: i32) {
-    let (not_ahead, idle, no_outage) = (code.label(), code.label(), code.label());
-    code.load_value(R3, settings).load(Size::Double, R1, R7, SENT);
-    code.load(Size::Double, R4, R3, AHEAD).alu_reg(Alu::Add, R4, R9);
-    code.jump_if_reg(When::AtLeast, R4, R1, not_ahead).alu_reg(Alu::Mov, R1, R4).place(not_ahead);
-    code.jump_if_reg(When::AtLeast, R9, R1, idle).alu_reg(Alu::Mov, R9, R1).place(idle);
-    code.load(Size::Double, R1, R3, HOLD);
-    code.jump_if_reg(When::AtLeast, R9, R1, no_outage).alu_reg(Alu::Mov, R9, R1).place(no_outage);
-    code.load(Size::Word, R1, R6, SKB_WIRE_LEN).load(Size::Double, R2, R3, FACTOR);
-    code.alu_reg(Alu::Mul, R1, R2).load(Size::Double, R2, R3, SHIFT).alu_reg(Alu::Rsh, R1, R2);
-    code.alu_reg(Alu::Add, R9, R1).store(Size::Double, R7, SENT, R9);
-}
-
-/// `R9` + delay + jitter.
-fn stamp(code: &mut Program, settings: i32) {
-    code.alu(Alu::Lsh, R8, 32).alu(Alu::Rsh, R8, 32);
-    code.load_value(R3, settings).load(Size::Double, R1, R3, JITTERS);
-    code.alu_reg(Alu::Mul, R8, R1).alu(Alu::Rsh, R8, 32).alu_reg(Alu::Add, R9, R8);
-    code.load(Size::Double, R1, R3, DELAY).alu_reg(Alu::Add, R9, R1);
-}
-
-/// `wire DEV [delay TIME] [jitter TIME] [loss P] [drop N,N,…] [seed N] [reorder] [rate RATE [ahead SIZE]]` by hand, in the namespace of this
-/// process. A root `fq` that is there already stays as it is. The wire stays until `tc qdisc del dev DEV clsact` and `tc qdisc del dev DEV root`.
-pub fn command(words: &[&str]) -> Result<()> {
-    let [name, rest @ ..] = words else {
-        return Err(Error::new("usage", format!("wire DEV [{}]", TAKES.join(" | "))));
-    };
-    let mut words = Words::new("wire", TAKES, rest.to_vec());
-    let mut wire = Wire {
-        delay_ns: 0,
-        jitter_ns: 0,
-        reorder: false,
-        loss: 0.0,
-        drop: Vec::new(),
-        seed: 1,
-        serial: None,
-    };
-    let mut serial = Serial { rate_bps: 0, ahead_bytes: 0, hold_ns: 0 };
-    while let Some(word) = words.take() {
-        match word {
-            "delay" => wire.delay_ns = words.nanos(word)? as u64,
-            "jitter" => wire.jitter_ns = words.nanos(word)? as u64,
-            "loss" => wire.loss = probability(&mut words, word)?,
-            "drop" => wire.drop = numbers(&mut words)?,
-            "seed" => wire.seed = words.number(word)?,
-            "reorder" => wire.reorder = true,
-            "rate" => serial.rate_bps = 8 * words.rate(word)?,
-            "ahead" => serial.ahead_bytes = words.size(word)?.into(),
-            other => return Err(words.unknown(other)),
-        }
-    }
-    wire.serial = Some(serial).filter(|serial| serial.rate_bps > 0);
-    let mut socket = Socket::route()?;
-    let device = Device { name, ifindex: socket.ifindex(name)? };
-    if !releases(&mut socket, &device)? {
-        let queue = qdisc::parse(RELEASE, &device)?;
-        qdisc::apply(&[queue], &mut socket, |work| work())?;
-    }
-    attach(&wire, &device, &mut socket).map(drop)
-}
-
-/// Whether the device's root is an `fq`.
-fn releases(socket: &mut Socket, device: &Device) -> Result<bool> {
-    let mut found = false;
-    qdisc::dump(socket, |row| {
-        found |= row.ifindex == device.ifindex && row.parent == qdisc::TC_H_ROOT && row.kind == "fq";
-    })?;
-    Ok(found)
-}
-
-/// A probability as tc writes it, `1.5%` or a bare percentage, without tc's rounding.
-pub fn probability(words: &mut Words, key: &str) -> Result<f64> {
-    let text = words.value(key)?;
-    let percent = text.strip_suffix('%').unwrap_or(text).parse::<f64>();
-    percent.map(|percent| percent / 100.0).map_err(|_| words.fault(format_args!("{text:?} is no percentage")))
-}
-
-/// Packet numbers with commas between them.
-pub fn numbers(words: &mut Words) -> Result<Vec<u64>> {
-    let text = words.value("drop")?;
-    let numbers = text.split(',').map(str::parse).collect::<std::result::Result<_, _>>();
-    numbers.map_err(|_| words.fault(format_args!("{text:?} are no packet numbers with commas between them")))
 }
 
 #[cfg(test)]
@@ -382,7 +224,7 @@ mod tests {
     use super::*;
 
     fn wire(loss: f64, jitter_ns: u64, drop: Vec<u64>) -> Wire {
-        Wire { delay_ns: 1000, jitter_ns, reorder: false, loss, drop, seed: 7, serial: None }
+        Wire { delay_ns: 1000, jitter_ns, loss, drop, seed: 7, ..Wire::default() }
     }
 
     #[test]
@@ -423,16 +265,6 @@ mod tests {
         assert_eq!(gone, [3, 5]);
         assert!((0..1000).all(|n| fate(&wire(1.0, 0, Vec::new()), n).is_none()));
         assert!((0..1000).all(|n| fate(&wire(0.0, 0, Vec::new()), n) == Some(1000)));
-    }
-
-    #[test]
-    fn a_wire_by_hand_takes_exact_words() {
-        let words = |text| Words::new("wire", TAKES, vec![text]);
-        for (text, loss) in [("1.5%", Some(0.015)), ("2", Some(0.02)), ("some", None)] {
-            assert_eq!(probability(&mut words(text), "loss").ok(), loss);
-        }
-        assert_eq!(numbers(&mut words("3,5")).ok(), Some(vec![3, 5]));
-        assert!(numbers(&mut words("3,,5")).is_err());
     }
 
     #[test]

@@ -39,15 +39,7 @@ fn wired(wire: &Wire) -> Element {
 /// Two packets of one number would have one fate, and another number's fate would be nobody's.
 #[test]
 fn packets_that_several_cpus_send_at_once_have_numbers_of_their_own() {
-    let wire = Wire {
-        delay_ns: 0,
-        jitter_ns: 0,
-        reorder: false,
-        loss: 0.5,
-        drop: Vec::new(),
-        seed: 7,
-        serial: None,
-    };
+    let wire = Wire { loss: 0.5, seed: 7, ..Wire::default() };
     let element = wired(&wire);
     element.count_from(0).expect("counted from 0");
     thread::scope(|scope| {

@@ -1,6 +1,6 @@
 //! `choke`: random early detection that also drops packets of flows that fill the queue (`tc-choke(8)`; Pan, Prabhakar, Psounis, 2000).
 
-use super::red::{Curve, ECN};
+use super::red::{Curve, Spoken};
 use super::words::Words;
 use super::Options;
 use crate::error::Result;
@@ -15,21 +15,17 @@ const DEFAULT_AVERAGE_PACKET: u32 = 1000;
 
 /// Thresholds in packets; the average is made of bytes.
 pub fn encode(words: &mut Words) -> Result<Options> {
-    let mut curve = Curve { average_packet: DEFAULT_AVERAGE_PACKET, ..Curve::EMPTY };
-    let (mut bandwidth, mut flags) = (0, 0);
+    let mut said = Spoken::NOTHING;
+    said.curve.average_packet = DEFAULT_AVERAGE_PACKET;
     while let Some(word) = words.take() {
         match word {
-            "limit" => curve.limit = words.number(word)?,
-            "min" => curve.min = words.number(word)?,
-            "max" => curve.max = words.number(word)?,
-            "avpkt" => curve.average_packet = words.size(word)?,
-            "burst" => curve.burst = words.number(word)?,
-            "probability" => curve.probability = words.real(word)?,
-            "bandwidth" => bandwidth = words.rate32(word)?.into(),
-            "ecn" => flags |= ECN,
-            other => return Err(words.unknown(other)),
+            "limit" => said.curve.limit = words.number(word)?,
+            "min" => said.curve.min = words.number(word)?,
+            "max" => said.curve.max = words.number(word)?,
+            other => said.shape_word(other, words)?,
         }
     }
+    let Spoken { mut curve, bandwidth, flags } = said;
     if curve.limit == 0 || bandwidth == 0 || curve.average_packet == 0 {
         return Err(words.fault("'limit' and 'bandwidth' are needed, and an 'avpkt' above 0"));
     }

@@ -3,8 +3,7 @@
 //! It is set up first (`setup vqs 4 default 0`), and then each queue is described (`vq 1 limit …`), which is a change of
 //! what stands there already.
 
-use super::red::{Curve, DEFAULT_BANDWIDTH, ECN, HARDDROP};
-use super::units::rate;
+use super::red::{Spoken, ECN, HARDDROP};
 use super::words::Words;
 use super::Options;
 use crate::error::Result;
@@ -86,36 +85,22 @@ fn setup(words: &mut Words) -> Result<Options> {
 
 /// A `struct tc_gred_qopt` with its table, and the flags of this queue.
 fn queue(words: &mut Words) -> Result<Options> {
-    let mut curve = Curve::EMPTY;
+    let mut said = Spoken::NOTHING;
     let (mut number, mut priority) = (None, 0);
-    let (mut flags, mut bandwidth) = (0, 0);
     while let Some(word) = words.take() {
         match word {
             "vq" | "DP" => number = Some(words.number_up_to(word, MOST_QUEUES - 1)?),
             "prio" => priority = words.number(word)?,
-            "limit" => curve.limit = words.size(word)?,
-            "min" => curve.min = words.size(word)?,
-            "max" => curve.max = words.size(word)?,
-            "avpkt" => curve.average_packet = words.size(word)?,
-            "burst" => curve.burst = words.number(word)?,
-            "probability" => curve.probability = words.real(word)?,
-            "bandwidth" => bandwidth = words.rate32(word)?.into(),
-            "ecn" => flags |= ECN,
-            "harddrop" => flags |= HARDDROP,
-            other => return Err(words.unknown(other)),
+            other => said.word(other, words)?,
         }
     }
-    let needed = [curve.limit, curve.min, curve.max, curve.average_packet];
+    let needed = [said.curve.limit, said.curve.min, said.curve.max, said.curve.average_packet];
     let number = number.filter(|_| !needed.contains(&0)).ok_or_else(|| {
         words.fault(
             "first comes 'setup vqs N default N'; a queue needs 'vq', 'limit', 'min', 'max' and 'avpkt'",
         )
     })?;
-    if bandwidth == 0 {
-        bandwidth = rate(DEFAULT_BANDWIDTH).unwrap_or_default();
-    }
-    curve.complete();
-    let shape = curve.shape(words, bandwidth)?;
+    let (curve, shape) = said.complete(words)?;
     let mut bytes = [curve.limit, curve.min, curve.max, number].map(u32::to_ne_bytes).concat();
     // Counters, which only the kernel fills, on both sides.
     bytes.extend([0; 24]);
@@ -125,7 +110,7 @@ fn queue(words: &mut Words) -> Result<Options> {
     options.put(PARMS, &bytes).put(STAB, &shape.idle).u32(MAX_P, curve.probability_fixed());
     options.nest(QUEUES, |queues| {
         queues.nest(QUEUE, |queue| {
-            queue.u32(QUEUE_NUMBER, number).u32(QUEUE_FLAGS, flags.into());
+            queue.u32(QUEUE_NUMBER, number).u32(QUEUE_FLAGS, said.flags.into());
         });
     });
     Ok(Some(options))

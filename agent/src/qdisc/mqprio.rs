@@ -3,7 +3,7 @@
 use super::etf::clock_id;
 use super::found::Found;
 use super::words::Words;
-use super::Options;
+use super::{Options, NESTED};
 use crate::error::Result;
 use crate::netlink::Attributes;
 
@@ -23,7 +23,6 @@ pub const TIMED_TAKES: &[&str] = &[
     "fp",
 ];
 
-const NESTED: u16 = 0x8000;
 const MOST: usize = 16;
 const DEFAULT_CLASSES: u8 = 8;
 const DEFAULT_MAP: [u8; MOST] = [0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 1, 1, 3, 3, 3, 3];

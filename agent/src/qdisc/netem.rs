@@ -2,7 +2,7 @@
 
 use super::distribution;
 use super::words::Words;
-use super::Options;
+use super::{Options, NESTED};
 use crate::error::Result;
 use crate::netlink::Attributes;
 
@@ -38,7 +38,6 @@ const SLOT_DIST: u16 = 13;
 const PRNG_SEED: u16 = 14;
 const LOSS_STATES: u16 = 1;
 const LOSS_GILBERT_ELLIOTT: u16 = 2;
-const NESTED: u16 = 0x8000;
 const DEFAULT_LIMIT: u32 = 1000;
 const CERTAIN: u32 = u32::MAX;
 

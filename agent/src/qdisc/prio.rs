@@ -1,7 +1,7 @@
 //! `prio`, `multiq`, `drr` and `ets`: the plain classful schedulers (`tc-prio(8)`, `tc-drr(8)`, `tc-ets(8)`).
 
 use super::words::Words;
-use super::Options;
+use super::{Options, NESTED};
 use crate::error::Result;
 use crate::netlink::Attributes;
 
@@ -13,7 +13,6 @@ const PRIORITIES: usize = 16;
 /// What the kernel's own priorities mean without a map (`prio2band` of `sch_generic.c`).
 const DEFAULT_MAP: [u8; PRIORITIES] = [1, 2, 2, 2, 1, 2, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1];
 const DEFAULT_BANDS: u32 = 3;
-const NESTED: u16 = 0x8000;
 const TCA_PRIO_MQ: u16 = 1;
 const TCA_DRR_QUANTUM: u16 = 1;
 const TCA_ETS_NBANDS: u16 = 1;

@@ -31,7 +31,7 @@ const TCA_RED_PARMS: u16 = 1;
 const TCA_RED_STAB: u16 = 2;
 const TCA_RED_MAX_P: u16 = 3;
 const TCA_RED_FLAGS: u16 = 4;
-pub const DEFAULT_BANDWIDTH: &str = "10mbit";
+const DEFAULT_BANDWIDTH: &str = "10mbit";
 const LONGEST_SHIFT: u8 = 31;
 
 /// The marking curve: thresholds on the average queue in bytes, and what the average is made of.
@@ -140,36 +140,69 @@ impl Shape {
     }
 }
 
-pub fn encode(words: &mut Words) -> Result<Options> {
-    let mut curve = Curve::EMPTY;
-    let (mut flags, mut bandwidth) = (0, 0);
-    while let Some(word) = words.take() {
+/// What the words say that curves in bytes share.
+pub struct Spoken {
+    pub curve: Curve,
+    /// In bytes a second; 0 where nothing is said.
+    pub bandwidth: u64,
+    pub flags: u8,
+}
+
+impl Spoken {
+    pub const NOTHING: Self = Self { curve: Curve::EMPTY, bandwidth: 0, flags: 0 };
+
+    /// Takes one of those words and its value, in which `limit`, `min` and `max` are sizes.
+    pub fn word(&mut self, word: &str, words: &mut Words) -> Result<()> {
         match word {
-            "limit" => curve.limit = words.size(word)?,
-            "min" => curve.min = words.size(word)?,
-            "max" => curve.max = words.size(word)?,
-            "avpkt" => curve.average_packet = words.size(word)?,
-            "burst" => curve.burst = words.number(word)?,
-            "probability" => curve.probability = words.real(word)?,
-            "bandwidth" => bandwidth = words.rate32(word)?.into(),
-            "ecn" => flags |= ECN,
-            "harddrop" => flags |= HARDDROP,
-            "nodrop" => flags |= NODROP,
-            "adaptive" | "adaptative" => flags |= ADAPTIVE,
+            "limit" => self.curve.limit = words.size(word)?,
+            "min" => self.curve.min = words.size(word)?,
+            "max" => self.curve.max = words.size(word)?,
+            "harddrop" => self.flags |= HARDDROP,
+            other => return self.shape_word(other, words),
+        }
+        Ok(())
+    }
+
+    /// Those that say the same where thresholds are in packets.
+    pub fn shape_word(&mut self, word: &str, words: &mut Words) -> Result<()> {
+        match word {
+            "avpkt" => self.curve.average_packet = words.size(word)?,
+            "burst" => self.curve.burst = words.number(word)?,
+            "probability" => self.curve.probability = words.real(word)?,
+            "bandwidth" => self.bandwidth = words.rate32(word)?.into(),
+            "ecn" => self.flags |= ECN,
             other => return Err(words.unknown(other)),
         }
+        Ok(())
     }
-    if curve.limit == 0 || curve.average_packet == 0 {
+
+    /// The curve, complete, and its shape on a link of 10 Mbit/s where no bandwidth is given.
+    pub fn complete(&self, words: &Words) -> Result<(Curve, Shape)> {
+        let mut curve = self.curve;
+        let usual = || rate(DEFAULT_BANDWIDTH).unwrap_or_default();
+        let bandwidth = if self.bandwidth == 0 { usual() } else { self.bandwidth };
+        curve.complete();
+        let shape = curve.shape(words, bandwidth)?;
+        Ok((curve, shape))
+    }
+}
+
+pub fn encode(words: &mut Words) -> Result<Options> {
+    let mut said = Spoken::NOTHING;
+    while let Some(word) = words.take() {
+        match word {
+            "nodrop" => said.flags |= NODROP,
+            "adaptive" | "adaptative" => said.flags |= ADAPTIVE,
+            other => said.word(other, words)?,
+        }
+    }
+    if said.curve.limit == 0 || said.curve.average_packet == 0 {
         return Err(words.fault("'limit' and 'avpkt' are needed"));
     }
-    if bandwidth == 0 {
-        bandwidth = rate(DEFAULT_BANDWIDTH).unwrap_or_default();
-    }
-    curve.complete();
-    let shape = curve.shape(words, bandwidth)?;
+    let (curve, shape) = said.complete(words)?;
     let mut options = Attributes::new();
     options.put(TCA_RED_PARMS, &shape.parameters(&curve, 0)).put(TCA_RED_STAB, &shape.idle);
     options.u32(TCA_RED_MAX_P, curve.probability_fixed());
-    options.put(TCA_RED_FLAGS, &[flags, ALL_FLAGS].map(|set| u32::from(set).to_ne_bytes()).concat());
+    options.put(TCA_RED_FLAGS, &[said.flags, ALL_FLAGS].map(|set| u32::from(set).to_ne_bytes()).concat());
     Ok(Some(options))
 }

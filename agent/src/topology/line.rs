@@ -122,14 +122,5 @@ fn inner(index: u32, end: &End) -> End {
 
 /// The way back of a link may be without a wire: then its frames pass at once.
 fn wire(end: &End) -> Wire {
-    let nothing = Wire {
-        delay_ns: 0,
-        jitter_ns: 0,
-        reorder: false,
-        loss: 0.0,
-        drop: Vec::new(),
-        seed: 0,
-        serial: None,
-    };
-    end.wire.clone().unwrap_or(nothing)
+    end.wire.clone().unwrap_or_default()
 }
