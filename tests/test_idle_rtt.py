@@ -55,9 +55,11 @@ def test_a_change_of_delay_is_no_queue(tmp_path: Path) -> None:
     """A window of two packets in flight and an ACK for each: sent in clumps, not evenly."""
     sent: list[float] = [0.0, 0.001]
     arrive: list[float] = []
-    at = 0
+    at, out = 0, 0.0
     while sent[at] < 3.7:
-        arrive.append(max(sent[at] + met(sent[at]) / 1e6, arrive[-1] if arrive else 0))
+        delay = 0.19 if sent[at] < 1 else 0.01 if sent[at] < 3 else 0.04
+        out = max(out, sent[at] + delay)  # behind the packet before, if that is not out yet
+        arrive.append(out + 0.01)
         sent.append(arrive[-1])
         at += 1
     t_s, rtt = np.array(arrive), (np.array(arrive) - np.array(sent[: len(arrive)])) * 1e6
@@ -96,3 +98,51 @@ def test_an_answer_met_the_delay_of_when_it_crossed(tmp_path: Path, arrives: flo
 
     assert base is not None
     assert base[0] / MS == pytest.approx(rtt_ms)
+
+
+def base_ms(folder: Path, sent: list[float], rtt_ms: list[float], **changes: Any) -> list[float]:
+    """Idle RTT in ms of packets sent at instants in s; `changes`: keys of the flow, `ends`, `others`."""
+    ends, others = changes.pop("ends", path()), changes.pop("others", [])
+    flow = make.flow(**{"base_rtt_ns": MEAN + 10 * MS, "ends": [2, 4], "reverse_ends": [3], **changes})
+    context = make.record(folder, {}, flows=[flow, *others], ends=ends, duration_ns=4 * SECOND).context
+    found = idle_rtt.of_packets(context, context.flows[0], np.array(sent), np.array(rtt_ms) / 1e3)
+    assert found is not None
+    return [float(value) / MS for value in found]
+
+
+def test_a_packet_waits_behind_its_own_flow_s_and_not_behind_ones_that_are_not_there(tmp_path: Path) -> None:
+    """Sent before the fall at 0.9 s, out at 1.09 s; those sent after 1.08 s have nobody ahead of them."""
+    found = base_ms(tmp_path / "run", [0.9, 1.05, 1.085, 1.1], [200, 50, 20, 20])
+
+    assert found == pytest.approx([200, 50, 20, 20])
+
+
+@pytest.mark.parametrize(("took_ms", "base"), [(20, 20), (60, 60), (115, 20), (15, 20)])
+def test_behind_others_a_packet_may_have_waited(tmp_path: Path, took_ms: float, base: float) -> None:
+    """Sent at 1.1 s: 20 ms with nobody ahead, 100 ms with somebody just ahead; more than that is a queue."""
+    other = make.flow(1, "other", ends=[2, 4], reverse_ends=[3])
+
+    assert base_ms(tmp_path / "run", [1.1], [took_ms], others=[other]) == pytest.approx([base])
+
+
+def test_a_change_of_rate_changes_what_a_frame_takes_to_be_sent(tmp_path: Path) -> None:
+    """A frame of 1250 bytes: 1 ms at 10 Mbit/s, 10 ms at 1 Mbit/s; the mean of the rates makes 1.82 ms."""
+    rates = [[0, 10e6], [2 * SECOND, 1e6]]
+    wire = make.end(4, "right → r1", role="wire", rate_bps=None, delay_ns=5 * MS, serial_bps=5_500_000,
+                    over_time={"serial_bps": rates})  # fmt: skip
+    back = make.end(3, "right → left", role="wire", rate_bps=None, delay_ns=5 * MS)
+    found = base_ms(
+        tmp_path / "run", [1.0, 1.5, 3.0], [11, 31, 20], ends=[make.end(2), wire, back],
+        base_rtt_ns=round(10 * MS + 1250 * 8e9 / 5.5e6), request_frame_bytes=1250, answer_frame_bytes=0,
+    )  # fmt: skip
+
+    assert found == pytest.approx([11, 11, 20], abs=1e-3)
+
+
+def test_a_queue_is_no_wait_behind_others_on_the_wire(tmp_path: Path) -> None:
+    """A burst at 0.5 s and one at 3.5 s: each waits for one more frame of 12 µs in the queue."""
+    late = np.arange(300) * 0.012
+    found = base_ms(tmp_path / "run", [0.5] * 300 + [3.5] * 300, [*(200 + late), *(50 + late)])
+
+    # The last one of each spends 3.6 ms in the queue; jitter blurs 20 µs of that.
+    assert found == pytest.approx([200] * 300 + [50] * 300, abs=0.03)

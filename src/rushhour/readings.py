@@ -214,7 +214,7 @@ def queue_delay_at_acks(record: Record, flow: Flow) -> Samples:
         return t_ns, srtt - flow.base_rtt_ns / 1e3
     sent = _sent_ns(record, flow, t_ns)
     sent_s, took_s = sent.astype(np.float64) * 1e-9, (t_ns - sent).astype(np.float64) * 1e-9
-    base = idle_rtt.of_packets(flow, record.context.ends, sent_s, took_s)
+    base = idle_rtt.of_packets(record.context, flow, sent_s, took_s)
     return (t_ns, srtt - idle_rtt.smoothed(base, srtt) / 1e3) if base is not None else empty()
 
 

@@ -150,7 +150,6 @@ steps = [["0s", "20ms"], ["2s", "200ms"], ["4s", "20ms"], ["6s", "60ms"]]
 """
 
 
-@pytest.mark.xfail(reason="the idle RTT over time leaves out what links take to send")
 def test_a_change_of_delay_is_no_queue_delay(experiment: Experiment) -> None:
     """A window far below the path's: nothing waits for more than its own burst, whatever the delay does.
 
@@ -159,7 +158,9 @@ def test_a_change_of_delay_is_no_queue_delay(experiment: Experiment) -> None:
     """
     series = experiment(STEPS).series("srtt_queue_delay_us", flow="window")
 
-    # Which ACKs the kernel took no sample of is not told: a tenth of the change, within a round trip of it.
-    assert series.values.min() > -18e3
+    # Jitter of 0.1 ms each way, which the estimate may lag behind.
+    assert series.values.min() > -0.5e3
+    # An ACK waits for the second frame, 0.12 ms; the last of an odd window for the receiver's timer, 40 ms
+    # (Linux 6.1 keeps such a window here): some eighths of that.
     assert series.values.max() < 18e3
-    assert abs(float(np.median(series.values))) < 1e3
+    assert abs(float(np.median(series.values))) < 1.5e3
