@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -42,14 +44,19 @@ def beside(record: Record, flow: Flow, lasting: Iterable[str]) -> tuple[Beside, 
             continue
         kind = "arrivals" if other.arrival is not None else other.kind
         name = other.group if kind == "arrivals" else other.name
-        found[name, kind] = found.get((name, kind), 0.0) + 8 * _bytes(other, span) / seconds
+        found[name, kind] = found.get((name, kind), 0.0) + 8 * _bytes(record, other, span) / seconds
     named = (Beside(name, kind, rate) for (name, kind), rate in found.items())
     least = WORTH * (flow.bottleneck_bps or 0)
     return tuple(sorted((one for one in named if one.rate_bps > least), key=lambda one: -one.rate_bps))
 
 
-def _bytes(other: Flow, span: tuple[int, int]) -> float:
-    """Payload of another flow in our time, as if it had come evenly."""
+def _bytes(record: Record, other: Flow, span: tuple[int, int]) -> float:
+    """Payload of another flow that arrived in our time; where that is not told, as if it had come evenly."""
+    if other.kind == "udp" and record.has("udp"):
+        arrived = record.table("udp", flow=other.id)["rx_ns"]
+        if len(arrived):
+            ours = np.count_nonzero((arrived > span[0]) & (arrived <= span[1]))
+            return float(ours) * (other.packet_bytes or 0)
     theirs = other.active_ns
     moved = other.outcome.bytes_received
     if not moved and other.outcome.packets_received:
