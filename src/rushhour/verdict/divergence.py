@@ -3,7 +3,7 @@
 Takes two records, gives what was decided differently first (a window, a congestion state, a retransmission,
 an acknowledgement, a drop), what came before it (a shift in time, another offered window), the rows on both
 sides of it, and a sentence. Runs of one kernel are equal to the byte until something differs; between kernel
-versions instants differ by microseconds nearly from the start, so a mere shift is told apart from a decision.
+versions instants may differ by microseconds from the start, so a mere shift is told apart from a decision.
 """
 
 from __future__ import annotations
