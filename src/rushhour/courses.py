@@ -6,17 +6,20 @@ the setting is the same at all times, so whoever asks here need not know.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from rushhour.context import End, Flow
+
+    Steps = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 Course = tuple[tuple[int, float], ...]
 
@@ -76,24 +79,75 @@ def capacity_bits(end: End, begin_ns: int, done_ns: int) -> float:
     return integral(course, begin_ns, done_ns)
 
 
+def shares(ways: Sequence[Sequence[int]]) -> dict[int, float]:
+    """By end, the share of a flow's packets that cross it if they take these ways in turn."""
+    count = Counter(number for way in ways for number in way)
+    return {number: times / len(ways) for number, times in count.items()}
+
+
+def _limiting(flow: Flow, ends: Mapping[int, End]) -> list[tuple[End, float]]:
+    """The ends with a rate on the way that limits a flow, with the share of its packets that cross each."""
+    back = flow.bottleneck_end in flow.reverse_ends
+    ways = (flow.reverse_ways or (flow.reverse_ends,)) if back else (flow.ways or (flow.ends,))
+    taken = shares(ways if flow.in_turn else ways[:1])
+    return [
+        (ends[number], share) for number, share in taken.items() if number in ends and ends[number].rate_bps
+    ]
+
+
+def least_bps(flow: Flow, ends: Mapping[int, End], t_s: NDArray[np.float64]) -> NDArray[np.float64] | None:
+    """What the path allows a flow at instants in seconds [n]; None where nothing limits.
+
+    Of packets that take several ways in turn an end carries a share, so it allows the flow so much more; of a
+    flow that is on one of several ways, what the first allows.
+    """
+    if not flow.bottleneck_bps:
+        return None
+    limiting = _limiting(flow, ends)
+    if not any("rate_bps" in end.over_time for end, _ in limiting):
+        return np.full(len(t_s), float(flow.bottleneck_bps))
+    least: NDArray[np.float64] = np.min(
+        [setting(end, "rate_bps", t_s) / share for end, share in limiting], axis=0
+    )
+    return np.minimum(least, flow.ceiling_bps) if flow.ceiling_bps else least
+
+
+def _least_from(flow: Flow, ends: Mapping[int, End], begin: float, done: float) -> Steps | None:
+    """What the path allows between instants in ns: edges in s [n + 1], bit/s between them [n]."""
+    varying = [end for end, _ in _limiting(flow, ends) if "rate_bps" in end.over_time]
+    inside = [t_ns for t_ns in instants(varying).tolist() if begin < t_ns < done]
+    edges = np.array([begin, *inside, done], np.float64) * 1e-9
+    least = least_bps(flow, ends, edges[:-1])
+    return None if least is None else (edges, least)
+
+
 def bottleneck_bps(flow: Flow, ends: Mapping[int, End], span: tuple[int, int] | None = None) -> float | None:
     """What the path allows a flow within a span of ns, by default while it was active: the mean of the least.
 
-    None where nothing limits. Of several ways, and without a pattern, the same at all times.
+    None where nothing limits.
     """
     span = span or flow.active_ns
-    way = flow.reverse_ends if flow.bottleneck_end in flow.reverse_ends else flow.ends
-    shaped = [ends[number] for number in way if number in ends and ends[number].rate_bps]
-    varying = [end for end in shaped if "rate_bps" in end.over_time]
-    if not flow.bottleneck_bps or not varying or span is None or len(flow.ways) > 1:
+    found = None if span is None else _least_from(flow, ends, *span)
+    if found is None:
         return flow.bottleneck_bps
-    begin, done = span
-    inside = [t_ns for t_ns in instants(varying).tolist() if begin < t_ns < done]
-    edges = np.array([begin, *inside, done], np.float64) * 1e-9
-    least = np.min([setting(end, "rate_bps", edges[:-1]) for end in shaped], axis=0)
-    if flow.ceiling_bps:
-        least = np.minimum(least, flow.ceiling_bps)
+    edges, least = found
     return float((least * np.diff(edges)).sum() / (edges[-1] - edges[0]))
+
+
+def sending_ns(flow: Flow, ends: Mapping[int, End], begin_ns: float, bits: float) -> float:
+    """What so many bits of a flow take at least from an instant on, in ns; nan where nothing limits.
+
+    Infinite where the path never again lets anything through.
+    """
+    found = _least_from(flow, ends, begin_ns, np.inf)
+    if found is None:
+        return float("nan")
+    edges, least = found
+    for begin, done, rate in zip(edges[:-1].tolist(), edges[1:].tolist(), least.tolist(), strict=True):
+        if rate > 0 and bits <= rate * (done - begin):
+            return float((begin + bits / rate) * 1e9 - begin_ns)
+        bits -= rate * (done - begin) if rate > 0 else 0.0
+    return float("inf")
 
 
 def base_rtt_ns(flow: Flow, ends: Mapping[int, End], t_s: NDArray[np.float64]) -> NDArray[np.float64] | None:

@@ -49,6 +49,25 @@ def test_completion_counts_from_the_start_and_slowdown_from_the_idle_path(tmp_pa
     assert found(made, "flow_completion_time_s") == {}
 
 
+def test_the_least_time_is_of_the_rate_while_a_flow_is_there(tmp_path: Path) -> None:
+    """100 Mbit/s until 1.5 s, 10 Mbit/s from then on: a flow that begins at 2 s is not ten times as slow."""
+    course = {"rate_bps": [[0, 100e6], [3 * SECOND // 2, 10e6]]}
+    ends = [ENDS[0], end(rate_bps=23_500_000, over_time=course), ENDS[2]]
+    late = 30 * MS + (66 + 9 * 1514 + 586) * 800
+    made = record(
+        tmp_path / "a",
+        flows=[mouse(0, SECOND, bottleneck_bps=23_500_000), mouse(1, 2 * SECOND, bottleneck_bps=23_500_000)],
+        ends=ends,
+        outcomes=[came(0, SECOND + LEAST_NS), came(1, 2 * SECOND + late)],
+        planned={n: {"bytes": 15_000} for n in range(2)},
+    )
+    assert found(made, "slowdown_max") == {"group:mice": pytest.approx(1)}
+    assert found(made, "slowdown_min") == {"group:mice": pytest.approx(1)}
+    # 2 flows of 15 kB, of 100 Mbit/s for 1.5 s and 10 for 8.5.
+    load = 2 * 15_000 * 8 * 1514 / 1448 / (150e6 + 85e6)
+    assert found(made, "offered_load")["group:mice"] == pytest.approx(load)
+
+
 def test_sizes_have_classes_and_the_warm_up_is_left_out(tmp_path: Path) -> None:
     flows = [mouse(0, 0), mouse(1, 5 * SECOND), mouse(2, 6 * SECOND)]
     sizes = {0: 5_000, 1: 5_000, 2: 50_000}

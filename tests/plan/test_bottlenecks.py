@@ -109,15 +109,33 @@ def test_a_discipline_bounds_a_pattern_too() -> None:
     assert [change["value"] for change in lowered.plan["changes"]] == [10e6]
 
 
-def test_the_slowest_way_holds_back_packets_that_take_turns() -> None:
-    ways: list[tuple[tuple[str, str], Document]] = [(("a", "l"), {}), (("r", "b"), {})]
-    ways += [
-        (("l", "x"), {"rate": "10mbit"}),
-        (("x", "r"), {}),
-        (("l", "y"), {"rate": "40mbit"}),
-        (("y", "r"), {}),
-    ]
+def balanced(first: Document, x: Document, y: Document, **more: Any) -> Context:
+    """From a by two ways, of links x and y and taken in turn, to b."""
+    ways = [(("a", "l"), first), (("r", "b"), {})]
+    ways += [(("l", "x"), x), (("x", "r"), {}), (("l", "y"), y), (("y", "r"), {})]
     nodes = [{"name": "l", "balance": "packet"}]
-    flow = meant(graph(*ways, flows=[{"from": "a", "to": "b"}], nodes=nodes)).flows[0]
+    return meant(graph(*ways, flows=[{"from": "a", "to": "b"}], nodes=nodes, **more))
+
+
+def test_the_slowest_way_holds_back_packets_that_take_turns() -> None:
+    flow = balanced({}, {"rate": "10mbit"}, {"rate": "40mbit"}).flows[0]
     assert flow.in_turn
     assert flow.bottleneck_bps == 20e6
+
+
+def test_a_link_that_all_ways_share_carries_all_packets() -> None:
+    flow = balanced({"rate": "50mbit"}, {"rate": "40mbit"}, {"rate": "40mbit"}).flows[0]
+    assert flow.in_turn
+    assert flow.bottleneck_bps == 50e6
+
+
+def test_ways_in_turn_have_their_rates_over_time() -> None:
+    """Of 10 and 40 Mbit/s the slower one, twice; then of 30 and 40; then the link before them, of 50."""
+    rates = pattern("l-x", ("0s", "10mbit"), ("4s", "30mbit"), ("6s", "20mbit"))
+    context = balanced({"rate": "50mbit"}, {"rate": "10mbit"}, {"rate": "40mbit"}, pattern=[rates])
+    flow, ends = context.flows[0], context.ends
+    for span, mbit in (((0, 4), 20), ((4, 6), 50), ((6, 8), 40), ((2, 6), 35)):
+        now = courses.bottleneck_bps(flow, ends, (span[0] * SECOND, span[1] * SECOND))
+        assert now == pytest.approx(mbit * 1e6)
+    # From 3 s on 20 Mbit go in the first second, 25 more in the next half.
+    assert courses.sending_ns(flow, ends, 3 * SECOND, 45e6) == pytest.approx(1.5 * SECOND)

@@ -173,7 +173,10 @@ def _trains(record: Record) -> Iterator[CalibrationFinding]:
         flow = _between(record, train)
         # Its packets belong to no class, so the rate is the slowest shaper's and no ceiling.
         crossed = _ends(record, flow.ends) if flow else []
-        rates = [end.rate_bps for end in crossed if end.rate_bps and end.role != "police"]
+        # Packets that take several ways in turn have the rate of all; each end carries its share of them.
+        taken = courses.shares(flow.ways if flow.in_turn else (flow.ends,)) if flow else {}
+        shaped = [end for end in _ends(record, taken) if end.rate_bps and end.role != "police"]
+        rates = [(end.rate_bps or 0) / taken[end.end] for end in shaped]
         if flow is None or not rates or not _alike(record, flow):
             continue
         arrivals = np.sort(
@@ -183,9 +186,8 @@ def _trains(record: Record) -> Iterator[CalibrationFinding]:
         if len(steady) < 4 or steady[-1] <= steady[0]:
             continue
         frame = int(train["size"]) + (62 if ":" in str(train["src"]) else 42)
-        # Packets that take several ways in turn have the rate of all.
         ways = len(flow.bottleneck_ends) if flow.in_turn else 1
-        rate = min(rates) * ways
+        rate = min(rates)
         span = float(steady[-1] - steady[0])
         # Those of different ways may arrive together, so that the first and the last of them do not count.
         tolerance = _train_tolerance(record, flow, span, len(steady)) + (ways - 1) / len(steady)

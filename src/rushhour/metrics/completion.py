@@ -49,7 +49,8 @@ def ideal_ns(record: Record, flow: Flow) -> float:
     One round trip of SYN and SYN-ACK; then the time that the handshake's ACK and all frames of the data take
     at the bottleneck, the last frame's on the other links, and the way's delay. No slow start, no loss, no
     jitter: what pFabric (SIGCOMM 2013) and Homa (SIGCOMM 2018) divide by, with the handshake. A
-    link that does not serialise lets as much as one frame pass at once.
+    link that does not serialise lets as much as one frame pass at once. Where patterns change the path, it is
+    the one that the flow finds at its start, and the rate that there is while its frames are sent.
     """
     if not (flow.bottleneck_bps and flow.payload_per_packet and flow.frame_bytes and flow.bytes):
         return float("nan")
@@ -57,19 +58,23 @@ def ideal_ns(record: Record, flow: Flow) -> float:
     headers = flow.frame_bytes - flow.payload_per_packet
     last = rest + headers if rest else flow.frame_bytes
     frames = headers + full * flow.frame_bytes + (last if rest else 0)
-    there, back = ([record.context.ends[end] for end in way if end in record.context.ends]
+    every = record.context.ends
+    there, back = ([courses.at(every[end], flow.start_ns) for end in way if end in every]
                    for way in (flow.ends, flow.reverse_ends))  # fmt: skip
     slowest = min((end.serial_bps for end in there if end.serial_bps), default=None)
-    narrow = slowest is not None and slowest <= flow.bottleneck_bps
+    rate = courses.least_bps(flow, every, np.array([flow.start_ns * 1e-9]))
+    narrow = slowest is not None and rate is not None and slowest <= rate[0]
     at_once = 0 if narrow else min(frames, flow.frame_bytes)
     alone = _way_ns(there, last) - (last * 8e9 / slowest if slowest and narrow else 0)
-    handshake = _handshake_ns(flow, there, back, headers + SYN_OPTIONS)
-    return handshake + alone + (frames - at_once) * 8e9 / flow.bottleneck_bps
+    handshake = _handshake_ns(record, flow, there, back, headers + SYN_OPTIONS)
+    begin = flow.start_ns + handshake
+    return handshake + alone + courses.sending_ns(flow, every, begin, (frames - at_once) * 8)
 
 
-def _handshake_ns(flow: Flow, there: Sequence[End], back: Sequence[End], size: int) -> float:
+def _handshake_ns(record: Record, flow: Flow, there: Sequence[End], back: Sequence[End], size: int) -> float:
     """The base RTT, which is of a full frame and its ACK, of two frames of this size and without jitter."""
-    trip = float(flow.base_rtt_ns or 0)
+    base = courses.base_rtt_ns(flow, record.context.ends, np.array([flow.start_ns * 1e-9]))
+    trip = 0.0 if base is None else float(base[0])
     for ends, counted in ((there, flow.request_frame_bytes), (back, flow.answer_frame_bytes)):
         trip += sum(courses.sent_ns(end, size) - courses.sent_ns(end, counted) for end in ends)
         trip -= sum(end.jitter_ns / 2 for end in ends if end.role == "wire")
@@ -144,13 +149,11 @@ def offered_load(record: Record) -> Iterator[Found]:
     for group, flows in _groups(record.arrivals()).items():
         span = flows[0].arrival or (0, 0)
         begin = max(span[0], record.context.warmup_ns)
+        late = [flow for flow in flows if flow.start_ns >= begin and flow.payload_per_packet]
         shares = [
-            (flow.bytes or 0)
-            * 8e9
-            * (flow.frame_bytes or 0)
-            / (flow.payload_per_packet * flow.bottleneck_bps)
-            for flow in flows
-            if flow.start_ns >= begin and flow.payload_per_packet and flow.bottleneck_bps
+            8e9 * (flow.bytes or 0) * (flow.frame_bytes or 0) / ((flow.payload_per_packet or 1) * rate)
+            for flow in late
+            if (rate := courses.bottleneck_bps(flow, record.context.ends, (begin, max(begin + 1, span[1]))))
         ]
         if span[1] > begin and all(flow.bottleneck_bps for flow in flows):
             yield Found(f"group:{group}", sum(shares) / (span[1] - begin))

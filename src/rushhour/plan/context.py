@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from rushhour.courses import shares
 from rushhour.plan import labels
 from rushhour.plan.classes import ceiling
 from rushhour.plan.flows import PlannedFlow, payload_and_frame, stop_ns
@@ -145,6 +146,7 @@ def _flow(layout: Layout, flow: PlannedFlow, ways: Ways) -> dict[str, Any]:
     request, answer = _round_trip(flow.keys, payload, frame)
     heavy = back[0] if _answers_more(flow.keys) else there[0]
     narrowest = bottleneck(layout, heavy, flow.group)
+    taken = _taken(layout, flow, there, back)
     own_stop = stop_ns(flow.keys, scenario.span.ns)
     return (
         {
@@ -159,24 +161,48 @@ def _flow(layout: Layout, flow: PlannedFlow, ways: Ways) -> dict[str, Any]:
             "base_rtt_ns": min(_idle_way_ns(layout, way, request) for way in there)
             + min(_idle_way_ns(layout, way, answer) for way in back),
             "bottleneck_end": narrowest.end if narrowest else None,
-            "bottleneck_bps": min(_limits(layout, flow, heavy), default=None),
+            "bottleneck_bps": min(_limits(layout, flow, taken), default=None),
             "payload_per_packet": payload,
             "frame_bytes": frame,
             "request_frame_bytes": request,
             "answer_frame_bytes": answer,
         }
-        | _more(layout, flow, heavy)
+        | _more(layout, flow, heavy, taken)
         | _alternatives(layout, flow, there, back)
     )
 
 
-def _more(layout: Layout, flow: PlannedFlow, way: list[Step]) -> dict[str, Any]:
+def _taken(
+    layout: Layout, flow: PlannedFlow, there: list[list[Step]], back: list[list[Step]]
+) -> list[list[Step]]:
+    """The ways over which the packets that a link may limit go in turn; the first where each flow has one."""
+    heavy, pair = there, (flow.sender, flow.receiver)
+    if _answers_more(flow.keys):
+        heavy, pair = back, pair[::-1]
+    limited = all(bottleneck(layout, way, flow.group) is not None for way in heavy)
+    return heavy if limited and len(heavy) > 1 and layout.takes_turns(*pair) else heavy[:1]
+
+
+def _more(layout: Layout, flow: PlannedFlow, way: list[Step], taken: list[list[Step]]) -> dict[str, Any]:
     """What is to say of a flow with a limit of its own, or whose bottleneck moves."""
-    own = [most for _, stage in layout.ends(way) for most in _of_flow(stage, flow.group)]
-    own += [stage.rate_bps for _, stage in layout.ends(way) if stage.role == "police" and stage.rate_bps]
+    own = [round(most / share) for stage, share in _stages(layout, taken) for most in _own(stage, flow.group)]
     moved = _in_turn(layout, way)
     told: dict[str, Any] = {"ceiling_bps": min(own)} if own else {}
     return told | ({"bottleneck_ends": moved} if moved else {})
+
+
+def _own(stage: Stage, flow: str) -> Iterator[int]:
+    """What a stage allows one flow whatever its rate is: a class, fq, a policer."""
+    yield from _of_flow(stage, flow)
+    if stage.role == "police" and stage.rate_bps:
+        yield stage.rate_bps
+
+
+def _stages(layout: Layout, ways: list[list[Step]]) -> Iterator[tuple[Stage, float]]:
+    """The stages of ways that are taken in turn, each with the share of the packets that cross it."""
+    crossed = {end: stage for way in ways for end, stage in layout.ends(way)}
+    for end, share in shares([_numbers(layout, way) for way in ways]).items():
+        yield crossed[end], share
 
 
 def _alternatives(
@@ -190,19 +216,13 @@ def _alternatives(
     told: dict[str, Any] = {
         key: [_numbers(layout, way) for way in several] for key, several in ways.items() if len(several) > 1
     }
-    heavy, pair = there, (flow.sender, flow.receiver)
-    if _answers_more(flow.keys):
-        heavy, pair = back, pair[::-1]
+    heavy = back if _answers_more(flow.keys) else there
     if len(heavy) == 1:
         return told
     narrowest = [step for way in heavy if (step := bottleneck(layout, way, flow.group)) is not None]
     told["bottleneck_ends"] = sorted({step.end for step in narrowest})
-    if len(narrowest) == len(heavy) and layout.takes_turns(*pair):
-        told["in_turn"] = True
-        rates = {step: min(_limits(layout, flow, way)) for step, way in zip(narrowest, heavy, strict=True)}
-        # In turn: the slowest way holds back its share, and with it all others.
-        told["bottleneck_bps"] = len(rates) * min(rates.values())
-    return told
+    # In turn: the slowest way holds back its share, and with it all others.
+    return told | ({"in_turn": True} if len(_taken(layout, flow, there, back)) > 1 else {})
 
 
 def _answers_more(keys: Flow) -> bool:
@@ -211,12 +231,12 @@ def _answers_more(keys: Flow) -> bool:
     return keys.kind in ("rr", "crr") and response.bytes > request.bytes
 
 
-def _limits(layout: Layout, flow: PlannedFlow, way: list[Step]) -> Iterator[int]:
-    """The rates that bound a flow on a way: of shapers, of policers, the ceilings of its classes."""
-    for _, stage in layout.ends(way):
+def _limits(layout: Layout, flow: PlannedFlow, ways: list[list[Step]]) -> Iterator[int]:
+    """The rates that bound a flow on ways taken in turn: of shapers, policers, ceilings of its classes."""
+    for stage, share in _stages(layout, ways):
         if rate := settings(layout, stage)["rate_bps"]:
-            yield rate
-        yield from _of_flow(stage, flow.group)
+            yield round(rate / share)
+        yield from (round(most / share) for most in _of_flow(stage, flow.group))
 
 
 def _numbers(layout: Layout, way: list[Step]) -> list[int]:
