@@ -228,3 +228,17 @@ def test_traffic_beside_a_flow_is_named_whatever_limits_it(tmp_path: Path) -> No
     # own two seconds, with the way's 10 ms at their beginning, it would be 30 · (2 - 0.0102) / 2 = 29.85.
     assert ", beside video (udp) with 30 Mbit/s:" in first.says
     assert all("nothing else limits" not in finding.says for finding in found.findings)
+
+
+def test_flows_that_share_a_policer_share_its_rate(tmp_path: Path) -> None:
+    """Each paced to the whole rate would be above it together: paced to its part, each has that."""
+    path = tmp_path / "cell.toml"
+    path.write_text(f'{POLICED}[[flow]]\nname = "second"\ncc = "reno"\nfrom = "s1"\nto = "r1"\n')
+    scenario = load_scenario(str(path))
+    _, first = explained(run(scenario, tmp_path / "run", "debian-6.12"))
+    assert first.cause == "policer"
+    assert first.remedy is not None
+    assert first.remedy.overrides == {"flow.bulk.pacing": "9500000bit", "flow.second.pacing": "9500000bit"}
+    after = run(spec.with_values(scenario, dict(first.remedy.overrides)), tmp_path / "after", "debian-6.12")
+    for name in ("bulk", "second"):
+        assert metric(after, "goodput_bps", f"flow:{name}") > 0.98 * 9.5e6

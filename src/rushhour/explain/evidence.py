@@ -99,6 +99,7 @@ class Evidence:
     queue_drops: int = 0
     policed: int = 0
     policer_bps: float | None = None
+    policed_too: tuple[str, ...] = ()
     bucket: float | None = None
     buffer: float | None = None
     bottleneck: str = ""
@@ -211,6 +212,7 @@ def evidence(record: Record, flow: Flow) -> Evidence | None:
         ack_loss=_lost(record, flow.reverse_ways),
         queue_drops=_drops(record, [end for end in way if end.role not in ("police", "netem")]),
         policed=_drops(record, policers),
+        policed_too=_policed_too(record, flow, policers),
         bucket=_bucket(policers),
         policer_bps=min((end.rate_bps or 0 for end in policers), default=None),
         buffer=None if limit is None else _buffer(limit, flow),
@@ -240,6 +242,13 @@ def _bucket(policers: Sequence[End]) -> float | None:
     """Bytes that the smallest bucket of these policers holds, by the words it was made with."""
     found = (re.search(r"burst (\d+)b", end.queue or "") for end in policers)
     return min((float(words[1]) for words in found if words), default=None)
+
+
+def _policed_too(record: Record, flow: Flow, policers: Sequence[End]) -> tuple[str, ...]:
+    """The groups of the other TCP flows that share the tightest of these policers, one entry a flow."""
+    tight = min(policers, key=lambda end: end.rate_bps or 0, default=None)
+    others = [other for other in record.flows("tcp") if other.id != flow.id]
+    return tuple(other.group for other in others if tight is not None and tight.end in other.crossed)
 
 
 def _algorithm(record: Record, flow: Flow) -> str:

@@ -33,14 +33,23 @@ def policer(e: Evidence) -> Finding | None:
     if not e.policed or e.policed <= e.queue_drops:
         return None
     limit = e.policer_bps or 0
+    of_all = f" of its {1 + len(e.policed_too)} flows" if e.policed_too else ""
     says = (
-        f"{reached(e)}: a policer dropped {e.policed} packets above {rate(limit)}, and {_small(e)} the "
-        "window was too small for what it lets through."
+        f"{reached(e)}: a policer dropped {e.policed} packets{of_all} above {rate(limit)}, and {_small(e)} "
+        "the window was too small for what it lets through."
     )
-    wanted = int(BELOW_POLICER * limit)
-    advice = f"Send below the policed rate, paced or shaped to {rate(wanted)}; or allow a burst of one BDP."
-    overrides = {f"{e.flow_key}.pacing": f"{wanted}bit"} if wanted else {}
-    return Finding("policer", _share(e), says, Remedy(advice, "", overrides, OF_POLICED * limit or None))
+    # The bucket is one for all: who is paced beside others that are not has their drops.
+    sharing = 1 + len(e.policed_too)
+    left = max(0.0, BELOW_POLICER * limit - e.taken_bps)
+    wanted = int(left / sharing)
+    each = f" each of the {sharing} flows" if sharing > 1 else ""
+    advice = (
+        f"Send{each} below the policed rate, paced or shaped to {rate(wanted)}; or allow a burst of one BDP."
+    )
+    paced = dict.fromkeys([e.flow_key, *(f"flow.{group}" for group in e.policed_too)])
+    overrides = {f"{key}.pacing": f"{wanted}bit" for key in paced} if wanted else {}
+    expected = OF_POLICED / BELOW_POLICER * left / sharing
+    return Finding("policer", _share(e), says, Remedy(advice, "", overrides, expected or None))
 
 
 def reordering(e: Evidence) -> Finding | None:
