@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 from experiments import metric
 
@@ -242,3 +243,18 @@ def test_flows_that_share_a_policer_share_its_rate(tmp_path: Path) -> None:
     after = run(spec.with_values(scenario, dict(first.remedy.overrides)), tmp_path / "after", "debian-6.12")
     for name in ("bulk", "second"):
         assert metric(after, "goodput_bps", f"flow:{name}") > 0.98 * 9.5e6
+
+
+def test_a_flow_s_own_wait_is_told_where_packets_were_stamped(tmp_path: Path) -> None:
+    """fq_codel lets the ACKs pass the upload's packets: the queue holds 30 ms, they wait for one packet."""
+    managed = ADSL.replace('buffer = "64kB"\n[link.reverse]', 'queue = "fq_codel"\n[link.reverse]')
+    path = tmp_path / "cell.toml"
+    path.write_text(managed.replace("[[link]]", "readings = { sojourn = true }\n[[link]]", 1))
+    record = run(load_scenario(str(path)), tmp_path / "run", "debian-6.12")
+    found, _ = explained(record)
+    acks = next(wait for wait in found.waits if wait.acks)
+    assert acks.label == "home → isp"
+    backlog = record.series("queue_delay_us", end="home → isp").values
+    # At most the packet on its way to the cable, 15 ms at 800 kbit/s.
+    assert acks.median_s < 0.0152
+    assert float(np.nanmedian(backlog)) > 25e3

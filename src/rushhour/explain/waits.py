@@ -63,7 +63,7 @@ def waits(record: Record, flow: Flow) -> tuple[Wait, ...]:
         wait
         for acks in (False, True)
         for end in _ends(record, flow, acks=acks)
-        if (wait := _wait(record, end, span, acks=acks)) is not None
+        if (wait := _wait(record, flow, end, span, acks=acks)) is not None
     ]
     # Where flows are separated, what waits there is not all before this one: its RTT tells.
     series = record.series("srtt_queue_delay_us", flow=flow.id)
@@ -86,7 +86,7 @@ def waiting_s(record: Record, flow: Flow, edges: Numbers, *, acks: bool) -> Numb
         waited = np.zeros(len(edges) - 1)
         for number in way:
             if number in ends:
-                waited += _mean(record, ends[number], edges)
+                waited += _mean(record, flow, ends[number], edges)
         total = np.maximum(total, waited)
     series = record.series("srtt_queue_delay_us", flow=flow.id)
     known = ~np.isnan(series.values)
@@ -102,18 +102,20 @@ def _ends(record: Record, flow: Flow, *, acks: bool) -> Iterable[End]:
     return [ends[number] for number in sorted(crossed) if number in ends]
 
 
-def _wait(record: Record, end: End, span: tuple[int, int], *, acks: bool) -> Wait | None:
+def _wait(record: Record, flow: Flow, end: End, span: tuple[int, int], *, acks: bool) -> Wait | None:
     t_s, delay = _readings(record, end)
     inside = delay[(t_s >= span[0] * 1e-9) & (t_s <= span[1] * 1e-9)]
     if not len(inside):
         return None
     part = float(np.mean(inside > 0))
     every = record.context.flows.values()
-    there = [flow.group for flow in every if end.end in flow.crossed and flow.kind in _STREAMS]
+    there = [other.group for other in every if end.end in other.crossed and other.kind in _STREAMS]
+    t_s, delay = _own(record, flow, end)
+    own = delay[(t_s >= span[0] * 1e-9) & (t_s <= span[1] * 1e-9)]
     return Wait(
         end.label,
         acks,
-        float(np.median(inside)),
+        float(np.median(own if len(own) else inside)),
         part,
         float(end.rate_bps or 0),
         end.queue or "",
@@ -132,8 +134,22 @@ def _readings(record: Record, end: End) -> tuple[Numbers, Numbers]:
     return series.t_s[known], series.values[known] * 1e-6
 
 
-def _mean(record: Record, end: End, edges: Numbers) -> Numbers:
-    t_s, delay = _readings(record, end)
+def _own(record: Record, flow: Flow, end: End) -> tuple[Numbers, Numbers]:
+    """When packets of a flow left a queue and how long they waited there, each by its stamps, in s.
+
+    What others wait in a queue that separates flows is not among it. Empty where nobody stamped them.
+    """
+    rows = record.table("sojourn", flow=flow.id) if record.has("sojourn") else None
+    if rows is None:
+        return np.zeros(0), np.zeros(0)
+    rows = rows[rows["end"] == end.end]
+    return rows["t_ns"] * 1e-9, rows["sojourn_ns"] * 1e-9
+
+
+def _mean(record: Record, flow: Flow, end: End, edges: Numbers) -> Numbers:
+    t_s, delay = _own(record, flow, end)
+    if not len(t_s):
+        t_s, delay = _readings(record, end)
     if not len(t_s):
         return np.zeros(len(edges) - 1)
     at = np.interp(edges, t_s, delay)
