@@ -128,3 +128,35 @@ def test_without_root_the_privilege_is_named(monkeypatch: pytest.MonkeyPatch) ->
     with pytest.raises(LabError, match="CAP_NET_ADMIN") as refused:
         NetnsLab()
     assert "--lab uml" in str(refused.value.hint)
+
+
+@pytest.mark.parametrize("shaper", ["htb", "tbf"])
+def test_an_experiment_begins_on_an_idle_network(tmp_path: Path, shaper: str) -> None:
+    """Calibration's packets leave no debt in a bucket: a full frame's would be 1.2 s at this rate.
+
+    SYN and SYN-ACK of 74 bytes, their ACK of 66, 200 bytes of data with 66 of headers, and three ways.
+    """
+    text = f"""
+title = "Idle"
+duration = "6s"
+[topology]
+preset = "dumbbell"
+rate = "10kbit"
+rtt = "20ms"
+shaper = "{shaper}"
+[[flow]]
+name = "first"
+bytes = "200B"
+[[flow]]
+name = "later"
+bytes = "200B"
+start = "3s"
+"""
+    (outcome,) = outcomes_of(tmp_path, text)
+    assert outcome.error is None, outcome.error
+    assert outcome.folder is not None
+    for flow in Record.open(outcome.folder).context.flows.values():
+        assert flow.outcome.receiver_done_ns is not None
+        took = (flow.outcome.receiver_done_ns - flow.start_ns) * 1e-9
+        least = 3 * 0.01 + 8 * (74 + 74 + 66 + 266) / 10_000
+        assert least - 0.002 < took < least + 0.3
