@@ -335,9 +335,9 @@ def offloads_off(p: Path, _: ExitStack) -> None:
     p.nodes["a"].run("ethtool", "-K", "eth0", "tso", "off", "gso", "off", "gro", "off")
 
 
-@fault("slow-writer", "cpu-busy", where="a", layer="application")
+@fault("slow-writer", "slow-reader", "cpu-busy", where="a", layer="application")
 def slow_writer(p: Path, stack: ExitStack) -> None:
-    """What writes at a comes ten times a second, and its buffer holds less."""
+    """Who writes at a runs ten times a second, and its buffer holds less; it also reads so what b sends."""
     p.nodes["a"].sysctl("net.ipv4.tcp_wmem", "4096 16384 600000")
     stack.enter_context(_halting(p.nodes["a"]))
 

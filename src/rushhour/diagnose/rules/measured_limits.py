@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from rushhour.diagnose.bottleneck import causes
 from rushhour.diagnose.finding import Command
+from rushhour.diagnose.fold import MEASURING
 from rushhour.diagnose.rules import measured_broken as broken
 from rushhour.diagnose.rules import measured_losses as losses
 from rushhour.diagnose.rules.measured_path import HELD
@@ -43,25 +44,25 @@ FOREIGN, FULL = 0.5, 0.95
 RESENT = 0.02
 """Part of the segments sent again that no busy processor explains."""
 DOUBTFUL = ("losses", "slow-reader", "slow-writer", "small-window", "cpu-limited")
-
-
-MEASURING = frozenset(("slow-reader", "slow-writer", "cpu-busy", "cpu-limited"))
-"""What held our own sender or reader back: it says how far to trust a number, not what is broken."""
+CERTAIN = frozenset(
+    ("unreachable", "port-blocked", "no-answers", "stalled", "mtu-black-hole", "cpu-quota", "corruption")
+)
+"""What no rate shows, but counters, or that nothing passed at all: whoever was slow, it holds."""
 
 
 def limits(case: Case) -> Iterator[Finding]:
-    """What held a single flow back in each direction."""
-    for m in case.measured.values():
-        for cause in causes(m):
-            made = MAKERS[cause.key](case, m, cause) if cause.limited >= HELD else None
-            if made is not None:
-                yield _of_measuring(_doubted(made, m, cause))
+    """What held a single flow back in each direction.
 
-
-def _of_measuring(found: Finding) -> Finding:
-    """What concerns the measuring itself is worth a warning at most."""
-    grave = found.key in MEASURING and found.severity == "critical"
-    return replace(found, severity="warning") if grave else found
+    Where our own sender or reader did, that is worth a warning at most, and so is all that rates say beside
+    it: a rate that we ourselves kept small proves little of a path, either way between the same two programs.
+    """
+    held = [(m, cause) for m in case.measured.values() for cause in causes(m) if cause.limited >= HELD]
+    made = [(MAKERS[cause.key](case, m, cause), m, cause) for m, cause in held]
+    found = [_doubted(one, m, cause) for one, m, cause in made if one is not None]
+    ours = any(one.key in MEASURING and one.severity != "note" for one in found)
+    for one in found:
+        doubtful = one.key in MEASURING or (ours and one.key not in CERTAIN)
+        yield replace(one, severity="warning") if doubtful and one.severity == "critical" else one
 
 
 def _doubted(found: Finding, m: Measured, cause: Cause) -> Finding:
