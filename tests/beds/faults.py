@@ -266,9 +266,9 @@ def own_queue_too_short(p: Path, _: ExitStack) -> None:
 @fault("random-loss", where="a→b", layer="path")
 def random_loss(p: Path, _: ExitStack) -> None:
     """A router loses one packet of a hundred."""
-    p.nodes["left"].nft(
-        'chain forward { type filter hook forward priority 0; oifname "right" '
-        "numgen random mod 100 == 0 drop; }"
+    # Behind the line, where what was one large packet to the sender's device is many: of these one is lost.
+    p.nodes["right"].nft(
+        'chain forward { type filter hook forward priority 0; oifname "b" numgen random mod 100 == 0 drop; }'
     )
 
 

@@ -64,12 +64,12 @@ def test_losses_follow_from_small_segments() -> None:
     assert folded([chance, small])[0].key == "random-loss"
 
 
-def test_what_our_own_program_held_back_most_of_the_time_is_read_first() -> None:
+def test_what_our_own_program_held_back_is_read_first_of_what_is_as_grave() -> None:
     ours = Finding("slow-writer", "warning", "application", "our own sender", "a", limited=0.6)
     other = Finding("receive-buffer-too-small", "warning", "socket", "window full", "b", limited=0.8)
     assert [one.key for one in folded([other, ours])] == ["slow-writer", "receive-buffer-too-small"]
-    brief = replace(ours, limited=0.35)
-    assert folded([other, brief])[0].key == "receive-buffer-too-small"
+    grave = replace(other, severity="critical")
+    assert folded([ours, grave])[0].key == "receive-buffer-too-small"
 
 
 def test_every_cause_has_a_finding_of_its_name() -> None:

@@ -244,3 +244,22 @@ def test_beside_our_own_slow_sender_rates_are_no_critical_finding(way: str) -> N
     # That nothing passes at all is no matter of rates.
     dead = {"a→b": slow_sender, "b→a": Measured("b→a", ping_loss=1.0, single=Tcp(error="no connection"))}
     assert folded(measured_limits.limits(Case(A, B, dead)))[0].severity == "critical"
+
+
+def test_what_our_own_sender_cost_beside_a_greater_limit_is_a_note() -> None:
+    small = slow("receiver", window=40_000, rcvbuf=65536)
+    shares = {"receiver": 0.55, "application": 0.4}
+    few = folded(found(replace(small, single=replace(small.single or FULL, shares=shares))))
+    assert [(one.key, one.severity) for one in few] == [
+        ("receive-buffer-too-small", "critical"),
+        ("slow-writer", "note"),
+    ]
+
+
+def test_losses_that_datagrams_do_not_have_are_no_chance() -> None:
+    """0.9 % of 1900 datagrams are seventeen; where none is missing, TCP lost what it lost by itself."""
+    m = slow("losses", retransmits=75, rtt_at_loss_ns=22 * MS)
+    clean = Udp(70e6, 70e6, 1900, 1900)
+    assert found(replace(m, udp=clean))[0].key == "losses"
+    # Too few to tell.
+    assert found(replace(m, udp=replace(clean, sent=200, received=200)))[0].key == "random-loss"

@@ -72,8 +72,6 @@ EXPLAINS: Mapping[str, tuple[str, ...]] = {
 
 MEASURING = frozenset(("slow-reader", "slow-writer", "cpu-busy", "cpu-limited"))
 """What held our own sender or reader back: it says how far to trust a number, not what is broken."""
-MOSTLY = 0.5
-"""Share of the time from which such a finding comes before what else is as grave: it is read first."""
 
 
 def folded(findings: Iterable[Finding]) -> list[Finding]:
@@ -92,16 +90,13 @@ def folded(findings: Iterable[Finding]) -> list[Finding]:
 def in_order(findings: Sequence[Finding]) -> list[Finding]:
     """The gravest first; of equals what limited longest, what was measured before what was only read.
 
-    What our own programs held back for most of the time comes before its equals: it says of their numbers how
-    far they can be trusted.
+    What our own programs held back comes before its equals: it says how far their numbers can be trusted.
     """
     return sorted(findings, key=_rank)
 
 
 def _rank(one: Finding) -> tuple[int, bool, float]:
-    limited = one.limited or 0.0
-    ours = one.key in MEASURING and limited >= MOSTLY
-    return SEVERITIES.index(one.severity), not ours, -limited
+    return SEVERITIES.index(one.severity), one.key not in MEASURING, -(one.limited or 0.0)
 
 
 def _same(one: Finding, other: Finding) -> bool:

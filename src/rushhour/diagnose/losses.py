@@ -36,6 +36,8 @@ DEAD_NS, DEAD_RUN = 20_000_000, 16
 """Longer than any queue's overflow at the rate of the datagrams: a link that is gone."""
 SOME = 2
 """Datagrams lost below the path's rate that are no accident: no queue is full there."""
+ENOUGH = 10
+"""Datagrams that would be missing if TCP's losses were chance, from which their absence says they are not."""
 QUEUE_NS, EMPTY = 5_000_000, 0.25
 """A queue that is known to hold so much, and the part of it that was full when segments were lost."""
 CROWDED = 0.5
@@ -194,9 +196,11 @@ def emptied(m: Measured, tcp: Tcp) -> bool:
 def random(m: Measured, tcp: Tcp) -> bool:
     """Datagrams are lost below the path's rate, or segments long before the queue is full."""
     if m.udp is not None and m.udp.sent and not m.udp.crowded:
-        count = m.udp.loss * m.udp.sent
+        count, expected = m.udp.loss * m.udp.sent, tcp.retransmit_share * m.udp.sent
         if count >= SOME and m.udp.loss > min(SURELY, RANDOM * tcp.retransmit_share):
             return True
+        if expected >= ENOUGH and count < RANDOM * expected:
+            return False
     elif m.udp is None and (m.ping_loss or 0.0) > LOST:
         return True
     return before_the_queue(m, tcp)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from rushhour.diagnose.case import Case
     from rushhour.diagnose.cause import Cause
-    from rushhour.diagnose.finding import Finding
+    from rushhour.diagnose.finding import Finding, Severity
     from rushhour.diagnose.measured import Measured
 
     Maker = Callable[[Case, Measured, Cause], Finding | None]
@@ -53,16 +53,26 @@ CERTAIN = frozenset(
 def limits(case: Case) -> Iterator[Finding]:
     """What held a single flow back in each direction.
 
-    Where our own sender or reader did, that is worth a warning at most, and so is all that rates say beside
-    it: a rate that we ourselves kept small proves little of a path, either way between the same two programs.
+    Where our own sender or reader did most of all, that is a warning, and so at most is all that rates say
+    beside it: a rate that we ourselves kept small proves little of a path, either way between the same two
+    programs. Where something else held longer, ours is a note.
     """
-    held = [(m, cause) for m in case.measured.values() for cause in causes(m) if cause.limited >= HELD]
-    made = [(MAKERS[cause.key](case, m, cause), m, cause) for m, cause in held]
-    found = [_doubted(one, m, cause) for one, m, cause in made if one is not None]
+    found = [one for m in case.measured.values() for one in _of(case, m)]
     ours = any(one.key in MEASURING and one.severity != "note" for one in found)
     for one in found:
-        doubtful = one.key in MEASURING or (ours and one.key not in CERTAIN)
-        yield replace(one, severity="warning") if doubtful and one.severity == "critical" else one
+        grave = one.severity == "critical" and ours and one.key not in CERTAIN
+        yield replace(one, severity="warning") if grave else one
+
+
+def _of(case: Case, m: Measured) -> Iterator[Finding]:
+    known = causes(m)
+    for cause in known:
+        made = MAKERS[cause.key](case, m, cause) if cause.limited >= HELD else None
+        if made is not None:
+            found = _doubted(made, m, cause)
+            most: Severity = "warning" if cause is known[0] else "note"
+            ours = found.key in MEASURING and found.severity != "note"
+            yield replace(found, severity=most) if ours else found
 
 
 def _doubted(found: Finding, m: Measured, cause: Cause) -> Finding:
