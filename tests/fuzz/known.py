@@ -11,7 +11,7 @@ _LONG = {
         b'title = "x"\nseed = 0x' + b"f" * 50_000 + b"\n",
         b'title = "x"\nx = [' + b"\n" * 200_000 + b"]\n",
     ],
-    "trace": [b"9" * 5000, "time_s,rate_mbit\n1".encode() + "\u00a0".encode() * 40_000 + b"x\n"],
+    "trace": [b"9" * 5000, b"time_s,rate_mbit\n1" + "\u00a0".encode() * 40_000 + b"x\n"],
 }
 
 
