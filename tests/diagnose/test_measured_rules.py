@@ -261,5 +261,7 @@ def test_losses_that_datagrams_do_not_have_are_no_chance() -> None:
     m = slow("losses", retransmits=75, rtt_at_loss_ns=22 * MS)
     clean = Udp(70e6, 70e6, 1900, 1900)
     assert found(replace(m, udp=clean))[0].key == "losses"
+    rare = replace(m, single=replace(m.single or FULL, retransmits=19, segments=16_056), udp=clean)
+    assert found(replace(rare, udp=Udp(66e6, 66e6, 4309, 4309)))[0].key == "losses"
     # Too few to tell.
     assert found(replace(m, udp=replace(clean, sent=200, received=200)))[0].key == "random-loss"

@@ -36,8 +36,9 @@ DEAD_NS, DEAD_RUN = 20_000_000, 16
 """Longer than any queue's overflow at the rate of the datagrams: a link that is gone."""
 SOME = 2
 """Datagrams lost below the path's rate that are no accident: no queue is full there."""
-ENOUGH = 10
-"""Datagrams that would be missing if TCP's losses were chance, from which their absence says they are not."""
+ENOUGH = 3
+"""Datagrams that would be missing if TCP's losses were chance, from which their absence says they are not:
+that none of three is missing happens once in twenty times (the rule of three)."""
 QUEUE_NS, EMPTY = 5_000_000, 0.25
 """A queue that is known to hold so much, and the part of it that was full when segments were lost."""
 CROWDED = 0.5
