@@ -266,9 +266,9 @@ def own_queue_too_short(p: Path, _: ExitStack) -> None:
 @fault("random-loss", where="a→b", layer="path")
 def random_loss(p: Path, _: ExitStack) -> None:
     """A router loses one packet of a hundred."""
-    p.nodes["left"].nft(
-        'chain forward { type filter hook forward priority 0; oifname "right" '
-        "numgen random mod 100 == 0 drop; }"
+    # Behind the line, where what was one large packet to the sender's device is many: of these one is lost.
+    p.nodes["right"].nft(
+        'chain forward { type filter hook forward priority 0; oifname "b" numgen random mod 100 == 0 drop; }'
     )
 
 
@@ -335,9 +335,9 @@ def offloads_off(p: Path, _: ExitStack) -> None:
     p.nodes["a"].run("ethtool", "-K", "eth0", "tso", "off", "gso", "off", "gro", "off")
 
 
-@fault("slow-writer", "cpu-busy", where="a", layer="application")
+@fault("slow-writer", "slow-reader", "cpu-busy", where="a", layer="application")
 def slow_writer(p: Path, stack: ExitStack) -> None:
-    """What writes at a comes ten times a second, and its buffer holds less."""
+    """Who writes at a runs ten times a second, and its buffer holds less; it also reads so what b sends."""
     p.nodes["a"].sysctl("net.ipv4.tcp_wmem", "4096 16384 600000")
     stack.enter_context(_halting(p.nodes["a"]))
 

@@ -104,15 +104,8 @@ def _named(fault: Fault, found: Diagnosis) -> bool:
     return first.key in fault.first and first.severity != "note" and fault.where in {None, first.where}
 
 
-def _own_sender(name: str, request: pytest.FixtureRequest) -> None:
-    if name == "slow_writer":
-        reason = "our own sender is never critical, so what else was found comes before it"
-        request.applymarker(pytest.mark.xfail(reason=reason))
-
-
 @pytest.mark.parametrize("name", [name for name, fault in FAULTS.items() if fault.first])
-def test_the_cause_comes_first(name: str, ward: Ward, request: pytest.FixtureRequest) -> None:
-    _own_sender(name, request)
+def test_the_cause_comes_first(name: str, ward: Ward) -> None:
     fault = FAULTS[name]
     found = ward.diagnosis(name, lambda found: _named(fault, found))
     assert _named(fault, found), _told(found)
@@ -123,8 +116,7 @@ def test_the_cause_comes_first(name: str, ward: Ward, request: pytest.FixtureReq
 
 
 @pytest.mark.parametrize("name", [name for name, fault in FAULTS.items() if fault.layer])
-def test_the_bottleneck_is_in_its_layer(name: str, ward: Ward, request: pytest.FixtureRequest) -> None:
-    _own_sender(name, request)
+def test_the_bottleneck_is_in_its_layer(name: str, ward: Ward) -> None:
     fault = FAULTS[name]
 
     def right(found: Diagnosis) -> bool:

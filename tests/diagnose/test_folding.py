@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -48,6 +50,26 @@ def test_a_consequence_is_a_note_that_names_its_cause() -> None:
         folded([elsewhere, Finding("shaper-on-the-sender", "note", "queue", "", "a")])[0].key
         == "asymmetric-path"
     )
+
+
+def test_losses_follow_from_small_segments() -> None:
+    small = Finding("segments-clamped", "warning", "path", "524 bytes", "b→a")
+    lost = Finding("losses", "warning", "path", "sent again", "b→a", limited=0.4)
+    assert [(one.key, one.severity) for one in folded([lost, small])] == [
+        ("segments-clamped", "warning"),
+        ("losses", "note"),
+    ]
+    # What chance takes of datagrams of any size has another cause.
+    chance = replace(lost, key="random-loss")
+    assert folded([chance, small])[0].key == "random-loss"
+
+
+def test_what_our_own_program_held_back_is_read_first_of_what_is_as_grave() -> None:
+    ours = Finding("slow-writer", "warning", "application", "our own sender", "a", limited=0.6)
+    other = Finding("receive-buffer-too-small", "warning", "socket", "window full", "b", limited=0.8)
+    assert [one.key for one in folded([other, ours])] == ["slow-writer", "receive-buffer-too-small"]
+    grave = replace(other, severity="critical")
+    assert folded([ours, grave])[0].key == "receive-buffer-too-small"
 
 
 def test_every_cause_has_a_finding_of_its_name() -> None:

@@ -10,6 +10,7 @@ import pytest
 from rushhour.diagnose.bottleneck import causes
 from rushhour.diagnose.case import Case
 from rushhour.diagnose.facts import Facts
+from rushhour.diagnose.fold import folded
 from rushhour.diagnose.measured import Cpu, Measured, Sizes, Tcp, Train, Udp
 from rushhour.diagnose.rules import measured_limits, measured_path
 
@@ -182,3 +183,85 @@ def test_a_policers_rate_is_not_what_its_bucket_let_through() -> None:
     )
     assert finding.key == "policer"
     assert "15.5 Mbit/s" in finding.title
+
+
+def test_a_full_window_that_is_emptied_late_is_the_readers_fault() -> None:
+    """80 kB over 20 ms give 32 Mbit/s: at 6.4 Mbit/s the reader came ten times a second, unseen."""
+    m = slow("receiver", window=80_512, rcvbuf=131_072, retransmits=0)
+    assert m.single is not None
+    late = replace(m, single=replace(m.single, steady_bps=6.4e6, loaded_rtt_ns=20 * MS))
+    [finding] = found(late)
+    assert (finding.key, finding.where, finding.severity) == ("slow-reader", "b", "warning")
+    assert "once in" in finding.evidence[0].value
+    prompt = replace(m, single=replace(m.single, steady_bps=30e6, loaded_rtt_ns=20 * MS))
+    assert [one.key for one in found(prompt)] == ["receive-buffer-too-small"]
+    # What lies behind a hole is not read, either.
+    lossy = replace(late, single=replace(late.single or FULL, retransmits=40))
+    assert [one.key for one in found(lossy)] == ["receive-buffer-too-small"]
+
+
+def test_one_loss_does_not_explain_a_window_that_was_full_all_the_time() -> None:
+    m = slow("receiver", window=1_000_000, retransmits=1)
+    assert [cause.key for cause in causes(m)] == ["slow-reader"]
+
+
+def test_what_a_slow_reader_left_of_the_trains_was_not_dropped() -> None:
+    m = slow("losses", retransmits=100)
+    assert found(replace(m, train=Train(192, 40, 98e6)))[0].key == "shallow-queue"
+    assert found(replace(m, train=Train(192, 40, 98e6, unread=150)))[0].key == "losses"
+
+
+def test_losses_at_a_full_queue_are_a_note() -> None:
+    m = slow("losses", retransmits=100, rtt_at_loss_ns=36 * MS)
+    [full] = found(m)
+    assert (full.key, full.severity) == ("losses", "note")
+    assert "the queue was full" in full.title
+    assert full.fix == ()
+    [other] = found(replace(m, single=replace(m.single or FULL, rtt_at_loss_ns=28 * MS)))
+    assert (other.key, other.severity) == ("losses", "critical")
+
+
+def test_few_datagrams_lost_by_a_late_sender_are_no_random_loss() -> None:
+    m = slow("losses", retransmits=40, segments=17_000)
+    few = Udp(70e6, 70e6, 1940, 1936, loss_run=1.0)
+    assert found(replace(m, udp=few))[0].key == "random-loss"
+    assert found(replace(m, udp=replace(few, late_ns=30 * MS)))[0].key == "losses"
+    # What chance takes is more.
+    assert found(replace(m, udp=replace(few, received=1920, late_ns=30 * MS)))[0].key == "random-loss"
+
+
+@pytest.mark.parametrize("way", ["a→b", "b→a"])
+def test_beside_our_own_slow_sender_rates_are_no_critical_finding(way: str) -> None:
+    slow_sender, small = slow("application"), slow("receiver", window=40_000, rcvbuf=65536)
+    both = {"a→b": slow_sender, "b→a": replace(small, direction="b→a")}
+    if way == "a→b":
+        shares = {"application": 0.6, "receiver": 0.35}
+        both = {"a→b": replace(small, single=replace(small.single or FULL, shares=shares)), "b→a": SOUND}
+        both["b→a"] = replace(SOUND, direction="b→a")
+    few = folded(measured_limits.limits(Case(A, B, both)))
+    assert [one.key for one in few] == ["slow-writer", "receive-buffer-too-small"]
+    assert {one.severity for one in few} == {"warning"}
+    # That nothing passes at all is no matter of rates.
+    dead = {"a→b": slow_sender, "b→a": Measured("b→a", ping_loss=1.0, single=Tcp(error="no connection"))}
+    assert folded(measured_limits.limits(Case(A, B, dead)))[0].severity == "critical"
+
+
+def test_what_our_own_sender_cost_beside_a_greater_limit_is_a_note() -> None:
+    small = slow("receiver", window=40_000, rcvbuf=65536)
+    shares = {"receiver": 0.55, "application": 0.4}
+    few = folded(found(replace(small, single=replace(small.single or FULL, shares=shares))))
+    assert [(one.key, one.severity) for one in few] == [
+        ("receive-buffer-too-small", "critical"),
+        ("slow-writer", "note"),
+    ]
+
+
+def test_losses_that_datagrams_do_not_have_are_no_chance() -> None:
+    """0.9 % of 1900 datagrams are seventeen; where none is missing, TCP lost what it lost by itself."""
+    m = slow("losses", retransmits=75, rtt_at_loss_ns=22 * MS)
+    clean = Udp(70e6, 70e6, 1900, 1900)
+    assert found(replace(m, udp=clean))[0].key == "losses"
+    rare = replace(m, single=replace(m.single or FULL, retransmits=19, segments=16_056), udp=clean)
+    assert found(replace(rare, udp=Udp(66e6, 66e6, 4309, 4309)))[0].key == "losses"
+    # Too few to tell.
+    assert found(replace(m, udp=replace(clean, sent=200, received=200)))[0].key == "random-loss"

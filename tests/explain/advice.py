@@ -8,7 +8,7 @@ What is asked of the explanation of a faulty cell:
   promised is below what there is;
 * `expected_bps` is "at least": the cell with the advice's `--set` reaches it;
 * `expected_wait_s` is "at most": the queue that is named then makes packets wait no longer;
-* advice without a number makes it no worse;
+* advice without a number makes it no worse, nor does what may be set instead;
 * a cause without which the same path is a quarter faster is named.
 """
 
@@ -17,7 +17,7 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,7 +25,7 @@ from faults import fault
 
 from rushhour import spec
 from rushhour.errors import RushHourError
-from rushhour.explain import explain
+from rushhour.explain import Remedy, explain
 from rushhour.lab import kernel as kernels
 from rushhour.lab.base import Job
 from rushhour.lab.uml import UmlLab
@@ -77,7 +77,7 @@ NAMES = {
     "vegas": {"window", "other_algorithm"},
     "at_sender": {"sender_shaper"},
     "busy_way_back": {"ack_queue"},
-    "access_line": {"ack_queue"},
+    "access_line": {"ack_queue", "shallow_buffer"},  # its own buffer may be short for a long path
 }
 """Cause of a cell → the words of `Finding.cause` that name it."""
 
@@ -127,6 +127,9 @@ def wrong(cell: Fault, trial: Trial, *, cures: bool = True) -> Iterator[str]:
     for found in before.bulk.findings:
         if found.remedy is not None and found.remedy.overrides:
             yield from (f"{found.cause}: {what}" for what in _broken(found, before, scenario, trial))
+        if found.remedy is not None and found.remedy.instead:
+            other = replace(found, remedy=Remedy(found.remedy.advice, "", found.remedy.instead))
+            yield from (f"{found.cause}, instead: {what}" for what in _broken(other, before, scenario, trial))
     if cures:
         yield from _unnamed(cell, before, trial)
 

@@ -20,11 +20,13 @@ if TYPE_CHECKING:
 
 SAMPLE = [2 * place + place % 2 for place in range(len(CAUSES))]
 """Every cause once, every other one together with another."""
+MENDED = [7, 85, 205, 243, 251, 257, 300, 1143]
+"""Cells whose advice did not hold once links took time to send, or promised too much before."""
 ASKED = int(os.environ.get("RUSHHOUR_ADVICE", "0"))
 
 
 @pytest.mark.virtual
-@pytest.mark.parametrize("number", range(ASKED) if ASKED else SAMPLE)
+@pytest.mark.parametrize("number", range(ASKED) if ASKED else sorted({*SAMPLE, *MENDED}))
 def test_every_advice_keeps_its_promise(number: int, tmp_path: Path) -> None:
     assert list(wrong(fault(number), Trial(tmp_path))) == []
 

@@ -179,3 +179,67 @@ def test_numbers_are_said_as_people_write_them() -> None:
     assert (percent(0), percent(0.0042), percent(0.031), percent(0.97)) == ("0 %", "0.42 %", "3.1 %", "97 %")
     assert (rate(999.7e6), rate(0)) == ("1000 Mbit/s", "0 bit/s")
     assert [rounded_up(value) for value in (0.2, 7.1, 101, 3_750_001)] == [1, 8, 110, 3_800_000]
+
+
+POLICED = replace(
+    FLOW, shares={"losses": 1.0}, retransmits=10, policed=10, policer_bps=30e6, bucket=20_000.0,
+    burst_key="topology.police.burst",
+)  # fmt: skip
+
+
+def test_a_policer_that_passes_a_bdp_at_once_is_the_other_way_to_pacing() -> None:
+    (first, *_) = findings(POLICED)
+    assert first.remedy is not None
+    assert first.remedy.overrides == {"flow.bulk.pacing": "28500000bit"}
+    # 30 Mbit/s over 100 ms, two digits.
+    assert first.remedy.instead == {"topology.police.burst": "380000B"}
+    assert "380 kB, one BDP" in first.remedy.advice
+    # 80 % of what is policed, less the round trips in which the window grows to it.
+    assert first.remedy.expected_bps is not None
+    assert 0.7 * 30e6 < first.remedy.expected_bps < 0.8 * 30e6
+    (large, *_) = findings(replace(POLICED, bucket=500_000.0))
+    assert large.remedy is not None
+    assert large.remedy.instead == {}
+    assert "burst" not in large.remedy.advice
+
+
+def test_what_is_set_instead_holds_what_was_set_before() -> None:
+    held = replace(
+        POLICED, shares={"receiver": 0.8, "losses": 0.2}, asked={"rcvbuf": 250_000.0}, goodput_bps=2e6
+    )
+    found = {one.cause: one.remedy for one in findings(held)}
+    remedy = found["policer"]
+    assert remedy is not None
+    rcvbuf, burst, pacing = "flow.bulk.rcvbuf", "topology.police.burst", "flow.bulk.pacing"
+    assert set(remedy.overrides) == {rcvbuf, pacing}
+    assert set(remedy.instead) == {rcvbuf, burst}
+
+
+def test_a_transfer_that_fits_the_queue_does_not_overflow_it() -> None:
+    short = replace(FLOW, shares={"receiver": 0.9}, buffer=60_000.0, buffer_key="topology.buffer")
+    assert "shallow_buffer" in {one.cause for one in findings(short)}
+    assert "shallow_buffer" not in {one.cause for one in findings(replace(short, asked={"bytes": 20_000.0}))}
+
+
+def test_a_longer_round_trip_leaves_less_of_a_share() -> None:
+    beside = replace(
+        FLOW, shares={"receiver": 0.9}, goodput_bps=2e6, others=(Other("near", "cubic", 5e7, 0.1),)
+    )
+    far = replace(beside, others=(Other("near", "cubic", 5e7, 0.025),))
+    (equal, *_), (longer, *_) = findings(beside), findings(far)
+    assert equal.remedy is not None
+    assert longer.remedy is not None
+    assert (longer.remedy.expected_bps or 0) < 0.3 * (equal.remedy.expected_bps or 0)
+
+
+def test_on_a_long_path_a_managed_queue_without_a_promise_is_no_set() -> None:
+    full = replace(
+        FLOW, shares={"path": 1.0}, goodput_bps=50e6, queue="bfifo", queue_key="topology.queue", queue_s=0.2,
+        beside=(Beside("video", "udp", 40e6),),
+    )  # fmt: skip
+    (long, *_) = (one for one in findings(full) if one.cause == "bufferbloat")
+    assert long.remedy is not None
+    assert (long.remedy.overrides, "costs part of the rate" in long.remedy.advice) == ({}, True)
+    (near, *_) = (one for one in findings(replace(full, base_rtt_s=0.02)) if one.cause == "bufferbloat")
+    assert near.remedy is not None
+    assert near.remedy.overrides.keys() == {"topology.queue"}

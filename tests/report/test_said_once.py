@@ -35,6 +35,13 @@ def test_advice_for_several_flows_is_said_once_with_their_names() -> None:
     assert [said.says for one in found for said in one.said] == ["It waits."] * 4
 
 
+def test_another_way_is_a_line_of_its_own() -> None:
+    both = replace(QUEUE, instead='--set topology.buffer="60000B"')
+    assert both.commands == (both.override, f"or {both.instead}")
+    assert replace(both, override="").commands == (both.instead,)
+    assert once([flow("a", both), flow("b", both)])[0].said[0].commands == ()
+
+
 def test_what_each_flow_may_expect_stays_its_own() -> None:
     found = once(
         [flow("a", replace(QUEUE, expected="5 Mbit/s")), flow("b", replace(QUEUE, expected="7 Mbit/s"))]

@@ -7,10 +7,11 @@ numbers, stated beside it (`law`) with its source. Pure: `Measured` → `Cause`s
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from rushhour.diagnose.cause import Cause, possible_bps
-from rushhour.diagnose.losses import behind_a_hole, cause_of_losses
+from rushhour.diagnose.losses import behind_a_hole, cause_of_losses, holes_explain
 from rushhour.explain.evidence import OPTION_WSCALE
 from rushhour.explain.words import percent, rate, size, time
 
@@ -24,6 +25,9 @@ BUSY = 0.9
 QUOTA = 0.05
 """Share of the time in which a quota may stop a program before it is held responsible."""
 UNSCALED = 65535
+EMPTIED, SEGMENTS = 0.5, 8
+"""A full window that is read at once is emptied once a round trip. Below this part of the rate that this
+gives the reader was late; windows of fewer segments wait for delayed acknowledgements, too."""
 CHRONO = "tcp_chrono_start(), net/ipv4/tcp_output.c (RFC 4898: SndLimTime)"
 
 
@@ -68,7 +72,7 @@ def _closed(m: Measured, error: str) -> Cause:
 
 def _receiver(m: Measured, tcp: Tcp) -> Cause | None:
     share, window = tcp.limited("receiver"), tcp.window or tcp.inflight
-    if not share or not window or behind_a_hole(m, tcp):
+    if not share or not window or behind_a_hole(m, tcp) or _emptied_late(m, tcp):
         return None
     unscaled = tcp.options is not None and not tcp.options & OPTION_WSCALE and window <= UNSCALED
     key = "window-scaling-off" if unscaled else "receive-buffer-too-small"
@@ -102,12 +106,36 @@ def _sender(m: Measured, tcp: Tcp) -> Cause | None:
 
 
 def _reader(m: Measured, tcp: Tcp) -> Cause | None:
-    share = tcp.limited("reader")
+    late = _emptied_late(m, tcp)
+    share = tcp.limited("reader", *(("receiver",) if late else ()))
     if not share:
         return None
     return _host(
-        m, m.receiver, share, "slow-reader", f"{size(tcp.unread or 0)} lay unread, half a window or more"
+        m,
+        m.receiver,
+        share,
+        "slow-reader",
+        late or f"{size(tcp.unread or 0)} lay unread, half a window or more",
     )
+
+
+def _emptied_late(m: Measured, tcp: Tcp) -> str | None:
+    """How a window was full for longer than its round trip: nobody read what lay in it.
+
+    Who reads late also watches late where a process stands still: it never sees what lay unread, and the
+    kernel's chronometer calls the time that of the window.
+    """
+    share, window, idle = tcp.limited("receiver"), tcp.window or tcp.inflight, m.idle_rtt_ns
+    if not share or not window or not idle or window < SEGMENTS * (tcp.mss or 0) or not tcp.steady_bps:
+        return None
+    # Echoes, not TCP's own round trips: ACKs of data that nobody reads are delayed.
+    trip_ns = max(idle, tcp.loaded_rtt_ns or 0)
+    prompt = min(8e9 * window / trip_ns, possible_bps(m) or math.inf)
+    if holes_explain(m, tcp) or tcp.steady_bps >= EMPTIED * share * prompt:
+        return None
+    every = time(8 * share * window / tcp.steady_bps)
+    trip = time(trip_ns / 1e9)
+    return f"a full window of {size(window)} was emptied once in {every}, a round trip takes {trip}"
 
 
 def _host(m: Measured, end: str, share: float, key: str, law: str) -> Cause:

@@ -44,5 +44,4 @@ def possible_bps(m: Measured) -> float | None:
     if held is None or train is None or train.rate_bps is None:
         return most
     ends = held.limited("receiver", "reader", "sndbuf", "application")
-    lost = 1 - train.received / train.sent if train.sent else 0.0
-    return max(most or 0.0, train.rate_bps) if ends > 0.5 and lost < TRAIN_LOST else most
+    return max(most or 0.0, train.rate_bps) if ends > 0.5 and train.loss < TRAIN_LOST else most

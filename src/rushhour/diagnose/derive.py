@@ -124,7 +124,8 @@ def _train(record: Record, flow: Flow) -> Train | None:
         return None
     rows = first_arrivals(record, flow)
     rates = [rate for n in range(flow.count // measure.TRAIN) if (rate := _dispersion(rows, n, flow))]
-    return Train(flow.count, len(rows), float(np.median(rates)) if rates else None)
+    unread = min(flow.count - min(flow.count, len(rows)), _unread(_received(record, flow)))
+    return Train(flow.count, len(rows), float(np.median(rates)) if rates else None, unread)
 
 
 def _dispersion(rows: NDArray[np.void], number: int, flow: Flow) -> float | None:
@@ -161,10 +162,9 @@ def _udp(record: Record, flow: Flow) -> Udp:
     rows = first_arrivals(record, flow) if record.has("udp") else np.zeros(0, NOTHING)
     every = record.table("udp", flow=flow.id) if record.has("udp") else rows
     span = ((flow.stop_ns or record.context.duration_ns) - flow.start_ns) * 1e-9
-    planned: Mapping[str, Any] = next((one for one in record.plan["flows"] if one["id"] == flow.id), {})
+    planned = _planned(record, flow)
     extents = reorder_extents(rows["seq"])
     _, runs = losses(rows["seq"], rows["rx_ns"])
-    receiver = (record.result.get("counters") or {}).get(planned.get("to"), {})
     gap_ns = 8e9 * (flow.packet_bytes or 0) / planned["rate_bps"] if planned.get("rate_bps") else 0.0
     late = rows["tx_ns"] - flow.start_ns - rows["seq"] * gap_ns if len(rows) else np.zeros(0)
     jitter = record.series("ipdv_us", flow=flow.id).values if len(rows) > 1 else np.zeros(0)
@@ -178,11 +178,22 @@ def _udp(record: Record, flow: Flow) -> Udp:
         reorder_extent=int(extents.max(initial=0)),
         loss_run=float(runs.mean()) if len(runs) else None,
         jitter_ns=int(np.median(np.abs(jitter)) * 1e3) if len(jitter) else None,
-        unread=min(sent - min(sent, len(rows)), _unread(receiver)),
+        unread=min(sent - min(sent, len(rows)), _unread(_received(record, flow))),
         late_ns=int(late.max(initial=0)),
         gap_ns=int(gap_ns),
         error=flow.outcome.error,
     )
+
+
+def _planned(record: Record, flow: Flow) -> Mapping[str, Any]:
+    return next((one for one in record.plan["flows"] if one["id"] == flow.id), {})
+
+
+def _received(record: Record, flow: Flow) -> Mapping[str, Any]:
+    """By how much the counters of the host that a flow goes to rose."""
+    counters: Mapping[str, Any] = record.result.get("counters") or {}
+    rose: Mapping[str, Any] = counters.get(_planned(record, flow).get("to", ""), {})
+    return rose
 
 
 def _unread(rose: Mapping[str, Any]) -> int:

@@ -59,6 +59,8 @@ EXPLAINS: Mapping[str, tuple[str, ...]] = {
     "receive-ring-overflow": ("random-loss", "losses", "datagram-loss"),
     "link-below-its-speed": ("speeds-differ", "asymmetric-path"),
     "speeds-differ": ("asymmetric-path",),
+    "segments-clamped": ("losses", "cpu-busy", "cpu-limited"),
+    "route-mtu": ("losses", "segments-clamped", "cpu-busy", "cpu-limited"),
     "cpu-quota": ("cpu-busy", "slow-reader", "slow-writer"),
     "odd-congestion-control": ("small-window",),
     "reno-on-a-long-path": ("losses", "small-window"),
@@ -66,6 +68,10 @@ EXPLAINS: Mapping[str, tuple[str, ...]] = {
     "unreachable": ("port-blocked", "no-answers"),
 }
 """A cause → what follows from it, at the same end or on the way from or to it."""
+
+
+MEASURING = frozenset(("slow-reader", "slow-writer", "cpu-busy", "cpu-limited"))
+"""What held our own sender or reader back: it says how far to trust a number, not what is broken."""
 
 
 def folded(findings: Iterable[Finding]) -> list[Finding]:
@@ -82,8 +88,15 @@ def folded(findings: Iterable[Finding]) -> list[Finding]:
 
 
 def in_order(findings: Sequence[Finding]) -> list[Finding]:
-    """The gravest first; of equals what limited longest, what was measured before what was only read."""
-    return sorted(findings, key=lambda one: (SEVERITIES.index(one.severity), -(one.limited or 0.0)))
+    """The gravest first; of equals what limited longest, what was measured before what was only read.
+
+    What our own programs held back comes before its equals: it says how far their numbers can be trusted.
+    """
+    return sorted(findings, key=_rank)
+
+
+def _rank(one: Finding) -> tuple[int, bool, float]:
+    return SEVERITIES.index(one.severity), one.key not in MEASURING, -(one.limited or 0.0)
 
 
 def _same(one: Finding, other: Finding) -> bool:

@@ -36,8 +36,15 @@ DEAD_NS, DEAD_RUN = 20_000_000, 16
 """Longer than any queue's overflow at the rate of the datagrams: a link that is gone."""
 SOME = 2
 """Datagrams lost below the path's rate that are no accident: no queue is full there."""
+ENOUGH = 3
+"""Datagrams that would be missing if TCP's losses were chance, from which their absence says they are not:
+that none of three is missing happens once in twenty times (the rule of three)."""
 QUEUE_NS, EMPTY = 5_000_000, 0.25
 """A queue that is known to hold so much, and the part of it that was full when segments were lost."""
+CROWDED = 0.5
+"""Part of the longest wait from which a queue counts as full: the smoothed RTT follows it late."""
+HOLE_TRIPS, HOLE_TIMEOUT_S = 2, 1.0
+"""How long one segment that was lost may keep those behind it from the program (RFC 6298, 2.4)."""
 SPACIOUS = 1.5
 """Times what the path holds from which a window is no limit as long as nothing is missing."""
 
@@ -48,7 +55,18 @@ def behind_a_hole(m: Measured, tcp: Tcp) -> bool:
     (What is out of order stays in the receive buffer until the hole is filled: RFC 9293, 3.8.6.)
     """
     holds = (possible_bps(m) or 0) * (m.idle_rtt_ns or 0) / 8e9
-    return bool(tcp.retransmits and holds and (tcp.window or 0) > SPACIOUS * holds)
+    spacious = holds and (tcp.window or 0) > SPACIOUS * holds
+    return bool(spacious and holes_explain(m, tcp))
+
+
+def holes_explain(m: Measured, tcp: Tcp) -> bool:
+    """Whether the holes of a flow may have stood open for as long as its window was full.
+
+    Each does for some round trips, or until a timeout.
+    """
+    trip_ns = max(m.idle_rtt_ns or 0, tcp.rtt_ns[2] if tcp.rtt_ns else 0)
+    open_s = HOLE_TRIPS * tcp.retransmits * trip_ns / 1e9 + HOLE_TIMEOUT_S * tcp.timeouts
+    return 0 < tcp.limited("receiver") * tcp.seconds <= open_s
 
 
 def cause_of_losses(m: Measured, tcp: Tcp) -> Cause | None:
@@ -120,8 +138,7 @@ def _random(m: Measured, tcp: Tcp, again: str) -> Told | None:
 def _short(m: Measured, _: Tcp, again: str) -> Told | None:
     if m.train is None or not short(m):
         return None
-    lost = percent(1 - m.train.received / m.train.sent)
-    law = f"of trains of 64 packets {lost} were dropped; {again}"
+    law = f"of trains of 64 packets {percent(m.train.loss)} were dropped; {again}"
     return "shallow-queue", "queue", law, "Appenzeller et al., SIGCOMM 2004"
 
 
@@ -180,9 +197,11 @@ def emptied(m: Measured, tcp: Tcp) -> bool:
 def random(m: Measured, tcp: Tcp) -> bool:
     """Datagrams are lost below the path's rate, or segments long before the queue is full."""
     if m.udp is not None and m.udp.sent and not m.udp.crowded:
-        count = m.udp.loss * m.udp.sent
+        count, expected = m.udp.loss * m.udp.sent, tcp.retransmit_share * m.udp.sent
         if count >= SOME and m.udp.loss > min(SURELY, RANDOM * tcp.retransmit_share):
             return True
+        if expected >= ENOUGH and count < RANDOM * expected:
+            return False
     elif m.udp is None and (m.ping_loss or 0.0) > LOST:
         return True
     return before_the_queue(m, tcp)
@@ -195,9 +214,16 @@ def before_the_queue(m: Measured, tcp: Tcp) -> bool:
     return tcp.rtt_at_loss_ns - m.idle_rtt_ns < EMPTY * m.queue_ns
 
 
+def at_a_full_queue(m: Measured, tcp: Tcp) -> bool:
+    """Losses at round trips at which the queue was as full as it ever was: so TCP finds the path's rate."""
+    if tcp.rtt_at_loss_ns is None or m.idle_rtt_ns is None or not m.queue_ns or m.queue_ns < QUEUE_NS:
+        return False
+    return tcp.rtt_at_loss_ns - m.idle_rtt_ns >= CROWDED * m.queue_ns
+
+
 def short(m: Measured) -> bool:
     """Trains of packets lose their ends, although datagrams at the line's rate pass."""
-    return m.train is not None and m.train.sent > 0 and 1 - m.train.received / m.train.sent >= TRAIN_LOST
+    return m.train is not None and m.train.loss >= TRAIN_LOST
 
 
 def _lost(udp: Udp | None) -> str:

@@ -89,6 +89,8 @@ class Tcp:
 
 CROWD = 48_000
 """Bytes at once that a short queue does not hold: 32 full packets."""
+CROWD_LOST = 0.005
+"""Part of the datagrams that one such crowd may lose here and there; from more on it is no crowd's."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +118,8 @@ class Udp:
     @property
     def crowded(self) -> bool:
         """Whether the sender was so late that what it sent at once then may have overflowed a queue."""
-        return self.late_ns * self.rate_bps / 8e9 > CROWD and (self.loss_run or 0) > 3
+        late = self.late_ns * self.rate_bps / 8e9 > CROWD
+        return late and ((self.loss_run or 0) > 3 or self.loss < CROWD_LOST)
 
     @property
     def dead_ns(self) -> int:
@@ -135,11 +138,18 @@ class Train:
     """Packets sent at once: how far they were spread on the way tells the narrowest line's rate.
 
     (Packet-train dispersion: Dovrolis, Ramanathan, Moore, INFOCOM 2001.) `rate_bps` is of the IP packets.
+    `unread` reached the receiving host, whose program was too late for them: no loss of the path's.
     """
 
     sent: int
     received: int
     rate_bps: float | None
+    unread: int = 0
+
+    @property
+    def loss(self) -> float:
+        """Part of the packets that never arrived."""
+        return max(0.0, (self.sent - self.received - self.unread) / self.sent) if self.sent else 0.0
 
 
 @dataclass(frozen=True)

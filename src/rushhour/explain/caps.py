@@ -26,7 +26,10 @@ WINDOWED = 0.8
 SENT = 0.7
 """The same of a send buffer: a writer is woken when a third of it is free."""
 BESIDE_DATA = 0.7
-"""Part of that where its ACKs share a queue that separates them: now and then one waits for a long packet."""
+"""Part of that where its ACKs share a queue with data, even a short or separating one: now and then one waits
+for a long packet."""
+BEING_SENT = 2
+"""Packets of data that an ACK finds before it even so: one on the wire, one in its shaper."""
 STEADY = 0.95
 """What a limit at the ends gives of its own rate: ticks, and the last round trip."""
 SMOOTH, ROUGH, ROUGHEST, TINIEST = 0.85, 0.6, 0.35, 0.12
@@ -54,14 +57,14 @@ SEPARATING = ("fq", "fq_codel", "cake", "sfq", "drr", "fq_pie")
 
 def caps(e: Evidence, removed: Collection[str] = ()) -> dict[str, float]:
     """Limit → the goodput that it allows at least, of those that are known, without those `removed`."""
-    trip = max(1e-6, (e.base_rtt_s or 0) + _waiting_s(e, removed))
+    trip = max(1e-6, (e.base_rtt_s or 0) + _waiting_s(e, removed) + _separated_s(e, removed))
     found = {
         "receiver": _receiver(e, trip),
         "sndbuf": _sndbuf(e, trip),
         "application": _times(e.asked.get("rate_bps"), STEADY),
         "reader": _times(e.asked.get("read_bps"), STEADY),
         "pacing": _times(e.asked.get("pacing_bps"), 0.9),
-        "losses": by_theory(e, trip) if {"drops", "impatient"} & {*removed} else _losses(e, trip),
+        "losses": _losses(e, trip, removed),
         "marks": None if "impatient" in removed else _held(e, "marks"),
         "window": e.goodput_bps if e.cc in DELAY_BASED else _held(e, "window"),
         "shallow": _shallow(e, trip),
@@ -89,7 +92,7 @@ def reached_bps(e: Evidence, removed: Collection[str]) -> float | None:
         return None
     if _waiting_s(e, removed):  # whose data the ACKs wait for, and how long then, is another flow's business
         return None
-    return _grown(e, min([share, *caps(e, removed).values()]))
+    return grown(e, min([share, *caps(e, removed).values()]))
 
 
 def _frees_others(e: Evidence, removed: Collection[str]) -> bool:
@@ -136,6 +139,13 @@ def _waiting_s(e: Evidence, removed: Collection[str]) -> float:
     return 0.0 if back is None or "acks" in removed else back.median_s
 
 
+def _separated_s(e: Evidence, removed: Collection[str]) -> float:
+    """What ACKs wait still where their queue separates them from data: for packets that are being sent."""
+    back = e.acks_wait
+    known = back is not None and "acks" in removed and back.flows and back.rate_bps
+    return BEING_SENT * 8 * FRAME / back.rate_bps if known and back is not None else 0.0
+
+
 def _receiver(e: Evidence, trip: float) -> float | None:
     """The receiver's window per round trip, where its growth is bounded."""
     if not e.options & OPTION_WSCALE:
@@ -164,10 +174,16 @@ def _sndbuf(e: Evidence, trip: float) -> float | None:
     return None if most is None else _moving(e) * 8 * OF_BUFFER * float(most.split()[-1]) / trip
 
 
-def _losses(e: Evidence, trip: float) -> float | None:
-    """What a sender that answers single losses gets by theory at this loss, or what it got."""
-    held = _held(e, "losses", "timeouts")
-    return by_theory(e, trip) if held is None else held
+def _losses(e: Evidence, trip: float, removed: Collection[str]) -> float | None:
+    """What a sender that answers single losses gets by theory at this loss, or what it got.
+
+    Where queues drop no more, what chance takes stays: by theory, or as it was where that knows no such loss.
+    """
+    held, theory = _held(e, "losses", "timeouts"), by_theory(e, trip)
+    by_chance = e.wire_loss * e.segments > e.queue_drops
+    if {"drops", "impatient"} & {*removed} and not (by_chance and theory is None):
+        return theory
+    return theory if held is None else held
 
 
 def by_theory(e: Evidence, trip: float) -> float | None:
@@ -188,7 +204,7 @@ def _share(e: Evidence, removed: Collection[str]) -> float | None:
         return None
     separated = "unfair" in removed or not plain(e.queue)
     if e.others and not separated:
-        return SHARED * fair
+        return SHARED * _bias(e) * fair
     share = fair * _ack_part(e) if "acks" in removed else fair
     if _tiny(e, removed):
         return TINIEST * share
@@ -199,12 +215,16 @@ def _share(e: Evidence, removed: Collection[str]) -> float | None:
     patient = bool({"impatient", "unfair"} & {*removed})
     if managed and trip > MANAGED_TRIP_S:
         return (ROUGH if trip <= INTERVAL_S or patient else ROUGHEST) * share
-    few = (e.bdp or 0) < FEW * FRAME
-    return (
-        (ROUGH if not deep else FEWER if few else SMOOTH)
-        * (BESIDE_DATA if "acks" in removed else 1.0)
-        * share
-    )
+    # A queue that was impatient marks the first overshoot still: a short transfer has not made up for it.
+    few = (e.bdp or 0) < FEW * FRAME or "impatient" in removed
+    beside = "acks" in removed or any(wait.acks and wait.streams for wait in e.waits)
+    return (ROUGH if not deep else FEWER if few else SMOOTH) * (BESIDE_DATA if beside else 1.0) * share
+
+
+def _bias(e: Evidence) -> float:
+    """What a longer round trip leaves of a share: the rate of a flow that losses hold goes by one over it."""
+    nearest = min((other.base_rtt_s for other in e.others if other.base_rtt_s), default=None)
+    return 1.0 if nearest is None or not e.base_rtt_s else min(1.0, nearest / e.base_rtt_s)
 
 
 def _tiny(e: Evidence, removed: Collection[str]) -> bool:
@@ -228,7 +248,7 @@ MANAGED_TRIP_S = 0.06
 interval of 100 ms fits trips of tens of ms (RFC 8289)."""
 
 
-def _grown(e: Evidence, rate: float) -> float:
+def grown(e: Evidence, rate: float) -> float:
     """Goodput over the whole transfer at this rate, with the round trips in which the window grows to it."""
     trip = max(1e-6, e.base_rtt_s or 0)
     first = INITIAL_SEGMENTS * (e.mss or 1448)

@@ -63,7 +63,7 @@ class Evidence:
         beside: What else crosses the bottleneck and is no lasting TCP flow.
         wire_loss: Share of data packets lost on the wires, without SYNs; `ack_loss` of ACKs.
         queue_drops: Packets that the queues on the data's way dropped, of all flows; `policed` by policers.
-        bucket: Bytes that the policer lets pass at once.
+        bucket: Bytes that the policer lets pass at once; `burst_key` the scenario's key of it; empty: none.
         queue_s: Median wait in the queue; `rtt_s`: median of the RTT.
         at_sender: The bottleneck is the sender's own egress.
         buffer_key: The scenario's key of that queue's limit, `queue_key` of its discipline; empty: none.
@@ -101,6 +101,7 @@ class Evidence:
     policer_bps: float | None = None
     policed_too: tuple[str, ...] = ()
     bucket: float | None = None
+    burst_key: str = ""
     buffer: float | None = None
     bottleneck: str = ""
     queue: str = ""
@@ -214,6 +215,7 @@ def evidence(record: Record, flow: Flow) -> Evidence | None:
         policed=_drops(record, policers),
         policed_too=_policed_too(record, flow, policers),
         bucket=_bucket(policers),
+        burst_key=keys.of_burst(record, policers),
         policer_bps=min((end.rate_bps or 0 for end in policers), default=None),
         buffer=None if limit is None else _buffer(limit, flow),
         bottleneck="" if limit is None else limit.label,

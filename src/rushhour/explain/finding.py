@@ -17,6 +17,7 @@ class Remedy:
         advice: In words, an imperative.
         command: What a person types on the host that is named in `advice`; empty where there is none.
         overrides: The same as `--set KEY=VALUE` of the scenario; empty where the scenario cannot say it.
+        instead: Another way to it, as `overrides`; of it no number is promised, but that it is no worse.
         expected_bps: The goodput that is then reached at least; None where theory gives none.
         expected_wait_s: The median wait at the finding's queue is then at most this; None: not spoken of.
     """
@@ -26,6 +27,7 @@ class Remedy:
     overrides: Mapping[str, Any] = field(default_factory=dict)
     expected_bps: float | None = None
     expected_wait_s: float | None = None
+    instead: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

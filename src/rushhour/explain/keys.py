@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from rushhour.context import End
     from rushhour.record import Record
@@ -20,8 +20,25 @@ def scenario(record: Record) -> Mapping[str, Any]:
 def of_link(record: Record, end: End | None, name: str) -> str:
     """The key of a queue's `name` (queue, buffer, rate) at this link end; empty where that is not plain."""
     resolved = scenario(record)
-    if end is None or end.role != "queue":
+    return "" if end is None or end.role != "queue" else _of_end(resolved, end, name)
+
+
+def of_burst(record: Record, policers: Sequence[End]) -> str:
+    """The key of the burst of the one policer on a way; empty: there are several, or it is not plain."""
+    if len(policers) != 1:
         return ""
+    resolved = scenario(record)
+    key = _of_end(resolved, policers[0], "police.burst")
+    first, _, rest = key.partition(".")
+    if first == "topology":
+        return key if resolved["topology"].get("police") else ""
+    side = rest.split(".")[-3:-2]
+    named = [link for link in resolved.get("link", []) if side and (link.get(side[0]) or {}).get("police")]
+    label = policers[0].label.partition(",")[0].split(" → ")
+    return key if any({*link["between"]} == {*label} for link in named) else ""
+
+
+def _of_end(resolved: Mapping[str, Any], end: End, name: str) -> str:
     # A stage that an emulator carries has the emulator's node; the label names the link's own nodes.
     here, arrow, there = end.label.partition(",")[0].partition(" → ")
     if not arrow:

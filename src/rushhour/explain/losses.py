@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rushhour.explain.caps import SHALLOW
+from rushhour.explain.caps import SHALLOW, grown
 from rushhour.explain.evidence import DELAY_BASED, OPTION_SACK
 from rushhour.explain.finding import Finding, Remedy
 from rushhour.explain.words import part, percent, rate, reached, rounded_up, size, sysctl, time
@@ -26,6 +27,8 @@ OF_POLICED = 0.8
 """Part of a policed rate that a flow paced below it gets at least."""
 BELOW_POLICER = 0.95
 """Part of a policed rate to send at: what is above, headers among it, is dropped."""
+LEAST_BURST = 15_140
+"""Ten packets, as many as a sender may begin with (RFC 6928): a smaller bucket drops of these."""
 
 
 def policer(e: Evidence) -> Finding | None:
@@ -43,13 +46,15 @@ def policer(e: Evidence) -> Finding | None:
     left = max(0.0, BELOW_POLICER * limit - e.taken_bps)
     wanted = int(left / sharing)
     each = f" each of the {sharing} flows" if sharing > 1 else ""
-    advice = (
-        f"Send{each} below the policed rate, paced or shaped to {rate(wanted)}; or allow a burst of one BDP."
-    )
+    advice = f"Send{each} below the policed rate, paced or shaped to {rate(wanted)}"
+    burst = max(LEAST_BURST, rounded_up(limit * (e.base_rtt_s or 0) / 8))
+    small = e.bucket is not None and e.bucket < burst
+    advice += f"; or let the policer pass a burst of {size(burst)}, one BDP." if small else "."
     paced = dict.fromkeys([e.flow_key, *(f"flow.{group}" for group in e.policed_too)])
     overrides = {f"{key}.pacing": f"{wanted}bit" for key in paced} if wanted else {}
-    expected = OF_POLICED / BELOW_POLICER * left / sharing
-    return Finding("policer", _share(e), says, Remedy(advice, "", overrides, expected or None))
+    instead = {e.burst_key: f"{burst}B"} if e.burst_key and small else {}
+    expected = grown(e, OF_POLICED / BELOW_POLICER * left / sharing) or None
+    return Finding("policer", _share(e), says, Remedy(advice, "", overrides, expected, instead=instead))
 
 
 def reordering(e: Evidence) -> Finding | None:
@@ -146,6 +151,8 @@ def would_overflow(e: Evidence) -> Finding | None:
     """The queue at the bottleneck is too short for more, though nothing was dropped yet."""
     if e.buffer is None or e.buffer >= SHALLOW * (e.bdp or 0) or e.cc.startswith("bbr"):
         return None
+    if e.asked.get("bytes", math.inf) <= e.buffer:
+        return None  # all of it fits
     says = (
         f"Behind that, the queue at {e.bottleneck} holds {size(e.buffer)}, the path {size(e.bdp or 0)}: it "
         "would run over long before the window fills the path."

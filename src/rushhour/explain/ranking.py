@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from rushhour.explain.caps import by_theory, caps, reached_bps
 from rushhour.explain.causes import RULES
 from rushhour.explain.evidence import DELAY_BASED, WAITED
-from rushhour.explain.losses import policer, random_loss, would_overflow
+from rushhour.explain.losses import LEAST_BURST, policer, random_loss, would_overflow
 from rushhour.explain.words import rate, rounded_down
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def _first(known: Evidence, limit: str) -> Finding | None:
 
 def _rank(known: Evidence, found: Finding) -> tuple[float, float]:
     """By gain where there is one, then by share of the time."""
-    reached = reached_bps(known, _removed(found))
+    reached = reached_bps(known, _removed(known, found))
     gain = 0.0 if reached is None or not _helps(found) else reached - known.goodput_bps
     return (-gain if gain > WORTH_DOING * known.goodput_bps else 0.0, -found.share)
 
@@ -85,9 +85,13 @@ def _helps(found: Finding) -> bool:
     return found.remedy is not None and bool(found.remedy.overrides)
 
 
-def _removed(found: Finding) -> set[str]:
+def _removed(known: Evidence, found: Finding) -> set[str]:
     # What queues and policers drop goes with them; what chance takes on the way stays.
-    return {"drops", "shallow"} if found.cause in ("shallow_buffer", "policer") else {found.limit}
+    if found.cause not in ("shallow_buffer", "policer"):
+        return {found.limit}
+    # Who sends below a policed rate finds the bucket full, if it holds what a paced flow sends at once.
+    roomy = found.cause == "policer" and (known.bucket or 0) >= LEAST_BURST
+    return {"drops", "shallow"} | ({"policer", "early"} if roomy else set())
 
 
 def _hidden(known: Evidence, held: set[str], made: Collection[str]) -> Iterable[Finding]:
@@ -153,10 +157,11 @@ def _promised(known: Evidence, ranked: list[Finding]) -> Iterable[Finding]:
         if overrides.keys() & remedy.overrides.keys():  # it takes back what an advice before it sets
             said.append(replace(found, remedy=None))
             continue
-        removed |= _removed(found)
+        removed |= _removed(known, found)
+        instead = overrides | dict(remedy.instead) if remedy.instead else {}
         first, overrides = not overrides, overrides | dict(remedy.overrides)
         advice = remedy.advice if first else f"Besides that: {remedy.advice}"
-        remedy = replace(remedy, advice=advice, overrides=dict(overrides))
+        remedy = replace(remedy, advice=advice, overrides=dict(overrides), instead=instead)
         if remedy.expected_wait_s is None:
             most = min(most, math.inf if remedy.expected_bps is None else remedy.expected_bps)
             remedy = replace(remedy, expected_bps=_least(known, removed, most))
@@ -181,7 +186,8 @@ def _kept(known: Evidence, said: list[Finding]) -> Iterable[Finding]:
             yield found
         elif any(_gains(later, least) for later in said[place + 1 :]):
             advice = f"{remedy.advice} Follow it together with what comes next."
-            yield replace(found, remedy=replace(remedy, advice=advice, overrides={}, expected_bps=None))
+            alone = replace(remedy, advice=advice, overrides={}, instead={}, expected_bps=None)
+            yield replace(found, remedy=alone)
         elif expected is None or _matters(known, found):
             # What is next may hold it lower than now: then the advice is no `--set` to be copied. But a queue
             # that lets ACKs pass takes nothing from them.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rushhour.explain.aqm import managing, target_s
-from rushhour.explain.caps import plain
+from rushhour.explain.caps import MANAGED_TRIP_S, plain
 from rushhour.explain.finding import Finding, Remedy
 from rushhour.explain.words import NAMED, beside, of_possible, percent, rate, reached, rounded_up, time
 
@@ -139,6 +139,9 @@ def bufferbloat(e: Evidence) -> Finding | None:
     advice = f"No rate is to be gained; for delay's sake let {where} manage its queue (fq_codel, cake)."
     overrides = {key: managing(e)} if key and plain(queue) else {}
     most = _managed_wait_s(e, longest) if overrides else None
+    if overrides and most is None and (e.base_rtt_s or 0) > MANAGED_TRIP_S:
+        # Nothing is certain of the wait, and on so long a path a queue that drops early costs rate.
+        advice, overrides = f"{advice} On so long a path that costs part of the rate.", {}
     if most is not None and most >= waited:
         return Finding("bufferbloat", e.shares.get("path", 0.0), says, None, "path", where)
     remedy = Remedy(advice, "", overrides, expected_wait_s=most)

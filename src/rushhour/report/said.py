@@ -39,7 +39,7 @@ def _told(said: Said, asked: dict[tuple[str, str, str], list[tuple[str, str]]], 
     if len(flows) < 2:
         return said
     if not last:
-        return replace(said, advice="", command="", override="", expected="")
+        return replace(said, advice="", command="", override="", expected="", instead="")
     return replace(said, advice=f"For {_names(flows)}: {said.advice}", expected=_expected(flows))
 
 

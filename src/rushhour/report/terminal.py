@@ -205,8 +205,7 @@ def _why(run: RunView, width: int) -> RenderableType:
             if said.advice:
                 expected = f" Expected: {said.expected}." if said.expected else ""
                 parts.append(Padding(Text.assemble(("→ ", "bold"), said.advice + expected), (0, 0, 0, 2)))
-            commands = [words for words in (said.command, said.override) if words]
-            parts += [Padding(Text(words, "cyan"), (0, 0, 0, 4)) for words in commands]
+            parts += [Padding(Text(words, "cyan"), (0, 0, 0, 4)) for words in said.commands]
     return Constrain(Group(*parts, Text()), width) if parts else Text()
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rushhour.explain import explain
 from rushhour.explain.words import rate, time
 from rushhour.report.said import once
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from rushhour.explain import Explanation, Finding, Remedy
     from rushhour.record import Record
 
@@ -38,13 +40,23 @@ LEAST = 0.005
 
 @dataclass(frozen=True)
 class Said:
-    """One finding: the sentence, the advice, the command, the same as `--set`, what to expect then."""
+    """One finding: the sentence, the advice, the command, the same as `--set`, what to expect then.
+
+    `instead` is another way to it, as `--set`.
+    """
 
     says: str
     advice: str
     command: str
     override: str
     expected: str
+    instead: str = ""
+
+    @property
+    def commands(self) -> tuple[str, ...]:
+        """What can be copied, a line each."""
+        other = f"or {self.instead}" if self.override and self.instead else self.instead
+        return tuple(line for line in (self.command, self.override, other) if line)
 
 
 @dataclass(frozen=True)
@@ -85,6 +97,10 @@ def _said(finding: Finding) -> Said:
     remedy = finding.remedy
     if remedy is None:
         return Said(finding.says, "", "", "", "")
-    override = " ".join(f'--set {key}="{value}"' for key, value in remedy.overrides.items())
     expected = _expected(remedy)
-    return Said(finding.says, remedy.advice, remedy.command, override, expected)
+    override, instead = _set(remedy.overrides), _set(remedy.instead)
+    return Said(finding.says, remedy.advice, remedy.command, override, expected, instead)
+
+
+def _set(overrides: Mapping[str, Any]) -> str:
+    return " ".join(f'--set {key}="{value}"' for key, value in overrides.items())

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from rushhour.diagnose.bottleneck import causes
 from rushhour.diagnose.finding import Command
+from rushhour.diagnose.fold import MEASURING
 from rushhour.diagnose.rules import measured_broken as broken
 from rushhour.diagnose.rules import measured_losses as losses
 from rushhour.diagnose.rules.measured_path import HELD
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
     from rushhour.diagnose.case import Case
     from rushhour.diagnose.cause import Cause
-    from rushhour.diagnose.finding import Finding
+    from rushhour.diagnose.finding import Finding, Severity
     from rushhour.diagnose.measured import Measured
 
     Maker = Callable[[Case, Measured, Cause], Finding | None]
@@ -43,25 +44,35 @@ FOREIGN, FULL = 0.5, 0.95
 RESENT = 0.02
 """Part of the segments sent again that no busy processor explains."""
 DOUBTFUL = ("losses", "slow-reader", "slow-writer", "small-window", "cpu-limited")
-
-
-MEASURING = frozenset(("slow-reader", "slow-writer", "cpu-busy", "cpu-limited"))
-"""What held our own sender or reader back: it says how far to trust a number, not what is broken."""
+CERTAIN = frozenset(
+    ("unreachable", "port-blocked", "no-answers", "stalled", "mtu-black-hole", "cpu-quota", "corruption")
+)
+"""What no rate shows, but counters, or that nothing passed at all: whoever was slow, it holds."""
 
 
 def limits(case: Case) -> Iterator[Finding]:
-    """What held a single flow back in each direction."""
-    for m in case.measured.values():
-        for cause in causes(m):
-            made = MAKERS[cause.key](case, m, cause) if cause.limited >= HELD else None
-            if made is not None:
-                yield _of_measuring(_doubted(made, m, cause))
+    """What held a single flow back in each direction.
+
+    Where our own sender or reader did most of all, that is a warning, and so at most is all that rates say
+    beside it: a rate that we ourselves kept small proves little of a path, either way between the same two
+    programs. Where something else held longer, ours is a note.
+    """
+    found = [one for m in case.measured.values() for one in _of(case, m)]
+    ours = any(one.key in MEASURING and one.severity != "note" for one in found)
+    for one in found:
+        grave = one.severity == "critical" and ours and one.key not in CERTAIN
+        yield replace(one, severity="warning") if grave else one
 
 
-def _of_measuring(found: Finding) -> Finding:
-    """What concerns the measuring itself is worth a warning at most."""
-    grave = found.key in MEASURING and found.severity == "critical"
-    return replace(found, severity="warning") if grave else found
+def _of(case: Case, m: Measured) -> Iterator[Finding]:
+    known = causes(m)
+    for cause in known:
+        made = MAKERS[cause.key](case, m, cause) if cause.limited >= HELD else None
+        if made is not None:
+            found = _doubted(made, m, cause)
+            most: Severity = "warning" if cause is known[0] else "note"
+            ours = found.key in MEASURING and found.severity != "note"
+            yield replace(found, severity=most) if ours else found
 
 
 def _doubted(found: Finding, m: Measured, cause: Cause) -> Finding:

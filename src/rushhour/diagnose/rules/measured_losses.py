@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rushhour.diagnose.finding import Command
+from rushhour.diagnose.losses import at_a_full_queue
 from rushhour.diagnose.rules.measured_words import (
     bdp,
     dev,
@@ -150,6 +151,12 @@ def some(case: Case, m: Measured, cause: Cause) -> Finding | None:
         return None
     at = m.single.rtt_at_loss_ns
     when = f" at a round trip of {time(at / 1e9)}" if at and m.idle_rtt_ns else ""
+    if at_a_full_queue(m, m.single):
+        title = (
+            f"{percent(m.single.retransmit_share)} of the segments {m.direction} were sent again{when}, when "
+            "the queue was full: so TCP finds the path's rate. In a longer transfer they weigh less."
+        )
+        return replace(made(cause, m, title), severity="note")
     title = (
         f"{percent(m.single.retransmit_share)} of the segments {m.direction} were sent again{when}; "
         f"{held(cause)} "

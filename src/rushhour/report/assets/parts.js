@@ -122,7 +122,8 @@ const Parts = (() => {
       for (const said of one.said) {
         whole.append(make("p", said.says, "says"));
         if (said.advice) whole.append(make("p", `→ ${said.advice}${said.expected ? ` Expected: ${said.expected}.` : ""}`, "advice"));
-        const commands = [said.command, said.override].filter(Boolean);
+        const other = said.instead && (said.override ? `or ${said.instead}` : said.instead);
+        const commands = [said.command, said.override, other].filter(Boolean);
         if (commands.length) whole.append(make("pre", commands.join("\n")));
         whole.append(...after(said));
       }

@@ -108,7 +108,7 @@ def _order(m: Measured) -> str | None:
 def _line(m: Measured) -> str | None:
     if m.train is None or m.train.rate_bps is None:
         return None
-    lost = 1 - m.train.received / m.train.sent
+    lost = m.train.loss
     return rate(m.train.rate_bps) + (f", {percent(lost)} lost" if lost else "")
 
 
