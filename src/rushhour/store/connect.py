@@ -127,7 +127,7 @@ def _sqlite(url: URL, wait_s: float, *, create: bool) -> Engine:
         # SQLite would make the file that it leads to, wherever a stranger meant that to be.
         if path.is_symlink():
             raise StoreError(
-                f"the database is a link to {os.readlink(path)}, and there is nothing",
+                f"the database is a link to {path.readlink()}, and there is nothing",
                 where=str(path),
                 hint="remove the link, or make the empty file that it leads to",
             )
