@@ -69,7 +69,7 @@ def of_verdict(document: Mapping[str, Any]) -> Report:
             },
             summary=text,
         )
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
+    except (LookupError, TypeError, AttributeError, ValueError) as error:
         raise ReportError(f"the verdict is not whole ({error!r})", where=VERDICT, hint=_AGAIN) from error
 
 
@@ -103,7 +103,8 @@ def _numbers(metrics: Iterable[Mapping[str, Any]]) -> Iterator[Number]:
         value = (metric.get("candidate") or {}).get("mean")
         if value is not None:
             base = (metric.get("base") or {}).get("mean")
-            yield Number(metric["metric"], metric["scope"], float(value), metric["unit"], base)
+            name, scope, unit = (str(metric[key]) for key in ("metric", "scope", "unit"))
+            yield Number(name, scope, float(value), unit, None if base is None else float(base))
 
 
 def _missing(document: Mapping[str, Any]) -> Iterator[Case]:

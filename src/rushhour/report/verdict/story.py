@@ -170,13 +170,22 @@ def story(document: Mapping[str, Any]) -> Story:
     """Read a verdict's document.
 
     Raises:
-        ReportError: it is none, or of a newer version.
+        ReportError: it is none, of a newer version, or was damaged.
     """
     if document.get("format") != FORMAT:
         raise ReportError(
             f"this is no verdict that can be read: its format is {document.get('format')!r}, not {FORMAT!r}",
             hint="give the verdict.json that `rushhour compare` wrote",
         )
+    try:
+        return _story(document)
+    except (LookupError, TypeError, AttributeError, ValueError, OverflowError) as error:
+        raise ReportError(
+            f"the verdict is not whole ({error!r})", hint="compare again, or take it from a copy"
+        ) from error
+
+
+def _story(document: Mapping[str, Any]) -> Story:
     areas, known = _areas(document), document.get("known") or {}
     told = [_cell(number, cell, areas, document) for number, cell in enumerate(ordered(document["cells"]))]
     cells = [_departing(cell) for cell in told]
