@@ -67,7 +67,7 @@ def test_what_is_raised_after_a_scenario_was_accepted_is_a_fault(
         raise error
 
     target = targets.TARGETS["scenario"]
-    monkeypatch.setattr(targets.plan, "lower", lower)
+    monkeypatch.setattr("rushhour.plan.lower", lower)
     with pytest.raises((AssertionError, type(error))):
         target.run(target.seeds()[0])
     error = PlanError(
