@@ -81,3 +81,46 @@ def test_a_folder_whose_name_is_no_text(words: list[str], locale: dict[str, str]
     )
     assert b"Traceback" not in done.stderr, done.stderr.decode(errors="replace")
     assert done.returncode == 0, done.stderr.decode(errors="replace")
+
+
+NAME = "evil\x1b[2J\x9b2J\nerror: all is well"
+COMMANDS = [
+    *[[*words.split(), "{none}"] for words in (
+        "run", "show", "report", "export", "db import", "baseline save kept", "kernel build", "compare {set}",
+        "show --set", "report --to", "history goodput_bps x --db", "new", "profile show", "diagnose",
+    )],
+    ["report", "{set}", "--format", "csv"],
+    ["report", "{set}", "--out", "{none}.html"],
+    ["export", "{set}", "--to", "junit", "--out", "{none}"],
+    ["db", "--db", "{none}/x.db", "import", "{set}"],
+    ["db", "--db", "{none}.db", "import", "{set}"],
+    ["compare", "{set}", "{set}", "--out", "{none}-verdict"],
+    ["baseline", "save", "{none}-kept", "{set}"],
+    ["show", "{scenario}"],
+    ["run", "{scenario}", "--lab", "{none}"],
+    ["{none}"],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_no_name_of_a_file_speaks_to_a_terminal(words: list[str], tmp_path: Path) -> None:
+    results = result_set(tmp_path / f"set {NAME}").path
+    scenario = tmp_path / f"scenario {NAME}.toml"
+    scenario.write_text(SCENARIO.format(title="T"))
+    names = {"none": f"none {NAME}", "set": str(results), "scenario": str(scenario)}
+    done = subprocess.run(
+        [sys.executable, "-m", "rushhour", *(word.format(**names) for word in words)],
+        cwd=tmp_path,
+        env=os.environ | {"XDG_DATA_HOME": str(tmp_path / "data"), "COLUMNS": "80"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=120,
+        check=False,
+    )
+    said = (done.stdout + done.stderr).decode(errors="replace")
+    assert "Traceback" not in said, said
+    assert not any(is_control(sign) for sign in said), said
+    # A name with a line feed begins no line of an error.
+    assert not done.returncode or not [
+        line for line in done.stderr.decode().splitlines() if line.startswith("error: all")
+    ], said

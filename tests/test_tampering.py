@@ -17,8 +17,8 @@ from rushhour import index, runner
 from rushhour.cli import cli
 from rushhour.errors import RecordError
 from rushhour.lab import cache, kernel, sums
-from rushhour.record import Record, ResultSet
-from rushhour.seal import MANIFEST, sealed
+from rushhour.record import Record, ResultSet, read_json
+from rushhour.seal import MANIFEST, SET_FILE, manifest_sum, sealed, write_json
 
 
 @pytest.fixture(autouse=True)
@@ -202,3 +202,40 @@ def test_a_file_is_read_once_and_again_when_it_may_have_changed(
     (tmp_path / "cache/rushhour/sums.sqlite").write_bytes(b"rubbish" * 999)
     sums._known.clear()
     assert sums.sum_of(path) != before
+
+
+def about_of(results: ResultSet, **changes: Any) -> Path:
+    """Give a set a sealed `set.json`, and then change it without one."""
+    path = results.path / SET_FILE
+    about = {"format": "rushhour-set/1", "scenario": {"title": "was \x1b[2J"}, "kernels": [{"name": "k"}]}
+    write_json(path, sealed(about))
+    if changes:
+        path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+    return path
+
+
+# CSV holds what the records tell, nothing of what the set says of itself.
+@pytest.mark.parametrize("words", [words for words in COMMANDS if "csv" not in words], ids=" ".join)
+def test_a_set_that_was_renamed_is_not_taken_for_itself(words: list[str], tmp_path: Path) -> None:
+    results, other = result_set(tmp_path / "set"), result_set(tmp_path / "other")
+    about_of(results, quick=True)
+    found = CliRunner().invoke(cli, [word.format(set=results.path, other=other.path) for word in words])
+    assert isinstance(found.exception, RecordError), found.output
+    assert "does not fit its own checksum" in found.exception.message
+
+
+def test_a_set_as_it_was_and_one_of_an_earlier_version_are_read(tmp_path: Path) -> None:
+    results = result_set(tmp_path / "set")
+    path = about_of(results)
+    assert ResultSet(results.path).about["kernels"] == [{"name": "k"}]
+    old = {name: value for name, value in json.loads(path.read_text()).items() if name != "sealed"}
+    path.write_text(json.dumps(old | {"seed": 7}))
+    assert ResultSet(results.path).about["seed"] == 7
+
+
+def test_a_checksum_is_that_of_what_is_read_again(tmp_path: Path) -> None:
+    for number, value in enumerate(("\x1b[2J", "\x9b", {2: "b", 10: "a"}, (1, 2), 1e400, "\ud7ff")):
+        path = tmp_path / f"{number}.json"
+        write_json(path, sealed({"a": value, "failures": [{"message": value}]}))
+        found = read_json(path)
+        assert found["sealed"] == manifest_sum(found), value

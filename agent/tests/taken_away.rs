@@ -191,3 +191,27 @@ fn the_keeper_ends_with_the_agent_where_files_cannot_be_closed_by_range() {
     session.0.kill().expect("killed");
     until("the keeper goes on", || is_gone(keepers[0]));
 }
+
+#[test]
+fn the_launchers_keeper_keeps_no_file_open_where_files_cannot_be_closed_by_range() {
+    // SAFETY: asks only.
+    if unsafe { libc::geteuid() } != 0 {
+        return; // a program on this machine's kernel is kept by root's namespaces
+    }
+    let place = Place::new("launch");
+    let sandbox = place.0.join(".sandbox-test");
+    fs::create_dir_all(sandbox.join("out")).expect("a folder");
+    let words = ["launch", "--dir", ".sandbox-test", "--native", "--", "/bin/sleep", "600"];
+    let mut launcher = Asked::new(without_close_range(&words).current_dir(&place.0));
+    let keeper = || children(launcher.0.id()).first().copied();
+    until("there is no keeper", || keeper().is_some_and(|keeper| !children(keeper).is_empty()));
+    let keeper = keeper().expect("there was one");
+    let files = || fs::read_dir(format!("/proc/{keeper}/fd")).map_or(0, Iterator::count);
+    until("the keeper holds files of the launcher", || files() == 0);
+    // The end of the launcher's input is the sign to stop; a keeper that held it would never let it end.
+    drop(launcher.0.stdin.take());
+    let mut report = String::new();
+    BufReader::new(launcher.0.stdout.as_mut().expect("open")).read_line(&mut report).expect("a report");
+    assert!(report.contains("\"cancelled\""), "{report}");
+    until("the keeper goes on", || is_gone(keeper));
+}

@@ -13,7 +13,7 @@ from rushhour.lab import realtime
 from rushhour.lab.base import REAL_TIME, Job
 from rushhour.plan import derive_seed, lower
 from rushhour.record import ResultSet
-from rushhour.seal import write_json
+from rushhour.seal import SET_FILE, sealed, write_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -176,7 +176,7 @@ class Batch:
         }
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            write_json(self.folder / "set.json", about)
+            write_json(self.folder / SET_FILE, sealed(about))
         except OSError as error:
             raise RecordError(
                 f"the result set cannot be written: {error.strerror}",

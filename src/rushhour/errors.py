@@ -25,6 +25,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from rushhour.plain import harmless, indented, one_line
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -42,9 +44,12 @@ class RushHourError(Exception):
         self, message: str, *, where: str | None = None, hint: str | None = None, machine: bool = False
     ) -> None:
         """An error; `machine` says that this machine is at fault, so the hint points to `rushhour doctor`."""
+        # Messages name files of strangers, and what programs said: all of it is told to terminals.
+        message = harmless(message)
         super().__init__(message)
         self.message = message
-        self.where = where
+        self.where = None if where is None else one_line(where)
+        hint = harmless(hint)
         self.hint = "\n  ".join(filter(None, [hint, DOCTOR])) if machine else hint
 
     def __str__(self) -> str:
@@ -77,10 +82,11 @@ class Fault:
 
     def __str__(self) -> str:
         """Render as `file:line: key: message`, the hint indented on a line of its own."""
-        place = f"{self.file}:{self.line}" if self.line else self.file
+        file = one_line(self.file)
+        place = f"{file}:{self.line}" if self.line else file
         key = f"{self.key}: " if self.key else ""
         hint = f"\n  {self.hint}" if self.hint else ""
-        return f"{place}: {key}{self.message}{hint}"
+        return f"{place}: {key}{indented(self.message)}{hint}"
 
 
 class ScenarioError(RushHourError):

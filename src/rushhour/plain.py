@@ -35,6 +35,16 @@ def harmless(value: Any) -> Any:
     return value
 
 
+def one_line(text: str) -> str:
+    """A file's name, harmless and on one line: what follows a line feed would pass for ours."""
+    return str(harmless(text)).replace("\n", "\ufffd")
+
+
+def indented(text: str) -> str:
+    """A text of ours that names files: a line feed in a name begins no line at the margin."""
+    return re.sub(r"\n(?! )", "\n  ", text)
+
+
 def cell(text: str) -> str:
     """A text as a spreadsheet shows it: one that it would compute has an apostrophe before it."""
     return f"'{text}" if text.startswith(_FORMULA) else text

@@ -16,7 +16,8 @@ from rushhour.lab import kernel
 from rushhour.lab.base import REAL_TIME
 from rushhour.lab.realtime import running_kernel
 from rushhour.plan import expand
-from rushhour.record import read_json
+from rushhour.record import read_set
+from rushhour.seal import SET_FILE
 from rushhour.spec.published import settled
 from rushhour.spec.vary import quick_look
 
@@ -144,8 +145,8 @@ def same_results(batch: Batch) -> None:
     Raises:
         UsageError: there are such results.
     """
-    path = batch.folder / "set.json"
-    about = read_json(path) if path.is_file() else None
+    path = batch.folder / SET_FILE
+    about = read_set(path) if path.is_file() else None
     if about is None:
         if any((batch.folder / "runs").glob("[!.]*")):
             raise UsageError(

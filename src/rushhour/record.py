@@ -20,11 +20,11 @@ from rushhour.extras import need
 from rushhour.metrics.value import MetricValue
 from rushhour.plain import harmless, may_speak
 from rushhour.regular import read_regular
-from rushhour.seal import FORMAT, MANIFEST, RecordWriter, seal
+from rushhour.seal import FORMAT, MANIFEST, SET_FILE, RecordWriter, seal
 from rushhour.series import Series, make
 from rushhour.shapes import MANIFEST as MANIFEST_SHAPE
 from rushhour.shapes import PLAN, RESULT, SET, check
-from rushhour.sound import Seal, check_manifest
+from rushhour.sound import Seal, check_manifest, check_set
 from rushhour.tables import Table, read_table
 
 if TYPE_CHECKING:
@@ -39,6 +39,8 @@ __all__ = ["MetricValue", "Record", "RecordWriter", "ResultSet", "Series", "read
 
 # A manifest or result of a thousand flows has about a megabyte.
 _MAX_JSON = 64 << 20
+# What every plan has, if only as an empty list.
+_LISTS = ("nodes", "links", "flows")
 # TC_H_ROOT and TC_H_INGRESS of <linux/pkt_sched.h>.
 _ROOT, _INGRESS = 0xFFFFFFFF, 0xFFFFFFF1
 # Sockets that carry no tcp_info: TIME_WAIT, LISTEN, NEW_SYN_RECV.
@@ -104,7 +106,9 @@ class Record:
     @cached_property
     def plan(self) -> Mapping[str, Any]:
         """The plan that the agent was given (docs/plan-format.md)."""
-        return _shaped(self._seal.sound("plan.json"), PLAN)
+        # A plan for machines has no links, a damaged one may lack any of these: nobody has to ask.
+        document = _shaped(self._seal.sound("plan.json"), PLAN)
+        return {**document, **{name: document.get(name) or [] for name in _LISTS}}
 
     @cached_property
     def result(self) -> Mapping[str, Any]:
@@ -335,8 +339,8 @@ class ResultSet:
     @cached_property
     def about(self) -> Mapping[str, Any]:
         """What `set.json` says of the set; empty if there is none."""
-        path = self.path / "set.json"
-        return _shaped(path, SET) if path.is_file() else {}
+        path = self.path / SET_FILE
+        return read_set(path) if path.is_file() else {}
 
     def index(self) -> pa.Table:
         """One row per run and metric (docs/record-format.md): `index.parquet`, or measured now.
@@ -377,6 +381,18 @@ def read_json(path: Path, hint: str = _AGAIN) -> Mapping[str, Any]:
     if not isinstance(value, dict):
         raise RecordError("the file holds no JSON object", where=str(path), hint=hint)
     return value
+
+
+def read_set(path: Path) -> Mapping[str, Any]:
+    """What a `set.json` says, which is what was written there.
+
+    Raises:
+        RecordError: as of `read_json`, or a value has another shape, or it was changed after the runs.
+    """
+    document = read_json(path)
+    check(document, SET, str(path), hint=_AGAIN)
+    check_set(path, document)
+    return document
 
 
 def _shaped(path: Path, shape: Any) -> Mapping[str, Any]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from rushhour import rooms
 from rushhour.errors import RecordError
+from rushhour.plain import harmless, may_speak
 from rushhour.regular import open_regular
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 FORMAT = "rushhour-record/1"
 MANIFEST = "manifest.json"
+SET_FILE = "set.json"
 SEALED = "sealed"
 # Files made durable at once.
 _SYNCS = 8
@@ -93,15 +95,22 @@ def seal(folder: Path, manifest: Mapping[str, Any], destination: Path | None = N
 
 
 def sealed(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """The manifest with its own checksum, under `sealed`."""
-    return {**manifest, SEALED: manifest_sum(manifest)}
+    """The manifest with its own checksum, under `sealed`: that of what is read again."""
+    return {**manifest, SEALED: manifest_sum(json.loads(json.dumps(manifest)))}
 
 
 def manifest_sum(manifest: Mapping[str, Any]) -> str:
     """The SHA-256 of all that a manifest says, in one spelling."""
     rest = {name: value for name, value in manifest.items() if name != SEALED}
-    text = json.dumps(rest, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    text = _spelled(rest)
+    if may_speak(text):  # whoever reads it gets it made harmless
+        text = _spelled(harmless(rest))
+    return hashlib.sha256(text).hexdigest()
+
+
+def _spelled(value: Mapping[str, Any]) -> bytes:
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return text.encode("utf-8", "surrogatepass")
 
 
 def checksum(path: Path) -> str:

@@ -99,12 +99,29 @@ def check_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
     Raises:
         RecordError: it was changed.
     """
-    try:
-        same = SEALED not in manifest or manifest[SEALED] == manifest_sum(manifest)
-    except RecursionError:
-        same = False
-    if not same:
+    if not _fits(manifest):
         raise _damaged("was changed after the run: it does not fit its own checksum", folder / MANIFEST)
+
+
+def check_set(path: Path, about: Mapping[str, Any]) -> None:
+    """Check what a `set.json` says against its own checksum; those of earlier versions have none.
+
+    Raises:
+        RecordError: it was changed.
+    """
+    if not _fits(about):
+        raise RecordError(
+            "what the result set says of itself was changed after the runs: it does not fit its own checksum",
+            where=str(path),
+            hint="do not trust it; take the folder from a copy, or run again into another with --out",
+        )
+
+
+def _fits(document: Mapping[str, Any]) -> bool:
+    try:
+        return SEALED not in document or document[SEALED] == manifest_sum(document)
+    except RecursionError:
+        return False
 
 
 def _below(folder: Path) -> Iterator[Path]:

@@ -16,7 +16,7 @@ from referencing import Registry
 from referencing.jsonschema import DRAFT7
 from result_sets import result_set
 from ruamel.yaml import YAML
-from verdict_documents import cell, document
+from verdict_documents import cell, document, metric
 
 from rushhour.cli.export import NAMES
 from rushhour.errors import ReportError
@@ -244,3 +244,23 @@ def test_a_verdict_with_a_hole_is_refused(tmp_path: Path) -> None:
 
 def test_the_command_names_every_format() -> None:
     assert tuple(FORMATS) == NAMES
+
+
+@pytest.mark.parametrize("name", ["junit", "tap", "ktap", "kcidb"])
+def test_a_departure_is_called_one_and_stays_a_failure(name: str) -> None:
+    mere = [metric(better="none", reason="retransmits departs: it rose by 12 %")]
+    departing = cell(0, metrics=mere)
+    whole = of_verdict(document([departing, cell(1, "same")]))
+    assert whole.headline == "departs: 1 same, 1 departs"
+    assert [case.status for case in whole.cases] == ["fail", "pass"]
+    assert "departs: goodput_bps" in FORMATS[name].write(whole)
+    broken = {"text": "loss < 1 %", "base": True, "candidate": False}
+    failed = {"candidate": [{"error": "it panicked", "seed": 1}]}
+    for harmed in (
+        cell(2, metrics=[*mere, metric()]),
+        cell(2, metrics=mere, expectations=[broken]),
+        cell(2, metrics=mere, runs=failed),
+    ):
+        assert of_verdict(document([harmed])).cases[0].reason.startswith("worse: ")
+    both = of_verdict(document([departing, cell(1)]))
+    assert both.headline == "worse: 1 worse, 1 departs"

@@ -10,12 +10,17 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from random import Random
+from typing import TYPE_CHECKING
 
 from fuzz.known import known
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _POOL = 2000
 _RECORDS = ["record", "tables", "context", "shapes", "metrics", "readings", "series", "regular"]
@@ -40,9 +45,13 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=-1, help="how many inputs")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--corpus", type=Path, help="keep what reaches new code here, to go on another day")
+    parser.add_argument(
+        "--go-on", action="store_true", help="keep one input of each fault, and look for others"
+    )
     asked = parser.parse_args()
     if _ROOM not in os.environ:
-        sys.exit(_in_a_room())
+        ended = _in_a_room()
+        sys.exit(ended or any(Path().glob(f"{_fault(asked.target)}*")))
     try:
         import atheris  # noqa: PLC0415 - not there for every Python
     except ImportError:
@@ -67,9 +76,37 @@ def main() -> None:
     ]  # fmt: skip
     faulthandler.enable()
     atheris.Setup(
-        [sys.argv[0], *options, str(corpus)], target.run, custom_mutator=mutate, internal_libfuzzer=True
+        [sys.argv[0], *options, str(corpus)],
+        _going_on(asked, target.run),
+        custom_mutator=mutate,
+        internal_libfuzzer=True,
     )
     atheris.Fuzz()
+
+
+def _fault(target: str) -> str:
+    return f"fuzz-{target}-fault-"
+
+
+def _going_on(asked: argparse.Namespace, run: Callable[[bytes], None]) -> Callable[[bytes], None]:
+    """With --go-on: what fails is kept, once for each place at which it is raised."""
+    if not asked.go_on:
+        return run
+
+    def kept(data: bytes) -> None:
+        try:
+            run(data)
+        except Exception as error:  # noqa: BLE001 - whatever is raised is a fault
+            raised = traceback.extract_tb(error.__traceback__)[-1]
+            place = f"{type(error).__name__} {raised.filename}:{raised.lineno}"
+            path = Path(_fault(asked.target) + hashlib.sha256(place.encode()).hexdigest()[:12])
+            if not path.exists() or len(path.read_bytes()) > len(data):
+                new = not path.exists()
+                path.write_bytes(data)
+                if new:
+                    traceback.print_exception(error)
+
+    return kept
 
 
 def _in_a_room() -> int:
@@ -89,6 +126,7 @@ def _unguided(asked: argparse.Namespace) -> None:
 
     print("atheris is not installed: changes are random, coverage guides nothing", file=sys.stderr)
     target = targets.TARGETS[asked.target]
+    run = _going_on(asked, target.run)
     rng = Random(asked.seed)
     pool = [*target.seeds(), *known(asked.target)]
     end = time.monotonic() + asked.seconds if asked.seconds else None
@@ -97,7 +135,7 @@ def _unguided(asked: argparse.Namespace) -> None:
             break
         data = target.mutate(rng.choice(pool), rng)
         try:
-            target.run(data)
+            run(data)
         except BaseException:
             Path(f"fuzz-{asked.target}-failed").write_bytes(data)
             raise

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rushhour.regular import read_regular
-from rushhour.seal import checksum
+from rushhour.seal import checksum, sealed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -79,12 +79,17 @@ def columns(path: Path) -> list[tuple[str, str]]:
 
 def _seal_again(folder: Path) -> None:
     """Make the checksums those of the damaged files: who forges a record does it whole."""
-    for manifest in folder.rglob("manifest.json"):
-        with suppress(ValueError, OSError, RecursionError, AttributeError, TypeError, LookupError):
-            document = json.loads(read_regular(manifest, 1 << 20))
-            for name in document["files"]:
-                document["files"][name] = checksum(manifest.parent / name)
-            manifest.write_text(json.dumps(document))
+    for path in (*folder.rglob("manifest.json"), *folder.rglob("set.json")):
+        if path.is_symlink():  # what it leads to is not ours to write
+            continue
+        with suppress(ValueError, OSError, RecursionError, AttributeError, TypeError):
+            document = json.loads(read_regular(path, 1 << 20))
+            files = document.get("files")
+            for name in files if isinstance(files, dict) else ():
+                with suppress(OSError, ValueError):  # a file that cannot be read stays as it is said to be
+                    files[name] = checksum(path.parent / name)
+            path.unlink()
+            path.write_text(json.dumps(sealed(document)))
 
 
 def _apply(folder: Path, edit: Any) -> None:

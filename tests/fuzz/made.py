@@ -12,6 +12,8 @@ import result_sets
 import verdict_documents as verdicts
 from builders import SECOND
 
+from rushhour.seal import sealed
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -81,7 +83,7 @@ def results(folder: Path) -> Path:
         "skipped": [unrun],
         "published": [], "study": None, "complete": True,
     }  # fmt: skip
-    (folder / "set.json").write_text(json.dumps(about))
+    (folder / "set.json").write_text(json.dumps(sealed(about)))
     from rushhour.record import ResultSet  # noqa: PLC0415
 
     ResultSet.open(folder).write_index()

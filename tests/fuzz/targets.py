@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from fuzz import folders, mutate
 from rushhour import baseline, plan, verdict
-from rushhour.errors import RushHourError, ScenarioError
+from rushhour.errors import PlanError, RushHourError, ScenarioError
 from rushhour.export import FORMATS
 from rushhour.export import gather as cases
 from rushhour.metrics.calibration import calibrate
@@ -61,6 +61,12 @@ def _says(error: RushHourError) -> None:
     str(error).encode()  # what is told can be written
 
 
+def _refuses(error: PlanError) -> None:
+    _says(error)
+    assert error.where, error
+    assert error.hint, error
+
+
 @cache
 def room() -> Path:
     """Where what the fuzzers begin with is made, once."""
@@ -94,7 +100,12 @@ def _scenario(data: bytes) -> None:
     # What `rushhour show` does: once a scenario is taken it has a plan.
     cells = plan.expand(scenario) if scenario.sweep.size <= 50 else []
     for cell in cells[:2]:
-        lowered = plan.lower(cell.scenario, scenario.seed)
+        try:
+            lowered = plan.lower(cell.scenario, scenario.seed)
+        except PlanError as error:
+            # As documented: a valid scenario that no plan can carry out. It names the place and a way out.
+            _refuses(error)
+            continue
         json.dumps(lowered.plan, allow_nan=False)
         plan.commands(lowered.plan)
         plan.drawing(cell.scenario)

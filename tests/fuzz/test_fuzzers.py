@@ -13,6 +13,7 @@ import pytest
 from fuzz import targets
 from fuzz.__main__ import _GUIDED
 from fuzz.known import known
+from rushhour.errors import PlanError, ScenarioError
 
 # Inputs of one fuzzer; the slow ones write pages and judge results.
 RUNS = {"scenario": 150, "trace": 3000, "record": 120, "results": 20, "exchange": 20, "database": 120}
@@ -56,6 +57,23 @@ def test_every_fuzzer_is_guided_and_can_be_asked_for() -> None:
     assert set(_GUIDED) == set(targets.TARGETS)
     make = (ROOT / "Makefile").read_text(encoding="utf-8")
     assert set(targets.TARGETS) == set(make.split("TARGET := ")[1].splitlines()[0].split())
+
+
+@pytest.mark.parametrize("error", [PlanError("no"), KeyError("no"), ScenarioError([])])
+def test_what_is_raised_after_a_scenario_was_accepted_is_a_fault(
+    error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lower(*_: object) -> None:
+        raise error
+
+    target = targets.TARGETS["scenario"]
+    monkeypatch.setattr("rushhour.plan.lower", lower)
+    with pytest.raises((AssertionError, type(error))):
+        target.run(target.seeds()[0])
+    error = PlanError(
+        "two nodes have one name", where="topology", hint="rename one"
+    )  # a refusal as documented
+    target.run(target.seeds()[0])
 
 
 def test_a_fault_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -37,3 +37,18 @@ def test_cables_that_differ_are_told_apart(tmp_path: Path) -> None:
     svg = topology_svg(two_cables(tmp_path / "run", rate_bps=20_000_000))
     assert "100 Mbit/s · fifo" in svg
     assert "20 Mbit/s · fifo" in svg
+
+
+def test_a_plan_without_links_or_names_has_no_drawing(tmp_path: Path) -> None:
+    # Those of machines have none; a damaged one may lack any of these.
+    planned = {"nodes": [{"name": "left"}], "links": [{"ends": [{"node": "left"}]}, {"ends": []}]}
+    usual: dict[str, Any] = {
+        "flows": [make.flow(ends=[0, 2], reverse_ends=[])],
+        "ends": [make.end(0), make.end(2)],
+    }
+    for number, plan in enumerate(({}, {"links": None, "nodes": None}, {"links": []}, planned)):
+        record = make.record(tmp_path / str(number), plan=plan, **usual)
+        assert topology_svg(record) == ""
+        assert record.plan["flows"]
+    drawn = {"links": [{"ends": [{"node": "a"}, {"node": "unnamed"}]}] * 2}
+    assert "unnamed" in topology_svg(make.record(tmp_path / "more", plan=drawn, **usual))

@@ -334,3 +334,9 @@ def test_factors_are_named_by_their_last_part() -> None:
     assert story(document([cell(0, label=label)])).cells[0].label == (
         "queue=codel target 1.5ms, tcp_sack=0, case=a.b = 2"
     )
+
+
+@pytest.mark.parametrize("interval", [[0.1], ["a", "b"], 3, [None, 1]])
+def test_a_damaged_verdict_is_an_error_that_says_so(interval: object) -> None:
+    with pytest.raises(ReportError, match="not whole"):
+        story(document([cell(0, metrics=[metric(interval=interval)])]))

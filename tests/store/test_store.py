@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import verdict_documents as verdicts
 from result_sets import kernel, result_set, study
 from sqlalchemy import select, text
 
@@ -20,6 +21,7 @@ import rushhour
 from rushhour import baseline, index
 from rushhour.errors import RecordError, RushHourError, StoreError, UsageError
 from rushhour.store import Store, schema
+from rushhour.web.browse import lists
 
 STABLE, NEXT = kernel("stable", "6.12.1"), kernel("next", "6.13.0")
 HERE = {**os.environ, "PYTHONPATH": str(Path(rushhour.__file__).parents[1])}
@@ -166,6 +168,33 @@ def test_studies_comparisons_and_baselines(
         assert [one.scenario for one in store.verdicts(verdict="worse")] == ["suite/start"]
         assert store.info()["runs"] == 4
         assert {one.name for one in store.kernels()} == {"stable", "next"}
+
+
+def test_a_departure_is_told_beside_its_verdict(database: str, tmp_path: Path) -> None:
+    mere = [verdicts.metric(better="none", reason="it departs: it rose by 12 %")]
+    cells = [
+        verdicts.cell(0, metrics=mere),
+        verdicts.cell(1, metrics=[*mere, verdicts.metric()]),
+        verdicts.cell(2, metrics=mere, reason="the expectation loss < 1 % is broken"),
+        verdicts.cell(3, "same"),
+    ]
+    for name, these in (("some", cells), ("mere", [cells[0], cells[3]])):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "verdict.json").write_text(json.dumps(verdicts.document(these)))
+    with Store.open(database) as store:
+        for name in ("some", "mere"):
+            store.import_folder(tmp_path / name)
+        told = {len(store.verdicts(comparison=one.id)): one for one in store.comparisons()}
+        assert [told[size].departing for size in (4, 2)] == [1, 1]
+        assert {one.verdict for one in told.values()} == {"worse"}
+        found = store.verdicts(comparison=told[4].id)
+        assert [one.departs for one in found] == [True, False, False, False]
+        assert [one.verdict for one in found] == ["worse"] * 3 + ["same"]
+        shown = [lists.comparison(told[size]) for size in (4, 2)]
+    assert [one["told"] for one in shown] == ["worse", "departs"]
+    assert [one["verdict"] for one in shown] == ["worse", "worse"]
+    assert [one["told_counts"]["departs"] for one in shown] == [1, 1]
+    assert [one["told_counts"]["worse"] for one in shown] == [2, 0]
 
 
 def test_questions_have_filters_limits_and_offsets(database: str, tmp_path: Path) -> None:

@@ -73,6 +73,22 @@ def test_a_folder_instead_of_a_file(tmp_path: Path) -> None:
     assert "cannot be opened" in refused(str(tmp_path)).message
 
 
+@pytest.mark.parametrize("create", [True, False])
+def test_a_link_to_nothing_makes_nothing(tmp_path: Path, create: bool) -> None:
+    target, place = tmp_path / "elsewhere" / "made", tmp_path / "results.db"
+    target.parent.mkdir()
+    for link in (str(target), "elsewhere/made", str(tmp_path / "no/folder/file"), "results.db"):
+        place.symlink_to(link)
+        refused(str(place), create=create)
+        place.unlink()
+    assert [path.name for path in tmp_path.rglob("*")] == ["elsewhere"]
+    place.symlink_to(target)
+    assert str(target) in refused(str(place)).message
+    target.touch()  # an empty file that is there is ours to fill, by whatever name
+    Store.open(str(place)).close()
+    assert target.stat().st_size
+
+
 def test_reading_makes_no_database(tmp_path: Path) -> None:
     assert "no results database here yet" in refused(str(tmp_path / "results.db"), create=False).message
     assert list(tmp_path.iterdir()) == []

@@ -21,8 +21,10 @@ LINK = 'preset = "dumbbell", rate = "10mbit", rtt = "10ms"'
 def run(text: str, folder: object) -> Record:
     path = folder / "scenario.toml"  # type: ignore[operator]
     path.write_text(HEAD + text)
-    lowered = lower(load_scenario(str(path)), 1)
-    job = Job(lowered.plan, lowered.context, kernels.default(), {})
+    loaded = load_scenario(str(path))
+    lowered = lower(loaded, 1)
+    labels = {"scenario": {"name": "x", "resolved": loaded.canonical()}, "cell": {"index": 0, "factors": {}}}
+    job = Job(lowered.plan, lowered.context, kernels.default(), labels)
     return Record.open(UmlLab().run(job, folder / "run"))  # type: ignore[operator]
 
 
@@ -52,6 +54,34 @@ def test_one_flow_of_which_nothing_arrives_is_a_warning(tmp_path: object) -> Non
 def test_a_loss_that_was_asked_for_is_valid(loss: str, tmp_path: object) -> None:
     record = run(f"topology = {{ {LINK}, loss = {loss} }}\n{FLOWS}", tmp_path)
     assert not [one for one in record.manifest["invalid_reasons"] if one.startswith("what arrived")]
+
+
+HOLE = """
+node = [{ name = "s", role = "switch" }, { name = "t", role = "switch" }]
+link = [
+    { between = ["a", "s"], rate = "10mbit" },
+    { between = ["s", "t"], mtu = "1000B" },
+    { between = ["t", "b"], delay = "5ms" },
+]
+flow = [{ name = "a", from = "a", to = "b" }]
+"""
+
+
+@pytest.mark.parametrize(
+    ("expect", "valid"),
+    [
+        ("", False),
+        ('expect = [{ metric = "goodput_bps", max = 1e6 }]', False),
+        ('expect = [{ metric = "goodput_bps", max = 0 }]', True),
+        ('expect = [{ metric = "goodput_bps", equals = 0, flow = "a" }]', True),
+    ],
+)
+def test_a_black_hole_is_silent_where_the_scenario_expects_it(
+    expect: str, valid: bool, tmp_path: object
+) -> None:
+    # A switch sends no ICMP: what is larger than the next link's frames vanishes behind the handshake.
+    record = run(HOLE + expect, tmp_path)
+    assert record.valid == valid, record.manifest["invalid_reasons"]
 
 
 def test_a_flow_that_starts_at_the_very_end_is_not_silent(tmp_path: object) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import sqlite3
 import zipfile
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import verdict_documents as verdicts
 from browsed import PAGE, browser, compared, filled
 from report_records import make_set
 from result_sets import result_set
@@ -199,6 +201,23 @@ def test_a_comparison_is_shown_with_its_report_aside(client: TestClient) -> None
     assert client.get(f"{path}/verdict.json").json()["format"] == "rushhour-verdict/1"
     assert client.get(f"{path}/summary.md").status_code == 404
     assert client.get(f"{path}/other.txt").status_code == 404
+
+
+def test_a_departure_is_called_one_on_pages(own: TestClient, tmp_path: Path) -> None:
+    mere = verdicts.cell(0, metrics=[verdicts.metric(better="none")])
+    (tmp_path / "mere").mkdir()
+    (tmp_path / "mere/verdict.json").write_text(
+        json.dumps(verdicts.document([mere], made="2099-01-01T00:00:00Z"))
+    )
+    with Store.open(str(tmp_path / "results.db")) as store:
+        store.import_folder(tmp_path / "mere")
+    one = own.get("/api/comparisons").json()["comparisons"][0]
+    assert (one["verdict"], one["told"], one["departing"]) == ("worse", "departs", 1)
+    for path in ("/comparisons", "/results"):
+        assert 't-departs">1 departs<' in own.get(path, headers=PAGE).text
+    page = own.get(f"/comparisons/{one['digest']}", headers=PAGE).text
+    assert ">Departs</h1>" in page
+    assert page.count('<span class="tag t-departs">departs</span>') == 2
 
 
 def test_a_stored_page_that_is_a_link_is_not_given(own: TestClient, tmp_path: Path) -> None:

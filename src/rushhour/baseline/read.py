@@ -121,7 +121,11 @@ class Baseline:
         path = self.path / index.INDEX
         if not path.is_file():
             raise _damaged("is missing", path)
-        if checksum(path) != self.about["index_sha256"]:
+        try:
+            found = checksum(path)
+        except OSError as error:
+            raise _damaged(f"cannot be read ({error.strerror})", path) from error
+        if found != self.about["index_sha256"]:
             raise _damaged("was changed: its checksum differs", path)
         none: dict[str, list[MetricValue]] = {run.folder: [] for run in self.runs}
         return none | index.values_of(index.read(path))

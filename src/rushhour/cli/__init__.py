@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING
 import click
 
 import rushhour
-from rushhour.errors import RushHourError
+from rushhour.errors import RushHourError, ScenarioError
+from rushhour.plain import harmless, indented
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -183,7 +184,10 @@ def main() -> None:
         tell(error)
         sys.exit(error.exit_code)
     except click.ClickException as error:
-        error.show()
+        said = io.StringIO()
+        error.show(said)
+        usage, error_word, message = said.getvalue().partition("Error: ")
+        click.echo(harmless(usage + error_word + indented(message.rstrip("\n"))), err=True)
         sys.exit(error.exit_code)
     except (KeyboardInterrupt, click.Abort):
         sys.exit(INTERRUPTED)
@@ -228,9 +232,11 @@ def tell(error: RushHourError) -> None:
 
     console = Console(stderr=True, soft_wrap=True, highlight=False)
     place = f"{error.where}: " if error.where else ""
-    console.print(Text.assemble(("error: ", "bold red"), (place, "bold"), error.message))
+    # Indented: a name with a line feed in it begins no line of ours.
+    message = error.message if isinstance(error, ScenarioError) else indented(error.message)
+    console.print(Text.assemble(("error: ", "bold red"), (place, "bold"), message))
     if error.hint:
-        console.print(Text(f"  {error.hint}"))
+        console.print(Text(f"  {indented(error.hint)}"))
 
 
 def _interrupt(_number: int, _frame: FrameType | None) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from rushhour.cli import SETTINGS
+from rushhour.cli.screen import echo
 
 
 @click.command(context_settings=SETTINGS, short_help="Let several machines wait for each other.")
@@ -41,7 +42,7 @@ def barrier(
     listens = bool(names) and names[0] == me
     said = meet(Meeting(name, names, me, host.strip("[]"), int(port), listens, timeout, say, failed))
     if as_json:
-        click.echo(json.dumps(said, indent=1, ensure_ascii=False))
+        echo(json.dumps(said, indent=1, ensure_ascii=False))
     else:
         for party, text in said.items():
-            click.echo(f"{party}: {text}" if text else party)
+            echo(f"{party}: {text}" if text else party)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rushhour.cli import SETTINGS
+from rushhour.cli.screen import echo
+from rushhour.plain import harmless
 
 if TYPE_CHECKING:
     from rushhour.baseline import Baseline, Kept
@@ -94,11 +96,11 @@ def list_baselines(*, as_json: bool) -> None:
             | ({"error": str(one)} if isinstance(one, RushHourError) else _facts(one))
             for kept, one in found
         ]
-        click.echo(json.dumps(entries, indent=1, ensure_ascii=False))
+        echo(json.dumps(entries, indent=1, ensure_ascii=False))
     elif found:
         _table(found)
     else:
-        click.echo("no baseline is kept yet; to keep one: rushhour baseline save NAME RECORDS", err=True)
+        echo("no baseline is kept yet; to keep one: rushhour baseline save NAME RECORDS", err=True)
 
 
 @baseline.command()
@@ -151,7 +153,7 @@ def _tell(one: Baseline, *, as_json: bool) -> None:
         facts["promotions"] = [
             {"version": entry.version, "time": entry.time, "reason": entry.reason} for entry in promotions
         ]
-        click.echo(json.dumps(facts, indent=1, ensure_ascii=False))
+        echo(json.dumps(facts, indent=1, ensure_ascii=False))
         return
     holds = "values and checksums" if one.slim else "values, checksums and records"
     kernel = one.kernel
@@ -165,10 +167,10 @@ def _tell(one: Baseline, *, as_json: bool) -> None:
         "folder": f"{one.path} ({facts['bytes'] / 1e3:.0f} kB without records)",
     }
     for heading, text in rows.items():
-        click.echo(f"{heading:<9} {text}")
+        click.echo(f"{heading:<9} {text if heading == 'baseline' else harmless(text)}")
     for entry in promotions:
-        click.echo(f"  {entry.time}  version {entry.version} became the current one  {entry.reason}".rstrip())
-    click.echo(f"to judge by it: rushhour compare {_word(one)} KERNEL", err=True)
+        echo(f"  {entry.time}  version {entry.version} became the current one  {entry.reason}".rstrip())
+    echo(f"to judge by it: rushhour compare {_word(one)} KERNEL", err=True)
 
 
 def _word(one: Baseline) -> str:

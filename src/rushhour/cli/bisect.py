@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from rushhour.cli import SETTINGS
+from rushhour.cli.screen import echo
 
 
 @click.command(context_settings=SETTINGS, short_help="Find the commit that changed what a scenario measures.")
@@ -67,9 +68,9 @@ def bisect(
             note=screen.note,
         )
     if as_json:
-        click.echo(json.dumps(document, indent=1, ensure_ascii=False))
+        echo(json.dumps(document, indent=1, ensure_ascii=False))
     else:
         from rushhour.bisect.telling import told
 
-        click.echo(told(document))
+        echo(told(document))
     return int(document["exit"])

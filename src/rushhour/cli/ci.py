@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from rushhour.cli import SETTINGS
+from rushhour.cli.screen import echo
 
 _NEXT = {
     "github": "commit them; the job runs on every push and pull request",
@@ -44,14 +45,12 @@ def ci(system: str, kernel: str, baseline: str, install: str | None, out: Path, 
     from rushhour.ci import IMAGES, WHEELS, Settings, write
 
     for path in write(system, Settings(kernel, baseline, install), out, force=force):
-        click.echo(path)
-    click.echo(f"Runs on: {IMAGES[system][0]}, x86-64", err=True)
-    click.echo(f"Next: {_NEXT[system]}", err=True)
+        echo(path)
+    echo(f"Runs on: {IMAGES[system][0]}, x86-64", err=True)
+    echo(f"Next: {_NEXT[system]}", err=True)
     wheels = out / ("beaker" if system == "beaker" else "ci") / WHEELS
     if install is None and not [*wheels.glob("*.whl")]:
-        click.echo(
-            f"No wheel yet: put Rush Hour's into {wheels}, or name what pip installs: --install", err=True
-        )
+        echo(f"No wheel yet: put Rush Hour's into {wheels}, or name what pip installs: --install", err=True)
     place = out / ("beaker" if system == "beaker" else ".") / baseline
     if "/" in baseline and not place.exists():
-        click.echo(f"No baseline yet: rushhour baseline save {place} RESULTS --slim", err=True)
+        echo(f"No baseline yet: rushhour baseline save {place} RESULTS --slim", err=True)

@@ -10,6 +10,7 @@ import click
 
 from rushhour.cli import INTERRUPTED, SETTINGS
 from rushhour.cli.export import NAMES
+from rushhour.cli.screen import console, echo
 
 
 @click.command(context_settings=SETTINGS, short_help="Judge a kernel or results against others.")
@@ -75,8 +76,6 @@ def compare(
 
     Example: rushhour compare debian-6.12 my-kernel --quick
     """  # noqa: D301 - click wants the letter itself
-    from rich.console import Console
-
     from rushhour import verdict
     from rushhour.cli.progress import growing
     from rushhour.cli.run import can_store, store
@@ -85,7 +84,7 @@ def compare(
     from rushhour.runner import point_latest
     from rushhour.verdict import output
 
-    words = Console(stderr=True)
+    words = console(stderr=True)
     can_store(db)
     try:
         with growing(words) as watch:
@@ -101,7 +100,7 @@ def compare(
     _export(document, forms, made.folder)
     store([made.folder], db, words)
     if as_json:
-        click.echo(json.dumps(document, indent=1, ensure_ascii=False))
+        echo(json.dumps(document, indent=1, ensure_ascii=False))
     else:
         printer().print(terminal(document))
         printer().print(f"\n{made.folder / 'report.html'}", highlight=False, soft_wrap=True, markup=False)

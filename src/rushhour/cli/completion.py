@@ -7,6 +7,7 @@ from importlib.resources import files
 import click
 
 from rushhour.cli import SETTINGS
+from rushhour.cli.screen import echo
 
 SCRIPTS = {"bash": "completion.bash", "zsh": "completion.zsh", "fish": "completion.fish"}
 
@@ -23,7 +24,7 @@ def completion(shell: str) -> None:
 
     Example: rushhour completion bash
     """  # noqa: D301 - click wants the letter itself
-    click.echo(script(shell), nl=False)
+    echo(script(shell), nl=False)
 
 
 def script(shell: str) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from rushhour.cli import SETTINGS
+from rushhour.cli.screen import echo
 
 DB = click.option(
     "--db",
@@ -47,11 +48,11 @@ def import_(folders: tuple[Path, ...], *, db: str | None, tags: tuple[str, ...],
             done = store.import_folder(folder, tags=tags)
             entries.append({"folder": str(folder), **asdict(done)})
             if not as_json:
-                click.echo(f"{folder}: {_words(entries[-1])}")
+                echo(f"{folder}: {_words(entries[-1])}")
         if as_json:
-            click.echo(json.dumps({"where": store.where, "imported": entries}, indent=1, ensure_ascii=False))
+            echo(json.dumps({"where": store.where, "imported": entries}, indent=1, ensure_ascii=False))
         else:
-            click.echo(f"in {store.where}; to look at one metric: rushhour history METRIC SCENARIO", err=True)
+            echo(f"in {store.where}; to look at one metric: rushhour history METRIC SCENARIO", err=True)
 
 
 @db.command()
@@ -67,11 +68,11 @@ def info(*, db: str | None, as_json: bool) -> None:
     with Store.open(db) as store:
         facts = store.info()
     if as_json:
-        click.echo(json.dumps(facts, indent=1))
+        echo(json.dumps(facts, indent=1))
         return
-    click.echo(f"{facts['kind']}, version {facts['version']}: {facts['where']}")
+    echo(f"{facts['kind']}, version {facts['version']}: {facts['where']}")
     for name in ("runs", "measurements", "cells", "kernels", "sets", "comparisons", "baselines"):
-        click.echo(f"{facts[name]:>10} {name[:-1] if facts[name] == 1 else name}")
+        echo(f"{facts[name]:>10} {name[:-1] if facts[name] == 1 else name}")
 
 
 def _words(entry: dict[str, int]) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rushhour.cli import SETTINGS
+from rushhour.cli.screen import console, echo
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -51,11 +52,11 @@ def demo(*, kernel: str | None, out: Path | None, browse: bool | None, as_json: 
     if failed is not None:
         raise failed
     if stopped:
-        click.echo("interrupted; what finished is kept. To go on: the same command", err=True)
+        echo("interrupted; what finished is kept. To go on: the same command", err=True)
         return INTERRUPTED
     told = _told(batch)
     if as_json:
-        click.echo(json.dumps(told, indent=1, ensure_ascii=False))
+        echo(json.dumps(told, indent=1, ensure_ascii=False))
     else:
         _tell(told)
     if browse if browse is not None else not as_json and _to_be_seen():
@@ -65,13 +66,11 @@ def demo(*, kernel: str | None, out: Path | None, browse: bool | None, as_json: 
 
 def _carry_out(batch: Batch) -> tuple[list[Outcome], bool]:
     """Every outcome, and whether it was cut short."""
-    from rich.console import Console
-
     from rushhour.cli.progress import display
     from rushhour.runner import carry_out, make_lab
 
     outcomes: list[Outcome] = []
-    words = Console(stderr=True)
+    words = console(stderr=True)
     try:
         with closing(carry_out([batch], make_lab("uml"))) as going, display(len(batch), words) as screen:
             for outcome in going:
@@ -110,7 +109,7 @@ def _told(batch: Batch) -> dict[str, Any]:
 def _tell_begin(batch: Batch) -> None:
     """Say what is about to run: nobody should have to guess what the seconds go to."""
     runs = f"{len(batch)} runs of {batch.scenario.span.ns / 1e9:g} s"
-    click.echo(f"{batch.scenario.title}, {runs} of virtual time on {batch.kernels[0].name}", err=True)
+    echo(f"{batch.scenario.title}, {runs} of virtual time on {batch.kernels[0].name}", err=True)
 
 
 def _tell(told: dict[str, Any]) -> None:

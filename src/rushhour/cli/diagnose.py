@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from rushhour.cli import INTERRUPTED, SETTINGS
+from rushhour.cli.screen import console, echo
 
 
 @click.command(context_settings=SETTINGS, short_help="Find out why a transfer between two ends is slow.")
@@ -63,15 +64,13 @@ def diagnose(
 
     Example: rushhour diagnose local alice@example.org --quick
     """  # noqa: D301 - click wants the letter itself
-    from rich.console import Console
-
     from rushhour.cli.screen import printer
     from rushhour.cli.waiting import waiting
     from rushhour.diagnose.live import PAGE, Asked, carry_out
     from rushhour.report.diagnosis import page
     from rushhour.report.diagnosis.screen import screen
 
-    words = Console(stderr=True)
+    words = console(stderr=True)
     asked = Asked(a, b, quick, _rate(rate), ssh_config, sudo, address_a, address_b, out)
     try:
         with waiting(words) as tell:
@@ -82,7 +81,7 @@ def diagnose(
         words.print("interrupted; nothing was left at either end")
         return INTERRUPTED
     if as_json:
-        click.echo(json.dumps(made.document(), indent=1, ensure_ascii=False))
+        echo(json.dumps(made.document(), indent=1, ensure_ascii=False))
     else:
         printer().print(screen(made, every=every))
         printer().print(f"\n{made.folder / PAGE}", highlight=False, soft_wrap=True, markup=False)

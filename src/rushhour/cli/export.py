@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from rushhour.cli import SETTINGS
+from rushhour.cli.screen import echo
 
 # Named here again: asking the formats would import them to print a help page.
 NAMES = ("junit", "tap", "ktap", "kcidb", "tmt", "nipa", "openmetrics", "github", "markdown")
@@ -48,8 +49,8 @@ def export(results: Path, forms: tuple[str, ...], out: Path | None) -> None:
     for form in forms:
         text = FORMATS[form].write(report)
         if out is None or str(out) == "-":
-            click.echo(text, nl=False)
+            echo(text, nl=False)
             continue
         place = out / FORMATS[form].file if several or out.is_dir() else out
         files.put(text, place)
-        click.echo(place)
+        echo(place)

@@ -8,6 +8,7 @@ from importlib import import_module
 import click
 
 from rushhour.cli import SETTINGS
+from rushhour.cli.screen import echo
 
 # Documents that are made from the program itself: `MODULE:FUNCTION` gives each as Markdown.
 TOPICS = {"scenario": "rushhour.spec.reference:reference", "metrics": "rushhour.metrics.document:render"}
@@ -34,7 +35,7 @@ def show_help(ctx: click.Context, words: tuple[str, ...]) -> None:
     for word in words:
         found = _within(here, word)
         here = click.Context(found, parent=here, info_name=word, help_option_names=ctx.help_option_names)
-    click.echo(here.get_help())
+    echo(here.get_help())
 
 
 def _within(here: click.Context, word: str) -> click.Command:
@@ -54,7 +55,7 @@ def _within(here: click.Context, word: str) -> click.Command:
 def _show(text: str) -> None:
     """A document: drawn and a page at a time for a person, as it stands for a program."""
     if not sys.stdout.isatty():
-        click.echo(text)
+        echo(text)
         return
     from rich.console import Console
     from rich.markdown import Markdown

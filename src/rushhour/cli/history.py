@@ -10,6 +10,7 @@ import click
 
 from rushhour.cli import SETTINGS
 from rushhour.cli.db import DB
+from rushhour.cli.screen import echo
 
 
 @click.command(context_settings=SETTINGS, short_help="Show a metric over kernels, and where it changed.")
@@ -71,17 +72,17 @@ def history(
         from rushhour.report.history import write
 
         write(found, out)
-        click.echo(out, err=as_json)
+        echo(out, err=as_json)
     if as_json:
         document = {"metric": metric, "where": where, "by": by, "series": [one.document() for one in found]}
-        click.echo(json.dumps(document, indent=1, ensure_ascii=False))
+        echo(json.dumps(document, indent=1, ensure_ascii=False))
     elif out is None:
         from rushhour.cli.screen import printer
         from rushhour.report.history import show
 
         show(found, printer())
     if more:
-        click.echo(f"the first {limit} series; more with --limit, fewer with --where", err=True)
+        echo(f"the first {limit} series; more with --limit, fewer with --where", err=True)
 
 
 def _where(words: tuple[str, ...]) -> dict[str, list[str]]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from rushhour.cli import SETTINGS
+from rushhour.cli.screen import echo
 
 if TYPE_CHECKING:
     from rushhour.lab.host.able import Ability
@@ -43,7 +44,7 @@ def check(places: tuple[str, ...], *, ssh_config: str | None, sudo: bool, as_jso
     found = able.check(_named(places), ssh_config=ssh_config, sudo=sudo)
     if as_json:
         document = {"format": able.FORMAT, "hosts": [one.document() for one in found]}
-        click.echo(json.dumps(document, indent=1, ensure_ascii=False))
+        echo(json.dumps(document, indent=1, ensure_ascii=False))
     else:
         for one in found:
             _tell(one)

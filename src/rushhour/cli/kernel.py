@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rushhour.cli import SETTINGS
+from rushhour.cli.screen import echo
+from rushhour.plain import harmless
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -61,7 +63,7 @@ def build(source: str, name: str | None, *, aside: bool, from_nothing: bool, as_
     key = built.origin().get("key")
     if key in (trees := kernels.trees()) and not as_json:
         free = f"rushhour kernel clean {built.name}"
-        click.echo(f"its source and build take {_size(trees[key])}; to free it: {free}", err=True)
+        echo(f"its source and build take {_size(trees[key])}; to free it: {free}", err=True)
     if fault is not None:
         raise fault
 
@@ -77,15 +79,15 @@ def list_kernels(*, as_json: bool) -> None:
 
     found = kernels.installed()
     if as_json:
-        click.echo(json.dumps([_facts(one) for one in found], indent=1))
+        echo(json.dumps([_facts(one) for one in found], indent=1))
     elif not found:
-        click.echo("there is no kernel yet; to build one: rushhour kernel build debian:6.12", err=True)
+        echo("there is no kernel yet; to build one: rushhour kernel build debian:6.12", err=True)
     else:
         _table(found)
-        click.echo(f"\nWhere no kernel is named it is {_default()}.")
+        echo(f"\nWhere no kernel is named it is {_default()}.")
     if not as_json and (trees := kernels.trees()):
         taken = f"{_trees(trees).capitalize()} take {_size(sum(trees.values()))}"
-        click.echo(f"{taken}; to free it: rushhour kernel clean")
+        echo(f"{taken}; to free it: rushhour kernel clean")
 
 
 @kernel.command()
@@ -116,9 +118,9 @@ def remove(names: tuple[str, ...], *, sources: bool, as_json: bool) -> None:
     for name in names:
         gone = kernels.remove(name, sources=sources)
         removed.append({"name": gone.name, "release": gone.release, "id": gone.id})
-        click.echo(f"removed {gone.name} ({gone.release}, {gone.id})", err=True)
+        echo(f"removed {gone.name} ({gone.release}, {gone.id})", err=True)
     if as_json:
-        click.echo(json.dumps(removed, indent=1))
+        echo(json.dumps(removed, indent=1))
 
 
 @kernel.command()
@@ -139,9 +141,9 @@ def clean(names: tuple[str, ...]) -> None:
     for key in trees:
         kernels.clear(key, partial(click.echo, f"waiting: another process builds {key}", err=True))
     if trees:
-        click.echo(f"removed {_trees(trees)}, {_size(sum(trees.values()))}", err=True)
+        echo(f"removed {_trees(trees)}, {_size(sum(trees.values()))}", err=True)
     else:
-        click.echo("there was nothing to remove", err=True)
+        echo("there was nothing to remove", err=True)
 
 
 def _trees(trees: dict[str, int]) -> str:
@@ -207,7 +209,7 @@ def _start(one: Kernel) -> tuple[str, LabError | None]:
 def _show(one: Kernel, *, as_json: bool, started: str | None = None) -> None:
     facts = _facts(one) | ({"starts": started} if started else {})
     if as_json:
-        click.echo(json.dumps(facts, indent=1))
+        echo(json.dumps(facts, indent=1))
         return
     rows = {
         "kernel": f"{one.name}  {click.style(one.release, bold=True)}  {one.id}",
@@ -222,7 +224,7 @@ def _show(one: Kernel, *, as_json: bool, started: str | None = None) -> None:
         **({"starts": started} if started else {}),
     }
     for heading, text in rows.items():
-        click.echo(f"{heading:<9} {text}")
+        click.echo(f"{heading:<9} {text if heading == 'kernel' else harmless(text)}")
 
 
 def _megabytes(one: Kernel) -> float:
@@ -266,8 +268,6 @@ def _lines() -> Callable[[Step], None]:
         if step.text != last[0] or time.monotonic() - last[1] > _QUIET_S:
             last = (step.text, time.monotonic())
             count = f": {step.done} objects" if step.done > 1 else ""
-            click.echo(
-                f"{step.text}{count}{f' of about {step.total}' if count and step.total else ''}", err=True
-            )
+            echo(f"{step.text}{count}{f' of about {step.total}' if count and step.total else ''}", err=True)
 
     return tell

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rushhour.cli import SETTINGS
+from rushhour.cli.screen import echo
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -42,10 +43,10 @@ def list_scenarios(words: tuple[str, ...], *, as_json: bool) -> None:
         for entry in _entries(study, () if chosen else words)
     ]
     if as_json:
-        click.echo(json.dumps(entries, indent=1, ensure_ascii=False))
+        echo(json.dumps(entries, indent=1, ensure_ascii=False))
         return
     if not entries:
-        click.echo(f"no scenario of the catalogue has {_quoted(words)}{_near(words)}", err=True)
+        echo(f"no scenario of the catalogue has {_quoted(words)}{_near(words)}", err=True)
         return
     _tell(entries, studies, chosen)
 
@@ -61,7 +62,7 @@ def _tell(entries: Sequence[dict[str, Any]], studies: dict[str, StudyFile], chos
         _studies(studies, entries, console)
     name = program()
     about = f"All of it: {name} run {chosen.name}" if chosen else f"Chapters of a study: {name} list STUDY"
-    click.echo(f"To look at one: {name} show NAME · to run it: {name} run NAME\n{about}", err=True)
+    echo(f"To look at one: {name} show NAME · to run it: {name} run NAME\n{about}", err=True)
 
 
 def _entries(study: StudyFile, words: Sequence[str]) -> list[dict[str, Any]]:

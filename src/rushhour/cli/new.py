@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rushhour.cli import SETTINGS
+from rushhour.cli.screen import echo
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -62,12 +63,12 @@ def new(file: str, *, like: str | None, vary: tuple[str, ...], **given: Any) -> 
         made = _ask() if asked else _draft(chosen, vary)
         content = draft.text(made, "FILE" if path is None else str(path))
     if path is None:
-        click.echo(content, nl=False)
+        echo(content, nl=False)
         return
     _write(path, content)
-    click.echo(path)
+    echo(path)
     word = shlex.quote(str(path))
-    click.echo(f"To look at it: {program()} show {word} · to run it: {program()} run {word}", err=True)
+    echo(f"To look at it: {program()} show {word} · to run it: {program()} run {word}", err=True)
 
 
 def _free(file: str) -> Path:
@@ -109,7 +110,7 @@ def _ask() -> Draft:
     from rushhour.draft import Draft
 
     known: dict[str, Any] = {}
-    click.echo("Return keeps what stands in brackets; commas separate several.", err=True)
+    echo("Return keeps what stands in brackets; commas separate several.", err=True)
     for name, question in QUESTIONS.items():
         default = getattr(Draft(), name)
         shown = default if isinstance(default, str) else ", ".join(default)

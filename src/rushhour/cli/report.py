@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from rushhour.cli import SETTINGS
+from rushhour.cli.screen import echo
 
 if TYPE_CHECKING:
     from rushhour.record import ResultSet
@@ -50,10 +51,10 @@ def report(records: tuple[Path, ...], out: Path | None, form: str, *, as_json: b
         made, runs = write_study(sets, out or folder / _name(form), form), sum(map(len, sets))
     if as_json:
         document = {"format": form, "runs": runs, "files": [str(path) for path in made]}
-        click.echo(json.dumps(document, indent=1, ensure_ascii=False))
+        echo(json.dumps(document, indent=1, ensure_ascii=False))
     else:
         for path in made:
-            click.echo(path)
+            echo(path)
 
 
 def write(results: ResultSet, out: Path, form: str) -> list[Path]:

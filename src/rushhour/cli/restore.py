@@ -11,6 +11,7 @@ import click
 
 from rushhour.cli import SETTINGS
 from rushhour.cli.profile import SSH_CONFIG, SUDO
+from rushhour.cli.screen import echo
 
 # What became of a change, in words; the last two are no success.
 _WORDS = {
@@ -51,7 +52,7 @@ def restore(
         with Session.open(place, ssh_config=ssh_config, sudo=sudo) as session:
             told[place] = settings.left(session) if look else settings.revert(session, kept=kept)
     if as_json:
-        click.echo(json.dumps(told, indent=1, ensure_ascii=False))
+        echo(json.dumps(told, indent=1, ensure_ascii=False))
     else:
         for place, entries in told.items():
             _tell_left(place, entries) if look else tell_undone(place, entries)
@@ -69,10 +70,10 @@ def tell_undone(place: str, undone: list[dict[str, Any]]) -> None:
     from rushhour.lab.host import settings
 
     if not undone:
-        click.echo(f"{place}: nothing to put back")
+        echo(f"{place}: nothing to put back")
     for entry in undone:
         detail = f": {entry['detail']}" if entry["outcome"] in _BAD and entry["detail"] else ""
-        click.echo(f"{place}: {settings.about(entry['change'])} {_WORDS[entry['outcome']]}{detail}")
+        echo(f"{place}: {settings.about(entry['change'])} {_WORDS[entry['outcome']]}{detail}")
 
 
 def _tell_left(place: str, journals: list[dict[str, Any]]) -> None:
@@ -81,11 +82,11 @@ def _tell_left(place: str, journals: list[dict[str, Any]]) -> None:
     from rushhour.lab.host import settings
 
     if not journals:
-        click.echo(f"{place}: nothing stands changed")
+        echo(f"{place}: nothing stands changed")
     for journal in journals:
         state = "in use" if journal["in_use"] else "kept" if journal["kept"] else "left behind"
         since = datetime.fromtimestamp(journal["since"], UTC).strftime("%Y-%m-%d %H:%M:%SZ")
-        click.echo(f"{place}: {journal['who']}, since {since} ({state})")
+        echo(f"{place}: {journal['who']}, since {since} ({state})")
         for entry in journal["changes"]:
             before, after = settings.text(entry["before"]), settings.text(entry["after"])
-            click.echo(f"  {settings.about(entry['change'])}: {before} -> {after}")
+            echo(f"  {settings.about(entry['change'])}: {before} -> {after}")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rushhour.cli import SETTINGS
+from rushhour.cli.screen import console, echo
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -81,8 +82,6 @@ def run(
 
     Example: rushhour run window-scaling --set topology.rate=10mbit
     """  # noqa: D301 - click wants the letter itself
-    from rich.console import Console
-
     from rushhour import runner
     from rushhour.cli.screen import printer
     from rushhour.errors import UsageError
@@ -93,7 +92,7 @@ def run(
             hint="rushhour list has the scenarios, rushhour list WORD those about something; "
             "rushhour demo runs one, rushhour new writes one of your own",
         )
-    words = Console(stderr=True)
+    words = console(stderr=True)
     can_store(db)
     named: dict[str, Any] = {"pins": pins, "hosts": hosts, "places": places, "ssh_config": ssh_config}
     given = runner.make_lab(lab, **named) if lab != "uml" or any(named.values()) else None
@@ -108,7 +107,7 @@ def run(
         study = _finish_study(batches, options["out"], None if as_json else printer(), report=not no_report)
     if as_json:
         whole = {"sets": document} | ({"study": study} if study else {})
-        click.echo(json.dumps(whole, indent=1, ensure_ascii=False))
+        echo(json.dumps(whole, indent=1, ensure_ascii=False))
     _tell_failures(outcomes, words)
     store([batch.folder for batch in batches], db, words)
     if stopped:

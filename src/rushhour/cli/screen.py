@@ -4,13 +4,49 @@ from __future__ import annotations
 
 import os
 import sys
+from functools import cache
 from typing import IO, TYPE_CHECKING, Any, cast
 
+import click
+
+from rushhour.plain import harmless
+
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from rich.console import Console
 
 WHOLE = 2000
 """Columns of a pipe: nothing is broken or left out for want of room."""
+
+
+def echo(text: object = "", *, nl: bool = True, err: bool = False) -> None:
+    """Print a text, without the control characters that a terminal would obey; it has no colours.
+
+    All that commands say without a table goes through here: names of files, words of strangers.
+    """
+    click.echo(harmless(str(text)), nl=nl, err=err)
+
+
+def console(**options: Any) -> Console:
+    """A console of rich's that makes every text harmless; `options` are those of `rich.console.Console`."""
+    return _harmless_console()(**options)
+
+
+@cache
+def _harmless_console() -> type[Console]:
+    from rich.console import Console, ConsoleOptions, RenderableType
+    from rich.segment import Segment
+
+    class Harmless(Console):
+        def render(
+            self, renderable: RenderableType, options: ConsoleOptions | None = None
+        ) -> Iterable[Segment]:
+            for one in super().render(renderable, options):
+                # Those that move the cursor are rich's own.
+                yield one if one.control else Segment(harmless(one.text), one.style)
+
+    return Harmless
 
 
 def printer(**options: Any) -> Console:
@@ -19,13 +55,11 @@ def printer(**options: Any) -> Console:
     Where a program reads, a row of a table is one line, however long, and no line ends in spaces. `COLUMNS`
     gives the width to both.
     """
-    from rich.console import Console
-
-    console = Console(**options)
-    if console.is_terminal:
-        return console
-    width = console.width if os.environ.get("COLUMNS") else WHOLE
-    return Console(file=cast("IO[str]", _Trimmed()), width=width, color_system=None, **options)
+    made = console(**options)
+    if made.is_terminal:
+        return made
+    width = made.width if os.environ.get("COLUMNS") else WHOLE
+    return console(file=cast("IO[str]", _Trimmed()), width=width, color_system=None, **options)
 
 
 class _Trimmed:

@@ -9,6 +9,7 @@ import click
 
 from rushhour.cli import SETTINGS
 from rushhour.cli.db import DB
+from rushhour.cli.screen import echo
 
 
 @click.command(context_settings=SETTINGS, short_help="A playground and the results in the browser.")
@@ -60,9 +61,9 @@ def serve(
     address = url(server, settings)
 
     def ready() -> None:
-        click.echo(f"Rush Hour is at {address} (Ctrl-C ends it)", err=True)
+        echo(f"Rush Hour is at {address} (Ctrl-C ends it)", err=True)
         if as_json:
-            click.echo(json.dumps({"url": address}))
+            echo(json.dumps({"url": address}))
         if open_browser:
             click.launch(address)
 
@@ -73,4 +74,4 @@ def serve(
         run(settings, server, ready)
     except KeyboardInterrupt:
         # To be asked to end is how a server ends.
-        click.echo("Ended.", err=True)
+        echo("Ended.", err=True)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rushhour.cli import SETTINGS
+from rushhour.cli.screen import echo
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -68,18 +69,18 @@ def show(
                 table.model_dump(mode="json", by_alias=True, exclude_none=True) for table in published
             ],
         }
-        click.echo(json.dumps(document, indent=1, ensure_ascii=False))
+        echo(json.dumps(document, indent=1, ensure_ascii=False))
     elif machines is not None:
         _tell_machines(machines)
     elif plan:
-        click.echo(json.dumps(first, indent=1))
+        echo(json.dumps(first, indent=1))
     elif commands:
-        click.echo("\n".join(planning.commands(first)))
+        echo("\n".join(planning.commands(first)))
     else:
         _describe(loaded, every, all_cells=cells)
         _judged(loaded)
         _published(published)
-        click.echo(f"\nTo run it: rushhour {shlex.join(['run', scenario, *_given(sets)])}", err=True)
+        echo(f"\nTo run it: rushhour {shlex.join(['run', scenario, *_given(sets)])}", err=True)
 
 
 def _machines(lowered: Lowered, hosts: Path | None, places: tuple[str, ...]) -> dict[str, Any]:
@@ -107,12 +108,12 @@ def _machines(lowered: Lowered, hosts: Path | None, places: tuple[str, ...]) -> 
 
 def _tell_machines(machines: dict[str, Any]) -> None:
     for name, told in machines["machines"].items():
-        click.echo(f"{name} at {told['at']}")
+        echo(f"{name} at {told['at']}")
         for line in told["does"]:
-            click.echo(f"  {line}")
-        click.echo()
+            echo(f"  {line}")
+        echo()
     for text in machines["left_out"]:
-        click.echo(text)
+        echo(text)
 
 
 def _given(sets: tuple[str, ...]) -> list[str]:
@@ -124,36 +125,36 @@ def _describe(scenario: Scenario, cells: list[Cell], *, all_cells: bool) -> None
 
     head = [text for text in (scenario.title, scenario.question) if text]
     if head:
-        click.echo("\n".join(head) + "\n")
-    click.echo(planning.drawing(cells[0].scenario).rstrip() + "\n")
+        echo("\n".join(head) + "\n")
+    echo(planning.drawing(cells[0].scenario).rstrip() + "\n")
     runs = len(cells) * scenario.repeat
-    click.echo(f"{_count(len(cells), 'cell')}, {_count(runs, 'run')} of {scenario.span.ns / 1e9:g} s")
+    echo(f"{_count(len(cells), 'cell')}, {_count(runs, 'run')} of {scenario.span.ns / 1e9:g} s")
     if all_cells:
         for cell in cells:
-            click.echo(f"{cell.index:>6}  {cell.label}")
+            echo(f"{cell.index:>6}  {cell.label}")
     elif len(cells) > 1:
         _factors(scenario)
-        click.echo("Every cell by its number: --cells")
+        echo("Every cell by its number: --cells")
 
 
 def _judged(scenario: Scenario) -> None:
     """What a comparison of this scenario would say, and by which metrics."""
     if scenario.guards:
-        click.echo(f"\nGuards: {' '.join(scenario.guards.split())}")
+        echo(f"\nGuards: {' '.join(scenario.guards.split())}")
     judges: dict[str, str] = {}
     for judge in scenario.judge:
         least = f" from {judge.minimum} on" if judge.minimum is not None else ""
         judges.setdefault(judge.metric, f"{judge.metric}{least}")
     if judges:
-        click.echo(f"Judged by: {', '.join(judges.values())}")
+        echo(f"Judged by: {', '.join(judges.values())}")
 
 
 def _published(tables: Sequence[Published]) -> None:
     if tables:
-        click.echo("\nPublished, to compare with:")
+        echo("\nPublished, to compare with:")
     for table in tables:
         count = _count(len(table.values), "value")
-        click.echo(f"  {table.source}: {table.title}, {count}, as {table.metric}")
+        echo(f"  {table.source}: {table.title}, {count}, as {table.metric}")
 
 
 def _factors(scenario: Scenario) -> None:
@@ -163,7 +164,7 @@ def _factors(scenario: Scenario) -> None:
         for place, key in enumerate(factor.keys):
             values = ", ".join(str(step[place]) for step in factor.steps)
             note = "  (together with the line above)" if place else ""
-            click.echo(f"  {key:<{width}}  {values}{note}")
+            echo(f"  {key:<{width}}  {values}{note}")
 
 
 def _count(number: int, word: str) -> str:

@@ -10,6 +10,7 @@ import click
 
 from rushhour.cli import INTERRUPTED, SETTINGS
 from rushhour.cli.profile import SSH_CONFIG, SUDO
+from rushhour.cli.screen import console, echo
 
 if TYPE_CHECKING:
     from rushhour.tune.live import Wanted
@@ -56,8 +57,6 @@ def tune(
 
     Example: rushhour tune local alice --rtt 80ms --rate 1gbit
     """  # noqa: D301 - click wants the letter itself
-    from rich.console import Console
-
     from rushhour.cli.waiting import waiting
     from rushhour.diagnose.live import Asked
     from rushhour.errors import UsageError
@@ -75,10 +74,10 @@ def tune(
     wanted = Wanted(ends, _number("--rtt", rtt), _number("--rate", rate), _memory(memory), found, optional,
                     do_apply, verify)  # fmt: skip
     try:
-        with waiting(Console(stderr=True)) as tell:
+        with waiting(console(stderr=True)) as tell:
             plan, folder = tune(wanted, tell)
     except KeyboardInterrupt:
-        click.echo("interrupted; what --apply has done so far is put back by: --revert", err=True)
+        echo("interrupted; what --apply has done so far is put back by: --revert", err=True)
         return INTERRUPTED
     _tell(plan, folder, wanted, persist=persist, as_json=as_json)
     return int(plan.verified is not None and plan.verified["verdict"] == "worse")
@@ -119,7 +118,7 @@ def _revert(ends: object, *, as_json: bool) -> int:
     assert isinstance(ends, Asked)
     told = revert(ends)
     if as_json:
-        click.echo(json.dumps(told, indent=1, ensure_ascii=False))
+        echo(json.dumps(told, indent=1, ensure_ascii=False))
     else:
         for place, undone in zip((ends.a, ends.b), told.values(), strict=True):
             tell_undone(place, undone)
@@ -132,13 +131,13 @@ def _tell(plan: Plan, folder: Path, wanted: Wanted, *, persist: bool, as_json: b
     from rushhour.tune.plan import persistent
 
     if as_json:
-        click.echo(json.dumps(plan.document(), indent=1, ensure_ascii=False))
+        echo(json.dumps(plan.document(), indent=1, ensure_ascii=False))
     elif persist:
-        click.echo("\n\n".join(persistent(plan, end) for end in ("a", "b")))
+        echo("\n\n".join(persistent(plan, end) for end in ("a", "b")))
     else:
         screen(plan, printer(highlight=False))
-        click.echo(f"\n{folder}/tune.json")
+        echo(f"\n{folder}/tune.json")
         if plan.advice and not wanted.apply:
-            click.echo("to apply it: the same command with --apply --verify", err=True)
+            echo("to apply it: the same command with --apply --verify", err=True)
         elif wanted.apply:
-            click.echo(f"to put it back: rushhour tune {wanted.ends.a} {wanted.ends.b} --revert", err=True)
+            echo(f"to put it back: rushhour tune {wanted.ends.a} {wanted.ends.b} --revert", err=True)

@@ -13,6 +13,7 @@ from rushhour.record import Record, ResultSet, read_json
 from rushhour.report.reproduce import run_command
 from rushhour.report.verdict import markdown
 from rushhour.report.verdict.advice import of_cell
+from rushhour.report.verdict.departure import DEPARTS, departs, word
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -53,10 +54,9 @@ def of_verdict(document: Mapping[str, Any]) -> Report:
     try:
         text = markdown(document)  # refuses what is no verdict of a known format
         base, candidate = document["base"], document["candidate"]
-        counts = {name: number for name, number in document["counts"].items() if number}
         return Report(
             name=f"{base['name']}..{candidate['name']}",
-            headline=f"{document['verdict']}: " + ", ".join(f"{n} {name}" for name, n in counts.items()),
+            headline=_headline(document),
             cases=[*_cells(document), *_missing(document)],
             kernel=candidate.get("kernel") or {},
             made=str(document.get("made") or ""),
@@ -69,8 +69,19 @@ def of_verdict(document: Mapping[str, Any]) -> Report:
             },
             summary=text,
         )
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
+    except (LookupError, TypeError, AttributeError, ValueError) as error:
         raise ReportError(f"the verdict is not whole ({error!r})", where=VERDICT, hint=_AGAIN) from error
+
+
+def _headline(document: Mapping[str, Any]) -> str:
+    counts = {name: int(number) for name, number in document["counts"].items()}
+    departing = sum(map(departs, document["cells"]))
+    if departing:
+        counts = {"worse": 0} | counts | {DEPARTS: departing}
+        counts["worse"] = max(0, counts["worse"] - departing)
+    mere = document["verdict"] == "worse" and departing and not counts["worse"]
+    told = ", ".join(f"{number} {name}" for name, number in counts.items() if number)
+    return f"{DEPARTS if mere else document['verdict']}: {told}"
 
 
 def _cells(document: Mapping[str, Any]) -> Iterator[Case]:
@@ -80,7 +91,7 @@ def _cells(document: Mapping[str, Any]) -> Iterator[Case]:
             scenario=str(cell["scenario"]),
             label=str(cell.get("label") or ""),
             status=_STATUS[cell["verdict"]],
-            reason="" if cell["verdict"] == "same" else f"{cell['verdict']}: {cell.get('reason') or ''}",
+            reason="" if cell["verdict"] == "same" else f"{word(cell)}: {cell.get('reason') or ''}",
             numbers=[*_numbers(cell.get("metrics") or ())],
             command=steps[0].command if steps else "",
             guards=str(cell.get("guards") or ""),
@@ -92,7 +103,8 @@ def _numbers(metrics: Iterable[Mapping[str, Any]]) -> Iterator[Number]:
         value = (metric.get("candidate") or {}).get("mean")
         if value is not None:
             base = (metric.get("base") or {}).get("mean")
-            yield Number(metric["metric"], metric["scope"], float(value), metric["unit"], base)
+            name, scope, unit = (str(metric[key]) for key in ("metric", "scope", "unit"))
+            yield Number(name, scope, float(value), unit, None if base is None else float(base))
 
 
 def _missing(document: Mapping[str, Any]) -> Iterator[Case]:

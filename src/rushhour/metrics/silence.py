@@ -1,19 +1,22 @@
 """Silence: nothing at all arrived where something was sent, and nobody asked for that.
 
 A link through which no packet comes (a bucket or a buffer smaller than a packet, a limit of none) measures as
-an idle one: no loss was counted on a wire, no queue was seen. Such a run is no result.
+an idle one: no loss was counted on a wire, no queue was seen. Such a run is no result. Where a scenario
+expects it (`[[expect]]` of a goodput of 0, a loss of 1), it is what was asked for.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rushhour.metrics.tcp import last
+from rushhour.metrics.value import TOTAL
+from rushhour.spec.sweep import matches
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from rushhour.context import Flow
     from rushhour.record import Record
@@ -22,6 +25,14 @@ if TYPE_CHECKING:
 _TRIPS, _LEAST_NS = 4, 200_000_000
 # From this loss on silence is what was asked for.
 _MOST = 0.9
+# Metrics that are 0 where nothing arrives.
+_ARRIVED = (
+    "goodput_bps",
+    "goodput_steady_bps",
+    "messages_received",
+    "transactions_per_second",
+    "utilization",
+)
 # A policy that throws away what matches it, in the words of a plan's filters.
 _DROPS = ("drop", "blackhole", "unreachable", "prohibit")
 
@@ -58,7 +69,9 @@ def _flows(record: Record) -> tuple[list[Flow], set[int]]:
     """The flows of which something could have arrived, and the numbers of those of which nothing did."""
     flows = [flow for flow in record.context.flows.values() if _could_arrive(record, flow)]
     silent = {flow.id for flow in flows if _is_silent(record, flow)}
-    return flows, set() if silent and _asked_for(record) else silent
+    if silent and _asked_for(record):
+        return flows, set()
+    return flows, {flow.id for flow in flows if flow.id in silent and not _expected(record, flow)}
 
 
 def _could_arrive(record: Record, flow: Flow) -> bool:
@@ -96,6 +109,27 @@ def _asked_for(record: Record) -> bool:
     filters = [end.get("filters") for link in links for end in link.get("ends") or []]
     policies = str([*filters, record.plan.get("routes")])
     return any(word in policies for word in _DROPS) or "loss 100%" in str(links)
+
+
+def _expected(record: Record, flow: Flow) -> bool:
+    """Whether the scenario itself expects that nothing of the flow arrives, as beyond a black hole."""
+    scenario = record.manifest.get("scenario") or {}
+    expects = (scenario.get("resolved") or {}).get("expect") or []
+    return any(
+        _of_nothing(expect)
+        and matches(expect.get("where") or {}, record.factors)
+        and (expect.get("flow") or expect.get("scope") or TOTAL)
+        in (TOTAL, flow.name, flow.group, f"flow:{flow.name}")
+        for expect in expects
+    )
+
+
+def _of_nothing(expect: Mapping[str, Any]) -> bool:
+    high = expect.get("equals") if expect.get("max") is None else expect.get("max")
+    low = expect.get("equals") if expect.get("min") is None else expect.get("min")
+    if expect.get("metric") == "loss":
+        return low is not None and low >= _MOST
+    return expect.get("metric") in _ARRIVED and high is not None and high <= 0
 
 
 def _sent(flows: Sequence[Flow]) -> str:

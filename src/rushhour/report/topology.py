@@ -66,7 +66,7 @@ def _passing(record: Record) -> set[str]:
 
 def _emulators(record: Record) -> set[str]:
     # Between the pieces LINK:0, LINK:1 … of a link stand the emulators LINK.1 …; they are part of it.
-    pieces = Counter(str(link["name"]).rpartition(":")[0] for link in record.plan["links"])
+    pieces = Counter(str(link.get("name", "")).rpartition(":")[0] for link in record.plan["links"])
     return {f"{link}.{number}" for link, count in pieces.items() if link for number in range(1, count)}
 
 
@@ -91,13 +91,17 @@ def _links(record: Record) -> dict[tuple[str, str], list[list[End]]]:
                 start, ends = end.node, []
             ends.append(end)
             target = _target(record, index)
+            if target is None:
+                break
             if target not in emulators:
                 found.setdefault((start, target), {}).setdefault(ends[0].end, ends)
     return {pair: list(cables.values()) for pair, cables in found.items()}
 
 
-def _target(record: Record, index: int) -> str:
-    return str(record.plan["links"][index // 2]["ends"][1 - index % 2]["node"])
+def _target(record: Record, index: int) -> str | None:
+    """The node at the other end; None where the plan does not know one."""
+    ends = record.plan["links"][index // 2]["ends"]
+    return str(ends[1 - index % 2]["node"]) if index >= 0 and len(ends) > 1 else None
 
 
 def _layers(record: Record, links: dict[tuple[str, str], list[list[End]]]) -> dict[int, list[str]]:
@@ -117,9 +121,10 @@ def _layers(record: Record, links: dict[tuple[str, str], list[list[End]]]) -> di
     deepest = max(column.values(), default=0)
     if deepest > 12:
         return {}
-    order = [node["name"] for node in record.plan["nodes"]]
+    order = {node["name"]: place for place, node in enumerate(record.plan["nodes"])}
     layers: dict[int, list[str]] = defaultdict(list)
-    for name in sorted({name for pair in links for name in pair}, key=order.index):
+    named = {name for pair in links for name in pair}
+    for name in sorted(named, key=lambda name: (order.get(name, -1), name)):
         layers[column[name]].append(name)
     return dict(sorted(layers.items()))
 

@@ -124,6 +124,13 @@ def _sqlite(url: URL, wait_s: float, *, create: bool) -> Engine:
                 where=str(path),
                 hint="to store results in it: rushhour db import FOLDER",
             )
+        # SQLite would make the file that it leads to, wherever a stranger meant that to be.
+        if path.is_symlink():
+            raise StoreError(
+                f"the database is a link to {path.readlink()}, and there is nothing",
+                where=str(path),
+                hint="remove the link, or make the empty file that it leads to",
+            )
         _folder(path.parent)
     # Nobody who may not write to it needs the files beside it that WAL would make.
     frozen = path.exists() and not create and not os.access(path.parent, os.W_OK)

@@ -6,9 +6,10 @@ Newest first, with limit and offset. `where` names factors by their whole name o
 from __future__ import annotations
 
 import json
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import and_, func, or_, select
+from sqlalchemy import and_, case, func, or_, select
 
 from rushhour.spec.sweep import matches
 from rushhour.store import schema
@@ -222,7 +223,9 @@ def comparisons(
 ) -> list[ComparisonRow]:
     """Comparisons, the newest first; `name` is of either side."""
     table = schema.comparisons
-    query = select(*(table.c[column] for column in ComparisonRow.__slots__ if column != "tags"))
+    query = select(
+        *(table.c[column] for column in ComparisonRow.__slots__ if column not in ("tags", "departing"))
+    )
     if verdict:
         query = query.where(table.c.verdict == verdict)
     if name:
@@ -236,7 +239,27 @@ def comparisons(
     query = query.order_by(table.c.made.desc(), table.c.id.desc()).limit(limit).offset(offset)
     found = [plain(row) for row in connection.execute(query).mappings()]
     tags = tags_of(connection, "comparison", [row["id"] for row in found])
-    return [ComparisonRow(**row, tags=tags.get(row["id"], [])) for row in found]
+    places = Counter(departing(connection, [row["id"] for row in found]).values())
+    return [ComparisonRow(**row, tags=tags.get(row["id"], []), departing=places[row["id"]]) for row in found]
+
+
+# How the reason of a cell begins that is worse for more than a metric (`rushhour.verdict.cell`).
+_HARMED = ("the expectation %", "the candidate%", "the base%")
+
+
+def departing(connection: Connection, comparisons: Sequence[int]) -> dict[int, int]:
+    """The cells of these comparisons that are `worse` for metrics without a better side: id → comparison."""
+    cells, metrics = schema.verdict_cells, schema.verdict_metrics
+    decided = metrics.c.verdict == "worse"
+    query = (
+        select(cells.c.id, cells.c.comparison_id)
+        .join(metrics, metrics.c.verdict_cell_id == cells.c.id)
+        .where(cells.c.comparison_id.in_(comparisons), cells.c.verdict == "worse", decided)
+        .where(*(cells.c.reason.not_like(begin) for begin in _HARMED))
+        .group_by(cells.c.id, cells.c.comparison_id)
+        .having(func.max(case((metrics.c.better == "none", 0), else_=1)) == 0)
+    )
+    return {row.id: row.comparison_id for row in connection.execute(query)}
 
 
 def verdicts(
@@ -250,7 +273,8 @@ def verdicts(
 ) -> list[CellVerdict]:
     """Judged cells, of the newest comparison first, in its order."""
     table = schema.verdict_cells
-    columns = [table.c[{"cell": "number"}.get(name, name)].label(name) for name in CellVerdict.__slots__]
+    names = [name for name in CellVerdict.__slots__ if name != "departs"]
+    columns = [table.c[{"cell": "number"}.get(name, name)].label(name) for name in names]
     query = select(*columns).join(schema.comparisons, schema.comparisons.c.id == table.c.comparison_id)
     if comparison is not None:
         query = query.where(table.c.comparison_id == comparison)
@@ -260,7 +284,9 @@ def verdicts(
         query = query.where(table.c.verdict == verdict)
     order = (schema.comparisons.c.made.desc(), table.c.comparison_id.desc(), table.c.id)
     found = connection.execute(query.order_by(*order).limit(limit).offset(offset))
-    return [CellVerdict(**plain(row)) for row in found.mappings()]
+    rows = [plain(row) for row in found.mappings()]
+    mere = departing(connection, sorted({row["comparison_id"] for row in rows}))
+    return [CellVerdict(**row, departs=row["id"] in mere) for row in rows]
 
 
 def verdict_metrics(connection: Connection, cell: int) -> list[MetricVerdict]:

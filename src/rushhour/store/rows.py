@@ -114,6 +114,8 @@ class ComparisonRow:
     counts: Mapping[str, int]
     elapsed_s: float | None
     tags: Sequence[str]
+    departing: int
+    """How many of the cells that are worse behave otherwise only, and harm nobody (docs/verdict.md)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +165,8 @@ class CellVerdict:
     reason: str
     identical: bool
     seeds: Sequence[int]
+    departs: bool
+    """Whether it is `worse` for metrics alone that have no better side."""
 
 
 @dataclass(frozen=True, slots=True)

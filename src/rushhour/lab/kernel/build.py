@@ -20,6 +20,7 @@ from rushhour.lab import packages
 from rushhour.lab.kernel import config, host, image, process, seed, sources, store
 from rushhour.lab.kernel.make import ABSENT, STAMPS, Make, compiler
 from rushhour.lab.kernel.step import Step
+from rushhour.plain import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -67,7 +68,7 @@ def build(
 
 
 def _build(source: str, name: str | None, tell: Progress, *, aside: bool, from_nothing: bool) -> store.Kernel:
-    tell(Step(f"looking at {source}"))
+    tell(Step(f"looking at {one_line(str(source))}"))
     found = sources.resolve(source, lambda text: tell(Step(text)))
     found.check()
     name = name or found.name

@@ -7,8 +7,10 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rushhour.errors import KernelError
@@ -16,7 +18,6 @@ from rushhour.lab import packages
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
 
 # What the compiler, the linker, make and Kconfig say when something is wrong.
 _FAULT = re.compile(
@@ -25,6 +26,7 @@ _FAULT = re.compile(
 )
 
 
+_KEEPER = Path(__file__).with_name("keeper.py")
 # A git hook or `git bisect run` sets these for its own repository; a build is of another.
 # How long a process that is asked to end may take.
 _PATIENCE_S = 3.0
@@ -91,8 +93,8 @@ def run(
 ) -> None:
     """Run a command to its end, its output going line by line to `on_line` and to the end of `log`.
 
-    The command is a process group of its own and is killed as a whole when we are interrupted. If we are
-    killed ourselves it loses the pipe it writes to, and ends by that.
+    The command is a process group of its own and is killed as a whole when we are interrupted; if we are
+    killed ourselves, by its keeper.
 
     Args:
         command: program and arguments.
@@ -156,23 +158,24 @@ def _start(
     extra: Mapping[str, str] | None,
     keep_open: Iterable[int],
 ) -> subprocess.Popen[str]:
-    try:
-        return subprocess.Popen(
-            command,
-            cwd=cwd,
-            env=_environment(extra),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            pass_fds=tuple(keep_open),
-            start_new_session=True,
-        )
-    except FileNotFoundError as fault:
+    environment = _environment(extra)
+    if shutil.which(command[0], path=environment.get("PATH")) is None:
         raise KernelError(
             f"{what}: there is no {command[0]} here", hint=packages.advice(command[0]), machine=True
-        ) from fault
+        )
+    return subprocess.Popen(
+        # Without the user's own modules, and without a look at the environment: it starts in no time.
+        [sys.executable, "-I", "-S", str(_KEEPER), *command],
+        cwd=cwd,
+        env=environment,
+        stdin=subprocess.PIPE,  # the keeper's sign that we live
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        pass_fds=tuple(keep_open),
+        start_new_session=True,
+    )
 
 
 def _environment(extra: Mapping[str, str] | None) -> dict[str, str]:
@@ -191,8 +194,9 @@ def _end(child: subprocess.Popen[str]) -> None:
         end = time.monotonic() + _PATIENCE_S
         while _is_left(child) and time.monotonic() < end:
             time.sleep(0.01)
-    if child.stdout:
-        child.stdout.close()
+    for pipe in (child.stdin, child.stdout):
+        if pipe:
+            pipe.close()
     child.wait()
 
 

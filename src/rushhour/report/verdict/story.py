@@ -12,6 +12,7 @@ from rushhour.metrics.catalog import METRICS
 from rushhour.report.verdict import beside
 from rushhour.report.verdict.advice import advice, of_cell
 from rushhour.report.verdict.common import groups
+from rushhour.report.verdict.departure import DEPARTS, departs
 from rushhour.report.verdict.order import ORDER, ordered
 from rushhour.report.words import NONE, quantity, scale_for
 
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     from rushhour.report.verdict.common import Group
 
 FORMAT = "rushhour-verdict/1"
-DEPARTS = "departs"
-"""How a cell is called that is `worse` in the document for metrics alone that have no better side."""
 WORDS = {
     "worse": "Worse",
     "invalid": "Invalid",
@@ -171,13 +170,22 @@ def story(document: Mapping[str, Any]) -> Story:
     """Read a verdict's document.
 
     Raises:
-        ReportError: it is none, or of a newer version.
+        ReportError: it is none, of a newer version, or was damaged.
     """
     if document.get("format") != FORMAT:
         raise ReportError(
             f"this is no verdict that can be read: its format is {document.get('format')!r}, not {FORMAT!r}",
             hint="give the verdict.json that `rushhour compare` wrote",
         )
+    try:
+        return _story(document)
+    except (LookupError, TypeError, AttributeError, ValueError, OverflowError) as error:
+        raise ReportError(
+            f"the verdict is not whole ({error!r})", hint="compare again, or take it from a copy"
+        ) from error
+
+
+def _story(document: Mapping[str, Any]) -> Story:
     areas, known = _areas(document), document.get("known") or {}
     told = [_cell(number, cell, areas, document) for number, cell in enumerate(ordered(document["cells"]))]
     cells = [_departing(cell) for cell in told]
@@ -213,9 +221,7 @@ def story(document: Mapping[str, Any]) -> Story:
 
 def _departing(cell: Cell) -> Cell:
     """A cell in which only metrics without a better side changed: it behaves otherwise, and harms nobody."""
-    deciding = [metric for metric in cell.metrics if metric.verdict == "worse"]
-    mere = deciding and all(metric.better == "none" for metric in deciding)
-    if cell.verdict != "worse" or not mere or cell.broken or cell.failures:
+    if not departs(cell.source):
         return cell
     metrics = [
         replace(metric, verdict=DEPARTS) if metric.verdict == "worse" else metric for metric in cell.metrics

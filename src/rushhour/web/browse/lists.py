@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from rushhour.errors import UsageError
+from rushhour.report.verdict.departure import DEPARTS
 from rushhour.web.answers import RefusedError
 from rushhour.web.browse.asked import LARGEST
 from rushhour.web.browse.glance import glances
@@ -162,8 +163,16 @@ def result_set(row: SetRow) -> dict[str, Any]:
 
 
 def comparison(row: ComparisonRow) -> dict[str, Any]:
-    """A comparison as a document; it is called by its digest."""
-    return _without_ids(asdict(row))
+    """A comparison as a document; it is called by its digest.
+
+    `told` and `told_counts` are its verdict and its cells in the words for people, who are told of cells that
+    only behave otherwise that they depart.
+    """
+    counts = dict(row.counts)
+    if row.departing:
+        counts |= {"worse": max(0, int(counts.get("worse") or 0) - row.departing), DEPARTS: row.departing}
+    mere = row.verdict == "worse" and row.departing and not counts["worse"]
+    return _without_ids(asdict(row)) | {"told": DEPARTS if mere else row.verdict, "told_counts": counts}
 
 
 def cell(store: Store, row: CellVerdict) -> dict[str, Any]:
