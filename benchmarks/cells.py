@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from rushhour import runner
+from rushhour.running import runner
 
 from .measure import Cost, Figure, cost, costs
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rushhour.lab.base import Lab
-    from rushhour.record import Record
-    from rushhour.runner import Batch
+    from rushhour.record.record import Record
+    from rushhour.running.runner import Batch
 
     from .workshop import Workshop
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rushhour import runner
-from rushhour.record import Record
+from rushhour.record.record import Record
+from rushhour.running import runner
 
 from .cells import FAST
 from .measure import Figure, costs

@@ -13,9 +13,9 @@ import os
 import subprocess
 from typing import TYPE_CHECKING, Any
 
-from rushhour import runner
 from rushhour.lab import agent
 from rushhour.lab.base import canonical
+from rushhour.running import runner
 
 from .measure import Cost, Figure, costs
 

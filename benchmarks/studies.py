@@ -9,9 +9,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rushhour import runner
-from rushhour.record import ResultSet
+from rushhour.record.record import ResultSet
 from rushhour.report import html
+from rushhour.running import runner
 
 from .cells import EMPTY
 from .measure import Figure, cost
@@ -19,7 +19,7 @@ from .measure import Figure, cost
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rushhour.runner import Batch
+    from rushhour.running.runner import Batch
 
     from .workshop import Workshop
 

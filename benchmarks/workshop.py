@@ -10,15 +10,15 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rushhour import runner
 from rushhour.lab import cache, kernel
-from rushhour.record import Record
+from rushhour.record.record import Record
+from rushhour.running import runner
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rushhour.lab.base import Job, Lab
-    from rushhour.runner import Batch
+    from rushhour.running.runner import Batch
 
 
 @dataclass(frozen=True)

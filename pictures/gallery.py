@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pictures.made import IMAGES, ROOT
-from rushhour import runner, spec
+from rushhour import spec
 from rushhour.report.compare import figures_of
 from rushhour.report.compare.drawing import draw
+from rushhour.running import runner
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

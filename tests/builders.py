@@ -9,11 +9,11 @@ from unittest.mock import patch
 
 import numpy as np
 
-from rushhour import decode
-from rushhour.record import Record, RecordWriter
-from rushhour.seal import MANIFEST, checksum, sealed, write_json
-from rushhour.sound import Seal
-from rushhour.tables import write_table
+from rushhour.record import decode
+from rushhour.record.record import Record, RecordWriter
+from rushhour.record.seal import MANIFEST, checksum, sealed, write_json
+from rushhour.record.sound import Seal
+from rushhour.record.tables import write_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -76,7 +76,7 @@ def unsealed() -> Iterator[None]:
     with (
         patch.object(Seal, "_check", lambda *_: None),
         patch.object(Seal, "_refuse_others", lambda *_: None),
-        patch("rushhour.record.check_manifest", lambda *_: None),
+        patch("rushhour.record.record.check_manifest", lambda *_: None),
     ):
         yield
 

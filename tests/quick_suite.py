@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from rushhour.errors import UnsupportedError
 from rushhour.lab.uml import UmlLab
-from rushhour.prepare import prepare
-from rushhour.record import read_json
+from rushhour.record.record import read_json
+from rushhour.running.prepare import prepare
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

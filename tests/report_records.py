@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from builders import INTERFACE, TCP_PROBE, TCP_RETRANSMIT, qdisc, rows, tcp_info
 
-from rushhour.seal import RecordWriter, sealed
-from rushhour.tables import write_table
+from rushhour.record.seal import RecordWriter, sealed
+from rushhour.record.tables import write_table
 
 if TYPE_CHECKING:
     from pathlib import Path

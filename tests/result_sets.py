@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import builders as make
 
-from rushhour.record import ResultSet
-from rushhour.seal import write_json
+from rushhour.record.record import ResultSet
+from rushhour.record.seal import write_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -8,10 +8,10 @@ import builders
 import pytest
 from report_records import make_set
 
-from rushhour.comparison import Comparison, compare, document
 from rushhour.errors import RecordError
-from rushhour.record import ResultSet
+from rushhour.record.record import ResultSet
 from rushhour.report.published import sheets, tally
+from rushhour.summary.comparison import Comparison, compare, document
 
 CELLS = [{"cc": "cubic", "label.ratio": 1.2}, {"cc": "reno", "label.ratio": 1.2}]
 

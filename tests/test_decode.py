@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rushhour import decode
+from rushhour.record import decode
 
 
 def raw(content: bytes, stride: int | None = None) -> decode.Rows:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import ndtri, stdtr, stdtrit
 
-from rushhour.distributions import normal_quantile, student_quantile, student_two_sided
+from rushhour.summary.distributions import normal_quantile, student_quantile, student_two_sided
 
 FREEDOMS = [0.37, 1, 2, 2.22, 3, 4, 7, 10, 19, 30, 55.5, 100, 1000]
 QUANTILES = [0.025, 0.3, 0.5, 0.6, 0.9, 0.95, 0.975, 0.995, 0.9999, 0.999999]

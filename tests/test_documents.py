@@ -11,10 +11,10 @@ import pytest
 from report_records import make_set
 
 import rushhour
-from rushhour import runner
 from rushhour.cli import COMMANDS
 from rushhour.cli.document import render
-from rushhour.record import ResultSet
+from rushhour.record.record import ResultSet
+from rushhour.running import runner
 
 ROOT = Path(__file__).parents[1]
 API = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")

@@ -14,9 +14,9 @@ import pyarrow.parquet
 import pytest
 from builders import SECOND
 
-from rushhour import index
 from rushhour.errors import RecordError
-from rushhour.record import ResultSet
+from rushhour.record.record import ResultSet
+from rushhour.summary import index
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from builders import SECOND
 
-from rushhour import idle_rtt
+from rushhour.series import idle_rtt
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rushhour.record import Record
+    from rushhour.record.record import Record
 
 MS = 1_000_000
 # The wire there changes, the wire back takes 10 ms; a quarter of the 4 s at 190 ms, the rest at 10 ms.

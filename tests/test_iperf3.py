@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rushhour import iperf3
 from rushhour.errors import RecordError
+from rushhour.record import iperf3
 
 
 def document(side: str = "client", *, udp: bool = False) -> dict[str, Any]:

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rushhour import spec
-from rushhour.draft import Draft, text
 from rushhour.errors import UsageError
 from rushhour.plan import expand
+from rushhour.spec.draft import Draft, text
 
 DRAFTS = [
     Draft(),

@@ -12,14 +12,16 @@ from pathlib import Path
 import fakes
 import pytest
 
-from rushhour import cli, rooms, runner
+from rushhour import cli
 from rushhour.errors import UsageError
+from rushhour.files import rooms
 from rushhour.lab import kernel
 from rushhour.lab.base import canonical, sha256
 from rushhour.lab.kernel import process
-from rushhour.record import Record, ResultSet
+from rushhour.record.record import Record, ResultSet
+from rushhour.record.seal import write_json
 from rushhour.report import files
-from rushhour.seal import write_json
+from rushhour.running import runner
 
 
 @pytest.fixture
@@ -136,7 +138,8 @@ def test_a_signal_that_the_starter_ignores_stays_ignored(number: signal.Signals)
 WRITER = """
 import sys
 from pathlib import Path
-from rushhour import rooms, seal
+from rushhour.files import rooms
+from rushhour.record import seal
 place = Path(sys.argv[1])
 print("ready", flush=True)
 while True:

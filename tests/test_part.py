@@ -7,8 +7,8 @@ import pytest
 from builders import SECOND, TCP_PROBE, UDP, end, flow, outcome, qdisc, record, rows, tcp_info
 
 from rushhour.metrics.catalog import METRICS
-from rushhour.part import between
-from rushhour.record import Record
+from rushhour.record.record import Record
+from rushhour.series.part import between
 
 SAMPLE = SECOND // 10
 AT = np.arange(0, 101) * SAMPLE

@@ -11,8 +11,8 @@ import pytest
 from builders import SECOND
 
 from rushhour.errors import RecordError
-from rushhour.record import Record, RecordWriter, ResultSet, seal
-from rushhour.seal import sealed
+from rushhour.record.record import Record, RecordWriter, ResultSet, seal
+from rushhour.record.seal import sealed
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -22,8 +22,8 @@ from hypothesis import strategies as st
 from rushhour.errors import RecordError
 from rushhour.metrics.calibration import calibrate
 from rushhour.metrics.expectations import check
-from rushhour.record import Record
-from rushhour.series import SERIES
+from rushhour.record.record import Record
+from rushhour.series.series import SERIES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -173,8 +173,8 @@ def test_wrong_values_in_the_documents(whole: Path, name: str, data: st.DataObje
 
 def test_reading_a_record_imports_no_slow_package() -> None:
     code = (
-        "import sys, rushhour.record, rushhour.metrics.catalog, rushhour.metrics.calibration;"
-        "import rushhour.summary;"
+        "import sys, rushhour.record.record, rushhour.metrics.catalog, rushhour.metrics.calibration;"
+        "import rushhour.summary.summary;"
         "print(*sorted({'scipy', 'pyarrow', 'matplotlib', 'pydantic', 'pandas'} & set(sys.modules)))"
     )
     done = subprocess.run(

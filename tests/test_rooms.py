@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from rushhour import rooms
 from rushhour.baseline import shelf
+from rushhour.files import rooms
 from rushhour.lab.confine import PREFIX, Sandbox
 
 
@@ -79,7 +79,7 @@ def test_the_folder_that_holds_a_room_keeps_its_mode(tmp_path: Path) -> None:
 
 
 def test_what_a_killed_process_left_is_removed_and_what_a_living_one_uses_is_not(tmp_path: Path) -> None:
-    words = "import sys, time; from pathlib import Path; from rushhour import rooms\n"
+    words = "import sys, time; from pathlib import Path; from rushhour.files import rooms\n"
     words += "print(rooms.make(Path(sys.argv[1]))[0], flush=True); time.sleep(60)"
     process = subprocess.Popen(
         [sys.executable, "-c", words, str(tmp_path)], stdout=subprocess.PIPE, text=True

@@ -11,13 +11,13 @@ from typing import Any
 import builders
 import pytest
 
-from rushhour import runner
 from rushhour.errors import LabError, RecordError, ScenarioError, UnsupportedError, UsageError
 from rushhour.lab import cache, kernel
 from rushhour.lab.base import CancelledError, Job, canonical, sha256
 from rushhour.lab.kernel import Kernel
-from rushhour.record import Record
-from rushhour.runner import Batch, Outcome, carry_out, prepare
+from rushhour.record.record import Record
+from rushhour.running import runner
+from rushhour.running.runner import Batch, Outcome, carry_out, prepare
 
 SCENARIO = """
 title = "Fake"

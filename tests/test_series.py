@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from builders import SECOND
 
-from rushhour.series import SERIES
+from rushhour.series.series import SERIES
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import builders as make
 import pytest
 
-from rushhour.summary import statistics, summarise
+from rushhour.summary.summary import statistics, summarise
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rushhour.errors import RecordError
-from rushhour.tables import MAGIC, MAX_HEADER, read_table, write_table
+from rushhour.record.tables import MAGIC, MAX_HEADER, read_table, write_table
 
 if TYPE_CHECKING:
     from pathlib import Path

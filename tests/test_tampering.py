@@ -13,12 +13,13 @@ import pytest
 from click.testing import CliRunner
 from result_sets import result_set
 
-from rushhour import index, runner
 from rushhour.cli import cli
 from rushhour.errors import RecordError
 from rushhour.lab import cache, kernel, sums
-from rushhour.record import Record, ResultSet, read_json
-from rushhour.seal import MANIFEST, SET_FILE, manifest_sum, sealed, write_json
+from rushhour.record.record import Record, ResultSet, read_json
+from rushhour.record.seal import MANIFEST, SET_FILE, manifest_sum, sealed, write_json
+from rushhour.running import runner
+from rushhour.summary import index
 
 
 @pytest.fixture(autouse=True)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rushhour.spec import catalogue, load_scenario, parse_scenario
-from rushhour.toml import dumps, inline, scenario_toml
+from rushhour.spec.toml import dumps, inline, scenario_toml
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
 SCALAR = st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False) | TEXT

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rushhour.units import Buffer, Duration, Probability, Rate, Size, UnitError
+from rushhour.quantities.units import Buffer, Duration, Probability, Rate, Size, UnitError
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from report_records import make_record
 
-from rushhour.record import Record
+from rushhour.record.record import Record
 from rushhour.verdict.divergence import first_divergence
 
 if TYPE_CHECKING:

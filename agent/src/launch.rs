@@ -27,7 +27,7 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use crate::trace;
+use crate::reading::trace;
 
 /// How often the console's size and the guest's progress are looked at.
 const LOOK: Duration = Duration::from_millis(100);

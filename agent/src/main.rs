@@ -4,7 +4,13 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use rushhour_agent::{
-    able, error::Result, experiment, init, launch, line, load, qdisc, serve, settings, wire,
+    error::Result,
+    host::{able, serve, settings},
+    launch,
+    path::{line, wire},
+    run::{experiment, init},
+    tc,
+    traffic::load,
 };
 
 const USAGE: &str =
@@ -39,9 +45,9 @@ fn main() -> ExitCode {
         ["launch", ..] => launch::main(&arguments[2..]),
         ["serve", words @ ..] => serve::command(words),
         ["wire", words @ ..] => by_hand(wire::command(words)),
-        ["queue", words @ ..] => by_hand(qdisc::command(words)),
+        ["queue", words @ ..] => by_hand(tc::command(words)),
         ["kinds"] => {
-            qdisc::kinds::command();
+            tc::kinds::command();
             ExitCode::SUCCESS
         }
         ["line", words @ ..] => by_hand(line::command(words)),

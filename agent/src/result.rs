@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::counters::Counters;
 use crate::error::Error;
-use crate::machine::Machine;
+use crate::reading::counters::Counters;
+use crate::reading::machine::Machine;
 
 pub const FORMAT: &str = "rushhour-result/1";
 
@@ -26,7 +26,7 @@ pub struct Report {
     pub inputs: Vec<Input>,
     /// What loads took, where there were some.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub loads: Vec<crate::load::Taken>,
+    pub loads: Vec<crate::traffic::load::Taken>,
     /// What each machine in real time did meanwhile, by its node; by no name where all nodes are on one.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub machine: BTreeMap<String, Machine>,

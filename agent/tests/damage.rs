@@ -4,9 +4,9 @@
 
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
+use rushhour_agent::path::wire::{fate, hash};
 use rushhour_agent::plan::Plan;
-use rushhour_agent::qdisc::{in_order, parse_among, Device};
-use rushhour_agent::wire::{fate, hash};
+use rushhour_agent::tc::{in_order, parse_among, Device};
 use serde_json::{json, Value};
 
 const LINES: &str = include_str!("golden/qdiscs.txt");

@@ -6,14 +6,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process;
 
-use rushhour_agent::calibration;
-use rushhour_agent::clock::Clock;
 use rushhour_agent::error::Result;
-use rushhour_agent::flow;
-use rushhour_agent::netns::Nodes;
+use rushhour_agent::kernel::clock::Clock;
+use rushhour_agent::kernel::netns::Nodes;
+use rushhour_agent::kernel::sys;
 use rushhour_agent::plan::Plan;
 use rushhour_agent::result::FlowEnd;
-use rushhour_agent::sys;
+use rushhour_agent::run::calibration;
+use rushhour_agent::traffic;
 use serde_json::{json, Value};
 
 const MS: i64 = 1_000_000;
@@ -66,7 +66,7 @@ fn run(name: &str, plan: &Plan) -> (Vec<FlowEnd>, Raw) {
     let nodes = nodes();
     let raw = std::env::temp_dir().join(format!("rushhour-flows-{}-{name}", process::id()));
     fs::create_dir_all(&raw).expect("a folder for tables");
-    let prepared = flow::prepare(plan, &nodes, &raw).expect("sockets open");
+    let prepared = traffic::prepare(plan, &nodes, &raw).expect("sockets open");
     let clock = Clock::starting_at(sys::monotonic_ns() + 20 * MS);
     let running = prepared.start(clock, &raw).expect("threads start");
     clock.sleep_until(plan.duration_ns);
@@ -144,7 +144,7 @@ fn a_strangers_connection_is_not_taken_for_the_flows() {
     let nodes = nodes();
     let raw = Raw(std::env::temp_dir().join(format!("rushhour-flows-{}-stranger", process::id())));
     fs::create_dir_all(&raw.0).expect("a folder for tables");
-    let prepared = flow::prepare(&plan, &nodes, &raw.0).expect("sockets open");
+    let prepared = traffic::prepare(&plan, &nodes, &raw.0).expect("sockets open");
     let strangers = nodes.within("a", || {
         let connect = |port| std::net::TcpStream::connect(("127.0.0.1", port)).expect("somebody listens");
         Ok([5002, 5003].map(connect))
@@ -172,7 +172,7 @@ fn a_connection_that_is_only_a_strangers_is_named() {
     fs::create_dir_all(&raw.0).expect("a folder for tables");
     let given = nodes.within("b", || Ok(has_address("10.9.9.9")));
     assert!(given.expect("in the node"));
-    let prepared = flow::prepare(&plan, &nodes, &raw.0).expect("sockets open");
+    let prepared = traffic::prepare(&plan, &nodes, &raw.0).expect("sockets open");
     let stranger = nodes.within("a", || Ok(std::net::TcpStream::connect("127.0.0.1:5001")));
     let _stranger = stranger.expect("in the node").expect("somebody listens");
     let clock = Clock::starting_at(sys::monotonic_ns() + 20 * MS);
@@ -192,7 +192,7 @@ fn has_address(address: &str) -> bool {
 
 #[test]
 fn an_unknown_congestion_control_is_answered_with_those_there_are() {
-    let error: Result<_> = flow::prepare(&plan(100, &[json!({"cc": "cubicc"})]), &nodes(), Path::new("."));
+    let error: Result<_> = traffic::prepare(&plan(100, &[json!({"cc": "cubicc"})]), &nodes(), Path::new("."));
     let error = error.err().expect("refused");
     assert!(error.message.contains("reno") && error.hint.contains("cubic"), "{error}");
     assert!(error.place.contains("flow 0"), "{error}");

@@ -1,8 +1,8 @@
 //! What the agent sends for a line is, byte for byte, what iproute2's tc sends (recorded by `scripts/golden-qdiscs`).
 
 use rushhour_agent::error::Result;
-use rushhour_agent::netlink::{attribute, u16_at, u32_at};
-use rushhour_agent::qdisc::{parse_among, Device, Order};
+use rushhour_agent::kernel::netlink::{attribute, u16_at, u32_at};
+use rushhour_agent::tc::{parse_among, Device, Order};
 use serde_json::Value;
 
 const TCMSG: usize = 20;

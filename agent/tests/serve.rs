@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use rushhour_agent::wire::hash;
+use rushhour_agent::path::wire::hash;
 use serde_json::{json, Value};
 
 /// Far beyond what anything here takes.

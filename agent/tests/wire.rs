@@ -4,12 +4,12 @@ use std::net::UdpSocket;
 use std::process::Command;
 use std::thread;
 
-use rushhour_agent::netlink::Socket;
+use rushhour_agent::kernel::netlink::Socket;
+use rushhour_agent::kernel::sys;
+use rushhour_agent::kernel::sys::cpu;
+use rushhour_agent::path::wire::{attach, fate, Element};
 use rushhour_agent::plan::Wire;
-use rushhour_agent::qdisc::Device;
-use rushhour_agent::sys;
-use rushhour_agent::sys::cpu;
-use rushhour_agent::wire::{attach, fate, Element};
+use rushhour_agent::tc::Device;
 
 const SENDERS: usize = 4;
 const PACKETS: usize = 50_000;

@@ -21,12 +21,19 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from rushhour.diagnose import run as diagnose
-    from rushhour.record import Record, ResultSet
+    from rushhour.diagnosis import run as diagnose
+    from rushhour.record.record import Record, ResultSet
     from rushhour.verdict import Verdict
 
 __version__ = "0.1.0"
 __all__ = ["Record", "ResultSet", "RushHourError", "__version__", "compare", "diagnose", "open", "run"]
+
+
+_HOMES = {
+    "Record": ("rushhour.record.record", "Record"),
+    "ResultSet": ("rushhour.record.record", "ResultSet"),
+    "diagnose": ("rushhour.diagnosis", "run"),
+}
 
 
 # The imports wait until they are needed: `import rushhour` and `rushhour --help` load no scientific package.
@@ -62,7 +69,7 @@ def run(
     Raises:
         RushHourError: of the first run that failed, after all others have been carried out.
     """
-    from rushhour import runner  # noqa: PLC0415
+    from rushhour.running import runner  # noqa: PLC0415
 
     return runner.run(
         scenario,
@@ -98,16 +105,15 @@ def open(path: str | Path) -> ResultSet:  # noqa: A001 - as in `rushhour.open`
     Raises:
         RecordError: there are no runs in it.
     """
-    from rushhour.record import ResultSet  # noqa: PLC0415
+    from rushhour.record.record import ResultSet  # noqa: PLC0415
 
     return ResultSet.open(path)
 
 
 def __getattr__(name: str) -> object:
-    if name in ("Record", "ResultSet"):
-        from rushhour import record  # noqa: PLC0415
-
-        return getattr(record, name)
+    if name in _HOMES:
+        module, inner = _HOMES[name]
+        return getattr(import_module(module), inner)
     # Packages that the documents name (`rushhour.bisect.bisect`) are there without an import of their own.
     module = f"{__name__}.{name}"
     if name.startswith("_") or find_spec(module) is None:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from beds.net import Namespace
 from rushhour.lab import agent
-from rushhour.units import Duration, Rate, Size
+from rushhour.quantities.units import Duration, Rate, Size
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -90,7 +90,7 @@ class Path:
         return ADDRESSES["b"]
 
     def line_report(self) -> dict[str, Any]:
-        """End the line; what each direction did (`Report` in agent/src/line/carry.rs)."""
+        """End the line; what each direction did (`Report` in agent/src/path/line/carry.rs)."""
         assert self.line is not None, "this path has no line"
         self.line.terminate()
         return dict(json.loads(self.line.communicate(timeout=10)[0]))

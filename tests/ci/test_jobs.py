@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from lxml import etree
 from ruamel.yaml import YAML
 
-from rushhour import runner
 from rushhour.ci import SYSTEMS, Settings, job_files, write
 from rushhour.cli.ci import ci
 from rushhour.errors import UsageError
 from rushhour.lab import kernel
+from rushhour.running import runner
 
 # Words that mean something to shells, YAML, XML and to GitHub.
 NASTY = st.text(st.sampled_from("a.'\"$`\\{}<>&#:%![]@ -~;*?()|\t\n")).filter(

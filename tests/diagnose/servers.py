@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from rushhour.diagnose.facts import FORMAT, Facts
+from rushhour.diagnosis.facts import FORMAT, Facts
 
 MIB = 1 << 20
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from virtual_paths import VirtualPath
 
-from rushhour.diagnose.bottleneck import causes
+from rushhour.diagnosis.bottleneck import causes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

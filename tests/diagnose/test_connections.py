@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 from beds.path import path
 
-from rushhour import decode
-from rushhour.diagnose.case import Case
-from rushhour.diagnose.connections import moving
-from rushhour.diagnose.facts import Facts
-from rushhour.diagnose.live import Asked, carry_out
-from rushhour.diagnose.rules.connections import connections
+from rushhour.diagnosis.case import Case
+from rushhour.diagnosis.connections import moving
+from rushhour.diagnosis.facts import Facts
+from rushhour.diagnosis.live import Asked, carry_out
+from rushhour.diagnosis.rules.connections import connections
+from rushhour.record import decode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,9 +6,9 @@ import ast
 import re
 from pathlib import Path
 
-from rushhour.diagnose import rules
-from rushhour.diagnose.fold import EXPLAINS
-from rushhour.diagnose.rules.measured_limits import MAKERS
+from rushhour.diagnosis import rules
+from rushhour.diagnosis.fold import EXPLAINS
+from rushhour.diagnosis.rules.measured_limits import MAKERS
 
 PAGE = Path(__file__).parents[2] / "docs" / "diagnose.md"
 WORD = re.compile(r"[a-z]+(-[a-z]+)+")

@@ -19,7 +19,7 @@ from click.testing import CliRunner
 import rushhour
 from rushhour.cli import cli
 from rushhour.errors import RushHourError
-from rushhour.record import Record
+from rushhour.record.record import Record
 
 pytestmark = pytest.mark.host
 

@@ -12,12 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from servers import MIB, changed, server
 
-from rushhour.diagnose import rules
-from rushhour.diagnose.case import Case, Path
-from rushhour.diagnose.facts import Facts
-from rushhour.diagnose.finding import LAYERS, PLACES, Finding
-from rushhour.diagnose.measured import Cpu, Measured, Sizes, Tcp
-from rushhour.diagnose.rules import (
+from rushhour.diagnosis import rules
+from rushhour.diagnosis.case import Case, Path
+from rushhour.diagnosis.facts import Facts
+from rushhour.diagnosis.finding import LAYERS, PLACES, Finding
+from rushhour.diagnosis.measured import Cpu, Measured, Sizes, Tcp
+from rushhour.diagnosis.rules import (
     device,
     host,
     link,

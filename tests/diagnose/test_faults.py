@@ -14,13 +14,13 @@ import pytest
 from beds.faults import FAULTS, Fault
 from beds.path import Wanted
 
-from rushhour.diagnose import run
+from rushhour.diagnosis import run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from rushhour.diagnose.diagnosis import Diagnosis
+    from rushhour.diagnosis.diagnosis import Diagnosis
 
 pytestmark = pytest.mark.host
 

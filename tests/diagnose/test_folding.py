@@ -7,9 +7,9 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rushhour.diagnose.finding import LAYERS, PLACES, SEVERITIES, Command, Evidence, Finding
-from rushhour.diagnose.fold import EXPLAINS, folded
-from rushhour.diagnose.rules.measured_limits import MAKERS
+from rushhour.diagnosis.finding import LAYERS, PLACES, SEVERITIES, Command, Evidence, Finding
+from rushhour.diagnosis.fold import EXPLAINS, folded
+from rushhour.diagnosis.rules.measured_limits import MAKERS
 
 READ = Finding(
     "receive-buffer-too-small", "note", "socket", "tcp_rmem is small", "b",

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rushhour.diagnose import gather
-from rushhour.diagnose.facts import Facts
-from rushhour.diagnose.gather import counters, cpu, link, machine, memory, pcie, sockets, sysctl, text
-from rushhour.diagnose.gather.reading import Reader, Reading, read
+from rushhour.diagnosis import gather
+from rushhour.diagnosis.facts import Facts
+from rushhour.diagnosis.gather import counters, cpu, link, machine, memory, pcie, sockets, sysctl, text
+from rushhour.diagnosis.gather.reading import Reader, Reading, read
 from rushhour.errors import HostError, RecordError
 
 # Of a machine with two nodes of two processors each, and a card with two queues.

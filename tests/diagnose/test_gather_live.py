@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from beds.net import Namespace
 
-from rushhour.diagnose import gather
-from rushhour.diagnose.gather import counters
+from rushhour.diagnosis import gather
+from rushhour.diagnosis.gather import counters
 from rushhour.lab.host.session import Session
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rushhour.diagnose.facts import Facts
+    from rushhour.diagnosis.facts import Facts
 
 pytestmark = pytest.mark.host
 HERE, THERE = "10.78.0.1", "10.78.0.2"

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rushhour.diagnose.bottleneck import causes
-from rushhour.diagnose.case import Case
-from rushhour.diagnose.facts import Facts
-from rushhour.diagnose.fold import folded
-from rushhour.diagnose.measured import Cpu, Measured, Sizes, Tcp, Train, Udp
-from rushhour.diagnose.rules import measured_limits, measured_path
+from rushhour.diagnosis.bottleneck import causes
+from rushhour.diagnosis.case import Case
+from rushhour.diagnosis.facts import Facts
+from rushhour.diagnosis.fold import folded
+from rushhour.diagnosis.measured import Cpu, Measured, Sizes, Tcp, Train, Udp
+from rushhour.diagnosis.rules import measured_limits, measured_path
 
 if TYPE_CHECKING:
-    from rushhour.diagnose.finding import Finding
+    from rushhour.diagnosis.finding import Finding
 
 MS = 1_000_000
 A = Facts(

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from servers import changed, server
 
-from rushhour.diagnose import shown
-from rushhour.diagnose.facts import Facts
-from rushhour.diagnose.table import table
+from rushhour.diagnosis import shown
+from rushhour.diagnosis.facts import Facts
+from rushhour.diagnosis.table import table
 
 
 def test_a_difference_is_marked_where_it_matters_and_says_why() -> None:

@@ -7,20 +7,20 @@ from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from rushhour.diagnose import measure
-from rushhour.diagnose.procedure import Procedure
+from rushhour.diagnosis import measure
+from rushhour.diagnosis.procedure import Procedure
 from rushhour.lab import kernel as kernels
 from rushhour.lab.base import Job
 from rushhour.lab.uml import UmlLab
-from rushhour.record import Record
+from rushhour.record.record import Record
 from rushhour.spec import Scenario
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from rushhour.diagnose.measure import Phase
-    from rushhour.diagnose.measured import Measured
+    from rushhour.diagnosis.measure import Phase
+    from rushhour.diagnosis.measured import Measured
 
 HEALTHY: Mapping[str, Any] = {"rate": "100mbit", "delay": "10ms"}
 

@@ -10,7 +10,7 @@ import random
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from rushhour import toml
+from rushhour.spec import toml
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,8 +8,8 @@ import pytest
 from builders import SECOND, end, flow, outcome, tcp_info
 from builders import record as make
 
-from rushhour.explain.handshake import syn_retransmits
-from rushhour.explain.keys import of_link, own_sysctls
+from rushhour.record.keys import of_link, own_sysctls
+from rushhour.series.handshake import syn_retransmits
 
 if TYPE_CHECKING:
     from pathlib import Path

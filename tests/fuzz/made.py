@@ -12,7 +12,7 @@ import result_sets
 import verdict_documents as verdicts
 from builders import SECOND
 
-from rushhour.seal import sealed
+from rushhour.record.seal import sealed
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -84,7 +84,7 @@ def results(folder: Path) -> Path:
         "published": [], "study": None, "complete": True,
     }  # fmt: skip
     (folder / "set.json").write_text(json.dumps(sealed(about)))
-    from rushhour.record import ResultSet  # noqa: PLC0415
+    from rushhour.record.record import ResultSet  # noqa: PLC0415
 
     ResultSet.open(folder).write_index()
     return folder

@@ -11,7 +11,7 @@ import json
 import tomllib
 from typing import TYPE_CHECKING, Any
 
-from rushhour import toml
+from rushhour.spec import toml
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -20,9 +20,9 @@ from rushhour.errors import PlanError, RushHourError, ScenarioError
 from rushhour.export import FORMATS
 from rushhour.export import gather as cases
 from rushhour.metrics.calibration import calibrate
-from rushhour.record import Record, ResultSet
+from rushhour.record.record import Record, ResultSet
 from rushhour.report import export, html, markdown, terminal
-from rushhour.series import SERIES
+from rushhour.series.series import SERIES
 from rushhour.spec.catalog import catalogue
 from rushhour.spec.load import parse_scenario
 from rushhour.spec.scenario import Scenario

@@ -18,7 +18,7 @@ from rushhour.lab.host.company import Company
 from rushhour.lab.host.experiment import Experiments, aligned
 from rushhour.lab.host.inventory import between
 from rushhour.lab.host.session import Timed
-from rushhour.tables import write_table
+from rushhour.record.tables import write_table
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from rushhour import cli as command_line
-from rushhour import runner
 from rushhour.errors import LabError
 from rushhour.lab import console
+from rushhour.running import runner
 
 SCENARIO = """
     duration = "20s"

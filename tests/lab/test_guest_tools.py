@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from guests import run
 
-from rushhour import seal
 from rushhour.errors import DOCTOR, LabError
 from rushhour.lab import agent, packages, tools
 from rushhour.lab import kernel as kernels
@@ -18,7 +17,8 @@ from rushhour.lab.base import Job, sha256
 from rushhour.lab.kernel import Kernel
 from rushhour.lab.uml import UmlLab
 from rushhour.plan import lower
-from rushhour.record import Record
+from rushhour.record import seal
+from rushhour.record.record import Record
 from rushhour.spec import parse_scenario
 
 # What only tc itself understands: a table of measured data.

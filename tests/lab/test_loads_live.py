@@ -11,7 +11,7 @@ from rushhour.lab.base import Job
 from rushhour.lab.netns import NetnsLab
 from rushhour.lab.realtime import running_kernel
 from rushhour.plan import lower
-from rushhour.record import Record
+from rushhour.record.record import Record
 from rushhour.spec import parse_scenario
 
 PAIR = """\

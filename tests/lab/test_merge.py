@@ -8,7 +8,7 @@ import pytest
 from builders import PING, UDP, rows, tcp_info
 
 from rushhour.lab.host.merge import Alignment, Half, merge_results, merge_tables
-from rushhour.tables import read_table, write_table
+from rushhour.record.tables import read_table, write_table
 
 PLAN = {
     "flows": [
@@ -87,7 +87,7 @@ def test_of_kernels_that_tell_differently_the_common_part_is_kept_and_said(tmp_p
     assert table.dtype["info"].itemsize == 232
     (sentence,) = warnings
     assert "the end of info left out" in sentence
-    from rushhour import decode  # noqa: PLC0415 - one use
+    from rushhour.record import decode  # noqa: PLC0415 - one use
 
     assert decode.tcp_info(table["info"])["snd_cwnd"].tolist() == [7, 9]
 

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rushhour import runner
 from rushhour.errors import LabError, UnsupportedError
 from rushhour.lab.netns import NetnsLab
 from rushhour.metrics.surroundings import carried, machines
-from rushhour.record import Record, ResultSet
+from rushhour.record.record import Record, ResultSet
 from rushhour.report import html
+from rushhour.running import runner
 
 pytestmark = pytest.mark.host
 

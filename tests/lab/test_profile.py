@@ -99,7 +99,7 @@ def test_words_of_ethtool_are_keys(tmp_path: Path) -> None:
 
 
 def test_the_kinds_are_the_agents() -> None:
-    source = (Path(__file__).parents[2] / "agent/src/settings/kinds.rs").read_text(encoding="utf-8")
+    source = (Path(__file__).parents[2] / "agent/src/host/settings/kinds.rs").read_text(encoding="utf-8")
     assert all(f'"{kind}"' in source for kind in KINDS)
     assert set(Change.model_fields) > {"kind", "reason", "source"}
 

@@ -9,12 +9,12 @@ from typing import Any
 import builders
 import pytest
 
-from rushhour import runner
 from rushhour.errors import RushHourError, UnsupportedError, UsageError
 from rushhour.lab import cache, realtime
 from rushhour.lab.base import Job
-from rushhour.record import Record, read_json
+from rushhour.record.record import Record, read_json
 from rushhour.report.reproduce import reproduction, run_command
+from rushhour.running import runner
 
 SCENARIO = """
 title = "Fake"

@@ -14,7 +14,7 @@ from pathlib import Path
 import guests
 import pytest
 
-from rushhour import rooms
+from rushhour.files import rooms
 from rushhour.lab import kernel
 from rushhour.lab.confine import PREFIX, Sandbox
 

@@ -13,8 +13,8 @@ from rushhour.lab.kernel import Kernel
 from rushhour.lab.manifest import relabel
 from rushhour.lab.uml import MAX_MEMORY_MB, MIN_MEMORY_MB, UmlLab, command, memory
 from rushhour.plan import lower
-from rushhour.record import Record
-from rushhour.seal import checksum
+from rushhour.record.record import Record
+from rushhour.record.seal import checksum
 from rushhour.spec import parse_scenario
 
 pytestmark = pytest.mark.virtual

@@ -16,7 +16,7 @@ from rushhour.metrics.calibration import calibrate, invalid_reasons
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rushhour.record import Record
+    from rushhour.record.record import Record
 
 MS = 1_000_000
 DELAY = 10 * MS

@@ -7,7 +7,7 @@ import builders as make
 from builders import SECOND
 
 from rushhour.metrics.calibration import calibrate
-from rushhour.record import Record
+from rushhour.record.record import Record
 
 MS = 1_000_000
 PATH = {"from": "s1", "src": "192.0.2.1", "to": "r1", "dst": "192.0.2.2"}

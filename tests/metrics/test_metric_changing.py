@@ -13,7 +13,7 @@ from rushhour.metrics.catalog import METRICS
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rushhour.record import Record
+    from rushhour.record.record import Record
 
 MBIT = 1_000_000
 COURSE = [[0, 100 * MBIT], [2 * SECOND, 20 * MBIT], [5 * SECOND, 100 * MBIT]]

@@ -14,7 +14,7 @@ from rushhour.metrics.datagrams import losses
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rushhour.record import Record
+    from rushhour.record.record import Record
 
 US = 1_000
 

@@ -17,7 +17,7 @@ from rushhour.metrics.loss import reorder_density, reorder_extents
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rushhour.record import Record
+    from rushhour.record.record import Record
 
 MS = 1_000_000
 

@@ -12,7 +12,7 @@ from builders import found
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rushhour.record import Record
+    from rushhour.record.record import Record
 
 MS = 1_000_000
 MSS = 1448

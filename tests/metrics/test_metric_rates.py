@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rushhour.metrics.convergence import first_fair
-from rushhour.sharing import jain_index
+from rushhour.series.sharing import jain_index
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rushhour.record import Record
+    from rushhour.record.record import Record
 
 TENTHS = np.arange(1, 101) * SECOND // 10
 

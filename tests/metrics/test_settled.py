@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from rushhour.record import Record
+    from rushhour.record.record import Record
 
 MS = 1_000_000
 EDGES = np.arange(1001) * SECOND // 100  # 10 s

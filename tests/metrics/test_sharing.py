@@ -14,7 +14,7 @@ from rushhour.report.panels import panels_of
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rushhour.record import Record
+    from rushhour.record.record import Record
 
 TENTHS = np.arange(1, 101) * SECOND // 10
 

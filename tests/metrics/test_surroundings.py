@@ -7,7 +7,7 @@ import builders
 import pytest
 
 from rushhour.metrics.surroundings import bound_ns, carried, sampling_error_ns, surroundings
-from rushhour.record import Record
+from rushhour.record.record import Record
 
 QUIET: dict[str, Any] = {
     "cpus": 2, "steal": 0.0, "others": [],

@@ -10,7 +10,7 @@ from rushhour.metrics.catalog import METRICS
 from rushhour.models.case import Case, marks_s
 from rushhour.models.fluid import carried_bps
 from rushhour.models.registry import MODELS, predict
-from rushhour.series import SERIES
+from rushhour.series.series import SERIES
 
 RED = "red limit 530000 min 50000 max 250000 avpkt 1490 burst 79 probability 0.1"
 CASE = Case("tcp", "reno", 1448, 1514, 0.1, 0.001, 10e6, 125_000, 1, 0.0, 0.0)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from networks import DUMBBELL, graph, scenario
 
-from rushhour import courses
-from rushhour.context import Context, read_context
 from rushhour.plan import lower
+from rushhour.record import courses
+from rushhour.record.context import Context, read_context
 
 if TYPE_CHECKING:
     from rushhour.spec import Scenario

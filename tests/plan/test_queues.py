@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from rushhour.errors import PlanError
 from rushhour.plan.graph import Queue
 from rushhour.plan.queues import Limit, queue_lines, resolve_buffer, stated_limit, stated_rate, value_after
-from rushhour.units import Buffer
+from rushhour.quantities.units import Buffer
 
 FRAME = 1514
 RATE = 100_000_000

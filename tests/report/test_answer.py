@@ -10,7 +10,7 @@ from report_records import make_record, make_set
 from test_terminal import screen
 
 from rushhour.metrics.value import MetricValue
-from rushhour.record import ResultSet
+from rushhour.record.record import ResultSet
 from rushhour.report import html, markdown
 from rushhour.report.answer import answer
 from rushhour.report.model import FlowLine, RunView

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from report_records import make_copies
 
-from rushhour.record import ResultSet
+from rushhour.record.record import ResultSet
 from rushhour.report import compare
 from rushhour.report.compare.collect import Taken
 from rushhour.report.compare.distribution import MOST, build, shares

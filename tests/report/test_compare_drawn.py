@@ -12,7 +12,7 @@ from report_records import make_copies
 from test_browser import drive
 
 from rushhour.models.registry import MODELS
-from rushhour.record import ResultSet
+from rushhour.record.record import ResultSet
 from rushhour.report import compare, embed
 from rushhour.report.compare.drawing import along, draw
 from rushhour.report.gallery import draw as draw_all

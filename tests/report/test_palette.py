@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from rushhour.quantities.words import Scale
 from rushhour.report.compare.drawing import _style
 from rushhour.report.compare.plot import Axis, Entry, Facet, Plot, Role, Style, Trace
 from rushhour.report.lines import Chart, Line
 from rushhour.report.model import FlowLine
 from rushhour.report.palette import Palette
 from rushhour.report.tables import Column
-from rushhour.report.words import Scale
 
 
 def flow(name: str, cc: str) -> FlowLine:

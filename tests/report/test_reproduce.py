@@ -11,7 +11,7 @@ from report_records import make_set
 
 import rushhour
 from rushhour.cli import cli
-from rushhour.record import ResultSet
+from rushhour.record.record import ResultSet
 from rushhour.report.html import render
 from rushhour.report.reproduce import build, reproduction, run_command
 from rushhour.spec import parse_scenario

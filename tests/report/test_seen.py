@@ -10,9 +10,9 @@ from playwright.sync_api import Browser, Page
 from report_records import make_set
 from test_browser import drive
 
-from rushhour.record import ResultSet
+from rushhour.quantities.words import NONE
+from rushhour.record.record import ResultSet
 from rushhour.report.html import render
-from rushhour.report.words import NONE
 
 pytestmark = pytest.mark.browser
 

@@ -11,8 +11,8 @@ from report_records import make_set
 
 from rushhour.cli.report import write_study
 from rushhour.errors import RecordError
-from rushhour.folders import read_sets
-from rushhour.record import ResultSet
+from rushhour.record.folders import read_sets
+from rushhour.record.record import ResultSet
 from rushhour.report import study_html
 from rushhour.report.study import gathered, write_index
 

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rushhour.quantities.words import scale_for
 from rushhour.report.lines import Chart, apart, charts, counts, grid
 from rushhour.report.lines_svg import chart_svg, swatch_svg
 from rushhour.report.tables import Column, Row, Table
-from rushhour.report.words import scale_for
 
 
 def table(heads: tuple[str, ...], cells: Mapping[Any, float | None], **row: object) -> Table:

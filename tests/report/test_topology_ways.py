@@ -11,7 +11,7 @@ from rushhour.report.topology import topology_svg
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rushhour.record import Record
+    from rushhour.record.record import Record
 
 
 def two_cables(folder: Path, **second: Any) -> Record:

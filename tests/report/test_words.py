@@ -2,7 +2,7 @@
 
 import pytest
 
-from rushhour.report.words import quantity, scale_for
+from rushhour.quantities.words import quantity, scale_for
 
 
 @pytest.mark.parametrize(

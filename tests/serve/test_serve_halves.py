@@ -17,7 +17,7 @@ from beds.net import Namespace
 
 from rushhour.errors import HostError
 from rushhour.lab.host.session import Session
-from rushhour.tables import read_table
+from rushhour.record.tables import read_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -3,7 +3,7 @@
 import pytest
 from scenarios import BASE, faults, scenario
 
-from rushhour.units import Frequency, UnitError
+from rushhour.quantities.units import Frequency, UnitError
 
 MICE = """\
 [[flow]]

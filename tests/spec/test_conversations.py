@@ -3,8 +3,8 @@
 import pytest
 from scenarios import BASE, scenario
 
+from rushhour.quantities.units import Duration
 from rushhour.spec import conversations, default_jitter, hosts, nodes, parse_scenario
-from rushhour.units import Duration
 
 CHAIN = BASE.replace('"dumbbell"', '"chain"\nhops = 2')
 STAR = BASE.replace('"dumbbell"', '"star"\nleaves = 3')

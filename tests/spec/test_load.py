@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from scenarios import BASE, faults, scenario
 
 from rushhour.errors import Fault, RushHourError, ScenarioError
+from rushhour.quantities.units import Duration, Probability, Rate
 from rushhour.spec import Scenario, load_scenario, parse_scenario
 from rushhour.spec.document import LARGEST_FILE
 from rushhour.spec.load import apply_sets, find_scenarios
 from rushhour.spec.scenario import name_flows
-from rushhour.units import Duration, Probability, Rate
 
 
 def test_a_scenario_is_read() -> None:

@@ -6,9 +6,9 @@ import pytest
 from scenarios import scenario
 
 from rushhour.errors import Fault, ScenarioError
-from rushhour.measures import Tolerance, convert
+from rushhour.quantities.measures import Tolerance, convert
+from rushhour.quantities.units import UnitError
 from rushhour.spec import find_scenarios, load_published
-from rushhour.units import UnitError
 
 UNITS = {"loss": "1", "srtt_mean_us": "µs", "drops": "packets"}
 SWEPT = scenario('[sweep]\n"cc" = ["cubic", "reno"]\n"topology.rtt" = ["10ms", "20ms"]\n')

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rushhour.quantities.units import Buffer, Duration, Rate, Size
 from rushhour.spec.explain import MODELS
 from rushhour.spec.keys import fields
 from rushhour.spec.reference import reference, schema
-from rushhour.units import Buffer, Duration, Rate, Size
 
 ROOT = Path(__file__).resolve().parents[2]
 

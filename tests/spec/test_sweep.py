@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from scenarios import BASE, faults, scenario
 
 from rushhour.errors import ScenarioError
+from rushhour.quantities.units import Rate
 from rushhour.spec import Scenario, cells, with_values
-from rushhour.units import Rate
 
 TWO = '[[flow]]\nname = "my.flow"\n[[flow]]\nkind = "ping"\n'
 

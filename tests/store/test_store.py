@@ -18,9 +18,10 @@ from result_sets import kernel, result_set, study
 from sqlalchemy import select, text
 
 import rushhour
-from rushhour import baseline, index
+from rushhour import baseline
 from rushhour.errors import RecordError, RushHourError, StoreError, UsageError
 from rushhour.store import Store, schema
+from rushhour.summary import index
 from rushhour.web.browse import lists
 
 STABLE, NEXT = kernel("stable", "6.12.1"), kernel("next", "6.13.0")

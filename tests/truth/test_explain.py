@@ -15,7 +15,7 @@ from rushhour.lab import kernel as kernels
 from rushhour.lab.base import Job
 from rushhour.lab.uml import UmlLab
 from rushhour.plan import lower
-from rushhour.record import Record
+from rushhour.record.record import Record
 from rushhour.spec.load import load_scenario
 
 if TYPE_CHECKING:

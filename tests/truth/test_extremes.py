@@ -13,7 +13,7 @@ from rushhour.errors import AgentError
 if TYPE_CHECKING:
     from experiments import Experiment
 
-    from rushhour.record import Record
+    from rushhour.record.record import Record
 
 
 pytestmark = pytest.mark.virtual

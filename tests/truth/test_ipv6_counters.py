@@ -3,7 +3,7 @@
 import pytest
 from experiments import Experiment, experiment, kernel, metric
 
-from rushhour.told import told
+from rushhour.record.told import told
 
 pytestmark = pytest.mark.virtual
 __all__ = ["experiment", "kernel"]

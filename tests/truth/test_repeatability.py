@@ -11,7 +11,7 @@ from experiments import metric
 if TYPE_CHECKING:
     from experiments import Experiment
 
-    from rushhour.record import Record
+    from rushhour.record.record import Record
 
 pytestmark = pytest.mark.virtual
 

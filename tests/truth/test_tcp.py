@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from experiments import Experiment
     from numpy.typing import NDArray
 
-    from rushhour.record import Record
+    from rushhour.record.record import Record
 
 pytestmark = pytest.mark.virtual
 

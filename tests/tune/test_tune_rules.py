@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from rushhour.diagnose.case import Case
-from rushhour.diagnose.case import Path as Way
-from rushhour.diagnose.facts import Facts
+from rushhour.diagnosis.case import Case
+from rushhour.diagnosis.case import Path as Way
+from rushhour.diagnosis.facts import Facts
 from rushhour.lab.profile import find_profile
 from rushhour.tune import buffers
 from rushhour.tune.plan import Plan, advise, of_profile, persistent

@@ -12,7 +12,7 @@ from builders import CONG_STATE, PING, TCP_PROBE, TCP_RETRANSMIT, UDP, flow, qdi
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rushhour.record import Record
+from rushhour.record.record import Record
 from rushhour.verdict.alignment import pair
 from rushhour.verdict.divergence import first_divergence
 

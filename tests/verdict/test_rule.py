@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.stats import mannwhitneyu
 
-from rushhour.measures import Tolerance
+from rushhour.quantities.measures import Tolerance
 from rushhour.verdict.minimum import COUNT, floor, least
 from rushhour.verdict.realtime import mann_whitney, needed, unpaired
 from rushhour.verdict.rule import Estimate, Rule, adjust, decide, paired, worst

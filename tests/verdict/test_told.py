@@ -11,9 +11,9 @@ import pytest
 from rushhour import baseline
 from rushhour.baseline import Baseline
 from rushhour.metrics import paths, stack, tcp_stack
-from rushhour.record import Record
+from rushhour.record.record import Record
+from rushhour.record.told import told
 from rushhour.spec.scenario import Scenario
-from rushhour.told import told
 from rushhour.verdict.comparing import compare
 from rushhour.verdict.side import of_record
 

@@ -15,7 +15,7 @@ from browsed import PAGE, browser, compared, filled
 from report_records import make_set
 from result_sets import result_set
 
-from rushhour.record import Record
+from rushhour.record.record import Record
 from rushhour.store import Store
 
 if TYPE_CHECKING:

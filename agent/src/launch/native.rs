@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 
 use super::guest::{keep, Apart};
 use super::{sys, Options};
-use crate::trace;
+use crate::reading::trace;
 
 /// Starts the program in the sandbox's folder under its keeper, output going to `console`.
 pub fn spawn(options: &Options, console: &File) -> io::Result<Child> {

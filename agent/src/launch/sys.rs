@@ -108,7 +108,7 @@ pub fn forbid_heap() -> io::Result<()> {
 }
 
 pub fn pin(cpu: usize) -> io::Result<()> {
-    crate::sys::cpu::pin(&[cpu])
+    crate::kernel::sys::cpu::pin(&[cpu])
 }
 
 pub fn limit(resource: u32, value: u64) -> io::Result<()> {
@@ -211,7 +211,7 @@ fn change_signals(how: i32, fill: impl Fn(&mut libc::sigset_t)) -> io::Result<()
 }
 
 pub fn close_all_files() {
-    crate::sys::process::close_but(None);
+    crate::kernel::sys::process::close_but(None);
 }
 
 /// The keeper's life: waits for the kernel, returns its exit code (128 + signal when killed).

@@ -7,18 +7,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rushhour import index
 from rushhour.baseline.read import Baseline, Run, raw_digests
 from rushhour.errors import UsageError
-from rushhour.folders import BASELINE, result_sets
-from rushhour.record import Record
-from rushhour.told import told
+from rushhour.record.folders import BASELINE, result_sets
+from rushhour.record.record import Record
+from rushhour.record.told import told
+from rushhour.summary import index
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from rushhour.index import Part
-    from rushhour.record import ResultSet
+    from rushhour.record.record import ResultSet
+    from rushhour.summary.index import Part
 
 # What all runs of a baseline have in common; otherwise it would be several.
 _COMMON = ("kernel", "agent", "lab")

@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import rushhour
-from rushhour import index, rooms
 from rushhour.baseline import shelf
 from rushhour.baseline.gather import gather
 from rushhour.baseline.read import FORMAT, Baseline, Run
 from rushhour.baseline.shelf import Promotion
 from rushhour.errors import RecordError, UsageError
-from rushhour.folders import BASELINE
+from rushhour.files import rooms
+from rushhour.record.folders import BASELINE
+from rushhour.summary import index
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -148,7 +149,7 @@ def _replace(target: Path, material: Material, reason: str, *, slim: bool | None
 def _write(target: Path, material: Material, name: str, version: int, reason: str, *, slim: bool) -> Baseline:
     """Write a version to `target`, whole or not at all."""
     from rushhour.lab.cache import share  # noqa: PLC0415
-    from rushhour.seal import checksum  # noqa: PLC0415
+    from rushhour.record.seal import checksum  # noqa: PLC0415
 
     lacking = [run.folder for run, record in material.runs if record is None]
     if lacking and not slim:

@@ -6,13 +6,13 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from rushhour import index
 from rushhour.errors import RecordError
-from rushhour.folders import BASELINE
-from rushhour.record import Record, read_json
-from rushhour.seal import checksum
-from rushhour.shapes import BASELINE as SHAPE
-from rushhour.shapes import check
+from rushhour.record.folders import BASELINE
+from rushhour.record.record import Record, read_json
+from rushhour.record.seal import checksum
+from rushhour.record.shapes import BASELINE as SHAPE
+from rushhour.record.shapes import check
+from rushhour.summary import index
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -28,7 +28,7 @@ _AGAIN = "take it from a copy, or save it again from records"
 class Run:
     """One run of a baseline. `folder` names it within its version; `raw` are SHA-256 by file (`raw/…`).
 
-    `told` is that of what the record tells beside its tables (`rushhour.told`).
+    `told` is that of what the record tells beside its tables (`rushhour.record.told`).
     """
 
     folder: str

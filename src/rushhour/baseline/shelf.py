@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rushhour import places
 from rushhour.baseline.read import Baseline
 from rushhour.errors import RecordError, UsageError
-from rushhour.folders import BASELINE
-from rushhour.record import read_json
-from rushhour.seal import write_json
+from rushhour.lab import places
+from rushhour.record.folders import BASELINE
+from rushhour.record.record import read_json
+from rushhour.record.seal import write_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

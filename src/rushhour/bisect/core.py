@@ -18,7 +18,7 @@ from rushhour.bisect.search import Position, search
 from rushhour.bisect.state import Question, State, Step, fresh, resumed
 from rushhour.errors import UsageError
 from rushhour.plan import expand
-from rushhour.prepare import RESULTS
+from rushhour.running.prepare import RESULTS
 from rushhour.verdict.comparing import share
 from rushhour.verdict.rule import Rule
 
@@ -213,7 +213,7 @@ def _rule(options: Options) -> Rule:
 
 
 def _uml() -> Lab:
-    from rushhour.runner import make_lab  # noqa: PLC0415 - looks for the agent
+    from rushhour.running.runner import make_lab  # noqa: PLC0415 - looks for the agent
 
     return make_lab("uml")
 

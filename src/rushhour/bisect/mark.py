@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from rushhour.report.words import quantity, scale_for
+from rushhour.quantities.words import quantity, scale_for
 from rushhour.verdict.cell import KERNELS_FAULT
 from rushhour.verdict.compared import Compared, compared, expectations, questions
 from rushhour.verdict.rule import paired

@@ -7,21 +7,21 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from rushhour.batch import Batch
 from rushhour.errors import BuildError
 from rushhour.lab import kernel as kernels
 from rushhour.plan import expand
-from rushhour.runner import Workers
+from rushhour.running.batch import Batch
+from rushhour.running.runner import Workers
 from rushhour.verdict.side import SideCell, cell_of, of_outcome
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from rushhour.batch import Outcome
     from rushhour.lab.base import Lab
     from rushhour.lab.kernel import Kernel
     from rushhour.plan import Cell
+    from rushhour.running.batch import Outcome
     from rushhour.spec import Scenario
     from rushhour.verdict.side import Trial
 

@@ -6,10 +6,10 @@ import json
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from rushhour import rooms
 from rushhour.errors import ReportError, UsageError
-from rushhour.prepare import RESULTS
-from rushhour.seal import write_json
+from rushhour.files import rooms
+from rushhour.record.seal import write_json
+from rushhour.running.prepare import RESULTS
 
 if TYPE_CHECKING:
     from pathlib import Path

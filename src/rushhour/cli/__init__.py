@@ -20,7 +20,7 @@ import click
 
 import rushhour
 from rushhour.errors import RushHourError, ScenarioError
-from rushhour.plain import harmless, indented
+from rushhour.files.plain import harmless, indented
 
 if TYPE_CHECKING:
     from types import FrameType

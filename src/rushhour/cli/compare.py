@@ -81,7 +81,7 @@ def compare(
     from rushhour.cli.run import can_store, store
     from rushhour.cli.screen import printer
     from rushhour.report.verdict import terminal
-    from rushhour.runner import point_latest
+    from rushhour.running.runner import point_latest
     from rushhour.verdict import output
 
     words = console(stderr=True)

@@ -16,8 +16,8 @@ from rushhour.cli.screen import console, echo
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from rushhour.batch import Batch
-    from rushhour.runner import Outcome
+    from rushhour.running.batch import Batch
+    from rushhour.running.runner import Outcome
 
 SCENARIO = "fairness/three-buffers"
 INVALID, INTERRUPTED = 4, 130
@@ -42,7 +42,7 @@ def demo(*, kernel: str | None, out: Path | None, browse: bool | None, as_json: 
 
     Example: rushhour demo --no-open
     """
-    from rushhour import runner
+    from rushhour.running import runner
 
     (batch,) = runner.prepare([SCENARIO], kernels=[kernel] if kernel else [], out=out)
     if not as_json:
@@ -67,7 +67,7 @@ def demo(*, kernel: str | None, out: Path | None, browse: bool | None, as_json: 
 def _carry_out(batch: Batch) -> tuple[list[Outcome], bool]:
     """Every outcome, and whether it was cut short."""
     from rushhour.cli.progress import display
-    from rushhour.runner import carry_out, make_lab
+    from rushhour.running.runner import carry_out, make_lab
 
     outcomes: list[Outcome] = []
     words = console(stderr=True)
@@ -152,6 +152,6 @@ def _bar(cell: str, shares: dict[str, float | None]) -> Text:
 
 def _to_be_seen() -> bool:
     """Whether somebody sits at a terminal with a screen on which a browser could appear."""
-    from rushhour.places import has_screen
+    from rushhour.lab.places import has_screen
 
     return sys.stdout.isatty() and has_screen()

@@ -66,7 +66,7 @@ def diagnose(
     """  # noqa: D301 - click wants the letter itself
     from rushhour.cli.screen import printer
     from rushhour.cli.waiting import waiting
-    from rushhour.diagnose.live import PAGE, Asked, carry_out
+    from rushhour.diagnosis.live import PAGE, Asked, carry_out
     from rushhour.report.diagnosis import page
     from rushhour.report.diagnosis.screen import screen
 
@@ -90,7 +90,7 @@ def diagnose(
 
 def _rate(word: str | None) -> float | None:
     from rushhour.errors import UsageError
-    from rushhour.units import Rate, UnitError
+    from rushhour.quantities.units import Rate, UnitError
 
     if word is None:
         return None

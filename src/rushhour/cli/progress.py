@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from rushhour.runner import Outcome
+    from rushhour.running.runner import Outcome
 
 
 class Display(Protocol):

@@ -12,7 +12,7 @@ from rushhour.cli import SETTINGS
 from rushhour.cli.screen import echo
 
 if TYPE_CHECKING:
-    from rushhour.record import ResultSet
+    from rushhour.record.record import ResultSet
 
 FORMATS = ("html", "md", "png", "svg", "pdf", "csv", "parquet")
 _FOLDERS = {"png": "figures", "svg": "figures", "pdf": "figures", "csv": "tables", "parquet": "tables"}
@@ -39,8 +39,8 @@ def report(records: tuple[Path, ...], out: Path | None, form: str, *, as_json: b
 
     Example: rushhour report results/window-scaling/latest --format svg
     """  # noqa: D301 - click wants the letter itself
-    from rushhour.folders import read_sets
-    from rushhour.record import ResultSet
+    from rushhour.record.folders import read_sets
+    from rushhour.record.record import ResultSet
 
     sets = read_sets(records[0]) if len(records) == 1 else [ResultSet.open(folder) for folder in records]
     if sets is None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from rushhour.explain import Explanation
     from rushhour.metrics.value import MetricValue
-    from rushhour.runner import Batch, Outcome
+    from rushhour.running.runner import Batch, Outcome
 
 FAILED, INVALID, INTERRUPTED = 1, 4, 130
 
@@ -82,9 +82,9 @@ def run(
 
     Example: rushhour run window-scaling --set topology.rate=10mbit
     """  # noqa: D301 - click wants the letter itself
-    from rushhour import runner
     from rushhour.cli.screen import printer
     from rushhour.errors import UsageError
+    from rushhour.running import runner
 
     if not scenarios:
         raise UsageError(
@@ -126,7 +126,7 @@ def _carry_out(
 ) -> tuple[list[Outcome], bool]:
     """Every outcome, and whether it was cut short."""
     from rushhour.cli.progress import display
-    from rushhour.runner import carry_out
+    from rushhour.running.runner import carry_out
 
     outcomes: list[Outcome] = []
     total = sum(len(batch) for batch in batches)
@@ -147,8 +147,8 @@ def _finish(
     batch: Batch, outcomes: list[Outcome], console: Console | None, *, report: bool
 ) -> dict[str, Any]:
     """Print a batch's results and write its report; what is to be said of it as JSON."""
-    from rushhour.comparison import compare, document
     from rushhour.report.gather import indexed
+    from rushhour.summary.comparison import compare, document
 
     mine = sorted((one for one in outcomes if one.batch is batch), key=lambda one: one.run.number)
     page: Path | None = None
@@ -180,9 +180,9 @@ def _finish_study(
     batches: list[Batch], out: Path | None, console: Console | None, *, report: bool
 ) -> dict[str, Any]:
     """Write one report of all batches and print what it says; the same as JSON."""
-    from rushhour.record import ResultSet
+    from rushhour.record.record import ResultSet
     from rushhour.report.study import gathered, write_index
-    from rushhour.runner import point_latest, study_folder
+    from rushhour.running.runner import point_latest, study_folder
 
     folder = study_folder(batches, out)
     sets = [ResultSet(batch.folder) for batch in batches if (batch.folder / "set.json").is_file()]
@@ -215,8 +215,8 @@ def can_store(db: str | None) -> None:
     Raises:
         ExtraError: with the command that installs it.
     """
-    from rushhour import places
     from rushhour.extras import need
+    from rushhour.lab import places
 
     where = db or places.asked_database() or ""
     if where.partition("://")[0].partition("+")[0] in ("postgres", "postgresql"):
@@ -225,8 +225,8 @@ def can_store(db: str | None) -> None:
 
 def store(folders: list[Path], db: str | None, words: Console) -> None:
     """Store what was written in the results database, if one is named; what goes wrong there is only told."""
-    from rushhour import places
-    from rushhour.folders import VERDICT
+    from rushhour.lab import places
+    from rushhour.record.folders import VERDICT
 
     where = db or places.asked_database()
     there = [
@@ -247,7 +247,7 @@ def _entry(outcome: Outcome, metrics: dict[str, list[MetricValue]], *, explained
 
     from rushhour.explain import explain
     from rushhour.metrics.expectations import check
-    from rushhour.record import Record
+    from rushhour.record.record import Record
 
     one = outcome.run
     record = None if outcome.folder is None else Record.open(outcome.folder)

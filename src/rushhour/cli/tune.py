@@ -58,7 +58,7 @@ def tune(
     Example: rushhour tune local alice --rtt 80ms --rate 1gbit
     """  # noqa: D301 - click wants the letter itself
     from rushhour.cli.waiting import waiting
-    from rushhour.diagnose.live import Asked
+    from rushhour.diagnosis.live import Asked
     from rushhour.errors import UsageError
     from rushhour.lab.profile import find_profile
     from rushhour.tune.live import Wanted, tune
@@ -85,7 +85,7 @@ def tune(
 
 def _number(option: str, word: str | None) -> float | None:
     from rushhour.errors import UsageError
-    from rushhour.units import Duration, Rate, UnitError
+    from rushhour.quantities.units import Duration, Rate, UnitError
 
     if word is None:
         return None
@@ -100,7 +100,7 @@ def _number(option: str, word: str | None) -> float | None:
 
 def _memory(word: str | None) -> int | None:
     from rushhour.errors import UsageError
-    from rushhour.units import Size, UnitError
+    from rushhour.quantities.units import Size, UnitError
 
     if word is None:
         return None
@@ -112,7 +112,7 @@ def _memory(word: str | None) -> int | None:
 
 def _revert(ends: object, *, as_json: bool) -> int:
     from rushhour.cli.restore import failed, tell_undone
-    from rushhour.diagnose.live import Asked
+    from rushhour.diagnosis.live import Asked
     from rushhour.tune.live import revert
 
     assert isinstance(ends, Asked)

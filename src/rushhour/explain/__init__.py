@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 from rushhour.explain.evidence import Evidence, evidence
 from rushhour.explain.finding import Finding, Remedy
 from rushhour.explain.ranking import findings
-from rushhour.explain.timeline import LIMITS, Timeline
-from rushhour.explain.waits import Wait
+from rushhour.series.timeline import LIMITS, Timeline
+from rushhour.series.waits import Wait
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rushhour.record import Record
+    from rushhour.record.record import Record
 
 __all__ = [
     "LIMITS",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from rushhour.explain.finding import Finding, Remedy
 from rushhour.explain.words import part, reached, rounded_up, time
-from rushhour.units import Duration, UnitError
+from rushhour.quantities.units import Duration, UnitError
 
 if TYPE_CHECKING:
     from rushhour.explain.evidence import Evidence

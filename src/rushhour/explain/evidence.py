@@ -9,22 +9,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rushhour import decode
-from rushhour.explain import keys
-from rushhour.explain.handshake import handshake_s, syn_retransmits
-from rushhour.explain.timeline import timelines
 from rushhour.explain.traffic import Beside, beside
-from rushhour.explain.waits import Wait, waits
 from rushhour.metrics.queue import since_start
 from rushhour.metrics.tcp import ideal_bps, last
+from rushhour.record import decode, keys
+from rushhour.series.handshake import handshake_s, syn_retransmits
+from rushhour.series.timeline import timelines
+from rushhour.series.waits import Wait, waits
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from rushhour.context import End, Flow
-    from rushhour.decode import Rows
-    from rushhour.explain.timeline import Timeline
-    from rushhour.record import Record
+    from rushhour.record.context import End, Flow
+    from rushhour.record.decode import Rows
+    from rushhour.record.record import Record
+    from rushhour.series.timeline import Timeline
 
 WAITED, WAITED_S = 0.3, 0.002
 """ACKs that wait longer than this part of the idle round trip, and this time, hold a flow back."""

@@ -11,7 +11,7 @@ from rushhour.explain.words import NAMED, beside, of_possible, percent, rate, re
 
 if TYPE_CHECKING:
     from rushhour.explain.evidence import Evidence, Other
-    from rushhour.explain.waits import Wait
+    from rushhour.series.waits import Wait
 
 _MOST = 0.9
 """Share of a flow's time from which on nothing but the path limits it."""

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rushhour import index
 from rushhour.errors import ReportError
 from rushhour.export.case import Case, Number, Report, Status
-from rushhour.folders import read_sets
 from rushhour.metrics.expectations import judge
-from rushhour.record import Record, ResultSet, read_json
+from rushhour.record.folders import read_sets
+from rushhour.record.record import Record, ResultSet, read_json
 from rushhour.report.reproduce import run_command
 from rushhour.report.verdict import markdown
 from rushhour.report.verdict.advice import of_cell
 from rushhour.report.verdict.departure import DEPARTS, departs, word
+from rushhour.summary import index
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rushhour.distributions import student_quantile
 from rushhour.history.levels import changes_of_level
+from rushhour.summary.distributions import student_quantile
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

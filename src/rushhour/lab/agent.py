@@ -16,11 +16,12 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rushhour import __version__, rooms
+from rushhour import __version__
 from rushhour.errors import LabError
+from rushhour.files import rooms
 from rushhour.lab import cache as store
 from rushhour.lab.base import sha256
-from rushhour.seal import checksum
+from rushhour.record.seal import checksum
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

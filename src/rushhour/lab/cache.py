@@ -13,9 +13,9 @@ import shutil
 from contextlib import suppress
 from pathlib import Path
 
-from rushhour import rooms
 from rushhour.errors import LabError, RecordError
-from rushhour.seal import MANIFEST, SEALED
+from rushhour.files import rooms
+from rushhour.record.seal import MANIFEST, SEALED
 
 HINT = "make room there, or set XDG_CACHE_HOME to a folder of yours"
 # Another file system, too many links, links forbidden: then a copy serves as well.
@@ -45,7 +45,7 @@ def find(key: str) -> Path | None:
 
 def is_whole(path: Path, key: str) -> bool:
     """Whether the record in this folder is the run with this key, every byte of it."""
-    from rushhour.record import Record  # noqa: PLC0415 - what is kept here are records
+    from rushhour.record.record import Record  # noqa: PLC0415 - what is kept here are records
 
     if not (path / MANIFEST).is_file():
         return False

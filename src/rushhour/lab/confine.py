@@ -17,8 +17,8 @@ from dataclasses import dataclass, replace
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Self
 
-from rushhour import rooms
 from rushhour.errors import LabError, UsageError
+from rushhour.files import rooms
 from rushhour.lab.base import CancelledError
 
 if TYPE_CHECKING:

@@ -28,8 +28,8 @@ from rushhour.lab.host.told import base_rtts, description, kernel
 from rushhour.lab.manifest import Facts, host, seal_run
 from rushhour.plan.lower import Lowered
 from rushhour.plan.onto import Onto, check_possible, onto, talkers
-from rushhour.record import RecordWriter
-from rushhour.seal import write_json
+from rushhour.record.record import RecordWriter
+from rushhour.record.seal import write_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import rushhour
-from rushhour import rooms
 from rushhour.errors import LabError
+from rushhour.files import rooms
 from rushhour.lab import cache as store
 from rushhour.lab.base import REAL_TIME
 from rushhour.metrics.calibration import invalid_reasons
 from rushhour.metrics.doubts import doubts
-from rushhour.record import Record, read_json
-from rushhour.seal import FORMAT, MANIFEST, seal, sealed, write_json
+from rushhour.record.record import Record, read_json
+from rushhour.record.seal import FORMAT, MANIFEST, seal, sealed, write_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 from rushhour.errors import LabError
 from rushhour.lab import packages
 from rushhour.lab.base import sha256
-from rushhour.seal import checksum
+from rushhour.record.seal import checksum
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -15,21 +15,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rushhour import courses
 from rushhour.errors import RecordError
 from rushhour.metrics.binomial import binomial_interval
 from rushhour.metrics.queue import since_start
 from rushhour.metrics.silence import silences
 from rushhour.metrics.surroundings import bound_ns, carried, sampling_error_ns
 from rushhour.metrics.thinning import netem_words, thins
+from rushhour.record import courses
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from rushhour.context import End, Flow
-    from rushhour.record import Record
+    from rushhour.record.context import End, Flow
+    from rushhour.record.record import Record
 
 # How far a stamp may be off. Virtual: a timer comes up to 0.75 µs late, reading the clock costs 0.26 µs.
 # Real: a loaded machine.

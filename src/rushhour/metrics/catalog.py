@@ -37,7 +37,7 @@ from rushhour.metrics.value import Metric, MetricValue
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rushhour.record import Record
+    from rushhour.record.record import Record
 
 _TOPICS = (
     goodput,

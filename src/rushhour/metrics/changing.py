@@ -12,8 +12,8 @@ from rushhour.metrics.windows import bottlenecks, busy_window
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rushhour.context import End
-    from rushhour.record import Record
+    from rushhour.record.context import End
+    from rushhour.record.record import Record
 
 HELD_NS = 1_000_000_000
 WINDOW_NS = 100_000_000

@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rushhour import decode
 from rushhour.metrics.queue import since_start
 from rushhour.metrics.value import Found, Metric
 from rushhour.metrics.windows import steady_window
+from rushhour.record import decode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
-    from rushhour.context import End, LinkClass
-    from rushhour.record import Record
+    from rushhour.record.context import End, LinkClass
+    from rushhour.record.record import Record
 
 
 def divided(record: Record) -> list[End]:

@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rushhour import courses
 from rushhour.metrics.value import Found, Metric, distribution, of_flow
+from rushhour.record import courses
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
-    from rushhour.context import End, Flow
     from rushhour.metrics.value import Distribution
-    from rushhour.record import Record
+    from rushhour.record.context import End, Flow
+    from rushhour.record.record import Record
 
 _MINUTE_US = 60e6
 SYN_OPTIONS = 8  # that a SYN has beside those of all segments: MSS and window scale

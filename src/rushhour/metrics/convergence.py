@@ -8,15 +8,15 @@ import numpy as np
 
 from rushhour.metrics.value import Found, Metric
 from rushhour.metrics.windows import by_kind
-from rushhour.readings import delivered
+from rushhour.series.readings import delivered
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
-    from rushhour.context import Flow
-    from rushhour.record import Record
+    from rushhour.record.context import Flow
+    from rushhour.record.record import Record
 
 WINDOW_NS = 1_000_000_000
 WINDOWS = 5

@@ -12,7 +12,7 @@ import numpy as np
 
 from rushhour.metrics.loss import datagram_flows
 from rushhour.metrics.value import Found, Metric, distribution, of_flow
-from rushhour.readings import first_arrivals
+from rushhour.series.readings import first_arrivals
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rushhour.metrics.value import Distribution
-    from rushhour.record import Record
+    from rushhour.record.record import Record
 
 
 def _arrival_gaps(record: Record) -> Iterator[Distribution]:

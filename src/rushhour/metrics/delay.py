@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from rushhour.metrics.value import Distribution
-    from rushhour.record import Record
+    from rushhour.record.record import Record
 
 
 def _after_warmup(

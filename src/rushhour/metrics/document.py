@@ -9,7 +9,7 @@ from textwrap import shorten
 
 from rushhour.metrics.catalog import METRICS
 from rushhour.metrics.value import STATISTICS
-from rushhour.series import SERIES
+from rushhour.series.series import SERIES
 
 _HEAD = """\
 # Metrics and series

@@ -12,8 +12,8 @@ from rushhour.metrics.silence import silent_flows
 from rushhour.metrics.surroundings import surroundings
 
 if TYPE_CHECKING:
-    from rushhour.context import Flow
-    from rushhour.record import Record
+    from rushhour.record.context import Flow
+    from rushhour.record.record import Record
 
 SENDER = 0
 VIRTUAL = "uml"

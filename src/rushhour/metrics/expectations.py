@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from rushhour.metrics.value import MetricValue
-    from rushhour.record import Record
+    from rushhour.record.record import Record
 
 
 @dataclass(frozen=True, slots=True)

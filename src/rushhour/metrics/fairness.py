@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 from rushhour.metrics.value import Found, Metric, of_flow
 from rushhour.metrics.windows import by_kind, common_window, moved_within
-from rushhour.sharing import jain_index
+from rushhour.series.sharing import jain_index
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rushhour.context import Flow
-    from rushhour.record import Record
+    from rushhour.record.context import Flow
+    from rushhour.record.record import Record
 
 
 def _jain(record: Record) -> Iterator[Found]:

@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rushhour import courses
 from rushhour.metrics.value import TOTAL, Found, Metric, of_end, of_flow, ratio
 from rushhour.metrics.windows import bottlenecks, busy_window, moved_within, payload_flows, steady_window
+from rushhour.record import courses
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
-    from rushhour.record import Record
+    from rushhour.record.record import Record
 
 _NOT_ACTIVE = "the flow did not run, or its end is unknown"
 

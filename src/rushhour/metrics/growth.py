@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from rushhour.decode import unwrap32
 from rushhour.metrics.value import Found, Metric, of_flow
-from rushhour.readings import NO_SSTHRESH
+from rushhour.record.decode import unwrap32
+from rushhour.series.readings import NO_SSTHRESH
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
 
-    from rushhour.context import Flow
-    from rushhour.record import Record
+    from rushhour.record.context import Flow
+    from rushhour.record.record import Record
 
 _NO_ACK = "no ACK of data reached the sender, or ACKs were not recorded"
 _OPEN, _CWR = 0, 2  # TCP_CA_Open and TCP_CA_CWR of <linux/tcp.h>

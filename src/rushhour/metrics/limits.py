@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rushhour.explain.timeline import LIMITS, timelines
 from rushhour.metrics.tcp import last
 from rushhour.metrics.value import Found, Metric, of_flow
+from rushhour.series.timeline import LIMITS, timelines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from rushhour.context import Flow
-    from rushhour.record import Record
+    from rushhour.record.context import Flow
+    from rushhour.record.record import Record
 
 
 def limited_us(record: Record, flow: Flow) -> dict[str, float] | None:

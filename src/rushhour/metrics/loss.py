@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rushhour.decode import unwrap32
 from rushhour.metrics.queue import since_start
 from rushhour.metrics.value import TOTAL, Found, Metric, of_end, of_flow, ratio
-from rushhour.readings import first_arrivals
+from rushhour.record.decode import unwrap32
+from rushhour.series.readings import first_arrivals
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
 
-    from rushhour.context import Flow
-    from rushhour.record import Record
+    from rushhour.record.context import Flow
+    from rushhour.record.record import Record
 
 _NONE_SENT = "nothing was sent"
 

@@ -14,7 +14,7 @@ from rushhour.metrics.value import TOTAL, Found, Metric, of_end, ratio
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rushhour.record import Record
+    from rushhour.record.record import Record
 
 _UNDONE = ("TCPFullUndo", "TCPPartialUndo", "TCPDSACKUndo", "TCPLossUndo")
 # Kinds of flows, and the counters of checksums that were wrong.

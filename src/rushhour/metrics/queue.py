@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from rushhour.context import End
     from rushhour.metrics.value import Distribution
-    from rushhour.record import Record
+    from rushhour.record.context import End
+    from rushhour.record.record import Record
 
 
 def queues(record: Record) -> list[End]:

@@ -9,15 +9,15 @@ import numpy as np
 from rushhour.metrics.growth import changes
 from rushhour.metrics.tcp import last
 from rushhour.metrics.value import Found, Metric, of_flow, ratio
-from rushhour.readings import CA_RECOVERY
+from rushhour.series.readings import CA_RECOVERY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
 
-    from rushhour.context import Flow
-    from rushhour.record import Record
+    from rushhour.record.context import Flow
+    from rushhour.record.record import Record
 
 _NONE_SENT_AGAIN = "nothing was sent again"
 _NO_ACKS = "fewer than two ACKs reached the sender"

@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rushhour import courses
 from rushhour.metrics.value import Found, Metric, of_flow
 from rushhour.metrics.windows import steady_window, within
 from rushhour.models.bdp import goodput_bps, window_limited_bps
+from rushhour.record import courses
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rushhour.context import Flow
-    from rushhour.record import Record
+    from rushhour.record.context import Flow
+    from rushhour.record.record import Record
 
 
 def _window(record: Record, flow: Flow) -> float | None:

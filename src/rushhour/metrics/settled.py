@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rushhour import sharing
+from rushhour.series import sharing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
-    from rushhour.record import Record
+    from rushhour.record.record import Record
 
 LEAST_WINDOWS = 10
 """Windows of the second half: of fewer no trend can be told from chance."""

@@ -18,8 +18,8 @@ from rushhour.spec.sweep import matches
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from rushhour.context import Flow
-    from rushhour.record import Record
+    from rushhour.record.context import Flow
+    from rushhour.record.record import Record
 
 # What a first packet may need until something is counted at the other end, in round-trip times, and at least.
 _TRIPS, _LEAST_NS = 4, 200_000_000

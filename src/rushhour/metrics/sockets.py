@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rushhour.decode import bbr_bandwidth_bps, cc_info, dctcp_alpha, skmem
 from rushhour.metrics.value import NO_READING, Found, Metric, of_flow, ratio
-from rushhour.readings import NO_PACING
+from rushhour.record.decode import bbr_bandwidth_bps, cc_info, dctcp_alpha, skmem
+from rushhour.series.readings import NO_PACING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
 
-    from rushhour.context import Flow
-    from rushhour.decode import Rows
-    from rushhour.record import Record
+    from rushhour.record.context import Flow
+    from rushhour.record.decode import Rows
+    from rushhour.record.record import Record
 
 _KINDS = ("tcp", "rr")
 

@@ -8,17 +8,17 @@ import numpy as np
 
 from rushhour.metrics.classes import of_class
 from rushhour.metrics.value import distribution, of_end, of_flow
-from rushhour.readings import sojourn_flow
+from rushhour.series.readings import sojourn_flow
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
-    from rushhour import decode
-    from rushhour.context import End, LinkClass
     from rushhour.metrics.value import Distribution
-    from rushhour.record import Record
+    from rushhour.record import decode
+    from rushhour.record.context import End, LinkClass
+    from rushhour.record.record import Record
 
 
 def class_rows(record: Record, end: End, entry: LinkClass) -> decode.Rows:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from rushhour.metrics.value import Better
-    from rushhour.record import Record
+    from rushhour.record.record import Record
 
 
 def _sum_of(names: Iterable[str]) -> Callable[[Record], Iterator[Found]]:

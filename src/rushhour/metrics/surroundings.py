@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from rushhour.record import Record
+    from rushhour.record.record import Record
 
 OTHERS = 0.05
 """Share of a machine's CPUs from which on other work is told: below, it is the system's own."""

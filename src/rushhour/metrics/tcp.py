@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rushhour import courses
 from rushhour.metrics.value import NO_READING, TOTAL, Found, Metric, of_flow, ratio
+from rushhour.record import courses
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from rushhour.context import Flow
-    from rushhour.record import Record
+    from rushhour.record.context import Flow
+    from rushhour.record.record import Record
 
 _NO_SEGMENT = "no segment with payload arrived"
 
@@ -55,7 +55,7 @@ def _retransmits(record: Record) -> Iterator[Found]:
 
 
 def _fraction(record: Record) -> Iterator[Found]:
-    from rushhour.explain.handshake import syn_retransmits  # noqa: PLC0415 - it reads metrics
+    from rushhour.series.handshake import syn_retransmits  # noqa: PLC0415 - it reads metrics
 
     retransmits, segments = 0, 0
     for flow in record.flows("tcp"):

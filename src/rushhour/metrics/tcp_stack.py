@@ -10,7 +10,7 @@ from rushhour.metrics.value import TOTAL, Found, Metric
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from rushhour.record import Record
+    from rushhour.record.record import Record
 
 _TCP = ("tcp", "rr", "crr")
 # Metric → what it means, and the counters it is the sum of.

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rushhour.context import End
+    from rushhour.record.context import End
 
 # netem's words after which packets are missing in a train, or late.
 _MISSING = frozenset(("loss", "drop", "corrupt", "reorder", "slot"))

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rushhour.metrics.value import Distribution
-    from rushhour.record import Record
+    from rushhour.record.record import Record
 
 
 def _per_second(record: Record) -> Iterator[Found]:

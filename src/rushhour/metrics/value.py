@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from rushhour.context import End, Flow
-    from rushhour.record import Record
+    from rushhour.record.context import End, Flow
+    from rushhour.record.record import Record
 
 TOTAL = "total"
 NO_READING = "the kernel gave no such reading"

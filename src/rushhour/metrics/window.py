@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from rushhour.record import Record
+    from rushhour.record.record import Record
 
 Known = list[tuple[str, dict[str, float]]]
 

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rushhour import decode
-from rushhour.readings import delivered
+from rushhour.record import decode
+from rushhour.series.readings import delivered
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from numpy.typing import NDArray
 
-    from rushhour.context import End, Flow
-    from rushhour.record import Record
+    from rushhour.record.context import End, Flow
+    from rushhour.record.record import Record
 
 
 def payload_flows(record: Record) -> list[Flow]:

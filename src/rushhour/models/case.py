@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from rushhour.models.fluid import carried_bps
 from rushhour.models.fragments import UDP_HEADER, fragment_header, fragments
-from rushhour.units import Duration
+from rushhour.quantities.units import Duration
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from rushhour.context import Flow
-    from rushhour.record import Record
+    from rushhour.record.context import Flow
+    from rushhour.record.record import Record
 
 ETHERNET = 14
 _STEP = 1514  # bytes between RED's thresholds that are no ramp any more

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from rushhour import spec
 from rushhour.errors import Fault, ScenarioError
 from rushhour.spec.sweep import SKIP, matches
-from rushhour.toml import inline
+from rushhour.spec.toml import inline
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

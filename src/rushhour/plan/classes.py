@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from rushhour.plan.flows import FIRST_DPORT
 from rushhour.plan.graph import Queue
 from rushhour.plan.queues import Limit, discipline, microsecond, resolve_buffer, tbf
+from rushhour.quantities.units import Rate
 from rushhour.spec.control import BANDED, SHAPING, Class
-from rushhour.units import Rate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -13,7 +13,7 @@ from ipaddress import IPv6Address
 from typing import TYPE_CHECKING, Any
 
 from rushhour.plan.loads import load_command
-from rushhour.units import Duration
+from rushhour.quantities.units import Duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rushhour.courses import shares
 from rushhour.plan import labels
 from rushhour.plan.classes import ceiling
 from rushhour.plan.flows import PlannedFlow, payload_and_frame, stop_ns
+from rushhour.record.courses import shares
 from rushhour.spec.workload import DEFAULT_REQUEST, DEFAULT_RESPONSE
 
 if TYPE_CHECKING:

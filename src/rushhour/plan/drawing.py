@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from rushhour.plan.loads import load_row
 from rushhour.plan.presets import resolve
+from rushhour.quantities.units import Duration, Rate
 from rushhour.spec import conversations
 from rushhour.spec.course import course
-from rushhour.units import Duration, Rate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

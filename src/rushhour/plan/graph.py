@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from rushhour.errors import PlanError
 
 if TYPE_CHECKING:
+    from rushhour.quantities.units import Buffer
     from rushhour.spec.control import Class, Scheduler
     from rushhour.spec.course import Course
-    from rushhour.units import Buffer
 
 MOST_WAYS = 64  # alternative paths told of one pair of hosts
 ETHERNET_HEADER = 14  # what a qdisc counts beside the IP packet: no preamble, FCS or gap

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rushhour.units import Duration
+from rushhour.quantities.units import Duration
 
 if TYPE_CHECKING:
     from rushhour.spec.loads import Load

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rushhour.plan.queues import NS, U32, value_after
-from rushhour.plan.tc_units import RATES, TIMES, scaled
+from rushhour.quantities.tc_units import RATES, TIMES, scaled
 
 LEAST = 1000  # packets; netem's own default limit, which a fast link with a delay exceeds at once
 

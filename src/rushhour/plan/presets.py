@@ -20,14 +20,14 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from rushhour.plan.graph import Bond, Direction, Graph, Link, Node, Policer, Queue, Wire
+from rushhour.quantities.units import Buffer, Duration
 from rushhour.spec.topology import default_jitter
-from rushhour.units import Buffer, Duration
 
 if TYPE_CHECKING:
+    from rushhour.quantities.units import Rate
     from rushhour.spec.scenario import Scenario
     from rushhour.spec.topology import Direction as DirectionKeys
     from rushhour.spec.topology import Topology
-    from rushhour.units import Rate
 
 DEFAULT_MTU = 1500
 DEFAULT_BUFFER = Buffer(bdp=1.0)

@@ -22,11 +22,11 @@ from typing import TYPE_CHECKING
 
 from rushhour.errors import PlanError
 from rushhour.plan.kinds import BYTE_LIMITED, NEEDS, PACKET_LIMITED
-from rushhour.plan.tc_units import RATES, scaled
+from rushhour.quantities.tc_units import RATES, scaled
 
 if TYPE_CHECKING:
     from rushhour.plan.graph import Queue
-    from rushhour.units import Buffer
+    from rushhour.quantities.units import Buffer
 
 MIN_FRAMES = 10  # least a buffer in BDPs comes to: below, not even an initial window fits
 U32 = 2**32 - 1

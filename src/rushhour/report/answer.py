@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from rushhour.metrics.catalog import METRICS
+from rushhour.quantities.words import quantity
 from rushhour.report.compare.collect import values_of
 from rushhour.report.compare.titles import spoken, title_of
 from rushhour.report.shares import METRIC as SHARE
 from rushhour.report.shares import share, sharers
-from rushhour.report.words import quantity
 from rushhour.spec.figure import Figure
 from rushhour.spec.levels import worth
 

@@ -10,16 +10,16 @@ import numpy as np
 from arro3.core import Array, DataType, Field, RecordBatch, RecordBatchReader, Schema
 from arro3.io import write_csv, write_parquet
 
-from rushhour import index
 from rushhour.errors import ReportError
-from rushhour.plain import cell
-from rushhour.series import RUN, SERIES
+from rushhour.files.plain import cell
+from rushhour.series.series import RUN, SERIES
+from rushhour.summary import index
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from rushhour.record import Record, ResultSet
+    from rushhour.record.record import Record, ResultSet
 
 _NAME = DataType.dictionary(DataType.int32(), DataType.string())
 SCHEMA = Schema(

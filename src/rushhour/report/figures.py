@@ -9,8 +9,8 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
 
+from rushhour.quantities.words import quantity, scale_for
 from rushhour.report.lines import apart, counts, in_lines
-from rushhour.report.words import quantity, scale_for
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rushhour import rooms
 from rushhour.errors import ReportError
+from rushhour.files import rooms
 
 if TYPE_CHECKING:
     from pathlib import Path

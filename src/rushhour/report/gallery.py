@@ -20,7 +20,7 @@ from rushhour.report.tables import cells_table, shares_table
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rushhour.record import ResultSet
+    from rushhour.record.record import ResultSet
     from rushhour.report.model import RunView
 
 _POINTS = 4_000_000

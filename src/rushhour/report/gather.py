@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from rushhour import index
-from rushhour.record import Record
+from rushhour.record.record import Record
 from rushhour.report.model import kernel_name, said, view
 from rushhour.spec.sweep import Sweep
+from rushhour.summary import index
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from rushhour.metrics.value import MetricValue
-    from rushhour.record import ResultSet
+    from rushhour.record.record import ResultSet
     from rushhour.report.model import RunView
 
     Taker = Callable[[Record, Sequence[MetricValue], int], None]

@@ -11,7 +11,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from rushhour.comparison import compare
+from rushhour.quantities.words import quantity
 from rushhour.report import gather, payload
 from rushhour.report.answer import answer
 from rushhour.report.compare import Collector, page
@@ -28,12 +28,12 @@ from rushhour.report.reproduce import reproduction
 from rushhour.report.shell import digest, joined, template
 from rushhour.report.tables import cells_table, flows_table, shares_table
 from rushhour.report.topology import topology_svg
-from rushhour.report.words import quantity
+from rushhour.summary.comparison import compare
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rushhour.record import ResultSet
+    from rushhour.record.record import ResultSet
     from rushhour.report.gather import About
     from rushhour.report.heat import Heat
     from rushhour.report.lines import Chart

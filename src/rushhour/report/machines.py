@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rushhour.report.words import quantity
+from rushhour.quantities.words import quantity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from rushhour.record import Record
+    from rushhour.record.record import Record
     from rushhour.report.model import RunView
 
 

@@ -5,19 +5,19 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from rushhour.comparison import compare
+from rushhour.quantities.words import quantity
 from rushhour.report.answer import answer
 from rushhour.report.definitions import definitions
 from rushhour.report.gather import about, views
 from rushhour.report.machines import links_said, work_said
 from rushhour.report.published import sheets
 from rushhour.report.tables import cells_table, flows_table
-from rushhour.report.words import quantity
+from rushhour.summary.comparison import compare
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rushhour.record import ResultSet
+    from rushhour.record.record import ResultSet
     from rushhour.report.gather import About
     from rushhour.report.model import RunView
     from rushhour.report.published import Sheet

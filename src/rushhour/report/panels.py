@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rushhour import courses
 from rushhour.metrics.sojourn import class_rows
+from rushhour.record import courses
 from rushhour.report.curves import Curve, counted, thinned
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from rushhour.context import End, Flow
-    from rushhour.record import Record
+    from rushhour.record.context import End, Flow
+    from rushhour.record.record import Record
     from rushhour.report.curves import Shape
 
 MAX_FLOWS = 16

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from rushhour.quantities.words import quantity
 from rushhour.report import embed
 from rushhour.report.panels import MAX_FLOWS
 from rushhour.report.why import SHORT
-from rushhour.report.words import quantity
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

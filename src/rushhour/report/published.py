@@ -9,16 +9,16 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rushhour.measures import convert
+from rushhour.quantities.measures import convert
+from rushhour.quantities.words import NONE
 from rushhour.report.compare.published import KINDS
 from rushhour.report.model import said
-from rushhour.report.words import NONE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from rushhour.comparison import Compared, Comparison
     from rushhour.spec import Published
+    from rushhour.summary.comparison import Compared, Comparison
 
 REACH = 3.0
 """How many tolerances the scale of a dot reaches to either side; what lies beyond is drawn at its end."""

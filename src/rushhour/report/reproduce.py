@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 from rushhour.lab.base import REAL_TIME
 from rushhour.spec.sweep import LABEL
-from rushhour.toml import inline, scenario_toml
+from rushhour.spec.toml import inline, scenario_toml
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from rushhour.record import ResultSet
+    from rushhour.record.record import ResultSet
 
 ASKED = "As it was asked for"
 """What is said of the command that made the set."""

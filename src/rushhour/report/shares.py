@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rushhour.report.words import Scale
+from rushhour.quantities.words import Scale
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from rushhour.comparison import compare
 from rushhour.errors import RecordError
-from rushhour.folders import STUDY
+from rushhour.record.folders import STUDY
+from rushhour.record.seal import write_json
 from rushhour.report.answer import answer
 from rushhour.report.compare import Collector, page
 from rushhour.report.definitions import definitions
@@ -27,14 +27,14 @@ from rushhour.report.published import sheets, tally
 from rushhour.report.reproduce import ASKED, reproduction
 from rushhour.report.tables import cells_table, flows_table
 from rushhour.report.topology import topology_svg
-from rushhour.seal import write_json
 from rushhour.spec import Chapter, Study
+from rushhour.summary.comparison import compare
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from rushhour.record import ResultSet
+    from rushhour.record.record import ResultSet
     from rushhour.report.compare.plot import Drawing
     from rushhour.report.definitions import Definition
     from rushhour.report.model import RunView

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from rushhour.record import ResultSet
+    from rushhour.record.record import ResultSet
     from rushhour.report.study import Whole
 
 _SCRIPTS = ("uplot/uPlot.iife.min.js", "series.js", "plots.js", "figures.js", "study.js")

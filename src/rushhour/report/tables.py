@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from rushhour.quantities.words import Scale, quantity, scale_for
 from rushhour.report.shares import METRIC as SHARE
 from rushhour.report.shares import PERCENT, share, sharers
-from rushhour.report.words import Scale, quantity, scale_for
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

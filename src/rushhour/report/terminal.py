@@ -11,14 +11,14 @@ from rich.padding import Padding
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from rushhour.comparison import compare
+from rushhour.quantities.words import quantity, scale_for
 from rushhour.report.answer import answer
 from rushhour.report.braille import chart
 from rushhour.report.gather import about, views
 from rushhour.report.machines import links_said, work_said
 from rushhour.report.published import REACH, sheets
 from rushhour.report.tables import cells_table, flows_table
-from rushhour.report.words import quantity, scale_for
+from rushhour.summary.comparison import compare
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console, RenderableType
 
-    from rushhour.record import ResultSet
+    from rushhour.record.record import ResultSet
     from rushhour.report.gather import About
     from rushhour.report.model import RunView
     from rushhour.report.panels import Panel

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
 
-from rushhour import courses
-from rushhour.report.words import quantity
+from rushhour.quantities.words import quantity
+from rushhour.record import courses
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rushhour.context import End
-    from rushhour.record import Record
+    from rushhour.record.context import End
+    from rushhour.record.record import Record
 
 MAX_ROWS = 8
 """Nodes drawn one under another; of more, the first ones and the last, and how many are left out is said."""

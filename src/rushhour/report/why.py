@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rushhour.explain import Explanation, Finding, Remedy
-    from rushhour.record import Record
+    from rushhour.record.record import Record
 
 SHORT = {
     "handshake": "handshake",

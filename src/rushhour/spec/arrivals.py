@@ -9,8 +9,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
+from rushhour.quantities.units import Duration, Frequency, Size
 from rushhour.spec.model import Model
-from rushhour.units import Duration, Frequency, Size
 
 Process = Literal["poisson", "constant", "on-off"]
 SizeDistribution = Literal["fixed", "exponential", "pareto", "lognormal", "table", "websearch"]

@@ -13,8 +13,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from rushhour.quantities.units import Buffer, Rate, Size
 from rushhour.spec.model import Model, Name, Words
-from rushhour.units import Buffer, Rate, Size
 
 MAX_CLASSES = 1_000
 MAX_BANDS = 16  # TCQ_PRIO_BANDS, TCQ_ETS_MAX_BANDS of <linux/pkt_sched.h>

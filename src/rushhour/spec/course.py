@@ -10,8 +10,8 @@ import hashlib
 import math
 from typing import TYPE_CHECKING
 
+from rushhour.quantities.units import Duration, Probability, Rate, UnitError
 from rushhour.spec.trace import TraceError, read_trace
-from rushhour.units import Duration, Probability, Rate, UnitError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

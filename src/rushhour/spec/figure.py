@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 
+from rushhour.quantities.units import Duration
 from rushhour.spec.model import Model, shown
-from rushhour.units import Duration
 
 Words = Annotated[str, Field(min_length=1, max_length=200)]
 Text = Annotated[str, Field(max_length=2_000), AfterValidator(shown)]

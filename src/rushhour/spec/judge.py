@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
-from rushhour.measures import Tolerance
+from rushhour.quantities.measures import Tolerance
 from rushhour.spec.model import Model
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rushhour.units import Buffer, Duration, Probability, Rate, Size, UnitError
+from rushhour.quantities.units import Buffer, Duration, Probability, Rate, Size, UnitError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

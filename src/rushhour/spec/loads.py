@@ -13,8 +13,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from rushhour.quantities.units import Duration, Size
 from rushhour.spec.model import Count, Model, Name
-from rushhour.units import Duration, Size
 
 MAX_WORKERS = 256
 

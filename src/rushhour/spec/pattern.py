@@ -14,8 +14,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StrictFloat, StrictInt
 
+from rushhour.quantities.units import Duration
 from rushhour.spec.model import Model, Name
-from rushhour.units import Duration
 
 Value = Annotated[str, Field(max_length=40)] | StrictFloat | StrictInt
 Seconds = Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False)]

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, ValidationError
 
-from rushhour.measures import Tolerance, convert, kin
+from rushhour.quantities.measures import Tolerance, convert, kin
+from rushhour.quantities.units import Duration, UnitError
 from rushhour.spec.check.problem import Problem
 from rushhour.spec.document import faults_in, parse_toml, read_text
 from rushhour.spec.explain import explain
@@ -19,7 +20,6 @@ from rushhour.spec.keys import nearest
 from rushhour.spec.model import Model, flatten
 from rushhour.spec.scenario import Text
 from rushhour.spec.sweep import LABEL, matches
-from rushhour.units import Duration, UnitError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 from pydantic_core import PydanticUndefined
 
-from rushhour import units
-from rushhour.measures import Tolerance
+from rushhour.quantities import units
+from rushhour.quantities.measures import Tolerance
 from rushhour.spec.check.experiment import MAX_SAMPLES
 from rushhour.spec.explain import MODELS
 from rushhour.spec.pattern import SHAPES

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
+from rushhour.quantities.units import Duration
 from rushhour.spec.figure import Figure
 from rushhour.spec.judge import Judge
 from rushhour.spec.loads import Load
@@ -18,7 +19,6 @@ from rushhour.spec.pattern import Pattern, TraceName
 from rushhour.spec.sweep import Sweep
 from rushhour.spec.topology import Link, Node, Topology
 from rushhour.spec.workload import Flow
-from rushhour.units import Duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -17,9 +17,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from rushhour.quantities.units import Buffer, Duration, Probability, Rate, Size
 from rushhour.spec.control import Class, Police, Scheduler
 from rushhour.spec.model import Count, Model, Name, Sysctls, Words
-from rushhour.units import Buffer, Duration, Probability, Rate, Size
 
 MAX_NODES = 2_000
 Preset = Literal["dumbbell", "chain", "star"]

@@ -14,7 +14,7 @@ from collections import Counter
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from rushhour.units import RATE_UNITS, TIME_UNITS
+from rushhour.quantities.units import RATE_UNITS, TIME_UNITS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from rushhour.quantities.units import Duration, Rate, Size
 from rushhour.spec.arrivals import Arrivals, SizeWord, TimeWord
 from rushhour.spec.model import Count, Model, Name
-from rushhour.units import Duration, Rate, Size
 
 MAX_FLOWS = 20_000
 Kind = Literal["tcp", "udp", "ping", "rr", "crr"]

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlalchemy import func, select
 
-from rushhour import places
 from rushhour.errors import RecordError, RushHourError, StoreError
+from rushhour.lab import places
 from rushhour.metrics.value import MetricValue
 from rushhour.store import connect, listing, query, schema
 from rushhour.store.parcel import BaselineParcel, ComparisonParcel, SetParcel, parcels

@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from rushhour import index
 from rushhour.baseline.read import Baseline, Run, raw_digests
 from rushhour.errors import RecordError
-from rushhour.folders import BASELINE, VERDICT, result_sets
 from rushhour.plan.cells import label_of
-from rushhour.record import Record, ResultSet, read_json
+from rushhour.record.folders import BASELINE, VERDICT, result_sets
+from rushhour.record.record import Record, ResultSet, read_json
+from rushhour.record.told import told
 from rushhour.spec.sweep import Sweep
-from rushhour.told import told
+from rushhour.summary import index
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

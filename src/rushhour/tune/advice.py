@@ -10,7 +10,7 @@ from rushhour.lab.host import settings
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rushhour.diagnose.facts import Facts
+    from rushhour.diagnosis.facts import Facts
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,16 +8,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rushhour.diagnose.case import DIRECTIONS, ENDS, Case, other
-from rushhour.diagnose.case import Path as Way
-from rushhour.diagnose.gather import gather
-from rushhour.diagnose.live import Asked, carry_out
-from rushhour.diagnose.rules import common
+from rushhour.diagnosis.case import DIRECTIONS, ENDS, Case, other
+from rushhour.diagnosis.case import Path as Way
+from rushhour.diagnosis.gather import gather
+from rushhour.diagnosis.live import Asked, carry_out
+from rushhour.diagnosis.rules import common
 from rushhour.errors import HostError
 from rushhour.lab.host import settings
 from rushhour.lab.host.session import Session
 from rushhour.lab.hosts import HostsLab
-from rushhour.seal import write_json
+from rushhour.record.seal import write_json
 from rushhour.tune.plan import Plan, advise, judged, of_profile
 from rushhour.tune.verify import compared
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from rushhour.diagnose.case import ENDS, outgoing
-from rushhour.diagnose.rules import common
+from rushhour.diagnosis.case import ENDS, outgoing
+from rushhour.diagnosis.rules import common
 from rushhour.lab.host import settings
 from rushhour.tune.advice import Advice, End
 from rushhour.tune.rules import RULES
@@ -14,7 +14,7 @@ from rushhour.tune.rules import RULES
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from rushhour.diagnose.case import Case
+    from rushhour.diagnosis.case import Case
     from rushhour.lab.host.settings import Row
     from rushhour.lab.profile import Found
 

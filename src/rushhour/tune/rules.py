@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rushhour.diagnose.shown import duration, rate, size
+from rushhour.diagnosis.shown import duration, rate, size
 from rushhour.tune import buffers
 from rushhour.tune.advice import Advice
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rushhour.diagnose.case import DIRECTIONS
+from rushhour.diagnosis.case import DIRECTIONS
 
 if TYPE_CHECKING:
-    from rushhour.diagnose.case import Case
-    from rushhour.diagnose.measured import Measured
+    from rushhour.diagnosis.case import Case
+    from rushhour.diagnosis.measured import Measured
 
 MATTERS = 0.1
 """Smaller changes of a rate may be luck: two short transfers over the same path differ by some percent."""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rushhour import decode
+from rushhour.record import decode
 from rushhour.verdict import traces
 from rushhour.verdict.flowlog import ROWS, TABLES, FlowLog
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rushhour.record import Record
+    from rushhour.record.record import Record
     from rushhour.verdict.alignment import Difference
 
     Rows = list[dict[str, Any]]

@@ -18,10 +18,10 @@ from rushhour.errors import UsageError
 from rushhour.lab.confine import Limits
 from rushhour.lab.kernel import Kernel
 from rushhour.lab.uml import UmlLab
-from rushhour.measures import Tolerance
-from rushhour.prepare import prepare
-from rushhour.runner import Workers
-from rushhour.units import UnitError
+from rushhour.quantities.measures import Tolerance
+from rushhour.quantities.units import UnitError
+from rushhour.running.prepare import prepare
+from rushhour.running.runner import Workers
 from rushhour.verdict import lane, output
 from rushhour.verdict.boots import boots
 from rushhour.verdict.follow import divergences
@@ -35,8 +35,8 @@ from rushhour.verdict.side import Side, key_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rushhour.batch import Batch
     from rushhour.lab.base import Lab
+    from rushhour.running.batch import Batch
     from rushhour.verdict.running import Watch
 
 SUITE = "suite"

@@ -18,7 +18,7 @@ from rushhour.verdict.traces import ORDER, SAMPLED, missing, traces
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from rushhour.record import Record
+    from rushhour.record.record import Record
     from rushhour.verdict.alignment import Difference, Kind
 
     Rows = Sequence[Mapping[str, Any]]

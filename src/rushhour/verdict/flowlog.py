@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rushhour import decode
+from rushhour.record import decode
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from rushhour.record import Record
+    from rushhour.record.record import Record
 
     Rows = list[dict[str, Any]]
 

@@ -13,22 +13,22 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 import rushhour
-from rushhour.batch import Batch, Run
 from rushhour.errors import UsageError
 from rushhour.lab import kernel as kernels
 from rushhour.lab.base import VIRTUAL
 from rushhour.lab.manifest import host
 from rushhour.plan import Cell, derive_seed
-from rushhour.record import ResultSet
+from rushhour.record.record import ResultSet
+from rushhour.running.batch import Batch, Run
 from rushhour.spec import Scenario
 from rushhour.verdict.side import Side, cell_of, of_outcome
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from rushhour.batch import Outcome
     from rushhour.lab.base import Lab
     from rushhour.lab.kernel import Kernel
+    from rushhour.running.batch import Outcome
     from rushhour.verdict.side import Key
 
 # Runs of a cell in the numbers of a set's runs: later seeds then stand with the earlier ones of their cell.

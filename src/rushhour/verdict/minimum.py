@@ -6,8 +6,8 @@ than the floor of the metric's unit, which is what one reading can hardly tell.
 
 from __future__ import annotations
 
-from rushhour.measures import KINDS, Tolerance, worth
-from rushhour.units import UnitError
+from rushhour.quantities.measures import KINDS, Tolerance, worth
+from rushhour.quantities.units import UnitError
 
 FLOORS: dict[str, float] = {
     "rate": 1000.0,  # bit/s: a packet in some seconds

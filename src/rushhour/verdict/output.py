@@ -7,13 +7,13 @@ import re
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
-from rushhour import rooms
 from rushhour.errors import ReportError
-from rushhour.prepare import RESULTS
+from rushhour.files import rooms
+from rushhour.record.seal import write_json
 from rushhour.report import files
 from rushhour.report.verdict import html, markdown
 from rushhour.report.verdict.advice import commands
-from rushhour.seal import write_json
+from rushhour.running.prepare import RESULTS
 from rushhour.verdict.known import explain
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rushhour.distributions import normal_quantile
+from rushhour.summary.distributions import normal_quantile
 from rushhour.verdict.rule import Estimate
 
 if TYPE_CHECKING:

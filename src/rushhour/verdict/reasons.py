@@ -11,7 +11,7 @@ from rushhour.verdict.flowlog import FlowLog, relative
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rushhour.record import Record
+    from rushhour.record.record import Record
     from rushhour.verdict.alignment import Difference
 
 _WINDOW_RTTS = 2

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from rushhour.distributions import student_quantile, student_two_sided
+from rushhour.summary.distributions import student_quantile, student_two_sided
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

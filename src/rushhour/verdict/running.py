@@ -23,10 +23,10 @@ from rushhour.verdict.judging import Missing, conclude_all
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from rushhour.batch import Batch, Outcome, Run
     from rushhour.errors import RushHourError
     from rushhour.plan import Cell
-    from rushhour.runner import Workers
+    from rushhour.running.batch import Batch, Outcome, Run
+    from rushhour.running.runner import Workers
     from rushhour.verdict.lane import Lane
     from rushhour.verdict.rule import Rule
     from rushhour.verdict.side import Key, SideCell

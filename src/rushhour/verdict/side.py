@@ -19,18 +19,18 @@ from rushhour.lab.base import VIRTUAL
 from rushhour.metrics.catalog import METRICS
 from rushhour.metrics.value import MetricValue
 from rushhour.plan.cells import expand, label_of
-from rushhour.record import Record, ResultSet
+from rushhour.record.record import Record, ResultSet
+from rushhour.record.told import told
 from rushhour.spec.scenario import Scenario
 from rushhour.spec.sweep import Sweep
-from rushhour.told import told
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from rushhour.baseline import Baseline
-    from rushhour.batch import Outcome
     from rushhour.plan.cells import Cell
+    from rushhour.running.batch import Outcome
 
 RAW = "raw/"
 PLAN = "plan.json"
@@ -92,7 +92,7 @@ class Trial:
         return record
 
     def equals(self, other: Trial) -> bool:
-        """Whether both are equal to the byte in everything that a metric can read (`rushhour.told`)."""
+        """Whether both are equal to the byte in all that a metric can read (`rushhour.record.told`)."""
         if not self.digests or self.digests != other.digests:
             return False
         return self is other or (self.told is not None and self.told == other.told)

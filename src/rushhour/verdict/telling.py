@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rushhour.report.words import quantity
+from rushhour.quantities.words import quantity
 from rushhour.verdict.alignment import WAITED
 from rushhour.verdict.around import SIDES
 from rushhour.verdict.flowlog import FlowLog, relative, state_name
@@ -15,7 +15,7 @@ from rushhour.verdict.reasons import reason
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from rushhour.record import Record
+    from rushhour.record.record import Record
     from rushhour.verdict.alignment import Difference
 
     Sides = tuple[Record, Record]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rushhour import decode
+from rushhour.record import decode
 from rushhour.verdict.alignment import ACKS, PACKET_NS, UNKNOWN, WAITED, Trace
 from rushhour.verdict.flowlog import origins
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from rushhour.record import Record
+    from rushhour.record.record import Record
     from rushhour.verdict.alignment import Kind, Numbers
 
     Columns = Mapping[str, NDArray[Any]]

@@ -6,7 +6,7 @@ import math
 import re
 from typing import TYPE_CHECKING
 
-from rushhour.report.words import quantity, scale_for
+from rushhour.quantities.words import quantity, scale_for
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Self
 from pydantic import Field, ValidationError
 
 from rushhour.errors import UsageError
+from rushhour.quantities.units import Duration, Rate, Size
 from rushhour.spec.explain import explain
 from rushhour.spec.model import Count, Model
-from rushhour.units import Duration, Rate, Size
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

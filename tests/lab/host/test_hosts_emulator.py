@@ -13,7 +13,7 @@ from rushhour.errors import HostError, LabError, UnsupportedError
 from rushhour.lab.host.inventory import Inventory
 from rushhour.lab.hosts import HostsLab
 from rushhour.plan import lower
-from rushhour.record import Record
+from rushhour.record.record import Record
 from rushhour.spec.load import parse_scenario
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from beds import sshd
 from beds.path import path
 from test_host_kills import is_gone, nothing_left, parts, until
 
-from rushhour.record import Record
+from rushhour.record.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

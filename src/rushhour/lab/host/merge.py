@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rushhour.tables import Table, read_table, write_table
+from rushhour.record.tables import Table, read_table, write_table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from rushhour.decode import Rows
+    from rushhour.record.decode import Rows
 
 # Columns that are stamps of the machine that wrote the row; `rx_ns` of a ping that was never answered is -1.
 _STAMPS = ("t_ns", "done_ns", "tx_ns", "rx_ns", "start_ns", "end_ns")

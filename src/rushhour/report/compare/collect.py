@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from pydantic import ValidationError
 
-from rushhour import comparison
 from rushhour.metrics.catalog import METRICS
 from rushhour.metrics.completion import DISTRIBUTIONS, transfers
 from rushhour.metrics.value import TOTAL
@@ -19,16 +18,17 @@ from rushhour.report.compare.distribution import Shares, shares
 from rushhour.report.curves import Curve, thinned
 from rushhour.report.model import kernel_name
 from rushhour.report.panels import bottlenecks
-from rushhour.series import RUN, SERIES
+from rushhour.series.series import RUN, SERIES
 from rushhour.spec.figure import Figure
 from rushhour.spec.sweep import Sweep, matches
+from rushhour.summary import comparison
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from rushhour.metrics.value import MetricValue
     from rushhour.models.case import Prediction
-    from rushhour.record import Record, ResultSet
+    from rushhour.record.record import Record, ResultSet
     from rushhour.report.compare.plot import Drawing
     from rushhour.report.curves import Shape
     from rushhour.spec.published import Published

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rushhour.models.registry import MODELS
+from rushhour.quantities.words import scale_for
 from rushhour.report.compare import published
 from rushhour.report.compare.legend import Looks, entries, model_group, neutral
 from rushhour.report.compare.places import Layout, layout, words
 from rushhour.report.compare.plot import Axis, Facet, Plot, Trace
 from rushhour.report.compare.titles import title_of
-from rushhour.report.words import scale_for
-from rushhour.series import SERIES
+from rushhour.series.series import SERIES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rushhour.metrics.completion import DISTRIBUTIONS
+from rushhour.quantities.words import scale_for
 from rushhour.report.compare.curves import MAX_LINES, MAX_PANELS, left_out
 from rushhour.report.compare.legend import Looks, entries
 from rushhour.report.compare.places import layout, rounds, words
 from rushhour.report.compare.plot import Axis, Facet, Plot, Trace
 from rushhour.report.compare.titles import title_of
 from rushhour.report.lines import wide
-from rushhour.report.words import scale_for
-from rushhour.series import SERIES
+from rushhour.series.series import SERIES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

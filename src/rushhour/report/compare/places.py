@@ -9,11 +9,11 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from rushhour.quantities.words import scale_for
 from rushhour.report.compare.plot import Axis
 from rushhour.report.compare.titles import name_of, spoken
 from rushhour.report.lines import wide
 from rushhour.report.model import said
-from rushhour.report.words import scale_for
 from rushhour.spec.figure import OWN
 from rushhour.spec.levels import worth
 from rushhour.spec.sweep import LABEL

@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from rushhour.quantities.words import Scale
     from rushhour.report.curves import Shape
-    from rushhour.report.words import Scale
 
 Role = Literal["measured", "model", "doubtful", "published"]
 """What a trace is: our measurement, theory, theory outside its range, a document's numbers."""

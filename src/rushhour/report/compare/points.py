@@ -10,6 +10,7 @@ import numpy as np
 
 from rushhour.metrics.catalog import METRICS
 from rushhour.models.registry import MODELS
+from rushhour.quantities.words import scale_for
 from rushhour.report.compare import published
 from rushhour.report.compare.curves import MAX_LINES, MAX_PANELS
 from rushhour.report.compare.legend import Looks, entries, model_group, neutral
@@ -17,7 +18,6 @@ from rushhour.report.compare.places import Layout, factor_axis, layout, words
 from rushhour.report.compare.plot import Axis, Facet, Plot, Trace
 from rushhour.report.compare.titles import title_of
 from rushhour.report.model import said
-from rushhour.report.words import scale_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rushhour.models.case import Prediction
+    from rushhour.quantities.words import Scale
     from rushhour.report.compare.collect import Taken
     from rushhour.report.compare.places import Key
     from rushhour.report.compare.plot import Role
     from rushhour.report.curves import Shape
-    from rushhour.report.words import Scale
     from rushhour.spec.figure import Figure
     from rushhour.spec.published import Published
     from rushhour.spec.sweep import Sweep

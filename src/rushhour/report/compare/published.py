@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rushhour.measures import convert
 from rushhour.metrics.catalog import METRICS
+from rushhour.quantities.measures import convert
 from rushhour.spec.sweep import matches
 
 if TYPE_CHECKING:

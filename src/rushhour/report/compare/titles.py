@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
+from rushhour.quantities.words import quantity
 from rushhour.report.tables import TELLING
-from rushhour.report.words import quantity
 from rushhour.spec.levels import worth
 from rushhour.spec.sweep import LABEL
 

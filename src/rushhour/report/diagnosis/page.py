@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import rushhour
 from rushhour.errors import RecordError
-from rushhour.record import Record
+from rushhour.record.record import Record
 from rushhour.report import embed
 from rushhour.report.diagnosis.story import counts, measured, place, rose
 from rushhour.report.files import put
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from rushhour.diagnose.diagnosis import Diagnosis
+    from rushhour.diagnosis.diagnosis import Diagnosis
     from rushhour.report.embed import Columns
 
 _SCRIPTS = ("uplot/uPlot.iife.min.js", "series.js", "plots.js", "parts.js", "verdict.js")

@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rushhour.diagnose.case import DIRECTIONS
-from rushhour.explain.timeline import LIMITS
+from rushhour.diagnosis.case import DIRECTIONS
 from rushhour.explain.words import percent, rate, size, time
+from rushhour.series.timeline import LIMITS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from rushhour.diagnose.case import Case
-    from rushhour.diagnose.diagnosis import Diagnosis
-    from rushhour.diagnose.measured import Cpu, Measured, Tcp
+    from rushhour.diagnosis.case import Case
+    from rushhour.diagnosis.diagnosis import Diagnosis
+    from rushhour.diagnosis.measured import Cpu, Measured, Tcp
 
 NONE = "-"
 SHORT = {

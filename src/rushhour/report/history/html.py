@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from rushhour.errors import UsageError
+from rushhour.quantities.words import quantity
 from rushhour.report.files import put
 from rushhour.report.history.said import (
     certainty,
@@ -22,7 +23,6 @@ from rushhour.report.history.said import (
 )
 from rushhour.report.history.svg import STYLE, chart, drawing
 from rushhour.report.shell import digest, joined, template
-from rushhour.report.words import quantity
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, Literal
 
-from rushhour.report.words import quantity
+from rushhour.quantities.words import quantity
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

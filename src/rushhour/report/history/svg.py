@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rushhour.quantities.words import scale_for
 from rushhour.report.history.said import certainty, kernels, named, scattered, size, tone
 from rushhour.report.lines import grid
-from rushhour.report.words import scale_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from rushhour.history import Point, Series
-    from rushhour.report.words import Scale
+    from rushhour.quantities.words import Scale
 
 _WIDTH, _LEFT, _RIGHT, _TOP, _BASE = 960, 64, 24, 30, 220
 _LETTER = 6.3

@@ -8,6 +8,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from rushhour.quantities.words import NONE, quantity, scale_for
 from rushhour.report.history.said import (
     certainty,
     common,
@@ -20,7 +21,6 @@ from rushhour.report.history.said import (
     tone,
 )
 from rushhour.report.history.svg import marks
-from rushhour.report.words import NONE, quantity, scale_for
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from rushhour.errors import RecordError
-from rushhour.record import Record
+from rushhour.record.record import Record
 from rushhour.report import embed
 from rushhour.report.panels import panels_of
 from rushhour.report.payload import panel_words

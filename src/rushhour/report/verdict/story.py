@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from rushhour.errors import ReportError
 from rushhour.metrics.catalog import METRICS
+from rushhour.quantities.words import NONE, quantity, scale_for
 from rushhour.report.verdict import beside
 from rushhour.report.verdict.advice import advice, of_cell
 from rushhour.report.verdict.common import groups
 from rushhour.report.verdict.departure import DEPARTS, departs
 from rushhour.report.verdict.order import ORDER, ordered
-from rushhour.report.words import NONE, quantity, scale_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -12,10 +12,10 @@ from rushhour.spec.keys import nearest
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from rushhour.quantities.units import Rate, Size
     from rushhour.spec.control import Class, Scheduler
     from rushhour.spec.scenario import Scenario
     from rushhour.spec.topology import Direction
-    from rushhour.units import Rate, Size
 
 
 _LONGEST_BUCKET_S = 274  # 2^32 · 64 ns

@@ -68,7 +68,7 @@ def _check_distribution(figure: Figure) -> Iterator[Problem]:
     """Check that there is something of which each sample or flow has a value, and no other axis."""
     # Loaded here, as below.
     from rushhour.metrics.completion import DISTRIBUTIONS  # noqa: PLC0415
-    from rushhour.series import SERIES  # noqa: PLC0415
+    from rushhour.series.series import SERIES  # noqa: PLC0415
 
     if figure.y not in SERIES and figure.y not in DISTRIBUTIONS:
         hint = nearest(figure.y, [*DISTRIBUTIONS, *SERIES])
@@ -88,7 +88,7 @@ def _check_quantity(key: str, name: str, *, over_time: bool) -> Iterator[Problem
     """Check that what is drawn is a series (over time) or a metric (over a factor)."""
     # Loaded here: a scenario without figures needs no numerical library to be checked.
     from rushhour.metrics.catalog import METRICS  # noqa: PLC0415
-    from rushhour.series import SERIES  # noqa: PLC0415
+    from rushhour.series.series import SERIES  # noqa: PLC0415
 
     wanted, other = (SERIES, METRICS) if over_time else (METRICS, SERIES)
     if name in wanted:
@@ -106,7 +106,7 @@ def _check_quantity(key: str, name: str, *, over_time: bool) -> Iterator[Problem
 
 def _check_of_run(figure: Figure) -> Iterator[Problem]:
     """Check that a series of the run as a whole is not asked for of one flow or queue."""
-    from rushhour.series import RUN, SERIES  # noqa: PLC0415 as above
+    from rushhour.series.series import RUN, SERIES  # noqa: PLC0415 as above
 
     if (
         figure.x is not None

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rushhour.measures import kin
+from rushhour.quantities.measures import kin
+from rushhour.quantities.units import UnitError
 from rushhour.spec.check.problem import Problem
 from rushhour.spec.check.where import check_where
 from rushhour.spec.judge import placeholders
 from rushhour.spec.keys import nearest
-from rushhour.units import UnitError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

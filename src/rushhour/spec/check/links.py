@@ -5,17 +5,17 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from rushhour.quantities.units import Buffer, Size
 from rushhour.spec.check.classes import check_control
 from rushhour.spec.check.problem import Path, Problem
 from rushhour.spec.topology import MAX_NODES, PRESET_KEYS
-from rushhour.units import Buffer, Size
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from rushhour.quantities.units import Rate
     from rushhour.spec.scenario import Scenario
     from rushhour.spec.topology import Direction, Link, LinkKeys, Topology
-    from rushhour.units import Rate
 
 MAX_DROPS = 4096  # as many as the seeded element keeps
 _LONGEST_JITTER = 4 * 10**9  # ns; the seeded element draws 32 bits

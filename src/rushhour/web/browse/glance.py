@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rushhour.errors import RecordError
-from rushhour.record import Record
+from rushhour.quantities.words import NONE, quantity
+from rushhour.record.record import Record
 from rushhour.report.compare.titles import spoken
-from rushhour.report.words import NONE, quantity
 from rushhour.verdict.refusal import NOTHING, settings_of
 
 if TYPE_CHECKING:

@@ -7,11 +7,11 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from rushhour.errors import RecordError
-from rushhour.record import Record, ResultSet
+from rushhour.quantities.words import quantity
+from rushhour.record.record import Record, ResultSet
 from rushhour.report import html, payload
 from rushhour.report.model import view
 from rushhour.report.reproduce import Reproduction, reproduction
-from rushhour.report.words import quantity
 from rushhour.web.answers import RefusedError
 from rushhour.web.browse import lists
 from rushhour.web.browse.files import listed

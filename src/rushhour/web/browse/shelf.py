@@ -7,8 +7,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rushhour import places
 from rushhour.errors import StoreError
+from rushhour.lab import places
 from rushhour.store import Store
 from rushhour.store.connect import parse, shown
 

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rushhour.report.words import quantity
+from rushhour.quantities.words import quantity
 from rushhour.web.answers import RefusedError
 from rushhour.web.browse import lists
 from rushhour.web.browse.files import listed, opened

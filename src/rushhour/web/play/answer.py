@@ -13,7 +13,7 @@ from rushhour.report.topology import topology_svg
 from rushhour.web.play.coarse import coarser
 
 if TYPE_CHECKING:
-    from rushhour.record import Record
+    from rushhour.record.record import Record
     from rushhour.report.tables import Table
 
 FORMAT = "rushhour-play/1"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from rushhour import spec
 from rushhour.errors import RushHourError
 from rushhour.plan import expand, lower
-from rushhour.units import Duration
+from rushhour.quantities.units import Duration
 from rushhour.web.play.scenario import lowered, packets, scenario
 from rushhour.web.play.setup import Setup, address, read
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rushhour.report.words import quantity
+from rushhour.quantities.words import quantity
 
 if TYPE_CHECKING:
-    from rushhour.record import Record
+    from rushhour.record.record import Record
     from rushhour.report.curves import Curve
     from rushhour.report.panels import Panel
 

@@ -19,16 +19,16 @@ from queue import SimpleQueue
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from rushhour import rooms
-from rushhour.batch import Batch, Run
 from rushhour.errors import LabError, RushHourError
+from rushhour.files import rooms
 from rushhour.lab import cache
 from rushhour.lab import kernel as kernels
 from rushhour.lab.base import CancelledError
 from rushhour.lab.confine import PREFIX
 from rushhour.lab.manifest import relabel
 from rushhour.plan import Cell
-from rushhour.record import Record
+from rushhour.record.record import Record
+from rushhour.running.batch import Batch, Run
 from rushhour.web.answers import RefusedError
 from rushhour.web.play.answer import Answer, answer
 from rushhour.web.play.scenario import scenario

@@ -18,7 +18,7 @@ from rushhour.lab import kernel as kernels
 from rushhour.lab.base import Job
 from rushhour.plan.kinds import BYTE_LIMITED, NEEDS, PACKET_LIMITED
 from rushhour.plan.probe import probe
-from rushhour.record import Record
+from rushhour.record.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,7 +12,7 @@ from rushhour.errors import Fault, ScenarioError
 from rushhour.plan import lower
 from rushhour.plan.queues import resolve_buffer
 from rushhour.spec.load import parse_scenario
-from rushhour.toml import dumps
+from rushhour.spec.toml import dumps
 from rushhour.web.play.setup import WHERE, Setup
 
 if TYPE_CHECKING:

@@ -14,12 +14,12 @@ from pydantic import Field, ValidationError
 from starlette.datastructures import QueryParams
 
 from rushhour.errors import Fault, ScenarioError
+from rushhour.quantities.units import Buffer, Duration, Probability, Rate, Size
 from rushhour.spec.explain import explain
 from rushhour.spec.load import show_key
 from rushhour.spec.model import Model, Name, Words
 from rushhour.spec.topology import Preset
 from rushhour.spec.workload import Algorithm
-from rushhour.units import Buffer, Duration, Probability, Rate, Size
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -16,7 +16,7 @@ from rushhour.errors import ScenarioError
 from rushhour.lab import kernel as kernels
 from rushhour.lab.confine import Limits
 from rushhour.lab.uml import UmlLab
-from rushhour.record import ResultSet
+from rushhour.record.record import ResultSet
 from rushhour.report import html
 from rushhour.web.answers import RefusedError, document, faults, inline
 from rushhour.web.play.borrow import borrowed, lenders
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from rushhour.lab.base import Lab
     from rushhour.lab.kernel import Kernel
-    from rushhour.record import Record
+    from rushhour.record.record import Record
     from rushhour.web.answers import Pages
     from rushhour.web.settings import Bounds
 

@@ -1,0 +1,96 @@
+//! The experiment's clock: `CLOCK_MONOTONIC`, counted from the start of the experiment. The only clock in the agent.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::kernel::sys;
+
+/// The instant the experiment starts; all stamps count from here.
+#[derive(Debug, Clone, Copy)]
+pub struct Clock {
+    start_ns: i64,
+    /// Whether nothing shall be waited for any more.
+    over: Option<&'static AtomicBool>,
+}
+
+/// How long a sleep goes on after an experiment has been ended early.
+const NAP_NS: i64 = 250_000_000;
+
+impl Clock {
+    /// `start_ns` on `CLOCK_MONOTONIC`.
+    #[must_use]
+    pub fn starting_at(start_ns: i64) -> Self {
+        Self { start_ns, over: None }
+    }
+
+    /// A clock whose sleeps end soon after `over` has been set.
+    #[must_use]
+    pub fn interruptible(start_ns: i64, over: &'static AtomicBool) -> Self {
+        Self { start_ns, over: Some(over) }
+    }
+
+    /// From now on nothing is waited for, where this clock can be interrupted.
+    pub fn end(self) {
+        if let Some(over) = self.over {
+            over.store(true, Ordering::SeqCst);
+        }
+    }
+
+    #[must_use]
+    pub fn is_over(self) -> bool {
+        self.over.is_some_and(|over| over.load(Ordering::SeqCst))
+    }
+
+    #[must_use]
+    pub fn start_ns(self) -> i64 {
+        self.start_ns
+    }
+
+    /// Nanoseconds since the start. Reading the clock costs 256 ns of virtual time in a virtual kernel.
+    #[must_use]
+    pub fn now(self) -> i64 {
+        sys::monotonic_ns() - self.start_ns
+    }
+
+    /// A `CLOCK_MONOTONIC` stamp as time since the start.
+    #[must_use]
+    pub fn since_start(self, monotonic_ns: i64) -> i64 {
+        monotonic_ns - self.start_ns
+    }
+
+    /// Sleeps until `t_ns` after the start; returns at once when that has passed.
+    pub fn sleep_until(self, t_ns: i64) {
+        let due_ns = self.start_ns + t_ns;
+        while self.over.is_some() && !self.is_over() && due_ns - sys::monotonic_ns() > 2 * NAP_NS {
+            sys::sleep_until(sys::monotonic_ns() + NAP_NS);
+        }
+        if !self.is_over() {
+            sys::sleep_until(due_ns);
+        }
+    }
+}
+
+/// `CLOCK_REALTIME` minus `CLOCK_MONOTONIC`, to place the kernel's packet stamps. Read between two readings of the other clock:
+/// in a virtual kernel every reading takes the same 256 ns, so the middle is exact.
+///
+/// Where time is real somebody else may run in between: then it is read again.
+#[must_use]
+pub fn realtime_offset_ns() -> i64 {
+    const CLOSE_NS: i64 = 1000;
+    const TRIES: usize = 20;
+    let mut best = reading();
+    for _ in 1..TRIES {
+        if best.0 <= CLOSE_NS {
+            break;
+        }
+        best = best.min(reading());
+    }
+    best.1
+}
+
+/// How far apart the readings were, and the offset between them.
+fn reading() -> (i64, i64) {
+    let before = sys::monotonic_ns();
+    let real = sys::realtime_ns();
+    let after = sys::monotonic_ns();
+    (after - before, real - (before + (after - before) / 2))
+}

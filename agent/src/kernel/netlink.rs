@@ -1,0 +1,438 @@
+//! Netlink: messages out, acknowledgements and dumps in (RFC 3549, `Documentation/userspace-api/netlink`).
+//!
+//! A socket belongs for good to the namespace it was opened in, so one opened inside a node can be used from anywhere.
+
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+
+use crate::error::{Context, Error, Result};
+use crate::kernel::sys::{self, socket};
+
+const HEADER: usize = 16;
+const ALIGN: usize = 4;
+/// What one `send` may carry: half of the default send buffer.
+const BATCH: usize = 1 << 16;
+/// Parts of a dump taken by one call, the end included; the kernel makes a part up to as large as the buffer it goes to.
+const PARTS: usize = 8;
+const PART: usize = 1 << 15;
+
+const NLMSG_ERROR: u16 = 2;
+const NLMSG_DONE: u16 = 3;
+const NLM_F_REQUEST: u16 = 1;
+const NLM_F_ACK: u16 = 4;
+const NLM_F_DUMP: u16 = 0x300;
+const NLM_F_CAPPED: u16 = 0x100;
+const NLM_F_ACK_TLVS: u16 = 0x200;
+const NLMSGERR_ATTR_MSG: u16 = 1;
+const NETLINK_CAP_ACK: i32 = 10;
+const NETLINK_EXT_ACK: i32 = 11;
+const NLA_TYPE_MASK: u16 = 0x3fff;
+
+pub const CREATE: u16 = 0x400;
+pub const EXCL: u16 = 0x200;
+pub const REPLACE: u16 = 0x100;
+
+/// A run of attributes (type, length, value), padded to four bytes each.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Attributes(Vec<u8>);
+
+impl Attributes {
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    pub fn put(&mut self, kind: u16, value: &[u8]) -> &mut Self {
+        self.0.extend_from_slice(&(value.len() as u16 + 4).to_ne_bytes());
+        self.0.extend_from_slice(&kind.to_ne_bytes());
+        self.raw(value)
+    }
+
+    pub fn u8(&mut self, kind: u16, value: u8) -> &mut Self {
+        self.put(kind, &[value])
+    }
+
+    pub fn u16(&mut self, kind: u16, value: u16) -> &mut Self {
+        self.put(kind, &value.to_ne_bytes())
+    }
+
+    pub fn u32(&mut self, kind: u16, value: u32) -> &mut Self {
+        self.put(kind, &value.to_ne_bytes())
+    }
+
+    pub fn u64(&mut self, kind: u16, value: u64) -> &mut Self {
+        self.put(kind, &value.to_ne_bytes())
+    }
+
+    /// A string with its terminating zero.
+    pub fn text(&mut self, kind: u16, value: &str) -> &mut Self {
+        let mut bytes = value.as_bytes().to_vec();
+        bytes.push(0);
+        self.put(kind, &bytes)
+    }
+
+    /// An attribute made of attributes.
+    pub fn nest(&mut self, kind: u16, fill: impl FnOnce(&mut Self)) -> &mut Self {
+        let start = self.0.len();
+        self.put(kind, &[]);
+        fill(self);
+        let length = (self.0.len() - start) as u16;
+        self.0[start..start + 2].copy_from_slice(&length.to_ne_bytes());
+        self
+    }
+
+    /// Bytes as they are, without a header; for structures whose length tells their end.
+    pub fn exactly(&mut self, value: &[u8]) -> &mut Self {
+        self.0.extend_from_slice(value);
+        self
+    }
+
+    /// A fixed structure without an attribute header, padded to four bytes.
+    pub fn raw(&mut self, value: &[u8]) -> &mut Self {
+        self.0.extend_from_slice(value);
+        self.0.resize(self.0.len().next_multiple_of(ALIGN), 0);
+        self
+    }
+}
+
+/// Goes through attributes as `(type, value)`; stops at the first one that does not fit.
+pub fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+    std::iter::from_fn(move || {
+        let length = usize::from(u16_at(bytes, 0)?);
+        let kind = u16_at(bytes, 2)? & NLA_TYPE_MASK;
+        let value = bytes.get(4..length)?;
+        bytes = bytes.get(length.next_multiple_of(ALIGN)..).unwrap_or(&[]);
+        Some((kind, value))
+    })
+}
+
+/// The value of the first attribute of a type.
+#[must_use]
+pub fn attribute(bytes: &[u8], kind: u16) -> Option<&[u8]> {
+    attributes(bytes).find(|(found, _)| *found == kind).map(|(_, value)| value)
+}
+
+#[must_use]
+pub fn u16_at(bytes: &[u8], offset: usize) -> Option<u16> {
+    bytes.get(offset..)?.first_chunk().map(|chunk| u16::from_ne_bytes(*chunk))
+}
+
+#[must_use]
+pub fn u32_at(bytes: &[u8], offset: usize) -> Option<u32> {
+    bytes.get(offset..)?.first_chunk().map(|chunk| u32::from_ne_bytes(*chunk))
+}
+
+#[must_use]
+pub fn u64_at(bytes: &[u8], offset: usize) -> Option<u64> {
+    bytes.get(offset..)?.first_chunk().map(|chunk| u64::from_ne_bytes(*chunk))
+}
+
+/// A request: what it does in words, its type, its fixed header and its attributes.
+#[derive(Debug, Clone)]
+pub struct Message {
+    what: String,
+    kind: u16,
+    /// [`CREATE`], [`EXCL`], [`REPLACE`].
+    pub flags: u16,
+    /// Family header followed by attributes.
+    pub body: Attributes,
+}
+
+impl Message {
+    /// `what` begins the text of an error (`"add address 10.0.0.1/24 to eth0"`); `header` is the family's structure.
+    #[must_use]
+    pub fn new(what: impl Into<String>, kind: u16, flags: u16, header: &[u8]) -> Self {
+        let mut body = Attributes::new();
+        body.raw(header);
+        Self { what: what.into(), kind, flags, body }
+    }
+
+    /// The same request of another type.
+    #[must_use]
+    pub fn of_kind(self, kind: u16) -> Self {
+        Self { kind, ..self }
+    }
+
+    /// The same request by other words.
+    #[must_use]
+    pub fn called(self, what: impl Into<String>) -> Self {
+        Self { what: what.into(), ..self }
+    }
+
+    fn append_to(&self, buffer: &mut Vec<u8>, flags: u16, sequence: u32) {
+        let length = HEADER + self.body.bytes().len();
+        buffer.extend_from_slice(&(length as u32).to_ne_bytes());
+        buffer.extend_from_slice(&self.kind.to_ne_bytes());
+        buffer.extend_from_slice(&(self.flags | NLM_F_REQUEST | flags).to_ne_bytes());
+        buffer.extend_from_slice(&sequence.to_ne_bytes());
+        buffer.extend_from_slice(&0_u32.to_ne_bytes());
+        buffer.extend_from_slice(self.body.bytes());
+    }
+}
+
+/// A message that came back, without its header.
+struct Reply<'a> {
+    kind: u16,
+    flags: u16,
+    sequence: u32,
+    payload: &'a [u8],
+}
+
+impl Reply<'_> {
+    /// The failure an `NLMSG_ERROR` (or the end of a dump) carries: errno and the kernel's own words.
+    fn failure(&self) -> Option<(io::Error, String)> {
+        let errno = u32_at(self.payload, 0)? as i32;
+        if errno == 0 {
+            return None;
+        }
+        let echoed = match self.kind {
+            NLMSG_ERROR if self.flags & NLM_F_CAPPED == 0 => u32_at(self.payload, 4)? as usize,
+            NLMSG_ERROR => HEADER,
+            _ => 0,
+        };
+        let words = (self.flags & NLM_F_ACK_TLVS != 0)
+            .then(|| self.payload.get(4 + echoed.next_multiple_of(ALIGN)..))
+            .flatten()
+            .and_then(|tlvs| attribute(tlvs, NLMSGERR_ATTR_MSG))
+            .map(|text| String::from_utf8_lossy(text).trim_end_matches('\0').to_owned())
+            .unwrap_or_default();
+        Some((io::Error::from_raw_os_error(-errno), words))
+    }
+}
+
+fn replies(mut bytes: &[u8]) -> impl Iterator<Item = Reply<'_>> {
+    std::iter::from_fn(move || {
+        let length = u32_at(bytes, 0)? as usize;
+        let reply = Reply {
+            kind: u16_at(bytes, 4)?,
+            flags: u16_at(bytes, 6)?,
+            sequence: u32_at(bytes, 8)?,
+            payload: bytes.get(HEADER..length)?,
+        };
+        bytes = bytes.get(length.next_multiple_of(ALIGN)..).unwrap_or(&[]);
+        Some(reply)
+    })
+}
+
+/// A request that the kernel refused.
+#[derive(Debug)]
+pub struct Refusal {
+    /// Which message of the batch.
+    pub index: usize,
+    pub errno: i32,
+    pub error: Error,
+}
+
+fn refusal(what: &str, index: usize, (cause, words): (io::Error, String)) -> Refusal {
+    let separator = if words.is_empty() { "" } else { ": " };
+    let error = Error::new("topology", format!("{what}: {cause}{separator}{words}"));
+    Refusal { index, errno: cause.raw_os_error().unwrap_or(0), error }
+}
+
+impl From<Refusal> for Error {
+    fn from(refusal: Refusal) -> Self {
+        refusal.error
+    }
+}
+
+/// A netlink socket of the namespace it was opened in.
+#[derive(Debug)]
+pub struct Socket {
+    fd: OwnedFd,
+    sequence: u32,
+    buffer: Vec<u8>,
+}
+
+impl AsRawFd for Socket {
+    fn as_raw_fd(&self) -> RawFd {
+        self.fd.as_raw_fd()
+    }
+}
+
+impl Socket {
+    /// A socket for links, addresses, routes and traffic control.
+    pub fn route() -> Result<Self> {
+        Self::open(libc::NETLINK_ROUTE)
+    }
+
+    /// A socket of another netlink family, such as `NETLINK_SOCK_DIAG`.
+    pub fn open(protocol: i32) -> Result<Self> {
+        let fd = sys::socket(libc::AF_NETLINK, libc::SOCK_RAW, protocol)
+            .context(format_args!("open a netlink socket (protocol {protocol})"))?;
+        for option in [NETLINK_CAP_ACK, NETLINK_EXT_ACK] {
+            sys::set_option(&fd, libc::SOL_NETLINK, option, 1_i32).context("ask netlink for error texts")?;
+        }
+        // Pages of it that nothing is written to cost nothing.
+        Ok(Self { fd, sequence: 0, buffer: vec![0; PARTS * PART] })
+    }
+
+    /// Sends one request and waits for its acknowledgement.
+    pub fn request(&mut self, message: &Message) -> Result<()> {
+        Ok(self.batch(std::slice::from_ref(message))?)
+    }
+
+    /// Sends requests together and waits once; stops at the first failure.
+    ///
+    /// Only the last message of a piece asks for an acknowledgement: a failure is reported anyway, and in order. The
+    /// requests after a failing one are executed nevertheless.
+    pub fn batch(&mut self, messages: &[Message]) -> std::result::Result<(), Refusal> {
+        let mut begin = 0;
+        while begin < messages.len() {
+            let mut size = 0;
+            let fitting = messages[begin..].iter().take_while(|message| {
+                size += HEADER + message.body.bytes().len();
+                size <= BATCH
+            });
+            let end = begin + fitting.count().max(1);
+            self.piece(&messages[begin..end])
+                .map_err(|refusal| Refusal { index: refusal.index + begin, ..refusal })?;
+            begin = end;
+        }
+        Ok(())
+    }
+
+    fn piece(&mut self, messages: &[Message]) -> std::result::Result<(), Refusal> {
+        let first = self.sequence + 1;
+        let last = self.sequence + messages.len() as u32;
+        let mut data = Vec::new();
+        for (message, sequence) in messages.iter().zip(first..) {
+            message.append_to(&mut data, if sequence == last { NLM_F_ACK } else { 0 }, sequence);
+        }
+        self.sequence = last;
+        let broken = |cause: io::Error| refusal(&messages[0].what, 0, (cause, String::new()));
+        sys::send(&self.fd, &data, 0).map_err(broken)?;
+        let mut failed = None;
+        loop {
+            let size = sys::receive(&self.fd, &mut self.buffer, 0).map_err(broken)?;
+            for reply in replies(&self.buffer[..size]).filter(|reply| reply.kind == NLMSG_ERROR) {
+                let Some(index) = reply.sequence.checked_sub(first).map(|index| index as usize) else {
+                    continue;
+                };
+                if let (Some(failure), None) = (reply.failure(), &failed) {
+                    failed = messages.get(index).map(|message| refusal(&message.what, index, failure));
+                }
+                if reply.sequence == last {
+                    return failed.map_or(Ok(()), Err);
+                }
+            }
+        }
+    }
+
+    /// Asks for one object; `visit` gets the payload of each message that answers.
+    pub fn ask(&mut self, message: &Message, mut visit: impl FnMut(&[u8])) -> Result<()> {
+        self.sequence += 1;
+        let mut data = Vec::new();
+        message.append_to(&mut data, NLM_F_ACK, self.sequence);
+        sys::send(&self.fd, &data, 0).context(&message.what)?;
+        loop {
+            let size = sys::receive(&self.fd, &mut self.buffer, 0).context(&message.what)?;
+            for reply in replies(&self.buffer[..size]).filter(|reply| reply.sequence == self.sequence) {
+                if reply.kind != NLMSG_ERROR {
+                    visit(reply.payload);
+                    continue;
+                }
+                return match reply.failure() {
+                    Some(failure) => Err(refusal(&message.what, 0, failure).error),
+                    None => Ok(()),
+                };
+            }
+        }
+    }
+
+    /// The index of a device of this namespace.
+    pub fn ifindex(&mut self, dev: &str) -> Result<u32> {
+        let mut found = None;
+        let order = Message::new("list devices", libc::RTM_GETLINK, 0, &[0; 16]);
+        self.dump(&order, |payload| {
+            let name =
+                payload.get(16..).and_then(|rest| attribute(rest, libc::IFLA_IFNAME)).unwrap_or_default();
+            if name.strip_suffix(&[0]) == Some(dev.as_bytes()) {
+                found = u32_at(payload, 4);
+            }
+        })?;
+        found.ok_or_else(|| Error::new("topology", format!("there is no device {dev:?}")))
+    }
+
+    /// Asks for all objects of a kind; `visit` gets each one's payload (fixed header, then attributes).
+    pub fn dump(&mut self, message: &Message, mut visit: impl FnMut(&[u8])) -> Result<()> {
+        self.sequence += 1;
+        let mut data = Vec::new();
+        message.append_to(&mut data, NLM_F_DUMP, self.sequence);
+        sys::send(&self.fd, &data, 0).context(&message.what)?;
+        loop {
+            let sizes = socket::receive_ready(&self.fd, &mut self.buffer, PART).context(&message.what)?;
+            let parts =
+                self.buffer.chunks_exact(PART).zip(sizes).flat_map(|(part, size)| replies(&part[..size]));
+            for reply in parts.filter(|reply| reply.sequence == self.sequence) {
+                if reply.kind != NLMSG_ERROR && reply.kind != NLMSG_DONE {
+                    visit(reply.payload);
+                    continue;
+                }
+                return match reply.failure() {
+                    Some(failure) => Err(refusal(&message.what, 0, failure).error),
+                    None => Ok(()),
+                };
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn attributes_come_back_as_they_were_put() {
+        let mut made = Attributes::new();
+        made.u8(1, 7).nest(2, |inner| {
+            inner.text(3, "ab").u64(4, 9);
+        });
+        assert_eq!(made.bytes().len() % ALIGN, 0);
+        let found: Vec<(u16, &[u8])> = attributes(made.bytes()).collect();
+        assert_eq!(found[0], (1, &[7_u8][..]));
+        assert_eq!(attribute(found[1].1, 3), Some(&b"ab\0"[..]));
+        assert_eq!(attribute(found[1].1, 4).and_then(|value| u64_at(value, 0)), Some(9));
+    }
+
+    #[test]
+    fn broken_attributes_end_the_walk() {
+        for bytes in [&[8_u8, 0, 1, 0, 5][..], &[3, 0, 1, 0], &[0, 0, 0, 0], &[4]] {
+            assert_eq!(attributes(bytes).count(), 0);
+        }
+    }
+
+    #[test]
+    fn a_refusal_carries_the_kernels_words() {
+        let mut payload = (-libc::EINVAL).to_ne_bytes().to_vec();
+        payload.extend([0_u8; HEADER]);
+        let mut words = Attributes::new();
+        words.text(NLMSGERR_ATTR_MSG, "no such thing");
+        payload.extend(words.bytes());
+        let reply =
+            Reply { kind: NLMSG_ERROR, flags: NLM_F_CAPPED | NLM_F_ACK_TLVS, sequence: 1, payload: &payload };
+        let refused = refusal("add a thing", 0, reply.failure().expect("a failure"));
+        assert_eq!(refused.errno, libc::EINVAL);
+        assert_eq!(refused.error.message, "add a thing: Invalid argument (os error 22): no such thing");
+    }
+
+    #[test]
+    fn a_device_is_found_by_its_name() {
+        let mut socket = Socket::route().expect("a socket");
+        assert_eq!(socket.ifindex("lo").ok(), Some(1));
+        assert!(socket.ifindex("no such").is_err());
+    }
+
+    #[test]
+    fn the_links_of_a_namespace_can_be_dumped() {
+        let mut socket = Socket::route().expect("a socket");
+        let mut seen = 0;
+        let links = Message::new("list links", libc::RTM_GETLINK, 0, &[0; 16]);
+        socket.dump(&links, |payload| seen += usize::from(payload.len() > 16)).expect("a dump");
+        assert!(seen > 0);
+    }
+}

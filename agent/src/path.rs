@@ -1,0 +1,367 @@
+//! Builds what the plan draws: namespaces, veth pairs, addresses, routes, queues, wires.
+//!
+//! A system call inside a virtual kernel costs some 15 µs of the host, so each node has one netlink socket and gets its
+//! orders in a few large pieces.
+
+mod addresses;
+mod devices;
+mod emulator;
+pub mod firewall;
+mod found;
+mod ingress;
+pub mod line;
+mod lined;
+pub(crate) mod links;
+pub mod pause;
+mod pinned;
+pub mod serial;
+pub mod wire;
+mod wired;
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use crate::error::{Context, Error, Result, UNSUPPORTED};
+use crate::kernel::netlink::{Message, Socket};
+use crate::kernel::netns::Nodes;
+use crate::kernel::sys;
+use crate::kernel::sysctl;
+use crate::plan::{End, Node, Plan};
+use crate::result::QdiscReadBack;
+use crate::run::disturb;
+use crate::tc;
+
+pub use lined::{Carried, Lines};
+pub use wired::Wired;
+
+pub use found::found;
+
+/// Time for the kernel's workers to notice that links are up and to take IPv6 addresses into use.
+const SETTLE_NS: i64 = 10_000_000;
+
+/// A namespace and a few netlink sockets.
+const FILES_PER_NODE: u64 = 4;
+/// Two sockets and what waits for them.
+const FILES_PER_FLOW: u64 = 8;
+const OTHER_FILES: u64 = 1024;
+
+/// One end of a link as it was built.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BuiltEnd {
+    pub node: String,
+    pub dev: String,
+    /// Unique in the whole experiment, not only in its namespace.
+    pub ifindex: u32,
+}
+
+/// What was built, with an open netlink socket in each node.
+#[derive(Debug)]
+pub struct Topology {
+    ends: Vec<BuiltEnd>,
+    /// The numbers of ends that were found, not built.
+    numbers: Option<Vec<u32>>,
+    sockets: HashMap<String, Socket>,
+    wires: Vec<(u32, Arc<Wired>)>,
+    /// What carries the wires' packets, where that is not the kernel.
+    lines: Option<Lines>,
+    /// Policers' ends by the interface index of the device they sit at.
+    policed: HashMap<u32, u32>,
+    /// Devices that were given a clsact for what arrives.
+    clsact: HashSet<u32>,
+}
+
+impl Topology {
+    /// End `index` (2·link + side); `None` beyond the last.
+    #[must_use]
+    pub fn end(&self, index: usize) -> Option<&BuiltEnd> {
+        self.ends.get(index)
+    }
+
+    #[must_use]
+    pub fn ends(&self) -> &[BuiltEnd] {
+        &self.ends
+    }
+
+    /// The index of the end with this interface index.
+    #[must_use]
+    pub fn end_of(&self, ifindex: u32) -> Option<u32> {
+        number(&self.ends, self.numbers.as_deref(), ifindex)
+    }
+
+    /// The index of the end that a queue discipline belongs to: a policer's counts in the clsact of its device.
+    #[must_use]
+    pub fn end_of_queue(&self, row: &tc::Row) -> Option<u32> {
+        let policer = self.policed.get(&row.ifindex).filter(|_| row.kind == "clsact");
+        policer.copied().or_else(|| self.end_of(row.ifindex))
+    }
+
+    /// The seeded elements, by the index of their end.
+    #[must_use]
+    pub fn wires(&self) -> &[(u32, Arc<Wired>)] {
+        &self.wires
+    }
+
+    /// Ends the line that carries the wires' packets, if there is one, and tells how it did.
+    ///
+    /// # Errors
+    /// What made it end before.
+    pub fn stop_line(&mut self) -> Result<Option<Vec<Carried>>> {
+        self.lines.take().map(Lines::stop).transpose()
+    }
+
+    /// On every wire the next packet is number `first`.
+    pub fn count_wires_from(&self, first: u64) -> Result<()> {
+        self.wires.iter().try_for_each(|(_, element)| element.count_from(first))
+    }
+
+    /// Says so where two packets of a wire may have one number.
+    pub fn warn_of_wires(&self, warnings: &mut Vec<String>) {
+        if !self.wires.iter().all(|(_, element)| element.is_exact()) {
+            warnings.push(format!("a wire's program {}", crate::path::wire::INEXACT));
+        }
+    }
+
+    /// What lines of a device ask for; they may name other devices of its node.
+    fn orders(&self, node: &str, device: &tc::Device, lines: &[String]) -> Result<Vec<tc::Order>> {
+        let find = |dev: &str| {
+            let found = self.ends.iter().find(|end| end.node == node && end.dev == dev);
+            found.map(|end| end.ifindex)
+        };
+        lines.iter().map(|line| tc::parse_among(line, device, &find)).collect()
+    }
+
+    /// The routing socket that is open in a node.
+    pub fn socket(&mut self, node: &str) -> Result<&mut Socket> {
+        self.sockets
+            .get_mut(node)
+            .ok_or_else(|| Error::new("plan", format!("node {node:?} is not in the plan")))
+    }
+}
+
+/// The index of the end with this interface index; `numbers` are those of ends that were found.
+fn number(ends: &[BuiltEnd], numbers: Option<&[u32]>, ifindex: u32) -> Option<u32> {
+    if let Some(numbers) = numbers {
+        let at = ends.iter().position(|end| end.ifindex == ifindex)?;
+        return numbers.get(at).copied();
+    }
+    let index = ifindex.checked_sub(links::FIRST_IFINDEX)?;
+    (usize::try_from(index).ok()? < ends.len()).then_some(index)
+}
+
+/// Builds the plan's network. On return every device is up and every queue in place.
+pub fn build(plan: &Plan, nodes: &mut Nodes) -> Result<Topology> {
+    let mut topology = Topology {
+        ends: links::numbered(plan),
+        numbers: None,
+        sockets: HashMap::new(),
+        wires: Vec::new(),
+        lines: None,
+        policed: HashMap::new(),
+        clsact: HashSet::new(),
+    };
+    let files =
+        FILES_PER_NODE * plan.nodes.len() as u64 + FILES_PER_FLOW * plan.flows.len() as u64 + OTHER_FILES;
+    sys::allow_open_files(files).context(format_args!("allow {files} open files"))?;
+    if sys::owns_kernel() {
+        // Else some kernels put three idle tunnel devices into every node.
+        sysctl::write_if_there("net.core.fb_tunnels_only_for_init_net", "2")?;
+    }
+    for node in &plan.nodes {
+        disturb::here();
+        nodes.create(&node.name)?;
+        let socket =
+            nodes.within(&node.name, || prepare(plan, node)).map_err(|error| error.at(&node.name))?;
+        topology.sockets.insert(node.name.clone(), socket);
+    }
+    let inner = lined::open(plan, nodes)?;
+    for node in &plan.nodes {
+        disturb::here();
+        let mut orders = links::create(plan, node, nodes)?;
+        orders.extend(lined::pairs(plan, node, nodes)?);
+        run(&mut topology, node, &orders)?;
+    }
+    devices::wait_for_turn(plan);
+    for node in &plan.nodes {
+        let orders = devices::create(plan, node)?;
+        topology
+            .socket(&node.name)?
+            .batch(&orders)
+            .map_err(|refusal| devices::explain(plan, node, refusal).at(format!("node {}", node.name)))?;
+    }
+    for node in &plan.nodes {
+        let mut orders = addresses::loopback(node)?;
+        orders.extend(links::configure(plan, node)?);
+        orders.extend(devices::configure(plan, node)?);
+        run(&mut topology, node, &orders)?;
+        links::switch_offload_off(plan, node, topology.socket(&node.name)?)?;
+    }
+    if let Some(mut socket) = inner {
+        socket.batch(&lined::configure(plan))?;
+    }
+    pinned::steer(plan, nodes)?;
+    if plan.nodes.iter().any(|node| addresses::has_ipv6(plan, node)) {
+        sys::sleep_until(sys::monotonic_ns() + SETTLE_NS);
+    }
+    for node in &plan.nodes {
+        disturb::here();
+        let mut orders = addresses::neighbours(plan, node)?;
+        orders.extend(addresses::rules(plan, node));
+        orders.extend(addresses::routes(plan, node)?);
+        run(&mut topology, node, &orders)?;
+        if !node.sysctl.is_empty() {
+            settings(nodes, node).map_err(|error| error.at(format!("node {}", node.name)))?;
+        }
+    }
+    for (index, end) in ends(plan).enumerate() {
+        disturb::here();
+        egress(&mut topology, nodes, index, end, plan.line.is_some())
+            .map_err(|error| error.at(place(plan, index)))?;
+    }
+    if let Some((lines, wires)) = lined::start(plan, nodes)? {
+        topology.lines = Some(lines);
+        topology.wires.extend(wires.into_iter().map(|(end, wired)| (end, Arc::new(wired))));
+        topology.wires.sort_by_key(|(end, _)| *end);
+    }
+    devices::wait_until_joined(plan, &mut topology.sockets)?;
+    for arrival in &plan.ingress {
+        let place = format!("ingress of {} in node {}", arrival.dev, arrival.node);
+        ingress::build(&mut topology, plan, nodes, arrival).map_err(|error| error.at(place))?;
+    }
+    Ok(topology)
+}
+
+/// All ends in the order of their index.
+fn ends(plan: &Plan) -> impl Iterator<Item = &End> {
+    plan.links.iter().flat_map(|link| &link.ends)
+}
+
+/// `link left-right, left → right`, for errors.
+#[must_use]
+pub fn place(plan: &Plan, index: usize) -> String {
+    let link = &plan.links[index / 2];
+    format!("link {}, {} → {}", link.name, link.ends[index % 2].node, link.ends[1 - index % 2].node)
+}
+
+/// Whether a line in user space carries the link of this end.
+#[must_use]
+pub fn is_carried(plan: &Plan, index: usize) -> bool {
+    lined::carries(plan, &plan.links[index / 2])
+}
+
+fn run(topology: &mut Topology, node: &Node, orders: &[Message]) -> Result<()> {
+    topology
+        .socket(&node.name)?
+        .batch(orders)
+        .map_err(|refusal| refusal.error.at(format!("node {}", node.name)))
+}
+
+/// What must be set before a node has devices, so that they inherit it. Runs inside the node.
+fn prepare(plan: &Plan, node: &Node) -> Result<Socket> {
+    let forward = if node.forward { "1" } else { "0" };
+    if node.forward {
+        sysctl::write("net.ipv4.ip_forward", forward)?;
+    }
+    if addresses::has_ipv6(plan, node) {
+        // Nobody announces routers here, so nobody shall look for them.
+        sysctl::write("net.ipv6.conf.default.accept_ra", "0")?;
+        sysctl::write("net.ipv6.conf.all.forwarding", forward)?;
+    } else {
+        sysctl::write_if_there("net.ipv6.conf.all.disable_ipv6", "1")?;
+    }
+    for name in ["net.ipv4.conf.all.rp_filter", "net.ipv4.conf.default.rp_filter"] {
+        if sysctl::read(name)? != "0" {
+            sysctl::write(name, "0")?;
+        }
+    }
+    Socket::route()
+}
+
+/// The node's own settings. One that a node cannot change but the kernel has (`net.core.rmem_max`) is set for the whole
+/// kernel, where that is a virtual one.
+fn settings(nodes: &Nodes, node: &Node) -> Result<()> {
+    let mut elsewhere = Vec::new();
+    nodes.within(&node.name, || {
+        for (name, value) in &node.sysctl {
+            if sys::owns_kernel() && !sysctl::is_writable(name) {
+                elsewhere.push((name, value));
+            } else if !sys::owns_kernel() && !name.starts_with("net") {
+                let message = format!("{name} is a setting of the whole machine, not of a network namespace");
+                return Err(Error::new(UNSUPPORTED, message).hint("Set it before, for all of the machine."));
+            } else {
+                sysctl::write(name, value)?;
+            }
+        }
+        Ok(())
+    })?;
+    elsewhere.into_iter().try_for_each(|(name, value)| sysctl::write(name, value))
+}
+
+/// Queues, classes and filters of one end.
+fn egress(topology: &mut Topology, nodes: &Nodes, index: usize, end: &End, by_line: bool) -> Result<()> {
+    queues(topology, nodes, index, &tc::in_order(&end.qdiscs, &end.filters))?;
+    if let Some(wire) = end.wire.as_ref().filter(|_| !by_line) {
+        let device = tc::Device { name: &end.dev, ifindex: topology.ends[index].ifindex };
+        let element = wire::attach(wire, &device, topology.socket(&end.node)?)?;
+        topology.wires.push((index as u32, Arc::new(Wired::Program(element))));
+    }
+    Ok(())
+}
+
+fn queues(topology: &mut Topology, nodes: &Nodes, index: usize, lines: &[String]) -> Result<()> {
+    let end = topology.ends[index].clone();
+    let device = tc::Device { name: &end.dev, ifindex: end.ifindex };
+    let orders = topology.orders(&end.node, &device, lines)?;
+    tc::apply(&orders, topology.socket(&end.node)?, |work| nodes.within(&end.node, work))
+}
+
+/// Makes every queue anew: an average of red, a dropping probability of pie, tokens that were spent and what was counted
+/// belong to calibration.
+pub fn renew_queues(plan: &Plan, topology: &mut Topology, nodes: &Nodes) -> Result<()> {
+    for (index, end) in ends(plan).enumerate() {
+        let mut lines = tc::in_order(&end.qdiscs, &end.filters);
+        lines.retain(|line| tc::is_below_root(line));
+        renew(topology, nodes, index, &lines).map_err(|error| error.at(place(plan, index)))?;
+    }
+    for arrival in plan.ingress.iter().filter(|arrival| arrival.ifb.is_some()) {
+        let place = format!("ingress of {} in node {}", arrival.dev, arrival.node);
+        let lines = ingress::queues(arrival);
+        renew(topology, nodes, arrival.end as usize, &lines).map_err(|error| error.at(place))?;
+    }
+    Ok(())
+}
+
+fn renew(topology: &mut Topology, nodes: &Nodes, index: usize, lines: &[String]) -> Result<()> {
+    if !lines.iter().any(|line| line.starts_with("qdisc ")) {
+        return Ok(());
+    }
+    let end = topology.ends[index].clone();
+    let device = tc::Device { name: &end.dev, ifindex: end.ifindex };
+    topology.socket(&end.node)?.batch(&[tc::removal(&device)]).map_err(|refusal| refusal.error)?;
+    queues(topology, nodes, index, lines)
+}
+
+/// Every qdisc of every end, as the kernel tells it now.
+pub fn read_back(topology: &mut Topology) -> Result<Vec<QdiscReadBack>> {
+    let mut found = Vec::new();
+    let Topology { ends, numbers, sockets, .. } = topology;
+    for socket in sockets.values_mut() {
+        tc::dump(socket, |row| {
+            if let Some(end) = number(ends, numbers.as_deref(), row.ifindex) {
+                found.push(QdiscReadBack {
+                    end,
+                    kind: row.kind.to_owned(),
+                    handle: row.handle,
+                    parent: row.parent,
+                    options: hexadecimal(row.options),
+                });
+            }
+        })?;
+    }
+    found.sort_by_key(|qdisc| (qdisc.end, qdisc.handle, qdisc.parent));
+    Ok(found)
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    let digit = |value: u8| char::from_digit(value.into(), 16).unwrap_or('?');
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
+}

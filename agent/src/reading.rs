@@ -1,0 +1,218 @@
+//! Readings per interval: sockets, queues, interfaces and wires of every node, and a sign of life.
+//!
+//! Inside a virtual kernel a system call costs far more host time than the work it does, so each node is read with few
+//! of them: one dump for all its sockets, one for all its qdiscs.
+
+mod class;
+pub mod counters;
+mod interface;
+pub mod machine;
+mod queue;
+mod socket;
+pub mod sojourn;
+pub mod spread;
+pub mod table;
+pub mod trace;
+mod wire;
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use crate::error::{Context, Result};
+use crate::kernel::clock::Clock;
+use crate::kernel::netns::Nodes;
+use crate::path::Topology;
+use crate::plan::Plan;
+use crate::reading::sojourn::Sojourns;
+use crate::reading::spread::Spread;
+
+use class::Classes;
+use interface::Interfaces;
+use queue::Queues;
+use socket::Sockets;
+use wire::Wires;
+
+/// Totals of interfaces and wires say little in between and cost calls for each: they are read this often at most.
+const TOTALS_NS: i64 = 1_000_000_000;
+/// Readings that may be left out without a word: one of so many.
+const FEW: u64 = 100;
+
+/// Everything that is read at each interval of a run.
+#[derive(Debug)]
+pub struct Sampler<'a> {
+    clock: Clock,
+    duration_ns: i64,
+    sample_ns: i64,
+    next_totals_ns: i64,
+    /// Eight bytes, the experiment's time: whoever waits outside sees that this kernel is alive.
+    progress: File,
+    sockets: Option<Sockets>,
+    queues: Option<Queues>,
+    classes: Option<Classes>,
+    interfaces: Option<Interfaces>,
+    wires: Wires<'a>,
+    sojourns: Option<Sojourns>,
+    topology: &'a Topology,
+    /// Of the readings, where time is real.
+    lateness: Option<Spread>,
+    made: u64,
+    left_out: u64,
+}
+
+/// When the next reading is due after one at `at_ns` that began at `now_ns`. What has passed by then is left out: to catch up
+/// would put off the end, and read again and again what has hardly changed.
+fn next_due(at_ns: i64, now_ns: i64, sample_ns: i64) -> i64 {
+    (at_ns + sample_ns).max((now_ns.div_euclid(sample_ns) + 1) * sample_ns)
+}
+
+impl<'a> Sampler<'a> {
+    /// Opens what is read; nothing is read before [`Self::run`].
+    pub fn start(
+        plan: &Plan,
+        topology: &'a Topology,
+        nodes: &Nodes,
+        clock: Clock,
+        out: &Path,
+    ) -> Result<Self> {
+        let raw = out.join("raw");
+        let readings = plan.readings;
+        Ok(Self {
+            clock,
+            duration_ns: plan.duration_ns,
+            sample_ns: plan.sample_ns,
+            next_totals_ns: 0,
+            progress: File::create(out.join("progress")).context("create the progress file")?,
+            sockets: readings.tcp_info.then(|| Sockets::open(plan, nodes, &raw)).transpose()?,
+            queues: readings.qdisc.then(|| Queues::open(plan, topology, nodes, &raw)).transpose()?,
+            classes: readings
+                .qdisc
+                .then(|| Classes::open(plan, topology, nodes, &raw))
+                .transpose()?
+                .flatten(),
+            interfaces: readings.interface.then(|| Interfaces::open(topology, nodes, &raw)).transpose()?,
+            wires: Wires::open(topology, &raw)?,
+            sojourns: None,
+            topology,
+            lateness: None,
+            made: 0,
+            left_out: 0,
+        })
+    }
+
+    /// What is stamped on the way is taken at each reading, too.
+    pub fn take_along(&mut self, sojourns: Option<Sojourns>) {
+        self.sojourns = sojourns;
+    }
+
+    /// From now on it is counted how much later than asked each reading is made.
+    pub fn count_lateness(&mut self) {
+        self.lateness = Some(Spread::default());
+    }
+
+    #[must_use]
+    pub fn lateness(&self) -> Option<&Spread> {
+        self.lateness.as_ref()
+    }
+
+    /// Says so where readings had to be left out because one takes longer than the interval.
+    #[must_use]
+    pub fn warning(&self) -> Option<String> {
+        let (asked, interval_us) = (self.made + self.left_out, self.sample_ns as f64 / 1e3);
+        (self.left_out * FEW > asked).then(|| {
+            format!(
+                "{} of {asked} readings were left out: one took longer than the interval of {interval_us} µs",
+                self.left_out
+            )
+        })
+    }
+
+    /// Reads at 0, at every interval and at the end of the experiment; comes back when that is reached.
+    pub fn run(&mut self) -> Result<()> {
+        let mut at_ns = 0;
+        loop {
+            self.clock.sleep_until(at_ns);
+            let now_ns = self.clock.now();
+            self.read(at_ns, now_ns)?;
+            self.made += 1;
+            if at_ns >= self.duration_ns || self.clock.is_over() {
+                return Ok(());
+            }
+            let due_ns = next_due(at_ns, now_ns, self.sample_ns).min(self.duration_ns);
+            self.left_out += ((due_ns - at_ns - 1) / self.sample_ns) as u64;
+            at_ns = due_ns;
+        }
+    }
+
+    fn read(&mut self, at_ns: i64, now_ns: i64) -> Result<()> {
+        if let Some(lateness) = &mut self.lateness {
+            lateness.add((now_ns - at_ns).max(0) as u64);
+        }
+        self.progress.write_all_at(&now_ns.to_le_bytes(), 0).context("write the progress file")?;
+        if let Some(sockets) = &mut self.sockets {
+            sockets.read(now_ns)?;
+        }
+        if let Some(queues) = &mut self.queues {
+            queues.read(self.topology, now_ns)?;
+        }
+        if let Some(classes) = &mut self.classes {
+            classes.read(now_ns)?;
+        }
+        if let Some(sojourns) = &mut self.sojourns {
+            sojourns.read()?;
+        }
+        if at_ns >= self.next_totals_ns || at_ns >= self.duration_ns {
+            self.next_totals_ns = at_ns + TOTALS_NS;
+            self.wires.read(now_ns)?;
+            if let Some(interfaces) = &mut self.interfaces {
+                interfaces.read(self.topology, now_ns)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes what is left; gives how many stamps of sojourn times were lost, where there were to be some.
+    pub fn finish(mut self) -> Result<Option<u64>> {
+        if let Some(sockets) = &mut self.sockets {
+            sockets.flush()?;
+        }
+        if let Some(queues) = &mut self.queues {
+            queues.flush()?;
+        }
+        if let Some(classes) = &mut self.classes {
+            classes.flush()?;
+        }
+        if let Some(interfaces) = &mut self.interfaces {
+            interfaces.flush()?;
+        }
+        self.wires.flush()?;
+        self.sojourns.map(Sojourns::finish).transpose()
+    }
+}
+
+/// Names and numpy types as a table's columns.
+fn columns(columns: &[(&'static str, &str)]) -> Vec<(&'static str, String)> {
+    columns.iter().map(|(name, kind)| (*name, (*kind).to_owned())).collect()
+}
+
+/// Appends `bytes` cut or padded with zeros to `size`.
+fn fixed(row: &mut Vec<u8>, bytes: &[u8], size: usize) {
+    let end = row.len() + size;
+    row.extend(&bytes[..bytes.len().min(size)]);
+    row.resize(end, 0);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn readings_whose_time_has_passed_are_left_out() {
+        // Punctual, a little late, so late that the next two have passed.
+        for (now_ns, due_ns) in [(100, 120), (119, 120), (120, 140), (145, 160), (159, 160), (160, 180)] {
+            assert_eq!(next_due(100, now_ns, 20), due_ns, "{now_ns}");
+        }
+        // A clock that is a little early does not repeat a reading.
+        assert_eq!(next_due(100, 99, 20), 120);
+    }
+}

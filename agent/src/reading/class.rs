@@ -1,0 +1,58 @@
+//! Classes by a dump of each device that divides its rate among some (`RTM_GETTCLASS`).
+
+use std::path::Path;
+
+use super::queue::{keep, table};
+use crate::error::Result;
+use crate::kernel::netlink::{Message, Socket};
+use crate::kernel::netns::Nodes;
+use crate::path::Topology;
+use crate::plan::Plan;
+use crate::reading::table::TableWriter;
+use crate::tc::Row;
+
+const TCMSG: usize = 20;
+
+/// What is asked for each end with classes, through a socket in its node.
+#[derive(Debug)]
+pub struct Classes {
+    ends: Vec<(u32, Socket, Message)>,
+    table: TableWriter,
+}
+
+impl Classes {
+    /// Nothing where no egress sends flows to classes.
+    pub fn open(plan: &Plan, topology: &Topology, nodes: &Nodes, raw: &Path) -> Result<Option<Self>> {
+        let mut ends = Vec::new();
+        for (index, end) in plan.links.iter().flat_map(|link| &link.ends).enumerate() {
+            if !end.filters.iter().any(|line| line.starts_with("filter parent")) {
+                continue;
+            }
+            let mut header = [0; TCMSG];
+            header[4..8].copy_from_slice(&topology.ends()[index].ifindex.to_ne_bytes());
+            let message = Message::new("list classes", libc::RTM_GETTCLASS, 0, &header);
+            ends.push((index as u32, nodes.within(&end.node, Socket::route)?, message));
+        }
+        if ends.is_empty() {
+            return Ok(None);
+        }
+        Ok(Some(Self { ends, table: table(raw, "class")? }))
+    }
+
+    pub fn read(&mut self, now_ns: i64) -> Result<()> {
+        let Self { ends, table } = self;
+        let mut outcome = Ok(());
+        for (end, socket, message) in ends {
+            socket.dump(message, |payload| {
+                if let (Ok(()), Some(row)) = (&outcome, Row::parse(payload)) {
+                    outcome = keep(table, now_ns, *end, &row);
+                }
+            })?;
+        }
+        outcome
+    }
+
+    pub fn flush(&mut self) -> Result<()> {
+        self.table.flush()
+    }
+}

@@ -1,0 +1,311 @@
+//! Kernel events: reads the trace ring as the kernel wrote it and keeps each event as one row of a raw table.
+//!
+//! The clock is `mono`, the experiment's own. Reading it costs nothing in soft-interrupt context, where nearly every
+//! event of TCP happens; in process context it moves a virtual kernel on by 256 ns (`docs/labs.md` says what that does).
+
+mod format;
+mod instance;
+mod ring;
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::net::IpAddr;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use crate::error::{Context, Error, Result};
+use crate::host::serve::{own_name, Leftover};
+use crate::kernel::clock::Clock;
+use crate::kernel::sys;
+use crate::plan::{Flow, Plan, Readings, FIRST_PORT, LAST_PORT};
+use crate::reading::table::{self, TableWriter};
+
+use format::Format;
+use instance::Instance;
+
+/// Environment: the name of the tracer that this agent makes, given by who will take it away if the agent cannot. In a
+/// namespace of process numbers the agent's own number says nothing outside.
+pub const TRACER: &str = "RUSHHOUR_TRACER";
+
+/// Where the agent finds the trace file system.
+pub const TRACEFS: &str = "/sys/kernel/tracing";
+
+/// Room for about 28 000 events; the reader is woken when it is half full.
+const RING_KIB: usize = 4096;
+/// Bytes moved through the pipe by one call, whole pages.
+const PIPE: usize = 1 << 20;
+
+/// One kind of event and the table its rows go to.
+#[derive(Debug)]
+struct Stream {
+    name: &'static str,
+    format: Format,
+    table: TableWriter,
+}
+
+#[derive(Debug)]
+struct Sink {
+    streams: Vec<Stream>,
+    clock: Clock,
+    /// See [`Plan::only_ports`].
+    only: BTreeMap<u32, u16>,
+    /// Where our flows go, on a kernel that has others too.
+    ours: Option<BTreeMap<u32, IpAddr>>,
+    lost: u64,
+    /// What a reader could not make sense of.
+    broken: Option<Error>,
+}
+
+/// The running trace.
+#[derive(Debug)]
+pub struct Trace {
+    root: PathBuf,
+    folder: PathBuf,
+    sink: Arc<Mutex<Sink>>,
+    instance: Option<Instance>,
+}
+
+/// The events a plan asks for that this kernel has, and those it lacks.
+fn wanted(readings: Readings) -> Vec<&'static str> {
+    let mut names = Vec::new();
+    if readings.tcp_probe {
+        names.push("tcp_probe");
+    }
+    if readings.events {
+        names.extend(["tcp_retransmit_skb", "tcp_cong_state_set"]);
+    }
+    names
+}
+
+fn write(path: &Path, value: &str) -> Result<()> {
+    fs::write(path, value)
+        .context(format_args!("write {value:?} to {}", path.display()))
+        .map_err(|e| e.kind("trace"))
+}
+
+/// Switches on those events that the kernel has.
+fn streams(
+    names: &[&'static str],
+    root: &Path,
+    out: &Path,
+    last_port: u16,
+    warnings: &mut Vec<String>,
+) -> Result<Vec<Stream>> {
+    let mut streams = Vec::new();
+    for name in names {
+        let event = root.join("events/tcp").join(name);
+        if !event.exists() {
+            warnings.push(format!("this kernel has no event tcp:{name}: its table is missing"));
+            continue;
+        }
+        streams.push(Stream::enable(name, &event, out, last_port)?);
+    }
+    Ok(streams)
+}
+
+impl Trace {
+    /// Switches the events on. Gives `None` when nothing is wanted; adds a warning for each event the kernel lacks.
+    /// A kernel that is not this process's own gets a tracer beside its own one, of which `keep` is told.
+    pub fn start(
+        plan: &Plan,
+        clock: Clock,
+        out: &Path,
+        warnings: &mut Vec<String>,
+        keep: &dyn Fn(Leftover),
+    ) -> Result<Option<Self>> {
+        let names = wanted(plan.readings);
+        if names.is_empty() {
+            return Ok(None);
+        }
+        let instance = match (!sys::owns_kernel()).then(|| Instance::make(keep)).transpose() {
+            Ok(instance) => instance,
+            Err(error) => {
+                warnings
+                    .push(format!("kernel events cannot be traced, so their tables are missing: {error}"));
+                return Ok(None);
+            }
+        };
+        let root = instance.as_ref().map_or(Path::new(TRACEFS), Instance::folder).to_owned();
+        let ring_kib = instance.as_ref().map_or(RING_KIB, Instance::ring_kib);
+        write(&root.join("trace_clock"), "mono")?;
+        write(&root.join("buffer_size_kb"), &ring_kib.to_string())?;
+        let last_port = instance.as_ref().map_or(LAST_PORT, |_| last_port(plan));
+        let streams = streams(&names, &root, out, last_port, warnings)?;
+        let ours = instance.as_ref().map(|_| ours(plan)).transpose()?;
+        let sink = Sink { streams, clock, only: plan.only_ports(), ours, lost: 0, broken: None };
+        let sink = Arc::new(Mutex::new(sink));
+        let mut trace = Self { root, folder: out.to_owned(), sink, instance };
+        match &mut trace.instance {
+            Some(instance) => instance.spawn_reader(&trace.sink)?,
+            None => trace.spawn_reader()?,
+        }
+        Ok(Some(trace))
+    }
+
+    /// Stamps count from another start from now on.
+    pub fn count_from(&self, clock: Clock) {
+        self.sink.lock().unwrap_or_else(PoisonError::into_inner).clock = clock;
+    }
+
+    fn ring_path(&self) -> PathBuf {
+        self.root.join("per_cpu/cpu0/trace_pipe_raw")
+    }
+
+    /// The reader sleeps in the kernel until the ring is half full, so it costs nothing in between.
+    fn spawn_reader(&self) -> Result<()> {
+        let path = self.ring_path();
+        let mut ring = File::open(&path).context("open the trace ring")?;
+        let sink = Arc::clone(&self.sink);
+        let (from, to) = sys::pipe(PIPE).context("make a pipe for the trace")?;
+        let read = move || {
+            let mut pages = vec![0; PIPE];
+            loop {
+                match move_pages(&ring, &from, &to, &mut pages) {
+                    // Kernels from 6.8 on end a reader for good when any copy of its file is closed, as in every
+                    // process that is started meanwhile.
+                    Ok(0) => match File::open(&path) {
+                        Ok(again) => ring = again,
+                        Err(_) => return,
+                    },
+                    Ok(length) => {
+                        let mut sink = sink.lock().unwrap_or_else(PoisonError::into_inner);
+                        if sink.take(&pages[..length]).is_err() {
+                            return;
+                        }
+                    }
+                    Err(_) => return,
+                }
+            }
+        };
+        thread::Builder::new().stack_size(1 << 18).spawn(read).context("start the trace reader").map(drop)
+    }
+
+    /// Switches the events off, reads what is left, and gives the number of lost events by table.
+    pub fn finish(mut self) -> Result<BTreeMap<String, u64>> {
+        write(&self.root.join("tracing_on"), "0")?;
+        if let Some(instance) = &mut self.instance {
+            instance.finish();
+            return self.merge_rings();
+        }
+        let ring = sys::open_nonblocking(&self.ring_path()).context("open the trace ring")?;
+        let mut sink = self.sink.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut page = vec![0; sys::page_size()];
+        while let Ok(length) = sys::read(&ring, &mut page) {
+            if length == 0 {
+                break;
+            }
+            sink.take(&page[..length])?;
+        }
+        for stream in &mut sink.streams {
+            stream.table.flush()?;
+        }
+        Ok(lost(&sink))
+    }
+
+    /// Every CPU's events are in order, but not all together.
+    fn merge_rings(&self) -> Result<BTreeMap<String, u64>> {
+        let mut sink = self.sink.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(error) = sink.broken.take() {
+            return Err(error);
+        }
+        for stream in &mut sink.streams {
+            stream.table.flush()?;
+            table::sort_by_time(&self.folder, stream.name)?;
+        }
+        Ok(lost(&sink))
+    }
+}
+
+/// The ring does not say of which kind a lost event was.
+fn lost(sink: &Sink) -> BTreeMap<String, u64> {
+    BTreeMap::from([("trace".to_owned(), sink.lost)])
+}
+
+/// A name for a tracer by this process, which tells when it is left over.
+#[must_use]
+pub fn tracer_name() -> String {
+    own_name(instance::PREFIX)
+}
+
+/// Removes a tracer that was killed, and those of processes that are no more.
+pub fn take_away(name: &str) {
+    Instance::remove(name);
+    Instance::sweep();
+}
+
+/// The last port that a flow of the plan listens on.
+fn last_port(plan: &Plan) -> u16 {
+    let numbers = u16::try_from(plan.flow_numbers()).unwrap_or(u16::MAX);
+    FIRST_PORT.saturating_add(numbers).saturating_sub(1).min(LAST_PORT)
+}
+
+/// Where the flows go whose senders are here.
+fn ours(plan: &Plan) -> Result<BTreeMap<u32, IpAddr>> {
+    let sent = |flow: &&Flow| plan.here.as_ref().is_none_or(|here| flow.from == *here);
+    plan.flows.iter().filter(sent).map(|flow| Ok((flow.id, flow.destination()?))).collect()
+}
+
+/// Moves full pages from the ring to memory: two calls for up to a mebibyte instead of one a page.
+fn move_pages(ring: &File, from: &OwnedFd, to: &OwnedFd, pages: &mut [u8]) -> std::io::Result<usize> {
+    let spliced = sys::splice(ring, to, pages.len())?;
+    let mut length = 0;
+    while length < spliced {
+        length += sys::read(from, &mut pages[length..spliced])?;
+    }
+    Ok(length)
+}
+
+impl Stream {
+    fn enable(name: &'static str, event: &Path, out: &Path, last_port: u16) -> Result<Self> {
+        let text = fs::read_to_string(event.join("format"))
+            .context(format_args!("read the format of tcp:{name}"))?;
+        let format = Format::parse(&text)
+            .ok_or_else(|| Error::new("trace", format!("the format of tcp:{name} has no sport and dport")))?;
+        let table =
+            TableWriter::create(out, name, &format.columns(), format.stride(), &serde_json::json!({}))?;
+        // Only sockets that send: their peer's port says which flow it is.
+        write(&event.join("filter"), &format!("dport >= {FIRST_PORT} && dport <= {last_port}"))?;
+        write(&event.join("enable"), "1")?;
+        Ok(Self { name, format, table })
+    }
+}
+
+impl Sink {
+    fn take(&mut self, mut pages: &[u8]) -> Result<()> {
+        let size = sys::page_size();
+        while !pages.is_empty() {
+            let (page, rest) = pages.split_at(size.min(pages.len()));
+            self.take_page(page)?;
+            pages = rest;
+        }
+        Ok(())
+    }
+
+    fn take_page(&mut self, page: &[u8]) -> Result<()> {
+        let Some(mut events) = ring::Events::of(page) else { return Ok(()) };
+        self.lost += events.missed;
+        let (clock, streams, only, ours) = (self.clock, &mut self.streams, &self.only, &self.ours);
+        events.try_for_each(|event| {
+            let stream = streams.iter_mut().find(|stream| stream.format.id == event.id());
+            let Some(stream) = stream else { return Ok(()) };
+            if event.data.len() < stream.format.size {
+                return Err(Error::new(
+                    "trace",
+                    format!("an event tcp:{} is shorter than its format", stream.name),
+                ));
+            }
+            let (flow, sender) = stream.format.flow(event.data);
+            if only.get(&flow).is_some_and(|only| *only != sender) {
+                return Ok(());
+            }
+            let goes_there = |to: &IpAddr| stream.format.goes_to(event.data, *to);
+            if ours.as_ref().is_some_and(|ours| !ours.get(&flow).is_some_and(goes_there)) {
+                return Ok(());
+            }
+            stream.format.append(clock.since_start(event.stamp_ns as i64), event.data, stream.table.row());
+            stream.table.written()
+        })
+    }
+}

@@ -1,0 +1,7 @@
+//! A run, from the plan to its result: in a virtual kernel or in namespaces of this machine.
+
+pub mod calibration;
+pub mod change;
+pub mod disturb;
+pub mod experiment;
+pub mod init;

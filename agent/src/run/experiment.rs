@@ -1,0 +1,195 @@
+//! One run, in its order: build, calibrate, get ready, start together, sample, end.
+
+use std::fs;
+use std::path::Path;
+
+use crate::error::{Context, Result};
+use crate::kernel::clock::Clock;
+use crate::kernel::netns::Nodes;
+use crate::kernel::sys;
+use crate::kernel::tool;
+use crate::path;
+use crate::path::firewall::Firewalls;
+use crate::path::pause::{self, Pauses, Pausing};
+use crate::plan::Plan;
+use crate::reading::counters;
+use crate::reading::machine::Watch;
+use crate::reading::sojourn::{self, Sojourns};
+use crate::reading::table;
+use crate::reading::trace::Trace;
+use crate::reading::Sampler;
+use crate::result::{Kernel, Report, FORMAT};
+use crate::run::calibration;
+use crate::run::change::{Changes, Changing};
+use crate::run::disturb;
+use crate::traffic;
+use crate::traffic::load::Loads;
+
+/// A virtual experiment starts at a multiple of this on the guest's clock.
+const START_NS: i64 = 64_000_000_000;
+/// What is done right before the start (queues, sockets, threads) begins this long before.
+const READY_NS: i64 = 1_000_000_000;
+/// From which number of bits on the kernel calls its random numbers early, and ready (drivers/char/random.c).
+const SOME_BITS: i32 = 128;
+const ALL_BITS: i32 = 256;
+/// The number of the first packet on a wire during calibration.
+const CALIBRATION_NUMBERS: u64 = 1 << 48;
+
+/// Runs the plan in `out/plan.json` and leaves raw tables and `result.json` in `out`. Gives whether all went well.
+#[must_use]
+pub fn run(out: &Path) -> bool {
+    let mut report = Report { format: FORMAT, kernel: kernel_facts(), ..Report::default() };
+    match attempt(out, &mut report) {
+        Ok(()) => report.ok = true,
+        Err(error) => report.error = Some(error),
+    }
+    write_report(out, &report).is_ok() && report.ok
+}
+
+/// Written under another name first: a `result.json` that exists is whole.
+pub fn write_report(out: &Path, report: &Report) -> std::io::Result<()> {
+    let part = out.join("result.json.part");
+    let text = serde_json::to_vec_pretty(report).unwrap_or_default();
+    fs::write(&part, text).and_then(|()| fs::rename(&part, out.join("result.json")))
+}
+
+fn attempt(out: &Path, report: &mut Report) -> Result<()> {
+    let text = fs::read_to_string(out.join("plan.json")).context("read the plan")?;
+    let plan = Plan::parse(&text)?;
+    plan.tools.iter().try_for_each(|name| tool::require(name).map(drop))?;
+    if sys::owns_kernel() {
+        // A program waits until random numbers are ready, where the kernel itself goes on without.
+        random_numbers(if plan.tools.is_empty() { SOME_BITS } else { ALL_BITS })?;
+    }
+    sys::thread::share_one_arena();
+    sys::set_timer_slack(1).context("set the timer slack")?;
+    disturb::begin(&plan);
+    let raw = out.join("raw");
+    fs::create_dir_all(&raw).context("create the folder of raw tables")?;
+
+    let mut nodes = Nodes::new()?;
+    let mut topology = path::build(&plan, &mut nodes)?;
+    // What calibration sends takes none of the experiment's numbers, so a list of drops does not meet it.
+    topology.count_wires_from(CALIBRATION_NUMBERS)?;
+    topology.warn_of_wires(&mut report.warnings);
+    pause::open(&plan, &mut topology)?;
+    report.calibration = calibration::run(&plan, &nodes)?;
+    disturb::end();
+
+    let real = !sys::owns_kernel();
+    let clock = Clock::starting_at(if real { soon(&plan) } else { settle()? });
+    report.start_clock_ns = clock.start_ns();
+    path::renew_queues(&plan, &mut topology, &nodes)?;
+    pause::open(&plan, &mut topology)?;
+    report.calibration.qdiscs = path::read_back(&mut topology)?;
+    topology.count_wires_from(0)?;
+    let prepared = traffic::prepare(&plan, &nodes, &raw)?;
+    let firewalls = Firewalls::start(&plan, &nodes)?;
+    let trace = Trace::start(&plan, clock, &raw, &mut report.warnings, &|_| ())?;
+    let sojourns = Sojourns::attach(&plan, &mut topology, clock, &raw)?;
+    let mut sampler = Sampler::start(&plan, &topology, &nodes, clock, out)?;
+    sampler.take_along(sojourns);
+    let changes = Changes::prepare(&plan, &topology, &nodes, &raw)?.map(|changes| changes.start(clock));
+    let changing = changes.transpose()?;
+    let pauses = Pauses::prepare(&plan, &topology, &nodes, &raw)?.map(|pauses| pauses.start(clock));
+    let pausing = pauses.transpose()?;
+    let loads = Loads::start(&plan, clock)?;
+    let watch = real.then(|| {
+        sampler.count_lateness();
+        Watch::begin()
+    });
+    let before = counters::read(&plan, &nodes)?;
+    let running = prepared.start(clock, &raw)?;
+    if real {
+        // After the flows' threads were started, for they would come first, too.
+        let _ = sys::come_first(true);
+    }
+    sampler.run()?;
+    report.warnings.extend(sampler.warning());
+    report.counters = counters::since(&before, &counters::read(&plan, &nodes)?);
+    let (flows, sockets) = running.finish()?;
+    report.flows = flows;
+    sockets.abandon();
+    if let Some(watch) = watch {
+        report.machine.insert(String::new(), watch.end(sampler.lateness()));
+    }
+    let lost_stamps = sampler.finish()?;
+    if let Some(carried) = topology.stop_line()? {
+        report.machine.entry(String::new()).or_default().line = Some(carried);
+    }
+    report.inputs = firewalls.read()?;
+    changing.map_or(Ok(()), Changing::finish)?;
+    pausing.map_or(Ok(()), Pausing::finish)?;
+    report.loads = loads.finish(clock)?;
+    if let Some(trace) = trace {
+        report.lost_events = trace.finish()?;
+    }
+    if let Some(lost) = lost_stamps {
+        report.lost_events.insert(sojourn::TABLE.to_owned(), lost);
+        if real {
+            table::sort_by_time(&raw, sojourn::TABLE)?;
+        }
+    }
+    Ok(())
+}
+
+/// Waits for the instant at which a virtual kernel gets ready for its experiment, and gives the start.
+///
+/// Both are the same whatever set-up did and however long that took, unless it took minutes. What it left behind has ended by then:
+/// timers, reports of multicast groups, work that kernel threads put off. Idle virtual time costs next to nothing.
+fn settle() -> Result<i64> {
+    let start_ns = start_after(sys::monotonic_ns());
+    sys::sleep_until(start_ns - READY_NS);
+    random_numbers(ALL_BITS)?;
+    Ok(start_ns)
+}
+
+/// Tells the kernel's generator of random numbers that it has a seed of so many bits; with all it begins anew.
+///
+/// It would look for a seed in the jitter of a clock that has none; what makes one run differ from another is the seed on the
+/// command line, which it has mixed in already. With half of the bits it draws from one key. With all it renews its key, then and
+/// whenever that has become old, so this is left to the last moment: the experiment's numbers do not depend on how many were drawn
+/// in set-up, and when.
+fn random_numbers(bits: i32) -> Result<()> {
+    let random = fs::File::open("/dev/random").context("open /dev/random")?;
+    sys::add_entropy(&random, *b"RUSHHOUR_SEED is the seed of all", bits)
+        .context("make random numbers ready")?;
+    if bits == ALL_BITS {
+        sys::reseed(&random).context("begin random numbers anew")?;
+    }
+    Ok(())
+}
+
+fn start_after(now_ns: i64) -> i64 {
+    ((now_ns + READY_NS).div_euclid(START_NS) + 1) * START_NS
+}
+
+/// In real time nobody waits longer than it takes to look at the machine and to start the threads.
+fn soon(plan: &Plan) -> i64 {
+    const LEAD_NS: i64 = 100_000_000;
+    const PER_FLOW_NS: i64 = 100_000;
+    sys::monotonic_ns() + LEAD_NS + PER_FLOW_NS * plan.flows.len() as i64
+}
+
+pub fn kernel_facts() -> Kernel {
+    let read = |path: &str| fs::read_to_string(path).unwrap_or_default().trim().to_owned();
+    let controls = read("/proc/sys/net/ipv4/tcp_available_congestion_control");
+    Kernel {
+        release: read("/proc/sys/kernel/osrelease"),
+        version: read("/proc/sys/kernel/version"),
+        congestion_controls: controls.split_whitespace().map(str::to_owned).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_start_does_not_depend_on_what_set_up_took() {
+        for now_ns in [0, 1, 979_999_999, START_NS - READY_NS - 1] {
+            assert_eq!(start_after(now_ns), START_NS, "{now_ns}");
+        }
+        assert_eq!(start_after(START_NS - READY_NS), 2 * START_NS);
+    }
+}

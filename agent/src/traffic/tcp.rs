@@ -1,0 +1,302 @@
+//! TCP: a sender that hands over as much as the kernel takes, a receiver that reads as the data comes.
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, LazyLock};
+
+use crate::error::{Context, Result};
+use crate::kernel::clock::Clock;
+use crate::kernel::sys;
+use crate::kernel::sys::socket::{self, Repeated};
+use crate::plan::Flow;
+use crate::result::FlowEnd;
+
+use super::options;
+use super::schedule::{Periods, Stop, Switch};
+use super::{Side, Stage, Task};
+
+const SECOND_NS: i64 = 1_000_000_000;
+
+/// The largest single write; a call names it [`socket::MAX_LIST`] times.
+const WRITE_BYTES: usize = 1 << 20;
+
+/// What is sent. Never written to, so the kernel backs all of it with its one page of zeroes.
+static ZEROES: LazyLock<Repeated> = LazyLock::new(|| Repeated::new(vec![0; WRITE_BYTES]));
+
+/// One visit to the kernel for this many received bytes.
+const READ_BYTES: usize = 1 << 30;
+
+/// A paced writer or reader acts this often, unless that were less than a packet.
+const PACE_NS: u64 = 1_000_000;
+const PACE_LEAST_BYTES: u64 = 1448;
+
+pub(super) fn open(flow: &Flow, side: Side, duration_ns: i64) -> Result<Task> {
+    match side {
+        Side::From => sender(flow, duration_ns),
+        Side::To => receiver(flow, duration_ns),
+    }
+}
+
+/// A paced end: so many bytes at a time, at this rate.
+#[derive(Debug, Clone, Copy)]
+struct Pace {
+    bytes: u64,
+    rate_bps: u64,
+}
+
+impl Pace {
+    fn new(rate_bps: u64, message_bytes: Option<u32>) -> Self {
+        let usual = (rate_bps / 8 * PACE_NS / SECOND_NS as u64).max(PACE_LEAST_BYTES);
+        Self { bytes: message_bytes.map_or(usual, u64::from).max(1), rate_bps: rate_bps.max(1) }
+    }
+
+    /// When piece `n` is due, counted from the first: no rounding adds up.
+    fn due_ns(self, n: u64) -> i64 {
+        let bits = u128::from(n) * u128::from(self.bytes) * 8;
+        (bits * SECOND_NS as u128 / u128::from(self.rate_bps)) as i64
+    }
+}
+
+struct Sender {
+    socket: Arc<OwnedFd>,
+    switch: Arc<Switch>,
+    to: SocketAddr,
+    start_ns: i64,
+    stop_ns: i64,
+    bytes: Option<u64>,
+    message: Option<usize>,
+    pace: Option<Pace>,
+    periods: Periods,
+}
+
+fn sender(flow: &Flow, duration_ns: i64) -> Result<Task> {
+    let (from, to) = (options::address(&flow.src, flow.sport)?, options::address(&flow.dst, flow.dport)?);
+    let socket = Arc::new(options::bound(from, libc::SOCK_STREAM, 0)?);
+    options::congestion_control(&socket, flow.cc.as_deref())?;
+    options::buffers(&socket, flow)?;
+    options::traffic_class(&socket, flow, to)?;
+    options::tcp_number(&socket, libc::TCP_MAXSEG, "TCP_MAXSEG", flow.mss.map(|mss| mss as i32))?;
+    options::tcp_number(&socket, libc::TCP_NODELAY, "TCP_NODELAY", flow.nodelay.map(i32::from))?;
+    if let Some(bps) = flow.pacing_bps {
+        sys::set_option(&socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, bps / 8)
+            .context(format_args!("set SO_MAX_PACING_RATE to {bps} bit/s"))?;
+    }
+    let switch = Switch::holding(&socket);
+    let sender = Sender {
+        socket,
+        switch: Arc::clone(&switch),
+        to,
+        start_ns: flow.start_ns,
+        stop_ns: flow.stop_or(duration_ns),
+        bytes: flow.bytes,
+        message: flow.message_bytes.map(|bytes| bytes as usize),
+        pace: flow.rate_bps.map(|bps| Pace::new(bps, flow.message_bytes)),
+        periods: Periods::new(flow.start_ns, &flow.on),
+    };
+    let stop = Stop { at_ns: flow.stop_or(duration_ns), how: libc::SHUT_WR };
+    Ok(Task {
+        flow: flow.id,
+        work: Box::new(move |stage: &Stage| sender.run(stage.clock)),
+        switch,
+        stop: Some(stop),
+    })
+}
+
+impl Sender {
+    fn run(&self, clock: Clock) -> FlowEnd {
+        let mut end = FlowEnd { bytes_sent: Some(0), ..FlowEnd::default() };
+        if !super::wait(clock, self.start_ns, self.stop_ns) || self.switch.stopped() {
+            return end;
+        }
+        if let Err(cause) = socket::connect(&self.socket, self.to) {
+            let what = format!("connect to {}", self.to);
+            end.error = Some(if self.switch.stopped() {
+                format!("{what}: no answer before its end")
+            } else {
+                options::outcome(&what, &cause)
+            });
+            return end;
+        }
+        end.connected_ns = Some(clock.now());
+        let (sent, cause) = self.send_all(clock);
+        end.bytes_sent = Some(sent);
+        end.sender_done_ns = Some(clock.now());
+        match cause {
+            // The planned end closes the sending side under a blocked call: EPIPE then is no fault, nor is what a peer does
+            // that is halted a moment earlier.
+            Some(cause) if !self.ended_by(&cause) => {
+                end.error = Some(options::outcome("send", &cause));
+            }
+            _ => {
+                socket::shutdown(&self.socket, libc::SHUT_WR);
+                // The socket stays this process's own until the peer has taken everything.
+                let _drained = socket::discard(&self.socket, READ_BYTES);
+            }
+        }
+        end
+    }
+
+    fn ended_by(&self, cause: &io::Error) -> bool {
+        match cause.raw_os_error() {
+            Some(libc::EPIPE) => self.switch.stopped(),
+            Some(libc::ECONNRESET) => self.switch.halted(),
+            _ => false,
+        }
+    }
+
+    /// Sends until done, stopped or failed; gives the bytes the kernel accepted.
+    fn send_all(&self, clock: Clock) -> (u64, Option<io::Error>) {
+        let mut sent = 0;
+        let mut piece = 0;
+        while self.bytes.is_none_or(|bytes| sent < bytes) {
+            let left = self.bytes.map_or(u64::MAX, |bytes| bytes - sent);
+            let result = match self.pace {
+                Some(pace) => {
+                    let due_ns = self.periods.at(pace.due_ns(piece)).unwrap_or(self.stop_ns);
+                    if !super::wait(clock, due_ns, self.stop_ns) {
+                        return (sent, None);
+                    }
+                    piece += 1;
+                    self.send_exactly(left.min(pace.bytes))
+                }
+                None => self.send_much(left),
+            };
+            match result {
+                Ok(count) => sent += count,
+                Err(cause) => return (sent, Some(cause)),
+            }
+        }
+        (sent, None)
+    }
+
+    /// One call for as much as one call can carry.
+    fn send_much(&self, left: u64) -> io::Result<u64> {
+        let size = self.message.unwrap_or(WRITE_BYTES).clamp(1, WRITE_BYTES);
+        let times = usize::try_from(left / size as u64).unwrap_or(usize::MAX);
+        if times == 0 {
+            return sys::send(&self.socket, &ZEROES.once()[..left as usize], 0).map(|count| count as u64);
+        }
+        if self.message.is_some() {
+            let messages = vec![&ZEROES.once()[..size]; times.min(socket::MAX_LIST)];
+            return socket::send_messages(&self.socket, &messages).map(|(_, bytes)| bytes as u64);
+        }
+        ZEROES.send(&self.socket, times).map(|count| count as u64)
+    }
+
+    /// One message of a paced writer.
+    fn send_exactly(&self, bytes: u64) -> io::Result<u64> {
+        let mut sent = 0;
+        while sent < bytes {
+            let size = (bytes - sent).min(WRITE_BYTES as u64) as usize;
+            match sys::send(&self.socket, &ZEROES.once()[..size], 0) {
+                Ok(count) => sent += count as u64,
+                Err(cause) if sent == 0 => return Err(cause),
+                Err(_) => break,
+            }
+        }
+        Ok(sent)
+    }
+}
+
+struct Reader {
+    listener: Arc<OwnedFd>,
+    from: options::Peer,
+    switch: Arc<Switch>,
+    /// How many will come, where that is known: the last of them is the end, not what closes the stream.
+    bytes: Option<u64>,
+    pace: Option<Pace>,
+    end_ns: i64,
+}
+
+fn receiver(flow: &Flow, duration_ns: i64) -> Result<Task> {
+    let at = options::address(&flow.dst, flow.dport)?;
+    let listener = options::bound(at, libc::SOCK_STREAM, 0)?;
+    options::congestion_control(&listener, flow.receiver_cc.as_deref())?;
+    options::buffers(&listener, flow)?;
+    socket::listen(&listener, 1).context(format_args!("listen on {at}"))?;
+    let listener = Arc::new(listener);
+    let switch = Switch::holding(&listener);
+    let reader = Reader {
+        listener,
+        from: options::Peer::of(flow)?,
+        switch: Arc::clone(&switch),
+        bytes: flow.bytes,
+        pace: flow.read_bps.map(|bps| Pace::new(bps, None)),
+        end_ns: duration_ns,
+    };
+    Ok(Task {
+        flow: flow.id,
+        work: Box::new(move |stage: &Stage| reader.run(stage.clock)),
+        switch,
+        stop: None,
+    })
+}
+
+impl Reader {
+    fn run(&self, clock: Clock) -> FlowEnd {
+        let mut end = FlowEnd { bytes_received: Some(0), ..FlowEnd::default() };
+        let mut stranger = None;
+        let Ok(socket) = self.from.accept(&self.listener, &mut stranger).map(Arc::new) else {
+            // Who expects a connection through something that rewrites addresses learns why there is none.
+            end.error =
+                stranger.map(|from| format!("a connection from {from} is not this flow's: it was refused"));
+            return end;
+        };
+        self.switch.hold(&socket);
+        let (received, done_ns, cause) = self.read_all(&socket, clock);
+        (end.bytes_received, end.receiver_done_ns) = (Some(received), done_ns);
+        if !self.switch.halted() {
+            end.error = cause.map(|cause| options::outcome("receive", &cause));
+        }
+        end
+    }
+
+    /// Reads until the stream ends; gives the bytes that came, and when the last of them had, if that was no end from outside.
+    fn read_all(&self, socket: &OwnedFd, clock: Clock) -> (u64, Option<i64>, Option<io::Error>) {
+        let (mut received, mut done_ns) = (0, None);
+        let mut due_ns = 0;
+        loop {
+            if let Some(pace) = self.pace {
+                due_ns = clock.now().max(due_ns + pace.due_ns(1));
+                if !super::wait(clock, due_ns, self.end_ns) {
+                    return (received, done_ns, None);
+                }
+            }
+            let left = self.bytes.map(|bytes| bytes.saturating_sub(received)).filter(|left| *left > 0);
+            let most = self.pace.map_or(READ_BYTES as u64, |pace| pace.bytes);
+            match socket::discard(socket, left.map_or(most, |left| left.min(most)) as usize) {
+                Ok(0) if self.switch.halted() => return (received, done_ns, None),
+                Ok(0) => return (received, done_ns.or_else(|| Some(clock.now())), None),
+                Ok(count) => received += count as u64,
+                Err(cause) => return (received, done_ns, Some(cause)),
+            }
+            if done_ns.is_none() && self.bytes.is_some_and(|bytes| received >= bytes) {
+                done_ns = Some(clock.now());
+            }
+            if self.switch.halted() {
+                return (received, done_ns, None);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pace_neither_drifts_nor_overflows() {
+        let third = Pace::new(3, Some(1));
+        assert_eq!((third.due_ns(1), third.due_ns(3)), (2_666_666_666, 8_000_000_000));
+        let fast = Pace::new(400_000_000_000, Some(u32::MAX));
+        assert_eq!(fast.due_ns(1_000_000) / 1_000_000_000, 85_899);
+    }
+
+    #[test]
+    fn a_slow_writer_still_fills_packets() {
+        assert_eq!(Pace::new(64_000, None).bytes, PACE_LEAST_BYTES);
+        assert_eq!(Pace::new(100_000_000, None).bytes, 12_500);
+        assert_eq!(Pace::new(100_000_000, Some(200)).bytes, 200);
+    }
+}

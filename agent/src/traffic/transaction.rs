@@ -1,0 +1,255 @@
+//! Request and response: over one kept connection (`rr`), or a new one each time (`crr`).
+
+use std::cell::Cell;
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::Arc;
+
+use crate::error::{Context, Error, Result};
+use crate::kernel::clock::Clock;
+use crate::kernel::sys::{self, socket};
+use crate::plan::{Flow, Kind};
+use crate::result::FlowEnd;
+
+use super::options;
+use super::schedule::{Stop, Switch};
+use super::tables::Row;
+use super::{Side, Stage, Task};
+
+/// Rows that a client keeps before it visits the table.
+const ROWS: usize = 1024;
+
+pub(super) fn open(flow: &Flow, side: Side, duration_ns: i64) -> Result<Task> {
+    match side {
+        Side::From => client(flow, duration_ns),
+        Side::To => server(flow),
+    }
+}
+
+/// Zero bytes to ask with and to answer with; a message has at least one.
+fn message(bytes: Option<u32>) -> Vec<u8> {
+    vec![0; bytes.unwrap_or(1).max(1) as usize]
+}
+
+/// Sends all of it; gives `false` when the peer or the end of the experiment came before.
+fn send_all(socket: &OwnedFd, message: &[u8]) -> io::Result<bool> {
+    sys::send(socket, message, 0).map(|sent| sent == message.len())
+}
+
+/// Takes exactly so many bytes; gives `false` when the stream ended before.
+fn take_all(socket: &OwnedFd, bytes: usize) -> io::Result<bool> {
+    socket::discard(socket, bytes).map(|taken| taken == bytes)
+}
+
+struct Client {
+    flow: Flow,
+    /// The bound socket of `rr`, to be connected.
+    kept: Option<Arc<OwnedFd>>,
+    /// The node, for the sockets of `crr`.
+    netns: OwnedFd,
+    switch: Arc<Switch>,
+    from: SocketAddr,
+    to: SocketAddr,
+    stop_ns: i64,
+    request: Vec<u8>,
+    response_bytes: usize,
+    /// Handed over so far, answered or not.
+    requests: Cell<u64>,
+}
+
+fn client(flow: &Flow, duration_ns: i64) -> Result<Task> {
+    let to = options::address(&flow.dst, flow.dport)?;
+    let from = options::address(&flow.src, if flow.kind == Kind::Rr { flow.sport } else { 0 })?;
+    // Opened for crr too: what the kernel refuses is said before the start.
+    let first = dial(flow, from, to)?;
+    let kept = (flow.kind == Kind::Rr).then(|| Arc::new(first));
+    let switch = kept.as_ref().map_or_else(Arc::default, Switch::holding);
+    let client = Client {
+        flow: flow.clone(),
+        kept,
+        netns: sys::current_netns().context("open the node's network namespace")?,
+        switch: Arc::clone(&switch),
+        from,
+        to,
+        stop_ns: flow.stop_or(duration_ns),
+        request: message(flow.request_bytes),
+        response_bytes: message(flow.response_bytes).len(),
+        requests: Cell::new(0),
+    };
+    let stop = Some(Stop { at_ns: client.stop_ns, how: libc::SHUT_RDWR });
+    Ok(Task { flow: flow.id, work: Box::new(move |stage| client.run(stage)), switch, stop })
+}
+
+/// A socket bound to the flow's source, ready to connect. Without a port the kernel chooses one when it connects.
+fn dial(flow: &Flow, from: SocketAddr, to: SocketAddr) -> Result<OwnedFd> {
+    let socket = sys::socket(socket::family(to), libc::SOCK_STREAM, 0).context("open a socket")?;
+    if from.port() == 0 {
+        options::choose_port_late(&socket)?;
+    }
+    options::bind(&socket, from)?;
+    options::congestion_control(&socket, flow.cc.as_deref())?;
+    options::traffic_class(&socket, flow, to)?;
+    options::tcp_number(
+        &socket,
+        libc::TCP_NODELAY,
+        "TCP_NODELAY",
+        Some(flow.nodelay.unwrap_or(true).into()),
+    )?;
+    Ok(socket)
+}
+
+impl Client {
+    fn run(&self, stage: &Stage) -> FlowEnd {
+        let mut end = FlowEnd { packets_sent: Some(0), bytes_sent: Some(0), ..FlowEnd::default() };
+        if !super::wait(stage.clock, self.flow.start_ns, self.stop_ns) || self.switch.stopped() {
+            return end;
+        }
+        if let Err(error) = self.settle() {
+            end.error = Some(error.to_string());
+            return end;
+        }
+        end.connected_ns = self.kept.is_some().then(|| stage.clock.now());
+        let (done, error) = self.repeat(stage);
+        end.packets_sent = Some(done);
+        end.bytes_sent = Some(self.requests.get() * self.request.len() as u64);
+        end.sender_done_ns = Some(stage.clock.now());
+        end.error = error.map(|error| error.to_string());
+        end
+    }
+
+    fn connect(&self, socket: &OwnedFd) -> Result<()> {
+        socket::connect(socket, self.to).context(format_args!("connect to {}", self.to))
+    }
+
+    /// Gets what the transactions need: the one connection, or this thread into its node.
+    fn settle(&self) -> Result<()> {
+        match &self.kept {
+            Some(socket) => self.connect(socket),
+            None => sys::enter_netns(self.netns.as_raw_fd()).context("enter the node"),
+        }
+    }
+
+    /// Repeats the transaction on schedule until count, stop or failure; gives how many were completed.
+    fn repeat(&self, stage: &Stage) -> (u64, Option<Error>) {
+        let mut rows = Vec::with_capacity(ROWS);
+        let mut done = 0;
+        let mut failure = None;
+        while done < self.flow.count.unwrap_or(u64::MAX) && self.wait_turn(stage.clock, done) {
+            let start_ns = stage.clock.now();
+            let end_ns = match self.transact(stage.clock) {
+                Ok(Some(end_ns)) => end_ns,
+                Ok(None) => break,
+                Err(error) => {
+                    failure = Some(error).filter(|_| !self.switch.stopped());
+                    break;
+                }
+            };
+            rows.push(Row { flow: self.flow.id, seq: done as u32, first_ns: start_ns, second_ns: end_ns });
+            done += 1;
+            if rows.len() == ROWS {
+                failure = failure.or(stage.tables.transaction.append(&rows).err());
+                rows.clear();
+            }
+        }
+        (done, failure.or(stage.tables.transaction.append(&rows).err()))
+    }
+
+    fn wait_turn(&self, clock: Clock, seq: u64) -> bool {
+        let interval_ns = self.flow.interval_ns.unwrap_or(0);
+        let due_ns = self.flow.start_ns.saturating_add((seq as i64).saturating_mul(interval_ns));
+        (interval_ns == 0 || super::wait(clock, due_ns, self.stop_ns)) && !self.switch.stopped()
+    }
+
+    /// One request and its response; gives when it was complete, `None` when the end came in between.
+    fn transact(&self, clock: Clock) -> Result<Option<i64>> {
+        match &self.kept {
+            Some(socket) => self.exchange(socket, clock),
+            None => self.converse(clock),
+        }
+    }
+
+    fn exchange(&self, socket: &OwnedFd, clock: Clock) -> Result<Option<i64>> {
+        if !send_all(socket, &self.request).context("send a request")? {
+            return Ok(None);
+        }
+        self.requests.set(self.requests.get() + 1);
+        let done = take_all(socket, self.response_bytes).context("receive a response")?;
+        Ok(done.then(|| clock.now()))
+    }
+
+    /// A transaction with a connection of its own. The server closes first, so this side's port is free again at once.
+    fn converse(&self, clock: Clock) -> Result<Option<i64>> {
+        let socket = Arc::new(dial(&self.flow, self.from, self.to)?);
+        let outcome = if self.switch.hold(&socket) {
+            self.connect(&socket).and_then(|()| self.exchange(&socket, clock))
+        } else {
+            Ok(None)
+        };
+        if matches!(outcome, Ok(Some(_))) {
+            let _closed = take_all(&socket, 1);
+        }
+        self.switch.drop_newest();
+        outcome
+    }
+}
+
+struct Server {
+    listener: Arc<OwnedFd>,
+    from: options::Peer,
+    switch: Arc<Switch>,
+    request_bytes: usize,
+    response: Vec<u8>,
+    kept: bool,
+}
+
+fn server(flow: &Flow) -> Result<Task> {
+    let at = options::address(&flow.dst, flow.dport)?;
+    let listener = options::bound(at, libc::SOCK_STREAM, 0)?;
+    let nodelay = i32::from(flow.nodelay.unwrap_or(true));
+    options::tcp_number(&listener, libc::TCP_NODELAY, "TCP_NODELAY", Some(nodelay))?;
+    options::congestion_control(&listener, flow.cc.as_deref())?;
+    socket::listen(&listener, options::BACKLOG).context(format_args!("listen on {at}"))?;
+    let listener = Arc::new(listener);
+    let switch = Switch::holding(&listener);
+    let from = options::Peer::of(flow)?;
+    let server = Server {
+        listener,
+        from: if flow.kind == Kind::Rr { from } else { from.with_any_port() },
+        switch: Arc::clone(&switch),
+        request_bytes: message(flow.request_bytes).len(),
+        response: message(flow.response_bytes),
+        kept: flow.kind == Kind::Rr,
+    };
+    Ok(Task { flow: flow.id, work: Box::new(move |_| server.run()), switch, stop: None })
+}
+
+impl Server {
+    /// Answers one connection after the other; a connection that fails is the client's to report.
+    fn run(&self) -> FlowEnd {
+        let mut served = 0;
+        let mut stranger = None;
+        while let Ok(socket) = self.from.accept(&self.listener, &mut stranger).map(Arc::new) {
+            if self.switch.hold(&socket) {
+                served += self.serve(&socket);
+            }
+            self.switch.drop_newest();
+        }
+        FlowEnd {
+            packets_received: Some(served),
+            bytes_received: Some(served * self.request_bytes as u64),
+            ..FlowEnd::default()
+        }
+    }
+
+    fn serve(&self, socket: &OwnedFd) -> u64 {
+        let mut served = 0;
+        while matches!(take_all(socket, self.request_bytes), Ok(true)) {
+            served += 1;
+            if !matches!(send_all(socket, &self.response), Ok(true)) || !self.kept {
+                break;
+            }
+        }
+        served
+    }
+}

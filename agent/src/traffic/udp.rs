@@ -1,0 +1,336 @@
+//! UDP: numbered datagrams, sent by an absolute schedule, stamped by the kernel where they arrive.
+
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use crate::error::{Context, Error, Result};
+use crate::kernel::clock::{realtime_offset_ns, Clock};
+use crate::kernel::sys::{self, socket};
+use crate::plan::Flow;
+use crate::result::FlowEnd;
+
+use super::options;
+use super::schedule::{Periods, Switch};
+use super::tables::Row;
+use super::{Side, Stage, Task};
+
+const SECOND_NS: u128 = 1_000_000_000;
+
+/// First word of every datagram: "RHUD", so that strangers are not counted.
+const MAGIC: u32 = 0x4455_4852;
+
+/// `magic`, `flow`, `seq` and `tx_ns`.
+pub(crate) const HEADER_BYTES: usize = 24;
+
+const USUAL_BYTES: u32 = 1472;
+const LARGEST_BYTES: u32 = 65_507;
+
+/// Faster than one datagram in this time, several leave together: as many as belong to [`BURST_NS`].
+const SINGLE_NS: u64 = 20_000;
+const BURST_NS: u64 = 50_000;
+
+/// A sender that is behind its schedule, because its socket is full, hands over so many at once: a visit to the kernel costs more
+/// than a datagram. Their send stamp is the moment of handing over.
+const LATE: usize = 16;
+
+/// Datagrams for one visit to the kernel by the receiver.
+const BATCH: usize = 512;
+
+pub(super) fn open(flow: &Flow, side: Side, duration_ns: i64) -> Result<Task> {
+    match side {
+        Side::From => sender(flow, duration_ns),
+        Side::To => receiver(flow, duration_ns),
+    }
+}
+
+struct Sender {
+    flow: u32,
+    socket: Arc<OwnedFd>,
+    switch: Arc<Switch>,
+    to: SocketAddr,
+    periods: Periods,
+    stop_ns: i64,
+    count: u64,
+    size: usize,
+    rate_bps: u64,
+    burst: usize,
+}
+
+fn sender(flow: &Flow, duration_ns: i64) -> Result<Task> {
+    let (from, to) = (options::address(&flow.src, flow.sport)?, options::address(&flow.dst, flow.dport)?);
+    let size = flow.packet_bytes.unwrap_or(USUAL_BYTES);
+    if !(HEADER_BYTES as u32..=LARGEST_BYTES).contains(&size) {
+        return Err(Error::new("plan", format!("packet_bytes is {size}"))
+            .hint(format!("A numbered datagram has {HEADER_BYTES} to {LARGEST_BYTES} bytes")));
+    }
+    let Some(rate_bps) = flow.rate_bps.filter(|bps| *bps > 0) else {
+        return Err(Error::new("plan", "a udp flow needs rate_bps above 0"));
+    };
+    let socket = Arc::new(options::bound(from, libc::SOCK_DGRAM, 0)?);
+    options::buffers(&socket, flow)?;
+    options::traffic_class(&socket, flow, to)?;
+    let switch = Switch::holding(&socket);
+    let sender = Sender {
+        flow: flow.id,
+        socket,
+        switch: Arc::clone(&switch),
+        to,
+        periods: Periods::new(flow.start_ns, &flow.on),
+        stop_ns: flow.stop_or(duration_ns),
+        count: flow.count.unwrap_or(u64::MAX),
+        size: size as usize,
+        rate_bps,
+        burst: flow.burst.map_or_else(
+            || burst(size as usize, rate_bps),
+            |many| (many as usize).clamp(1, socket::MAX_LIST),
+        ),
+    };
+    Ok(Task {
+        flow: flow.id,
+        work: Box::new(move |stage: &Stage| sender.run(stage.clock)),
+        switch,
+        stop: None,
+    })
+}
+
+impl Sender {
+    fn run(&self, clock: Clock) -> FlowEnd {
+        let mut end = FlowEnd::default();
+        if let Err(cause) = socket::connect(&self.socket, self.to) {
+            end.error = Some(options::outcome(&format!("route to {}", self.to), &cause));
+            return end;
+        }
+        let mut packets = vec![0; self.size * self.burst.max(LATE)];
+        let (mut seq, mut sent, mut bytes) = (0_u64, 0_u64, 0_u64);
+        while seq < self.count && super::wait(clock, self.due_ns(seq), self.stop_ns) && !self.switch.stopped()
+        {
+            let now_ns = clock.now();
+            let late = (seq..).take(LATE).take_while(|&next| self.due_ns(next) <= now_ns).count();
+            let count = self.burst.max(late).min(usize::try_from(self.count - seq).unwrap_or(usize::MAX));
+            self.write_headers(&mut packets, seq, now_ns);
+            match self.send(&packets, count) {
+                Ok((some, size)) => (sent, bytes) = (sent + some as u64, bytes + size as u64),
+                // An ICMP error of an earlier datagram, or no route just now: the schedule goes on.
+                Err(cause) => end.error = end.error.or_else(|| Some(options::outcome("send", &cause))),
+            }
+            seq += count as u64;
+        }
+        end.sender_done_ns = Some(clock.now());
+        (end.packets_sent, end.bytes_sent) = (Some(sent), Some(bytes));
+        end
+    }
+
+    fn send(&self, packets: &[u8], count: usize) -> std::io::Result<(usize, usize)> {
+        if count == 1 {
+            return sys::send(&self.socket, &packets[..self.size], 0).map(|size| (1, size));
+        }
+        let messages: Vec<&[u8]> = packets.chunks_exact(self.size).take(count).collect();
+        socket::send_messages(&self.socket, &messages)
+    }
+
+    /// When datagram `seq` is due; whole numbers throughout, so that nothing drifts.
+    fn due_ns(&self, seq: u64) -> i64 {
+        let bits = u128::from(seq) * self.size as u128 * 8;
+        self.periods.at((bits * SECOND_NS / u128::from(self.rate_bps)) as i64).unwrap_or(self.stop_ns)
+    }
+
+    fn write_headers(&self, packets: &mut [u8], first: u64, now_ns: i64) {
+        for (seq, packet) in (first..).zip(packets.chunks_exact_mut(self.size)) {
+            packet[..HEADER_BYTES].copy_from_slice(&header(self.flow, seq, now_ns));
+        }
+    }
+}
+
+/// Datagrams of `size` bytes that leave together.
+fn burst(size: usize, rate_bps: u64) -> usize {
+    let interval_ps = (size as u128 * 8 * SECOND_NS * 1000 / u128::from(rate_bps)).max(1);
+    if interval_ps >= u128::from(SINGLE_NS) * 1000 {
+        return 1;
+    }
+    let many = usize::try_from(u128::from(BURST_NS) * 1000 / interval_ps).unwrap_or(usize::MAX);
+    many.clamp(1, socket::MAX_LIST)
+}
+
+pub(crate) fn header(flow: u32, seq: u64, tx_ns: i64) -> [u8; HEADER_BYTES] {
+    let mut header = [0; HEADER_BYTES];
+    header[0..4].copy_from_slice(&MAGIC.to_le_bytes());
+    header[4..8].copy_from_slice(&flow.to_le_bytes());
+    header[8..16].copy_from_slice(&seq.to_le_bytes());
+    header[16..24].copy_from_slice(&tx_ns.to_le_bytes());
+    header
+}
+
+/// Flow, number and send stamp of a datagram of ours.
+pub(crate) fn read_header(packet: &socket::Received) -> Option<(u32, u64, i64)> {
+    let head = &packet.head;
+    let word = |at: usize| head[at..at + 4].try_into().map(u32::from_le_bytes).unwrap_or_default();
+    let long = |at: usize| head[at..at + 8].try_into().map(u64::from_le_bytes).unwrap_or_default();
+    (packet.length >= HEADER_BYTES && word(0) == MAGIC).then(|| (word(4), long(8), long(16) as i64))
+}
+
+/// A reader that is late: it comes by a clock, or is busy with what it has read.
+#[derive(Debug, Clone, Copy)]
+struct Slow {
+    every_ns: Option<i64>,
+    rate_bps: Option<u64>,
+    /// Datagrams that it takes at once.
+    most: usize,
+    end_ns: i64,
+}
+
+impl Slow {
+    fn new(flow: &Flow, duration_ns: i64) -> Option<Self> {
+        let size = flow.packet_bytes.unwrap_or(USUAL_BYTES) as usize;
+        let most = match (flow.read_bps, flow.read_interval_ns) {
+            (None, None) => return None,
+            (Some(rate_bps), None) => burst(size, rate_bps),
+            (rate_bps, Some(every_ns)) => {
+                rate_bps.map_or(usize::MAX, |rate_bps| worth(rate_bps, every_ns) / size).max(1)
+            }
+        };
+        let (every_ns, rate_bps) = (flow.read_interval_ns, flow.read_bps);
+        Some(Self { every_ns, rate_bps, most, end_ns: duration_ns })
+    }
+
+    /// When it comes again: it was due at `due_ns`, could begin with these bytes at `begin_ns`, and is busy with them.
+    fn next_ns(&self, due_ns: i64, begin_ns: i64, bytes: u64) -> i64 {
+        let clock_ns = self.every_ns.map_or(begin_ns, |every_ns| due_ns + every_ns);
+        let busy =
+            self.rate_bps.map_or(0, |rate_bps| u128::from(bytes) * 8 * SECOND_NS / u128::from(rate_bps));
+        clock_ns.max(begin_ns + busy as i64)
+    }
+}
+
+/// Bytes that a rate makes of a time.
+fn worth(rate_bps: u64, time_ns: i64) -> usize {
+    (u128::from(rate_bps) * u128::from(time_ns.unsigned_abs()) / (8 * SECOND_NS)) as usize
+}
+
+struct Sink {
+    flow: u32,
+    socket: Arc<OwnedFd>,
+    switch: Arc<Switch>,
+    slow: Option<Slow>,
+}
+
+fn receiver(flow: &Flow, duration_ns: i64) -> Result<Task> {
+    let at = options::address(&flow.dst, flow.dport)?;
+    let socket = Arc::new(options::bound(at, libc::SOCK_DGRAM, 0)?);
+    options::buffers(&socket, flow)?;
+    stamped(&socket)?;
+    let switch = Switch::holding(&socket);
+    let slow = Slow::new(flow, duration_ns);
+    let sink = Sink { flow: flow.id, socket, switch: Arc::clone(&switch), slow };
+    Ok(Task { flow: flow.id, work: Box::new(move |stage: &Stage| sink.run(stage)), switch, stop: None })
+}
+
+/// Asks for the kernel's stamp of every datagram that arrives.
+pub(crate) fn stamped(socket: &OwnedFd) -> Result<()> {
+    sys::set_option(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1_i32).context("set SO_TIMESTAMPNS")
+}
+
+impl Sink {
+    fn run(&self, stage: &Stage) -> FlowEnd {
+        let offset_ns = realtime_offset_ns();
+        let (mut packets, mut bytes) = (0_u64, 0_u64);
+        let (mut error, mut due_ns) = (None, 0);
+        while !self.switch.halted()
+            && self.slow.is_none_or(|slow| super::wait(stage.clock, due_ns, slow.end_ns))
+        {
+            let batch = match self.take() {
+                Ok(batch) => batch,
+                Err(cause) => {
+                    error = Some(options::outcome("receive", &cause));
+                    break;
+                }
+            };
+            let rows = self.rows(&batch, stage.clock, offset_ns);
+            packets += rows.len() as u64;
+            let came =
+                batch.iter().filter(|p| read_header(p).is_some()).map(|p| p.length as u64).sum::<u64>();
+            bytes += came;
+            // By the packets' own stamps: what waking up takes is no part of the reader's rate.
+            let begin_ns = rows.last().map_or(due_ns, |row| row.second_ns.max(due_ns));
+            due_ns = self.slow.map_or(0, |slow| slow.next_ns(due_ns, begin_ns, came));
+            if let Err(cause) = stage.tables.udp.append(&rows) {
+                error = Some(cause.to_string());
+                break;
+            }
+        }
+        FlowEnd {
+            packets_received: Some(packets),
+            bytes_received: Some(bytes),
+            error: error.filter(|_| !self.switch.halted()),
+            ..FlowEnd::default()
+        }
+    }
+
+    /// What the reader takes when it comes.
+    fn take(&self) -> std::io::Result<Vec<socket::Received>> {
+        let Some(slow) = self.slow else { return socket::receive_batch(&self.socket, BATCH) };
+        if slow.every_ns.is_none() {
+            return socket::receive_first(&self.socket, slow.most);
+        }
+        let mut taken = Vec::new();
+        loop {
+            let count = BATCH.min(slow.most - taken.len());
+            let some = socket::receive_waiting(&self.socket, count)?;
+            let last = some.len() < count || taken.len() + some.len() == slow.most;
+            taken.extend(some);
+            if last {
+                return Ok(taken);
+            }
+        }
+    }
+
+    fn rows(&self, batch: &[socket::Received], clock: Clock, offset_ns: i64) -> Vec<Row> {
+        let row = |packet: &socket::Received| {
+            let (flow, seq, tx_ns) = read_header(packet)?;
+            let rx_ns = clock.since_start(packet.realtime_ns? - offset_ns);
+            (flow == self.flow).then_some(Row { flow, seq: seq as u32, first_ns: tx_ns, second_ns: rx_ns })
+        };
+        batch.iter().filter_map(row).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn received(bytes: &[u8]) -> socket::Received {
+        let mut head = [0; socket::HEAD];
+        let kept = bytes.len().min(socket::HEAD);
+        head[..kept].copy_from_slice(&bytes[..kept]);
+        socket::Received { length: bytes.len(), head, realtime_ns: None }
+    }
+
+    #[test]
+    fn a_header_is_read_as_written_and_strangers_are_not() {
+        let packet = header(7, u64::MAX - 1, -5);
+        assert_eq!(read_header(&received(&packet)), Some((7, u64::MAX - 1, -5)));
+        assert_eq!(read_header(&received(&packet[..HEADER_BYTES - 1])), None);
+        assert_eq!(read_header(&received(&[0; 100])), None);
+    }
+
+    #[test]
+    fn a_reader_that_comes_by_a_clock_keeps_to_it_and_a_busy_one_to_its_rate() {
+        let clock = Slow { every_ns: Some(1000), rate_bps: None, most: 1, end_ns: 0 };
+        assert_eq!(clock.next_ns(5000, 5100, 9000), 6000);
+        let busy = Slow { every_ns: None, rate_bps: Some(8_000_000_000), ..clock };
+        assert_eq!(busy.next_ns(5000, 5100, 9000), 14_100);
+        let both = Slow { rate_bps: busy.rate_bps, ..clock };
+        assert_eq!((both.next_ns(5000, 5100, 9000), both.next_ns(5000, 5100, 0)), (14_100, 6000));
+        assert_eq!(worth(8_000_000_000, 1000), 1000);
+    }
+
+    #[test]
+    fn only_fast_senders_send_bursts() {
+        // 1000 bytes each: one every 20 µs, every 10 µs, every 8 ns.
+        for (rate_bps, expected) in
+            [(400_000_000, 1), (800_000_000, 5), (1_000_000_000_000, socket::MAX_LIST)]
+        {
+            assert_eq!(burst(1000, rate_bps), expected);
+        }
+    }
+}

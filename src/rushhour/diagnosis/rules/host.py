@@ -1,0 +1,243 @@
+"""Processors: stolen, busy, kept slow, and which of them the card is served by."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rushhour.diagnosis.finding import Finding
+from rushhour.diagnosis.gather.text import processors
+from rushhour.diagnosis.rules import common
+from rushhour.diagnosis.rules.common import told
+from rushhour.diagnosis.shown import counted, duration, share
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from rushhour.diagnosis.case import Case
+    from rushhour.diagnosis.facts import Facts
+
+TEN_GIGABIT = 10_000
+# Drivers that choose the frequency themselves: their "powersave" is not the slowest step.
+SELF_CHOOSING = frozenset(("intel_pstate", "amd-pstate-epp", "amd_pstate_epp"))
+BUSY = 0.6
+_SCALING = "Documentation/networking/scaling.rst"
+
+
+def _speed(facts: Facts) -> int:
+    """Speed of the fastest real card on the way, in Mbit/s; 0 where unknown."""
+    return max((card.get("speed_mbps") or 0 for _, card in common.cards(facts)), default=0)
+
+
+def stolen(case: Case) -> Iterator[Finding]:
+    """A virtual machine that does not get its processors."""
+    for end, facts in common.ends(case):
+        before = facts.get("cpu", "mean", "steal") or 0.0
+        during = max((m.cpu[end].steal for m in case.measured.values() if end in m.cpu), default=0.0)
+        steal = max(before, during)
+        if steal < 0.05:
+            continue
+        yield Finding(
+            key="stolen-time",
+            severity="critical" if steal >= 0.2 else "warning",
+            layer="host",
+            title=f"The host takes {share(steal)} of the processors of {common.name(case, end)} "
+            "away (steal).",
+            where=end,
+            evidence=(
+                told(end, "steal before measuring", share(before)),
+                told(end, "steal while measuring", share(during)),
+            ),
+            gain="steady rates and shorter delays on a host that is not overbooked",
+            source="proc_stat(5), steal",
+        )
+
+
+def busy(case: Case) -> Iterator[Finding]:
+    """Other work on the machine, before anything was measured."""
+    loads = {end: facts.get("cpu", "mean", "busy") for end, facts in common.ends(case)}
+    high = [end for end, load in loads.items() if load is not None and load >= BUSY]
+    if high and case.a.get("host", "boot_id") == case.b.get("host", "boot_id") is not None:
+        high = high[:1]
+    for end in high:
+        facts = case.facts(end)
+        yield Finding(
+            key="machine-busy",
+            severity="note",
+            layer="host",
+            title=f"{common.name(case, end)} was busy ({share(loads[end] or 0)} of its processors) "
+            "before anything was "
+            "measured: rates may be too low.",
+            where=end,
+            evidence=(
+                told(end, "processors busy", share(loads[end] or 0)),
+                told(end, "load average", facts.get("cpu", "load")),
+                told(end, "processors", facts.get("cpu", "count")),
+            ),
+            gain="a fair measurement: run it again when the machine is quiet",
+            fix=(common.shell(end, "top -b -n 1 | head -20   # who is it?"),),
+            source="proc_loadavg(5); proc_stat(5)",
+        )
+
+
+def governor(case: Case) -> Iterator[Finding]:
+    """Processors that are kept slow."""
+    for end, facts in common.ends(case):
+        governors: Mapping[str, int] = facts.get("cpu", "governor") or {}
+        chooses = facts.get("cpu", "frequency_driver") in SELF_CHOOSING
+        slow = [
+            name
+            for name in governors
+            if name in {"powersave", "conservative"} and not (chooses and name == "powersave")
+        ]
+        highest, allowed = facts.get("cpu", "khz_max"), facts.get("cpu", "khz_allowed")
+        capped = bool(highest and allowed and allowed < 0.9 * highest)
+        if not slow and not capped:
+            continue
+        hurts = common.busiest(case, end) >= 0.8 or _speed(facts) >= TEN_GIGABIT
+        yield Finding(
+            key="processor-kept-slow",
+            severity="warning" if hurts else "note",
+            layer="host",
+            title=f"The processors of {common.name(case, end)} are kept slow "
+            f"({', '.join(slow) or 'frequency capped'}).",
+            where=end,
+            evidence=(
+                told(end, "governor", counted(governors) if governors else "unknown"),
+                told(end, "frequency now", f"{(facts.get('cpu', 'khz_now') or 0) / 1e6:.2f} GHz"),
+                told(end, "highest", f"{(highest or 0) / 1e6:.2f} GHz"),
+                told(end, "allowed", f"{(allowed or 0) / 1e6:.2f} GHz"),
+            ),
+            gain="more packets a second, shorter delays",
+            fix=(
+                common.shell(
+                    end,
+                    "cpupower frequency-set -g performance",
+                    "a service that does so at boot (cpupower.service)",
+                ),
+            )
+            if slow
+            else (common.shell(end, f"cpupower frequency-set -u {highest}"),),
+            source="Documentation/admin-guide/pm/cpufreq.rst",
+        )
+
+
+def deep_sleep(case: Case) -> Iterator[Finding]:
+    """Waking a processor takes as long as the network does."""
+    rtt = common.rtt_ns(case)
+    for end, facts in common.ends(case):
+        states: Mapping[str, int | None] = facts.get("cpu", "idle_states_us") or {}
+        slowest = max((latency for latency in states.values() if latency), default=0)
+        if rtt and slowest >= 50 and slowest * 1e3 > rtt / 4:
+            yield Finding(
+                key="deep-idle-states",
+                severity="note",
+                layer="host",
+                title=f"Processors of {common.name(case, end)} may take {slowest} µs to wake up; "
+                "the round trip is "
+                f"{duration(rtt)}.",
+                where=end,
+                evidence=(told(end, "idle states (µs to wake)", states),),
+                gain=f"round trips shorter by up to {slowest} µs each way",
+                fix=(common.shell(end, "cpupower idle-set -D 50"),),
+                source="Documentation/admin-guide/pm/cpuidle.rst; cpupower-idle-set(1)",
+            )
+
+
+def one_processor(case: Case) -> Iterator[Finding]:
+    """All packets are received by one processor while others idle."""
+    for end, facts in common.ends(case):
+        count = facts.get("cpu", "count") or 1
+        soft = common.softirq(case, end)
+        interrupts: list[Mapping[str, Any]] = facts.get("link", "interrupts") or []
+        active = [one for one in interrupts if sum(one["taken"].values()) > 1000]
+        used = {cpu for one in active for cpu in processors(one["cpus"]) or []}
+        fast = _speed(facts) >= TEN_GIGABIT
+        queues, most = (facts.get("link", "channels", name) for name in ("combined", "combined-max"))
+        single = bool(queues and most and queues < most and queues == 1)
+        together = len(active) > 1 and len(used) == 1
+        if (
+            count < 2
+            or not (single or together or soft >= 0.7)
+            or (facts.get("link", "queues", "rps") and soft < 0.7)
+        ):
+            continue
+        if soft < 0.7 and not fast:
+            continue
+        dev = common.device(facts)
+        fix = (
+            [common.ethtool(end, f"-L {dev} combined {min(most, count)}", "[Link] CombinedChannels=")]
+            if single
+            else []
+        )
+        if together:
+            fix.append(common.shell(end, "systemctl enable --now irqbalance"))
+        if not fix:
+            mask = f"{(1 << min(count, 32)) - 1:x}"
+            fix.append(common.shell(end, f"echo {mask} | tee /sys/class/net/{dev}/queues/rx-*/rps_cpus"))
+        yield Finding(
+            key="received-by-one-processor",
+            severity="warning" if soft >= 0.7 else "note",
+            layer="host",
+            title=f"One processor of {common.name(case, end)} receives all packets of {dev}; there "
+            f"are {count}.",
+            where=end,
+            evidence=(
+                told(end, "queues in use", f"{queues} of {most}" if most else facts.get("link", "queues")),
+                told(
+                    end, "interrupts of the card on processors", ",".join(map(str, sorted(used))) or "unknown"
+                ),
+                told(end, "soft interrupts of the busiest processor", share(soft)),
+            ),
+            gain="receiving by several processors, for several flows",
+            fix=tuple(fix),
+            source=_SCALING,
+        )
+
+
+def far_interrupts(case: Case) -> Iterator[Finding]:
+    """The card hangs on one NUMA node, its interrupts go to another."""
+    for end, facts in common.ends(case):
+        for dev, slot in (facts.sections.get("pcie") or {}).items():
+            local = set(processors(slot.get("local_cpus")) or [])
+            link = facts.sections.get("link") or {}
+            card = link if link.get("dev") == dev else link.get("under", {}).get(dev, {})
+            used = {
+                cpu
+                for one in card.get("interrupts", [])
+                if one["taken"]
+                for cpu in processors(one["cpus"]) or []
+            }
+            far = used - local
+            if not facts.get("cpu", "nodes") or not local or not far:
+                continue
+            yield Finding(
+                key="interrupts-on-the-far-node",
+                severity="warning" if _speed(facts) >= TEN_GIGABIT and far == used else "note",
+                layer="host",
+                title=f"{dev} at {common.name(case, end)} is at NUMA node {slot.get('numa_node')}, but "
+                "processors of "
+                "another node serve it.",
+                where=end,
+                evidence=(
+                    told(end, f"processors near {dev}", slot.get("local_cpus")),
+                    told(end, "processors that serve its interrupts", ",".join(map(str, sorted(used)))),
+                ),
+                gain="packets in the near cache: shorter time per packet",
+                fix=tuple(
+                    common.shell(
+                        end, f"echo {slot.get('local_cpus')} | tee /proc/irq/{one['irq']}/smp_affinity_list"
+                    )
+                    for one in card.get("interrupts", [])[:4]
+                ),
+                source=f"{_SCALING}; Documentation/core-api/irq/irq-affinity.rst",
+            )
+
+
+RULES = (
+    stolen,
+    one_processor,
+    far_interrupts,
+    governor,
+    deep_sleep,
+    busy,
+)

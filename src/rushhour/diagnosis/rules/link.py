@@ -1,0 +1,298 @@
+"""The line: speed, duplex, flow control, errors."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from rushhour.diagnosis.finding import Evidence, Finding
+from rushhour.diagnosis.rules import common
+from rushhour.diagnosis.rules.common import told
+from rushhour.diagnosis.shown import mbps, rate, switch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rushhour.diagnosis.case import Case
+    from rushhour.diagnosis.finding import Severity
+
+# Drivers' own names for pause frames.
+PAUSED = re.compile(r"(pause|xoff)", re.IGNORECASE)
+MANY_CHANGES = 10
+
+
+def half_duplex(case: Case) -> Iterator[Finding]:
+    """A line on which only one end may send at a time."""
+    for end, facts in common.ends(case):
+        for dev, card in common.cards(facts):
+            if card.get("duplex") != "half":
+                continue
+            fixed = card.get("autoneg") is False
+            yield Finding(
+                key="half-duplex",
+                severity="critical",
+                layer="device",
+                title=f"{dev} at {common.name(case, end)} runs at half duplex: data and "
+                "acknowledgements collide.",
+                where=end,
+                evidence=(
+                    told(end, f"{dev} duplex", "half"),
+                    told(end, "autonegotiation", switch(card.get("autoneg"))),
+                    told(end, "speed", mbps(card["speed_mbps"]) if "speed_mbps" in card else "unknown"),
+                    told(end, "collisions since boot", card.get("errors", {}).get("collisions", 0)),
+                ),
+                gain="both directions at once, no late collisions",
+                fix=(common.ethtool(end, f"-s {dev} autoneg on", "[Link] AutoNegotiation=yes"),),
+                source="IEEE 802.3, clause 28 (a partner with fixed settings is taken for half "
+                "duplex); ethtool(8), -s"
+                if fixed
+                else "IEEE 802.3, clause 28; ethtool(8), -s",
+            )
+
+
+def collisions(case: Case) -> Iterator[Finding]:
+    """Collisions on a line that should have none: the other end of the cable is at half duplex."""
+    for end, facts in common.ends(case):
+        rose = common.risen(case, end, ".collisions")
+        half = [dev for dev, card in common.cards(facts) if card.get("duplex") == "half"]
+        if rose and not half:
+            yield Finding(
+                key="collisions",
+                severity="warning",
+                layer="device",
+                title=f"Collisions on the line of {common.name(case, end)} while it was measured: "
+                "the ends of the "
+                "cable disagree on duplex.",
+                where=end,
+                evidence=tuple(
+                    told(end, f"{name} rose by", f"{by:.0f}") for name, by in sorted(rose.items())
+                ),
+                fix=(common.ethtool(end, f"-s {common.device(facts)} autoneg on"),),
+                source="IEEE 802.3, clause 28",
+            )
+
+
+def negotiated_down(case: Case) -> Iterator[Finding]:
+    """Both sides of a cable can do more than they do."""
+    for end, facts in common.ends(case):
+        for dev, card in common.cards(facts):
+            speed, able = card.get("speed_mbps"), card.get("supported_mbps")
+            partner = card.get("partner_mbps")
+            if not speed or not able or speed >= able or (partner is not None and partner <= speed):
+                continue
+            most = min(able, partner) if partner else able
+            offered = card.get("advertised_mbps")
+            held = offered is not None and offered <= speed
+            severity: Severity = "critical" if partner else ("warning" if held else "note")
+            yield Finding(
+                key="link-below-its-speed",
+                severity=severity,
+                layer="device",
+                title=f"{dev} at {common.name(case, end)} runs at {mbps(speed)}; it can do {mbps(able)}.",
+                where=end,
+                evidence=(
+                    told(end, f"{dev} speed", mbps(speed)),
+                    told(end, "supported", mbps(able)),
+                    told(end, "advertised", "unknown" if offered is None else mbps(offered)),
+                    told(end, "partner offers", "unknown" if partner is None else mbps(partner)),
+                    told(end, "autonegotiation", switch(card.get("autoneg"))),
+                ),
+                gain=f"{mbps(most)} instead of {mbps(speed)}; if the settings are right, change the cable",
+                fix=(common.ethtool(end, f"-s {dev} autoneg on", "[Link] AutoNegotiation=yes"),),
+                source="IEEE 802.3, clause 28; ethtool(8), -s",
+            )
+
+
+def speeds(case: Case) -> Iterator[Finding]:
+    """One end's line is slower than the other's: it is the most that can arrive."""
+    known = {
+        end: max((card.get("speed_mbps") or 0 for _, card in common.cards(facts)), default=0)
+        for end, facts in common.ends(case)
+    }
+    slow, fast = sorted(known, key=lambda end: known[end])
+    if known[slow] and known[slow] < known[fast]:
+        yield Finding(
+            key="speeds-differ",
+            severity="note",
+            layer="device",
+            title=f"{common.name(case, slow)} is connected at {mbps(known[slow])}, "
+            f"{common.name(case, fast)} at {mbps(known[fast])}: a "
+            "queue stands where they meet.",
+            where=slow,
+            evidence=tuple(told(end, "speed", mbps(speed)) for end, speed in known.items()),
+            source="ethtool(8)",
+        )
+
+
+def members(case: Case) -> Iterator[Finding]:
+    """A bond of which a member is down."""
+    for end, facts in common.ends(case):
+        for dev, told_of in (facts.get("link", "under") or {}).items():
+            if told_of.get("master") is None or told_of.get("state", "up") == "up":
+                continue
+            yield Finding(
+                key="member-down",
+                severity="warning",
+                layer="device",
+                title=f"{dev}, a member of {told_of['master']} at {common.name(case, end)}, is down: "
+                "the others carry its part.",
+                where=end,
+                evidence=(told(end, f"{dev} state", told_of.get("state")),),
+                gain="the rate of the whole bond, and a spare",
+                fix=(common.shell(end, f"ip -s link show dev {dev}   # cable, plug, and the switch's port"),),
+                source="Documentation/networking/bonding.rst",
+            )
+
+
+def flow_control(case: Case) -> Iterator[Finding]:
+    """Pause frames that one end sends and the other does not heed."""
+    pause: dict[str, Any] = {end: facts.get("link", "pause") for end, facts in common.ends(case)}
+    if any(one is None for one in pause.values()):
+        return
+    for end, across in (("a", "b"), ("b", "a")):
+        if pause[end]["tx"] and not pause[across]["rx"]:
+            yield Finding(
+                key="flow-control-one-sided",
+                severity="note",
+                layer="device",
+                title=f"{common.name(case, end)} sends pause frames, {common.name(case, across)} is "
+                f"set not to heed any: rings of {common.name(case, end)} "
+                "overflow in bursts.",
+                where=across,
+                evidence=tuple(
+                    told(one, "flow control", f"rx {switch(pause[one]['rx'])}, tx {switch(pause[one]['tx'])}")
+                    for one in pause
+                ),
+                fix=(common.ethtool(across, f"-A {common.device(case.facts(across))} rx on tx on"),),
+                source="IEEE 802.3, annex 31B; ethtool(8), -A",
+            )
+
+
+def paused(case: Case) -> Iterator[Finding]:
+    """Pause frames arrived while measuring: something behind the line is slower than it."""
+    for end, _ in common.ends(case):
+        rose = {
+            name: by
+            for name, by in common.risen(case, end, "").items()
+            if name.startswith("driver.") and PAUSED.search(name) and "tx" not in name
+        }
+        if rose:
+            yield Finding(
+                key="paused-by-the-network",
+                severity="warning",
+                layer="device",
+                title=f"The network told {common.name(case, end)} to pause while it sent: a switch "
+                "or the other card is full.",
+                where=end,
+                evidence=tuple(
+                    told(end, f"{name} rose by", f"{by:.0f}") for name, by in sorted(rose.items())[:5]
+                ),
+                source="IEEE 802.3, annex 31B",
+            )
+
+
+def errors(case: Case) -> Iterator[Finding]:
+    """Frames that arrive damaged: cable, plug, transceiver."""
+    for end, facts in common.ends(case):
+        names = ("rx_crc_errors", "rx_frame_errors", "tx_carrier_errors")
+        rose = common.risen(case, end, *(f".{name}" for name in names))
+        for dev, card in common.cards(facts):
+            since = {name: card.get("errors", {}).get(name, 0) for name in names}
+            packets = card.get("packets", {}).get("rx_packets") or 0
+            damaged = sum(since.values())
+            # One frame in 100 000 is what Mathis' formula still notices at 100 Mbit/s and 20 ms.
+            often = packets >= 100_000 and damaged > 1e-5 * packets
+            if not rose and not often:
+                continue
+            yield Finding(
+                key="damaged-frames",
+                severity="critical" if rose else "warning",
+                layer="device",
+                title=f"Frames arrive damaged on {dev} at {common.name(case, end)}: cable, plug or "
+                "transceiver.",
+                where=end,
+                evidence=(
+                    *(told(end, f"{name} rose by", f"{by:.0f}") for name, by in sorted(rose.items())),
+                    *(told(end, f"{name} since boot", count) for name, count in since.items() if count),
+                    told(end, "packets received since boot", packets),
+                ),
+                gain="no loss from the line",
+                fix=(
+                    common.shell(end, f"ethtool -S {dev} | grep -i err   # then change cable or transceiver"),
+                ),
+                source="Documentation/networking/statistics.rst; IEEE 802.3, 3.2.9 (FCS)",
+            )
+
+
+def flapping(case: Case) -> Iterator[Finding]:
+    """A link that comes and goes."""
+    for end, facts in common.ends(case):
+        rose = common.risen(case, end, ".carrier_changes")
+        for dev, card in common.cards(facts):
+            changes = card.get("carrier_changes") or 0
+            if not rose and changes <= MANY_CHANGES:
+                continue
+            yield Finding(
+                key="link-flaps",
+                severity="critical" if rose else "note",
+                layer="device",
+                title=f"The link of {dev} at {common.name(case, end)} "
+                + (
+                    "went away while it was measured."
+                    if rose
+                    else f"came and went {changes} times since boot."
+                ),
+                where=end,
+                evidence=(
+                    told(end, f"{dev} carrier changes", changes),
+                    *(told(end, f"{name} rose by", f"{by:.0f}") for name, by in rose.items()),
+                ),
+                fix=(common.shell(end, f"journalctl -k -g {dev}   # when, and what else happened then"),),
+                source="Documentation/ABI/testing/sysfs-class-net, carrier_changes",
+            )
+
+
+def narrow_line(case: Case) -> Iterator[Finding]:
+    """A direction reaches what its slowest line carries: nothing at the ends can make it faster."""
+    for direction, *_ in common.directions(case):
+        reached = common.reached_bps(case, direction)
+        lines = {
+            end: min(
+                (card["speed_mbps"] for _, card in common.cards(facts) if card.get("speed_mbps")),
+                default=None,
+            )
+            for end, facts in common.ends(case)
+        }
+        known = {end: speed for end, speed in lines.items() if speed}
+        if reached is None or not known:
+            continue
+        slow = min(known, key=lambda end: known[end])
+        if reached >= 0.85 * known[slow] * 1e6:
+            yield Finding(
+                key="line-is-full",
+                severity="note",
+                layer="device",
+                title=f"{direction} fills the line of {common.name(case, slow)} "
+                f"({mbps(known[slow])}): only a faster "
+                "link would help.",
+                where=direction,
+                evidence=(
+                    Evidence(direction, "goodput of one flow", rate(reached)),
+                    told(slow, "speed", mbps(known[slow])),
+                ),
+                source="RFC 6349, 4.1.1",
+            )
+
+
+RULES = (
+    half_duplex,
+    negotiated_down,
+    errors,
+    flapping,
+    collisions,
+    paused,
+    members,
+    flow_control,
+    speeds,
+    narrow_line,
+)

@@ -1,0 +1,122 @@
+"""Packet filters at the ends: rules that drop, and filters of traffic control that do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rushhour.diagnosis.case import DIRECTIONS, receiver
+from rushhour.diagnosis.finding import Finding
+from rushhour.diagnosis.gather.counters import filter_name
+from rushhour.diagnosis.rules import common
+from rushhour.diagnosis.rules.common import told
+from rushhour.diagnosis.shown import rate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from rushhour.diagnosis.case import Case
+    from rushhour.diagnosis.finding import Severity
+
+# Expressions by which a rule drops some packets of a flow and lets others pass.
+PARTIAL = frozenset(("limit", "hashlimit", "numgen", "statistic", "quota", "random", "length"))
+LOST = 0.001
+
+
+def _loses(case: Case) -> bool:
+    """Whether anything was lost on the way there or back."""
+    for direction in DIRECTIONS:
+        measured = case.measured.get(direction)
+        udp = measured.udp.loss if measured is not None and measured.udp is not None else 0.0
+        if max(common.retransmitted(case, direction), udp) > LOST:
+            return True
+    return False
+
+
+def drops(case: Case) -> Iterator[Finding]:
+    """A rule of the packet filter that dropped packets while measuring, or that drops a part of all."""
+    for end, facts in common.ends(case):
+        for rule in facts.get("firewall", "dropping") or []:
+            counted = common.risen(case, end, filter_name(rule))
+            partial = PARTIAL & set(rule["expressions"])
+            if not counted and not partial:
+                continue
+            lossy = _loses(case)
+            severity: Severity = (
+                "critical" if counted and lossy else "warning" if partial and lossy else "note"
+            )
+            place = f"{rule['family']} {rule['table']} {rule['chain']}"
+            yield Finding(
+                key="packet-filter-drops",
+                severity=severity,
+                layer="ip",
+                title=f"A rule of the packet filter at {common.name(case, end)} drops "
+                f"{_what(rule, partial)} (chain {place}).",
+                where=end,
+                evidence=(
+                    told(end, "rule", f"{place}, handle {rule['handle']}: {' '.join(rule['expressions'])}"),
+                    *(told(end, "packets dropped meanwhile", f"{by:.0f}") for by in counted.values()),
+                ),
+                gain="no loss from it",
+                fix=(
+                    common.shell(end, f"nft -a list chain {place}"),
+                    common.shell(end, f"nft delete rule {place} handle {rule['handle']}"),
+                ),
+                source="nft(8), VERDICT STATEMENTS, LIMIT STATEMENT; iptables-extensions(8)",
+            )
+
+
+def _what(rule: Mapping[str, Any], partial: frozenset[str]) -> str:
+    limit = rule.get("limit") or {}
+    if limit.get("over") and limit.get("a_second"):
+        most = limit["a_second"]
+        return f"what exceeds {rate(8 * most) if limit['of'] == 'bytes' else f'{most:g} packets a second'}"
+    return "some packets of every flow" if partial else "packets"
+
+
+def policy(case: Case) -> Iterator[Finding]:
+    """A chain that drops whatever no rule lets through, while nothing passed."""
+    for direction in DIRECTIONS:
+        measured = case.measured.get(direction)
+        single = measured.single if measured is not None else None
+        if single is None or single.error is None:
+            continue
+        end = receiver(direction)
+        closed = [one for one in case.facts(end).get("firewall", "chains") or [] if one["policy"] == "drop"]
+        for chain in closed:
+            place = f"{chain['family']} {chain['table']} {chain['chain']}"
+            yield Finding(
+                key="packet-filter-closed",
+                severity="critical",
+                layer="ip",
+                title=f"The packet filter at {common.name(case, end)} drops what no rule allows "
+                f"(chain {place}, at {chain['hook']}), and no connection came through.",
+                where=end,
+                evidence=(told(end, f"policy of {place}", "drop"), told(direction, "TCP", single.error)),
+                fix=(common.shell(end, f"nft list chain {place}   # allow the ports of the measurement"),),
+                source="nft(8), CHAINS",
+            )
+
+
+def actions(case: Case) -> Iterator[Finding]:
+    """Filters of traffic control that drop, redirect or run a program on every packet."""
+    for end, facts in common.ends(case):
+        for dev, found in (facts.sections.get("qdisc") or {}).items():
+            for one in found.get("filters", []):
+                does = [action["kind"] for action in one["actions"] if action["kind"] != "police"]
+                if not does and one["kind"] != "bpf":
+                    continue
+                hook = one["hook"] if one["hook"] != "root" else "egress"
+                yield Finding(
+                    key="filter-on-the-device",
+                    severity="note",
+                    layer="queue",
+                    title=f"A {one['kind']} filter handles packets at {hook} of {dev} at "
+                    f"{common.name(case, end)}" + (f" ({', '.join(does)})." if does else "."),
+                    where=end,
+                    evidence=(told(end, f"{hook} of {dev}", f"{one['kind']}, priority {one['priority']}"),),
+                    fix=(common.shell(end, f"tc -s filter show dev {dev} {one['hook']}"),),
+                    source="tc(8), FILTERS; tc-bpf(8)",
+                )
+
+
+RULES = (drops, policy, actions)

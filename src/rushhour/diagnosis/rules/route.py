@@ -1,0 +1,289 @@
+"""What the route to the other end fixes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rushhour.diagnosis.finding import Evidence, Finding
+from rushhour.diagnosis.rules import common
+from rushhour.diagnosis.rules.common import told
+from rushhour.diagnosis.shown import rate, size
+from rushhour.diagnosis.shown import route as shown_route
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rushhour.diagnosis.case import Case
+    from rushhour.diagnosis.facts import Facts
+    from rushhour.diagnosis.finding import Command
+
+SEGMENT = 1448
+KEPT = dict.fromkeys(("mtu", "window", "cwnd", "ssthresh", "initcwnd", "initrwnd", "advmss"), "") | {
+    "rto_min": "ms",
+    "quickack": "",
+    "congctl": "",
+}
+"""What a route may fix, in `ip route`'s words, with the unit of what the kernel tells."""
+MAIN_TABLE = 254
+_IP_ROUTE = "ip-route(8)"
+
+
+def _is_told(name: str, value: int | None) -> bool:
+    return bool(value) and not (name == "table" and value == MAIN_TABLE)
+
+
+def _fix(end: str, facts: Facts, word: str) -> tuple[Command, ...]:
+    """The route again without the word; what is learned is forgotten by a flush."""
+    entry = facts.get("route", "entry") or {}
+    to = entry.get("to", "default")
+    words = [f"via {entry['gateway']}"] if entry.get("gateway") else []
+    words.append(f"dev {common.device(facts)}")
+    if entry.get("source"):
+        words.append(f"src {entry['source']}")
+    # A route is found again by its table and its metric: without them `change` finds another, or none.
+    words += [f"{name} {entry[name]}" for name in ("table", "metric") if _is_told(name, entry.get(name))]
+    locked = entry.get("locked") or []
+    rest = [
+        f"{name} {'lock ' if name in locked else ''}{entry[name]}{unit}"
+        for name, unit in KEPT.items()
+        if entry.get(name) and name != word
+    ]
+    return (common.shell(end, " ".join(["ip route change", to, *words, *rest])),)
+
+
+def payload(mtu: int) -> float:
+    """Share of a packet that is payload."""
+    return (mtu - common.HEADERS) / mtu
+
+
+def mtu(case: Case) -> Iterator[Finding]:
+    """A route with an MTU of its own."""
+    for end, facts in common.ends(case):
+        fixed, learned = (facts.get("route", kind, "mtu") for kind in ("entry", "found"))
+        device = facts.get("link", "mtu")
+        if device is None:
+            continue
+        if fixed and fixed < device:
+            locked = "mtu" in (facts.get("route", "entry", "locked") or [])
+            yield Finding(
+                key="route-mtu",
+                severity="warning" if fixed < 1280 or locked else "note",
+                layer="ip",
+                title=f"The route of {common.name(case, end)} fixes packets at {fixed} bytes; the "
+                f"device takes {device}.",
+                where=end,
+                evidence=(
+                    told(end, "route", shown_route(facts.get("route", "entry"))),
+                    told(end, "MTU of the device", device),
+                ),
+                gain=f"{payload(device) / payload(fixed) - 1:.1%} more payload",
+                fix=_fix(end, facts, "mtu"),
+                source=f"{_IP_ROUTE}, mtu",
+            )
+        elif learned and learned < device:
+            yield Finding(
+                key="path-mtu-learned",
+                severity="note",
+                layer="path",
+                title=f"{common.name(case, end)} has learned that the path carries packets of "
+                f"{learned} bytes, "
+                f"{device - learned} fewer than its device.",
+                where=end,
+                evidence=(
+                    told(end, "MTU of the path", learned),
+                    told(end, "forgotten in", f"{facts.get('route', 'found', 'expires_s')} s"),
+                    told(end, "MTU of the device", device),
+                ),
+                source="RFC 1191; RFC 8201",
+            )
+
+
+def widest(clamp: int) -> int:
+    """The largest window that can be told with the scale that a clamp leads to.
+
+    (tcp_select_initial_window, net/ipv4/tcp_output.c: the scale is chosen for the clamp; the buffer's growth
+    lifts the clamp itself later on.)
+    """
+    scale = max(0, (clamp // 0x10000).bit_length())
+    return 0xFFFF << scale
+
+
+def window(case: Case) -> Iterator[Finding]:
+    """A route that clamps the window, or locks the congestion window."""
+    for direction, from_, sending, to, receiving in common.directions(case):
+        rtt = common.rtt_ns(case)
+        clamp = receiving.get("route", "found", "window")
+        held = sending.get("route", "found", "cwnd")
+        # A cwnd that is not locked is only remembered: metrics of old connections are kept there, too.
+        locked = "cwnd" in (sending.get("route", "found", "locked") or [])
+        limits = [(to, receiving, "window", widest(clamp) if clamp else None)] + (
+            [(from_, sending, "cwnd", held * SEGMENT)] if held and locked else []
+        )
+        for end, facts, word, most in limits:
+            flow = common.rate_bps(case, direction)
+            if not most:
+                continue
+            cap = most * 8e9 / rtt if rtt else None
+            if word == "cwnd" and cap and (common.reached_bps(case, direction) or 0.0) > 1.2 * cap:
+                continue  # The kernel heeds it only where it keeps metrics of this peer (tcp_init_metrics).
+            hurts = (
+                cap is not None
+                and flow is not None
+                and cap < 0.95 * flow
+                and not common.is_full(case, direction)
+            )
+            yield Finding(
+                key=f"route-{word}",
+                severity="critical" if hurts else "note",
+                layer="ip",
+                title=f"The route of {common.name(case, end)} limits the {word} to {size(most)}"
+                + (f": {rate(cap)} on this path." if cap else "."),
+                where=end,
+                evidence=(told(end, "route", shown_route(facts.get("route", "found"))),),
+                gain=f"up to {rate(flow)} instead of {rate(cap)}" if hurts and flow and cap else None,
+                limited=common.limited(case, direction, "receiver" if word == "window" else "window"),
+                fix=_fix(end, facts, word),
+                source=f"{_IP_ROUTE}, {word}",
+            )
+
+
+def beginning(case: Case) -> Iterator[Finding]:
+    """Initial windows that were changed, and other values that hold connections down."""
+    for end, facts in common.ends(case):
+        found = facts.get("route", "entry") or {}
+        first = found.get("initcwnd")
+        if first is not None and first != 10:
+            slow = first < 10
+            yield Finding(
+                key="initial-window-small" if slow else "initial-window-large",
+                severity="warning" if first < 4 else "note",
+                layer="ip",
+                title=f"Connections of {common.name(case, end)} begin with {first} segments instead of 10: "
+                + (
+                    "short transfers take more round trips."
+                    if slow
+                    else "bursts may overflow a queue at once."
+                ),
+                where=end,
+                evidence=(told(end, "route", shown_route(found)),),
+                gain="short transfers end earlier" if slow else "no loss at the first round trip",
+                fix=_fix(end, facts, "initcwnd"),
+                source=f"RFC 6928; {_IP_ROUTE}, initcwnd",
+            )
+        segment, mtu = found.get("advmss"), facts.get("link", "mtu")
+        if segment and mtu and segment < mtu - 120:
+            yield Finding(
+                key="route-advmss",
+                severity="warning",
+                layer="ip",
+                title=f"The route of {common.name(case, end)} asks the other end for segments of "
+                f"{segment} bytes; "
+                f"{mtu - common.HEADERS} would fit.",
+                where=end,
+                evidence=(told(end, "advmss", segment), told(end, "MTU of the device", mtu)),
+                gain=f"{payload(mtu) / payload(segment + common.HEADERS) - 1:.1%} more payload",
+                fix=_fix(end, facts, "advmss"),
+                source=f"{_IP_ROUTE}, advmss",
+            )
+        if (least := found.get("rto_min")) and least > 1000:
+            yield Finding(
+                key="route-rto-min",
+                severity="warning",
+                layer="ip",
+                title=f"The route of {common.name(case, end)} makes every retransmission timeout at "
+                f"least {least} ms.",
+                where=end,
+                evidence=(told(end, "rto_min", f"{least} ms"),),
+                gain="losses at the end of a transfer are repaired after 200 ms and more, not seconds",
+                fix=_fix(end, facts, "rto_min"),
+                source=f"{_IP_ROUTE}, rto_min; RFC 6298",
+            )
+
+
+def asymmetric(case: Case) -> Iterator[Finding]:
+    """One end goes by a gateway, the other does not."""
+    gates = {end: facts.get("route", "found", "gateway") for end, facts in common.ends(case)}
+    devices = {end: facts.get("route", "found", "dev") for end, facts in common.ends(case)}
+    if all(devices.values()) and "lo" not in devices.values() and bool(gates["a"]) != bool(gates["b"]):
+        yield Finding(
+            key="asymmetric-route",
+            severity="note",
+            layer="ip",
+            title="The ends reach each other by different ways: one by a gateway, the other directly.",
+            where="a→b",
+            evidence=tuple(
+                told(end, "route", f"via {gate}" if gate else "direct") for end, gate in gates.items()
+            ),
+            source="RFC 1812, 5.2; a firewall that sees half of a connection may drop it",
+        )
+
+
+def _is_cut_off(case: Case) -> bool:
+    """Whether nothing came through in either direction."""
+    tried = [m.single for m in case.measured.values() if m.single is not None]
+    return bool(tried) and all(tcp.error is not None for tcp in tried)
+
+
+def resolution(case: Case) -> Iterator[Finding]:
+    """The next hop does not answer for its address, or somebody has answered for it by hand."""
+    for end, facts in common.ends(case):
+        gateway = facts.get("route", "found", "gateway")
+        hop = gateway or (facts.get("route", "found", "to") or "").partition("/")[0]
+        state = facts.get("route", "neighbour", "state")
+        by_hand = state == "permanent" and _is_cut_off(case)
+        if state not in {"failed", "incomplete"} and not by_hand:
+            continue
+        does = "has an address set by hand, and nothing comes through" if by_hand else "does not answer"
+        yield Finding(
+            key="next-hop-set-by-hand" if by_hand else "next-hop-silent",
+            severity="critical",
+            layer="ip",
+            title=f"The next hop of {common.name(case, end)}, {hop}, {does}.",
+            where=end,
+            evidence=(
+                told(end, f"neighbour {hop}", state),
+                told(end, "its hardware address", facts.get("route", "neighbour", "hardware")),
+            ),
+            fix=(common.shell(end, f"ip neighbour del {hop} dev {common.device(facts)}"),),
+            source="RFC 826; RFC 4861, 7.3; ip-neighbour(8)",
+        )
+
+
+def lifetime(case: Case) -> Iterator[Finding]:
+    """Packets that die after few routers."""
+    for end, facts in common.ends(case):
+        ttl = common.setting(facts, "net.ipv4.ip_default_ttl")
+        if ttl is None or ttl >= 32:
+            continue
+        yield Finding(
+            key="packets-live-too-short",
+            severity="critical" if _is_cut_off(case) else "note",
+            layer="ip",
+            title=f"Packets of {common.name(case, end)} pass {ttl} routers at most, then they are dropped.",
+            where=end,
+            evidence=(told(end, "net.ipv4.ip_default_ttl", ttl),),
+            gain="packets that arrive, however many routers are between",
+            fix=(common.sysctl(end, "net.ipv4.ip_default_ttl", 64),),
+            source="RFC 1122, 3.2.1.7; Documentation/networking/ip-sysctl.rst, ip_default_ttl",
+        )
+
+
+def algorithm(case: Case) -> Iterator[Finding]:
+    """A route that chooses an algorithm."""
+    for end, facts in common.ends(case):
+        chosen = facts.get("route", "entry", "congctl")
+        default = common.setting(facts, "net.ipv4.tcp_congestion_control")
+        if chosen and chosen != default:
+            yield Finding(
+                key="route-congestion-control",
+                severity="note",
+                layer="ip",
+                title=f"The route of {common.name(case, end)} sends by {chosen}, although {default} "
+                "is the default.",
+                where=end,
+                evidence=(told(end, "congctl of the route", chosen), Evidence(end, "default", str(default))),
+                source=f"{_IP_ROUTE}, congctl",
+            )
+
+
+RULES = (resolution, lifetime, window, mtu, beginning, algorithm, asymmetric)

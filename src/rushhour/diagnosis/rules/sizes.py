@@ -1,0 +1,122 @@
+"""Sizes of packets: what the path takes, how that is learnt, and who changes it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rushhour.diagnosis.finding import Evidence, Finding
+from rushhour.diagnosis.rules import common
+from rushhour.diagnosis.rules import measured_words as words
+from rushhour.diagnosis.rules.common import told
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rushhour.diagnosis.case import Case
+    from rushhour.diagnosis.facts import Facts
+
+_IP_SYSCTL = "Documentation/networking/ip-sysctl.rst"
+OPTIONS, SLACK = 12, 80
+"""What timestamps take of a segment; what tunnels on the way may take besides."""
+
+
+def probing(case: Case) -> Iterator[Finding]:
+    """Larger packets vanish, or the path is narrower than the devices, and nothing but ICMP would tell."""
+    for direction, from_, facts, _, _ in common.directions(case):
+        measured = case.measured.get(direction)
+        lost = measured.sizes.vanished if measured is not None else None
+        narrow = case.path.mtu or (measured.path_mtu if measured is not None else None)
+        mtu = facts.get("link", "mtu")
+        blocked = lost is not None and mtu is not None and lost <= mtu
+        below = narrow is not None and mtu is not None and narrow < mtu
+        if common.setting(facts, "net.ipv4.tcp_mtu_probing") != 0 or not (blocked or below):
+            continue
+        hole = (
+            f"packets of {lost} bytes vanish without a word"
+            if blocked
+            else f"the path's MTU is {narrow}, the device's {mtu}"
+        )
+        yield Finding(
+            key="mtu-probing-off",
+            severity="warning" if blocked else "note",
+            layer="tcp",
+            title=f"{common.name(case, from_)} relies on ICMP to learn the path's MTU: {hole}.",
+            where=from_,
+            evidence=(
+                told(from_, "net.ipv4.tcp_mtu_probing", 0),
+                told(from_, "MTU of the device", mtu),
+                Evidence(direction, "MTU of the path", str(narrow)),
+            ),
+            gain="connections survive a router that drops in silence",
+            fix=(common.sysctl(from_, "net.ipv4.tcp_mtu_probing", 1),),
+            source=f"RFC 4821; RFC 2923, 2.1; {_IP_SYSCTL}, tcp_mtu_probing",
+        )
+
+
+def discovery(case: Case) -> Iterator[Finding]:
+    """Path MTU discovery is off: packets are cut to pieces on the way."""
+    for direction, from_, facts, _, _ in common.directions(case):
+        name = "net.ipv4.ip_no_pmtu_disc"
+        if common.setting(facts, name) not in {1, 2}:
+            continue
+        measured = case.measured.get(direction)
+        narrow, mtu = measured.path_mtu if measured is not None else None, facts.get("link", "mtu")
+        cut = narrow is not None and mtu is not None and narrow < mtu
+        yield Finding(
+            key="path-mtu-discovery-off",
+            severity="warning" if cut else "note",
+            layer="ip",
+            title=f"{common.name(case, from_)} does not learn the path's MTU: routers cut its "
+            "packets to pieces, or "
+            "TCP uses small ones.",
+            where=from_,
+            evidence=(told(from_, name, common.setting(facts, name)),),
+            gain="no fragments; a lost fragment costs the whole packet",
+            fix=(common.sysctl(from_, name, 0),),
+            source=f"RFC 1191; RFC 8900; {_IP_SYSCTL}, ip_no_pmtu_disc",
+        )
+
+
+def _sizes(facts: Facts) -> list[int]:
+    """Every size of packets that an end knows: of its device, its route, and what it has learnt."""
+    known = (facts.get("link", "mtu"), facts.get("route", "entry", "mtu"), facts.get("route", "found", "mtu"))
+    return [size for size in known if size]
+
+
+def clamped(case: Case) -> Iterator[Finding]:
+    """Segments smaller than anything at the ends explains: a router changes the MSS of connections."""
+    for direction, from_, facts, _, receiving in common.directions(case):
+        measured = case.measured.get(direction)
+        single = measured.single if measured is not None else None
+        sizes = [size for end in (facts, receiving) for size in _sizes(end)]
+        sizes += [single.pmtu] if single is not None and single.pmtu else []
+        asked = [end.get("route", "entry", "advmss") for end in (facts, receiving)]
+        if single is None or not single.mss or not sizes or any(asked):
+            continue
+        fits = min(sizes) - common.HEADERS - OPTIONS
+        if single.mss >= fits - SLACK:
+            continue
+        yield Finding(
+            key="segments-clamped",
+            severity="warning" if single.mss < fits / 2 else "note",
+            layer="path",
+            title=f"Something on the way makes the segments {direction} {single.mss} bytes small; "
+            f"{fits} would fit.",
+            where=direction,
+            evidence=(
+                Evidence(direction, "payload of a segment", f"{single.mss} B"),
+                Evidence(direction, "smallest MTU known", f"{min(sizes)} B"),
+            ),
+            gain=f"{fits / single.mss:.1f} times fewer packets",
+            fix=(
+                common.shell(
+                    from_,
+                    f"tracepath -n {words.address(case, from_)}   # then look for TCPMSS or maxseg rules "
+                    "on these routers",
+                ),
+            ),
+            source="RFC 9293, 3.7.1; iptables-extensions(8), TCPMSS; nft(8), tcp option maxseg",
+        )
+
+
+RULES = (probing, discovery, clamped)

@@ -1,0 +1,245 @@
+"""The system: memory, quotas, slot, clock, firewall."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rushhour.diagnosis.finding import Finding
+from rushhour.diagnosis.rules import common
+from rushhour.diagnosis.rules.common import told
+from rushhour.diagnosis.shown import mbps, rate, share, size
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rushhour.diagnosis.case import Case
+    from rushhour.diagnosis.finding import Severity
+
+SLOW_CLOCKS = frozenset(("hpet", "acpi_pm", "jiffies", "refined-jiffies", "pit"))
+
+
+def slot(case: Case) -> Iterator[Finding]:
+    """A slot that carries less than the card's line."""
+    for end, facts in common.ends(case):
+        for dev, found in (facts.sections.get("pcie") or {}).items():
+            card = dict(common.cards(facts)).get(dev, {})
+            speed, carries = card.get("speed_mbps"), found.get("carries_bps")
+            if not speed or not carries or carries >= speed * 1e6:
+                continue
+            most = f"{found.get('max_speed_gts')} GT/s x{found.get('max_width')}"
+            yield Finding(
+                key="slot-too-narrow",
+                severity="critical" if carries < 0.8 * speed * 1e6 else "warning",
+                layer="host",
+                title=f"{dev} at {common.name(case, end)} has a line of {mbps(speed)} in a PCIe "
+                "slot that carries "
+                f"about {rate(carries)}.",
+                where=end,
+                evidence=(
+                    told(end, "slot now", f"{found['speed_gts']} GT/s x{found['width']}"),
+                    told(end, "card and slot could do", most),
+                    told(end, "needed", mbps(speed)),
+                ),
+                gain=f"{mbps(speed)} instead of {rate(carries)}: move the card to a wider slot",
+                fix=(common.shell(end, f"lspci -s {found['bus']} -vv | grep -i lnk   # then move the card"),),
+                source="PCI Express Base Specification 3.0, 4.2; Neugebauer et al., SIGCOMM 2018",
+            )
+
+
+def backlog(case: Case) -> Iterator[Finding]:
+    """Packets dropped between card and stack."""
+    for end, facts in common.ends(case):
+        rose = {
+            name: by
+            for name, by in common.risen(case, end, ".dropped").items()
+            if name.startswith("softnet.")
+        }
+        length = common.setting(facts, "net.core.netdev_max_backlog")
+        if rose:
+            yield Finding(
+                key="backlog-overflow",
+                severity="warning",
+                layer="host",
+                title=f"{common.name(case, end)} dropped packets that had arrived: the queue of a "
+                "processor was full "
+                "(netdev_max_backlog).",
+                where=end,
+                evidence=(
+                    *(told(end, f"{name} rose by", f"{by:.0f}") for name, by in sorted(rose.items())),
+                    told(end, "net.core.netdev_max_backlog", length),
+                ),
+                gain="bursts wait instead of being lost",
+                fix=(common.sysctl(end, "net.core.netdev_max_backlog", max(10_000, 4 * (length or 0))),),
+                source="Documentation/admin-guide/sysctl/net.rst, netdev_max_backlog",
+            )
+
+
+def squeezed(case: Case) -> Iterator[Finding]:
+    """Receiving was cut short because its budget was used up."""
+    for end, facts in common.ends(case):
+        rose = common.risen(case, end, ".time_squeeze")
+        if sum(rose.values()) < 50 or common.softirq(case, end) < 0.5:
+            continue
+        budget, usecs = (
+            common.setting(facts, f"net.core.netdev_budget{suffix}") for suffix in ("", "_usecs")
+        )
+        yield Finding(
+            key="budget-used-up",
+            severity="note",
+            layer="host",
+            title=f"{common.name(case, end)} stopped receiving {sum(rose.values()):.0f} times "
+            "although packets were "
+            "left (netdev_budget).",
+            where=end,
+            evidence=(
+                told(end, "net.core.netdev_budget", budget),
+                told(end, "net.core.netdev_budget_usecs", usecs),
+            ),
+            gain="fewer drops in the ring under load",
+            fix=(
+                common.sysctl(end, "net.core.netdev_budget", max(600, 2 * (budget or 0))),
+                common.sysctl(end, "net.core.netdev_budget_usecs", max(8000, 2 * (usecs or 0))),
+            ),
+            source="Documentation/admin-guide/sysctl/net.rst, netdev_budget",
+        )
+
+
+def swapping(case: Case) -> Iterator[Finding]:
+    """Memory is short: the machine swaps, or is about to."""
+    for end, facts in common.ends(case):
+        rose = common.risen(case, end, "vm.pswpin", "vm.pswpout", "vm.oom_kill")
+        total, left = (facts.get("memory", name) for name in ("total", "available"))
+        short = bool(total and left is not None and left < 0.03 * total)
+        stalls = (facts.get("memory", "pressure_pct") or {}).get("full", 0.0)
+        if not rose and not short and stalls < 10:
+            continue
+        severity: Severity = "critical" if rose or stalls >= 10 else "warning"
+        yield Finding(
+            key="memory-short",
+            severity=severity,
+            layer="host",
+            title=f"{common.name(case, end)} is short of memory"
+            + (" and was swapping while it was measured." if rose else "."),
+            where=end,
+            evidence=(
+                told(end, "available", f"{size(left or 0)} of {size(total or 0)}"),
+                told(end, "swap in use", size(facts.get("memory", "swap_used") or 0)),
+                told(end, "all programs waited for memory (10 s)", f"{stalls:.0f} %"),
+                *(told(end, f"{name} rose by", f"{by:.0f}") for name, by in sorted(rose.items())),
+            ),
+            gain="programs that read and write in time",
+            fix=(common.shell(end, "ps -eo rss,comm --sort=-rss | head   # who holds it?"),),
+            source="proc_meminfo(5); Documentation/accounting/psi.rst; Giurgiu & Vanderauwera 2010, 3.1",
+        )
+
+
+def quota(case: Case) -> Iterator[Finding]:
+    """A control group that gives programs less than a processor, or little memory."""
+    for end, facts in common.ends(case):
+        cpus, memory = (facts.get("memory", "cgroup", name) for name in ("cpus", "memory"))
+        throttled = max(
+            (m.cpu[end].throttled or 0.0 for m in case.measured.values() if end in m.cpu), default=0.0
+        )
+        if cpus is not None and cpus < (facts.get("cpu", "count") or 1):
+            yield Finding(
+                key="cpu-quota",
+                severity="warning" if throttled > 0.05 else "note",
+                layer="host",
+                title=f"Programs started like this one may use {cpus:g} processors at "
+                f"{common.name(case, end)}"
+                + (f"; it was stopped for {share(throttled)} of the time." if throttled else "."),
+                where=end,
+                evidence=(
+                    told(end, "quota of the cgroup", f"{cpus:g} CPUs"),
+                    told(end, "stopped while measuring", share(throttled)),
+                ),
+                gain="more packets a second" if throttled > 0.05 else None,
+                limited=throttled or None,
+                fix=(
+                    common.shell(
+                        end,
+                        "systemctl set-property --runtime UNIT CPUQuota=   # of the unit or "
+                        "container it runs in",
+                    ),
+                ),
+                source="Documentation/admin-guide/cgroup-v2.rst, cpu.max; "
+                "Documentation/scheduler/sched-bwc.rst",
+            )
+        if memory is not None and memory < 64 << 20:
+            yield Finding(
+                key="memory-limit",
+                severity="note",
+                layer="host",
+                title=f"Programs started like this one may use {size(memory)} at "
+                f"{common.name(case, end)}, socket "
+                "buffers included.",
+                where=end,
+                evidence=(told(end, "limit of the cgroup", size(memory)),),
+                source="Documentation/admin-guide/cgroup-v2.rst, memory.max, memory.stat sock",
+            )
+
+
+def clock(case: Case) -> Iterator[Finding]:
+    """A clock that is slow to read, and read for every packet."""
+    for end, facts in common.ends(case):
+        name = facts.get("time", "clocksource")
+        if name not in SLOW_CLOCKS:
+            continue
+        better = [one for one in facts.get("time", "available") or [] if one not in SLOW_CLOCKS]
+        yield Finding(
+            key="slow-clock",
+            severity="warning",
+            layer="host",
+            title=f"{common.name(case, end)} reads the time from {name}, which takes about a "
+            "microsecond; TCP reads it "
+            "for every packet.",
+            where=end,
+            evidence=(
+                told(end, "clock source", name),
+                told(end, "available", " ".join(facts.get("time", "available") or [])),
+            ),
+            gain="less time per packet, finer pacing",
+            fix=(
+                common.shell(
+                    end,
+                    f"echo {better[0]} | tee "
+                    "/sys/devices/system/clocksource/clocksource0/current_clocksource",
+                    f"clocksource={better[0]} on the kernel's command line",
+                ),
+            )
+            if better
+            else (),
+            source="Documentation/timers/timekeeping.rst; Documentation/virt/kvm/x86/timekeeping.rst",
+        )
+
+
+def tracking(case: Case) -> Iterator[Finding]:
+    """The table of tracked connections is full, or nearly."""
+    for end, facts in common.ends(case):
+        count, most = (facts.get("firewall", f"conntrack_{name}") for name in ("count", "max"))
+        if not count or not most or count < 0.75 * most:
+            continue
+        yield Finding(
+            key="connection-table-full",
+            severity="critical" if count >= 0.95 * most else "warning",
+            layer="host",
+            title=f"The table of tracked connections at {common.name(case, end)} is "
+            f"{share(count / most)} full: new "
+            "ones are dropped beyond.",
+            where=end,
+            evidence=(told(end, "nf_conntrack_count", count), told(end, "nf_conntrack_max", most)),
+            gain="no connection is refused at random",
+            fix=(common.sysctl(end, "net.netfilter.nf_conntrack_max", 4 * most),),
+            source="Documentation/networking/nf_conntrack-sysctl.rst, nf_conntrack_max",
+        )
+
+
+RULES = (
+    swapping,
+    tracking,
+    slot,
+    backlog,
+    clock,
+    quota,
+    squeezed,
+)

@@ -1,0 +1,357 @@
+"""TCP's own settings: what both ends must agree on, and what each sender decides."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rushhour.diagnosis.finding import Command, Evidence, Finding
+from rushhour.diagnosis.rules import common
+from rushhour.diagnosis.rules.common import told
+from rushhour.diagnosis.shown import duration, plain, rate, share, size
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rushhour.diagnosis.case import Case, End
+    from rushhour.diagnosis.facts import Facts
+    from rushhour.diagnosis.finding import Severity
+
+_IP_SYSCTL = "Documentation/networking/ip-sysctl.rst"
+UNSCALED = 65535
+SEGMENT = 1448
+
+
+def _switch(case: Case, name: str) -> tuple[list[End], tuple[Evidence, ...]]:
+    """The ends where a setting is off, and the setting at both as evidence."""
+    values = {end: common.setting(facts, name) for end, facts in common.ends(case)}
+    off = [end for end, value in values.items() if value == 0]
+    return off, tuple(told(end, name, plain(value)) for end, value in values.items() if value is not None)
+
+
+def _where(case: Case, off: list[End]) -> str:
+    return " and ".join(common.name(case, end) for end in off)
+
+
+def window_scaling(case: Case) -> Iterator[Finding]:
+    """Without the option a window has 16 bits."""
+    name = "net.ipv4.tcp_window_scaling"
+    off, evidence = _switch(case, name)
+    if not off:
+        return
+    rtt = common.rtt_ns(case)
+    flows = {direction: common.rate_bps(case, direction) or 0.0 for direction in ("a→b", "b→a")}
+    direction = max(flows, key=lambda one: flows[one])
+    limit = UNSCALED * 8e9 / rtt if rtt else None
+    below = limit is not None and limit < 0.95 * flows[direction]
+    hurts = below and not common.is_full(case, direction)
+    known = "" if limit is None else f", {rate(limit)} on this path"
+    yield Finding(
+        key="window-scaling-off",
+        severity="critical" if hurts else "note",
+        layer="tcp",
+        title=f"Window scaling is off at {_where(case, off)}: no connection has a window above 64 "
+        f"KiB{known}.",
+        where=off[0],
+        evidence=evidence,
+        gain=f"up to {rate(flows[direction])} instead of {rate(limit)}" if hurts and limit else None,
+        limited=common.limited(case, direction, "receiver"),
+        fix=tuple(common.sysctl(end, name, 1) for end in off),
+        source=f"RFC 7323, section 2; {_IP_SYSCTL}, tcp_window_scaling",
+    )
+
+
+def sack(case: Case) -> Iterator[Finding]:
+    """Without selective acknowledgements a round trip repairs one loss."""
+    name = "net.ipv4.tcp_sack"
+    off, evidence = _switch(case, name)
+    if not off:
+        return
+    again = {direction: common.retransmitted(case, direction) for direction in ("a→b", "b→a")}
+    direction = max(again, key=lambda one: again[one])
+    lossy = again[direction] > 0
+    yield Finding(
+        key="sack-off",
+        severity="warning" if lossy else "note",
+        layer="tcp",
+        title=f"Selective acknowledgements are off at {_where(case, off)}: of several losses one is "
+        "repaired a round trip.",
+        where=off[0],
+        evidence=evidence
+        + ((Evidence(direction, "segments sent again", share(again[direction])),) if lossy else ()),
+        gain="losses are repaired within one round trip",
+        fix=tuple(common.sysctl(end, name, 1) for end in off),
+        source=f"RFC 2018; RFC 6675; {_IP_SYSCTL}, tcp_sack",
+    )
+
+
+def timestamps(case: Case) -> Iterator[Finding]:
+    """Without timestamps: one RTT sample a window, no undo by Eifel, no guard against wrapped numbers."""
+    name = "net.ipv4.tcp_timestamps"
+    off, evidence = _switch(case, name)
+    if not off:
+        return
+    fastest = max(common.rate_bps(case, direction) or 0.0 for direction in ("a→b", "b→a"))
+    wraps = 2**32 * 8 / fastest if fastest else None
+    # Sequence numbers come round within the time that a segment may live (RFC 7323, 5.1: 2 minutes).
+    fast = wraps is not None and wraps < 120
+    yield Finding(
+        key="timestamps-off",
+        severity="warning" if fast else "note",
+        layer="tcp",
+        title=f"TCP timestamps are off at {_where(case, off)}: the RTT is measured less well, old "
+        "segments may pass as new.",
+        where=off[0],
+        evidence=evidence
+        + ((told("a→b", "sequence numbers come round in", f"{wraps:.0f} s"),) if wraps and fast else ()),
+        gain="better retransmission timeouts; spurious retransmissions are recognised",
+        fix=tuple(common.sysctl(end, name, 1) for end in off),
+        source=f"RFC 7323, sections 4 and 5; {_IP_SYSCTL}, tcp_timestamps",
+    )
+
+
+def dsack(case: Case) -> Iterator[Finding]:
+    """Without DSACK a sender does not learn that it sent again for nothing."""
+    name = "net.ipv4.tcp_dsack"
+    off, evidence = _switch(case, name)
+    if off and any(common.retransmitted(case, direction) > 0 for direction in ("a→b", "b→a")):
+        yield Finding(
+            key="dsack-off",
+            severity="note",
+            layer="tcp",
+            title=f"Duplicate acknowledgements (DSACK) are off at {_where(case, off)}: reordering is "
+            "taken for loss.",
+            where=off[0],
+            evidence=evidence,
+            gain="windows that were cut for nothing are restored",
+            fix=tuple(common.sysctl(end, name, 1) for end in off),
+            source=f"RFC 2883; {_IP_SYSCTL}, tcp_dsack",
+        )
+
+
+def ecn(case: Case) -> Iterator[Finding]:
+    """One end asks for marks instead of drops, the other refuses."""
+    name = "net.ipv4.tcp_ecn"
+    values = {end: common.setting(facts, name) for end, facts in common.ends(case)}
+    asks = [end for end, value in values.items() if value in {1, 3, 4}]
+    refuses = [end for end, value in values.items() if value == 0]
+    if not asks or not refuses:
+        return
+    yield Finding(
+        key="ecn-mismatch",
+        severity="note",
+        layer="tcp",
+        title=f"{common.name(case, asks[0])} asks for congestion marks (ECN), "
+        f"{common.name(case, refuses[0])} refuses them: queues must drop.",
+        where=refuses[0],
+        evidence=tuple(told(end, name, value) for end, value in values.items()),
+        gain="no retransmissions where a queue can mark",
+        fix=(common.sysctl(refuses[0], name, 2),),
+        source=f"RFC 3168, section 6.1; {_IP_SYSCTL}, tcp_ecn",
+    )
+
+
+def recovery_time_s(rate_bps: float, rtt_ns: float) -> float:
+    """Time that Reno needs after a loss to fill a path again: half the window at one segment a round trip.
+
+    (RFC 5681, 3.1; the example in RFC 3649, section 1: 10 Gbit/s at 100 ms take over an hour.)
+    """
+    window = rate_bps * rtt_ns / 8e9 / SEGMENT
+    return window / 2 * rtt_ns / 1e9
+
+
+def reno(case: Case) -> Iterator[Finding]:
+    """An algorithm that grows by a segment a round trip, on a long fast path."""
+    for direction, from_, facts, _, _ in common.directions(case):
+        flow, rtt = common.rate_bps(case, direction), common.rtt_ns(case)
+        if common.algorithm(facts) != "reno" or not flow or not rtt:
+            continue
+        needs = recovery_time_s(flow, rtt)
+        if needs < 2:
+            continue
+        hurts = needs >= 10 and not common.is_full(case, direction)
+        yield Finding(
+            key="reno-on-a-long-path",
+            severity="warning" if hurts else "note",
+            layer="tcp",
+            title=f"{common.name(case, from_)} sends by Reno, which on this path needs {needs:.0f} "
+            "s to recover from one loss.",
+            where=from_,
+            evidence=(
+                told(from_, "congestion control", "reno"),
+                Evidence(direction, "path", f"{rate(flow)}, {duration(rtt)}"),
+                told(from_, "available", common.setting(facts, "net.ipv4.tcp_available_congestion_control")),
+            ),
+            gain="cubic fills the path again in a time that hardly depends on the RTT",
+            fix=(_algorithm(from_, facts),),
+            source="RFC 5681, 3.1; RFC 9438, section 1",
+        )
+
+
+def _algorithm(end: str, facts: Facts) -> Command:
+    available = str(common.setting(facts, "net.ipv4.tcp_available_congestion_control") or "").split()
+    command = common.sysctl(end, "net.ipv4.tcp_congestion_control", "cubic")
+    if "cubic" in available:
+        return command
+    return Command(end, f"modprobe tcp_cubic && {command.text}", command.persistent)
+
+
+# Algorithms that give way or need help, and what they are for.
+ODD = {
+    "dctcp": ("needs switches that mark at a low threshold, in a data centre only", "RFC 8257, section 5"),
+    "lp": ("gives way to all other traffic (TCP-LP)", "Kuzmanovic, Knightly: TCP-LP, INFOCOM 2003"),
+    "vegas": ("gives way to flows that fill queues", "Brakmo, Peterson: TCP Vegas, 1995; Mo et al. 1999"),
+    "cdg": ("gives way to flows that fill queues", "Hayes, Armitage: CAIA Delay-Gradient, 2011"),
+}
+
+
+def odd_algorithm(case: Case) -> Iterator[Finding]:
+    """A default algorithm that is not meant for general use."""
+    name = "net.ipv4.tcp_congestion_control"
+    for direction, from_, facts, _, _ in common.directions(case):
+        algorithm = common.algorithm(facts)
+        if algorithm not in ODD:
+            continue
+        why, source = ODD[algorithm]
+        reached, carries = common.reached_bps(case, direction), common.rate_bps(case, direction)
+        hurts = reached is not None and carries is not None and reached < 0.8 * carries
+        yield Finding(
+            key="odd-congestion-control",
+            severity="warning" if hurts else "note",
+            layer="tcp",
+            title=f"{common.name(case, from_)} sends by {algorithm}, which {why}.",
+            where=from_,
+            evidence=(told(from_, "congestion control", algorithm),),
+            gain="a fair share beside other traffic",
+            fix=(common.sysctl(from_, name, "cubic"),),
+            source=source,
+        )
+
+
+def not_allowed(case: Case) -> Iterator[Finding]:
+    """An algorithm is the default of one end and not to be had at the other."""
+    values = {
+        end: common.setting(facts, "net.ipv4.tcp_congestion_control") for end, facts in common.ends(case)
+    }
+    for end, facts in common.ends(case):
+        wanted = values["b" if end == "a" else "a"]
+        available = common.setting(facts, "net.ipv4.tcp_available_congestion_control")
+        if wanted is None or available is None or wanted in available.split() or wanted == "reno":
+            continue
+        yield Finding(
+            key="congestion-control-missing",
+            severity="note",
+            layer="tcp",
+            title=f"The other end sends by {wanted}; {common.name(case, end)} sends by "
+            f"{values[end]} and has no "
+            f"{wanted} loaded.",
+            where=end,
+            evidence=(
+                told(end, "available", available),
+                *(told(one, "default", value) for one, value in values.items()),
+            ),
+            gain="both directions behave alike",
+            fix=(
+                common.shell(
+                    end,
+                    f"modprobe tcp_{wanted} && sysctl -w net.ipv4.tcp_congestion_control={wanted}",
+                ),
+            ),
+            source=f"{_IP_SYSCTL}, tcp_available_congestion_control",
+        )
+
+
+def small_limits(case: Case) -> Iterator[Finding]:
+    """Limits within the sender's stack that were set far below their defaults."""
+    checks: tuple[tuple[str, int, str, str], ...] = (
+        (
+            "net.ipv4.tcp_limit_output_bytes",
+            1 << 17,
+            "little may wait below TCP: cards run dry",
+            "tcp_limit_output_bytes",
+        ),
+        (
+            "net.ipv4.tcp_notsent_lowat",
+            1 << 14,
+            "programs are woken for every few segments",
+            "tcp_notsent_lowat",
+        ),
+        (
+            "net.ipv4.tcp_pacing_ca_ratio",
+            100,
+            "paced flows send slower than their window allows",
+            "tcp_pacing_ca_ratio",
+        ),
+    )
+    for direction, from_, facts, _, _ in common.directions(case):
+        for name, least, effect, section in checks:
+            value = common.setting(facts, name)
+            if not isinstance(value, int) or value >= least:
+                continue
+            severity: Severity = "note" if common.is_full(case, direction) else "warning"
+            yield Finding(
+                key=section.replace("_", "-") + "-small",
+                severity=severity,
+                layer="tcp",
+                title=f"{name.removeprefix('net.ipv4.')} at {common.name(case, from_)} is {value}: {effect}.",
+                where=from_,
+                evidence=(told(from_, name, size(value) if "ratio" not in name else f"{value} %"),),
+                fix=(common.sysctl(from_, name, {100: 120, 1 << 17: 1 << 20}.get(least, (1 << 32) - 1)),),
+                source=f"{_IP_SYSCTL}, {section}",
+            )
+
+
+# What each setting is by default, and what another value does.
+USUAL: dict[str, tuple[int, str]] = {
+    "net.ipv4.tcp_early_retrans": (3, "losses at the end of a transfer wait for a timeout"),
+    "net.ipv4.tcp_recovery": (1, "losses are told by counting instead of by time (RACK)"),
+    "net.ipv4.tcp_frto": (2, "timeouts that were none are not recognised"),
+    "net.ipv4.tcp_reordering": (3, "more segments must be missing before one is sent again"),
+    "net.ipv4.tcp_app_win": (31, "a part of the window is kept back"),
+    "net.ipv4.tcp_min_tso_segs": (2, "segments are sent in larger or smaller groups"),
+    "net.ipv4.tcp_tso_win_divisor": (3, "segments are sent in larger or smaller groups"),
+    "net.ipv4.tcp_pacing_ss_ratio": (200, "slow start is paced otherwise"),
+    "net.ipv4.tcp_comp_sack_nr": (44, "acknowledgements of losses are thinned out otherwise"),
+    "net.ipv4.tcp_comp_sack_delay_ns": (1_000_000, "acknowledgements of losses are held back otherwise"),
+    "net.ipv4.tcp_rto_min_us": (200_000, "timeouts are shorter or longer"),
+    "net.ipv4.tcp_workaround_signed_windows": (0, "windows begin at 32 KiB at most"),
+}
+
+
+def unusual(case: Case) -> Iterator[Finding]:
+    """Settings that somebody changed, each with what it does."""
+    for end, facts in common.ends(case):
+        changed = {
+            name: value
+            for name, (usual, _) in USUAL.items()
+            if (value := common.setting(facts, name)) is not None and value != usual
+        }
+        if not changed:
+            continue
+        names = ", ".join(f"{name.rpartition('.')[2]} {value}" for name, value in changed.items())
+        yield Finding(
+            key="unusual-settings",
+            severity="note",
+            layer="tcp",
+            title=f"{common.name(case, end)} has settings that are not the kernel's own: {names}.",
+            where=end,
+            evidence=tuple(
+                told(end, name, f"{value}, usually {USUAL[name][0]}: {USUAL[name][1]}")
+                for name, value in changed.items()
+            ),
+            fix=tuple(common.sysctl(end, name, USUAL[name][0]) for name in changed),
+            source=_IP_SYSCTL,
+        )
+
+
+RULES = (
+    window_scaling,
+    sack,
+    reno,
+    odd_algorithm,
+    small_limits,
+    timestamps,
+    dsack,
+    ecn,
+    not_allowed,
+    unusual,
+)

@@ -1,0 +1,1 @@
+"""Quantities: numbers with units, read and written."""

@@ -1,0 +1,61 @@
+"""Folders of results: which result sets a folder holds, be it a set, a study, a comparison or a baseline."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from rushhour.errors import RecordError
+from rushhour.record.record import ResultSet, read_json
+
+STUDY, VERDICT, BASELINE = "study.json", "verdict.json", "baseline.json"
+
+
+def result_sets(folder: Path | str) -> list[ResultSet]:
+    """The result sets of a folder that a command wrote; a single run is a set of one.
+
+    A study gives its sets in its order, a comparison those of its candidate.
+
+    Raises:
+        RecordError: there are no records in it, or a set that it names is gone.
+    """
+    folder = Path(folder)
+    if (folder / VERDICT).is_file():
+        return result_sets(_candidate(folder))
+    sets = read_sets(folder)
+    return [ResultSet.open(folder)] if sets is None else sets
+
+
+def read_sets(folder: Path) -> list[ResultSet] | None:
+    """The sets of a study's folder; None where the folder is of no study.
+
+    Raises:
+        RecordError: its index makes no sense, or a set is gone.
+    """
+    path = folder / STUDY
+    if not path.is_file():
+        return None
+    names = read_json(path).get("sets")
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise RecordError("the study names no sets", where=str(path), hint="run the study again")
+    sets = [ResultSet(Path(os.path.normpath(folder / name))) for name in names]
+    gone = [str(one.path) for one in sets if not (one.path / "set.json").is_file()]
+    if gone:
+        raise RecordError(
+            f"{len(gone)} sets of the study are gone: {', '.join(gone[:3])}",
+            where=str(path),
+            hint="run it again",
+        )
+    return sets
+
+
+def _candidate(folder: Path) -> Path:
+    side = read_json(folder / VERDICT).get("candidate")
+    records = side.get("records") if isinstance(side, dict) else None
+    if not isinstance(records, str) or not (folder / records).is_dir():
+        raise RecordError(
+            "this comparison keeps no records of its candidate",
+            where=str(folder),
+            hint="give the folder of results that was compared",
+        )
+    return Path(os.path.normpath(folder / records))

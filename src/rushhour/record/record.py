@@ -1,0 +1,421 @@
+"""Records: everything kept of a run, and sets of them.
+
+Takes the folder of a run, gives its tables, series and metrics. Reading changes nothing and trusts nothing: a
+file that is damaged, foreign or newer is a `RecordError` that says which and why.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from rushhour.errors import RecordError
+from rushhour.extras import need
+from rushhour.files.plain import harmless, may_speak
+from rushhour.files.regular import read_regular
+from rushhour.metrics.value import MetricValue
+from rushhour.record import decode, iperf3
+from rushhour.record.context import Context, Flow, read_context
+from rushhour.record.seal import FORMAT, MANIFEST, SET_FILE, RecordWriter, seal
+from rushhour.record.shapes import MANIFEST as MANIFEST_SHAPE
+from rushhour.record.shapes import PLAN, RESULT, SET, check
+from rushhour.record.sound import Seal, check_manifest, check_set
+from rushhour.record.tables import Table, read_table
+from rushhour.series.series import Series, make
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+T = TypeVar("T")
+
+__all__ = ["MetricValue", "Record", "RecordWriter", "ResultSet", "Series", "read_json", "seal"]
+
+# A manifest or result of a thousand flows has about a megabyte.
+_MAX_JSON = 64 << 20
+# What every plan has, if only as an empty list.
+_LISTS = ("nodes", "links", "flows")
+# TC_H_ROOT and TC_H_INGRESS of <linux/pkt_sched.h>.
+_ROOT, _INGRESS = 0xFFFFFFFF, 0xFFFFFFF1
+# Sockets that carry no tcp_info: TIME_WAIT, LISTEN, NEW_SYN_RECV.
+_NO_INFO = (6, 10, 12)
+
+
+class Record:
+    """One run, read-only. Make it with `Record.open`; its files are read when they are first asked for.
+
+    What is read is checked against the manifest's checksums first, so no file that was changed, put in or
+    taken away after the run is ever taken for the run's. A record that is still being made has none yet.
+    """
+
+    def __init__(self, path: Path, manifest: Mapping[str, Any]) -> None:
+        self.path = path
+        self.manifest = manifest
+        self._seal = Seal.of(path, manifest)
+        self._tables: dict[str, Table] = {}
+        self._groups: dict[tuple[str, str], tuple[decode.Rows, Mapping[int, slice]]] = {}
+        self._made: dict[Callable[[Record], Any], Any] = {}
+        self._info: dict[tuple[int, int], tuple[NDArray[np.int64], decode.Rows]] = {}
+
+    @classmethod
+    def open(cls, path: Path | str) -> Record:
+        """Open the record in this folder.
+
+        Raises:
+            RecordError: there is none, it is of a newer format, or its manifest is damaged or was changed.
+        """
+        path = Path(path)
+        if not (path / MANIFEST).is_file():
+            raise RecordError(
+                "this is no record: it has no manifest.json",
+                where=str(path),
+                hint="give the folder of one run",
+            )
+        manifest = read_json(path / MANIFEST)
+        found = manifest.get("format")
+        if found != FORMAT:
+            newer = isinstance(found, str) and found.startswith("rushhour-record/")
+            raise RecordError(
+                f"the record has the format {str(found)[:60]!r}; this program reads {FORMAT!r}",
+                where=str(path / MANIFEST),
+                hint="read it with the newer rushhour that wrote it"
+                if newer
+                else "it was not written by rushhour",
+            )
+        check(manifest, MANIFEST_SHAPE, str(path / MANIFEST), hint=_AGAIN)
+        check_manifest(path, manifest)
+        return cls(path, manifest)
+
+    @classmethod
+    def verified(cls, path: Path | str) -> Record:
+        """Open the record in this folder, and check every file of it.
+
+        Raises:
+            RecordError: as of `open` and of `verify`.
+        """
+        record = cls.open(path)
+        record.verify()
+        return record
+
+    @cached_property
+    def plan(self) -> Mapping[str, Any]:
+        """The plan that the agent was given (docs/plan-format.md)."""
+        # A plan for machines has no links, a damaged one may lack any of these: nobody has to ask.
+        document = _shaped(self._seal.sound("plan.json"), PLAN)
+        return {**document, **{name: document.get(name) or [] for name in _LISTS}}
+
+    @cached_property
+    def result(self) -> Mapping[str, Any]:
+        """What the agent reports (`result.json`)."""
+        return _shaped(self._seal.sound("result.json"), RESULT)
+
+    @cached_property
+    def context(self) -> Context:
+        """What the plan means and what became of each flow, typed."""
+        return read_context(self.manifest["context"], self.plan, self.result, str(self.path))
+
+    @property
+    def sample_ns(self) -> int:
+        """The sampling interval of tcp_info, qdisc and interface readings."""
+        value = self.plan.get("sample_ns")
+        if not isinstance(value, int) or isinstance(value, bool) or not 0 < value < 1 << 62:
+            raise RecordError(
+                f"sample_ns is {value!r}; expected a whole number above 0", where=str(self.path / "plan.json")
+            )
+        return value
+
+    @property
+    def key(self) -> str:
+        """The hash of all that determines the run."""
+        return str(self.manifest.get("key", ""))
+
+    @property
+    def factors(self) -> Mapping[str, Any]:
+        """The factors of the cell: what this run has of what the sweep varies."""
+        cell = self.manifest.get("cell")
+        factors = cell.get("factors") if isinstance(cell, dict) else None
+        return factors if isinstance(factors, dict) else {}
+
+    @property
+    def valid(self) -> bool:
+        """Whether calibration found the links as asked; the reasons are in the manifest."""
+        return self.manifest.get("valid") is True
+
+    def verify(self) -> None:
+        """Check every file against its checksum; one is read again only when it may have changed.
+
+        Raises:
+            RecordError: a file is missing, changed, or was added.
+        """
+        self._seal.verify()
+
+    @cached_property
+    def _there(self) -> frozenset[str]:
+        return self._seal.tables()
+
+    def tables(self) -> list[str]:
+        """The names of the raw tables there are, sorted."""
+        return sorted(self._there)
+
+    def has(self, name: str) -> bool:
+        """Whether there is a raw table of this name."""
+        return name in self._there
+
+    def table(self, name: str, flow: int | str | None = None, end: int | str | None = None) -> decode.Rows:
+        """The rows of a raw table as a structured array, of all, of one flow, or of one link end.
+
+        Raises:
+            RecordError: there is no such table, flow or end, or the table is damaged.
+        """
+        rows = self.raw(name).rows
+        for column, which in (("flow", flow), ("end", end)):
+            if which is None:
+                continue
+            if column not in (rows.dtype.names or ()):
+                raise RecordError(f"the table {name!r} has no column {column!r}", where=str(self.path))
+            if isinstance(which, str):
+                which = self.context.flow(which).id if column == "flow" else self.context.end(which).end  # noqa: PLW2901 - name to number
+            ordered, places = self._grouped(name, column)
+            return ordered[places.get(which, slice(0, 0))]
+        return rows
+
+    def raw(self, name: str) -> Table:
+        """The raw table itself, with its header's notes.
+
+        Raises:
+            RecordError: there is none of this name, or it is damaged.
+        """
+        if name not in self._tables:
+            if not self.has(name):
+                raise RecordError(
+                    f"there is no table {name!r} in this record",
+                    where=str(self.path),
+                    hint="tables: " + (", ".join(self.tables()) or "none"),
+                )
+            path = self._seal.sound(f"raw/{name}.rh")
+            table = read_table(path)
+            if table.name != name:
+                raise RecordError(
+                    f"the file holds the table {table.name[:60]!r}", where=str(path), hint=_AGAIN
+                )
+            self._tables[name] = table
+        return self._tables[name]
+
+    def iperf3(self, flow: int | str, side: iperf3.Side) -> iperf3.Iperf3Report:
+        """What iperf3 reports of a flow it generated, as the sender (client) or the receiver (server) saw it.
+
+        Raises:
+            RecordError: there is no such report, or it makes no sense.
+        """
+        return iperf3.read(self._seal.sound(f"raw/iperf3-{self.context.flow(flow).id}-{side}.json"), side)
+
+    def tcp_info(self, flow: int | str, side: int = 0) -> tuple[NDArray[np.int64], decode.Rows]:
+        """`struct tcp_info` of a flow's sender (side 0) or receiver (1): stamps in ns [n], fields [n].
+
+        Empty where the record has no such reading.
+        """
+        number = flow if isinstance(flow, int) else self.context.flow(flow).id
+        if (number, side) not in self._info:
+            if not self.has("tcp_info"):
+                return np.zeros(0, np.int64), np.zeros(0, np.dtype([]))
+            rows = self.table("tcp_info", flow=number)
+            rows = rows[(rows["side"] == side) & ~np.isin(rows["state"], _NO_INFO)]
+            self._info[number, side] = rows["t_ns"].astype(np.int64), decode.tcp_info(rows["info"])
+        return self._info[number, side]
+
+    def root_qdisc(self, end: int | str) -> decode.Rows:
+        """The readings of an end's root qdisc, whose backlog and drops include those of its children.
+
+        Of a policer those of the clsact it hangs on, which counts what arrives and what the policer drops.
+        """
+        rows = self.table("qdisc", end=end)
+        parent = _INGRESS if self.context.end(end).role == "police" else _ROOT
+        root: decode.Rows = rows[rows["parent"] == parent]
+        return root
+
+    def series(self, name: str, flow: int | str | None = None, end: int | str | None = None) -> Series:
+        """A series of one flow, one link end or the run (`rushhour.series.series.SERIES`); empty if not read.
+
+        Raises:
+            RecordError: there is no such series, flow or end.
+        """
+        return make(self, name, flow, end)
+
+    def frame(self, name: str) -> pa.Table:
+        """A table as Arrow, kernel structures taken apart into columns; `metrics` gives the metrics.
+
+        From there `.to_pandas()`, or `polars.from_arrow(…)`.
+
+        Raises:
+            ExtraError: pyarrow is not installed.
+        """
+        need("frames")
+        from rushhour.record import frames  # noqa: PLC0415 - pyarrow is slow to import and seldom needed
+
+        return frames.metrics(self.metrics()) if name == "metrics" else frames.table(self.raw(name))
+
+    def metrics(self) -> list[MetricValue]:
+        """Every metric of the catalogue, at every scope it has in this run."""
+        from rushhour.metrics.catalog import measure  # noqa: PLC0415 - the catalogue reads records
+
+        return measure(self)
+
+    def once(self, function: Callable[[Record], T]) -> T:
+        """What `function(record)` gives, computed at the first call and then kept."""
+        if function not in self._made:
+            self._made[function] = function(self)
+        made: T = self._made[function]
+        return made
+
+    def flows(self, *kinds: str) -> list[Flow]:
+        """The flows of these kinds (all kinds, if none is named), in the order of the plan.
+
+        Those of an arrival process are not among them: `arrivals` gives these.
+        """
+        every = self.context.flows.values()
+        return [flow for flow in every if flow.arrival is None and (not kinds or flow.kind in kinds)]
+
+    def arrivals(self) -> list[Flow]:
+        """The flows of arrival processes, in the order of the plan; they are judged by their groups."""
+        return [flow for flow in self.context.flows.values() if flow.arrival is not None]
+
+    def _grouped(self, name: str, column: str) -> tuple[decode.Rows, Mapping[int, slice]]:
+        # The table sorted by flow (or end), and where the rows of each are: one copy, not a scan per flow.
+        if (name, column) not in self._groups:
+            self._groups[name, column] = _group(self.raw(name).rows, column)
+        return self._groups[name, column]
+
+
+class ResultSet:
+    """Many runs: a folder with `runs/*`. Iterating opens and verifies one after the other, and keeps none."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._made: dict[Callable[[ResultSet], Any], Any] = {}
+
+    def once(self, function: Callable[[ResultSet], T]) -> T:
+        """What `function(results)` gives, computed at the first call and then kept."""
+        if function not in self._made:
+            self._made[function] = function(self)
+        made: T = self._made[function]
+        return made
+
+    @classmethod
+    def open(cls, path: Path | str) -> ResultSet:
+        """Open a result set, or the folder of one run as a set of one.
+
+        Raises:
+            RecordError: there are no runs in it.
+        """
+        results = cls(Path(path))
+        if not results.folders():
+            raise RecordError(
+                "there are no records here",
+                where=str(path),
+                hint="give a folder that `rushhour run` wrote, or one run in it",
+            )
+        return results
+
+    def folders(self) -> list[Path]:
+        """The folders of the runs, sorted by name."""
+        if (self.path / MANIFEST).is_file():
+            return [self.path]
+        return sorted(path.parent for path in (self.path / "runs").glob(f"*/{MANIFEST}"))
+
+    def __len__(self) -> int:
+        """The number of runs."""
+        return len(self.folders())
+
+    def __iter__(self) -> Iterator[Record]:
+        """The runs, one at a time, each verified: a changed one is a `RecordError`."""
+        return (Record.verified(folder) for folder in self.folders())
+
+    @cached_property
+    def about(self) -> Mapping[str, Any]:
+        """What `set.json` says of the set; empty if there is none."""
+        path = self.path / SET_FILE
+        return read_set(path) if path.is_file() else {}
+
+    def index(self) -> pa.Table:
+        """One row per run and metric (docs/record-format.md): `index.parquet`, or measured now.
+
+        Raises:
+            ExtraError: pyarrow is not installed.
+        """
+        need("frames")
+        from rushhour.record import frames  # noqa: PLC0415 - pyarrow is slow to import and seldom needed
+
+        return frames.index_of(self)
+
+    def write_index(self) -> Path:
+        """Measure every run and write `index.parquet`, atomically."""
+        from rushhour.summary import index  # noqa: PLC0415 - of many that read records, few write one
+
+        return index.write(self)
+
+
+_AGAIN = "the file is missing or damaged; run the cell again with --fresh"
+
+
+def read_json(path: Path, hint: str = _AGAIN) -> Mapping[str, Any]:
+    """A JSON object from a file; `hint` says what to do where there is none.
+
+    Raises:
+        RecordError: the file cannot be read, is too large, or is no JSON object.
+    """
+    try:
+        raw = read_regular(path, _MAX_JSON)
+        value = harmless(json.loads(raw)) if may_speak(raw) else json.loads(raw)
+        if b"\\u" in raw:
+            json.dumps(value, ensure_ascii=False).encode()  # half a character cannot be written again
+    except OSError as error:
+        raise RecordError(f"cannot read the file: {error.strerror}", where=str(path), hint=hint) from error
+    except (ValueError, RecursionError) as error:
+        raise RecordError(f"the file is not JSON: {error}", where=str(path), hint=hint) from error
+    if not isinstance(value, dict):
+        raise RecordError("the file holds no JSON object", where=str(path), hint=hint)
+    return value
+
+
+def read_set(path: Path) -> Mapping[str, Any]:
+    """What a `set.json` says, which is what was written there.
+
+    Raises:
+        RecordError: as of `read_json`, or a value has another shape, or it was changed after the runs.
+    """
+    document = read_json(path)
+    check(document, SET, str(path), hint=_AGAIN)
+    check_set(path, document)
+    return document
+
+
+def _shaped(path: Path, shape: Any) -> Mapping[str, Any]:
+    document = read_json(path)
+    check(document, shape, str(path), hint=_AGAIN)
+    return document
+
+
+def _group(rows: decode.Rows, column: str) -> tuple[decode.Rows, Mapping[int, slice]]:
+    if not len(rows):
+        return rows, {}
+    values = np.ascontiguousarray(rows[column])
+    if (values == values[0]).all():
+        return rows, {int(values[0]): slice(0, len(rows))}
+    if values.max() < 1 << 16:
+        # 16-bit keys sort by radix, which is ten times as fast.
+        values = values.astype(np.uint16)
+    order = np.argsort(values, kind="stable")
+    keys, starts = np.unique(values[order], return_index=True)
+    # As opaque bytes: numpy copies rows with fields ten times slower, field by field.
+    ordered = rows.view(f"V{rows.dtype.itemsize}")[order].view(rows.dtype)
+    stops = [*starts[1:].tolist(), len(rows)]
+    return ordered, {
+        key: slice(start, stop)
+        for key, start, stop in zip(keys.tolist(), starts.tolist(), stops, strict=True)
+    }

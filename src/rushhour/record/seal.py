@@ -1,0 +1,159 @@
+"""Sealing: a finished run folder becomes a record, whole or not at all.
+
+Takes a folder with the files of a run, gives a record at its final name. The manifest is written last and the
+folder renamed after that, so whoever sees a record sees all of it; afterwards nothing in it changes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, Self
+
+from rushhour.errors import RecordError
+from rushhour.files import rooms
+from rushhour.files.plain import harmless, may_speak
+from rushhour.files.regular import open_regular
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+    from types import TracebackType
+
+FORMAT = "rushhour-record/1"
+MANIFEST = "manifest.json"
+SET_FILE = "set.json"
+SEALED = "sealed"
+# Files made durable at once.
+_SYNCS = 8
+
+
+class RecordWriter:
+    """A place to put a run together: a temporary folder beside `destination` that is sealed, or vanishes.
+
+    Use it as a context manager; write into `folder` (and `raw`), then call `seal`. Leaving the block unsealed
+    removes the folder.
+    """
+
+    def __init__(self, destination: Path) -> None:
+        self.destination = destination
+        try:
+            destination.parent.mkdir(parents=True, exist_ok=True)
+            self._room, self._lock = rooms.make(destination.parent)
+            self.folder = self._room / "record"
+            self.raw = self.folder / "raw"
+            self.raw.mkdir(parents=True)
+        except OSError as error:
+            raise _cannot("make a folder for the run", destination, error) from error
+
+    def __enter__(self) -> Self:
+        """Enter the block that fills the folder."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Remove what was not sealed."""
+        rooms.remove(self._room)
+        os.close(self._lock)
+
+    def seal(self, manifest: Mapping[str, Any]) -> Path:
+        """Seal the folder under its final name; see `seal`."""
+        return seal(self.folder, manifest, self.destination)
+
+
+def seal(folder: Path, manifest: Mapping[str, Any], destination: Path | None = None) -> Path:
+    """Add checksums of every file, write the manifest, make it durable, rename the folder to `destination`.
+
+    Without `destination` the folder keeps its name. A record that is already there is replaced.
+
+    Returns:
+        The folder of the record.
+
+    Raises:
+        RecordError: the folder holds what is no plain file, or cannot be written.
+    """
+    try:
+        files = {
+            str(path.relative_to(folder)): path for path in sorted(folder.rglob("*")) if not path.is_dir()
+        }
+        files.pop(MANIFEST, None)
+        for path in files.values():
+            _check_plain(path)
+        sums = {name: checksum(path) for name, path in files.items()}
+        whole = sealed({**manifest, "format": FORMAT, "files": sums})
+        # Together: the file system then writes its journal once instead of once a file.
+        with ThreadPoolExecutor(_SYNCS) as pool:
+            list(pool.map(_sync, files.values()))
+        write_json(folder / MANIFEST, whole)
+        _sync(folder)
+        return folder if destination is None else _rename(folder, destination)
+    except OSError as error:
+        raise _cannot("seal the record", folder, error) from error
+
+
+def sealed(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """The manifest with its own checksum, under `sealed`: that of what is read again."""
+    return {**manifest, SEALED: manifest_sum(json.loads(json.dumps(manifest)))}
+
+
+def manifest_sum(manifest: Mapping[str, Any]) -> str:
+    """The SHA-256 of all that a manifest says, in one spelling."""
+    rest = {name: value for name, value in manifest.items() if name != SEALED}
+    text = _spelled(rest)
+    if may_speak(text):  # whoever reads it gets it made harmless
+        text = _spelled(harmless(rest))
+    return hashlib.sha256(text).hexdigest()
+
+
+def _spelled(value: Mapping[str, Any]) -> bytes:
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return text.encode("utf-8", "surrogatepass")
+
+
+def checksum(path: Path) -> str:
+    """The SHA-256 of a file's content, in hexadecimal."""
+    with open_regular(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def write_json(path: Path, value: Mapping[str, Any]) -> None:
+    """Write JSON beside `path`, then rename it into place, durably: nobody ever sees half of it."""
+    # In one piece: json.dump would write word by word.
+    text = json.dumps(value, indent=1, ensure_ascii=False) + "\n"
+    rooms.put(path, text.encode("utf-8", "surrogateescape"), durable=True)
+
+
+def _rename(folder: Path, destination: Path) -> Path:
+    destination.parent.mkdir(parents=True, exist_ok=True)
+    folder.chmod(0o777 & ~rooms.umask())
+    rooms.take_place(folder, destination)
+    _sync(destination.parent)
+    return destination
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _check_plain(path: Path) -> None:
+    if path.is_symlink() or not path.is_file():
+        raise RecordError(
+            "a record holds plain files only, and this is none",
+            where=str(path),
+            hint="remove it; something other than the agent wrote into the run's folder",
+        )
+
+
+def _cannot(what: str, path: Path, error: OSError) -> RecordError:
+    return RecordError(
+        f"cannot {what}: {error.strerror}",
+        where=str(error.filename2 or error.filename or path),
+        hint="check that the folder is writable and that there is space left",
+    )

@@ -1,0 +1,135 @@
+"""Is a record what it was when it was sealed? Its files against its manifest, that against its own sum.
+
+Takes the folder of a run and its manifest, gives paths of files that are as they were, or a `RecordError`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+from rushhour.errors import RecordError
+from rushhour.record.seal import MANIFEST, SEALED, manifest_sum
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+_TABLE = re.compile(r"raw/([A-Za-z0-9_]{1,64})\.rh")
+_HINT = "do not trust it; run the cell again with --fresh"
+
+
+@dataclass(frozen=True)
+class Seal:
+    """The checksums of a record's files by name; None while it is being made."""
+
+    folder: Path
+    files: Mapping[str, str] | None
+
+    @classmethod
+    def of(cls, folder: Path, manifest: Mapping[str, Any]) -> Seal:
+        """The seal that a manifest holds."""
+        return cls(folder, manifest.get("files"))
+
+    def tables(self) -> frozenset[str]:
+        """The names of the raw tables that the run has.
+
+        Raises:
+            RecordError: a table was put in after the run.
+        """
+        there = {f"raw/{path.name}" for path in (self.folder / "raw").glob("*.rh")}
+        if self.files is not None:
+            self._refuse_others(there)
+            there = set(self.files)
+        return frozenset(found[1] for name in there if (found := _TABLE.fullmatch(name)))
+
+    def sound(self, name: str) -> Path:
+        """The path of a file of the record, which is as it was when the run ended.
+
+        Raises:
+            RecordError: it is missing, was changed, or was put in afterwards.
+        """
+        path = self.folder / name
+        if self.files is None:
+            return path
+        if name not in self.files:
+            raise _damaged("was added after the run" if path.exists() else "is missing", path)
+        self._check(name, self.files[name])
+        return path
+
+    def verify(self) -> None:
+        """Check every file.
+
+        Raises:
+            RecordError: one is missing, was changed, or was added.
+        """
+        for name, expected in (self.files or {}).items():
+            self._check(name, expected)
+        self._refuse_others({str(path.relative_to(self.folder)) for path in _below(self.folder)})
+
+    def _check(self, name: str, expected: str) -> None:
+        from rushhour.lab.sums import sum_of  # noqa: PLC0415 - only where something is read
+
+        parts = PurePosixPath(name).parts
+        if not parts or ".." in parts or name.startswith("/"):
+            raise RecordError(
+                f"the manifest names a file outside the record: {name!r}", where=str(self.folder)
+            )
+        path = self.folder / name
+        try:
+            found = sum_of(path)
+        except FileNotFoundError as error:
+            raise _damaged("is missing", path) from error
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            raise _damaged(f"cannot be read ({reason})", path) from error
+        if found != expected:
+            raise _damaged("was changed after the run: its checksum differs", path)
+
+    def _refuse_others(self, there: set[str]) -> None:
+        for name in sorted(there - set(self.files or {}) - {MANIFEST}):
+            raise _damaged("was added after the run", self.folder / name)
+
+
+def check_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
+    """Check a manifest against its own checksum; those of earlier versions have none.
+
+    Raises:
+        RecordError: it was changed.
+    """
+    if not _fits(manifest):
+        raise _damaged("was changed after the run: it does not fit its own checksum", folder / MANIFEST)
+
+
+def check_set(path: Path, about: Mapping[str, Any]) -> None:
+    """Check what a `set.json` says against its own checksum; those of earlier versions have none.
+
+    Raises:
+        RecordError: it was changed.
+    """
+    if not _fits(about):
+        raise RecordError(
+            "what the result set says of itself was changed after the runs: it does not fit its own checksum",
+            where=str(path),
+            hint="do not trust it; take the folder from a copy, or run again into another with --out",
+        )
+
+
+def _fits(document: Mapping[str, Any]) -> bool:
+    try:
+        return SEALED not in document or document[SEALED] == manifest_sum(document)
+    except RecursionError:
+        return False
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    for place, folders, names in os.walk(folder):
+        yield from (Path(place, name) for name in names)
+        # A link to a folder is no folder of the record.
+        yield from (path for name in folders if (path := Path(place, name)).is_symlink())
+
+
+def _damaged(what: str, path: Path) -> RecordError:
+    return RecordError(f"a file of the record {what}", where=str(path), hint=_HINT)

@@ -1,0 +1,1 @@
+"""Running: words on a command line become batches, batches become result sets."""

@@ -1,0 +1,191 @@
+"""A batch: the runs of one scenario and where they go.
+
+Takes a scenario counted out to cells, gives runs, jobs for a lab, and the `set.json` of the result set.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from rushhour.errors import RecordError, UnsupportedError
+from rushhour.lab import realtime
+from rushhour.lab.base import REAL_TIME, Job
+from rushhour.plan import derive_seed, lower
+from rushhour.record.record import ResultSet
+from rushhour.record.seal import SET_FILE, sealed, write_json
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from rushhour.errors import RushHourError
+    from rushhour.lab.base import Tested
+    from rushhour.plan import Cell
+    from rushhour.spec import Published, Scenario
+
+FORMAT = "rushhour-set/1"
+
+
+@dataclass(frozen=True)
+class Run:
+    """One execution of a cell, by its place in the batch."""
+
+    number: int
+    cell: Cell
+    kernel: Tested
+    repetition: int
+    seed: int
+
+    def __str__(self) -> str:
+        """Cell, kernel and repetition in a line."""
+        return f"{self.cell.label or 'run'} · {self.kernel.name} · #{self.repetition + 1}"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a run: the folder of its record, or the error."""
+
+    batch: Batch
+    run: Run
+    folder: Path | None
+    error: RushHourError | None
+    cached: bool
+
+    @property
+    def skipped(self) -> bool:
+        """Whether the kernel lacks what the cell asks for: no failure of the run."""
+        return isinstance(self.error, UnsupportedError)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """One scenario to be run, and where its result set goes.
+
+    In a virtual lab the runs go cell by cell. In real time they go in blocks, each of which has every cell
+    once, in an order that the seed decides: what changes on the machine meanwhile meets all cells alike.
+    """
+
+    name: str
+    scenario: Scenario
+    cells: Sequence[Cell] = field(repr=False)
+    kernels: Sequence[Tested]
+    repeat: int
+    seed: int
+    quick: bool
+    folder: Path
+    asked: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    published: Sequence[Published] = ()
+    study: Mapping[str, Any] | None = field(default=None, compare=False)
+    lab: str = "uml"
+    failures: list[dict[str, Any]] = field(default_factory=list, compare=False)
+    skipped: list[dict[str, Any]] = field(default_factory=list, compare=False)
+
+    def __len__(self) -> int:
+        """The number of runs."""
+        return len(self.cells) * len(self.kernels) * self.repeat
+
+    @property
+    def real_time(self) -> bool:
+        """Whether its lab is a machine as it is."""
+        return self.lab in REAL_TIME
+
+    def runs(self) -> Iterator[Run]:
+        """Every run, numbered by cell, then kernel, then repetition; in real time in shuffled blocks."""
+        if self.real_time:
+            for block in self.blocks():
+                yield from block
+        else:
+            yield from self._numbered()
+
+    def blocks(self) -> list[list[Run]]:
+        """One block for each repetition: every cell once, shuffled by the seed."""
+        every = list(self._numbered())
+        blocks = [[run.number for run in every if run.repetition == turn] for turn in range(self.repeat)]
+        return [
+            [every[number] for number in realtime.shuffled(block, self.seed, turn)]
+            for turn, block in enumerate(blocks)
+        ]
+
+    def _numbered(self) -> Iterator[Run]:
+        number = 0
+        for cell in self.cells:
+            seed = cell.scenario.seed if "seed" in cell.factors else self.seed
+            for one in self.kernels:
+                for repetition in range(self.repeat):
+                    yield Run(number, cell, one, repetition, derive_seed(seed, repetition))
+                    number += 1
+
+    def job(self, run: Run) -> Job:
+        """What the lab is told to do."""
+        lowered = lower(run.cell.scenario, run.seed)
+        labels = {
+            "scenario": {
+                "name": self.name,
+                "title": self.scenario.title,
+                "sha256": self.scenario.sha256(),
+                "resolved": run.cell.scenario.canonical(),
+            },
+            "cell": {"index": run.cell.index, "factors": run.cell.factors},
+            "repetition": run.repetition,
+        }
+        moment = realtime.moment() if self.real_time else ""
+        return Job(lowered.plan, lowered.context, run.kernel, labels, moment)
+
+    def place(self, run: Run, key: str) -> Path:
+        """The folder of a run's record: sorted by number, told apart by key."""
+        return self.folder / "runs" / f"{run.number:05d}-{key[:12]}"
+
+    def finished(self, run: Run, but: str = "") -> Path | None:
+        """The record that this run left before, by its number: runs in real time have no other name.
+
+        One that is called `but` is none.
+        """
+        found = sorted((self.folder / "runs").glob(f"{run.number:05d}-*"))
+        return next((place for place in found if place.name != but), None)
+
+    def results(self) -> ResultSet:
+        """The result set, once there are runs in it."""
+        return ResultSet.open(self.folder)
+
+    def write_about(self, *, complete: bool) -> None:
+        """Write `set.json`: what the set is, what failed, and what was skipped."""
+        about = {
+            "format": FORMAT,
+            "scenario": {
+                "name": self.name,
+                "title": self.scenario.title,
+                "sha256": self.scenario.sha256(),
+                "resolved": self.scenario.canonical(),
+            },
+            "kernels": [one.identity for one in self.kernels],
+            "cells": [{"index": cell.index, "factors": cell.factors} for cell in self.cells],
+            "repeat": self.repeat,
+            "seed": self.seed,
+            "quick": self.quick,
+            "asked": self.asked,
+            "runs": len(self),
+            "failures": self.failures,
+            "skipped": self.skipped,
+            "published": [
+                table.model_dump(mode="json", by_alias=True, exclude_none=True) for table in self.published
+            ],
+            "study": self.study,
+            **self._order(),
+            "complete": complete,
+        }
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            write_json(self.folder / SET_FILE, sealed(about))
+        except OSError as error:
+            raise RecordError(
+                f"the result set cannot be written: {error.strerror}",
+                where=str(self.folder),
+                hint="choose another place with --out, or make room",
+            ) from error
+
+    def _order(self) -> dict[str, Any]:
+        """In real time: the lab, and the numbers of the runs in the order in which they were made."""
+        if not self.real_time:
+            return {}
+        return {"lab": self.lab, "blocks": [[run.number for run in block] for block in self.blocks()]}

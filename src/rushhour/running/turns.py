@@ -1,0 +1,63 @@
+"""Runs in real time: what cannot be run is found first, then one run after the other in warmed-up blocks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rushhour.errors import RushHourError, UsageError
+from rushhour.files import rooms
+from rushhour.record.record import Record
+from rushhour.running.batch import Batch, Outcome, Run
+
+if TYPE_CHECKING:
+    from rushhour.lab.base import RealTimeLab
+
+
+def refused(batch: Batch, lab: RealTimeLab) -> list[Outcome]:
+    """The runs of a batch that its lab cannot carry out, with the reasons; nothing has run then."""
+    known: dict[int, RushHourError | None] = {}
+    found = []
+    for one in batch.runs():
+        if one.cell.index not in known:
+            known[one.cell.index] = _refusal(batch, one, lab)
+        error = known[one.cell.index]
+        if error is not None:
+            found.append(Outcome(batch, one, None, error, cached=False))
+    return found
+
+
+def _refusal(batch: Batch, one: Run, lab: RealTimeLab) -> RushHourError | None:
+    try:
+        return lab.refusal(batch.job(one))
+    except UsageError:
+        raise
+    except RushHourError as error:
+        return error
+
+
+class Turns:
+    """Carries out one run at a time; remembers which blocks have begun."""
+
+    def __init__(self, lab: RealTimeLab, *, fresh: bool) -> None:
+        self._lab, self._fresh = lab, fresh
+        self._begun: set[tuple[int, int]] = set()
+
+    def take(self, batch: Batch, one: Run) -> Outcome:
+        """Carry out a run; one whose record is in its folder already is left as it is."""
+        done = batch.finished(one)
+        try:
+            if done is not None and not self._fresh:
+                # It cannot be made again: a changed one is said, and neither taken nor replaced.
+                Record.verified(done)
+                return Outcome(batch, one, done, None, cached=True)
+            job = batch.job(one)
+            block = (id(batch), one.repetition)
+            if block not in self._begun:
+                self._begun.add(block)
+                self._lab.warm_up(job)
+            folder = self._lab.run(job, batch.place(one, self._lab.key(job)))
+            if done is not None and done != folder:
+                rooms.remove(done)
+            return Outcome(batch, one, folder, None, cached=False)
+        except RushHourError as error:
+            return Outcome(batch, one, None, error, cached=False)

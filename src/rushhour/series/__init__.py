@@ -1,0 +1,1 @@
+"""Series: readings of a record over time."""

@@ -1,0 +1,307 @@
+"""What held a TCP sender back, interval by interval: its time taken apart by cause.
+
+The kernel says itself how long a sender waited for the peer's window, for its send buffer, for its
+application (its chronometer, tcp_chrono_*; RFC 4898 calls these SndLimTime). What is left belongs to the
+congestion window, which says nothing yet: the window may fill the path, as it should, or be small. That part
+is taken apart here by what queues, states and counters show of the same interval.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rushhour.record import courses, decode
+from rushhour.series.handshake import syn_retransmits
+from rushhour.series.waits import waiting_s
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from rushhour.record.context import End, Flow
+    from rushhour.record.decode import Rows
+    from rushhour.record.record import Record
+
+    Numbers = NDArray[np.float64]
+    FullPath = Callable[[Numbers], NDArray[np.bool_]]
+
+LIMITS = {
+    "handshake": "the connection was being opened",
+    "path": "the path was full",
+    "receiver": "the receiver's window was full",
+    "reader": "the receiving application had not read what was there",
+    "sndbuf": "the send buffer was full",
+    "application": "the application had given the kernel nothing to send",
+    "pacing": "the socket's pacing rate held it",
+    "acks": "the ACKs waited in a queue on their way back",
+    "slow_start": "slow start had not filled the path yet",
+    "timeouts": "the sender waited for a retransmission timeout",
+    "losses": "losses kept the window below what the path holds",
+    "marks": "congestion marks kept the window below what the path holds",
+    "window": "the algorithm kept its window below what the path holds",
+}
+"""Every limit, with what it says: "for 60 % of the time …"."""
+
+FULL = 0.95
+"""Utilization over a round trip from which a path counts as full."""
+FRAMES = 20
+"""Frames at the end's rate over which its utilization is taken at least."""
+UNREAD = 0.5
+"""Part of the receiver's window that lies unread from which its application is what limits."""
+PACED = 0.9
+"""Part of SO_MAX_PACING_RATE from which a flow counts as held by it."""
+_LOSS = 4  # TCP_CA_Loss
+_NO_SSTHRESH = 0x7FFFFFFF
+_FRAME = 1514
+_UNPACED = 1 << 60
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """Seconds of each interval that each limit held.
+
+    `edges_s` float64 [n + 1] are the intervals' borders from the start of the experiment; `held_s` has
+    float64 [n] for every one of `LIMITS`; in every interval they add up to its length.
+    """
+
+    edges_s: Numbers
+    held_s: dict[str, Numbers]
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """Part of the whole time of each limit, the greatest first; those that never held are left out."""
+        total = float(np.diff(self.edges_s).sum())
+        parts = {name: float(held.sum()) / total for name, held in self.held_s.items()}
+        return dict(sorted(((k, v) for k, v in parts.items() if v > 0), key=lambda pair: -pair[1]))
+
+
+def timeline(record: Record, flow: Flow, seen_full: FullPath | None = None) -> Timeline | None:
+    """Take a TCP flow's time apart, from its start to its end; None where the kernel gave no readings.
+
+    Needs tcp_info; without readings of the queues a full path is not seen and counts as `window`, unless
+    `seen_full` tells of each interval (between edges in s [n + 1]) whether the path was full: bool [n].
+    """
+    t_ns, info = record.tcp_info(flow.id)
+    span = flow.active_ns
+    begin = flow.start_ns if flow.outcome.connected_ns is None else flow.outcome.connected_ns
+    done = record.context.duration_ns if span is None else span[1]
+    inside = (t_ns > begin) & (t_ns <= done)
+    t_ns, info = t_ns[inside], info[inside]
+    if not len(info) or "busy_time" not in (info.dtype.names or ()):
+        return None
+    edges = np.concatenate([[begin], t_ns]) * 1e-9
+    return _with_handshake(flow, _Parts(record, flow, edges, info, seen_full).timeline())
+
+
+def _with_handshake(flow: Flow, found: Timeline) -> Timeline:
+    """The timeline from the flow's start: an interval for the handshake before the connection was there."""
+    waited = float(found.edges_s[0]) - flow.start_ns * 1e-9
+    if waited <= 0:
+        return found
+    held = {name: np.concatenate([[0.0], parts]) for name, parts in found.held_s.items()}
+    held["handshake"][0] = waited
+    return Timeline(np.concatenate([[found.edges_s[0] - waited], found.edges_s]), held)
+
+
+def timelines(record: Record) -> dict[int, Timeline]:
+    """The timelines of all TCP flows that have one, by the flow's id."""
+    made = ((flow.id, timeline(record, flow)) for flow in record.flows("tcp"))
+    return {number: found for number, found in made if found is not None}
+
+
+class _Parts:
+    # The parts of each interval; every method gives float64 [n] of seconds or of truth.
+
+    def __init__(
+        self, record: Record, flow: Flow, edges: Numbers, info: Rows, seen_full: FullPath | None
+    ) -> None:
+        self.record, self.flow, self.edges, self.info = record, flow, edges, info
+        self.seen_full = seen_full
+        self.length = np.diff(edges)
+        self.syns = syn_retransmits(record, flow)
+
+    def timeline(self) -> Timeline:
+        # The chronometer counts whole ticks, so it may run one ahead of an interval.
+        busy = np.minimum(self._chrono("busy_time"), self.length)
+        rwnd = np.minimum(self._chrono("rwnd_limited"), busy)
+        sndbuf = np.minimum(self._chrono("sndbuf_limited"), busy - rwnd)
+        full = self._full()
+        if self._alone():  # more window would only make the queue longer
+            rwnd, sndbuf = rwnd * ~full, sndbuf * ~full
+        window = busy - rwnd - sndbuf
+        held = {name: np.zeros(len(self.length)) for name in LIMITS}
+        held["application"] = self.length - busy
+        held["sndbuf"] = sndbuf
+        unread = self._unread()
+        held["reader"], held["receiver"] = rwnd * unread, rwnd * ~unread
+        held["timeouts"] = np.minimum(self._waiting(), window)
+        rest = window - held["timeouts"]
+        for name, which in self._reasons(full):
+            held[name] = held[name] + rest * which
+            rest = rest * ~which
+        held["window"] = rest
+        return Timeline(self.edges, held)
+
+    def _reasons(self, full: NDArray[np.bool_]) -> list[tuple[str, NDArray[np.bool_]]]:
+        """In their order: the first that applies to an interval takes what is left of it."""
+        drained = self._drained()
+        return [
+            ("path", full),
+            ("pacing", self._paced()),
+            ("sndbuf", drained & self._buffer_full()),
+            ("application", drained),
+            ("acks", self._acks_wait()),
+            ("slow_start", self._slow_start(full)),
+            ("losses", self._retransmitted()),
+            ("marks", self._since("delivered_ce")),
+        ]
+
+    def _alone(self) -> bool:
+        """Whether no other stream crosses a bottleneck of its ways."""
+        mine = set(self.flow.bottleneck_ends)
+        streams = [flow for flow in self.record.context.flows.values() if flow.kind in ("tcp", "udp")]
+        return not any(mine & flow.crossed for flow in streams if flow.id != self.flow.id)
+
+    def _field(self, name: str) -> Numbers:
+        known = name in (self.info.dtype.names or ())
+        return self.info[name].astype(np.float64) if known else np.zeros(len(self.info))
+
+    def _chrono(self, name: str) -> Numbers:
+        return np.maximum(0.0, np.diff(self._field(name), prepend=0.0)) * 1e-6
+
+    def _since(self, counter: str) -> NDArray[np.bool_]:
+        return self._field(counter) > 0
+
+    def _retransmitted(self) -> NDArray[np.bool_]:
+        """Whether data had been sent again; what was lost of the handshake does not count."""
+        return self._field("total_retrans") > self.syns
+
+    def _acks_wait(self) -> NDArray[np.bool_]:
+        """Whether ACKs waited for most of the round trip: longer than the idle path and the data's wait."""
+        back = waiting_s(self.record, self.flow, self.edges, acks=True)
+        there = waiting_s(self.record, self.flow, self.edges, acks=False)
+        most: NDArray[np.bool_] = back > there + (self.flow.base_rtt_ns or 0) * 1e-9
+        return most
+
+    def _paced(self) -> NDArray[np.bool_]:
+        most = self._field("max_pacing_rate")
+        sent = np.diff(self._field("bytes_sent"), prepend=0.0) / self.length
+        return (most > 0) & (most < _UNPACED) & (sent >= PACED * most)
+
+    def _drained(self) -> NDArray[np.bool_]:
+        """Whether all that the kernel had was in flight, so that no window held it, before the last write.
+
+        The chronometer does not count this: it calls a sender busy while anything is in flight, and in slow
+        start cwnd-limited up to twice what is in flight (tcp_is_cwnd_limited).
+        """
+        written = self.flow.outcome.sender_done_ns
+        before = self.edges[1:] * 1e9 < (np.inf if written is None else written)
+        waiting = self._field("notsent_bytes")
+        # Less than a segment is held back by Nagle's rule (RFC 9293, 3.7.4), not by a window with room.
+        part = (waiting < self._field("snd_mss")) & (self._field("unacked") < self._field("snd_cwnd"))
+        drained: NDArray[np.bool_] = before & ((waiting == 0) | part) & (self._field("lost") == 0)
+        return drained if "notsent_bytes" in (self.info.dtype.names or ()) else np.zeros_like(drained)
+
+    def _buffer_full(self) -> NDArray[np.bool_]:
+        """Whether the send buffer had less than a third left, below which a writer is not woken."""
+        memory = decode.skmem(self._socket(0)["skmem"])
+        full: NDArray[np.bool_] = memory["wmem_queued"].astype(np.float64) >= memory["sndbuf"] * (2 / 3)
+        return full
+
+    def _socket(self, side: int) -> Rows:
+        """The reading of the sender's (0) or receiver's (1) socket that ends each interval, or none."""
+        rows = self.record.table("tcp_info", flow=self.flow.id)
+        rows = rows[rows["side"] == side]
+        place = np.searchsorted(rows["t_ns"] * 1e-9, self.edges[1:] + 1e-10, side="right") - 1
+        found: Rows = rows[np.maximum(place, 0)] if len(rows) else rows
+        return found
+
+    def _slow_start(self, full: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Up to the first loss, the first full interval, or where the window passes its threshold.
+
+        A lost SYN sets the threshold as lost data would; the window grows from there all the same.
+        """
+        passed = (self._field("snd_cwnd") >= self._field("snd_ssthresh")) & (self.syns == 0)
+        over = full | passed | self._retransmitted() | self._since("delivered_ce")
+        return ~np.logical_or.accumulate(over)
+
+    def _unread(self) -> NDArray[np.bool_]:
+        """Whether most of the receiver's window lay unread when the interval ended."""
+        rows = self._socket(1)
+        peak = float(self._window().max(initial=0.0))
+        if not len(rows) or not peak:
+            return np.zeros(len(self.length), bool)
+        unread: NDArray[np.bool_] = rows["rqueue"] >= UNREAD * peak
+        return unread
+
+    def _window(self) -> Numbers:
+        """The peer's window as the sender knew it, in bytes."""
+        return self.record.series("snd_wnd", flow=self.flow.id).values
+
+    def _waiting(self) -> Numbers:
+        """Seconds of each interval in which a timeout was waited for, and in Loss until the next ACK.
+
+        A timeout is known when it strikes (the change to Loss); the wait began with the last ACK before.
+        """
+        if not (self.record.has("tcp_cong_state_set") and self.record.has("tcp_probe")):
+            lost: Numbers = self.length * (self._field("ca_state") == _LOSS)
+            return lost
+        changes = self.record.table("tcp_cong_state_set", flow=self.flow.id)
+        struck = changes["t_ns"][changes["cong_state"] == _LOSS].astype(np.float64) * 1e-9
+        struck = struck[struck > self.edges[0]]  # before are those of the handshake
+        acks = self.record.table("tcp_probe", flow=self.flow.id)["t_ns"].astype(np.float64) * 1e-9
+        if not len(struck):
+            return np.zeros(len(self.length))
+        marks = np.concatenate([[self.edges[0]], acks, [self.edges[-1]]])
+        place = np.unique(np.clip(np.searchsorted(marks, struck) - 1, 0, len(marks) - 2))
+        begins, ends = marks[place], np.maximum(marks[place + 1], marks[place])
+        done = np.searchsorted(ends, self.edges, side="right")
+        waited = np.concatenate([[0.0], np.cumsum(ends - begins)])
+        # Time waited up to each edge: whole waits before it, and the part of the one it lies in.
+        within = np.zeros(len(self.edges))
+        some = done < len(begins)
+        within[some] = np.maximum(0.0, self.edges[some] - begins[done[some]])
+        waits: Numbers = np.diff(waited[done] + within)
+        return waits
+
+    def _full(self) -> NDArray[np.bool_]:
+        """Whether a bottleneck of its ways was busy over a round trip around the interval."""
+        if self.seen_full is not None:
+            return self.seen_full(self.edges)
+        busy = np.zeros(len(self.length), bool)
+        ends = self.record.context.ends
+        for number in self.flow.bottleneck_ends if self.record.has("qdisc") else ():
+            if number in ends:
+                busy |= full(self.record, ends[number], self.edges, (self.flow.base_rtt_ns or 0) * 1e-9)
+        return busy
+
+
+def full(record: Record, end: End, edges: Numbers, rtt_s: float) -> NDArray[np.bool_]:
+    """Whether an end sent at its rate, or at what a shaper behind it let through, in each interval [n].
+
+    A sender comes in bursts, one a round trip; so the interval is widened to a round trip, and to so many
+    frames that one more or less does not decide.
+    """
+    rows = record.root_qdisc(end.end)
+    if not len(rows) or not end.rate_bps:
+        return np.zeros(len(edges) - 1, bool)
+    t_s, sent = rows["t_ns"] * 1e-9, rows["bytes"].astype(np.float64)
+    least_s = max(rtt_s, FRAMES * _FRAME * 8 / end.rate_bps)
+    middle, half = (edges[1:] + edges[:-1]) / 2, np.maximum(np.diff(edges), least_s) / 2
+    begin, done = np.maximum(middle - half, edges[0]), np.minimum(middle + half, edges[-1])
+    moved = np.interp(done, t_s, sent) - np.interp(begin, t_s, sent)
+    possible = _capacity(end, begin, done)
+    busy: NDArray[np.bool_] = (possible > 0) & (moved + _FRAME >= FULL * possible)
+    return busy
+
+
+def _capacity(end: End, begin: Numbers, done: Numbers) -> Numbers:
+    """Bytes that an end's rate lets through between instants [n]."""
+    if "rate_bps" not in end.over_time:
+        return (end.rate_bps or 0) / 8 * (done - begin)
+    spans = zip(np.rint(begin * 1e9), np.rint(done * 1e9), strict=True)
+    return np.array([courses.capacity_bits(end, int(since), int(until)) / 8 for since, until in spans])
