@@ -8,6 +8,7 @@ from servers import changed, server
 from rushhour.diagnosis import shown
 from rushhour.diagnosis.facts import Facts
 from rushhour.diagnosis.table import table
+from rushhour.quantities import short
 
 
 def test_a_difference_is_marked_where_it_matters_and_says_why() -> None:
@@ -50,15 +51,15 @@ def test_rows_fit_a_terminal() -> None:
 @pytest.mark.parametrize(
     ("show", "value", "words"),
     [
-        (shown.size, 6 << 20, "6 MiB"), (shown.size, 212_992, "208 KiB"), (shown.size, 100, "100 B"),
-        (shown.sizes, [4096, 131_072, 6_291_456], "4K 128K 6M"), (shown.rate, 94_120_000, "94.1 Mbit/s"),
-        (shown.rate, 1e10, "10 Gbit/s"), (shown.rate, 950, "950 bit/s"),
-        (shown.duration, 20_300_000, "20.3 ms"),
-        (shown.duration, 140, "140 ns"), (shown.share, 0.5, "50 %"), (shown.share, 0.0012, "0.12 %"),
+        (short.binary, 6 << 20, "6 MiB"), (short.binary, 212_992, "208 KiB"), (short.binary, 100, "100 B"),
+        (shown.sizes, [4096, 131_072, 6_291_456], "4K 128K 6M"), (short.rate, 94_120_000, "94.1 Mbit/s"),
+        (short.rate, 1e10, "10 Gbit/s"), (short.rate, 950, "950 bit/s"),
+        (short.duration, 20_300_000, "20.3 ms"),
+        (short.duration, 140, "140 ns"), (short.percent, 0.5, "50 %"), (short.percent, 0.0012, "0.12 %"),
         (shown.switch, {"on": False, "fixed": True}, "off [fixed]"), (shown.limit, 0xFFFFFFFF, "none"),
         (shown.counted, {"powersave": 8}, "powersave"), (shown.ecn, 2, "if asked"),
         (shown.probing, 1, "after a black hole"),
-        (shown.mbps, 2500, "2.5 Gbit/s"), (shown.rate, 999.9e6, "1000 Mbit/s"),
+        (shown.mbps, 2500, "2.5 Gbit/s"), (short.rate, 999.9e6, "1000 Mbit/s"),
     ],
 )  # fmt: skip
 def test_values_in_words(show, value, words) -> None:  # type: ignore[no-untyped-def]

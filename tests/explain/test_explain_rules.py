@@ -10,7 +10,7 @@ from rushhour.explain import LIMITS, Evidence, findings
 from rushhour.explain.causes import RULES
 from rushhour.explain.evidence import OPTION_SACK, OPTION_WSCALE, Other
 from rushhour.explain.traffic import Beside
-from rushhour.explain.words import percent, rate, rounded_up, size, time
+from rushhour.quantities.short import percent, rate, rounded_up, size, time
 from rushhour.series.waits import Wait
 
 FLOW = Evidence(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from rushhour.diagnosis.cause import Cause, possible_bps
 from rushhour.diagnosis.losses import behind_a_hole, cause_of_losses, holes_explain
 from rushhour.explain.evidence import OPTION_WSCALE
-from rushhour.explain.words import percent, rate, size, time
+from rushhour.quantities.short import percent, rate, size, time
 
 if TYPE_CHECKING:
     from rushhour.diagnosis.measured import Cpu, Measured, Tcp

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rushhour.diagnosis.bottleneck import causes
 from rushhour.diagnosis.case import DIRECTIONS, outgoing
 from rushhour.diagnosis.fold import EXPLAINS
-from rushhour.explain.words import percent, rate
+from rushhour.quantities.short import percent, rate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from rushhour.diagnosis.cause import TRAIN_LOST, Cause, possible_bps
 from rushhour.explain.evidence import OPTION_SACK
-from rushhour.explain.words import percent, rate, time
+from rushhour.quantities.short import percent, rate, time
 
 if TYPE_CHECKING:
     from rushhour.diagnosis.finding import Layer

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from rushhour.quantities.short import binary, rate
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 PAGE = 4096
 _NO_LIMIT = 0xFFFF_FFFF
-_BINARY = ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
-_DECIMAL = ((1e12, "Tbit/s"), (1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"))
 
 
 def plain(value: Any) -> str:
@@ -18,24 +18,10 @@ def plain(value: Any) -> str:
     return " ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-def _three(number: float) -> str:
-    """Three digits that count, without zeros at the end."""
-    text = f"{number:.{max(0, 3 - len(str(int(number))))}f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
-
-
-def size(value: float) -> str:
-    """Bytes: `6 MiB`."""
-    for unit, name in _BINARY:
-        if value >= unit:
-            return f"{_three(value / unit)} {name}"
-    return f"{value:.0f} B"
-
-
 def sizes(value: list[int] | int) -> str:
     """Least, default and greatest, as tcp_rmem has them: `4K 128K 6M`."""
     values = value if isinstance(value, list) else [value]
-    return " ".join(size(one).replace(" ", "").replace("iB", "").replace("B", "") for one in values)
+    return " ".join(binary(one).replace(" ", "").replace("iB", "").replace("B", "") for one in values)
 
 
 def pages(value: list[int] | int) -> str:
@@ -44,30 +30,9 @@ def pages(value: list[int] | int) -> str:
     return sizes([one * PAGE for one in values])
 
 
-def rate(value: float) -> str:
-    """Bits a second: `94.1 Mbit/s`."""
-    for unit, name in _DECIMAL:
-        if value >= unit:
-            return f"{_three(value / unit)} {name}"
-    return f"{value:.0f} bit/s"
-
-
 def mbps(value: float) -> str:
     """A link's speed, which the kernel tells in Mbit/s."""
     return rate(value * 1e6)
-
-
-def duration(ns: float) -> str:
-    """Time: `20.3 ms`."""
-    for unit, name in ((1e9, "s"), (1e6, "ms"), (1e3, "µs")):
-        if ns >= unit:
-            return f"{_three(ns / unit)} {name}"
-    return f"{ns:.0f} ns"
-
-
-def share(value: float) -> str:
-    """Part of one in percent."""
-    return f"{100 * value:.0f} %" if value >= 0.1 or value == 0 else f"{_three(100 * value)} %"
 
 
 def switch(value: Any) -> str:
@@ -94,7 +59,7 @@ def counts(value: Mapping[str, int]) -> str:
 
 def limit(value: int) -> str:
     """A size whose greatest value means none."""
-    return "none" if value >= _NO_LIMIT else size(value)
+    return "none" if value >= _NO_LIMIT else binary(value)
 
 
 def ecn(value: int) -> str:
@@ -123,5 +88,5 @@ def qdisc(value: Mapping[str, Any]) -> str:
     if options.get("limit_packets"):
         words.append(f"{options['limit_packets']}p")
     elif options.get("limit_bytes"):
-        words.append(size(options["limit_bytes"]))
+        words.append(binary(options["limit_bytes"]))
     return " ".join(words)

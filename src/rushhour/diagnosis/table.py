@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from rushhour.diagnosis import shown
+from rushhour.quantities import short
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -81,7 +82,7 @@ def _ring(side: str) -> Callable[[Facts], str | None]:
 def _traffic(side: str) -> Callable[[Facts], str | None]:
     def traffic(facts: Facts) -> str | None:
         packets, octets = (facts.get("link", "packets", f"{side}_{unit}") for unit in ("packets", "bytes"))
-        return None if packets is None or octets is None else f"{packets} packets, {shown.size(octets)}"
+        return None if packets is None or octets is None else f"{packets} packets, {short.binary(octets)}"
 
     return traffic
 
@@ -184,12 +185,12 @@ GROUPS: tuple[tuple[str, Sequence[Line]], ...] = (
             Line("processors", ("cpu", "count")),
             Line("governor", ("cpu", "governor"), shown.counted, "one end wakes up slowly"),
             Line("load", ("cpu", "load"), shown.plain),
-            Line("busy", ("cpu", "mean", "busy"), shown.share),
-            Line("stolen by the host", ("cpu", "mean", "steal"), shown.share),
+            Line("busy", ("cpu", "mean", "busy"), short.percent),
+            Line("stolen by the host", ("cpu", "mean", "steal"), short.percent),
             Line("allowed by cgroup", ("memory", "cgroup", "cpus"), lambda cpus: f"{cpus} CPUs"),
-            Line("memory", ("memory", "total"), shown.size),
-            Line("memory available", ("memory", "available"), shown.size),
-            Line("swap used", ("memory", "swap_used"), shown.size),
+            Line("memory", ("memory", "total"), short.binary),
+            Line("memory available", ("memory", "available"), short.binary),
+            Line("swap used", ("memory", "swap_used"), short.binary),
         ),
     ),
     (
@@ -198,8 +199,8 @@ GROUPS: tuple[tuple[str, Sequence[Line]], ...] = (
             _sysctl("net.ipv4.tcp_rmem", shown.sizes, "the receiver's limits the window"),
             _sysctl("net.ipv4.tcp_wmem", shown.sizes, "the sender's limits what is in flight"),
             _sysctl("net.ipv4.tcp_mem", shown.pages),
-            _sysctl("net.core.rmem_max", shown.size, "bounds what programs may ask for"),
-            _sysctl("net.core.wmem_max", shown.size, "bounds what programs may ask for"),
+            _sysctl("net.core.rmem_max", short.binary, "bounds what programs may ask for"),
+            _sysctl("net.core.wmem_max", short.binary, "bounds what programs may ask for"),
             _sysctl("net.ipv4.tcp_moderate_rcvbuf", shown.switch, "one end's buffer does not grow by itself"),
             _sysctl(
                 "net.ipv4.tcp_window_scaling", shown.switch, "off at one end, it is off: windows of 64 KiB"
@@ -220,10 +221,10 @@ GROUPS: tuple[tuple[str, Sequence[Line]], ...] = (
         "UDP and reception",
         (
             _sysctl("net.ipv4.udp_mem", shown.pages),
-            _sysctl("net.ipv4.udp_rmem_min", shown.size),
-            _sysctl("net.ipv4.udp_wmem_min", shown.size),
-            _sysctl("net.core.rmem_default", shown.size, "what a UDP receiver has if it asks for nothing"),
-            _sysctl("net.core.wmem_default", shown.size),
+            _sysctl("net.ipv4.udp_rmem_min", short.binary),
+            _sysctl("net.ipv4.udp_wmem_min", short.binary),
+            _sysctl("net.core.rmem_default", short.binary, "what a UDP receiver has if it asks for nothing"),
+            _sysctl("net.core.wmem_default", short.binary),
             _sysctl("net.core.netdev_max_backlog", shown.packets),
             _sysctl("net.core.netdev_budget", shown.packets),
             _sysctl("net.core.netdev_budget_usecs"),

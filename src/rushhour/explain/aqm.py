@@ -7,7 +7,8 @@ import re
 from typing import TYPE_CHECKING
 
 from rushhour.explain.finding import Finding, Remedy
-from rushhour.explain.words import part, reached, rounded_up, time
+from rushhour.explain.words import part, reached
+from rushhour.quantities.short import rounded_up, time
 from rushhour.quantities.units import Duration, UnitError
 
 if TYPE_CHECKING:

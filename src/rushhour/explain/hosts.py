@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from rushhour.explain.caps import UNSCALED
 from rushhour.explain.evidence import DELAY_BASED, OPTION_WSCALE
 from rushhour.explain.finding import Finding, Remedy
-from rushhour.explain.words import part, rate, reached, rounded_up, size, sysctl, time
+from rushhour.explain.words import part, reached, sysctl
+from rushhour.quantities.short import rate, rounded_up, size, time
 
 if TYPE_CHECKING:
     from rushhour.explain.evidence import Evidence

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 from rushhour.explain.caps import SHALLOW, grown
 from rushhour.explain.evidence import DELAY_BASED, OPTION_SACK
 from rushhour.explain.finding import Finding, Remedy
-from rushhour.explain.words import part, percent, rate, reached, rounded_up, size, sysctl, time
+from rushhour.explain.words import part, reached, sysctl
 from rushhour.models import mathis, pftk
+from rushhour.quantities.short import percent, rate, rounded_up, size, time
 
 if TYPE_CHECKING:
     from rushhour.explain.evidence import Evidence

@@ -15,7 +15,7 @@ from rushhour.explain.caps import by_theory, caps, reached_bps
 from rushhour.explain.causes import RULES
 from rushhour.explain.evidence import DELAY_BASED, WAITED
 from rushhour.explain.losses import LEAST_BURST, policer, random_loss, would_overflow
-from rushhour.explain.words import rate, rounded_down
+from rushhour.quantities.short import rate, rounded_down
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable

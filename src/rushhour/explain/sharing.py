@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from rushhour.explain.aqm import managing, target_s
 from rushhour.explain.caps import MANAGED_TRIP_S, plain
 from rushhour.explain.finding import Finding, Remedy
-from rushhour.explain.words import NAMED, beside, of_possible, percent, rate, reached, rounded_up, time
+from rushhour.explain.words import NAMED, beside, of_possible, reached
+from rushhour.quantities.short import percent, rate, rounded_up, time
 
 if TYPE_CHECKING:
     from rushhour.explain.evidence import Evidence, Other

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.text import Text
 
-from rushhour.diagnosis.shown import duration, rate
+from rushhour.quantities.short import duration, rate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rushhour.explain import explain
-from rushhour.explain.words import rate, time
+from rushhour.quantities.short import rate, time
 from rushhour.report.said import once
 
 if TYPE_CHECKING:

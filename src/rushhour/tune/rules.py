@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rushhour.diagnosis.shown import duration, rate, size
+from rushhour.quantities.short import binary, duration, rate
 from rushhour.tune import buffers
 from rushhour.tune.advice import Advice
 
@@ -38,7 +38,8 @@ def receive_buffer(end: End) -> Iterator[Advice]:
     wanted, capped = _within(end, buffers.rounded(needed))
     if values[2] < needed and values[2] < wanted:
         reason = (
-            f"the path holds {size(held)} ({rate(end.in_bps)} for {duration(end.rtt_ns)}); {formula}{capped}"
+            f"the path holds {binary(held)} ({rate(end.in_bps)} for {duration(end.rtt_ns)}); "
+            f"{formula}{capped}"
         )
         yield end.set_sysctl(
             "net.ipv4.tcp_rmem", [*values[:2], wanted], reason, f"{_IP}, tcp_rmem; RFC 7323, 2"
@@ -54,7 +55,8 @@ def send_buffer(end: End) -> Iterator[Advice]:
     wanted, capped = _within(end, buffers.rounded(needed))
     if values[2] < needed and values[2] < wanted:
         reason = (
-            f"the path holds {size(held)} ({rate(end.out_bps)} for {duration(end.rtt_ns)}); {formula}{capped}"
+            f"the path holds {binary(held)} ({rate(end.out_bps)} for {duration(end.rtt_ns)}); "
+            f"{formula}{capped}"
         )
         yield end.set_sysctl("net.ipv4.tcp_wmem", [*values[:2], wanted], reason, f"{_IP}, tcp_wmem")
 
@@ -64,7 +66,7 @@ def _within(end: End, wanted: int) -> tuple[int, str]:
     if end.memory is None or wanted <= end.memory // 4:
         return wanted, ""
     allowed = max(buffers.MIB, end.memory // 4 // buffers.MIB * buffers.MIB)
-    return allowed, f"; {size(wanted)} would be needed, a quarter of {size(end.memory)} is allowed"
+    return allowed, f"; {binary(wanted)} would be needed, a quarter of {binary(end.memory)} is allowed"
 
 
 def own_buffers(end: End) -> Iterator[Advice]:
@@ -90,8 +92,8 @@ def all_buffers(end: End) -> Iterator[Advice]:
     pressure = buffers.pages(min(needed, most))
     if values[1] < pressure:
         wanted = [pressure * 3 // 4, pressure, pressure * 3 // 2]
-        held = size(values[1] * 4096)
-        reason = f"two transfers each way need {size(needed)}; from {held} on all buffers are held back"
+        held = binary(values[1] * 4096)
+        reason = f"two transfers each way need {binary(needed)}; from {held} on all buffers are held back"
         yield end.set_sysctl("net.ipv4.tcp_mem", wanted, reason, f"{_IP}, tcp_mem")
 
 

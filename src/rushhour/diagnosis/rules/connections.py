@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rushhour.diagnosis.case import receiver, sender
 from rushhour.diagnosis.finding import Command, Evidence, Finding
 from rushhour.diagnosis.rules.measured_words import name
-from rushhour.explain.words import percent, rate, size
+from rushhour.quantities.short import percent, rate, size
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

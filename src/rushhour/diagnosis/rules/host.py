@@ -8,7 +8,8 @@ from rushhour.diagnosis.finding import Finding
 from rushhour.diagnosis.gather.text import processors
 from rushhour.diagnosis.rules import common
 from rushhour.diagnosis.rules.common import told
-from rushhour.diagnosis.shown import counted, duration, share
+from rushhour.diagnosis.shown import counted
+from rushhour.quantities.short import duration, percent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -40,12 +41,12 @@ def stolen(case: Case) -> Iterator[Finding]:
             key="stolen-time",
             severity="critical" if steal >= 0.2 else "warning",
             layer="host",
-            title=f"The host takes {share(steal)} of the processors of {common.name(case, end)} "
+            title=f"The host takes {percent(steal)} of the processors of {common.name(case, end)} "
             "away (steal).",
             where=end,
             evidence=(
-                told(end, "steal before measuring", share(before)),
-                told(end, "steal while measuring", share(during)),
+                told(end, "steal before measuring", percent(before)),
+                told(end, "steal while measuring", percent(during)),
             ),
             gain="steady rates and shorter delays on a host that is not overbooked",
             source="proc_stat(5), steal",
@@ -64,12 +65,12 @@ def busy(case: Case) -> Iterator[Finding]:
             key="machine-busy",
             severity="note",
             layer="host",
-            title=f"{common.name(case, end)} was busy ({share(loads[end] or 0)} of its processors) "
+            title=f"{common.name(case, end)} was busy ({percent(loads[end] or 0)} of its processors) "
             "before anything was "
             "measured: rates may be too low.",
             where=end,
             evidence=(
-                told(end, "processors busy", share(loads[end] or 0)),
+                told(end, "processors busy", percent(loads[end] or 0)),
                 told(end, "load average", facts.get("cpu", "load")),
                 told(end, "processors", facts.get("cpu", "count")),
             ),
@@ -186,7 +187,7 @@ def one_processor(case: Case) -> Iterator[Finding]:
                 told(
                     end, "interrupts of the card on processors", ",".join(map(str, sorted(used))) or "unknown"
                 ),
-                told(end, "soft interrupts of the busiest processor", share(soft)),
+                told(end, "soft interrupts of the busiest processor", percent(soft)),
             ),
             gain="receiving by several processors, for several flows",
             fix=tuple(fix),

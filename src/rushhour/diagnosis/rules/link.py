@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from rushhour.diagnosis.finding import Evidence, Finding
 from rushhour.diagnosis.rules import common
 from rushhour.diagnosis.rules.common import told
-from rushhour.diagnosis.shown import mbps, rate, switch
+from rushhour.diagnosis.shown import mbps, switch
+from rushhour.quantities.short import rate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -26,7 +26,7 @@ from rushhour.diagnosis.rules.measured_words import (
 )
 from rushhour.explain.evidence import DELAY_BASED
 from rushhour.explain.hosts import LEAST_RMEM, LEAST_WMEM, MARGIN
-from rushhour.explain.words import percent, rounded_up, size
+from rushhour.quantities.short import percent, rounded_up, size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -19,7 +19,7 @@ from rushhour.diagnosis.rules.measured_words import (
     taken_out,
 )
 from rushhour.explain.losses import BBR_LOSS, BELOW_POLICER
-from rushhour.explain.words import percent, rate, rounded_up, size, time
+from rushhour.quantities.short import percent, rate, rounded_up, size, time
 
 if TYPE_CHECKING:
     from rushhour.diagnosis.case import Case

@@ -9,7 +9,7 @@ from rushhour.diagnosis.finding import Command, Evidence, Finding
 from rushhour.diagnosis.losses import dead
 from rushhour.diagnosis.rules import common
 from rushhour.diagnosis.rules.measured_words import dev, name, reached
-from rushhour.explain.words import percent, rate, rounded_up, size, time
+from rushhour.quantities.short import percent, rate, rounded_up, size, time
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

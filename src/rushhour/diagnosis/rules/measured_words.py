@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rushhour.diagnosis.case import ENDS
 from rushhour.diagnosis.cause import possible_bps
 from rushhour.diagnosis.finding import Command, Evidence, Finding
-from rushhour.explain.words import percent, rate, time
+from rushhour.quantities.short import percent, rate, time
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,7 +9,7 @@ from rushhour.diagnosis.finding import Finding
 from rushhour.diagnosis.gather.counters import filter_name
 from rushhour.diagnosis.rules import common
 from rushhour.diagnosis.rules.common import told
-from rushhour.diagnosis.shown import rate
+from rushhour.quantities.short import rate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

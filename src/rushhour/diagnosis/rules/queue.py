@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from rushhour.diagnosis.finding import Evidence, Finding
 from rushhour.diagnosis.rules import common
 from rushhour.diagnosis.rules.common import told
-from rushhour.diagnosis.shown import duration, qdisc, rate, size
+from rushhour.diagnosis.shown import qdisc
+from rushhour.quantities.short import binary, duration, rate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -131,7 +132,7 @@ def policer(case: Case) -> Iterator[Finding]:
                         where=end,
                         evidence=(
                             told(end, f"{one['kind']} filter, {hook} of {dev}", f"police rate {told_rate}"),
-                            told(end, "bucket", size(action["options"].get("burst_bytes") or 0)),
+                            told(end, "bucket", binary(action["options"].get("burst_bytes") or 0)),
                         ),
                         gain="waiting instead of loss: a shaper, or a bucket of rate times RTT",
                         fix=(common.shell(end, f"tc filter del dev {dev} {one['hook']}"),),
@@ -183,7 +184,7 @@ def long_queue(case: Case) -> Iterator[Finding]:
                     where=end,
                     evidence=(
                         told(end, f"queue on {dev}", qdisc(found)),
-                        told(end, "limit", size(limit)),
+                        told(end, "limit", binary(limit)),
                         told(end, "rate", rate(cap)),
                     ),
                     gain=f"round trips shorter by up to {duration(drains)} under load",

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from rushhour.diagnosis.finding import Evidence, Finding
 from rushhour.diagnosis.rules import common
 from rushhour.diagnosis.rules.common import told
-from rushhour.diagnosis.shown import rate, size
 from rushhour.diagnosis.shown import route as shown_route
+from rushhour.quantities.short import binary, rate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -136,7 +136,7 @@ def window(case: Case) -> Iterator[Finding]:
                 key=f"route-{word}",
                 severity="critical" if hurts else "note",
                 layer="ip",
-                title=f"The route of {common.name(case, end)} limits the {word} to {size(most)}"
+                title=f"The route of {common.name(case, end)} limits the {word} to {binary(most)}"
                 + (f": {rate(cap)} on this path." if cap else "."),
                 where=end,
                 evidence=(told(end, "route", shown_route(facts.get("route", "found"))),),

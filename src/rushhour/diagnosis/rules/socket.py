@@ -8,7 +8,8 @@ from rushhour.diagnosis.case import DIRECTIONS
 from rushhour.diagnosis.finding import Evidence, Finding
 from rushhour.diagnosis.rules import common
 from rushhour.diagnosis.rules.common import told
-from rushhour.diagnosis.shown import duration, rate, size, sizes
+from rushhour.diagnosis.shown import sizes
+from rushhour.quantities.short import binary, duration, rate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -84,8 +85,8 @@ def receive_buffer(case: Case) -> Iterator[Finding]:
             evidence=(
                 told(to, "net.ipv4.tcp_rmem", sizes(values)),
                 told(to, "net.ipv4.tcp_moderate_rcvbuf", int(grows)),
-                told(to, "greatest window", size(window)),
-                Evidence(direction, "the path holds", f"{size(bdp)} ({rate(flow)} for {duration(rtt)})"),
+                told(to, "greatest window", binary(window)),
+                Evidence(direction, "the path holds", f"{binary(bdp)} ({rate(flow)} for {duration(rtt)})"),
             ),
             gain=f"up to {rate(flow)} instead of {rate(limit)}",
             limited=share,
@@ -116,13 +117,13 @@ def send_buffer(case: Case) -> Iterator[Finding]:
             key="send-buffer-too-small",
             severity=severity,
             layer="socket",
-            title=f"The send buffer at {common.name(case, from_)} keeps at most {size(values[2])} "
+            title=f"The send buffer at {common.name(case, from_)} keeps at most {binary(values[2])} "
             "in flight; the path "
-            f"holds {size(bdp)}.",
+            f"holds {binary(bdp)}.",
             where=from_,
             evidence=(
                 told(from_, "net.ipv4.tcp_wmem", sizes(values)),
-                Evidence(direction, "the path holds", f"{size(bdp)} ({rate(flow)} for {duration(rtt)})"),
+                Evidence(direction, "the path holds", f"{binary(bdp)} ({rate(flow)} for {duration(rtt)})"),
             ),
             gain=f"up to {rate(flow)} instead of {rate(limit)}",
             limited=share,
@@ -145,10 +146,10 @@ def caps(case: Case) -> Iterator[Finding]:
                 severity="note",
                 layer="socket",
                 title=f"Programs at {common.name(case, end)} that set their own buffer get at most "
-                f"{size(most)}; "
-                f"{direction} holds {size(bdp)}.",
+                f"{binary(most)}; "
+                f"{direction} holds {binary(bdp)}.",
                 where=end,
-                evidence=(told(end, name, most), Evidence(direction, "the path holds", size(bdp))),
+                evidence=(told(end, name, most), Evidence(direction, "the path holds", binary(bdp))),
                 gain="none for programs that leave their buffers to the kernel",
                 fix=(common.sysctl(end, name, recommended(bdp) // 2),),
                 source="socket(7), SO_RCVBUF and SO_SNDBUF; tcp(7)",
@@ -171,7 +172,7 @@ def datagrams(case: Case) -> Iterator[Finding]:
             where=end,
             evidence=(
                 *(told(end, f"{name} rose by", f"{by:.0f}") for name, by in sorted(lost.items())),
-                told(end, "net.core.rmem_default", "unknown" if default is None else size(default)),
+                told(end, "net.core.rmem_default", "unknown" if default is None else binary(default)),
             ),
             gain="these datagrams, if the program keeps up on average",
             fix=(
@@ -230,12 +231,12 @@ def memory_below_path(case: Case) -> Iterator[Finding]:
             key="tcp-mem-too-small",
             severity="warning",
             layer="socket",
-            title=f"All TCP sockets at {common.name(case, end)} together may use {size(limits[1] * 4096)}; "
-            f"one flow needs {size(2 * most)}.",
+            title=f"All TCP sockets at {common.name(case, end)} together may use {binary(limits[1] * 4096)}; "
+            f"one flow needs {binary(2 * most)}.",
             where=end,
             evidence=(
                 told(end, "net.ipv4.tcp_mem (pages)", limits),
-                Evidence("a→b", "the path holds", size(most)),
+                Evidence("a→b", "the path holds", binary(most)),
             ),
             gain="no pressure while a flow fills the path",
             fix=(common.sysctl(end, "net.ipv4.tcp_mem", _more_pages(facts, limits)),),

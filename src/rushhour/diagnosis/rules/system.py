@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from rushhour.diagnosis.finding import Finding
 from rushhour.diagnosis.rules import common
 from rushhour.diagnosis.rules.common import told
-from rushhour.diagnosis.shown import mbps, rate, share, size
+from rushhour.diagnosis.shown import mbps
+from rushhour.quantities.short import binary, percent, rate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -122,8 +123,8 @@ def swapping(case: Case) -> Iterator[Finding]:
             + (" and was swapping while it was measured." if rose else "."),
             where=end,
             evidence=(
-                told(end, "available", f"{size(left or 0)} of {size(total or 0)}"),
-                told(end, "swap in use", size(facts.get("memory", "swap_used") or 0)),
+                told(end, "available", f"{binary(left or 0)} of {binary(total or 0)}"),
+                told(end, "swap in use", binary(facts.get("memory", "swap_used") or 0)),
                 told(end, "all programs waited for memory (10 s)", f"{stalls:.0f} %"),
                 *(told(end, f"{name} rose by", f"{by:.0f}") for name, by in sorted(rose.items())),
             ),
@@ -147,11 +148,11 @@ def quota(case: Case) -> Iterator[Finding]:
                 layer="host",
                 title=f"Programs started like this one may use {cpus:g} processors at "
                 f"{common.name(case, end)}"
-                + (f"; it was stopped for {share(throttled)} of the time." if throttled else "."),
+                + (f"; it was stopped for {percent(throttled)} of the time." if throttled else "."),
                 where=end,
                 evidence=(
                     told(end, "quota of the cgroup", f"{cpus:g} CPUs"),
-                    told(end, "stopped while measuring", share(throttled)),
+                    told(end, "stopped while measuring", percent(throttled)),
                 ),
                 gain="more packets a second" if throttled > 0.05 else None,
                 limited=throttled or None,
@@ -170,11 +171,11 @@ def quota(case: Case) -> Iterator[Finding]:
                 key="memory-limit",
                 severity="note",
                 layer="host",
-                title=f"Programs started like this one may use {size(memory)} at "
+                title=f"Programs started like this one may use {binary(memory)} at "
                 f"{common.name(case, end)}, socket "
                 "buffers included.",
                 where=end,
-                evidence=(told(end, "limit of the cgroup", size(memory)),),
+                evidence=(told(end, "limit of the cgroup", binary(memory)),),
                 source="Documentation/admin-guide/cgroup-v2.rst, memory.max, memory.stat sock",
             )
 
@@ -224,7 +225,7 @@ def tracking(case: Case) -> Iterator[Finding]:
             severity="critical" if count >= 0.95 * most else "warning",
             layer="host",
             title=f"The table of tracked connections at {common.name(case, end)} is "
-            f"{share(count / most)} full: new "
+            f"{percent(count / most)} full: new "
             "ones are dropped beyond.",
             where=end,
             evidence=(told(end, "nf_conntrack_count", count), told(end, "nf_conntrack_max", most)),

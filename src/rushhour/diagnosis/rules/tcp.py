@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from rushhour.diagnosis.finding import Command, Evidence, Finding
 from rushhour.diagnosis.rules import common
 from rushhour.diagnosis.rules.common import told
-from rushhour.diagnosis.shown import duration, plain, rate, share, size
+from rushhour.diagnosis.shown import plain
+from rushhour.quantities.short import binary, duration, percent, rate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -77,7 +78,7 @@ def sack(case: Case) -> Iterator[Finding]:
         "repaired a round trip.",
         where=off[0],
         evidence=evidence
-        + ((Evidence(direction, "segments sent again", share(again[direction])),) if lossy else ()),
+        + ((Evidence(direction, "segments sent again", percent(again[direction])),) if lossy else ()),
         gain="losses are repaired within one round trip",
         fix=tuple(common.sysctl(end, name, 1) for end in off),
         source=f"RFC 2018; RFC 6675; {_IP_SYSCTL}, tcp_sack",
@@ -294,7 +295,7 @@ def small_limits(case: Case) -> Iterator[Finding]:
                 layer="tcp",
                 title=f"{name.removeprefix('net.ipv4.')} at {common.name(case, from_)} is {value}: {effect}.",
                 where=from_,
-                evidence=(told(from_, name, size(value) if "ratio" not in name else f"{value} %"),),
+                evidence=(told(from_, name, binary(value) if "ratio" not in name else f"{value} %"),),
                 fix=(common.sysctl(from_, name, {100: 120, 1 << 17: 1 << 20}.get(least, (1 << 32) - 1)),),
                 source=f"{_IP_SYSCTL}, {section}",
             )

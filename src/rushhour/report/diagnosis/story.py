@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rushhour.diagnosis.case import DIRECTIONS
-from rushhour.explain.words import percent, rate, size, time
+from rushhour.quantities.short import percent, rate, size, time
 from rushhour.series.timeline import LIMITS
 
 if TYPE_CHECKING:
