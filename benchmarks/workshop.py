@@ -10,7 +10,8 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rushhour.lab import cache, kernel
+from rushhour.files import cache
+from rushhour.lab import kernel
 from rushhour.record.record import Record
 from rushhour.running import runner
 

@@ -8,8 +8,8 @@ import pytest
 from commandline import rush
 
 from rushhour.cli import demo
+from rushhour.plan.draft import Draft, text
 from rushhour.spec import load_scenario, parse_scenario
-from rushhour.spec.draft import Draft, text
 
 
 def test_the_demo_and_the_file_to_begin_with_are_one_experiment() -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from rushhour.spec.draft import Draft, text
+from rushhour.plan.draft import Draft, text
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text("utf-8")

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from rushhour import spec
 from rushhour.errors import UsageError
 from rushhour.plan import expand
-from rushhour.spec.draft import Draft, text
+from rushhour.plan.draft import Draft, text
 
 DRAFTS = [
     Draft(),

@@ -14,13 +14,13 @@ import pytest
 
 from rushhour import cli
 from rushhour.errors import UsageError
+from rushhour.files import finished as files
 from rushhour.files import rooms
 from rushhour.lab import kernel
 from rushhour.lab.base import canonical, sha256
 from rushhour.lab.kernel import process
 from rushhour.record.record import Record, ResultSet
 from rushhour.record.seal import write_json
-from rushhour.report import files
 from rushhour.running import runner
 
 

@@ -21,9 +21,9 @@ from hypothesis import strategies as st
 
 from rushhour.errors import RecordError
 from rushhour.metrics.calibration import calibrate
-from rushhour.metrics.expectations import check
 from rushhour.record.record import Record
 from rushhour.series.series import SERIES
+from rushhour.summary.expectations import check
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

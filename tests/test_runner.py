@@ -12,9 +12,10 @@ import builders
 import pytest
 
 from rushhour.errors import LabError, RecordError, ScenarioError, UnsupportedError, UsageError
-from rushhour.lab import cache, kernel
+from rushhour.lab import kernel
 from rushhour.lab.base import CancelledError, Job, canonical, sha256
 from rushhour.lab.kernel import Kernel
+from rushhour.record import kept
 from rushhour.record.record import Record
 from rushhour.running import runner
 from rushhour.running.runner import Batch, Outcome, carry_out, prepare
@@ -234,13 +235,13 @@ def test_words_that_name_nothing(scenario: Path) -> None:
 
 def test_the_cache_replaces_and_forgets_nothing_else(scenario: Path, tmp_path: Path) -> None:
     record = builders.record(tmp_path / "abc").path
-    cache.keep("abc", record)
-    cache.keep("abc", record)
-    found = cache.find("abc")
+    kept.keep("abc", record)
+    kept.keep("abc", record)
+    found = kept.find("abc")
     assert found is not None
     Record.open(found).verify()
     assert [path.name for path in found.parent.iterdir()] == ["abc"]
-    assert cache.find("abd") is None
+    assert kept.find("abd") is None
 
 
 def test_what_a_kernel_lacks_is_skipped_with_the_reason_and_the_rest_runs(scenario: Path) -> None:

@@ -15,7 +15,9 @@ from result_sets import result_set
 
 from rushhour.cli import cli
 from rushhour.errors import RecordError
-from rushhour.lab import cache, kernel, sums
+from rushhour.files import sums
+from rushhour.lab import kernel
+from rushhour.record import kept
 from rushhour.record.record import Record, ResultSet, read_json
 from rushhour.record.seal import MANIFEST, SET_FILE, manifest_sum, sealed, write_json
 from rushhour.running import runner
@@ -147,7 +149,7 @@ def test_results_edited_in_place_do_not_poison_the_cache(
     assert len(lab.ran) == len(first) == 4
     for outcome in first:
         assert outcome.folder is not None
-        known = cache.find(Record.open(outcome.folder).key)
+        known = kept.find(Record.open(outcome.folder).key)
         assert known is not None
         # By way of the link, and in the cache itself.
         way(known)
@@ -170,7 +172,7 @@ def test_a_damaged_run_in_the_folder_is_run_again(lab: fakes.FakeLab, tmp_path: 
 def test_rubbish_in_the_cache_is_run_again(content: str, lab: fakes.FakeLab, tmp_path: Path) -> None:
     for outcome in run(tmp_path, lab, "first"):
         assert outcome.folder is not None
-        known = cache.find(Record.open(outcome.folder).key)
+        known = kept.find(Record.open(outcome.folder).key)
         assert known is not None
         (known / MANIFEST).unlink()
         (known / MANIFEST).write_text(content)

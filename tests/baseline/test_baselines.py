@@ -323,13 +323,14 @@ def test_promotions_at_once_lose_none(tmp_path: Path) -> None:
 KILLED = """
 import os, sys, time
 from rushhour import baseline
-from rushhour.lab import cache
-whole = cache.share
+from rushhour.files import cache
+from rushhour.record import kept
+whole = kept.share
 def slow(*words, **options):
     whole(*words, **options)
     print("in the middle", flush=True)
     time.sleep(60)
-cache.share = slow
+kept.share = slow
 baseline.promote("stable", sys.argv[1], reason="never", time="2026-11-21T09:00:00Z")
 """
 

@@ -14,6 +14,7 @@ from result_sets import AGENT, kernel, result_set
 
 from rushhour.cli import cli
 from rushhour.errors import UsageError
+from rushhour.history import history
 from rushhour.report.history.html import page
 from rushhour.report.history.svg import marks
 from rushhour.report.shell import digest
@@ -46,7 +47,7 @@ def test_kernels_come_by_version_and_a_drop_is_where_it_was(database: str, tmp_p
     with Store.open(database) as store:
         fill(store, tmp_path, dict(zip(RELEASES, (80.0, 80.0, 60.0, 60.0, 60.0), strict=True)))
 
-        [series] = store.history("goodput_bps", "suite/start", {"cc": "cubic"})
+        [series] = history(store, "goodput_bps", "suite/start", {"cc": "cubic"})
 
     assert [point.release for point in series.points] == list(RELEASES)
     assert [point.mean for point in series.points] == pytest.approx([80.1e6] * 2 + [60.1e6] * 3)
@@ -61,10 +62,10 @@ def test_scopes_and_cells_are_series_of_their_own(database: str, tmp_path: Path)
     with Store.open(database) as store:
         store.import_folder(folder)
 
-        assert [one.factors["cc"] for one in store.history("goodput_bps")] == ["cubic", "reno"]
-        assert {one.scope for one in store.history("goodput_bps", scope="long")} == {"flow:long"}
-        assert {one.scope for one in store.history("goodput_bps", scope="flow:long")} == {"flow:long"}
-        assert [one.factors["cc"] for one in store.history("goodput_bps", limit=1, offset=1)] == ["reno"]
+        assert [one.factors["cc"] for one in history(store, "goodput_bps")] == ["cubic", "reno"]
+        assert {one.scope for one in history(store, "goodput_bps", scope="long")} == {"flow:long"}
+        assert {one.scope for one in history(store, "goodput_bps", scope="flow:long")} == {"flow:long"}
+        assert [one.factors["cc"] for one in history(store, "goodput_bps", limit=1, offset=1)] == ["reno"]
 
 
 def test_a_scenario_that_was_changed_is_another_series(database: str, tmp_path: Path) -> None:
@@ -73,7 +74,7 @@ def test_a_scenario_that_was_changed_is_another_series(database: str, tmp_path: 
         other = result_set(tmp_path / "20261102-090000", factors=[{"cc": "cubic"}], revision="6").path
         store.import_folder(other)
 
-        assert [(one.revision[:1], len(one.points)) for one in store.history("goodput_bps")] == [
+        assert [(one.revision[:1], len(one.points)) for one in history(store, "goodput_bps")] == [
             ("5", 1),
             ("6", 1),
         ]
@@ -85,11 +86,11 @@ def test_over_time_a_kernel_is_a_point_each_time(database: str, tmp_path: Path) 
             agent = AGENT if day < 3 else {**AGENT, "sha256": "b" * 64}
             fill(store, tmp_path, {"6.12.1": rate}, day=day, agent=agent)
 
-        [series] = store.history("goodput_bps", by="time")
+        [series] = history(store, "goodput_bps", by="time")
         assert [point.made[:10] for point in series.points] == ["2026-11-01", "2026-11-02", "2026-11-03"]
         [change] = series.changes
         assert (change.at, change.agent) == (2, True)
-        [late] = store.history("goodput_bps", by="time", since="2026-11-02")
+        [late] = history(store, "goodput_bps", by="time", since="2026-11-02")
         assert [point.made[:10] for point in late.points] == ["2026-11-02", "2026-11-03"]
 
 
@@ -98,14 +99,14 @@ def test_runs_that_are_not_valid_count_nowhere(database: str, tmp_path: Path) ->
         fill(store, tmp_path, {"6.12.1": 80.0, "6.13.0": 10.0}, valid=True)
         fill(store, tmp_path, {"6.14.0": 10.0}, day=2, valid=False)
 
-        [series] = store.history("goodput_bps")
+        [series] = history(store, "goodput_bps")
         assert [point.release for point in series.points] == ["6.12.1", "6.13.0"]
 
 
 def test_what_is_not_stored_is_said_with_what_is(database: str, tmp_path: Path) -> None:
     with Store.open(database) as store:
         with pytest.raises(UsageError, match="no metric 'goodput_bps' is stored"):
-            store.history("goodput_bps")
+            history(store, "goodput_bps")
         store.import_folder(result_set(tmp_path / "20261101-090000").path)
         for asked, words in (
             (("goodput_bsp",), "did you mean goodput_bps"),
@@ -115,10 +116,10 @@ def test_what_is_not_stored_is_said_with_what_is(database: str, tmp_path: Path) 
         ):
             metric, scenario, where, scope = (*asked, *(None,) * 3)[:4]
             with pytest.raises(UsageError) as caught:
-                store.history(metric, scenario, where, scope=scope)
+                history(store, metric, scenario, where, scope=scope)
             assert words in str(caught.value)
         with pytest.raises(UsageError, match="no run with goodput_bps is left"):
-            store.history("goodput_bps", kernels=["nothing"])
+            history(store, "goodput_bps", kernels=["nothing"])
 
 
 @pytest.fixture
@@ -154,7 +155,7 @@ def test_the_document_has_everything(stored: str) -> None:
 
 def test_the_page_and_the_drawing_say_the_change(stored: str, tmp_path: Path) -> None:
     with Store.open(stored) as store:
-        found = store.history("goodput_bps")
+        found = history(store, "goodput_bps")
     text = page(found)
     assert page(found) == text
     # The page's own rule lets this style in, and nothing else.
@@ -179,7 +180,7 @@ def test_foreign_words_stay_words(tmp_path: Path) -> None:
                 name, kernels=[kernel(evil, f"6.{day}")], factors=[{"cc": evil}], goodput={evil: 80.0 - day}
             )
             store.import_folder(name)
-        text = page(store.history("goodput_bps"))
+        text = page(history(store, "goodput_bps"))
     assert "<script>" not in text
 
 

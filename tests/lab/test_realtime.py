@@ -10,8 +10,9 @@ import builders
 import pytest
 
 from rushhour.errors import RushHourError, UnsupportedError, UsageError
-from rushhour.lab import cache, realtime
+from rushhour.lab import realtime
 from rushhour.lab.base import Job
+from rushhour.record import kept
 from rushhour.record.record import Record, read_json
 from rushhour.report.reproduce import reproduction, run_command
 from rushhour.running import runner
@@ -122,7 +123,7 @@ def test_runs_are_never_shared(scenario: Path) -> None:
     assert len(other.ran) == 9
     keys = {Record.open(outcome.folder).key for outcome in again if outcome.folder}
     assert len(keys) == 9
-    assert not any(cache.find(key) for key in keys)
+    assert not any(kept.find(key) for key in keys)
 
 
 def test_an_interrupted_sweep_goes_on_in_its_folder(scenario: Path, tmp_path: Path) -> None:

@@ -7,12 +7,13 @@ from pathlib import Path
 import pytest
 
 from rushhour.errors import AgentError, KernelError
-from rushhour.lab import cache, kernel
+from rushhour.lab import kernel
 from rushhour.lab.base import CancelledError, Job
 from rushhour.lab.kernel import Kernel
 from rushhour.lab.manifest import relabel
 from rushhour.lab.uml import MAX_MEMORY_MB, MIN_MEMORY_MB, UmlLab, command, memory
 from rushhour.plan import lower
+from rushhour.record import kept
 from rushhour.record.record import Record
 from rushhour.record.seal import checksum
 from rushhour.spec import parse_scenario
@@ -119,9 +120,9 @@ def test_a_known_run_serves_under_another_name(tmp_path: Path, monkeypatch: pyte
     one = job(kernel.default())
     record = lab.run(one, tmp_path / "one")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    assert cache.find(lab.key(one)) is None
-    cache.keep(lab.key(one), record)
-    known = cache.find(lab.key(one))
+    assert kept.find(lab.key(one)) is None
+    kept.keep(lab.key(one), record)
+    known = kept.find(lab.key(one))
     assert known is not None
     labels = dict(one.labels) | {"cell": {"index": 7, "factors": {"cc": "vegas"}}}
     again = Record.open(relabel(known, tmp_path / "again", Job(one.plan, one.context, one.kernel, labels)))

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import builders as make
 import pytest
 
-from rushhour.metrics.expectations import check, judge
 from rushhour.metrics.value import MetricValue
+from rushhour.summary.expectations import check, judge
 
 if TYPE_CHECKING:
     from pathlib import Path

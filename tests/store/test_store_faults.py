@@ -15,6 +15,7 @@ from result_sets import result_set
 
 from rushhour.cli import cli
 from rushhour.errors import ExtraError, RushHourError, StoreError
+from rushhour.history import history
 from rushhour.store import Store, keep
 from rushhour.store.connect import parse, shown
 
@@ -130,7 +131,7 @@ def test_what_cannot_be_written_can_be_read(small_disk: Path, results: Path) -> 
     assert os.system(f"mount -o remount,ro {small_disk}") == 0
 
     with Store.open(place, create=False) as store:
-        assert len(store.history("goodput_bps")) == 2
+        assert len(history(store, "goodput_bps")) == 2
     refused(str(place), results)
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from rushhour.lab import cache
+from rushhour.files import cache
 
 SERVE = [sys.executable, "-m", "rushhour", "serve"]
 LONG = {

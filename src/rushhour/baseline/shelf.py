@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from rushhour.baseline.read import Baseline
 from rushhour.errors import RecordError, UsageError
-from rushhour.lab import places
+from rushhour.files import places
 from rushhour.record.folders import BASELINE
 from rushhour.record.record import read_json
 from rushhour.record.seal import write_json

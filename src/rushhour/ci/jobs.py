@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 from xml.sax.saxutils import quoteattr
 
 from rushhour.errors import UsageError
+from rushhour.files import finished as files
 from rushhour.lab.kernel.process import TOOLS
 from rushhour.lab.packages import System
-from rushhour.report import files
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -111,7 +111,7 @@ def _export(document: dict[str, Any], forms: tuple[str, ...], folder: Path) -> N
     if not forms:
         return
     from rushhour.export import FORMATS, of_verdict
-    from rushhour.report import files
+    from rushhour.files import finished as files
 
     report = of_verdict(document)
     for form in dict.fromkeys(forms):

@@ -117,7 +117,7 @@ def _kernels(_ctx: click.Context) -> Candidates:
 
 
 def _baselines(_ctx: click.Context) -> Candidates:
-    from rushhour.lab.places import data
+    from rushhour.files.places import data
 
     return {path.parent.name: "a baseline" for path in sorted(data("baselines").glob("*/name.json"))}
 

@@ -152,6 +152,6 @@ def _bar(cell: str, shares: dict[str, float | None]) -> Text:
 
 def _to_be_seen() -> bool:
     """Whether somebody sits at a terminal with a screen on which a browser could appear."""
-    from rushhour.lab.places import has_screen
+    from rushhour.files.places import has_screen
 
     return sys.stdout.isatty() and has_screen()

@@ -40,7 +40,7 @@ def export(results: Path, forms: tuple[str, ...], out: Path | None) -> None:
     """  # noqa: D301 - click wants the letter itself
     from rushhour.errors import UsageError
     from rushhour.export import FORMATS, gather
-    from rushhour.report import files
+    from rushhour.files import finished as files
 
     several = len(forms) > 1
     if several and out is None:

@@ -58,12 +58,13 @@ def history(
 
     Example: rushhour history goodput_bps suite/slow-start --where cc=cubic
     """
+    from rushhour.history import history as history_of
     from rushhour.store import Store
 
     with Store.open(db, create=False) as store:
-        found = store.history(
-            metric, scenario, _where(wheres), scope=scope, kernels=kernels, lab=lab, since=since, by=by,
-            limit=limit + 1,
+        found = history_of(
+            store, metric, scenario, _where(wheres), scope=scope, kernels=kernels, lab=lab, since=since,
+            by=by, limit=limit + 1,
         )  # fmt: skip
         where = store.where
     more = len(found) > limit

@@ -15,7 +15,7 @@ from rushhour.cli.screen import echo
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rushhour.spec.draft import Draft
+    from rushhour.plan.draft import Draft
 
 # What is asked, in this order: the field of the draft and the question.
 QUESTIONS = {
@@ -51,7 +51,7 @@ def new(file: str, *, like: str | None, vary: tuple[str, ...], **given: Any) -> 
     Example: rushhour new mine.toml --flow bbr --flow cubic --buffer 0.5bdp,2bdp,8bdp
     """
     from rushhour.cli.pages import program
-    from rushhour.spec import draft
+    from rushhour.plan import draft
 
     chosen = {name: value for name, value in given.items() if value}
     path = None if file == "-" else _free(file)
@@ -86,7 +86,7 @@ def _free(file: str) -> Path:
 
 def _draft(chosen: dict[str, Any], vary: tuple[str, ...]) -> Draft:
     from rushhour.errors import UsageError
-    from rushhour.spec.draft import Draft
+    from rushhour.plan.draft import Draft
 
     lists = ("rate", "rtt", "buffer", "queue", "loss")
     fields: dict[str, Any] = {
@@ -107,7 +107,7 @@ def _several(text: str) -> tuple[str, ...]:
 
 def _ask() -> Draft:
     """Ask for what matters most; an answer that is none is asked for again."""
-    from rushhour.spec.draft import Draft
+    from rushhour.plan.draft import Draft
 
     known: dict[str, Any] = {}
     echo("Return keeps what stands in brackets; commas separate several.", err=True)
@@ -121,7 +121,7 @@ def _ask() -> Draft:
 def _reader(known: dict[str, Any], name: str) -> Callable[[str], Any]:
     """What makes an answer a value of the draft, or says why it is none."""
     from rushhour.errors import UsageError
-    from rushhour.spec import draft
+    from rushhour.plan import draft
 
     def read(answer: str) -> Any:
         value = answer.strip() if name == "duration" else _several(answer)

@@ -64,7 +64,8 @@ def write(results: ResultSet, out: Path, form: str) -> list[Path]:
 
         return [html.write(results, out)]
     if form == "md":
-        from rushhour.report import files, markdown
+        from rushhour.files import finished as files
+        from rushhour.report import markdown
 
         files.put(markdown.render(results), out)
         return [out]
@@ -85,7 +86,8 @@ def write_study(sets: list[ResultSet], out: Path, form: str) -> list[Path]:
         study_html.write(sets, out)
         return [out]
     if form == "md":
-        from rushhour.report import files, study_markdown
+        from rushhour.files import finished as files
+        from rushhour.report import study_markdown
         from rushhour.report.study import gathered
 
         files.put(study_markdown.render(gathered(sets, out.parent)), out)

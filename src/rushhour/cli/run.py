@@ -216,7 +216,7 @@ def can_store(db: str | None) -> None:
         ExtraError: with the command that installs it.
     """
     from rushhour.extras import need
-    from rushhour.lab import places
+    from rushhour.files import places
 
     where = db or places.asked_database() or ""
     if where.partition("://")[0].partition("+")[0] in ("postgres", "postgresql"):
@@ -225,7 +225,7 @@ def can_store(db: str | None) -> None:
 
 def store(folders: list[Path], db: str | None, words: Console) -> None:
     """Store what was written in the results database, if one is named; what goes wrong there is only told."""
-    from rushhour.lab import places
+    from rushhour.files import places
     from rushhour.record.folders import VERDICT
 
     where = db or places.asked_database()
@@ -246,8 +246,8 @@ def _entry(outcome: Outcome, metrics: dict[str, list[MetricValue]], *, explained
     from dataclasses import asdict
 
     from rushhour.explain import explain
-    from rushhour.metrics.expectations import check
     from rushhour.record.record import Record
+    from rushhour.summary.expectations import check
 
     one = outcome.run
     record = None if outcome.folder is None else Record.open(outcome.folder)

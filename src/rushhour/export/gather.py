@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from rushhour.errors import ReportError
 from rushhour.export.case import Case, Number, Report, Status
-from rushhour.metrics.expectations import judge
 from rushhour.record.folders import read_sets
 from rushhour.record.record import Record, ResultSet, read_json
 from rushhour.report.reproduce import run_command
@@ -14,6 +13,7 @@ from rushhour.report.verdict import markdown
 from rushhour.report.verdict.advice import of_cell
 from rushhour.report.verdict.departure import DEPARTS, departs, word
 from rushhour.summary import index
+from rushhour.summary.expectations import judge
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -10,10 +10,10 @@ from sqlalchemy import or_, select
 
 from rushhour.errors import UsageError
 from rushhour.history.changes import changes
-from rushhour.history.order import release_order
 from rushhour.history.series import EXACT_LABS, Point, Series
 from rushhour.store import query, schema
 from rushhour.store.filters import named, of_kernel
+from rushhour.store.order import release_order
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

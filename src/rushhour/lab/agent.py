@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 
 from rushhour import __version__
 from rushhour.errors import LabError
+from rushhour.files import cache as store
 from rushhour.files import rooms
-from rushhour.lab import cache as store
 from rushhour.lab.base import sha256
 from rushhour.record.seal import checksum
 

@@ -17,7 +17,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 from rushhour.errors import LabError, RushHourError
-from rushhour.lab import agent, cache, realtime
+from rushhour.files import cache
+from rushhour.lab import agent, realtime
 from rushhour.lab.base import Job
 from rushhour.lab.confine import Sandbox
 from rushhour.lab.host.company import Company

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 import rushhour
 from rushhour.errors import LabError
 from rushhour.files import rooms
-from rushhour.lab import cache as store
 from rushhour.lab.base import REAL_TIME
 from rushhour.metrics.calibration import invalid_reasons
 from rushhour.metrics.doubts import doubts
+from rushhour.record import kept
 from rushhour.record.record import Record, read_json
 from rushhour.record.seal import FORMAT, MANIFEST, seal, sealed, write_json
 
@@ -68,7 +68,7 @@ def relabel(known: Path, destination: Path, job: Job) -> Path:
         with rooms.room(destination.parent) as room:
             folder = room / "record"
             folder.mkdir()
-            store.share(known, folder, with_manifest=False)
+            kept.share(known, folder, with_manifest=False)
             write_json(folder / MANIFEST, sealed(_judged(folder, manifest)))
             rooms.take_place(folder, destination)
     except OSError as error:

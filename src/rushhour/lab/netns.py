@@ -13,7 +13,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rushhour.errors import LabError
-from rushhour.lab import agent, cache, realtime, tools
+from rushhour.files import cache
+from rushhour.lab import agent, realtime, tools
 from rushhour.lab.ability import Ability, machine_wide, refusal
 from rushhour.lab.base import CancelledError, canonical
 from rushhour.lab.confine import Guest, Guests, Limits, Sandbox, told_limits

@@ -70,7 +70,7 @@ class Seal:
         self._refuse_others({str(path.relative_to(self.folder)) for path in _below(self.folder)})
 
     def _check(self, name: str, expected: str) -> None:
-        from rushhour.lab.sums import sum_of  # noqa: PLC0415 - only where something is read
+        from rushhour.files.sums import sum_of  # noqa: PLC0415 - only where something is read
 
         parts = PurePosixPath(name).parts
         if not parts or ".." in parts or name.startswith("/"):

@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rushhour.errors import ReportError
+from rushhour.files.finished import put
 from rushhour.report.compare import Collector
 from rushhour.report.compare.drawing import draw as compare_figure
 from rushhour.report.figures import heat_figure, lines_figure, run_figure
-from rushhour.report.files import put
 from rushhour.report.gather import views
 from rushhour.report.heat import heats
 from rushhour.report.lines import charts

@@ -6,7 +6,6 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from rushhour.metrics.expectations import check
 from rushhour.metrics.surroundings import machines
 from rushhour.quantities.words import quantity
 from rushhour.record import courses
@@ -14,14 +13,15 @@ from rushhour.report.machines import as_found
 from rushhour.report.panels import Panel, bottlenecks, panels_of
 from rushhour.report.reproduce import run_command
 from rushhour.report.why import Why, why
+from rushhour.summary.expectations import check
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from rushhour.metrics.expectations import Verdict
     from rushhour.metrics.value import MetricValue
     from rushhour.record.context import End, Flow
     from rushhour.record.record import Record
+    from rushhour.summary.expectations import Verdict
 
 
 @dataclass(frozen=True)

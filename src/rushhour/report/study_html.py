@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rushhour.report.files import put
+from rushhour.files.finished import put
 from rushhour.report.shell import digest, joined, template
 from rushhour.report.study import gathered
 

@@ -22,10 +22,10 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 from rushhour.errors import LabError, RecordError, RushHourError, UnsupportedError, UsageError
 from rushhour.files import rooms
-from rushhour.lab import cache
 from rushhour.lab.base import LABS, REAL_TIME, CancelledError, Lab
 from rushhour.lab.manifest import relabel
 from rushhour.lab.uml import UmlLab
+from rushhour.record import kept
 from rushhour.running import turns
 from rushhour.running.batch import Batch, Outcome, Run
 from rushhour.running.prepare import RESULTS, prepare, same_results
@@ -279,13 +279,13 @@ def _one(batch: Batch, one: Run, lab: Lab, cpu: int, *, fresh: bool) -> Outcome:
         key = lab.key(job)
         place = batch.place(one, key)
         _same_program(batch, one, place)
-        if not fresh and cache.is_whole(place, key):
+        if not fresh and kept.is_whole(place, key):
             return Outcome(batch, one, place, None, cached=True)
-        known = None if fresh else cache.find(key)
+        known = None if fresh else kept.find(key)
         if known is not None:
             return Outcome(batch, one, relabel(known, place, job), None, cached=True)
         folder = lab.run(job, place, cpu)
-        cache.keep(key, folder)
+        kept.keep(key, folder)
         return Outcome(batch, one, folder, None, cached=False)
     except RushHourError as error:
         return Outcome(batch, one, None, error, cached=False)

@@ -12,21 +12,21 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from sqlalchemy import func, select
 
 from rushhour.errors import RecordError, RushHourError, StoreError
-from rushhour.lab import places
+from rushhour.files import places
 from rushhour.metrics.value import MetricValue
 from rushhour.store import connect, listing, query, schema
+from rushhour.store.order import release_order
 from rushhour.store.parcel import BaselineParcel, ComparisonParcel, SetParcel, parcels
 from rushhour.store.put import put
 from rushhour.store.rows import Imported, SetRow
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import Self
 
     from sqlalchemy import Connection, Engine
     from sqlalchemy.engine import URL
 
-    from rushhour.history import Series
     from rushhour.store.parcel import Parcel
     from rushhour.store.rows import (
         BaselineRow,
@@ -169,8 +169,6 @@ class Store:
 
     def kernels(self) -> list[KernelRow]:
         """Every kernel that ran, in their order (docs/history.md)."""
-        from rushhour.history import release_order  # noqa: PLC0415 - it asks the store
-
         found = self._ask(query.kernels)
         return sorted(found, key=lambda one: (release_order(one.release), one.first or "", one.name, one.id))
 
@@ -229,7 +227,7 @@ class Store:
 
     def record_folder(self, key: str) -> Path | None:
         """Where on this machine the record of a run lies: in a folder that was imported, or in the cache."""
-        from rushhour.lab import cache  # noqa: PLC0415 - only here
+        from rushhour.record import kept  # noqa: PLC0415 - only here
 
         links = schema.set_runs
         asked = (
@@ -240,19 +238,7 @@ class Store:
         )
         folders = self._ask(lambda connection: [Path(row[0]) for row in connection.execute(asked)])
         there = (folder for folder in folders if (folder / "manifest.json").is_file())
-        return next(there, None) or cache.find(key)
-
-    def history(
-        self,
-        metric: str,
-        scenario: str | None = None,
-        where: Mapping[str, Any] | None = None,
-        **filters: Any,
-    ) -> list[Series]:
-        """A metric over kernels or time, with its changes; see `rushhour.history.history`."""
-        from rushhour.history import history  # noqa: PLC0415 - it asks the store
-
-        return history(self, metric, scenario, where or {}, **filters)
+        return next(there, None) or kept.find(key)
 
     def info(self) -> dict[str, Any]:
         """What the database is and how much is in it."""

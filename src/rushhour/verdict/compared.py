@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from rushhour.metrics.catalog import METRICS
-from rushhour.metrics.expectations import judge as expected
 from rushhour.metrics.value import NO_READING, TOTAL, MetricValue
 from rushhour.quantities.measures import Tolerance
 from rushhour.quantities.units import UnitError
 from rushhour.spec.sweep import matches
+from rushhour.summary.expectations import judge as expected
 from rushhour.verdict.minimum import share
 
 if TYPE_CHECKING:

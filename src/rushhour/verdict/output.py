@@ -8,9 +8,9 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from rushhour.errors import ReportError
+from rushhour.files import finished as files
 from rushhour.files import rooms
 from rushhour.record.seal import write_json
-from rushhour.report import files
 from rushhour.report.verdict import html, markdown
 from rushhour.report.verdict.advice import commands
 from rushhour.running.prepare import RESULTS

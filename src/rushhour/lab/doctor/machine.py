@@ -69,7 +69,7 @@ def memory() -> Check:
 
 def files() -> Check:
     """What runs read and write: /proc, /sys, the cache, room for it."""
-    from rushhour.lab import cache  # noqa: PLC0415 - what is broken is said here
+    from rushhour.files import cache  # noqa: PLC0415 - what is broken is said here
 
     lacking = [place for place, mark in _PLACES.items() if not Path(mark).exists()]
     try:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import rushhour
 from rushhour.errors import RecordError
+from rushhour.files.finished import put
 from rushhour.record.record import Record
 from rushhour.report import embed
 from rushhour.report.diagnosis.story import counts, measured, place, rose
-from rushhour.report.files import put
 from rushhour.report.panels import panels_of
 from rushhour.report.payload import panel_words
 from rushhour.report.shell import digest, joined, template

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from rushhour.errors import UsageError
+from rushhour.files.finished import put
 from rushhour.quantities.words import quantity
-from rushhour.report.files import put
 from rushhour.report.history.said import (
     certainty,
     common,

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from rushhour.errors import UsageError
+from rushhour.history import history as history_of
 from rushhour.report.verdict.departure import DEPARTS
 from rushhour.web.answers import RefusedError
 from rushhour.web.browse.asked import LARGEST
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from rushhour.history import Series
+    from rushhour.history.gather import By
     from rushhour.store import CellVerdict, ComparisonRow, RunRow, SetRow, Store
     from rushhour.web.browse.asked import Asked
     from rushhour.web.browse.shelf import Shelf
@@ -116,10 +118,10 @@ def series(shelf: Shelf, asked: Asked) -> tuple[list[Series], dict[str, Any]]:
     size = min(asked.number("limit", _SERIES, LARGEST), LARGEST)
     kernel = asked.word("kernel")
     try:
-        found = shelf.store().history(
-            metric, scenario, asked.where, scope=asked.word("scope") or None,
+        found = history_of(
+            shelf.store(), metric, scenario, asked.where, scope=asked.word("scope") or None,
             kernels=[kernel] if kernel else [], lab=asked.word("lab") or None,
-            since=asked.word("since") or None, by=asked.word("by", "kernel"),
+            since=asked.word("since") or None, by=cast("By", asked.word("by", "kernel")),
             limit=size + 1, offset=asked.offset,
         )  # fmt: skip
     except UsageError as error:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rushhour.errors import StoreError
-from rushhour.lab import places
+from rushhour.files import places
 from rushhour.store import Store
 from rushhour.store.connect import parse, shown
 

@@ -20,13 +20,13 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from rushhour.errors import LabError, RushHourError
-from rushhour.files import rooms
-from rushhour.lab import cache
+from rushhour.files import cache, rooms
 from rushhour.lab import kernel as kernels
 from rushhour.lab.base import CancelledError
 from rushhour.lab.confine import PREFIX
 from rushhour.lab.manifest import relabel
 from rushhour.plan import Cell
+from rushhour.record import kept
 from rushhour.record.record import Record
 from rushhour.running.batch import Batch, Run
 from rushhour.web.answers import RefusedError
@@ -153,7 +153,7 @@ class Desk:
         try:
             with tempfile.TemporaryDirectory(dir=room, ignore_cleanup_errors=True) as folder:
                 place = Path(folder) / NAME
-                known = cache.find(flight.lab.key(flight.job))
+                known = kept.find(flight.lab.key(flight.job))
                 if known is None:
                     flight.lab.run(flight.job, place, cpu)
                 else:

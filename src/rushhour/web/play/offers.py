@@ -13,11 +13,11 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from rushhour.lab import cache
 from rushhour.lab import kernel as kernels
 from rushhour.lab.base import Job
 from rushhour.plan.kinds import BYTE_LIMITED, NEEDS, PACKET_LIMITED
 from rushhour.plan.probe import probe
+from rushhour.record import kept
 from rushhour.record.record import Record
 
 if TYPE_CHECKING:
@@ -80,12 +80,12 @@ class Offers:
         lowered = probe()
         job = Job(lowered.plan, lowered.context, kernel, {})
         key = lab.key(job)
-        known = cache.find(key)
+        known = kept.find(key)
         if known is not None:
             return _offer(kernel, Record.open(known))
         with tempfile.TemporaryDirectory(prefix="rushhour-") as folder:
             record = lab.run(job, Path(folder) / "run")
-            cache.keep(key, record)
+            kept.keep(key, record)
             return _offer(kernel, Record.open(record))
 
 

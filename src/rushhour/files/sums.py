@@ -17,7 +17,7 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from rushhour.errors import LabError
-from rushhour.lab import cache
+from rushhour.files import cache
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,33 +8,20 @@ kept, so it is verified at each use: what is not as it was sealed is not known, 
 from __future__ import annotations
 
 import errno
-import os
 import shutil
 from contextlib import suppress
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rushhour.errors import LabError, RecordError
 from rushhour.files import rooms
+from rushhour.files.cache import HINT, folder
 from rushhour.record.seal import MANIFEST, SEALED
 
-HINT = "make room there, or set XDG_CACHE_HOME to a folder of yours"
+if TYPE_CHECKING:
+    from pathlib import Path
+
 # Another file system, too many links, links forbidden: then a copy serves as well.
 _NO_LINK = (errno.EXDEV, errno.EMLINK, errno.EPERM, errno.EACCES, errno.ENOTSUP)
-
-
-def folder(*parts: str) -> Path:
-    """A path below `$XDG_CACHE_HOME/rushhour` or `~/.cache/rushhour`; the folder above it exists."""
-    base = os.environ.get("XDG_CACHE_HOME")
-    try:
-        path = (Path(base) if base else Path.home() / ".cache").joinpath("rushhour", *parts)
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except RuntimeError as error:  # a user whom the machine does not know
-        raise LabError(f"there is no place for the cache: {error}", hint=HINT, machine=True) from error
-    except OSError as error:
-        raise LabError(
-            f"the cache cannot be written: {error.strerror}", where=str(path.parent), hint=HINT, machine=True
-        ) from error
-    return path
 
 
 def find(key: str) -> Path | None:
@@ -45,7 +32,7 @@ def find(key: str) -> Path | None:
 
 def is_whole(path: Path, key: str) -> bool:
     """Whether the record in this folder is the run with this key, every byte of it."""
-    from rushhour.record.record import Record  # noqa: PLC0415 - what is kept here are records
+    from rushhour.record.record import Record  # noqa: PLC0415 - readers of records are slow to import
 
     if not (path / MANIFEST).is_file():
         return False
