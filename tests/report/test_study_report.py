@@ -11,10 +11,10 @@ from report_records import make_set
 
 from rushhour.cli.report import write_study
 from rushhour.errors import RecordError
-from rushhour.record.folders import read_sets
+from rushhour.record.folders import read_sets, write_sets
 from rushhour.record.record import ResultSet
 from rushhour.report import study_html
-from rushhour.report.study import gathered, write_index
+from rushhour.report.study import gathered
 
 STUDY = {
     "name": "mine",
@@ -138,7 +138,7 @@ def test_the_same_records_give_the_same_page(sets: list[ResultSet], tmp_path: Pa
 
 
 def test_a_study_is_found_again_by_its_folder(sets: list[ResultSet], tmp_path: Path) -> None:
-    write_index(sets, tmp_path / "whole")
+    write_sets(sets, tmp_path / "whole")
     again = read_sets(tmp_path / "whole")
     assert again is not None
     assert [one.path for one in again] == [one.path for one in sets]

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from rushhour.report.verdict.output import write
 from rushhour.verdict import compare
-from rushhour.verdict.output import write
 
 pytestmark = pytest.mark.virtual
 

@@ -15,7 +15,8 @@ from rushhour import baseline
 from rushhour.cli.compare import compare as compare_command
 from rushhour.errors import GuestError, LabError, UnsupportedError, UsageError
 from rushhour.lab import kernel as kernels
-from rushhour.verdict import Verdict, compare, output
+from rushhour.report.verdict import output
+from rushhour.verdict import Verdict, compare, place
 from rushhour.verdict import open as opening
 
 Judge = Callable[..., Verdict]
@@ -297,7 +298,7 @@ def test_an_interrupted_comparison_keeps_what_finished(bench: Judge, monkeypatch
 
 
 def test_two_comparisons_do_not_share_a_folder(bench: Judge, tmp_path: Path) -> None:
-    with output.alone(tmp_path / "here"), pytest.raises(UsageError, match="another comparison"):
+    with place.alone(tmp_path / "here"), pytest.raises(UsageError, match="another comparison"):
         bench(lambda *_: 90.0, out="here", jobs=1)
     assert not any((tmp_path / "here").iterdir())
     assert bench(lambda *_: 90.0, out="here", jobs=1).exit == 0

@@ -6,7 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rushhour.errors import RushHourError
-from rushhour.verdict import Side, judge, output
+from rushhour.report.verdict import output
+from rushhour.verdict import Side, judge
 from rushhour.verdict.follow import divergences
 
 if TYPE_CHECKING:

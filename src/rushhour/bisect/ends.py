@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from rushhour.bisect.mark import Between, ends_said, find
 from rushhour.bisect.measure import first_line
 from rushhour.errors import UsageError
-from rushhour.report.reproduce import value_word
 from rushhour.spec.sweep import LABEL
+from rushhour.spec.toml import value_word
 from rushhour.verdict.cell import CellVerdict, examine
 from rushhour.verdict.judging import conclude_all
 

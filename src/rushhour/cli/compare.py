@@ -80,9 +80,8 @@ def compare(
     from rushhour.cli.progress import growing
     from rushhour.cli.run import can_store, store
     from rushhour.cli.screen import printer
-    from rushhour.report.verdict import terminal
+    from rushhour.report.verdict import output, terminal
     from rushhour.running.runner import point_latest
-    from rushhour.verdict import output
 
     words = console(stderr=True)
     can_store(db)

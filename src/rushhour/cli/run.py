@@ -180,13 +180,14 @@ def _finish_study(
     batches: list[Batch], out: Path | None, console: Console | None, *, report: bool
 ) -> dict[str, Any]:
     """Write one report of all batches and print what it says; the same as JSON."""
+    from rushhour.record.folders import write_sets
     from rushhour.record.record import ResultSet
-    from rushhour.report.study import gathered, write_index
+    from rushhour.report.study import gathered
     from rushhour.running.runner import point_latest, study_folder
 
     folder = study_folder(batches, out)
     sets = [ResultSet(batch.folder) for batch in batches if (batch.folder / "set.json").is_file()]
-    write_index(sets, folder)
+    write_sets(sets, folder)
     point_latest(folder)
     page = folder / "report.html" if report else None
     if page is not None:

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rushhour.errors import RecordError
 from rushhour.record.record import ResultSet, read_json
+from rushhour.record.seal import write_json
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 STUDY, VERDICT, BASELINE = "study.json", "verdict.json", "baseline.json"
+FORMAT = "rushhour-study/1"
 
 
 def result_sets(folder: Path | str) -> list[ResultSet]:
@@ -47,6 +53,23 @@ def read_sets(folder: Path) -> list[ResultSet] | None:
             hint="run it again",
         )
     return sets
+
+
+def write_sets(sets: Iterable[ResultSet], folder: Path) -> Path:
+    """Write which sets belong together, so that the report can be made again.
+
+    Raises:
+        RecordError: the file cannot be written.
+    """
+    document = {"format": FORMAT, "sets": [os.path.relpath(one.path, folder) for one in sets]}
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        write_json(folder / STUDY, document)
+    except OSError as error:
+        raise RecordError(
+            f"the study cannot be written: {error.strerror}", where=str(folder), hint="choose --out elsewhere"
+        ) from error
+    return folder / STUDY
 
 
 def _candidate(folder: Path) -> Path:

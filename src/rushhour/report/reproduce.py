@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import re
 import shlex
-import tomllib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rushhour.lab.base import REAL_TIME
 from rushhour.spec.sweep import LABEL
-from rushhour.spec.toml import inline, scenario_toml
+from rushhour.spec.toml import scenario_toml, value_word
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -144,17 +143,6 @@ def _facts(
 def _file(scenario: Mapping[str, Any]) -> str:
     stem = str(scenario.get("name") or "scenario").rpartition("/")[2]
     return (re.sub(r"[^A-Za-z0-9._-]+", "-", stem).strip("-.") or "scenario") + ".toml"
-
-
-def value_word(value: Any) -> str:
-    """A value as `--set` reads it: a text without quotes where it cannot be taken for something else."""
-    if not isinstance(value, str):
-        return inline(value)
-    try:
-        tomllib.loads(f"value = {value}")
-    except tomllib.TOMLDecodeError:
-        return value if value == value.strip() and "\n" not in value else inline(value)
-    return inline(value)
 
 
 def _part(document: Mapping[str, Any], key: str) -> dict[str, Any]:

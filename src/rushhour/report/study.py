@@ -13,9 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from rushhour.errors import RecordError
-from rushhour.record.folders import STUDY
-from rushhour.record.seal import write_json
 from rushhour.report.answer import answer
 from rushhour.report.compare import Collector, page
 from rushhour.report.definitions import definitions
@@ -31,7 +28,7 @@ from rushhour.spec import Chapter, Study
 from rushhour.summary.comparison import compare
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from rushhour.record.record import ResultSet
@@ -41,7 +38,6 @@ if TYPE_CHECKING:
     from rushhour.report.published import Sheet
     from rushhour.report.tables import Table
 
-FORMAT = "rushhour-study/1"
 _POINTS = 24_000
 """Samples of the one figure of a single run whose scenario asks for none."""
 
@@ -158,23 +154,6 @@ def gathered(sets: Sequence[ResultSet], beside: Path) -> Whole:
         commands=_commands(sets),
         version=str(manifests[0].get("rushhour", "")) if manifests else "",
     )
-
-
-def write_index(sets: Iterable[ResultSet], folder: Path) -> Path:
-    """Write which sets belong together, so that the report can be made again.
-
-    Raises:
-        RecordError: the file cannot be written.
-    """
-    document = {"format": FORMAT, "sets": [os.path.relpath(one.path, folder) for one in sets]}
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        write_json(folder / STUDY, document)
-    except OSError as error:
-        raise RecordError(
-            f"the study cannot be written: {error.strerror}", where=str(folder), hint="choose --out elsewhere"
-        ) from error
-    return folder / STUDY
 
 
 def _study(results: ResultSet) -> Study | None:

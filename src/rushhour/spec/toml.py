@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -74,3 +75,14 @@ def _long(text: str) -> str:
     if "\n" not in text:
         return _text(text)
     return '"""\n' + "\n".join(_text(line)[1:-1] for line in text.split("\n")) + '"""'
+
+
+def value_word(value: Any) -> str:
+    """A value as `--set` reads it: a text without quotes where it cannot be taken for something else."""
+    if not isinstance(value, str):
+        return inline(value)
+    try:
+        tomllib.loads(f"value = {value}")
+    except tomllib.TOMLDecodeError:
+        return value if value == value.strip() and "\n" not in value else inline(value)
+    return inline(value)

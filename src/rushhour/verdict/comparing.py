@@ -22,7 +22,7 @@ from rushhour.quantities.measures import Tolerance
 from rushhour.quantities.units import UnitError
 from rushhour.running.prepare import prepare
 from rushhour.running.runner import Workers
-from rushhour.verdict import lane, output
+from rushhour.verdict import lane, place
 from rushhour.verdict.boots import boots
 from rushhour.verdict.follow import divergences
 from rushhour.verdict.judging import Verdict, judge, never_ran, pair
@@ -102,7 +102,7 @@ def compare(
     _check(asked)
     sides = open_side(base), open_side(candidate)
     now = datetime.now(UTC)
-    folder = Path(out) if out is not None else output.folder_for(sides[0].name, sides[1].name, now)
+    folder = Path(out) if out is not None else place.folder_for(sides[0].name, sides[1].name, now)
     if isinstance(sides[0], Side) and isinstance(sides[1], Side):
         verdict = _recorded(sides[0], sides[1], asked)
     else:
@@ -131,7 +131,7 @@ def _run(
     notes = check(base, candidate, pairs, asked.variables)
     tasks = _tasks(lanes)
     complete = False
-    with output.alone(folder):
+    with place.alone(folder):
         try:
             with Workers(lab, asked.jobs, fresh=asked.fresh) as workers:
                 bench = Bench(*lanes, asked.rule, workers, watch, asked.stop)

@@ -18,6 +18,7 @@ from rushhour.lab import kernel as kernels
 from rushhour.lab.base import VIRTUAL
 from rushhour.lab.manifest import host
 from rushhour.plan import Cell, derive_seed
+from rushhour.record.folders import write_sets
 from rushhour.record.record import ResultSet
 from rushhour.running.batch import Batch, Run
 from rushhour.spec import Scenario
@@ -74,9 +75,7 @@ class Lane:
         for batch in used:
             batch.write_about(complete=complete and not batch.failures)
         if used:
-            from rushhour.report.study import write_index  # noqa: PLC0415 - reports draw: slow to import
-
-            write_index([ResultSet(batch.folder) for batch in used], folder)
+            write_sets([ResultSet(batch.folder) for batch in used], folder)
 
 
 def of_kernel(one: Kernel, batches: Sequence[Batch], folder: Path, given: dict[str, Any]) -> Lane:

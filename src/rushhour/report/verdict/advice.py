@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rushhour.lab.base import REAL_TIME
-from rushhour.report.reproduce import value_word
 from rushhour.report.verdict.order import ordered
 from rushhour.spec.sweep import LABEL
+from rushhour.spec.toml import value_word
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rushhour.report.tables import TELLING
+from rushhour.verdict.refusal import NOTHING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -28,7 +29,6 @@ _ORDER = {name: place for place, (name, _) in enumerate(TELLING)}
 
 def changes(document: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     """The keys that differ with the value of both sides; empty for a comparison of kernels."""
-    from rushhour.verdict.refusal import NOTHING  # noqa: PLC0415 - a verdict imports its pages
 
     def value(one: Mapping[str, Any], side: str) -> str:
         return "the default" if one[side] == NOTHING else str(one[side])

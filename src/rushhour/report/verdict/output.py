@@ -1,0 +1,53 @@
+"""A verdict on disk: its document, its page and its summary."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from rushhour.files import finished
+from rushhour.record.seal import write_json
+from rushhour.report.verdict import html, markdown
+from rushhour.report.verdict.advice import commands
+from rushhour.verdict.known import explain
+from rushhour.verdict.place import cannot_write
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rushhour.verdict.judging import Verdict
+
+DOCUMENT = "verdict.json"
+
+
+def document(verdict: Verdict, folder: Path) -> dict[str, Any]:
+    """The verdict's document with every folder relative to its own."""
+    whole = verdict.document()
+    for side in (whole["base"], whole["candidate"]):
+        side["records"] = _relative(side["records"], folder)
+    for cell in whole["cells"]:
+        for runs in cell["runs"].values():
+            for run in runs:
+                run["folder"] = _relative(run["folder"], folder)
+    return {**explain(whole), "next": commands(whole)}
+
+
+def write(verdict: Verdict, folder: Path) -> dict[str, Any]:
+    """Write `verdict.json`, `report.html` and `summary.md` into the folder; give the document.
+
+    Raises:
+        ReportError: they cannot be written.
+    """
+    whole = document(verdict, folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        write_json(folder / DOCUMENT, whole)
+        finished.put(html(whole, folder), folder / "report.html")
+        finished.put(markdown(whole), folder / "summary.md")
+    except OSError as error:
+        raise cannot_write(folder, error) from error
+    return whole
+
+
+def _relative(path: str | None, folder: Path) -> str | None:
+    return None if path is None else os.path.relpath(path, folder)
