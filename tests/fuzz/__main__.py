@@ -23,15 +23,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _POOL = 2000
-_RECORDS = ["record", "tables", "context", "shapes", "metrics", "readings", "series", "regular"]
+_RECORDS = ["record", "metrics", "series", "files.regular"]
 # What coverage guides: all else is imported as it is, which is ten times as fast.
 _GUIDED = {
-    "scenario": ["spec", "plan", "units"],
+    "scenario": ["spec", "plan", "quantities.units"],
     "trace": ["spec.trace"],
     "record": _RECORDS,
-    "results": [*_RECORDS, "report", "index", "comparison", "export"],
-    "exchange": [*_RECORDS, "verdict", "store", "baseline", "index"],
-    "baseline": ["baseline", "index", "verdict.side", "store", "shapes"],
+    "results": [*_RECORDS, "report", "summary", "export"],
+    "exchange": [*_RECORDS, "verdict", "store", "baseline", "summary.index"],
+    "baseline": ["baseline", "summary.index", "verdict.side", "store", "record.shapes"],
     "verdict": ["export", "store", "report.verdict"],
     "database": ["store"],
 }
