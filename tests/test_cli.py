@@ -52,7 +52,7 @@ def test_what_is_asked_first_is_answered_at_once(words: tuple[str, ...]) -> None
         "rushhour",
         "rushhour.cli",
         "rushhour.errors",
-        "rushhour.files.plain",
+        "rushhour.plain",
     }
     slow = {"asyncio", "email", "http", "importlib.metadata", "importlib.resources", "json", "logging"}
     slow |= {"multiprocessing", "pathlib", "socket", "ssl", "statistics", "subprocess", "tempfile", "urllib"}

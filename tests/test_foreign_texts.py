@@ -11,7 +11,7 @@ import pytest
 from result_sets import kernel, result_set
 
 from rushhour.errors import ScenarioError
-from rushhour.files.plain import cell, harmless, is_control
+from rushhour.plain import cell, harmless, is_control
 from rushhour.record.record import read_json
 from rushhour.report import export
 from rushhour.spec import parse_scenario

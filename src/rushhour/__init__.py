@@ -16,6 +16,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from rushhour.errors import RushHourError
+from rushhour.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from rushhour.record.record import Record, ResultSet
     from rushhour.verdict import Verdict
 
-__version__ = "0.1.0"
 __all__ = ["Record", "ResultSet", "RushHourError", "__version__", "compare", "diagnose", "open", "run"]
 
 

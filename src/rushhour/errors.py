@@ -25,7 +25,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from rushhour.files.plain import harmless, indented, one_line
+from rushhour.plain import harmless, indented, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

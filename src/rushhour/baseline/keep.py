@@ -10,7 +10,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import rushhour
 from rushhour.baseline import shelf
 from rushhour.baseline.gather import gather
 from rushhour.baseline.read import FORMAT, Baseline, Run
@@ -19,6 +18,7 @@ from rushhour.errors import RecordError, UsageError
 from rushhour.files import rooms
 from rushhour.record.folders import BASELINE
 from rushhour.summary import index
+from rushhour.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -168,7 +168,7 @@ def _write(target: Path, material: Material, name: str, version: int, reason: st
             "name": name,
             "version": version,
             "reason": reason,
-            "rushhour": rushhour.__version__,
+            "rushhour": __version__,
             "slim": slim,
             **material.common,
             "scenarios": material.scenarios,

@@ -7,7 +7,6 @@ from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-import rushhour
 from rushhour import spec
 from rushhour.bisect import mark as marks
 from rushhour.bisect.answer import conclude
@@ -21,6 +20,7 @@ from rushhour.plan import expand
 from rushhour.running.prepare import RESULTS
 from rushhour.verdict.comparing import share
 from rushhour.verdict.rule import Rule
+from rushhour.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -142,7 +142,7 @@ class _Going:
     def _keep(self, facts: dict[str, Any]) -> None:
         if not self.state.document:
             now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-            self.state.document = {"rushhour": rushhour.__version__, "made": now, "state": "going"}
+            self.state.document = {"rushhour": __version__, "made": now, "state": "going"}
         self.state.document |= facts
         self.state.save()
 

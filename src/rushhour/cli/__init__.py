@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-import rushhour
 from rushhour.errors import RushHourError, ScenarioError
-from rushhour.files.plain import harmless, indented
+from rushhour.plain import harmless, indented
+from rushhour.version import __version__
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -137,7 +137,7 @@ SETTINGS = {"help_option_names": ["-h", "--help"]}
     context_settings=SETTINGS,
     epilog="Example: rushhour demo",
 )
-@click.version_option(rushhour.__version__, message="rushhour %(version)s")
+@click.version_option(__version__, message="rushhour %(version)s")
 def cli() -> None:
     """A congestion laboratory: the real kernel's TCP, in virtual time, repeatable to the byte."""
 

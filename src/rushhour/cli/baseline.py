@@ -9,7 +9,7 @@ import click
 
 from rushhour.cli import SETTINGS
 from rushhour.cli.screen import echo
-from rushhour.files.plain import harmless
+from rushhour.plain import harmless
 
 if TYPE_CHECKING:
     from rushhour.baseline import Baseline, Kept

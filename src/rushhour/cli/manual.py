@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-import rushhour
 from rushhour.cli import SETTINGS, cli, grouped
+from rushhour.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -103,7 +103,7 @@ _LETTERS = {"\\": "\\e", "-": "\\-", "'": "\\(aq", "`": "\\(ga", "^": "\\(ha", "
 def render() -> str:
     """The page in the language of man(7)."""
     context = click.Context(cli, info_name="rushhour", help_option_names=SETTINGS["help_option_names"])
-    parts = [_HEAD.format(version=rushhour.__version__), ".SH COMMANDS\n"]
+    parts = [_HEAD.format(version=__version__), ".SH COMMANDS\n"]
     for name in (name for names in grouped().values() for name in names):
         command = cli.get_command(context, name)
         assert command is not None

@@ -9,7 +9,7 @@ from typing import IO, TYPE_CHECKING, Any, cast
 
 import click
 
-from rushhour.files.plain import harmless
+from rushhour.plain import harmless
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

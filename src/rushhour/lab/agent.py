@@ -16,12 +16,12 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rushhour import __version__
 from rushhour.errors import LabError
 from rushhour.files import cache as store
 from rushhour.files import rooms
 from rushhour.lab.base import sha256
 from rushhour.record.seal import checksum
+from rushhour.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -13,7 +13,6 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import rushhour
 from rushhour.errors import LabError
 from rushhour.files import rooms
 from rushhour.lab.base import REAL_TIME
@@ -22,6 +21,7 @@ from rushhour.metrics.doubts import doubts
 from rushhour.record import kept
 from rushhour.record.record import Record, read_json
 from rushhour.record.seal import FORMAT, MANIFEST, seal, sealed, write_json
+from rushhour.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -98,7 +98,7 @@ def _manifest(job: Job, facts: Facts, result: Mapping[str, Any]) -> dict[str, An
         "agent": dict(facts.agent),
         **({"tools": dict(facts.tools)} if facts.tools else {}),
         "lab": facts.lab,
-        "rushhour": rushhour.__version__,
+        "rushhour": __version__,
         "host": dict(facts.host),
         "elapsed_s": round(facts.elapsed_s, 3),
         "virtual_s": None if facts.lab in REAL_TIME else _virtual_s(job, result),

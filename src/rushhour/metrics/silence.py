@@ -13,7 +13,7 @@ import numpy as np
 
 from rushhour.metrics.tcp import last
 from rushhour.metrics.value import TOTAL
-from rushhour.spec.sweep import matches
+from rushhour.quantities.factors import matches
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from rushhour import spec
 from rushhour.errors import Fault, ScenarioError
-from rushhour.spec.sweep import SKIP, matches
+from rushhour.quantities.factors import matches
+from rushhour.spec.sweep import SKIP
 from rushhour.spec.toml import inline
 
 if TYPE_CHECKING:

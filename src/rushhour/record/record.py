@@ -15,9 +15,9 @@ import numpy as np
 
 from rushhour.errors import RecordError
 from rushhour.extras import need
-from rushhour.files.plain import harmless, may_speak
 from rushhour.files.regular import read_regular
 from rushhour.metrics.value import MetricValue
+from rushhour.plain import harmless, may_speak
 from rushhour.record import decode, iperf3
 from rushhour.record.context import Context, Flow, read_context
 from rushhour.record.seal import FORMAT, MANIFEST, SET_FILE, RecordWriter, seal

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 from rushhour.errors import RecordError
 from rushhour.files import rooms
-from rushhour.files.plain import harmless, may_speak
 from rushhour.files.regular import open_regular
+from rushhour.plain import harmless, may_speak
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

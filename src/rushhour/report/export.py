@@ -11,7 +11,7 @@ from arro3.core import Array, DataType, Field, RecordBatch, RecordBatchReader, S
 from arro3.io import write_csv, write_parquet
 
 from rushhour.errors import ReportError
-from rushhour.files.plain import cell
+from rushhour.plain import cell
 from rushhour.series.series import RUN, SERIES
 from rushhour.summary import index
 

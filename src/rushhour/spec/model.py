@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 from pydantic_core import PydanticCustomError
 
-from rushhour.files.plain import is_control
+from rushhour.plain import is_control
 
 # A name becomes part of namespaces, devices and files; what is not in here could mean something there.
 NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, ValidationError
 
+from rushhour.quantities.factors import matches
 from rushhour.quantities.measures import Tolerance, convert, kin
 from rushhour.quantities.units import Duration, UnitError
 from rushhour.spec.check.problem import Problem
@@ -19,7 +20,7 @@ from rushhour.spec.explain import explain
 from rushhour.spec.keys import nearest
 from rushhour.spec.model import Model, flatten
 from rushhour.spec.scenario import Text
-from rushhour.spec.sweep import LABEL, matches
+from rushhour.spec.sweep import LABEL
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping

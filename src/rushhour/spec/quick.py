@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from rushhour.quantities.factors import matches
 from rushhour.quantities.units import Duration
 from rushhour.spec.keys import put
 from rushhour.spec.settle import ABOUT_CELLS, fix_factor
-from rushhour.spec.sweep import SKIP, TOGETHER, Sweep, matches
+from rushhour.spec.sweep import SKIP, TOGETHER, Sweep
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from rushhour.quantities.factors import matches
 from rushhour.spec.judge import filled
 from rushhour.spec.model import flatten
-from rushhour.spec.sweep import LABEL, SKIP, TOGETHER, matches
+from rushhour.spec.sweep import LABEL, SKIP, TOGETHER
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

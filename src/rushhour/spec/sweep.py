@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pydantic import ConfigDict, RootModel, model_validator
 from pydantic_core import PydanticCustomError
 
+from rushhour.quantities.factors import matches
 from rushhour.spec.model import NAME, flatten
 
 if TYPE_CHECKING:
@@ -145,17 +146,6 @@ def _unsaid(factor: Factor) -> list[str]:
     return [key for place, key in enumerate(factor.keys) if labels and place not in labels]
 
 
-def matches(where: Mapping[str, Any], factors: Mapping[str, Any]) -> bool:
-    """Whether a cell is one of those that `where` names: a value or a list of values for each factor."""
-    return all(key in factors and _is(factors[key], wanted) for key, wanted in where.items())
-
-
-def _is(value: Any, wanted: Any) -> bool:
-    choices = wanted if isinstance(wanted, list | tuple) else [wanted]
-    # A value of `--set` may be a number where the file has a text.
-    return any(value == choice or str(value) == str(choice) for choice in choices)
-
-
 def _check_skip(skip: list[dict[str, Any]], values: dict[str, list[Any]]) -> None:
     """Refuse what names no combination of the sweep, and a sweep of which nothing is left."""
     for entry in skip:
@@ -165,7 +155,11 @@ def _check_skip(skip: list[dict[str, Any]], values: dict[str, list[Any]]) -> Non
             if key not in values:
                 _refuse(SKIP, f'"{key}" is no factor of the sweep; there are: {", ".join(values)}')
             choices = wanted if isinstance(wanted, list) else [wanted]
-            unknown = [choice for choice in choices if not any(_is(value, [choice]) for value in values[key])]
+            unknown = [
+                choice
+                for choice in choices
+                if not any(matches({key: choice}, {key: value}) for value in values[key])
+            ]
             if unknown or not choices:
                 shown = ", ".join(map(repr, unknown)) or "[]"
                 known = ", ".join(map(str, values[key][:40]))

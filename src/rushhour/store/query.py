@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import and_, case, func, or_, select
 
-from rushhour.spec.sweep import matches
+from rushhour.quantities.factors import matches
 from rushhour.store import schema
 from rushhour.store.filters import PLACE, SORTS, named, of_kernel, of_runs, tagged
 from rushhour.store.rows import (

@@ -15,12 +15,13 @@ from pydantic import ValidationError
 from rushhour.errors import RecordError
 from rushhour.metrics.catalog import METRICS
 from rushhour.metrics.value import TOTAL, MetricValue
+from rushhour.quantities.factors import matches
 from rushhour.quantities.measures import convert
 from rushhour.record.record import Record
 from rushhour.series.part import between
 from rushhour.spec import Published
 from rushhour.spec.published import SEED
-from rushhour.spec.sweep import LABEL, matches
+from rushhour.spec.sweep import LABEL
 from rushhour.summary import index
 from rushhour.summary.summary import Statistics, statistics
 

@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from rushhour.metrics.value import TOTAL
-from rushhour.spec.sweep import matches
+from rushhour.quantities.factors import matches
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from rushhour.metrics.catalog import METRICS
 from rushhour.metrics.value import NO_READING, TOTAL, MetricValue
+from rushhour.quantities.factors import matches
 from rushhour.quantities.measures import Tolerance
 from rushhour.quantities.units import UnitError
-from rushhour.spec.sweep import matches
 from rushhour.summary.expectations import judge as expected
 from rushhour.verdict.minimum import share
 

@@ -13,11 +13,11 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-import rushhour
 from rushhour.errors import UsageError
 from rushhour.verdict.cell import CellVerdict, Examined, conclude, examine
 from rushhour.verdict.refusal import Change, changed_of, check
 from rushhour.verdict.rule import EXIT, ORDER, Decision, Rule, adjust, worst
+from rushhour.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -81,7 +81,7 @@ class Verdict:
         cells = sorted(self.cells, key=lambda cell: ORDER.index(cell.verdict))
         return {
             "format": FORMAT,
-            "rushhour": rushhour.__version__,
+            "rushhour": __version__,
             "made": self.made.strftime("%Y-%m-%dT%H:%M:%SZ"),
             "verdict": self.verdict,
             "exit": self.exit,

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-import rushhour
 from rushhour.errors import UsageError
 from rushhour.lab import kernel as kernels
 from rushhour.lab.base import VIRTUAL
@@ -23,6 +22,7 @@ from rushhour.record.record import ResultSet
 from rushhour.running.batch import Batch, Run
 from rushhour.spec import Scenario
 from rushhour.verdict.side import Side, cell_of, of_outcome
+from rushhour.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -176,6 +176,6 @@ def facts(lab: Lab) -> dict[str, Any]:
     return {
         "agent": None if agent is None else agent.sha256,
         "lab": lab.name,
-        "rushhour": rushhour.__version__,
+        "rushhour": __version__,
         "host": dict(host()),
     }

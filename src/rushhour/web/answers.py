@@ -16,7 +16,6 @@ import jinja2
 from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-import rushhour
 from rushhour.errors import (
     AgentError,
     KernelError,
@@ -26,6 +25,7 @@ from rushhour.errors import (
     ScenarioError,
     StoreError,
 )
+from rushhour.version import __version__
 from rushhour.web.static import address
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    environment.globals |= {"static": address, "version": rushhour.__version__}
+    environment.globals |= {"static": address, "version": __version__}
     environment.filters["data"] = data
     return environment
 

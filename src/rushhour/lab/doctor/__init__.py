@@ -9,9 +9,9 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from rushhour import __version__
 from rushhour.lab.doctor import labs, machine, software
 from rushhour.lab.doctor.check import FORMAT, Check, Report, State
+from rushhour.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -16,11 +16,11 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from rushhour.errors import KernelError
-from rushhour.files.plain import one_line
 from rushhour.lab import packages
 from rushhour.lab.kernel import config, host, image, process, seed, sources, store
 from rushhour.lab.kernel.make import ABSENT, STAMPS, Make, compiler
 from rushhour.lab.kernel.step import Step
+from rushhour.plain import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

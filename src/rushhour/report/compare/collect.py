@@ -13,6 +13,7 @@ from rushhour.metrics.completion import DISTRIBUTIONS, transfers
 from rushhour.metrics.value import TOTAL
 from rushhour.models.case import cases
 from rushhour.models.registry import MODELS, predict
+from rushhour.quantities.factors import matches
 from rushhour.report.compare import curves, distribution, matrix, points
 from rushhour.report.compare.distribution import Shares, shares
 from rushhour.report.curves import Curve, thinned
@@ -20,7 +21,7 @@ from rushhour.report.model import kernel_name
 from rushhour.report.panels import bottlenecks
 from rushhour.series.series import RUN, SERIES
 from rushhour.spec.figure import Figure
-from rushhour.spec.sweep import Sweep, matches
+from rushhour.spec.sweep import Sweep
 from rushhour.summary import comparison
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rushhour.metrics.catalog import METRICS
+from rushhour.quantities.factors import matches
 from rushhour.quantities.measures import convert
-from rushhour.spec.sweep import matches
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

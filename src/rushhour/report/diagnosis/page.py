@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-import rushhour
 from rushhour.errors import RecordError
 from rushhour.files.finished import put
 from rushhour.record.record import Record
@@ -14,6 +13,7 @@ from rushhour.report.diagnosis.story import counts, measured, place, rose
 from rushhour.report.panels import panels_of
 from rushhour.report.payload import panel_words
 from rushhour.report.shell import digest, joined, template
+from rushhour.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,7 +52,7 @@ def html(diagnosis: Diagnosis) -> str:
     """The page as text."""
     script, style = joined(_SCRIPTS), joined(_STYLES)
     return template("diagnosis.html").render(
-        version=rushhour.__version__,
+        version=__version__,
         diagnosis=diagnosis,
         case=diagnosis.case,
         place=lambda where: place(diagnosis.case, where),

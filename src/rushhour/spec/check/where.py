@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from rushhour.quantities.factors import matches
 from rushhour.spec.check.problem import Problem
 from rushhour.spec.keys import nearest
-from rushhour.spec.sweep import matches
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -1,0 +1,19 @@
+"""Values of factors: one spelling may be a text, another a number."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+def matches(where: Mapping[str, Any], factors: Mapping[str, Any]) -> bool:
+    """Whether a cell is one of those that `where` names: a value or a list of values for each factor."""
+    return all(key in factors and _is(factors[key], wanted) for key, wanted in where.items())
+
+
+def _is(value: Any, wanted: Any) -> bool:
+    choices = wanted if isinstance(wanted, list | tuple) else [wanted]
+    # A value of `--set` may be a number where the file has a text.
+    return any(value == choice or str(value) == str(choice) for choice in choices)
