@@ -31,6 +31,7 @@ lint: setup-test
 	.venv/bin/ruff check
 	.venv/bin/ruff format --check
 	.venv/bin/mypy
+	PYTHONPATH=src .venv/bin/lint-imports --no-cache > /dev/null || PYTHONPATH=src .venv/bin/lint-imports --no-cache
 	$(CARGO) fmt --check
 	$(CARGO) clippy -q --locked --all-targets -- -D warnings
 

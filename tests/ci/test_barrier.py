@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rushhour.ci.barrier import BarrierError, Meeting, meet
 from rushhour.errors import UsageError
+from rushhour.lab.barrier import BarrierError, Meeting, meet
 
 PARTIES = ("client", "server", "router")
 
@@ -69,7 +69,7 @@ def test_who_does_not_come_is_named_to_all() -> None:
 def test_a_party_that_is_killed_while_it_waits_makes_the_others_fail() -> None:
     server, port = open_port()
     script = (
-        "from rushhour.ci.barrier import Meeting; "
+        "from rushhour.lab.barrier import Meeting; "
         f"sent = Meeting('ready', {PARTIES!r}, 'server', '127.0.0.1', {port}, False, 60); "
         "import socket; line = socket.create_connection((sent.host, sent.port)); "
         "line.sendall(sent.line()); print('there', flush=True); line.recv(1)"

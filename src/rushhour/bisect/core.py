@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import asdict, dataclass, replace
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from rushhour import spec
@@ -16,6 +14,7 @@ from rushhour.bisect.measure import Bench, first_line
 from rushhour.bisect.search import Position, search
 from rushhour.bisect.state import Question, State, Step, fresh, resumed
 from rushhour.errors import UsageError
+from rushhour.lab import clock
 from rushhour.plan import expand
 from rushhour.running.prepare import RESULTS
 from rushhour.verdict.comparing import share
@@ -116,7 +115,7 @@ class _Going:
     note: Tell
 
     def run(self, asked: Scenario) -> dict[str, Any]:
-        begin = time.monotonic() - float(self.state.document.get("elapsed_s", 0.0))
+        begin = clock.monotonic() - float(self.state.document.get("elapsed_s", 0.0))
         question = self.state.question
         subjects = {end: self.history.about(end).subject for end in (question.good, question.bad)}
         self._keep({"subjects": self.state.document.get("subjects", {}) | subjects})
@@ -130,18 +129,18 @@ class _Going:
 
         def judge(commit: str, now: Ahead) -> Decision:
             decision = self._step(commit, now, ends)
-            self._keep({"elapsed_s": round(time.monotonic() - begin, 1)})
+            self._keep({"elapsed_s": round(clock.monotonic() - begin, 1)})
             return decision
 
         last = search(self.history, position, judge)
         self._keep(conclude(self.history, self.bench, last, ends, self.state))
-        self._keep({"elapsed_s": round(time.monotonic() - begin, 1)})
+        self._keep({"elapsed_s": round(clock.monotonic() - begin, 1)})
         steps = [asdict(step) for step in self.state.steps]
         return {"folder": str(self.state.folder), **self.state.document, "steps": steps}
 
     def _keep(self, facts: dict[str, Any]) -> None:
         if not self.state.document:
-            now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+            now = clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
             self.state.document = {"rushhour": __version__, "made": now, "state": "going"}
         self.state.document |= facts
         self.state.save()
@@ -202,7 +201,7 @@ def _scenario(word: str | Path, metric: str, options: Options) -> tuple[str, Sce
 def _state(question: Question, options: Options, name: str) -> State:
     if options.resume:
         return resumed(question, options.out, name)
-    stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
+    stamp = clock.now().strftime("%Y%m%d-%H%M%S")
     return fresh(question, options.out or RESULTS / "bisect" / name / stamp)
 
 

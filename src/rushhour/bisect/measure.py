@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from rushhour.errors import BuildError
+from rushhour.lab import clock
 from rushhour.lab import kernel as kernels
 from rushhour.plan import expand
 from rushhour.running.batch import Batch
@@ -66,7 +66,7 @@ class Bench:
             KernelError: nothing can be built here.
         """
         if commit not in self.built and commit not in self.broken:
-            begin = time.monotonic()
+            begin = clock.monotonic()
             try:
                 self.built[commit] = kernels.build(
                     f"{self.tree}@{commit}",
@@ -76,7 +76,7 @@ class Bench:
                 )
             except BuildError as error:
                 self.broken[commit] = _PLACE.sub("", error.message)
-            self.seconds[commit] = time.monotonic() - begin
+            self.seconds[commit] = clock.monotonic() - begin
         return self.built.get(commit)
 
     def run(self, commit: str, cells: Sequence[Cell], repeat: int) -> list[SideCell]:
@@ -86,7 +86,7 @@ class Bench:
             LabError: no run can be carried out here.
         """
         kernel = self.built[commit]
-        begin = time.monotonic()
+        begin = clock.monotonic()
         batches = [self._batch(commit, kernel, cell, repeat) for cell in cells]
         with Workers(self.lab, self.jobs) as workers:
             for batch in batches:
@@ -95,7 +95,7 @@ class Bench:
                 self._take(commit, outcome)
         for batch in batches:
             batch.write_about(complete=not batch.failures)
-        self.seconds[commit] = self.seconds.get(commit, 0.0) + time.monotonic() - begin
+        self.seconds[commit] = self.seconds.get(commit, 0.0) + clock.monotonic() - begin
         return [_in_order(self.side(commit, cell)) for cell in cells]
 
     def _take(self, commit: str, outcome: Outcome) -> None:

@@ -4,7 +4,7 @@ jobs       system, settings → the files of a job
 barrier    machines wait for each other, and hear at once if one fails
 """
 
-from rushhour.ci.barrier import Meeting, meet
 from rushhour.ci.jobs import IMAGES, NEEDS, SYSTEMS, WHEELS, Settings, job_files, write
+from rushhour.lab.barrier import Meeting, meet
 
 __all__ = ["IMAGES", "NEEDS", "SYSTEMS", "WHEELS", "Meeting", "Settings", "job_files", "meet", "write"]

@@ -11,7 +11,7 @@ import codecs
 import errno
 import io
 import os
-import signal
+import signal  # noqa: TID251 - a command ends by signals
 import sys
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -170,7 +170,7 @@ def _shown(fault: UnicodeError) -> tuple[str | bytes, int]:
 
 def main() -> None:
     """Run the command line; the only place where errors become words and exit codes."""
-    if (line := os.environ.get("_RUSHHOUR_COMPLETE")) is not None:
+    if (line := os.environ.get("_RUSHHOUR_COMPLETE")) is not None:  # noqa: TID251 - a shell asks
         from rushhour.cli.complete import answer
 
         answer(line)

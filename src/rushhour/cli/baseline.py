@@ -9,6 +9,7 @@ import click
 
 from rushhour.cli import SETTINGS
 from rushhour.cli.screen import echo
+from rushhour.lab import clock
 from rushhour.plain import harmless
 
 if TYPE_CHECKING:
@@ -117,9 +118,8 @@ def show(name: str, *, as_json: bool) -> None:
 
 
 def _now() -> str:
-    from datetime import UTC, datetime
 
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _facts(one: Baseline) -> dict[str, Any]:

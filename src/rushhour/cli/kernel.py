@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-import time
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -13,6 +12,7 @@ import click
 
 from rushhour.cli import SETTINGS
 from rushhour.cli.screen import echo
+from rushhour.lab import clock
 from rushhour.plain import harmless
 
 if TYPE_CHECKING:
@@ -265,8 +265,8 @@ def _lines() -> Callable[[Step], None]:
 
     def tell(step: Step) -> None:
         nonlocal last
-        if step.text != last[0] or time.monotonic() - last[1] > _QUIET_S:
-            last = (step.text, time.monotonic())
+        if step.text != last[0] or clock.monotonic() - last[1] > _QUIET_S:
+            last = (step.text, clock.monotonic())
             count = f": {step.done} objects" if step.done > 1 else ""
             echo(f"{step.text}{count}{f' of about {step.total}' if count and step.total else ''}", err=True)
 

@@ -58,7 +58,7 @@ def printer(**options: Any) -> Console:
     made = console(**options)
     if made.is_terminal:
         return made
-    width = made.width if os.environ.get("COLUMNS") else WHOLE
+    width = made.width if os.environ.get("COLUMNS") else WHOLE  # noqa: TID251 - of the screen
     return console(file=cast("IO[str]", _Trimmed()), width=width, color_system=None, **options)
 
 

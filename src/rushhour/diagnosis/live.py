@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +21,7 @@ from rushhour.diagnosis.rules import judge
 from rushhour.diagnosis.rules.measured_broken import no_way
 from rushhour.diagnosis.table import table
 from rushhour.errors import HostError, UsageError
+from rushhour.lab import clock
 from rushhour.lab.host import reach
 from rushhour.lab.host.inventory import Inventory
 from rushhour.lab.host.place import Place
@@ -103,10 +102,10 @@ def carry_out(asked: Asked, tell: Callable[[str], None] = lambda _: None) -> Dia
             return _kept(_no_way(sessions, asked, error), folder)
         tell("reading both ends")
         addresses: dict[str, str] = {end: seats[end].address for end in ENDS}
-        begun, before = time.monotonic(), _sockets(sessions, addresses)
+        begun, before = clock.monotonic(), _sockets(sessions, addresses)
         facts = _both(lambda end: gather(sessions[end], addresses[other(end)]))
-        time.sleep(max(0.0, (LOOK_S if asked.quick else 2 * LOOK_S) - (time.monotonic() - begun)))
-        there = moving(before, _sockets(sessions, addresses), time.monotonic() - begun)
+        clock.sleep(max(0.0, (LOOK_S if asked.quick else 2 * LOOK_S) - (clock.monotonic() - begun)))
+        there = moving(before, _sockets(sessions, addresses), clock.monotonic() - begun)
         bench = Bench(lab, sessions, folder / RECORDS, tell)
         procedure = Procedure(bench, _known(asked, seats, sessions), rate_bps=asked.rate_bps)
         measured = procedure.carry_out()
@@ -187,9 +186,9 @@ class Bench:
         self.folder.mkdir(exist_ok=True)
         self.count += 1
         before = {end: watch.look() for end, watch in self.watches.items()}
-        begun = time.monotonic()
+        begun = clock.monotonic()
         place = self.lab.measure(phase.lowered(), self.folder / f"{self.count:02}-{phase.name}", phase.name)
-        lasted = time.monotonic() - begun
+        lasted = clock.monotonic() - begun
         record = Record.open(place)
         for end, watch in self.watches.items():
             seen = processors.between(before[end], watch.look(), lasted)
@@ -247,7 +246,7 @@ def _kept(diagnosis: Diagnosis, folder: Path) -> Diagnosis:
 
 
 def _now() -> str:
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _refuse_used(out: Path | None) -> None:
@@ -264,7 +263,7 @@ def _folder(asked: Asked) -> Path:
         place.replace("netns:", "").replace("ssh://", "").strip("/").replace("/", "-")
         for place in (asked.a, asked.b)
     ]
-    stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
+    stamp = clock.now().strftime("%Y%m%d-%H%M%S")
     stem = RESULTS / "..".join(names)
     tries, folder = 1, stem / stamp
     while folder.exists():

@@ -194,3 +194,14 @@ def _lock(descriptor: int, *, wait: bool = True) -> bool:
             raise
         return False
     return True
+
+
+def point(link: Path, target: str) -> None:
+    """Let the symbolic link lead to `target`, at once, wherever it led before.
+
+    Raises:
+        OSError: links cannot be made there.
+    """
+    new = link.with_name(f".{link.name}-{os.getpid()}")
+    new.symlink_to(target)
+    new.replace(link)

@@ -12,7 +12,7 @@ import hashlib
 import math
 from bisect import bisect_left
 from itertools import count, pairwise
-from random import Random
+from random import Random  # noqa: TID251 - its seed is the run's
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rushhour import spec
 from rushhour.errors import UsageError
-from rushhour.lab import kernel
+from rushhour.lab import clock, kernel
 from rushhour.lab.base import REAL_TIME
 from rushhour.lab.realtime import running_kernel
 from rushhour.plan import expand
@@ -76,7 +75,7 @@ def prepare(
         "quick": quick,
     }
     asked |= {"lab": lab} if lab in REAL_TIME else {}
-    stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
+    stamp = clock.now().strftime("%Y%m%d-%H%M%S")
     batches: list[Batch] = []
     for file in files:
         taken = {batch.folder for batch in batches}

@@ -267,9 +267,7 @@ def point_latest(folder: Path) -> None:
     if folder.parent.parent not in (RESULTS, RESULTS / "compare"):
         return
     with suppress(OSError):
-        new = folder.parent / f".latest-{os.getpid()}"
-        new.symlink_to(folder.name)
-        new.replace(folder.parent / "latest")
+        rooms.point(folder.parent / "latest", folder.name)
 
 
 def _one(batch: Batch, one: Run, lab: Lab, cpu: int, *, fresh: bool) -> Outcome:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -13,6 +12,7 @@ from sqlalchemy import func, select
 
 from rushhour.errors import RecordError, RushHourError, StoreError
 from rushhour.files import places
+from rushhour.lab import clock
 from rushhour.metrics.value import MetricValue
 from rushhour.store import connect, listing, query, schema
 from rushhour.store.order import release_order
@@ -111,7 +111,7 @@ class Store:
         return Imported(**counts)
 
     def _put(self, parcel: Parcel, tags: Sequence[str]) -> int:
-        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        now = clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
         try:
             with self._writing() as connection:
                 new = put(connection, parcel, now)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ from rushhour.diagnosis.gather import gather
 from rushhour.diagnosis.live import Asked, carry_out
 from rushhour.diagnosis.rules import common
 from rushhour.errors import HostError
+from rushhour.lab import clock
 from rushhour.lab.host import settings
 from rushhour.lab.host.session import Session
 from rushhour.lab.hosts import HostsLab
@@ -156,9 +156,9 @@ def _applied(wanted: Wanted, plan: Plan, sessions: Mapping[str, Session]) -> dic
 
 
 def _now() -> str:
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _folder(ends: Asked) -> Path:
     names = [place.replace("netns:", "").strip("/").replace("/", "-") for place in (ends.a, ends.b)]
-    return RESULTS / "..".join(names) / datetime.now(UTC).strftime("%Y%m%d-%H%M%S-%f")
+    return RESULTS / "..".join(names) / clock.now().strftime("%Y%m%d-%H%M%S-%f")

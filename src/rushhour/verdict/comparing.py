@@ -8,13 +8,12 @@ standard suite, the scenarios that were asked for, or those of the recorded side
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rushhour.errors import UsageError
+from rushhour.lab import clock
 from rushhour.lab.confine import Limits
 from rushhour.lab.kernel import Kernel
 from rushhour.lab.uml import UmlLab
@@ -97,11 +96,11 @@ def compare(
         UsageError: a word means nothing, or the sides are not comparable.
         RecordError: a folder holds no runs, or they are damaged.
     """
-    begin = time.monotonic()
+    begin = clock.monotonic()
     asked = Asked(scenarios, quick, _rule(seeds, max_seeds, minimum), variables, stop, jobs, fresh)
     _check(asked)
     sides = open_side(base), open_side(candidate)
-    now = datetime.now(UTC)
+    now = clock.now()
     folder = Path(out) if out is not None else place.folder_for(sides[0].name, sides[1].name, now)
     if isinstance(sides[0], Side) and isinstance(sides[1], Side):
         verdict = _recorded(sides[0], sides[1], asked)
@@ -109,7 +108,7 @@ def compare(
         lab = lab or UmlLab(_LIMITS)
         verdict = _run(sides, folder, asked, lab, watch)
     verdict = divergences(replace(verdict, folder=folder))
-    return replace(verdict, elapsed_s=time.monotonic() - begin)
+    return replace(verdict, elapsed_s=clock.monotonic() - begin)
 
 
 def _recorded(base: Side, candidate: Side, asked: Asked) -> Verdict:

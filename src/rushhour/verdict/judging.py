@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from rushhour.errors import UsageError
+from rushhour.lab import clock
 from rushhour.verdict.cell import CellVerdict, Examined, conclude, examine
 from rushhour.verdict.refusal import Change, changed_of, check
 from rushhour.verdict.rule import EXIT, ORDER, Decision, Rule, adjust, worst
@@ -21,6 +21,7 @@ from rushhour.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import datetime
     from pathlib import Path
 
     from rushhour.verdict.side import Side, SideCell
@@ -52,7 +53,7 @@ class Verdict:
     missing: Sequence[Missing] = ()
     notes: Sequence[str] = ()
     variables: Sequence[str] = ("kernel",)
-    made: datetime = field(default_factory=lambda: datetime.now(UTC))
+    made: datetime = field(default_factory=clock.now)
     elapsed_s: float = 0.0
     stopped: bool = False
     planned: int = 0

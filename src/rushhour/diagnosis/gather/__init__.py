@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING
 
 from rushhour.diagnosis.facts import Facts
 from rushhour.diagnosis.gather import counters, cpu, link, machine, memory, pcie, reading, sockets, sysctl
+from rushhour.lab import clock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -19,7 +19,7 @@ WATCH_S = 0.3
 
 
 def gather(
-    session: Asked, peer: str, *, dev: str | None = None, wait: Callable[[float], None] = time.sleep
+    session: Asked, peer: str, *, dev: str | None = None, wait: Callable[[float], None] = clock.sleep
 ) -> Facts:
     """Everything at an end that bears on transfers to `peer` (its address), by the device on the way there.
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import threading
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rushhour.errors import StoreError
 from rushhour.files import places
+from rushhour.lab import clock
 from rushhour.store import Store
 from rushhour.store.connect import parse, shown
 
@@ -81,9 +81,9 @@ class Shelf:
         """What can be filtered by, at most some seconds old."""
         store = self.store()
         at, known = self._choices
-        if time.monotonic() - at > _CHOICES_S:
+        if clock.monotonic() - at > _CHOICES_S:
             known = store.choices()
-            self._choices = (time.monotonic(), known)
+            self._choices = (clock.monotonic(), known)
         return known
 
     def set_of(self, digest: str) -> SetRow | None:
