@@ -7,126 +7,17 @@ from typing import TYPE_CHECKING
 from rushhour.diagnosis.finding import Command, Evidence, Finding
 from rushhour.diagnosis.rules import common
 from rushhour.diagnosis.rules.common import told
-from rushhour.diagnosis.shown import plain
-from rushhour.quantities.short import binary, duration, percent, rate
+from rushhour.diagnosis.rules.switches import DSACK, IP_SYSCTL, SACK, TIMESTAMPS, WINDOW_SCALING
+from rushhour.quantities.short import binary, duration, rate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rushhour.diagnosis.case import Case, End
+    from rushhour.diagnosis.case import Case
     from rushhour.diagnosis.facts import Facts
     from rushhour.diagnosis.finding import Severity
 
-_IP_SYSCTL = "Documentation/networking/ip-sysctl.rst"
-UNSCALED = 65535
 SEGMENT = 1448
-
-
-def _switch(case: Case, name: str) -> tuple[list[End], tuple[Evidence, ...]]:
-    """The ends where a setting is off, and the setting at both as evidence."""
-    values = {end: common.setting(facts, name) for end, facts in common.ends(case)}
-    off = [end for end, value in values.items() if value == 0]
-    return off, tuple(told(end, name, plain(value)) for end, value in values.items() if value is not None)
-
-
-def _where(case: Case, off: list[End]) -> str:
-    return " and ".join(common.name(case, end) for end in off)
-
-
-def window_scaling(case: Case) -> Iterator[Finding]:
-    """Without the option a window has 16 bits."""
-    name = "net.ipv4.tcp_window_scaling"
-    off, evidence = _switch(case, name)
-    if not off:
-        return
-    rtt = common.rtt_ns(case)
-    flows = {direction: common.rate_bps(case, direction) or 0.0 for direction in ("a→b", "b→a")}
-    direction = max(flows, key=lambda one: flows[one])
-    limit = UNSCALED * 8e9 / rtt if rtt else None
-    below = limit is not None and limit < 0.95 * flows[direction]
-    hurts = below and not common.is_full(case, direction)
-    known = "" if limit is None else f", {rate(limit)} on this path"
-    yield Finding(
-        key="window-scaling-off",
-        severity="critical" if hurts else "note",
-        layer="tcp",
-        title=f"Window scaling is off at {_where(case, off)}: no connection has a window above 64 "
-        f"KiB{known}.",
-        where=off[0],
-        evidence=evidence,
-        gain=f"up to {rate(flows[direction])} instead of {rate(limit)}" if hurts and limit else None,
-        limited=common.limited(case, direction, "receiver"),
-        fix=tuple(common.sysctl(end, name, 1) for end in off),
-        source=f"RFC 7323, section 2; {_IP_SYSCTL}, tcp_window_scaling",
-    )
-
-
-def sack(case: Case) -> Iterator[Finding]:
-    """Without selective acknowledgements a round trip repairs one loss."""
-    name = "net.ipv4.tcp_sack"
-    off, evidence = _switch(case, name)
-    if not off:
-        return
-    again = {direction: common.retransmitted(case, direction) for direction in ("a→b", "b→a")}
-    direction = max(again, key=lambda one: again[one])
-    lossy = again[direction] > 0
-    yield Finding(
-        key="sack-off",
-        severity="warning" if lossy else "note",
-        layer="tcp",
-        title=f"Selective acknowledgements are off at {_where(case, off)}: of several losses one is "
-        "repaired a round trip.",
-        where=off[0],
-        evidence=evidence
-        + ((Evidence(direction, "segments sent again", percent(again[direction])),) if lossy else ()),
-        gain="losses are repaired within one round trip",
-        fix=tuple(common.sysctl(end, name, 1) for end in off),
-        source=f"RFC 2018; RFC 6675; {_IP_SYSCTL}, tcp_sack",
-    )
-
-
-def timestamps(case: Case) -> Iterator[Finding]:
-    """Without timestamps: one RTT sample a window, no undo by Eifel, no guard against wrapped numbers."""
-    name = "net.ipv4.tcp_timestamps"
-    off, evidence = _switch(case, name)
-    if not off:
-        return
-    fastest = max(common.rate_bps(case, direction) or 0.0 for direction in ("a→b", "b→a"))
-    wraps = 2**32 * 8 / fastest if fastest else None
-    # Sequence numbers come round within the time that a segment may live (RFC 7323, 5.1: 2 minutes).
-    fast = wraps is not None and wraps < 120
-    yield Finding(
-        key="timestamps-off",
-        severity="warning" if fast else "note",
-        layer="tcp",
-        title=f"TCP timestamps are off at {_where(case, off)}: the RTT is measured less well, old "
-        "segments may pass as new.",
-        where=off[0],
-        evidence=evidence
-        + ((told("a→b", "sequence numbers come round in", f"{wraps:.0f} s"),) if wraps and fast else ()),
-        gain="better retransmission timeouts; spurious retransmissions are recognised",
-        fix=tuple(common.sysctl(end, name, 1) for end in off),
-        source=f"RFC 7323, sections 4 and 5; {_IP_SYSCTL}, tcp_timestamps",
-    )
-
-
-def dsack(case: Case) -> Iterator[Finding]:
-    """Without DSACK a sender does not learn that it sent again for nothing."""
-    name = "net.ipv4.tcp_dsack"
-    off, evidence = _switch(case, name)
-    if off and any(common.retransmitted(case, direction) > 0 for direction in ("a→b", "b→a")):
-        yield Finding(
-            key="dsack-off",
-            severity="note",
-            layer="tcp",
-            title=f"Duplicate acknowledgements (DSACK) are off at {_where(case, off)}: reordering is "
-            "taken for loss.",
-            where=off[0],
-            evidence=evidence,
-            gain="windows that were cut for nothing are restored",
-            fix=tuple(common.sysctl(end, name, 1) for end in off),
-            source=f"RFC 2883; {_IP_SYSCTL}, tcp_dsack",
-        )
 
 
 def ecn(case: Case) -> Iterator[Finding]:
@@ -147,7 +38,7 @@ def ecn(case: Case) -> Iterator[Finding]:
         evidence=tuple(told(end, name, value) for end, value in values.items()),
         gain="no retransmissions where a queue can mark",
         fix=(common.sysctl(refuses[0], name, 2),),
-        source=f"RFC 3168, section 6.1; {_IP_SYSCTL}, tcp_ecn",
+        source=f"RFC 3168, section 6.1; {IP_SYSCTL}, tcp_ecn",
     )
 
 
@@ -257,34 +148,23 @@ def not_allowed(case: Case) -> Iterator[Finding]:
                     f"modprobe tcp_{wanted} && sysctl -w net.ipv4.tcp_congestion_control={wanted}",
                 ),
             ),
-            source=f"{_IP_SYSCTL}, tcp_available_congestion_control",
+            source=f"{IP_SYSCTL}, tcp_available_congestion_control",
         )
+
+
+# Limits within the sender's stack: the least that does no harm, the usual value, what less of it does.
+SMALL: dict[str, tuple[int, int, str]] = {
+    "tcp_limit_output_bytes": (1 << 17, 1 << 20, "little may wait below TCP: cards run dry"),
+    "tcp_notsent_lowat": (1 << 14, (1 << 32) - 1, "programs are woken for every few segments"),
+    "tcp_pacing_ca_ratio": (100, 120, "paced flows send slower than their window allows"),
+}
 
 
 def small_limits(case: Case) -> Iterator[Finding]:
     """Limits within the sender's stack that were set far below their defaults."""
-    checks: tuple[tuple[str, int, str, str], ...] = (
-        (
-            "net.ipv4.tcp_limit_output_bytes",
-            1 << 17,
-            "little may wait below TCP: cards run dry",
-            "tcp_limit_output_bytes",
-        ),
-        (
-            "net.ipv4.tcp_notsent_lowat",
-            1 << 14,
-            "programs are woken for every few segments",
-            "tcp_notsent_lowat",
-        ),
-        (
-            "net.ipv4.tcp_pacing_ca_ratio",
-            100,
-            "paced flows send slower than their window allows",
-            "tcp_pacing_ca_ratio",
-        ),
-    )
     for direction, from_, facts, _, _ in common.directions(case):
-        for name, least, effect, section in checks:
+        for section, (least, usual, effect) in SMALL.items():
+            name = f"net.ipv4.{section}"
             value = common.setting(facts, name)
             if not isinstance(value, int) or value >= least:
                 continue
@@ -293,11 +173,11 @@ def small_limits(case: Case) -> Iterator[Finding]:
                 key=section.replace("_", "-") + "-small",
                 severity=severity,
                 layer="tcp",
-                title=f"{name.removeprefix('net.ipv4.')} at {common.name(case, from_)} is {value}: {effect}.",
+                title=f"{section} at {common.name(case, from_)} is {value}: {effect}.",
                 where=from_,
                 evidence=(told(from_, name, binary(value) if "ratio" not in name else f"{value} %"),),
-                fix=(common.sysctl(from_, name, {100: 120, 1 << 17: 1 << 20}.get(least, (1 << 32) - 1)),),
-                source=f"{_IP_SYSCTL}, {section}",
+                fix=(common.sysctl(from_, name, usual),),
+                source=f"{IP_SYSCTL}, {section}",
             )
 
 
@@ -340,18 +220,18 @@ def unusual(case: Case) -> Iterator[Finding]:
                 for name, value in changed.items()
             ),
             fix=tuple(common.sysctl(end, name, USUAL[name][0]) for name in changed),
-            source=_IP_SYSCTL,
+            source=IP_SYSCTL,
         )
 
 
 RULES = (
-    window_scaling,
-    sack,
+    WINDOW_SCALING.found,
+    SACK.found,
     reno,
     odd_algorithm,
     small_limits,
-    timestamps,
-    dsack,
+    TIMESTAMPS.found,
+    DSACK.found,
     ecn,
     not_allowed,
     unusual,

@@ -1,0 +1,144 @@
+"""Options of TCP that both ends must have: a table of switches, each with what weighs its absence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rushhour.diagnosis.finding import Evidence, Finding
+from rushhour.diagnosis.rules import common
+from rushhour.diagnosis.rules.common import told
+from rushhour.diagnosis.shown import plain
+from rushhour.quantities.short import percent, rate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from rushhour.diagnosis.case import Case
+    from rushhour.diagnosis.finding import Severity
+
+IP_SYSCTL = "Documentation/networking/ip-sysctl.rst"
+UNSCALED = 65535
+_DIRECTIONS = ("a→b", "b→a")
+# How long a segment may live (RFC 7323, 5.1): sequence numbers must not come round within it.
+_LIFETIME_S = 120
+
+
+@dataclass(frozen=True)
+class Weight:
+    """How grave it is on a path that an option is off, and what shows it; `detail` ends the title."""
+
+    severity: Severity = "note"
+    evidence: tuple[Evidence, ...] = ()
+    gain: str | None = None
+    limited: float | None = None
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class Switch:
+    """A setting that is 0 or 1 at each end.
+
+    `title` has `{where}`, the ends where it is off, and `{detail}`; `weigh` gives None where its absence does
+    not matter on the path; a `gain` of its weight comes before its own.
+    """
+
+    key: str
+    sysctl: str
+    title: str
+    gain: str | None
+    source: str
+    weigh: Callable[[Case], Weight | None]
+
+    def found(self, case: Case) -> Iterator[Finding]:
+        """The finding, if it is off at an end and that matters."""
+        name = f"net.ipv4.{self.sysctl}"
+        values = {end: common.setting(facts, name) for end, facts in common.ends(case)}
+        off = [end for end, value in values.items() if value == 0]
+        weight = self.weigh(case) if off else None
+        if weight is None:
+            return
+        where = " and ".join(common.name(case, end) for end in off)
+        known = tuple(told(end, name, plain(value)) for end, value in values.items() if value is not None)
+        yield Finding(
+            key=self.key,
+            severity=weight.severity,
+            layer="tcp",
+            title=self.title.format(where=where, detail=weight.detail),
+            where=off[0],
+            evidence=known + weight.evidence,
+            gain=weight.gain or self.gain,
+            limited=weight.limited,
+            fix=tuple(common.sysctl(end, name, 1) for end in off),
+            source=f"{self.source}; {IP_SYSCTL}, {self.sysctl}",
+        )
+
+
+def _scaling(case: Case) -> Weight:
+    rtt = common.rtt_ns(case)
+    flows = {direction: common.rate_bps(case, direction) or 0.0 for direction in _DIRECTIONS}
+    direction = max(flows, key=lambda one: flows[one])
+    limit = UNSCALED * 8e9 / rtt if rtt else None
+    limited = common.limited(case, direction, "receiver")
+    if limit is None:
+        return Weight(limited=limited)
+    detail = f", {rate(limit)} on this path"
+    if limit >= 0.95 * flows[direction] or common.is_full(case, direction):
+        return Weight(limited=limited, detail=detail)
+    gain = f"up to {rate(flows[direction])} instead of {rate(limit)}"
+    return Weight("critical", gain=gain, limited=limited, detail=detail)
+
+
+def _repair(case: Case) -> Weight:
+    again = {direction: common.retransmitted(case, direction) for direction in _DIRECTIONS}
+    direction = max(again, key=lambda one: again[one])
+    if again[direction] <= 0:
+        return Weight()
+    return Weight("warning", (Evidence(direction, "segments sent again", percent(again[direction])),))
+
+
+def _wrapping(case: Case) -> Weight:
+    fastest = max(common.rate_bps(case, direction) or 0.0 for direction in _DIRECTIONS)
+    wraps_s = 2**32 * 8 / fastest if fastest else None
+    if wraps_s is None or wraps_s >= _LIFETIME_S:
+        return Weight()
+    return Weight("warning", (told("a→b", "sequence numbers come round in", f"{wraps_s:.0f} s"),))
+
+
+def _spurious(case: Case) -> Weight | None:
+    lossy = any(common.retransmitted(case, direction) > 0 for direction in _DIRECTIONS)
+    return Weight() if lossy else None
+
+
+WINDOW_SCALING = Switch(
+    "window-scaling-off",
+    "tcp_window_scaling",
+    "Window scaling is off at {where}: no connection has a window above 64 KiB{detail}.",
+    None,
+    "RFC 7323, section 2",
+    _scaling,
+)
+SACK = Switch(
+    "sack-off",
+    "tcp_sack",
+    "Selective acknowledgements are off at {where}: of several losses one is repaired a round trip.",
+    "losses are repaired within one round trip",
+    "RFC 2018; RFC 6675",
+    _repair,
+)
+TIMESTAMPS = Switch(
+    "timestamps-off",
+    "tcp_timestamps",
+    "TCP timestamps are off at {where}: the RTT is measured less well, old segments may pass as new.",
+    "better retransmission timeouts; spurious retransmissions are recognised",
+    "RFC 7323, sections 4 and 5",
+    _wrapping,
+)
+DSACK = Switch(
+    "dsack-off",
+    "tcp_dsack",
+    "Duplicate acknowledgements (DSACK) are off at {where}: reordering is taken for loss.",
+    "windows that were cut for nothing are restored",
+    "RFC 2883",
+    _spurious,
+)
