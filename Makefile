@@ -43,8 +43,10 @@ test-agent: setup-test
 agent-aarch64: setup-test
 	scripts/agent-aarch64
 
+# One worker a CPU; then by itself what runs in real time on this machine, and would measure the others.
 test-python: kernels
-	$(PYTHON) -m pytest
+	$(PYTHON) -m pytest -n auto --dist loadfile -m 'not host'
+	$(PYTHON) -m pytest -m host
 
 # Our own work, judged by our own tool: the quick suite with this agent against what the repository keeps. Where
 # another compiler made another kernel, one seed may leave cells undecided (3): that is no failure of ours.

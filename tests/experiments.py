@@ -6,9 +6,9 @@ more, it says why.
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Protocol
 
+import cpus
 import pytest
 
 from rushhour.lab import kernel as kernels
@@ -50,7 +50,7 @@ def experiment(kernel: Kernel, tmp_path: Path) -> Experiment:
         lowered = lower(load_scenario(str(scenario)), seed)
         chosen = kernels.find(kernel) if kernel else default
         job = Job(lowered.plan, lowered.context, chosen, {})
-        cpu = min(os.sched_getaffinity(0))
+        cpu = cpus.own()
         record = Record.open(lab.run(job, tmp_path / f"run-{number}", cpu=cpu))
         assert record.manifest["valid"], record.manifest["invalid_reasons"]
         return record

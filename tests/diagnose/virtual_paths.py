@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING, Any
+
+import cpus
 
 from rushhour.diagnosis import measure
 from rushhour.diagnosis.procedure import Procedure
@@ -64,7 +65,7 @@ class VirtualPath:
         lowered = replace(phase, scenario=Scenario.model_validate(document)).lowered()
         job = Job(lowered.plan, lowered.context, kernels.find("debian-6.12"), {})
         place = self.folder / f"{next(self.number):02}-{phase.name}"
-        return Record.open(self.lab.run(job, place, cpu=min(os.sched_getaffinity(0))))
+        return Record.open(self.lab.run(job, place, cpu=cpus.own()))
 
     def measured(self, *, quick: bool = True) -> dict[str, Measured]:
         """All experiments, as a live diagnosis carries them out."""

@@ -14,13 +14,13 @@ What is asked of the explanation of a faulty cell:
 
 from __future__ import annotations
 
-import os
 import sys
 import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import cpus
 from faults import fault
 
 from rushhour import spec
@@ -110,7 +110,7 @@ class Trial:
         lowered = lower(scenario, 1)
         labels = {"scenario": {"resolved": scenario.canonical()}}
         job = Job(lowered.plan, lowered.context, kernels.find(self.kernel), labels)
-        cpu = min(os.sched_getaffinity(0))
+        cpu = cpus.own()
         record = Record.open(UmlLab().run(job, self.folder / f"run-{self.count}", cpu=cpu))
         bulk = next((one for one in explain(record) if one.flow == "bulk"), None)
         return None if bulk is None else Tried(record, bulk)

@@ -1,11 +1,12 @@
 """Small guests for the lab's tests: one static C program each, as the first process of a virtual kernel."""
 
-import os
 import shlex
 import shutil
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
+
+import cpus
 
 from rushhour.lab import agent, kernel, tools, uml
 from rushhour.lab.confine import Ending, Guest, Limits, Sandbox
@@ -139,7 +140,7 @@ def start(
 ) -> Guest:
     """Start the guest of a sandbox, pinned to one CPU."""
     words = uml.command(image, memory_mb, seed=1)
-    cpu = min(os.sched_getaffinity(0))
+    cpu = cpus.own()
     return Guest(program or agent.find().binary, box, words, limits=limits or Limits(60, 30), cpu=cpu)
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
+import cpus
 import numpy as np
 import pytest
 from experiments import metric
@@ -153,7 +153,7 @@ def run(scenario: Scenario, folder: Path, kernel: str) -> Record:
     job = Job(
         lowered.plan, lowered.context, kernels.find(kernel), {"scenario": {"resolved": scenario.canonical()}}
     )
-    return Record.open(UmlLab().run(job, folder, cpu=min(os.sched_getaffinity(0))))
+    return Record.open(UmlLab().run(job, folder, cpu=cpus.own()))
 
 
 def explained(record: Record) -> tuple[Explanation, Finding]:
