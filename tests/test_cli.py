@@ -53,6 +53,7 @@ def test_what_is_asked_first_is_answered_at_once(words: tuple[str, ...]) -> None
         "rushhour.cli",
         "rushhour.errors",
         "rushhour.plain",
+        "rushhour.version",
     }
     slow = {"asyncio", "email", "http", "importlib.metadata", "importlib.resources", "json", "logging"}
     slow |= {"multiprocessing", "pathlib", "socket", "ssl", "statistics", "subprocess", "tempfile", "urllib"}
