@@ -77,7 +77,7 @@ def compare(
     Example: rushhour compare debian-6.12 my-kernel --quick
     """  # noqa: D301 - click wants the letter itself
     from rushhour import verdict
-    from rushhour.cli.progress import growing
+    from rushhour.cli.progress import display
     from rushhour.cli.run import can_store, store
     from rushhour.cli.screen import printer
     from rushhour.report.verdict import output, terminal
@@ -86,7 +86,7 @@ def compare(
     words = console(stderr=True)
     can_store(db)
     try:
-        with growing(words) as watch:
+        with display(words) as watch:
             made = verdict.compare(
                 base, candidate, variables=variables or ("kernel",), out=out, watch=watch, **options
             )
