@@ -57,8 +57,8 @@ class FakeLab:
     def run(self, job: Job, destination: Path, cpu: int | None = None) -> Path:
         if self.cancelled.is_set():
             raise CancelledError("stopped")
-        cc = str(job.labels["cell"]["factors"].get("cc")) if job.labels else "boot"
-        about = (job.kernel.name, cc, int(job.plan["seed"]))
+        cc = job.labels["cell"]["factors"].get("cc", job.labels["scenario"]["name"])
+        about = (job.kernel.name, str(cc), int(job.plan["seed"]))
         self.ran.append(about)
         mbit = self.behaviour(*about)
         return write(destination, job, mbit, self.key(job))

@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -18,10 +19,11 @@ from result_sets import result_set
 from ruamel.yaml import YAML
 from verdict_documents import cell, document, metric
 
-from rushhour.cli.export import NAMES
+import rushhour
 from rushhour.errors import ReportError
-from rushhour.export import FORMATS, Case, Number, Report, gather
-from rushhour.export.gather import of_verdict
+from rushhour.export.case import Case, Number, Report
+from rushhour.export.formats import FORMATS
+from rushhour.export.gather import gather, of_verdict
 from rushhour.lab import packages
 from rushhour.lab.kernel import store
 
@@ -242,8 +244,30 @@ def test_a_verdict_with_a_hole_is_refused(tmp_path: Path) -> None:
         gather(tmp_path)
 
 
-def test_the_command_names_every_format() -> None:
-    assert tuple(FORMATS) == NAMES
+def test_a_new_format_is_a_file_and_a_line(tmp_path: Path) -> None:
+    """In a copy of the package: both commands take it, the help names its reader, and it is written."""
+    source = tmp_path / "rushhour"
+    shutil.copytree(
+        Path(rushhour.__file__).parent, source, ignore=shutil.ignore_patterns("__pycache__", "_agent")
+    )
+    (source / "export/csv.py").write_text("def csv(report):\n    return report.headline + ',made up\\n'\n")
+    table = source / "export/formats.py"
+    text = table.read_text("utf-8")
+    mark = "FORMATS: Mapping[str, Format] = {\n"
+    assert text.count(mark) == 1
+    line = '    "csv": Format("spreadsheets", "results.csv", csv),\n'
+    found = "from rushhour.export.csv import csv\n"
+    table.write_text(text.replace(mark, found + mark + line))
+
+    def ask(*words: str) -> str:
+        command = [sys.executable, "-m", "rushhour", *words]
+        told = os.environ | {"PYTHONPATH": str(tmp_path)}
+        return subprocess.run(command, env=told, capture_output=True, text=True, check=True).stdout
+
+    assert "csv          spreadsheets" in ask("export", "--help")
+    assert "csv" in ask("compare", "--help")
+    (tmp_path / "verdict.json").write_text(json.dumps(document([cell(0, "same")])))
+    assert ask("export", str(tmp_path), "--to", "csv").endswith(",made up\n")
 
 
 @pytest.mark.parametrize("name", ["junit", "tap", "ktap", "kcidb"])

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 from fuzz import folders, mutate
 from rushhour import baseline, plan, verdict
 from rushhour.errors import PlanError, RushHourError, ScenarioError
-from rushhour.export import FORMATS
-from rushhour.export import gather as cases
+from rushhour.export.formats import FORMATS
+from rushhour.export.gather import gather as cases
 from rushhour.metrics.calibration import calibrate
 from rushhour.record.record import Record, ResultSet
 from rushhour.report import export, html, markdown, terminal

@@ -187,3 +187,14 @@ def test_a_run_in_is_the_beginning_of_the_plan(scenario: Path) -> None:
     assert short["flows"][0]["stop_ns"] == 300_000_000
     assert not any(short["readings"].values())
     assert short["links"] == plan["links"]
+
+
+def test_a_scenario_for_another_lab_is_skipped_before_anything_runs(scenario: Path) -> None:
+    scenario.write_text('labs = ["uml"]\n' + SCENARIO)
+    outcomes = outcomes_of(batch_of(scenario), lab := FakeMachine())
+    assert all(outcome.skipped for outcome in outcomes)
+    assert {outcome.error.message for outcome in outcomes if outcome.error} == {
+        "this scenario is for the lab uml; netns cannot show what it measures"
+    }
+    assert lab.ran == []
+    assert lab.asked == 0

@@ -126,11 +126,11 @@ def test_a_run_that_nobody_waits_for_is_ended(bounds: Bounds) -> None:
 
     async def leave() -> None:
         asking = asyncio.create_task(desk.ask(from_query(LONG)))
-        await until(lambda: any(lab._guests for lab in desk._labs if isinstance(lab, Counted)))
+        await until(lambda: any(getattr(flight.lab, "_guests", None) for flight in desk._going))
         asking.cancel()
         with pytest.raises(asyncio.CancelledError):
             await asking
-        await until(lambda: not desk._labs)
+        await until(lambda: not desk._going)
 
     asyncio.run(leave())
     assert Counted.cancelled == 1
@@ -176,7 +176,7 @@ def test_an_end_of_the_server_ends_its_runs(bounds: Bounds) -> None:
 
     with ThreadPoolExecutor(1) as pool:
         asking = pool.submit(asyncio.run, ask())
-        while not any(getattr(lab, "_guests", None) for lab in desk._labs):
+        while not any(getattr(flight.lab, "_guests", None) for flight in desk._going):
             assert not asking.done()
         desk.close()
         asking.result(timeout=60)

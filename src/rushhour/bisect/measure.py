@@ -11,7 +11,7 @@ from rushhour.lab import clock
 from rushhour.lab import kernel as kernels
 from rushhour.plan import expand
 from rushhour.running.batch import Batch
-from rushhour.running.runner import Workers
+from rushhour.running.conductor import Conductor
 from rushhour.verdict.side import SideCell, cell_of, of_outcome
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from rushhour.lab.kernel import Kernel
     from rushhour.plan import Cell
     from rushhour.running.batch import Outcome
+    from rushhour.running.executor import Executor
     from rushhour.spec import Scenario
     from rushhour.verdict.side import Trial
 
@@ -45,6 +46,7 @@ class Bench:
         lab: Where runs happen.
         jobs: Runs at once; None for one per CPU.
         tell: Told what goes on.
+        executor: Carries the runs out, instead of threads on this machine.
     """
 
     tree: Path
@@ -54,6 +56,7 @@ class Bench:
     lab: Lab
     jobs: int | None = None
     tell: Tell = lambda _: None
+    executor: Executor | None = None
     built: dict[str, Kernel] = field(default_factory=dict)
     broken: dict[str, str] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
@@ -88,10 +91,11 @@ class Bench:
         kernel = self.built[commit]
         begin = clock.monotonic()
         batches = [self._batch(commit, kernel, cell, repeat) for cell in cells]
-        with Workers(self.lab, self.jobs) as workers:
+        told = _Told(commit, self.tell)
+        with Conductor(self.lab, self.jobs, executor=self.executor, watch=told) as conductor:
             for batch in batches:
                 batch.write_about(complete=False)
-            for outcome in workers.outcomes((batch, run) for batch in batches for run in batch.runs()):
+            for outcome in conductor.outcomes((batch, run) for batch in batches for run in batch.runs()):
                 self._take(commit, outcome)
         for batch in batches:
             batch.write_about(complete=not batch.failures)
@@ -100,7 +104,6 @@ class Bench:
 
     def _take(self, commit: str, outcome: Outcome) -> None:
         side = self.side(commit, outcome.run.cell)
-        self.tell(f"{commit[:12]}: {side.label or side.scenario}, run {outcome.run.repetition + 1}")
         if outcome.skipped and outcome.error is not None:
             side.skipped = outcome.error.message
         else:
@@ -129,6 +132,23 @@ class Bench:
         return Batch(
             self.name, self.scenario, [cell], [kernel], repeat, cell.scenario.seed, quick=False, folder=place
         )
+
+
+@dataclass(frozen=True)
+class _Told:
+    """Says in a line which run of a commit has finished."""
+
+    commit: str
+    tell: Tell
+
+    def more(self, count: int) -> None:
+        """Nothing: how many there will be is not known before the end."""
+
+    def show(self, outcome: Outcome) -> None:
+        """Say it."""
+        run = outcome.run
+        cell = run.cell.label or outcome.batch.name
+        self.tell(f"{self.commit[:12]}: {cell}, run {run.repetition + 1}")
 
 
 def _in_order(side: SideCell) -> SideCell:

@@ -9,8 +9,8 @@ from typing import Any
 import click
 
 from rushhour.cli import INTERRUPTED, SETTINGS
-from rushhour.cli.export import NAMES
 from rushhour.cli.screen import console, echo
+from rushhour.export.formats import FORMATS
 
 
 @click.command(context_settings=SETTINGS, short_help="Judge a kernel or results against others.")
@@ -44,7 +44,7 @@ from rushhour.cli.screen import console, echo
 @click.option("--fresh", is_flag=True, help="Run also what is known.")
 @click.option("--db", metavar="URL", help="Store the verdict there, too: a path, or postgresql://…")
 @click.option(
-    "--to", "forms", type=click.Choice(NAMES), multiple=True,
+    "--to", "forms", type=click.Choice([*FORMATS]), multiple=True,
     help="Also write the verdict in this format, into its folder. May be repeated.",
 )  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="The verdict as one JSON document on standard output.")
@@ -77,7 +77,7 @@ def compare(
     Example: rushhour compare debian-6.12 my-kernel --quick
     """  # noqa: D301 - click wants the letter itself
     from rushhour import verdict
-    from rushhour.cli.progress import growing
+    from rushhour.cli.progress import display
     from rushhour.cli.run import can_store, store
     from rushhour.cli.screen import printer
     from rushhour.report.verdict import output, terminal
@@ -86,7 +86,7 @@ def compare(
     words = console(stderr=True)
     can_store(db)
     try:
-        with growing(words) as watch:
+        with display(words) as watch:
             made = verdict.compare(
                 base, candidate, variables=variables or ("kernel",), out=out, watch=watch, **options
             )
@@ -109,7 +109,7 @@ def compare(
 def _export(document: dict[str, Any], forms: tuple[str, ...], folder: Path) -> None:
     if not forms:
         return
-    from rushhour.export import FORMATS, of_verdict
+    from rushhour.export.gather import of_verdict
     from rushhour.files import finished as files
 
     report = of_verdict(document)

@@ -72,10 +72,8 @@ def _carry_out(batch: Batch) -> tuple[list[Outcome], bool]:
     outcomes: list[Outcome] = []
     words = console(stderr=True)
     try:
-        with closing(carry_out([batch], make_lab("uml"))) as going, display(len(batch), words) as screen:
-            for outcome in going:
-                outcomes.append(outcome)
-                screen.show(outcome)
+        with display(words) as screen, closing(carry_out([batch], make_lab("uml"), watch=screen)) as going:
+            outcomes.extend(going)
     except KeyboardInterrupt:
         return outcomes, True
     return outcomes, False

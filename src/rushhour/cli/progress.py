@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Protocol, Self
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
+from rushhour.running.conductor import Watch
+
 if TYPE_CHECKING:
     from types import TracebackType
 
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
     from rushhour.running.runner import Outcome
 
 
-class Display(Protocol):
+class Display(Watch, Protocol):
     """Shows outcomes as they come; a context manager."""
 
     def __enter__(self) -> Self: ...
@@ -24,24 +26,15 @@ class Display(Protocol):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None: ...
 
-    def show(self, outcome: Outcome) -> None: ...
 
-    def more(self, count: int) -> None: ...
-
-
-def display(total: int, console: Console) -> Display:
-    """The display that suits the console."""
-    return _Bar(total, console) if console.is_terminal else _Lines(total, console)
-
-
-def growing(console: Console) -> Display:
-    """A display of as many runs as it will be told of (`more`)."""
-    return display(0, console)
+def display(console: Console) -> Display:
+    """The display that suits the console, of as many runs as it will be told of (`more`)."""
+    return _Bar(console) if console.is_terminal else _Lines(console)
 
 
 class _Lines:
-    def __init__(self, total: int, console: Console) -> None:
-        self._total, self._console, self._done = total, console, 0
+    def __init__(self, console: Console) -> None:
+        self._total, self._console, self._done = 0, console, 0
 
     def __enter__(self) -> Self:
         return self
@@ -62,7 +55,7 @@ class _Lines:
 
 
 class _Bar:
-    def __init__(self, total: int, console: Console) -> None:
+    def __init__(self, console: Console) -> None:
         columns = (
             TextColumn("{task.description}"),
             BarColumn(),
@@ -70,9 +63,9 @@ class _Bar:
             TimeRemainingColumn(),
             TextColumn("{task.fields[last]}"),
         )
-        self._total = total
+        self._total = 0
         self._bar = Progress(*columns, console=console, transient=True)
-        self._task = self._bar.add_task("Running", total=total, last="")
+        self._task = self._bar.add_task("Running", total=0, last="")
 
     def __enter__(self) -> Self:
         self._bar.start()

@@ -129,15 +129,12 @@ def _carry_out(
     from rushhour.running.runner import carry_out
 
     outcomes: list[Outcome] = []
-    total = sum(len(batch) for batch in batches)
     try:
         with (
-            closing(carry_out(batches, lab, jobs=jobs, fresh=fresh)) as going,
-            display(total, words) as screen,
+            display(words) as screen,
+            closing(carry_out(batches, lab, jobs=jobs, fresh=fresh, watch=screen)) as going,
         ):
-            for outcome in going:
-                outcomes.append(outcome)
-                screen.show(outcome)
+            outcomes.extend(going)
     except KeyboardInterrupt:
         return outcomes, True
     return outcomes, False

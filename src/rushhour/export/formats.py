@@ -42,7 +42,7 @@ FORMATS: Mapping[str, Format] = {
     "junit": Format("Jenkins, GitLab, GitHub, Azure, tmt", "junit.xml", junit),
     "tap": Format("prove, kselftest's tools, netdev's CI", "results.tap", tap),
     "ktap": Format("the kernel's kunit.py", "results.ktap", ktap),
-    "kcidb": Format("KernelCI's database", "kcidb.json", kcidb),
+    "kcidb": Format("KernelCI's database (nothing is submitted)", "kcidb.json", kcidb),
     "tmt": Format("tmt, as custom results", "results.yaml", tmt),
     "nipa": Format("netdev's CI, as a remote executor", "nipa.json", nipa),
     "openmetrics": Format("GitLab's metrics report, Prometheus", "metrics.txt", openmetrics),

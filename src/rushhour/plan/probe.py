@@ -1,14 +1,13 @@
-"""The smallest of experiments: two hosts, a packet there and back. Asks a kernel whether and what it is."""
+"""The smallest of experiments: two hosts, a packet there and back. Asks whether a kernel boots."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rushhour.plan.lower import lower
 from rushhour.spec.load import parse_scenario
 
 if TYPE_CHECKING:
-    from rushhour.plan.lower import Lowered
+    from rushhour.spec import Scenario
 
 _SCENARIO = """
 duration = "10ms"
@@ -21,6 +20,6 @@ kind = "ping"
 """
 
 
-def probe() -> Lowered:
-    """Its plan and context; always the same."""
-    return lower(parse_scenario(_SCENARIO), 1)
+def probe() -> Scenario:
+    """The scenario; always the same."""
+    return parse_scenario(_SCENARIO)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from rushhour.errors import RecordError, UnsupportedError
 from rushhour.lab import realtime
 from rushhour.lab.base import REAL_TIME, Job
-from rushhour.plan import derive_seed, lower
+from rushhour.plan import Cell, derive_seed, lower
 from rushhour.record.record import ResultSet
 from rushhour.record.seal import SET_FILE, sealed, write_json
 
@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rushhour.errors import RushHourError
-    from rushhour.lab.base import Tested
-    from rushhour.plan import Cell
+    from rushhour.lab.base import Lab, Tested
     from rushhour.spec import Published, Scenario
 
 FORMAT = "rushhour-set/1"
@@ -148,6 +147,23 @@ class Batch:
         """The result set, once there are runs in it."""
         return ResultSet.open(self.folder)
 
+    def enter(self, outcome: Outcome) -> None:
+        """Take a run that failed, or was skipped, into what `set.json` says."""
+        one, error = outcome.run, outcome.error
+        assert error is not None
+        (self.skipped if outcome.skipped else self.failures).append(
+            {
+                "cell": {"index": one.cell.index, "factors": one.cell.factors},
+                "kernel": one.kernel.name,
+                "repetition": one.repetition,
+                "seed": one.seed,
+                "kind": type(error).__name__,
+                "message": error.message,
+                "where": error.where,
+                "hint": error.hint,
+            }
+        )
+
     def write_about(self, *, complete: bool) -> None:
         """Write `set.json`: what the set is, what failed, and what was skipped."""
         about = {
@@ -189,3 +205,24 @@ class Batch:
         if not self.real_time:
             return {}
         return {"lab": self.lab, "blocks": [[run.number for run in block] for block in self.blocks()]}
+
+
+def of_one(name: str, scenario: Scenario, kernel: Tested, folder: Path) -> tuple[Batch, Run]:
+    """One run of a scenario as it is, and the batch that it is alone in."""
+    cell = Cell(0, {}, scenario, "")
+    batch = Batch(name, scenario, [cell], [kernel], 1, scenario.seed, quick=False, folder=folder)
+    return batch, Run(0, cell, kernel, 0, scenario.seed)
+
+
+def meant_for(run: Run, lab: Lab) -> None:
+    """Refuse what the scenario itself says means nothing in this lab.
+
+    Raises:
+        UnsupportedError: it is for other labs.
+    """
+    labs = run.cell.scenario.labs
+    if labs and lab.name not in labs:
+        raise UnsupportedError(
+            f"this scenario is for the lab {' or '.join(labs)}; {lab.name} cannot show what it measures",
+            hint=f"rushhour run … --lab {labs[0]}",
+        )

@@ -11,41 +11,41 @@ runs are made one at a time, in shuffled blocks, and an interrupted sweep goes o
 
 from __future__ import annotations
 
-import errno
-import os
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, closing, contextmanager, suppress
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
-from queue import SimpleQueue
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, cast
 
-from rushhour.errors import LabError, RecordError, RushHourError, UnsupportedError, UsageError
+from rushhour.errors import RecordError, UsageError
 from rushhour.files import rooms
-from rushhour.lab.base import LABS, REAL_TIME, CancelledError, Lab
-from rushhour.lab.manifest import relabel
+from rushhour.lab.base import LABS, REAL_TIME, Lab
 from rushhour.lab.uml import UmlLab
-from rushhour.record import kept
 from rushhour.running import turns
 from rushhour.running.batch import Batch, Outcome, Run
+from rushhour.running.conductor import Conductor
 from rushhour.running.prepare import RESULTS, prepare, same_results
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable, Iterator, Sequence
-    from types import TracebackType
+    from collections.abc import Generator, Iterator, Sequence
 
     from rushhour.lab.base import RealTimeLab, Tested
     from rushhour.record.record import ResultSet
+    from rushhour.running.conductor import Watch
+    from rushhour.running.executor import Executor
 
 __all__ = ["LABS", "Batch", "Outcome", "Run", "carry_out", "make_lab", "prepare", "run"]
 
-_FULL = (errno.ENOSPC, errno.EDQUOT)
-
 
 def carry_out(
-    batches: Sequence[Batch], lab: Lab, *, jobs: int | None = None, fresh: bool = False
+    batches: Sequence[Batch],
+    lab: Lab,
+    *,
+    jobs: int | None = None,
+    fresh: bool = False,
+    executor: Executor | None = None,
+    watch: Watch | None = None,
 ) -> Generator[Outcome]:
-    """Run batches on all CPUs, yielding each run as it finishes; a failed run does not stop the others.
+    """Run batches, yielding each run as it finishes; a failed run does not stop the others.
 
     Closing the generator (or an interrupt) stops what runs; what finished stays, indexed.
 
@@ -54,6 +54,8 @@ def carry_out(
         lab: Where.
         jobs: Runs at once; by default one per CPU, and one in real time.
         fresh: Run also what is known.
+        executor: Carries the runs out, instead of threads on this machine.
+        watch: Is told how runs go on.
 
     Raises:
         UsageError: several runs at once in real time.
@@ -67,8 +69,12 @@ def carry_out(
         )
     # Of all batches before the first run: a long sweep must not end with what could have been known.
     refused = [turns.refused(batch, cast("RealTimeLab", lab)) if real_time else [] for batch in batches]
-    with ExitStack() as held, Workers(lab, 1 if real_time else jobs, fresh=fresh) as workers:
+    with (
+        ExitStack() as held,
+        Conductor(lab, jobs, fresh=fresh, executor=executor, watch=watch) as conductor,
+    ):
         _hold(batches, held)
+        conductor.expect(sum(map(len, batches)))
         for batch, told in zip(batches, refused, strict=True):
             batch.write_about(complete=False)
             point_latest(batch.folder)
@@ -76,9 +82,7 @@ def carry_out(
             try:
                 without = {outcome.run.number for outcome in told}
                 runs = ((batch, run) for run in batch.runs() if run.number not in without)
-                for outcome in told:
-                    _keep(outcome)
-                for outcome in chain(told, workers.outcomes(runs)):
+                for outcome in chain(map(conductor.enter, told), conductor.outcomes(runs)):
                     done += 1
                     yield outcome
             finally:
@@ -97,66 +101,6 @@ def _hold(batches: Sequence[Batch], held: ExitStack) -> None:
                 hint="choose another place with --out, or make room",
             ) from error
         same_results(batch)
-
-
-class Workers:
-    """Threads that carry out runs, as many at once as there are CPUs, each on one of its own.
-
-    A context manager: leaving it by an error (or an interrupt) stops what runs.
-    """
-
-    def __init__(self, lab: Lab, jobs: int | None = None, *, fresh: bool = False) -> None:
-        cpus = sorted(os.sched_getaffinity(0))
-        self.count = jobs or len(cpus)
-        self._lab, self._fresh = lab, fresh
-        self._turns = turns.Turns(cast("RealTimeLab", lab), fresh=fresh) if lab.name in REAL_TIME else None
-        self._free: SimpleQueue[int] = SimpleQueue()
-        for number in range(self.count):
-            self._free.put(cpus[number % len(cpus)])
-        self._pool = ThreadPoolExecutor(self.count, thread_name_prefix="lab")
-
-    def __enter__(self) -> Self:
-        """Enter the block in which runs are carried out."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Stop what runs, if the block did not come to its end, and wait for it."""
-        if kind is not None:
-            self._lab.cancel()
-        self._pool.shutdown(cancel_futures=True)
-
-    def outcomes(self, runs: Iterable[tuple[Batch, Run]]) -> Iterator[Outcome]:
-        """Carry out runs in about this order; failures are kept in their batch.
-
-        Raises:
-            LabError: the disk is full, or nothing can go on for another reason.
-        """
-        going = iter(runs)
-        # A short queue: memory stays flat however many runs there are.
-        waiting = {self._submit(*one) for one in islice(going, 2 * self.count)}
-        while waiting:
-            done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
-            waiting |= {self._submit(*one) for one in islice(going, len(done))}
-            for future in done:
-                outcome = future.result()
-                if outcome.error is not None:
-                    _raise_if_fatal(outcome.error)
-                    _keep(outcome)
-                yield outcome
-
-    def _submit(self, batch: Batch, run: Run) -> Future[Outcome]:
-        return self._pool.submit(self._work, batch, run)
-
-    def _work(self, batch: Batch, run: Run) -> Outcome:
-        if self._turns is not None:
-            return self._turns.take(batch, run)
-        cpu = self._free.get()
-        try:
-            return _one(batch, run, self._lab, cpu, fresh=self._fresh)
-        finally:
-            self._free.put(cpu)
 
 
 def run(
@@ -270,80 +214,7 @@ def point_latest(folder: Path) -> None:
         rooms.point(folder.parent / "latest", folder.name)
 
 
-def _one(batch: Batch, one: Run, lab: Lab, cpu: int, *, fresh: bool) -> Outcome:
-    try:
-        _meant_for(one, lab)
-        job = batch.job(one)
-        key = lab.key(job)
-        place = batch.place(one, key)
-        _same_program(batch, one, place)
-        if not fresh and kept.is_whole(place, key):
-            return Outcome(batch, one, place, None, cached=True)
-        known = None if fresh else kept.find(key)
-        if known is not None:
-            return Outcome(batch, one, relabel(known, place, job), None, cached=True)
-        folder = lab.run(job, place, cpu)
-        kept.keep(key, folder)
-        return Outcome(batch, one, folder, None, cached=False)
-    except RushHourError as error:
-        return Outcome(batch, one, None, error, cached=False)
-
-
-def _same_program(batch: Batch, one: Run, place: Path) -> None:
-    """Refuse to put a run beside the same run of another agent: a set would have it twice."""
-    other = batch.finished(one, place.name)
-    if other is not None:
-        raise UsageError(
-            "the folder holds this run as another version of this program made it",
-            where=str(other),
-            hint="name a new folder with --out: results are never mixed, and never overwritten",
-        )
-
-
-def _meant_for(one: Run, lab: Lab) -> None:
-    """Refuse what the scenario itself says means nothing in this lab."""
-    labs = one.cell.scenario.labs
-    if labs and lab.name not in labs:
-        raise UnsupportedError(
-            f"this scenario is for the lab {' or '.join(labs)}; {lab.name} cannot show what it measures",
-            hint=f"rushhour run … --lab {labs[0]}",
-        )
-
-
-def _keep(outcome: Outcome) -> None:
-    batch = outcome.batch
-    (batch.skipped if outcome.skipped else batch.failures).append(_failure(outcome))
-
-
 def _close(batch: Batch, *, complete: bool) -> None:
     batch.write_about(complete=complete and not batch.failures)
     if any((batch.folder / "runs").glob("[!.]*")):
         batch.results().write_index()
-
-
-def _raise_if_fatal(error: RushHourError) -> None:
-    """Stop the sweep where every other run would fail alike."""
-    if isinstance(error, CancelledError):
-        raise error
-    cause = error.__cause__
-    if isinstance(cause, OSError) and cause.errno in _FULL:
-        raise LabError(
-            "the disk is full; what has finished is kept",
-            where=error.where,
-            hint="make room and give the same command again: it goes on where it stopped",
-        ) from error
-
-
-def _failure(outcome: Outcome) -> dict[str, Any]:
-    one, error = outcome.run, outcome.error
-    assert error is not None
-    return {
-        "cell": {"index": one.cell.index, "factors": one.cell.factors},
-        "kernel": one.kernel.name,
-        "repetition": one.repetition,
-        "seed": one.seed,
-        "kind": type(error).__name__,
-        "message": error.message,
-        "where": error.where,
-        "hint": error.hint,
-    }

@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING
 from rushhour.errors import RushHourError, UsageError
 from rushhour.files import rooms
 from rushhour.record.record import Record
-from rushhour.running.batch import Batch, Outcome, Run
+from rushhour.running.batch import Batch, Outcome, Run, meant_for
 
 if TYPE_CHECKING:
-    from rushhour.lab.base import RealTimeLab
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from rushhour.lab.base import Job, RealTimeLab
 
 
 def refused(batch: Batch, lab: RealTimeLab) -> list[Outcome]:
@@ -28,6 +31,7 @@ def refused(batch: Batch, lab: RealTimeLab) -> list[Outcome]:
 
 def _refusal(batch: Batch, one: Run, lab: RealTimeLab) -> RushHourError | None:
     try:
+        meant_for(one, lab)
         return lab.refusal(batch.job(one))
     except UsageError:
         raise
@@ -36,28 +40,25 @@ def _refusal(batch: Batch, one: Run, lab: RealTimeLab) -> RushHourError | None:
 
 
 class Turns:
-    """Carries out one run at a time; remembers which blocks have begun."""
+    """One run at a time; remembers which blocks have begun. See `rushhour.running.conductor.Way`."""
 
-    def __init__(self, lab: RealTimeLab, *, fresh: bool) -> None:
-        self._lab, self._fresh = lab, fresh
+    def __init__(self, lab: RealTimeLab, execute: Callable[[Job, Path], Path], *, fresh: bool) -> None:
+        self._lab, self._execute, self._fresh = lab, execute, fresh
         self._begun: set[tuple[int, int]] = set()
 
-    def take(self, batch: Batch, one: Run) -> Outcome:
+    def take(self, batch: Batch, one: Run, place: Path | None) -> tuple[Path, bool]:
         """Carry out a run; one whose record is in its folder already is left as it is."""
         done = batch.finished(one)
-        try:
-            if done is not None and not self._fresh:
-                # It cannot be made again: a changed one is said, and neither taken nor replaced.
-                Record.verified(done)
-                return Outcome(batch, one, done, None, cached=True)
-            job = batch.job(one)
-            block = (id(batch), one.repetition)
-            if block not in self._begun:
-                self._begun.add(block)
-                self._lab.warm_up(job)
-            folder = self._lab.run(job, batch.place(one, self._lab.key(job)))
-            if done is not None and done != folder:
-                rooms.remove(done)
-            return Outcome(batch, one, folder, None, cached=False)
-        except RushHourError as error:
-            return Outcome(batch, one, None, error, cached=False)
+        if done is not None and not self._fresh:
+            # It cannot be made again: a changed one is said, and neither taken nor replaced.
+            Record.verified(done)
+            return done, True
+        job = batch.job(one)
+        block = (id(batch), one.repetition)
+        if block not in self._begun:
+            self._begun.add(block)
+            self._lab.warm_up(job)
+        folder = self._execute(job, place or batch.place(one, self._lab.key(job)))
+        if done is not None and done != folder:
+            rooms.remove(done)
+        return folder, False

@@ -19,8 +19,8 @@ from rushhour.lab.kernel import Kernel
 from rushhour.lab.uml import UmlLab
 from rushhour.quantities.measures import Tolerance
 from rushhour.quantities.units import UnitError
+from rushhour.running.conductor import Conductor
 from rushhour.running.prepare import prepare
-from rushhour.running.runner import Workers
 from rushhour.verdict import lane, place
 from rushhour.verdict.boots import boots
 from rushhour.verdict.follow import divergences
@@ -36,7 +36,8 @@ if TYPE_CHECKING:
 
     from rushhour.lab.base import Lab
     from rushhour.running.batch import Batch
-    from rushhour.verdict.running import Watch
+    from rushhour.running.conductor import Watch
+    from rushhour.running.executor import Executor
 
 SUITE = "suite"
 # Cells of a comparison take seconds; a kernel that hangs is to cost no more than it must.
@@ -54,6 +55,7 @@ class Asked:
     stop: bool = False
     jobs: int | None = None
     fresh: bool = False
+    executor: Executor | None = None
 
 
 def compare(
@@ -72,6 +74,7 @@ def compare(
     fresh: bool = False,
     watch: Watch | None = None,
     lab: Lab | None = None,
+    executor: Executor | None = None,
 ) -> Verdict:
     """Judge a candidate against a base.
 
@@ -91,13 +94,14 @@ def compare(
         fresh: Run also what is known.
         watch: Is told how runs go on.
         lab: Where to run, instead of the `uml` lab.
+        executor: Carries the runs out, instead of threads on this machine.
 
     Raises:
         UsageError: a word means nothing, or the sides are not comparable.
         RecordError: a folder holds no runs, or they are damaged.
     """
     begin = clock.monotonic()
-    asked = Asked(scenarios, quick, _rule(seeds, max_seeds, minimum), variables, stop, jobs, fresh)
+    asked = Asked(scenarios, quick, _rule(seeds, max_seeds, minimum), variables, stop, jobs, fresh, executor)
     _check(asked)
     sides = open_side(base), open_side(candidate)
     now = clock.now()
@@ -132,8 +136,10 @@ def _run(
     complete = False
     with place.alone(folder):
         try:
-            with Workers(lab, asked.jobs, fresh=asked.fresh) as workers:
-                bench = Bench(*lanes, asked.rule, workers, watch, asked.stop)
+            with Conductor(
+                lab, asked.jobs, fresh=asked.fresh, executor=asked.executor, watch=watch
+            ) as conductor:
+                bench = Bench(*lanes, asked.rule, conductor, asked.stop)
                 cells = bench.judge(tasks)
                 complete = not asked.stop
         finally:
@@ -142,7 +148,7 @@ def _run(
     pairs, missing = pair(base, candidate)
     check(base, candidate, pairs, asked.variables)
     if isinstance(sides[1], Kernel) and not any(trial.ran for trial in candidate.trials()):
-        cells = cells if boots(sides[1], lab, folder) else never_ran(cells)
+        cells = cells if boots(sides[1], lab, folder, asked.executor) else never_ran(cells)
     missing += given_up(bench, tasks, candidate.name)
     stopped = asked.stop and any(cell.verdict == "worse" for cell in cells)
     return Verdict(

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from rushhour.errors import GuestError
 from rushhour.verdict.cell import CellVerdict, Examined, examine
@@ -25,30 +25,18 @@ if TYPE_CHECKING:
 
     from rushhour.errors import RushHourError
     from rushhour.plan import Cell
-    from rushhour.running.batch import Batch, Outcome, Run
-    from rushhour.running.runner import Workers
+    from rushhour.running.batch import Batch, Run
+    from rushhour.running.conductor import Conductor
     from rushhour.verdict.lane import Lane
     from rushhour.verdict.rule import Rule
     from rushhour.verdict.side import Key, SideCell
 
 # A kernel that hangs costs minutes each time; after so many nothing new is learned.
 _HANGS = 5
-# With `stop`: cells that are begun together, for each worker.
+# With `stop`: cells that are begun together, for each run that goes on at once.
 _PORTION = 4
 _PACKET = 12_000  # bit
 _SLOWEST = 10_000_000  # bit/s, where a link has no rate
-
-
-class Watch(Protocol):
-    """Is told how runs go on."""
-
-    def more(self, count: int) -> None:
-        """So many runs are to come beyond those that were."""
-        ...
-
-    def show(self, outcome: Outcome) -> None:
-        """A run has finished."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -62,13 +50,12 @@ class Task:
 
 @dataclass
 class Bench:
-    """Two lanes, and the workers that carry out what they want."""
+    """Two lanes, and the conductor that carries out what they want."""
 
     base: Lane
     candidate: Lane
     rule: Rule
-    workers: Workers
-    watch: Watch | None = None
+    conductor: Conductor
     stop: bool = False
     _hangs: int = 0
     _cells: dict[Key, CellVerdict] = field(default_factory=dict)
@@ -89,7 +76,7 @@ class Bench:
 
     def _until_worse(self, tasks: Sequence[Task]) -> None:
         order, later = cheap_first(tasks), list[Task]()
-        size = _PORTION * self.workers.count
+        size = _PORTION * self.conductor.capacity
         for start in range(0, len(order), size):
             to_come = sum(len(questions(self._sides(task)[1])) for task in order[start + size :])
             differing = self._begin(order[start : start + size])
@@ -164,17 +151,14 @@ class Bench:
 
     def _carry_out(self, tasks: Sequence[Task], repetitions: Callable[[Task], int]) -> None:
         wanted = list(self._wanted(tasks, repetitions))
-        if self.watch is not None:
-            self.watch.more(len(wanted))
+        self.conductor.expect(len(wanted))
         owner = {(id(batch), run.number): (lane, task) for lane, task, batch, run in wanted}
         going = ((batch, run) for lane, _, batch, run in wanted if lane is self.base or not self.hung)
-        for outcome in self.workers.outcomes(going):
+        for outcome in self.conductor.outcomes(going):
             lane, task = owner[id(outcome.batch), outcome.run.number]
             lane.add(task.key, outcome)
             if lane is self.candidate and outcome.error is not None and _is_hang(outcome.error):
                 self._hangs += 1
-            if self.watch is not None:
-                self.watch.show(outcome)
 
     def _wanted(
         self, tasks: Iterable[Task], repetitions: Callable[[Task], int]

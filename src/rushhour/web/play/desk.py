@@ -15,7 +15,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from queue import SimpleQueue
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -24,11 +23,10 @@ from rushhour.files import cache, rooms
 from rushhour.lab import kernel as kernels
 from rushhour.lab.base import CancelledError
 from rushhour.lab.confine import PREFIX
-from rushhour.lab.manifest import relabel
-from rushhour.plan import Cell
-from rushhour.record import kept
 from rushhour.record.record import Record
-from rushhour.running.batch import Batch, Run
+from rushhour.running.batch import of_one
+from rushhour.running.conductor import Conductor
+from rushhour.running.executor import Pool, Threads
 from rushhour.web.answers import RefusedError
 from rushhour.web.play.answer import Answer, answer
 from rushhour.web.play.scenario import scenario
@@ -37,8 +35,9 @@ from rushhour.web.play.setup import Setup
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rushhour.lab.base import Job, Lab
+    from rushhour.lab.base import Lab
     from rushhour.lab.kernel import Kernel
+    from rushhour.running.conductor import Watch
     from rushhour.spec import Scenario
     from rushhour.web.settings import Bounds
 
@@ -52,27 +51,30 @@ class _Flight:
     """A run under way, and how many wait for it."""
 
     lab: Lab
-    job: Job
+    conductor: Conductor
+    asked: Scenario
+    kernel: Kernel
     future: Future[Any] = field(default_factory=Future)
     waiting: int = 0
 
 
 class Desk:
-    """See the module. To be used from one event loop; `make_lab` gives a lab for one run."""
+    """See the module. To be used from one event loop; `make_lab` gives a lab for one run.
 
-    def __init__(self, bounds: Bounds, make_lab: Callable[[], Lab]) -> None:
+    `pool` is what all runs of the playground share: no more than its bounds allow go on at once.
+    """
+
+    def __init__(self, bounds: Bounds, make_lab: Callable[[], Lab], watch: Watch | None = None) -> None:
         self.bounds = bounds
         self.make_lab = make_lab
         self._answers: OrderedDict[str, Answer] = OrderedDict()
         self._flights: dict[str, _Flight] = {}
-        self._pool = ThreadPoolExecutor(bounds.runs, thread_name_prefix="play")
-        self._cpus: SimpleQueue[int] = SimpleQueue()
-        cpus = sorted(os.sched_getaffinity(0))
-        for number in range(bounds.runs):
-            self._cpus.put(cpus[number % len(cpus)])
-        # What the threads of the pool share.
+        self.pool = Pool(bounds.runs)
+        self._watch = watch
+        self._threads = ThreadPoolExecutor(bounds.runs, thread_name_prefix="play")
+        # What the threads share.
         self._lock = Lock()
-        self._labs: list[Lab] = []
+        self._going: list[_Flight] = []
         self._room: _Room | None = None
         self._closed = False
 
@@ -83,12 +85,12 @@ class Desk:
             ScenarioError, KernelError, LabError: it makes no sense, or could not be carried out.
             RefusedError: too many wait already.
         """
-        lab, job = self._prepare(setup)
-        key = f"{job.kernel.name} {lab.key(job)}"
+        flight, name = self._prepare(setup)
+        key = f"{flight.kernel.name} {name}"
         if key in self._answers:
             self._answers.move_to_end(key)
             return self._answers[key], True
-        found: Answer = await self._wait(key, lab, job, answer)
+        found: Answer = await self._wait(key, flight, answer)
         self._answers[key] = found
         if len(self._answers) > KEPT:
             self._answers.popitem(last=False)
@@ -96,42 +98,48 @@ class Desk:
 
     async def made(self, setup: Setup, make: Callable[[Record], Any]) -> Any:
         """What `make` makes of the experiment's record."""
-        lab, job = self._prepare(setup)
-        return await self._wait(f"{make.__qualname__} {lab.key(job)}", lab, job, make)
+        flight, name = self._prepare(setup)
+        return await self._wait(f"{make.__qualname__} {name}", flight, make)
 
     def warm(self) -> None:
         """Run the first experiment once, unasked, so that nobody waits for imports."""
         with suppress(RushHourError):
-            lab, job = self._prepare(Setup())
-            self._pool.submit(self._run, _Flight(lab, job), answer).add_done_callback(_told)
+            flight, _ = self._prepare(Setup())
+            self._threads.submit(self._run, flight, answer).add_done_callback(_told)
 
     def stop(self) -> None:
         """End every run, and begin no other; waits for none."""
         with self._lock:
             self._closed = True
-            for lab in self._labs:
-                lab.cancel()
+            for flight in self._going:
+                flight.conductor.cancel()
 
     def close(self) -> None:
         """End every run, and remove what is left."""
         self.stop()
-        self._pool.shutdown(cancel_futures=True)
+        self._threads.shutdown(cancel_futures=True)
+        self.pool.close()
         if self._room is not None:
             self._room.remove()
 
-    def _prepare(self, setup: Setup) -> tuple[Lab, Job]:
+    def _prepare(self, setup: Setup) -> tuple[_Flight, str]:
+        """A run that may be wanted, and its key."""
         kernel = kernels.default() if setup.kernel is None else kernels.find(setup.kernel)
-        return self.make_lab(), job_of(scenario(setup, self.bounds), kernel)
+        lab, asked = self.make_lab(), scenario(setup, self.bounds)
+        batch, run = of_one(NAME, asked, kernel, Path())
+        # A lab and a conductor of its own: it can be ended alone.
+        conductor = Conductor(lab, keep=False, executor=Threads(lab, self.pool), watch=self._watch)
+        return _Flight(lab, conductor, asked, kernel), lab.key(batch.job(run))
 
-    async def _wait(self, key: str, lab: Lab, job: Job, make: Callable[[Record], Any]) -> Any:
+    async def _wait(self, key: str, asked: _Flight, make: Callable[[Record], Any]) -> Any:
         flight = self._flights.get(key)
         if flight is None:
             if len(self._flights) >= self.bounds.runs + self.bounds.waiting:
                 raise RefusedError(
                     503, f"{len(self._flights)} experiments wait already", hint="try again in some seconds"
                 )
-            flight = _Flight(lab, job)
-            flight.future = self._pool.submit(self._run, flight, make)
+            flight = asked
+            flight.future = self._threads.submit(self._run, flight, make)
             self._flights[key] = flight
         flight.waiting += 1
         try:
@@ -145,44 +153,34 @@ class Desk:
             if flight.waiting == 0:
                 self._flights.pop(key, None)
                 if not flight.future.cancel():
-                    flight.lab.cancel()
+                    flight.conductor.cancel()
 
     def _run(self, flight: _Flight, make: Callable[[Record], Any]) -> Any:
-        room = self._begin(flight.lab)
-        cpu = self._cpus.get()
+        room = self._begin(flight)
         try:
             with tempfile.TemporaryDirectory(dir=room, ignore_cleanup_errors=True) as folder:
-                place = Path(folder) / NAME
-                known = kept.find(flight.lab.key(flight.job))
-                if known is None:
-                    flight.lab.run(flight.job, place, cpu)
-                else:
-                    relabel(known, place, flight.job)
-                return make(Record.open(place))
+                alone = of_one(NAME, flight.asked, flight.kernel, Path(folder))
+                outcome = flight.conductor.one(*alone, Path(folder) / NAME)
+                if outcome.folder is None:
+                    assert outcome.error is not None
+                    raise outcome.error
+                return make(Record.open(outcome.folder))
         except CancelledError:
             raise RefusedError(503, "the run was ended before it was done", hint="try again") from None
         except LabError as error:
             raise _explained(error, self.bounds) from error
         finally:
-            self._cpus.put(cpu)
             with self._lock:
-                self._labs.remove(flight.lab)
+                self._going.remove(flight)
 
-    def _begin(self, lab: Lab) -> Path:
+    def _begin(self, flight: _Flight) -> Path:
         """Note that a run begins; the folder for it."""
         with self._lock:
             if self._closed:
                 raise RefusedError(503, "the server ends", hint="try again when it is back")
             self._room = self._room or _Room()
-            self._labs.append(lab)
+            self._going.append(flight)
             return self._room.folder
-
-
-def job_of(asked: Scenario, kernel: Kernel) -> Job:
-    """The job for a lab; the same that `rushhour run` makes of the same scenario."""
-    cell = Cell(0, {}, asked, "")
-    batch = Batch(NAME, asked, [cell], [kernel], 1, asked.seed, quick=False, folder=Path())
-    return batch.job(Run(0, cell, kernel, 0, asked.seed))
 
 
 def _told(outcome: Future[Any]) -> None:

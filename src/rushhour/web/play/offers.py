@@ -14,17 +14,20 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from rushhour.lab import kernel as kernels
-from rushhour.lab.base import Job
 from rushhour.plan.kinds import BYTE_LIMITED, NEEDS, PACKET_LIMITED
 from rushhour.plan.probe import probe
-from rushhour.record import kept
 from rushhour.record.record import Record
+from rushhour.running.batch import of_one
+from rushhour.running.conductor import Conductor
+from rushhour.running.executor import Threads
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rushhour.lab.base import Lab
     from rushhour.lab.kernel import Kernel
+    from rushhour.running.conductor import Watch
+    from rushhour.running.executor import Pool
 
 # Parts of others, impairments, or nothing without more words: nothing one would choose as a queue.
 _NO_QUEUE = frozenset({"pfifo", "bfifo", "pfifo_head_drop", "netem", "gred"})
@@ -55,10 +58,12 @@ class Offer:
 
 
 class Offers:
-    """The offers of built kernels, each asked once."""
+    """The offers of built kernels, each asked once, in a pool that others run in, too."""
 
-    def __init__(self, make_lab: Callable[[], Lab]) -> None:
-        self._make_lab = make_lab
+    def __init__(self, make_lab: Callable[[], Lab], pool: Pool, watch: Watch | None = None) -> None:
+        self._make_lab, self._pool, self._watch = make_lab, pool, watch
+        self._going: Conductor | None = None
+        self._closed = False
         self._known: dict[str, Offer] = {}
         self._lock = Lock()
 
@@ -75,18 +80,24 @@ class Offers:
                 self._known[kernel.folder.name] = self._ask(kernel)
             return self._known[kernel.folder.name]
 
+    def stop(self) -> None:
+        """End the run that goes on, and begin no other; does not wait."""
+        self._closed = True
+        if (going := self._going) is not None:
+            going.cancel()
+
     def _ask(self, kernel: Kernel) -> Offer:
         lab = self._make_lab()
-        lowered = probe()
-        job = Job(lowered.plan, lowered.context, kernel, {})
-        key = lab.key(job)
-        known = kept.find(key)
-        if known is not None:
-            return _offer(kernel, Record.open(known))
-        with tempfile.TemporaryDirectory(prefix="rushhour-") as folder:
-            record = lab.run(job, Path(folder) / "run")
-            kept.keep(key, record)
-            return _offer(kernel, Record.open(record))
+        conductor = Conductor(lab, executor=Threads(lab, self._pool), watch=self._watch)
+        self._going = conductor
+        if self._closed:
+            conductor.cancel()
+        with conductor, tempfile.TemporaryDirectory(prefix="rushhour-") as folder:
+            outcome = conductor.one(*of_one("offer", probe(), kernel, Path(folder)))
+            if outcome.folder is None:
+                assert outcome.error is not None
+                raise outcome.error
+            return _offer(kernel, Record.open(outcome.folder))
 
 
 def _offer(kernel: Kernel, record: Record) -> Offer:

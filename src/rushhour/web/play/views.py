@@ -43,7 +43,8 @@ def section(bounds: Bounds, make_lab: Callable[[], Lab] | None = None) -> Sectio
     """The playground with these bounds; `make_lab` gives a lab for one run."""
     limits = Limits(timeout_s=bounds.seconds, stall_s=bounds.seconds)
     make_lab = make_lab or partial(UmlLab, limits)
-    views = _Views(bounds, Desk(bounds, make_lab), Offers(make_lab))
+    desk = Desk(bounds, make_lab)
+    views = _Views(bounds, desk, Offers(make_lab, desk.pool))
     routes = [
         Route("/play", views.page),
         Route("/play/scenario.toml", views.file),
@@ -55,7 +56,7 @@ def section(bounds: Bounds, make_lab: Callable[[], Lab] | None = None) -> Sectio
         Route("/api/kernels/{name}", views.kernel),
     ]
     return Section(
-        "Playground", "/play", routes, begin=views.desk.warm, stop=views.desk.stop, end=views.desk.close
+        "Playground", "/play", routes, begin=views.desk.warm, stop=views.stop, end=views.desk.close
     )
 
 
@@ -64,6 +65,11 @@ class _Views:
         self.bounds = bounds
         self.desk = desk
         self.offers = offers
+
+    def stop(self) -> None:
+        """End what runs, and begin nothing more."""
+        self.desk.stop()
+        self.offers.stop()
 
     async def page(self, request: Request) -> Response:
         """The page, with the controls as the address says; its script asks for the run."""

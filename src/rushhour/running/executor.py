@@ -1,0 +1,120 @@
+"""Where runs are carried out: threads on this machine, each with a CPU of its own.
+
+A run is a function of its job, its kernel and the agent alone: another `Executor` may carry it out elsewhere.
+"""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import Future, ThreadPoolExecutor
+from queue import SimpleQueue
+from threading import Lock
+from typing import TYPE_CHECKING, Protocol
+
+from rushhour.lab.base import VIRTUAL, CancelledError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from rushhour.lab.base import Job, Lab
+
+
+class Executor(Protocol):
+    """Carries out runs of one lab. May be used by several threads at once."""
+
+    @property
+    def capacity(self) -> int:
+        """How many runs it carries out at once."""
+        ...
+
+    def submit(self, job: Job, destination: Path) -> Future[Path]:
+        """Begin a run; its sealed record is at `destination` when the future is done.
+
+        The future has the exception of a run that failed: a `LabError`.
+
+        Raises:
+            CancelledError: it takes no more runs.
+        """
+        ...
+
+    def cancel(self) -> None:
+        """End every run that goes on, and refuse new ones; their futures have a `CancelledError`."""
+        ...
+
+
+def execute(lab: Lab, job: Job, destination: Path, cpu: int | None) -> Path:
+    """Carry out a run in a lab: the one place where that is done, whoever the executor is."""
+    return lab.run(job, destination, cpu)
+
+
+class Pool:
+    """Threads and their CPUs; several labs may share it, and have no more runs at once together."""
+
+    def __init__(self, count: int | None = None) -> None:
+        """`count` runs at once; by default one for each CPU that this process may use."""
+        cpus = sorted(os.sched_getaffinity(0))
+        self.count = count or len(cpus)
+        self._free: SimpleQueue[int] = SimpleQueue()
+        for number in range(self.count):
+            self._free.put(cpus[number % len(cpus)])
+        self._threads = ThreadPoolExecutor(self.count, thread_name_prefix="lab")
+
+    def submit(self, run: Callable[[int], Path]) -> Future[Path]:
+        """Call `run` with a free CPU as soon as there is one.
+
+        Raises:
+            CancelledError: the pool is closed.
+        """
+        try:
+            return self._threads.submit(self._with_cpu, run)
+        except RuntimeError:
+            raise CancelledError("stopped before it began") from None
+
+    def close(self) -> None:
+        """Begin no more runs, and wait for those that go on."""
+        self._threads.shutdown(cancel_futures=True)
+
+    def _with_cpu(self, run: Callable[[int], Path]) -> Path:
+        cpu = self._free.get()
+        try:
+            return run(cpu)
+        finally:
+            self._free.put(cpu)
+
+
+class Threads:
+    """The executor of this machine: runs of one lab in the threads of a pool."""
+
+    def __init__(self, lab: Lab, pool: Pool) -> None:
+        self._lab, self._pool = lab, pool
+        self._lock = Lock()
+        self._waiting: set[Future[Path]] = set()
+
+    @property
+    def capacity(self) -> int:
+        """See `Executor.capacity`."""
+        return self._pool.count
+
+    def submit(self, job: Job, destination: Path) -> Future[Path]:
+        """See `Executor.submit`."""
+        # In real time the lab itself decides which CPU does what.
+        virtual = self._lab.name in VIRTUAL
+        run = self._pool.submit(lambda cpu: execute(self._lab, job, destination, cpu if virtual else None))
+        with self._lock:
+            self._waiting.add(run)
+        run.add_done_callback(self._forget)
+        return run
+
+    def cancel(self) -> None:
+        """See `Executor.cancel`."""
+        self._lab.cancel()
+        with self._lock:
+            waiting = [*self._waiting]
+        # The lab refuses them, too; but their turn may come late where others share the pool.
+        for run in waiting:
+            run.cancel()
+
+    def _forget(self, run: Future[Path]) -> None:
+        with self._lock:
+            self._waiting.discard(run)
