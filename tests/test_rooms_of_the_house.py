@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import shutil
 import subprocess
@@ -90,3 +91,42 @@ def test_the_world_is_touched_at_its_edge_only(house: Path, line: str) -> None:
             cwd=house, capture_output=True, text=True, check=False,
         )  # fmt: skip
         assert (checked.returncode == 0) is allowed, checked.stdout
+
+
+# Names under which the code outside `record/` holds a document that `record/` reads.
+DOCUMENTS = {"manifest"}
+# What writes manifests.
+WRITERS = {"lab/manifest.py"}
+
+
+def by_hand(tree: ast.AST) -> list[int]:
+    """The lines that take a value out of a document by its key."""
+    found = []
+    for node in ast.walk(tree):
+        holder: ast.expr | None = None
+        if isinstance(node, ast.Subscript):
+            holder = node.value
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "get":
+            holder = node.func.value
+        name = holder.attr if isinstance(holder, ast.Attribute) else getattr(holder, "id", None)
+        found += [node.lineno] if isinstance(node, ast.expr) and name in DOCUMENTS else []
+    return found
+
+
+def test_documents_are_read_in_one_room() -> None:
+    source = ROOT / "src/rushhour"
+    files = {str(path.relative_to(source)): path for path in source.rglob("*.py")}
+    found = {
+        name: lines
+        for name, path in files.items()
+        if not name.startswith("record/") and name not in WRITERS
+        if (lines := by_hand(ast.parse(path.read_text("utf-8"))))
+    }
+    assert found == {}
+
+
+@pytest.mark.parametrize(
+    "line", ["manifest['seed']", "record.manifest.get('seed')", "one.manifest['kernel']['hz']"]
+)
+def test_a_value_taken_by_hand_is_found(line: str) -> None:
+    assert by_hand(ast.parse(line)) == [1]

@@ -11,6 +11,8 @@ from report_records import make_set
 
 import rushhour
 from rushhour.cli import cli
+from rushhour.record.document import read
+from rushhour.record.manifest import Manifest
 from rushhour.record.record import ResultSet
 from rushhour.report.html import render
 from rushhour.report.reproduce import build, reproduction, run_command
@@ -89,9 +91,8 @@ def test_every_source_of_a_kernel_has_its_command(source: dict[str, str], word: 
 
 def test_the_command_of_one_run_gives_its_factors_as_they_are_read() -> None:
     factors = {"cc": "reno", "flow.one.count": 10, "ecn": True, "flow.one.to": "10", "sysctl.x": [1, 2]}
-    command = run_command(
-        {"scenario": {"name": "study/mine"}, "cell": {"factors": factors}, "kernel": {"name": "k"}, "seed": 9}
-    )
+    named = {"scenario": {"name": "study/mine"}, "cell": {"factors": factors}, "kernel": {"name": "k"}}
+    command = run_command(read(Manifest, {**named, "seed": 9, "files": {}, "context": {}}, "here"))
     words = shlex.split(command)
     assert words[:3] == ["rushhour", "run", "mine.toml"]
     assert words[3:13:2] == ["--set"] * 5

@@ -90,13 +90,12 @@ def _runs(results: ResultSet, kernel: str | None) -> list[_Taken]:
     taken = []
     for record in results:
         manifest = record.manifest
-        if kernel is not None and manifest["kernel"].get("name") != kernel:
+        if kernel is not None and manifest.kernel.name != kernel:
             continue
-        common = {name: manifest.get(name) for name in _COMMON}
-        tools = manifest.get("tools") or {}
+        common = {name: getattr(manifest, name) for name in _COMMON}
         rows = measured.get(record.path.name)
         rows = index.of_run(record) if rows is None else rows
-        taken.append(_Taken(_run(record), record.path, common, tools, rows))
+        taken.append(_Taken(_run(record), record.path, common, manifest.tools, rows))
     return taken
 
 
@@ -109,25 +108,24 @@ def _measured(results: ResultSet) -> dict[str, Part]:
 
 def _run(record: Record) -> Run:
     manifest = record.manifest
-    cell = manifest.get("cell") or {}
     return Run(
         folder=record.path.name,
-        scenario=str((manifest.get("scenario") or {}).get("name") or ""),
-        cell=int(cell.get("index") or 0),
-        factors=dict(record.factors),
-        repetition=int(manifest.get("repetition") or 0),
-        seed=int(manifest.get("seed") or 0),
+        scenario=manifest.scenario.name,
+        cell=manifest.cell.index,
+        factors=dict(manifest.cell.factors),
+        repetition=manifest.repetition,
+        seed=manifest.seed or 0,
         key=record.key,
         valid=record.valid,
-        invalid_reasons=list(manifest.get("invalid_reasons") or ()),
-        raw=raw_digests(manifest),
+        invalid_reasons=list(manifest.invalid_reasons),
+        raw=raw_digests(manifest.files),
         told=told(record),
     )
 
 
 def _scenario(results: ResultSet, run: _Taken, kernel: str | None) -> dict[str, Any]:
     about = results.about
-    known = about.get("scenario") or Record.open(run.record).manifest.get("scenario") or {}
+    known = about.get("scenario") or Record.open(run.record).manifest.scenario
     fates = {
         fate: [one for one in about.get(fate) or () if kernel in (None, one.get("kernel"))]
         for fate in ("failures", "skipped")
@@ -166,5 +164,5 @@ def _several(what: str, count: int, source: Path) -> UsageError:
 
 
 def _kernels(source: Path) -> str:
-    found = {str(one.manifest["kernel"].get("name")) for results in result_sets(source) for one in results}
+    found = {one.manifest.kernel.name for results in result_sets(source) for one in results}
     return ", ".join(sorted(found))

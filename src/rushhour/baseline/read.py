@@ -153,14 +153,14 @@ class Baseline:
             if not folder.is_dir():
                 raise _damaged("is missing", folder)
             record = Record.open(folder)
-            if raw_digests(record.manifest) != dict(run.raw):
+            if raw_digests(record.manifest.files) != dict(run.raw):
                 raise _damaged("is not the run that was saved", folder)
             yield record
 
 
-def raw_digests(manifest: Mapping[str, Any]) -> dict[str, str]:
-    """The checksums of a record's raw tables, by file name, sorted."""
-    return {name: value for name, value in sorted(manifest["files"].items()) if name.startswith("raw/")}
+def raw_digests(files: Mapping[str, str]) -> dict[str, str]:
+    """Of the checksums of a record's files those of its raw tables, by file name, sorted."""
+    return {name: value for name, value in sorted(files.items()) if name.startswith("raw/")}
 
 
 def _check(about: Mapping[str, Any], runs: Sequence[Run]) -> None:

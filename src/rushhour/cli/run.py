@@ -249,7 +249,6 @@ def _entry(outcome: Outcome, metrics: dict[str, list[MetricValue]], *, explained
 
     one = outcome.run
     record = None if outcome.folder is None else Record.open(outcome.folder)
-    manifest = {} if record is None else record.manifest
     values = [] if record is None else metrics.get(record.path.name) or record.metrics()
     return {
         "cell": one.cell.index,
@@ -259,9 +258,9 @@ def _entry(outcome: Outcome, metrics: dict[str, list[MetricValue]], *, explained
         "seed": one.seed,
         "folder": None if outcome.folder is None else str(outcome.folder),
         "cached": outcome.cached,
-        "valid": manifest.get("valid"),
-        "invalid_reasons": manifest.get("invalid_reasons", []),
-        "warnings": manifest.get("warnings", []),
+        "valid": None if record is None else record.valid,
+        "invalid_reasons": [] if record is None else list(record.manifest.invalid_reasons),
+        "warnings": [] if record is None else list(record.manifest.warnings),
         "metrics": [asdict(value) for value in values],
         "expectations": [] if record is None else [asdict(verdict) for verdict in check(record, values)],
         "why": [_why(one) for one in explain(record)] if record is not None and explained else [],

@@ -144,22 +144,18 @@ def _runs(results: ResultSet) -> Iterator[Case]:
 
 def _run(record: Record, values: Sequence[MetricValue]) -> Case:
     manifest = record.manifest
-    scenario = manifest.get("scenario") or {}
-    resolved = scenario.get("resolved") or {}
-    broken = [
-        one.message for one in judge(resolved.get("expect") or (), values, record.factors) if not one.ok
-    ]
-    invalid = [str(reason) for reason in manifest.get("invalid_reasons") or ()]
+    resolved = manifest.scenario.resolved
+    broken = [one.message for one in judge(resolved.expect, values, record.factors) if not one.ok]
     status: Status = "fail" if broken else "pass"
     return Case(
-        scenario=str(scenario.get("name") or record.path.name),
-        label=_label(record.factors, {"kernel": (manifest.get("kernel") or {}).get("name"), **manifest}),
+        scenario=manifest.scenario.name or record.path.name,
+        label=_label(record.factors, manifest),
         status=status if record.valid else "error",
-        reason="; ".join(broken if record.valid else invalid),
+        reason="; ".join(broken if record.valid else manifest.invalid_reasons),
         numbers=[*_told(values, resolved)],
-        seconds=manifest.get("elapsed_s"),
+        seconds=manifest.elapsed_s,
         command=run_command(manifest),
-        guards=str(resolved.get("guards") or ""),
+        guards=resolved.guards,
     )
 
 

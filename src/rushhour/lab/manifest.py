@@ -58,11 +58,11 @@ def relabel(known: Path, destination: Path, job: Job) -> Path:
     Raises:
         LabError: it cannot be written.
     """
-    old = read_json(known / MANIFEST)
-    about = (old["key"], old["lab"], old["agent"], old.get("tools", {}), old["host"])
-    facts = Facts(*about, old["elapsed_s"], tuple(old["warnings"]))
+    old = Record.open(known).manifest
+    about = (old.key, old.lab or "", old.agent, old.tools, old.host)
+    facts = Facts(*about, old.elapsed_s or 0, old.warnings)
     manifest = _manifest(job, facts, {"start_clock_ns": 0})
-    manifest |= {name: old[name] for name in ("virtual_s", "files")}
+    manifest |= {"virtual_s": old.virtual_s, "files": old.files}
     try:
         destination.parent.mkdir(parents=True, exist_ok=True)
         with rooms.room(destination.parent) as room:
@@ -82,9 +82,9 @@ def relabel(known: Path, destination: Path, job: Job) -> Path:
 
 def _judged(folder: Path, manifest: dict[str, Any]) -> dict[str, Any]:
     """The manifest with calibration's judgement: what the links were against what this job asked."""
-    record = Record(folder, manifest)
+    record = Record.being_made(folder, manifest)
     reasons = invalid_reasons(record)
-    warnings = list(dict.fromkeys([*manifest["warnings"], *doubts(record)]))
+    warnings = list(dict.fromkeys([*record.manifest.warnings, *doubts(record)]))
     return manifest | {"warnings": warnings, "valid": not reasons, "invalid_reasons": reasons}
 
 

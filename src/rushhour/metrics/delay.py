@@ -58,10 +58,8 @@ def _mdev(record: Record) -> Iterator[Found]:
 
 def _clocks(record: Record) -> str | None:
     """How far two clocks that stamped a delay may be apart; None where it was one."""
-    hosts = record.manifest.get("hosts")
-    machines = hosts.values() if isinstance(hosts, dict) else ()
-    clocks = [one.get("clock") for one in machines if isinstance(one, dict)]
-    errors = sorted(float(clock.get("error_ns") or 0) for clock in clocks if isinstance(clock, dict))
+    clocks = [machine.clock for machine in record.manifest.hosts.values()]
+    errors = sorted(float(clock.error_ns) for clock in clocks if clock is not None)
     apart = sum(errors[-2:])
     return f"by two clocks, compared to ± {apart / 1e3:.3g} µs" if apart else None
 

@@ -79,7 +79,7 @@ def _replaced(record: Record) -> list[str]:
 
 def _too_fine(record: Record) -> list[str]:
     """What virtual time is too coarse for: its clock moves on by 256 ns whenever a process reads it."""
-    if record.manifest.get("lab") != VIRTUAL:
+    if record.manifest.lab != VIRTUAL:
         return []
     found = []
     times = [
@@ -115,8 +115,8 @@ def _small(flow: Flow) -> bool:
 
 def _borrowed(record: Record) -> list[str]:
     """A program of this machine that had a hand in a virtual network."""
-    tc = (record.manifest.get("tools") or {}).get("tc")
-    if tc is None or record.manifest.get("virtual_s") is None:
+    tc = record.manifest.tools.get("tc")
+    if tc is None or record.manifest.virtual_s is None:
         return []
-    who = f"this machine's tc ({tc['version']}, sha256 {tc['sha256'][:12]})"
+    who = f"this machine's tc ({tc.version}, sha256 {(tc.sha256 or 'unknown')[:12]})"
     return [f"{who} set what the agent does not know: the run's bytes, and its key, depend on that program"]

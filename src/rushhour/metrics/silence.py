@@ -113,14 +113,12 @@ def _asked_for(record: Record) -> bool:
 
 def _expected(record: Record, flow: Flow) -> bool:
     """Whether the scenario itself expects that nothing of the flow arrives, as beyond a black hole."""
-    scenario = record.manifest.get("scenario") or {}
-    expects = (scenario.get("resolved") or {}).get("expect") or []
     return any(
         _of_nothing(expect)
         and matches(expect.get("where") or {}, record.factors)
         and (expect.get("flow") or expect.get("scope") or TOTAL)
         in (TOTAL, flow.name, flow.group, f"flow:{flow.name}")
-        for expect in expects
+        for expect in record.manifest.scenario.resolved.expect
     )
 
 

@@ -13,8 +13,7 @@ if TYPE_CHECKING:
 
 def scenario(record: Record) -> Mapping[str, Any]:
     """The scenario as it was resolved; empty where the record does not say."""
-    found = (record.manifest.get("scenario") or {}).get("resolved")
-    return found if isinstance(found, dict) else {}
+    return record.manifest.scenario.resolved
 
 
 def of_link(record: Record, end: End | None, name: str) -> str:

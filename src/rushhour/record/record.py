@@ -20,8 +20,9 @@ from rushhour.metrics.value import MetricValue
 from rushhour.plain import harmless, may_speak
 from rushhour.record import decode, iperf3
 from rushhour.record.context import Context, Flow, read_context
+from rushhour.record.document import read
+from rushhour.record.manifest import Manifest
 from rushhour.record.seal import FORMAT, MANIFEST, SET_FILE, RecordWriter, seal
-from rushhour.record.shapes import MANIFEST as MANIFEST_SHAPE
 from rushhour.record.shapes import PLAN, RESULT, SET, check
 from rushhour.record.sound import Seal, check_manifest, check_set
 from rushhour.record.tables import Table, read_table
@@ -52,12 +53,14 @@ class Record:
 
     What is read is checked against the manifest's checksums first, so no file that was changed, put in or
     taken away after the run is ever taken for the run's. A record that is still being made has none yet.
+
+    `manifest` is the document that the record has of itself, whose keys are attributes, too.
     """
 
-    def __init__(self, path: Path, manifest: Mapping[str, Any]) -> None:
+    def __init__(self, path: Path, manifest: Manifest, seal: Seal | None = None) -> None:
         self.path = path
         self.manifest = manifest
-        self._seal = Seal.of(path, manifest)
+        self._seal = Seal.of(path, manifest) if seal is None else seal
         self._tables: dict[str, Table] = {}
         self._groups: dict[tuple[str, str], tuple[decode.Rows, Mapping[int, slice]]] = {}
         self._made: dict[Callable[[Record], Any], Any] = {}
@@ -77,8 +80,8 @@ class Record:
                 where=str(path),
                 hint="give the folder of one run",
             )
-        manifest = read_json(path / MANIFEST)
-        found = manifest.get("format")
+        document = read_json(path / MANIFEST)
+        found = document.get("format")
         if found != FORMAT:
             newer = isinstance(found, str) and found.startswith("rushhour-record/")
             raise RecordError(
@@ -88,9 +91,15 @@ class Record:
                 if newer
                 else "it was not written by rushhour",
             )
-        check(manifest, MANIFEST_SHAPE, str(path / MANIFEST), hint=_AGAIN)
+        manifest = read(Manifest, document, str(path / MANIFEST), hint=_AGAIN)
         check_manifest(path, manifest)
         return cls(path, manifest)
+
+    @classmethod
+    def being_made(cls, path: Path, manifest: Mapping[str, Any]) -> Record:
+        """The record that this folder will be: its files have no checksums yet, so none is checked."""
+        whole = read(Manifest, {**manifest, "files": {}}, str(path / MANIFEST))
+        return cls(path, whole, Seal(path, None))
 
     @classmethod
     def verified(cls, path: Path | str) -> Record:
@@ -118,7 +127,7 @@ class Record:
     @cached_property
     def context(self) -> Context:
         """What the plan means and what became of each flow, typed."""
-        return read_context(self.manifest["context"], self.plan, self.result, str(self.path))
+        return read_context(self.manifest.context, self.plan, self.result, str(self.path))
 
     @property
     def sample_ns(self) -> int:
@@ -133,19 +142,17 @@ class Record:
     @property
     def key(self) -> str:
         """The hash of all that determines the run."""
-        return str(self.manifest.get("key", ""))
+        return self.manifest.key
 
     @property
     def factors(self) -> Mapping[str, Any]:
         """The factors of the cell: what this run has of what the sweep varies."""
-        cell = self.manifest.get("cell")
-        factors = cell.get("factors") if isinstance(cell, dict) else None
-        return factors if isinstance(factors, dict) else {}
+        return self.manifest.cell.factors
 
     @property
     def valid(self) -> bool:
         """Whether calibration found the links as asked; the reasons are in the manifest."""
-        return self.manifest.get("valid") is True
+        return self.manifest.valid
 
     def verify(self) -> None:
         """Check every file against its checksum; one is read again only when it may have changed.

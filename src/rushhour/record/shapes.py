@@ -119,15 +119,6 @@ _KERNEL = {
 }  # fmt: skip
 _CELL = {"index": WHOLE, "factors": {}}
 
-MANIFEST: Shape = {
-    "format": TEXT, "key": TEXT, "scenario": _SCENARIO, "cell": _CELL, "repetition": WHOLE, "seed": WHOLE,
-    "kernel": _KERNEL, "agent": {"version": TEXT, "sha256": TEXT},
-    "tools": Each({"version": TEXT, "sha256": TEXT}), "lab": TEXT, "rushhour": TEXT,
-    "host": {"cpu_model": TEXT, "cpu_features": [TEXT], "cpus": WHOLE, "kernel": TEXT},
-    "elapsed_s": NUMBER, "virtual_s": NUMBER, "warnings": [TEXT], "valid": TRUTH, "invalid_reasons": [TEXT],
-    "files": Needed(Each(TEXT)), "context": Needed({}), "hosts": Each({"clock": Each(NUMBER)}),
-}  # fmt: skip
-
 _END = {"node": Needed(TEXT), "dev": TEXT, "qdiscs": [TEXT], "filters": [TEXT], "end": WHOLE}
 _PROBE = {"from": Needed(TEXT), "to": Needed(TEXT), "src": TEXT, "dst": TEXT, "size": WHOLE, "packets": WHOLE}
 

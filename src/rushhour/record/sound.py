@@ -17,6 +17,8 @@ from rushhour.record.seal import MANIFEST, SEALED, manifest_sum
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from rushhour.record.manifest import Manifest
+
 _TABLE = re.compile(r"raw/([A-Za-z0-9_]{1,64})\.rh")
 _HINT = "do not trust it; run the cell again with --fresh"
 
@@ -29,9 +31,9 @@ class Seal:
     files: Mapping[str, str] | None
 
     @classmethod
-    def of(cls, folder: Path, manifest: Mapping[str, Any]) -> Seal:
+    def of(cls, folder: Path, manifest: Manifest) -> Seal:
         """The seal that a manifest holds."""
-        return cls(folder, manifest.get("files"))
+        return cls(folder, manifest.files)
 
     def tables(self) -> frozenset[str]:
         """The names of the raw tables that the run has.

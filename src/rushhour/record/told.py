@@ -24,6 +24,6 @@ def told(record: Record) -> str:
         RecordError: a file of the record is damaged.
     """
     result = {name: value for name, value in record.result.items() if name not in _NAMES}
-    whole = [result, record.plan, record.manifest["context"]]
+    whole = [result, record.plan, record.manifest.context]
     text = json.dumps(whole, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()

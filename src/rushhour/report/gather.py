@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from rushhour.metrics.value import MetricValue
+    from rushhour.record.manifest import Manifest
     from rushhour.record.record import ResultSet
     from rushhour.report.model import RunView
 
@@ -45,7 +46,7 @@ class About:
     description: str
     source: str
     runs: int
-    manifest: Mapping[str, Any]
+    manifest: Manifest
     quick: bool = False
     changed: tuple[str, ...] = ()
     skipped: tuple[tuple[str, str], ...] = ()
@@ -55,17 +56,15 @@ class About:
 def about(results: ResultSet) -> About:
     """The head of the report."""
     first = next(iter(results)).manifest
-    scenario = first.get("scenario", {})
-    resolved = scenario.get("resolved") or {}
-    source = resolved.get("source") or {}
-    parts = [source.get(key) for key in ("document", "section", "figures")]
-    origin = "; ".join(said(part) for part in parts if part)
+    scenario, resolved = first.scenario, first.scenario.resolved
+    source = resolved.source
+    origin = "; ".join(said(part) for part in (source.document, source.section, source.figures) if part)
     unsaid = unsaid_factors(results.about)
-    title = str(scenario.get("title") or resolved.get("title") or scenario.get("name") or results.path.name)
+    title = scenario.title or resolved.title or scenario.name or results.path.name
     return About(
         title,
-        str(resolved.get("question") or ""),
-        str(resolved.get("description") or ""),
+        resolved.question,
+        resolved.description,
         origin,
         len(results),
         first,
@@ -114,23 +113,23 @@ def views(
     for record in results:
         folders.append(record.path)
         manifests.append(record.manifest)
-    kernels = {kernel_name(manifest) for manifest in manifests}
-    repetitions = {manifest.get("repetition", 0) for manifest in manifests}
+    kernels = {kernel_name(manifest.kernel) for manifest in manifests}
+    repetitions = {manifest.repetition for manifest in manifests}
     order = sorted(range(len(manifests)), key=lambda place: _place(manifests[place]))
     drawn = set(order[:: -(-len(order) // MAX_DRAWN)]) if curves else set()
     share = min(MAX_POINTS, total_points // max(1, len(drawn)))
     known = indexed(results)
     unsaid = unsaid_factors(results.about)
     short = _short(
-        {name: None for manifest in manifests for name in _factors(manifest) if name not in unsaid}
+        {name: None for manifest in manifests for name in manifest.cell.factors if name not in unsaid}
     )
     for position, place in enumerate(order):
         record = Record.open(folders[place])
         factors = {name: record.factors[key] for key, name in short.items() if key in record.factors}
         if len(kernels) > 1:
-            factors["kernel"] = kernel_name(record.manifest)
+            factors["kernel"] = kernel_name(record.manifest.kernel)
         if len(repetitions) > 1:
-            factors["repetition"] = str(record.manifest.get("repetition", 0))
+            factors["repetition"] = str(record.manifest.repetition)
         metrics = known.get(record.path.name) or record.metrics()
         if also is not None:
             also(record, metrics, position)
@@ -146,8 +145,8 @@ def unsaid_factors(about: Mapping[str, Any]) -> frozenset[str]:
         return frozenset()
 
 
-def _factors(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
-    factors = manifest.get("cell", {}).get("factors")
+def _factors(entry: Mapping[str, Any]) -> Mapping[str, Any]:
+    factors = entry.get("cell", {}).get("factors")
     return factors if isinstance(factors, dict) else {}
 
 
@@ -167,6 +166,5 @@ def indexed(results: ResultSet) -> dict[str, list[MetricValue]]:
     return index.values(results) if (results.path / index.INDEX).is_file() else {}
 
 
-def _place(manifest: Mapping[str, Any]) -> tuple[int, str, int]:
-    cell = manifest.get("cell", {})
-    return int(cell.get("index", 0)), kernel_name(manifest), int(manifest.get("repetition", 0))
+def _place(manifest: Manifest) -> tuple[int, str, int]:
+    return manifest.cell.index, kernel_name(manifest.kernel), manifest.repetition

@@ -162,15 +162,15 @@ def _facts(head: About, runs: list[RunView]) -> list[tuple[str, str]]:
 
 def _environment(head: About, runs: list[RunView]) -> list[tuple[str, str]]:
     manifest = head.manifest
-    kernel, agent, host = (manifest.get(key) or {} for key in ("kernel", "agent", "host"))
+    kernel, agent, host = manifest.kernel, manifest.agent, manifest.host
     rows = [(f"kernel {key.replace('_', ' ')}", kernel.get(key)) for key in sorted(kernel)]
     rows += [(f"agent {key}", agent.get(key)) for key in sorted(agent)]
     rows += [
-        ("Rush Hour", manifest.get("rushhour")),
-        ("lab", manifest.get("lab")),
-        ("record format", manifest.get("format")),
+        ("Rush Hour", manifest.rushhour),
+        ("lab", manifest.lab),
+        ("record format", manifest.format),
     ]
-    rows += [("run key", manifest.get("key"))] if len(runs) == 1 else []
+    rows += [("run key", manifest.key)] if len(runs) == 1 else []
     rows += machines(manifest)
     rows += [(f"host {key.replace('_', ' ')}", host.get(key)) for key in sorted(host)]
     return [(label, str(value)) for label, value in rows if value not in (None, "")]

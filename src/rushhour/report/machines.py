@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rushhour.quantities.words import quantity
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
+    from rushhour.record.manifest import Machine, Manifest
     from rushhour.record.record import Record
     from rushhour.report.model import RunView
 
 
 def as_found(record: Record) -> bool:
     """Whether the path was there before the experiment, and nothing was added to it."""
-    return record.manifest.get("lab") == "hosts" and not record.plan.get("egress")
+    return record.manifest.lab == "hosts" and not record.plan.get("egress")
 
 
 def links_said(runs: Sequence[RunView]) -> str:
@@ -26,18 +27,18 @@ def links_said(runs: Sequence[RunView]) -> str:
     return f"{who} measured and are what was asked."
 
 
-def lab_said(manifest: Mapping[str, Any]) -> str:
+def lab_said(manifest: Manifest) -> str:
     """The lab in words; of machines, who was where."""
-    lab = str(manifest.get("lab", "unknown"))
+    lab = manifest.lab or "unknown"
     if lab in ("uml", "qemu"):
         return f"{lab}, virtual time"
-    places = [f"{name} at {one.get('place')}" for name, one in _hosts(manifest).items()]
+    places = [f"{name} at {one.place}" for name, one in manifest.hosts.items()]
     return f"{lab}: {', '.join(places)}" if places else lab
 
 
-def machines(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
+def machines(manifest: Manifest) -> list[tuple[str, str]]:
     """A row for each machine: where it is, what it runs, how well its clock is known."""
-    return [(f"machine {name}", _said(one)) for name, one in _hosts(manifest).items()]
+    return [(f"machine {name}", _said(one)) for name, one in manifest.hosts.items()]
 
 
 def work_said(runs: Iterable[RunView]) -> str:
@@ -63,26 +64,15 @@ def _range(shares: Sequence[float]) -> str:
     return f"{high} %" if low == high else f"{low} to {high} %"
 
 
-def _said(one: Mapping[str, Any]) -> str:
-    told = [f"{one.get('place')} ({one.get('hostname')})", f"Linux {one.get('kernel')}"]
-    if one.get("address"):
-        told.append(f"{one['address']} on {one.get('device')}, MTU {one.get('mtu')}")
-    if one.get("forward"):
-        told.append(f"emulator, {one['forward']} to the receivers, {one.get('backward')} to the senders")
-    profile = one.get("profile")
-    if isinstance(profile, dict):
-        told.append(f"profile {profile.get('name')}")
-    clock = one.get("clock")
-    if isinstance(clock, dict):
-        error = float(clock.get("error_ns") or 0)
+def _said(one: Machine) -> str:
+    told = [f"{one.place} ({one.hostname})", f"Linux {one.kernel}"]
+    if one.address:
+        told.append(f"{one.address} on {one.device}, MTU {one.mtu}")
+    if one.forward:
+        told.append(f"emulator, {one.forward} to the receivers, {one.backward} to the senders")
+    if one.profile is not None:
+        told.append(f"profile {one.profile.name}")
+    if one.clock is not None:
+        error = one.clock.error_ns
         told.append(f"clock known to ± {quantity(error / 1e3, 'µs')}" if error else "one clock")
     return ", ".join(told)
-
-
-def _hosts(manifest: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    hosts = manifest.get("hosts")
-    return (
-        {str(name): one for name, one in hosts.items() if isinstance(one, dict)}
-        if isinstance(hosts, dict)
-        else {}
-    )

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from rushhour.metrics.value import MetricValue
     from rushhour.record.context import End, Flow
+    from rushhour.record.manifest import Kernel
     from rushhour.record.record import Record
     from rushhour.summary.expectations import Verdict
 
@@ -83,19 +84,19 @@ def view(
 ) -> RunView:
     """A run ready to be drawn, with at most about `points` samples in all its curves."""
     manifest = record.manifest
-    scenario = manifest.get("scenario", {})
+    scenario = manifest.scenario
     return RunView(
         name=record.path.name,
-        title=str(scenario.get("title") or scenario.get("name") or record.path.name),
+        title=scenario.title or scenario.name or record.path.name,
         factors={key: said(value) for key, value in factors.items()},
-        kernel=kernel_name(manifest),
-        lab=str(manifest.get("lab", "unknown")),
-        seed=int(manifest.get("seed", 0)),
+        kernel=kernel_name(manifest.kernel),
+        lab=manifest.lab or "unknown",
+        seed=manifest.seed or 0,
         conditions=conditions(record),
         flows=flow_lines(record),
-        valid=bool(manifest.get("valid", False)),
-        reasons=[str(reason) for reason in manifest.get("invalid_reasons", [])],
-        warnings=[str(warning) for warning in manifest.get("warnings", [])],
+        valid=manifest.valid,
+        reasons=list(manifest.invalid_reasons),
+        warnings=list(manifest.warnings),
         metrics=metrics,
         verdicts=check(record, metrics),
         panels=panels_of(record, points) if points else [],
@@ -117,10 +118,9 @@ def said(value: Any) -> str:
     return str(value)
 
 
-def kernel_name(manifest: Mapping[str, Any]) -> str:
+def kernel_name(kernel: Kernel) -> str:
     """`Linux 6.12.117 (name)`; the name only where it says more than the release."""
-    kernel = manifest.get("kernel", {})
-    release, name = str(kernel.get("release") or "unknown"), str(kernel.get("name") or "")
+    release, name = kernel.release or "unknown", kernel.name
     return f"Linux {release}" if name in ("", release) else f"Linux {release} ({name})"
 
 

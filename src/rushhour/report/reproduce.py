@@ -17,6 +17,7 @@ from rushhour.spec.toml import scenario_toml, value_word
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from rushhour.record.manifest import Manifest
     from rushhour.record.record import ResultSet
 
 ASKED = "As it was asked for"
@@ -52,17 +53,16 @@ def reproduction(results: ResultSet) -> Reproduction:
     return Reproduction(commands, text, file, _facts(scenario, asked, kernels, first))
 
 
-def run_command(manifest: Mapping[str, Any]) -> str:
+def run_command(manifest: Manifest) -> str:
     """The command for this run alone, from the scenario of its set saved as a file."""
-    scenario, kernel = _part(manifest, "scenario"), _part(manifest, "kernel")
-    factors = _part(_part(manifest, "cell"), "factors")
-    words = ["run", _file(scenario)]
-    for key, value in factors.items():
+    words = ["run", _file(manifest.scenario)]
+    for key, value in manifest.cell.factors.items():
         if key.startswith(LABEL):
             continue
         words += ["--set", f"{key}={value_word(value)}"]
-    words += [*_kernels([kernel]), *_lab(manifest)]
-    return _command([*words, "--seed", str(manifest.get("seed", 1)), "--repeat", "1"])
+    words += [*_kernels([manifest.kernel]), *_lab(manifest)]
+    seed = 1 if manifest.seed is None else manifest.seed
+    return _command([*words, "--seed", str(seed), "--repeat", "1"])
 
 
 def build(kernel: Mapping[str, Any]) -> str:
@@ -83,14 +83,14 @@ def build(kernel: Mapping[str, Any]) -> str:
     return _command(["kernel", "build", word, *(["--name", name] if name else [])])
 
 
-def _alone(manifest: Mapping[str, Any]) -> dict[str, Any]:
+def _alone(manifest: Manifest) -> dict[str, Any]:
     # A single run: its manifest has the scenario of its cell, with nothing left to vary.
     return {
-        "scenario": _part(manifest, "scenario"),
-        "kernels": [_part(manifest, "kernel")],
+        "scenario": manifest.scenario,
+        "kernels": [manifest.kernel],
         "repeat": 1,
-        "seed": manifest.get("seed"),
-        "lab": manifest.get("lab"),
+        "seed": manifest.seed,
+        "lab": manifest.lab,
     }
 
 
@@ -128,15 +128,15 @@ def _facts(
     scenario: Mapping[str, Any],
     asked: Mapping[str, Any],
     kernels: list[dict[str, Any]],
-    manifest: Mapping[str, Any],
+    manifest: Manifest,
 ) -> list[tuple[str, str]]:
-    agent = _part(manifest, "agent")
+    agent = manifest.agent
     facts = [("scenario", scenario.get("sha256")), ("scenario file", asked.get("file_sha256"))]
     for kernel in kernels:
         name = f"kernel {kernel.get('name') or ''}".strip()
         facts += [(f"{name} {what}", kernel.get(f"{what}_sha256")) for what in ("source", "config", "image")]
         facts += [(f"{name} compiler", kernel.get("compiler"))]
-    facts += [(f"agent {agent.get('version') or ''}".strip(), agent.get("sha256"))]
+    facts += [(f"agent {agent.version}".strip(), agent.sha256)]
     return [(label, str(value)) for label, value in facts if value]
 
 

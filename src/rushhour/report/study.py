@@ -150,9 +150,9 @@ def gathered(sets: Sequence[ResultSet], beside: Path) -> Whole:
         document=_line(alone.document) if alone else "",
         summary=_line(alone.summary) if alone else "",
         parts=_parts(found),
-        kernels=list(dict.fromkeys(kernel_name(manifest) for manifest in manifests)),
+        kernels=list(dict.fromkeys(kernel_name(manifest.kernel) for manifest in manifests)),
         commands=_commands(sets),
-        version=str(manifests[0].get("rushhour", "")) if manifests else "",
+        version=manifests[0].rushhour or "" if manifests else "",
     )
 
 

@@ -195,30 +195,30 @@ def _sweep(resolved: Any) -> Sweep:
 
 def _run(record: Record, sweep: Sweep, values: Sequence[MetricValue], *, quick: bool) -> RunParcel:
     manifest = record.manifest
-    scenario, cell = manifest.get("scenario") or {}, manifest.get("cell") or {}
+    scenario, cell = manifest.scenario, manifest.cell
     try:
         return RunParcel(
             key=record.key,
-            scenario=str(scenario.get("name") or ""),
-            scenario_sha256=str(scenario.get("sha256") or ""),
-            title=str(scenario.get("title") or ""),
+            scenario=scenario.name,
+            scenario_sha256=scenario.sha256 or "",
+            title=scenario.title,
             quick=quick,
-            cell=int(cell.get("index") or 0),
+            cell=cell.index,
             factors=dict(record.factors),
             label=label_of(record.factors, sweep),
-            repetition=int(manifest.get("repetition") or 0),
-            seed=int(manifest.get("seed") or 0),
-            kernel=dict(manifest["kernel"]),
-            agent=dict(manifest.get("agent") or {}),
-            lab=str(manifest.get("lab")),
-            rushhour=manifest.get("rushhour"),
+            repetition=manifest.repetition,
+            seed=manifest.seed or 0,
+            kernel=dict(manifest.kernel),
+            agent=dict(manifest.agent),
+            lab=str(manifest.lab),
+            rushhour=manifest.rushhour,
             valid=record.valid,
-            invalid_reasons=list(manifest.get("invalid_reasons") or ()),
-            warnings=list(manifest.get("warnings") or ()),
-            virtual_s=manifest.get("virtual_s"),
-            elapsed_s=manifest.get("elapsed_s"),
+            invalid_reasons=list(manifest.invalid_reasons),
+            warnings=list(manifest.warnings),
+            virtual_s=manifest.virtual_s,
+            elapsed_s=manifest.elapsed_s,
             folder=spelled(record.path.resolve()),
-            raw_sha256=digest(raw_digests(manifest), told(record)),
+            raw_sha256=digest(raw_digests(manifest.files), told(record)),
             values=values,
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:

@@ -233,9 +233,7 @@ def _mixed(runs: Sequence[_Run]) -> str:
 
 
 def _run(record: Record) -> _Run:
-    kernel = record.manifest.get("kernel")
-    name = str(kernel.get("name") or "") if isinstance(kernel, dict) else ""
-    return _Run(record.path.name, name, record.valid, record.factors)
+    return _Run(record.path.name, record.manifest.kernel.name, record.valid, record.factors)
 
 
 def document(comparisons: Iterable[Comparison]) -> list[dict[str, Any]]:

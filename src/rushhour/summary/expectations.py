@@ -34,13 +34,10 @@ class Verdict:
 
 def check(record: Record, values: Iterable[MetricValue] | None = None) -> list[Verdict]:
     """Judge the expectations of the record's own scenario; `values` saves measuring again."""
-    scenario = record.manifest.get("scenario")
-    resolved = scenario.get("resolved") if isinstance(scenario, dict) else None
-    expects = resolved.get("expect") if isinstance(resolved, dict) else None
-    if not isinstance(expects, list) or not expects:
+    expects = record.manifest.scenario.resolved.expect
+    if not expects:
         return []
-    mine = [expect for expect in expects if isinstance(expect, dict)]
-    return judge(mine, record.metrics() if values is None else values, record.factors)
+    return judge(expects, record.metrics() if values is None else values, record.factors)
 
 
 def judge(

@@ -269,25 +269,20 @@ def _look(path: Path) -> None:
 
 def _about(record: Record) -> Mapping[str, Any]:
     manifest = record.manifest
-
-    def text(part: str, name: str) -> str | None:
-        value = manifest.get(part)
-        found = value.get(name) if isinstance(value, dict) else None
-        return None if found is None else str(found)
-
-    def number(value: object) -> int | None:
-        return value if isinstance(value, int) and abs(value) < 1 << 63 else None
-
-    cell = manifest.get("cell")
     return {
         "key": record.key,
         "folder": record.path.name,
-        "scenario": text("scenario", "name"),
-        "cell": number(cell.get("index") if isinstance(cell, dict) else None),
-        "repetition": number(manifest.get("repetition")),
-        "seed": number(manifest.get("seed")),
-        "kernel": text("kernel", "name"),
-        "release": text("kernel", "release"),
-        "lab": None if manifest.get("lab") is None else str(manifest["lab"]),
+        "scenario": manifest.scenario.name or None,
+        "cell": _stored(manifest.cell.index),
+        "repetition": _stored(manifest.repetition),
+        "seed": _stored(manifest.seed),
+        "kernel": manifest.kernel.name or None,
+        "release": manifest.kernel.release or None,
+        "lab": manifest.lab,
         "valid": record.valid,
     }
+
+
+def _stored(value: int | None) -> int | None:
+    """A number where a column of 64 bits has room for it."""
+    return value if value is not None and abs(value) < 1 << 63 else None

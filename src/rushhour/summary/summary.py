@@ -97,14 +97,4 @@ def _rows(cell: tuple[str, str, int], factors: Mapping[str, Any], runs: list[lis
 
 def _cell(record: Record) -> tuple[str, str, int]:
     manifest = record.manifest
-
-    def entry(part: str, name: str) -> Any:
-        value = manifest.get(part)
-        return value.get(name) if isinstance(value, dict) else None
-
-    index = entry("cell", "index")
-    return (
-        str(entry("scenario", "name")),
-        str(entry("kernel", "name")),
-        index if isinstance(index, int) else 0,
-    )
+    return manifest.scenario.name, manifest.kernel.name, manifest.cell.index

@@ -109,7 +109,7 @@ def first_divergence(base: Record, candidate: Record) -> Divergence | None:
     flow, end = telling.owner(base, chosen)
     before, after = around.surroundings(sides, chosen)
     return Divergence(
-        seed=int(base.manifest.get("seed", 0)),
+        seed=base.manifest.seed or 0,
         kind=chosen.kind,
         t_ns=chosen.t_ns,
         table=chosen.table,

@@ -19,6 +19,8 @@ from rushhour.lab.base import VIRTUAL
 from rushhour.metrics.catalog import METRICS
 from rushhour.metrics.value import MetricValue
 from rushhour.plan.cells import expand, label_of
+from rushhour.record.document import read
+from rushhour.record.manifest import Conditions
 from rushhour.record.record import Record, ResultSet
 from rushhour.record.told import told
 from rushhour.spec.scenario import Scenario
@@ -83,7 +85,7 @@ class Trial:
             return None
         record = Record.open(self.folder)
         kept = {name: digest for name, digest in self.digests.items() if name.startswith(RAW)}
-        if kept and kept != raw_digests(record.manifest):
+        if kept and kept != raw_digests(record.manifest.files):
             raise RecordError(
                 "this is not the run whose checksums were kept",
                 where=str(self.folder),
@@ -251,17 +253,16 @@ def read_set(side: Side, results: ResultSet) -> None:
 
 def of_record(record: Record) -> Trial:
     """What a comparison needs of a record."""
-    manifest, files = record.manifest, record.manifest["files"]
-    reasons = manifest.get("invalid_reasons")
+    manifest, files = record.manifest, record.manifest.files
     return Trial(
-        seed=_int(manifest.get("seed")),
-        repetition=_int(manifest.get("repetition")),
+        seed=manifest.seed or 0,
+        repetition=manifest.repetition,
         folder=record.path,
         key=record.key,
-        digests={name: str(digest) for name, digest in files.items() if name.startswith(RAW)},
-        plan=None if files.get(PLAN) is None else str(files[PLAN]),
+        digests={name: digest for name, digest in files.items() if name.startswith(RAW)},
+        plan=files.get(PLAN),
         valid=record.valid,
-        reasons=tuple(map(str, reasons)) if isinstance(reasons, list) else (),
+        reasons=manifest.invalid_reasons,
         facts=facts_of(manifest),
     )
 
@@ -273,7 +274,7 @@ def of_baseline(one: Baseline) -> Side:
         RecordError: it is damaged.
     """
     side = Side(f"{one.name}@{one.version}", "baseline", records=None if one.slim else str(one.path))
-    facts = facts_of(one.about)
+    facts = facts_of(read(Conditions, one.about, str(one.path)))
     for about in one.scenarios:
         name = str(about["name"])
         side.scenarios[name], side.quick[name] = about.get("resolved") or {}, about.get("quick") is True
@@ -323,26 +324,22 @@ def cell_of(scenario: str, cell: Cell) -> SideCell:
     return SideCell(scenario, cell.index, cell.factors, cell.label, cell.scenario.canonical())
 
 
-def facts_of(manifest: Mapping[str, Any]) -> dict[str, Any]:
+def facts_of(made: Conditions) -> dict[str, Any]:
     """What must be equal on both sides but for the variable."""
-    agent = manifest.get("agent")
     return {
-        "kernel": manifest.get("kernel") or {},
-        "agent": agent.get("sha256") if isinstance(agent, dict) else None,
-        "lab": manifest.get("lab"),
-        "tools": manifest.get("tools") or {},
-        "rushhour": manifest.get("rushhour"),
-        "host": manifest.get("host") or {},
+        "kernel": made.kernel,
+        "agent": made.agent.sha256,
+        "lab": made.lab,
+        "tools": made.tools,
+        "rushhour": made.rushhour,
+        "host": made.host,
     }
 
 
 def _cell(side: Side, record: Record, sweep: Sweep) -> SideCell:
-    about = record.manifest.get("scenario")
-    about = about if isinstance(about, dict) else {}
-    entry = record.manifest.get("cell")
-    index = _int(entry.get("index")) if isinstance(entry, dict) else 0
-    name, factors = str(about.get("name", "")), record.factors
-    made = SideCell(name, index, factors, label_of(factors, sweep), about.get("resolved") or {})
+    about, entry = record.manifest.scenario, record.manifest.cell
+    label = label_of(entry.factors, sweep)
+    made = SideCell(about.name, entry.index, entry.factors, label, about.resolved)
     cell = side.cells.setdefault(made.key, made)
     cell.resolved = cell.resolved or made.resolved
     return cell

@@ -103,7 +103,7 @@ class Collector:
             if not record.valid:
                 self._invalid[place] += 1
                 continue
-            if figure.x is None and record.manifest.get("repetition", 0):
+            if figure.x is None and record.manifest.repetition:
                 self._repeated[place] = True
                 continue
             if figure.kind == "cdf":
@@ -164,13 +164,12 @@ class Found(NamedTuple):
 def _taken(record: Record, figure: Figure, run: int, found: Found) -> Taken:
     kind, _, name = found.scope.partition(":")
     own = {"end" if kind == "end" else "flow": name} if name else {}
-    cell = record.manifest.get("cell", {})
     return Taken(
         run,
-        int(cell.get("index", 0)),
-        int(record.manifest.get("repetition", 0)),
+        record.manifest.cell.index,
+        record.manifest.repetition,
         found.scope,
-        {**record.factors, **own, "kernel": kernel_name(record.manifest)},
+        {**record.factors, **own, "kernel": kernel_name(record.manifest.kernel)},
         found.value,
         found.curve,
         found.shares,

@@ -77,11 +77,10 @@ def _settings(store: Store, row: RunRow) -> Mapping[str, str]:
 @lru_cache(_KEPT)
 def _read(folder: Path, _key: str) -> Mapping[str, str]:
     try:
-        about = Record.open(folder).manifest.get("scenario")
+        resolved = Record.open(folder).manifest.scenario.resolved
     except RecordError:
         return {}
-    resolved = about.get("resolved") if isinstance(about, dict) else None
-    return settings_of(resolved) if isinstance(resolved, dict) else {}
+    return settings_of(resolved) if resolved else {}
 
 
 def _varied(group: Sequence[Mapping[str, str]]) -> list[str]:

@@ -293,9 +293,7 @@ def _resolved(cell: SideCell) -> Mapping[str, Any] | None:
         except RecordError:
             continue
         if record is not None:
-            about = record.manifest.get("scenario")
-            resolved = about.get("resolved") if isinstance(about, dict) else None
-            return resolved if isinstance(resolved, dict) else None
+            return record.manifest.scenario.resolved or None
     return None
 
 

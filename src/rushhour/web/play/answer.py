@@ -39,8 +39,8 @@ def answer(record: Record) -> Answer:
         "format": FORMAT,
         "key": record.key,
         "raw_sha256": raw_sha256(record),
-        "kernel": {"name": manifest["kernel"].get("name"), "release": manifest["kernel"].get("release")},
-        "ran_on": kernel_name(manifest),
+        "kernel": {"name": manifest.kernel.name, "release": manifest.kernel.release},
+        "ran_on": kernel_name(manifest.kernel),
         "virtual_s": record.context.duration_ns / 1e9,
         "valid": record.valid,
         "invalid_reasons": shown.reasons,
@@ -56,12 +56,12 @@ def answer(record: Record) -> Answer:
         "topology": topology_svg(record),
         "series": payload.packed(shown),
     }
-    return Answer(document, float(manifest["elapsed_s"]))
+    return Answer(document, float(manifest.elapsed_s or 0))
 
 
 def raw_sha256(record: Record) -> str:
     """One checksum of all raw tables: equal wherever the same experiment runs on the same kernel."""
-    lines = (f"{name} {digest}\n" for name, digest in sorted(record.manifest["files"].items()))
+    lines = (f"{name} {digest}\n" for name, digest in sorted(record.manifest.files.items()))
     return hashlib.sha256("".join(line for line in lines if line.startswith("raw/")).encode()).hexdigest()
 
 

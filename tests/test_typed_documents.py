@@ -1,0 +1,99 @@
+"""Documents: typed where the class says so, as they were written otherwise; what is wrong is named."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from copy import deepcopy
+from typing import Any
+
+import pytest
+
+from rushhour.errors import RecordError
+from rushhour.record.document import EMPTY, Document, read
+from rushhour.record.manifest import Manifest
+
+
+class Seat(Document):
+    node: str
+    from_: str | None = None
+    share: float = 0
+
+
+class Table(Document):
+    name: str = "nobody"
+    count: int | None = None
+    open: bool = False
+    seats: tuple[Seat, ...] = ()
+    named: Mapping[str, Seat] = EMPTY
+    sums: Mapping[str, str] = EMPTY
+    other: object = None
+
+
+def test_what_is_there_is_typed_and_what_is_missing_or_null_has_its_default() -> None:
+    given = {"name": "n", "count": None, "seats": [{"node": "a", "from": "b"}], "named": {"x": {"node": "c"}}}
+    table = read(Table, given, "here")
+    assert (table.name, table.count, table.open, table.sums) == ("n", None, False, {})
+    assert [(seat.node, seat.from_, seat.share) for seat in table.seats] == [("a", "b", 0)]
+    assert table.named["x"].node == "c"
+
+
+def test_a_document_stays_what_was_written() -> None:
+    given = {"name": "n", "newer": {"a": [1, 2.5, None]}, "seats": [{"node": "a", "more": 1}]}
+    table = read(Table, given, "here")
+    assert table == given
+    assert json.dumps(table) == json.dumps(given)
+    assert table.seats[0]["more"] == 1
+    copy = deepcopy(table)
+    assert (copy, copy.name, copy.seats[0].node) == (given, "n", "a")
+    with pytest.raises(AttributeError, match="cannot be set"):
+        table.name = "m"
+
+
+def test_numbers_are_not_turned_into_others() -> None:
+    assert str(read(Seat, {"node": "a", "share": 3}, "here").share) == "3"
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ([], r"the document is \[\]; expected a table"),
+        ({"name": 3}, "name is 3; expected a text"),
+        ({"count": True}, "count is True; expected a whole number"),
+        ({"count": 1.5}, "count is 1.5; expected a whole number"),
+        ({"count": 1 << 64}, "count is 18446744073709551616; expected a whole number"),
+        ({"count": 10**5000}, "count is a number beyond all bounds; expected a whole number"),
+        ({"open": 1}, "open is 1; expected true or false"),
+        ({"seats": {}}, r"seats is \{\}; expected a list"),
+        ({"seats": [{"node": "a"}, {}]}, "seats.1.node is None; expected something"),
+        ({"seats": [{"node": "a"}, None]}, "seats.1 is None; expected a table"),
+        ({"seats": [{"node": "a", "from": 1}]}, "seats.0.from is 1; expected a text"),
+        ({"named": {"x": {"node": "a", "share": float("nan")}}}, "named.x.share is nan; expected a number"),
+        ({"sums": {"a": "b", "c": None}}, "sums.c is None; expected a text"),
+        ({"sums": []}, r"sums is \[\]; expected a table"),
+    ],
+)
+def test_what_is_wrong_is_named_with_its_place(given: Any, says: str) -> None:
+    with pytest.raises(RecordError, match=f"^here: {says}") as caught:
+        read(Table, given, "here", hint="do this")
+    assert (caught.value.where, caught.value.hint) == ("here", "do this")
+    with pytest.raises(RecordError, match=r"^here: whole.at\b"):
+        read(Table, given, "here", key="whole.at")
+
+
+def test_a_class_that_no_document_can_be_is_refused_at_once() -> None:
+    class Wrong(Document):
+        found: set[int]
+
+    with pytest.raises(TypeError, match="cannot hold"):
+        read(Wrong, {}, "here")
+
+
+def test_the_first_manifests_are_still_read() -> None:
+    old = {"format": "rushhour-record/1", "key": "k", "files": {}, "context": {}}
+    manifest = read(Manifest, old, "here")
+    assert (manifest.scenario.resolved.expect, manifest.cell.index, manifest.seed) == ((), 0, None)
+    assert (manifest.kernel.name, manifest.agent.sha256, manifest.valid) == ("", None, False)
+    for name in ("files", "context"):
+        with pytest.raises(RecordError, match=f"^here: {name} is None"):
+            read(Manifest, {key: value for key, value in old.items() if key != name}, "here")
