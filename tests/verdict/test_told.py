@@ -78,7 +78,7 @@ def test_every_part_counts(tmp_path: Path) -> None:
         made("counters", result={"counters": {"r1": {"Ip6.InReceives": 1}}}),
         made("events", result={"lost_events": {"tcp_probe": 1}}),
         made("inputs", result={"inputs": [{"node": "r1", "packets": 1, "dropped": 1}]}),
-        made("plan", plan={"links": []}),
+        made("plan", plan={"sample_ns": 7}),
     ]
     assert told(made("again", result={"kernel": {"release": "7"}, "warnings": ["x"]})) == told(first)
     assert all(told(other) != told(first) for other in others)
