@@ -31,7 +31,7 @@ _GUIDED = {
     "record": _RECORDS,
     "results": [*_RECORDS, "report", "summary", "export"],
     "exchange": [*_RECORDS, "verdict", "store", "baseline", "summary.index"],
-    "baseline": ["baseline", "summary.index", "verdict.side", "store", "record.shapes"],
+    "baseline": ["baseline", "summary.index", "verdict.side", "store", "record.document"],
     "verdict": ["export", "store", "report.verdict"],
     "database": ["store"],
 }

@@ -10,14 +10,16 @@ from report_records import make_record, make_set
 from test_terminal import screen
 
 from rushhour.metrics.value import MetricValue
+from rushhour.record.document import read
 from rushhour.record.record import ResultSet
+from rushhour.record.set_file import SetFile
 from rushhour.report import html, markdown
 from rushhour.report.answer import answer
 from rushhour.report.model import FlowLine, RunView
 from rushhour.report.shares import share, sharers
 from rushhour.report.tables import cells_table, shares_table
 
-NOTHING: dict[str, Any] = {}
+NOTHING = SetFile()
 
 
 def run(
@@ -116,8 +118,8 @@ def test_invalid_runs_and_undefined_shares_say_nothing() -> None:
     assert answer(NOTHING, runs) == "At x 1 a got 90 % of the goodput; 1 of 2 cells have no such number."
 
 
-def figured(**figure: Any) -> dict[str, Any]:
-    return {"scenario": {"resolved": {"figure": [{"title": "F", "x": "loss", **figure}]}}}
+def figured(**figure: Any) -> SetFile:
+    return read(SetFile, {"scenario": {"resolved": {"figure": [{"title": "F", "x": "loss", **figure}]}}}, "x")
 
 
 def lossy(*told: tuple[str, float | None]) -> list[RunView]:

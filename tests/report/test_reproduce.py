@@ -12,7 +12,7 @@ from report_records import make_set
 import rushhour
 from rushhour.cli import cli
 from rushhour.record.document import read
-from rushhour.record.manifest import Manifest
+from rushhour.record.manifest import Kernel, Manifest
 from rushhour.record.record import ResultSet
 from rushhour.report.html import render
 from rushhour.report.reproduce import build, reproduction, run_command
@@ -85,8 +85,11 @@ def test_a_set_of_an_older_program_still_says_how(tmp_path: Path) -> None:
     ],
 )
 def test_every_source_of_a_kernel_has_its_command(source: dict[str, str], word: str) -> None:
-    assert build({"source": source, "name": "mine"}) == f"rushhour kernel build {word} --name mine"
-    assert build({"source": {"kind": "other"}}) == ""
+    assert (
+        build(read(Kernel, {"source": source, "name": "mine"}, "here"))
+        == f"rushhour kernel build {word} --name mine"
+    )
+    assert build(read(Kernel, {"source": {"kind": "other"}}, "here")) == ""
 
 
 def test_the_command_of_one_run_gives_its_factors_as_they_are_read() -> None:

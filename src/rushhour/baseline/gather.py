@@ -79,7 +79,7 @@ def gather(source: Path | Baseline, kernel: str | None = None) -> Material:
 
 def _of_baseline(source: Baseline) -> Material:
     source.values()
-    common = {name: source.about.get(name) for name in (*_COMMON, "tools")}
+    common = {name: getattr(source.about, name) for name in (*_COMMON, "tools")}
     folders = [None if source.slim else source.path / "runs" / run.folder for run in source.runs]
     rows = index.parts_of(index.read(source.path / index.INDEX))
     return Material(common, source.scenarios, list(zip(source.runs, folders, strict=True)), rows)
@@ -125,17 +125,17 @@ def _run(record: Record) -> Run:
 
 def _scenario(results: ResultSet, run: _Taken, kernel: str | None) -> dict[str, Any]:
     about = results.about
-    known = about.get("scenario") or Record.open(run.record).manifest.scenario
+    known = about.scenario or Record.open(run.record).manifest.scenario
     fates = {
-        fate: [one for one in about.get(fate) or () if kernel in (None, one.get("kernel"))]
-        for fate in ("failures", "skipped")
+        fate: [one for one in unrun if kernel in (None, one.kernel)]
+        for fate, unrun in (("failures", about.failures), ("skipped", about.skipped))
     }
     return {
         "name": run.run.scenario,
-        "title": str(known.get("title") or ""),
-        "sha256": known.get("sha256"),
-        "quick": about.get("quick") is True,
-        "resolved": known.get("resolved") or {},
+        "title": known.title,
+        "sha256": known.sha256,
+        "quick": about.quick,
+        "resolved": known.resolved,
         **fates,
     }
 

@@ -7,11 +7,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from rushhour.errors import RecordError
+from rushhour.record.baseline_file import BaselineFile
+from rushhour.record.document import read
 from rushhour.record.folders import BASELINE
 from rushhour.record.record import Record, read_json
 from rushhour.record.seal import checksum
-from rushhour.record.shapes import BASELINE as SHAPE
-from rushhour.record.shapes import check
 from rushhour.summary import index
 
 if TYPE_CHECKING:
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rushhour.metrics.value import MetricValue
+    from rushhour.record.baseline_file import KeptScenario
+    from rushhour.record.manifest import Kernel
 
 FORMAT = "rushhour-baseline/1"
 _AGAIN = "take it from a copy, or save it again from records"
@@ -49,7 +51,7 @@ class Baseline:
     """A baseline. `about` is its `baseline.json`; make it with `find`."""
 
     path: Path
-    about: Mapping[str, Any]
+    about: BaselineFile
     runs: Sequence[Run]
 
     @classmethod
@@ -65,8 +67,8 @@ class Baseline:
                 where=str(path),
                 hint="`rushhour baseline list` names what there is; `rushhour baseline save` makes one",
             )
-        about = read_json(path / BASELINE, _AGAIN)
-        found = about.get("format")
+        document = read_json(path / BASELINE, _AGAIN)
+        found = document.get("format")
         if found != FORMAT:
             newer = isinstance(found, str) and found.startswith("rushhour-baseline/")
             raise RecordError(
@@ -76,45 +78,36 @@ class Baseline:
                 if newer
                 else "it was not written by rushhour",
             )
-        check(about, SHAPE, str(path / BASELINE), hint=_AGAIN)
-        try:
-            names = [field.name for field in fields(Run)]
-            # Versions that were saved by an older program keep no `told`.
-            runs = [
-                Run(**{name: entry[name] for name in names if name != "told" or name in entry})
-                for entry in about["runs"]
-            ]
-            _check(about, runs)
-        except (KeyError, TypeError, ValueError) as error:
-            raise _damaged(f"makes no sense ({error!r})", path / BASELINE) from error
+        about = read(BaselineFile, document, str(path / BASELINE), hint=_AGAIN)
+        # Versions that were saved by an older program keep no `told`.
+        runs = [Run(**{field.name: getattr(run, field.name) for field in fields(Run)}) for run in about.runs]
+        _check(runs, path / BASELINE)
         return cls(path, about, runs)
 
     @property
     def name(self) -> str:
         """The name it was saved under, or its folder's."""
-        return str(self.about["name"])
+        return self.about.name
 
     @property
     def version(self) -> int:
         """The number of this version, counted from 1."""
-        return int(self.about["version"])
+        return self.about.version
 
     @property
     def slim(self) -> bool:
         """Whether it holds values and checksums only, no records."""
-        return self.about["slim"] is True
+        return self.about.slim
 
     @property
-    def kernel(self) -> Mapping[str, Any]:
+    def kernel(self) -> Kernel:
         """The identity of the kernel that ran (docs/kernels.md)."""
-        kernel: Mapping[str, Any] = self.about["kernel"]
-        return kernel
+        return self.about.kernel
 
     @property
-    def scenarios(self) -> Sequence[Mapping[str, Any]]:
+    def scenarios(self) -> Sequence[KeptScenario]:
         """Its scenarios: name, title, sha256, quick, resolved, failures, skipped."""
-        scenarios: Sequence[Mapping[str, Any]] = self.about["scenarios"]
-        return scenarios
+        return self.about.scenarios
 
     @cached_property
     def _index(self) -> Mapping[str, list[MetricValue]]:
@@ -125,7 +118,7 @@ class Baseline:
             found = checksum(path)
         except OSError as error:
             raise _damaged(f"cannot be read ({error.strerror})", path) from error
-        if found != self.about["index_sha256"]:
+        if found != self.about.index_sha256:
             raise _damaged("was changed: its checksum differs", path)
         none: dict[str, list[MetricValue]] = {run.folder: [] for run in self.runs}
         return none | index.values_of(index.read(path))
@@ -163,21 +156,13 @@ def raw_digests(files: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in sorted(files.items()) if name.startswith("raw/")}
 
 
-def _check(about: Mapping[str, Any], runs: Sequence[Run]) -> None:
+def _check(runs: Sequence[Run], path: Path) -> None:
     """Refuse what no program of ours wrote, before it is believed."""
-    if not isinstance(about["kernel"], dict) or not isinstance(about["scenarios"], list):
-        raise TypeError("kernel or scenarios")
-    if not isinstance(about["version"], int) or not isinstance(about["slim"], bool):
-        raise TypeError("version or slim")
-    for name in ("name", "lab", "agent", "index_sha256"):
-        _ = about[name]
     if len({run.folder for run in runs}) != len(runs):
-        raise ValueError("a run is there twice")
+        raise _damaged("makes no sense: a run is there twice", path)
     for run in runs:
-        if not isinstance(run.folder, str) or "/" in run.folder or run.folder in ("", ".", ".."):
-            raise ValueError(f"folder {run.folder!r}")
-        if not all(isinstance(part, dict) for part in (run.factors, run.raw)):
-            raise TypeError(f"factors or raw of {run.folder}")
+        if "/" in run.folder or run.folder in ("", ".", ".."):
+            raise _damaged(f"makes no sense: a run has the folder {run.folder[:60]!r}", path)
 
 
 def _damaged(what: str, path: Path) -> RecordError:

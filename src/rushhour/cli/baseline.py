@@ -129,17 +129,19 @@ def _facts(one: Baseline) -> dict[str, Any]:
         "version": one.version,
         "folder": str(one.path),
         "slim": one.slim,
-        "reason": about.get("reason", ""),
+        "reason": about.reason,
         "kernel": one.kernel,
-        "agent": about["agent"],
-        "lab": about["lab"],
-        "scenarios": [{name: entry[name] for name in ("name", "sha256", "quick")} for entry in one.scenarios],
+        "agent": about.agent,
+        "lab": about.lab,
+        "scenarios": [
+            {"name": entry.name, "sha256": entry.sha256, "quick": entry.quick} for entry in one.scenarios
+        ],
         "cells": len({(run.scenario, run.cell) for run in one.runs}),
         "seeds": sorted({run.seed for run in one.runs}),
         "runs": len(one.runs),
         "invalid": sum(not run.valid for run in one.runs),
-        "failures": sum(len(entry["failures"]) for entry in one.scenarios),
-        "skipped": sum(len(entry["skipped"]) for entry in one.scenarios),
+        "failures": sum(len(entry.failures) for entry in one.scenarios),
+        "skipped": sum(len(entry.skipped) for entry in one.scenarios),
         "bytes": sum(path.stat().st_size for path in one.path.glob("*.*")),
     }
 

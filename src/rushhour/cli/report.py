@@ -94,7 +94,7 @@ def write_study(sets: list[ResultSet], out: Path, form: str) -> list[Path]:
         return [out]
     made = []
     for one in sets:
-        name = str((one.about.get("scenario") or {}).get("name") or one.path.name)
+        name = one.about.scenario.name or one.path.name
         made += write(one, out / name.replace("/", "-"), form) if one.folders() else []
     return made
 

@@ -117,9 +117,7 @@ def of_results(sets: Sequence[ResultSet], name: str) -> Report:
     """The runs of result sets: one that keeps its expectations passes; without any, if it is valid."""
     cases = [case for results in sets for case in _runs(results)]
     failed = sum(case.status in ("fail", "error") for case in cases)
-    kernels = {
-        str(kernel.get("release")): kernel for one in sets for kernel in (one.about or {}).get("kernels", ())
-    }
+    kernels = {kernel.release: kernel for one in sets for kernel in one.about.kernels}
     return Report(
         name=name,
         headline=f"{len(cases)} cases, {failed} failed",
@@ -134,12 +132,11 @@ def _runs(results: ResultSet) -> Iterator[Case]:
     measured = index.values(results)
     for record in results:
         yield _run(record, measured.get(record.path.name, []))
-    about = results.about or {}
-    scenario = str((about.get("scenario") or {}).get("name") or results.path.name)
-    for kind, status in (("failures", "error"), ("skipped", "skip")):
-        for one in about.get(kind) or ():
-            label = _label((one.get("cell") or {}).get("factors") or {}, one)
-            yield Case(scenario, label, "error" if status == "error" else "skip", str(one.get("message")))
+    scenario = results.about.scenario.name or results.path.name
+    for one in results.about.failures:
+        yield Case(scenario, _label(one.cell.factors, one.kernel, one.repetition), "error", str(one.message))
+    for one in results.about.skipped:
+        yield Case(scenario, _label(one.cell.factors, one.kernel, one.repetition), "skip", str(one.message))
 
 
 def _run(record: Record, values: Sequence[MetricValue]) -> Case:
@@ -149,7 +146,7 @@ def _run(record: Record, values: Sequence[MetricValue]) -> Case:
     status: Status = "fail" if broken else "pass"
     return Case(
         scenario=manifest.scenario.name or record.path.name,
-        label=_label(record.factors, manifest),
+        label=_label(record.factors, manifest.kernel.name, manifest.repetition),
         status=status if record.valid else "error",
         reason="; ".join(broken if record.valid else manifest.invalid_reasons),
         numbers=[*_told(values, resolved)],
@@ -167,9 +164,7 @@ def _told(values: Iterable[MetricValue], scenario: Mapping[str, Any]) -> Iterato
             yield Number(one.metric, one.scope, one.value, one.unit)
 
 
-def _label(factors: Mapping[str, Any], about: Mapping[str, Any]) -> str:
-    kernel = about.get("kernel")
-    name = kernel.get("name") if isinstance(kernel, dict) else kernel
+def _label(factors: Mapping[str, Any], kernel: object, repetition: int) -> str:
     parts = [f"{key}={value}" for key, value in factors.items()]
-    parts += [f"kernel={name}"] if name else []
-    return " ".join([*parts, f"run={int(about.get('repetition') or 0) + 1}"])
+    parts += [f"kernel={kernel}"] if kernel else []
+    return " ".join([*parts, f"run={repetition + 1}"])

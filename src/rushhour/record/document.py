@@ -19,6 +19,7 @@ from __future__ import annotations
 import types
 from collections.abc import Callable, Mapping
 from functools import cache
+from inspect import get_annotations
 from math import isfinite
 from typing import Any, Final, NoReturn, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -127,6 +128,12 @@ def _reader(kind: Any) -> _Reader:
     raise TypeError(f"a document cannot hold {kind}")
 
 
+def _has_value(kind: type[Document], name: str) -> bool:
+    """Whether the class that says last what a field is gives it a value, too."""
+    said = next(one for one in kind.__mro__ if name in get_annotations(one))
+    return name in said.__dict__
+
+
 def _missing() -> NoReturn:
     raise _FaultError(None, "something")
 
@@ -167,10 +174,10 @@ def _table(one: _Reader) -> _Reader:
 
 
 def _document(kind: type[Document]) -> _Reader:
-    fields = [
-        (name.removesuffix("_"), name, _reader(hint), hasattr(kind, name))
-        for name, hint in get_type_hints(kind).items()
-    ]
+    hints = get_type_hints(kind)
+    # A class's own fields before those of its base.
+    names = dict.fromkeys(name for one in kind.__mro__ for name in get_annotations(one))
+    fields = [(name.removesuffix("_"), name, _reader(hints[name]), _has_value(kind, name)) for name in names]
 
     def reader(value: object) -> object:
         if not isinstance(value, dict):

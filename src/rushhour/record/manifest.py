@@ -23,7 +23,8 @@ class Resolved(Document):
     question: str = ""
     description: str = ""
     guards: str = ""
-    seed: int | None = None
+    seed: int = 1
+    repeat: int = 1
     trace: Mapping[str, str] = EMPTY
     source: Source = Source()
     sweep: Mapping[str, Any] = EMPTY
@@ -55,6 +56,17 @@ class Cell(Document):
     factors: Mapping[str, Any] = EMPTY
 
 
+class KernelSource(Document):
+    """What a kernel was built from; which keys there are depends on `kind` (docs/kernels.md)."""
+
+    kind: str | None = None
+    package: str = ""
+    version: str | None = None
+    commit: str | None = None
+    file: str | None = None
+    directory: str | None = None
+
+
 class Kernel(Document):
     """The identity of the kernel that ran; `missing` are options that it was built without."""
 
@@ -63,7 +75,7 @@ class Kernel(Document):
     version: str = ""
     hz: int | None = None
     missing: tuple[str, ...] = ()
-    source: Mapping[str, Any] = EMPTY
+    source: KernelSource = KernelSource()
     source_sha256: str = ""
     config_sha256: str = ""
     image_sha256: str = ""

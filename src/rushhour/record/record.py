@@ -23,7 +23,8 @@ from rushhour.record.context import Context, Flow, read_context
 from rushhour.record.document import read
 from rushhour.record.manifest import Manifest
 from rushhour.record.seal import FORMAT, MANIFEST, SET_FILE, RecordWriter, seal
-from rushhour.record.shapes import PLAN, RESULT, SET, check
+from rushhour.record.set_file import SetFile
+from rushhour.record.shapes import PLAN, RESULT, check
 from rushhour.record.sound import Seal, check_manifest, check_set
 from rushhour.record.tables import Table, read_table
 from rushhour.series.series import Series, make
@@ -344,10 +345,10 @@ class ResultSet:
         return (Record.verified(folder) for folder in self.folders())
 
     @cached_property
-    def about(self) -> Mapping[str, Any]:
-        """What `set.json` says of the set; empty if there is none."""
+    def about(self) -> SetFile:
+        """What `set.json` says of the set, whose keys are attributes, too; empty if there is none."""
         path = self.path / SET_FILE
-        return read_set(path) if path.is_file() else {}
+        return read_set(path) if path.is_file() else SetFile()
 
     def index(self) -> pa.Table:
         """One row per run and metric (docs/record-format.md): `index.parquet`, or measured now.
@@ -390,14 +391,13 @@ def read_json(path: Path, hint: str = _AGAIN) -> Mapping[str, Any]:
     return value
 
 
-def read_set(path: Path) -> Mapping[str, Any]:
+def read_set(path: Path) -> SetFile:
     """What a `set.json` says, which is what was written there.
 
     Raises:
         RecordError: as of `read_json`, or a value has another shape, or it was changed after the runs.
     """
-    document = read_json(path)
-    check(document, SET, str(path), hint=_AGAIN)
+    document = read(SetFile, read_json(path), str(path), hint=_AGAIN)
     check_set(path, document)
     return document
 

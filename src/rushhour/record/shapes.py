@@ -102,23 +102,6 @@ def _fault(value: object, wanted: str, where: str, key: str, hint: str | None) -
 
 # Documents of a record and of a set, as far as anybody reads them (docs/record-format.md).
 
-_SCENARIO = {
-    "name": TEXT, "title": TEXT, "sha256": TEXT,
-    "resolved": {
-        "title": TEXT, "question": TEXT, "description": TEXT, "guards": TEXT, "seed": WHOLE,
-        "trace": Each(TEXT),
-        "source": {"document": ANY, "section": ANY, "figures": ANY}, "sweep": {},
-        "figure": [{}], "expect": [{}], "judge": [{}], "flow": [{}], "link": [{}], "node": [{}],
-        "pattern": [{}],
-        "topology": {}, "readings": {}, "sysctl": {},
-    },
-}  # fmt: skip
-_KERNEL = {
-    "name": TEXT, "release": TEXT, "version": TEXT, "hz": WHOLE, "missing": [TEXT], "source": {},
-    "source_sha256": TEXT, "config_sha256": TEXT, "compiler": TEXT, "image_sha256": TEXT,
-}  # fmt: skip
-_CELL = {"index": WHOLE, "factors": {}}
-
 _END = {"node": Needed(TEXT), "dev": TEXT, "qdiscs": [TEXT], "filters": [TEXT], "end": WHOLE}
 _PROBE = {"from": Needed(TEXT), "to": Needed(TEXT), "src": TEXT, "dst": TEXT, "size": WHOLE, "packets": WHOLE}
 
@@ -166,33 +149,3 @@ RESULT: Shape = {
     "machine": Each(_MACHINE),
     "loads": [{"name": TEXT, "node": TEXT, "kind": TEXT, "report": {}}],
 }
-
-_UNRUN = {
-    "cell": _CELL, "kernel": ANY, "repetition": WHOLE, "seed": WHOLE, "kind": TEXT, "message": TEXT,
-    "where": TEXT,
-    "hint": TEXT,
-}  # fmt: skip
-
-SET: Shape = {
-    "format": TEXT, "scenario": _SCENARIO, "kernels": [_KERNEL], "cells": [_CELL], "repeat": WHOLE,
-    "seed": WHOLE,
-    "quick": TRUTH, "asked": {"sets": [TEXT]}, "failures": [_UNRUN], "skipped": [_UNRUN], "published": [{}],
-    "complete": TRUTH, "lab": TEXT,
-}  # fmt: skip
-
-BASELINE: Shape = {
-    "format": TEXT, "name": Needed(TEXT), "version": Needed(WHOLE), "reason": TEXT, "rushhour": TEXT,
-    "slim": Needed(TRUTH), "kernel": Needed(_KERNEL), "agent": {"version": TEXT, "sha256": TEXT},
-    "tools": Each({"version": TEXT, "sha256": TEXT}), "lab": Needed(TEXT), "host": {},
-    "scenarios": Needed([{**_SCENARIO, "name": Needed(TEXT), "quick": TRUTH, "skipped": [_UNRUN]}]),
-    "runs": Needed(
-        [
-            {
-                "folder": Needed(TEXT), "scenario": Needed(TEXT), "cell": Needed(WHOLE),
-                "factors": Needed({}),
-                "repetition": Needed(WHOLE), "seed": Needed(WHOLE), "key": Needed(TEXT),
-                "valid": Needed(TRUTH), "invalid_reasons": Needed([TEXT]), "raw": Needed(Each(TEXT)),
-            }
-        ]
-    ),
-}  # fmt: skip

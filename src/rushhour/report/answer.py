@@ -8,7 +8,7 @@ answers another question is no answer.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
@@ -24,6 +24,7 @@ from rushhour.spec.levels import worth
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from rushhour.record.set_file import SetFile
     from rushhour.report.model import RunView
     from rushhour.report.shares import Sharer
 
@@ -50,7 +51,7 @@ Shared = tuple[Cell, list[tuple[str, float]]]
 """A cell, and who shared in it with which share, the greatest first."""
 
 
-def answer(about: Mapping[str, Any], runs: Sequence[RunView]) -> str:
+def answer(about: SetFile, runs: Sequence[RunView]) -> str:
     """The sentence; empty where nothing can be said in general, or no run is valid.
 
     Args:
@@ -66,11 +67,10 @@ def answer(about: Mapping[str, Any], runs: Sequence[RunView]) -> str:
     return _shared(cells)
 
 
-def _first(about: Mapping[str, Any]) -> Figure | None:
+def _first(about: SetFile) -> Figure | None:
     """The first figure of the scenario that is of a metric: what its author wants to be looked at."""
-    resolved = (about.get("scenario") or {}).get("resolved") or {}
     try:
-        figures = [Figure.model_validate(figure) for figure in resolved.get("figure") or []]
+        figures = [Figure.model_validate(figure) for figure in about.scenario.resolved.figure]
     except ValidationError:  # of another version
         return None
     return next((one for one in figures if one.kind != "cdf" and not one.over_time and not one.where), None)

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-from pydantic import ValidationError
+from typing import TYPE_CHECKING
 
 from rushhour.record.record import Record
 from rushhour.report.model import kernel_name, said, view
-from rushhour.spec.sweep import Sweep
+from rushhour.spec.sweep import known_sweep
 from rushhour.summary import index
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from rushhour.metrics.value import MetricValue
     from rushhour.record.manifest import Manifest
     from rushhour.record.record import ResultSet
+    from rushhour.record.set_file import Unrun
     from rushhour.report.model import RunView
 
     Taker = Callable[[Record, Sequence[MetricValue], int], None]
@@ -59,7 +58,7 @@ def about(results: ResultSet) -> About:
     scenario, resolved = first.scenario, first.scenario.resolved
     source = resolved.source
     origin = "; ".join(said(part) for part in (source.document, source.section, source.figures) if part)
-    unsaid = unsaid_factors(results.about)
+    unsaid = known_sweep(results.about.scenario.resolved.sweep).unsaid
     title = scenario.title or resolved.title or scenario.name or results.path.name
     return About(
         title,
@@ -68,29 +67,21 @@ def about(results: ResultSet) -> About:
         origin,
         len(results),
         first,
-        results.about.get("quick") is True,
-        changed(results.about),
-        reasons(results.about.get("skipped"), unsaid),
-        reasons(results.about.get("failures"), unsaid),
+        results.about.quick,
+        results.about.asked.sets,
+        reasons(results.about.skipped, unsaid),
+        reasons(results.about.failures, unsaid),
     )
 
 
-def changed(about: Mapping[str, Any]) -> tuple[str, ...]:
-    """What `--set` changed of the scenario, as `set.json` keeps it."""
-    asked = about.get("asked")
-    sets = asked.get("sets") if isinstance(asked, dict) else None
-    return tuple(str(word) for word in sets) if isinstance(sets, list | tuple) else ()
-
-
-def reasons(found: Any, unsaid: frozenset[str]) -> tuple[tuple[str, str], ...]:
+def reasons(found: Sequence[Unrun], unsaid: frozenset[str]) -> tuple[tuple[str, str], ...]:
     """What did not run and why, as `set.json` keeps it: cells in words, and a reason; each reason once."""
-    entries = [entry for entry in found if isinstance(entry, dict)] if isinstance(found, list) else []
-    short = _short({name: None for entry in entries for name in _factors(entry) if name not in unsaid})
+    short = _short({name: None for entry in found for name in entry.cell.factors if name not in unsaid})
     cells: dict[str, dict[str, None]] = {}
-    for entry in entries:
-        factors = _factors(entry)
+    for entry in found:
+        factors = entry.cell.factors
         label = " · ".join(f"{name} {said(factors[key])}" for key, name in short.items() if key in factors)
-        reason = str(entry.get("message", "no reason was recorded"))
+        reason = "no reason was recorded" if entry.message is None else entry.message
         cells.setdefault(reason, {})[label or "the only cell"] = None
     return tuple((_listed(list(labels)), reason) for reason, labels in cells.items())
 
@@ -119,7 +110,7 @@ def views(
     drawn = set(order[:: -(-len(order) // MAX_DRAWN)]) if curves else set()
     share = min(MAX_POINTS, total_points // max(1, len(drawn)))
     known = indexed(results)
-    unsaid = unsaid_factors(results.about)
+    unsaid = known_sweep(results.about.scenario.resolved.sweep).unsaid
     short = _short(
         {name: None for manifest in manifests for name in manifest.cell.factors if name not in unsaid}
     )
@@ -134,20 +125,6 @@ def views(
         if also is not None:
             also(record, metrics, position)
         yield view(record, metrics, factors=factors, points=share if place in drawn else 0)
-
-
-def unsaid_factors(about: Mapping[str, Any]) -> frozenset[str]:
-    """The factors that a label speaks for, by the sweep that `set.json` keeps."""
-    resolved = (about.get("scenario") or {}).get("resolved") or {}
-    try:
-        return Sweep.model_validate(resolved.get("sweep") or {}).unsaid
-    except ValidationError:  # of another version: every factor is said
-        return frozenset()
-
-
-def _factors(entry: Mapping[str, Any]) -> Mapping[str, Any]:
-    factors = entry.get("cell", {}).get("factors")
-    return factors if isinstance(factors, dict) else {}
 
 
 def _short(names: Iterable[str]) -> dict[str, str]:

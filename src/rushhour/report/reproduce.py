@@ -8,17 +8,21 @@ from __future__ import annotations
 import re
 import shlex
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rushhour.lab.base import REAL_TIME
+from rushhour.record.document import read
+from rushhour.record.seal import MANIFEST
+from rushhour.record.set_file import SetFile
 from rushhour.spec.sweep import LABEL
 from rushhour.spec.toml import scenario_toml, value_word
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
-    from rushhour.record.manifest import Manifest
+    from rushhour.record.manifest import Kernel, Manifest, Scenario
     from rushhour.record.record import ResultSet
+    from rushhour.record.set_file import Asked
 
 ASKED = "As it was asked for"
 """What is said of the command that made the set."""
@@ -38,18 +42,13 @@ def reproduction(results: ResultSet) -> Reproduction:
     """How the runs of this set can be made again."""
     first = next(iter(results)).manifest
     about = results.about or _alone(first)
-    scenario = _part(about, "scenario")
+    scenario, kernels, asked = about.scenario, about.kernels, about.asked
     file = _file(scenario)
-    kernels = [kernel for kernel in about.get("kernels") or [] if isinstance(kernel, dict)]
-    commands = [
-        (f"The kernel {kernel.get('name')}", command) for kernel in kernels if (command := build(kernel))
-    ]
-    asked = _part(about, "asked")
+    commands = [(f"The kernel {kernel.name}", command) for kernel in kernels if (command := build(kernel))]
     if asked:
         commands.append((ASKED, _asked(asked, kernels)))
-    commands.append((f"From the scenario below, saved as {file}", _whole(about, file, kernels)))
-    resolved = _part(scenario, "resolved")
-    text = scenario_toml(resolved) if resolved else ""
+    commands.append((f"From the scenario below, saved as {file}", _whole(about, file)))
+    text = scenario_toml(scenario.resolved) if scenario.resolved else ""
     return Reproduction(commands, text, file, _facts(scenario, asked, kernels, first))
 
 
@@ -65,89 +64,83 @@ def run_command(manifest: Manifest) -> str:
     return _command([*words, "--seed", str(seed), "--repeat", "1"])
 
 
-def build(kernel: Mapping[str, Any]) -> str:
+def build(kernel: Kernel) -> str:
     """The command that builds a kernel from the source it was built from; empty where that is not known."""
-    source, name = _part(kernel, "source"), str(kernel.get("name") or "")
-    kind = source.get("kind")
+    source, name = kernel.source, kernel.name
+    kind = source.kind
     if kind == "debian":
-        package = str(source.get("package", "")).removeprefix("linux-source-")
-        word = f"debian:{package}@{source.get('version')}"
+        package = source.package.removeprefix("linux-source-")
+        word = f"debian:{package}@{source.version}"
     elif kind == "git":
-        word = f"TREE@{source.get('commit')}"
+        word = f"TREE@{source.commit}"
     elif kind == "tarball":
-        word = str(source.get("file"))
+        word = str(source.file)
     elif kind == "tree":
-        word = str(source.get("directory"))
+        word = str(source.directory)
     else:
         return ""
     return _command(["kernel", "build", word, *(["--name", name] if name else [])])
 
 
-def _alone(manifest: Manifest) -> dict[str, Any]:
+def _alone(manifest: Manifest) -> SetFile:
     # A single run: its manifest has the scenario of its cell, with nothing left to vary.
-    return {
+    alone = {
         "scenario": manifest.scenario,
         "kernels": [manifest.kernel],
         "repeat": 1,
         "seed": manifest.seed,
         "lab": manifest.lab,
     }
+    return read(SetFile, alone, MANIFEST)
 
 
-def _asked(asked: Mapping[str, Any], kernels: list[dict[str, Any]]) -> str:
-    words = ["run", str(asked.get("scenario"))]
-    for value in asked.get("sets") or []:
-        words += ["--set", str(value)]
+def _asked(asked: Asked, kernels: Iterable[Kernel]) -> str:
+    words = ["run", str(asked.scenario)]
+    for value in asked.sets:
+        words += ["--set", value]
     words += [*_kernels(kernels), *_lab(asked)]
-    for key in ("repeat", "seed"):
-        words += [f"--{key}", str(asked[key])] if asked.get(key) is not None else []
-    return _command([*words, *(["--quick"] if asked.get("quick") else [])])
+    words += [] if asked.repeat is None else ["--repeat", str(asked.repeat)]
+    words += [] if asked.seed is None else ["--seed", str(asked.seed)]
+    return _command([*words, *(["--quick"] if asked.quick else [])])
 
 
-def _whole(about: Mapping[str, Any], file: str, kernels: list[dict[str, Any]]) -> str:
-    resolved = _part(_part(about, "scenario"), "resolved")
-    words = ["run", file, *_kernels(kernels), *_lab(about)]
-    for key in ("seed", "repeat"):
-        value = about.get(key)
-        words += [f"--{key}", str(value)] if value is not None and value != resolved.get(key, 1) else []
+def _whole(about: SetFile, file: str) -> str:
+    words, usual = ["run", file, *_kernels(about.kernels), *_lab(about)], about.scenario.resolved
+    words += [] if about.seed in (None, usual.seed) else ["--seed", str(about.seed)]
+    words += [] if about.repeat in (None, usual.repeat) else ["--repeat", str(about.repeat)]
     return _command(words)
 
 
-def _kernels(kernels: Iterable[Mapping[str, Any]]) -> list[str]:
+def _kernels(kernels: Iterable[Kernel]) -> list[str]:
     # Also where none was named: the one built last may be another by then.
-    names = (kernel.get("name") for kernel in kernels if _part(kernel, "source").get("kind") != "running")
-    return [word for name in names if name for word in ("--kernel", str(name))]
+    names = (kernel.name for kernel in kernels if kernel.source.kind != "running")
+    return [word for name in names if name for word in ("--kernel", name)]
 
 
-def _lab(about: Mapping[str, Any]) -> list[str]:
-    lab = about.get("lab")
-    return ["--lab", str(lab)] if lab in REAL_TIME else []
+def _lab(about: Asked | Manifest | SetFile) -> list[str]:
+    return ["--lab", about.lab] if about.lab is not None and about.lab in REAL_TIME else []
 
 
 def _facts(
-    scenario: Mapping[str, Any],
-    asked: Mapping[str, Any],
-    kernels: list[dict[str, Any]],
-    manifest: Manifest,
+    scenario: Scenario, asked: Asked, kernels: Iterable[Kernel], manifest: Manifest
 ) -> list[tuple[str, str]]:
     agent = manifest.agent
-    facts = [("scenario", scenario.get("sha256")), ("scenario file", asked.get("file_sha256"))]
+    facts = [("scenario", scenario.sha256), ("scenario file", asked.file_sha256)]
     for kernel in kernels:
-        name = f"kernel {kernel.get('name') or ''}".strip()
-        facts += [(f"{name} {what}", kernel.get(f"{what}_sha256")) for what in ("source", "config", "image")]
-        facts += [(f"{name} compiler", kernel.get("compiler"))]
+        name = f"kernel {kernel.name}".strip()
+        facts += [
+            (f"{name} source", kernel.source_sha256),
+            (f"{name} config", kernel.config_sha256),
+            (f"{name} image", kernel.image_sha256),
+            (f"{name} compiler", kernel.compiler),
+        ]
     facts += [(f"agent {agent.version}".strip(), agent.sha256)]
     return [(label, str(value)) for label, value in facts if value]
 
 
-def _file(scenario: Mapping[str, Any]) -> str:
-    stem = str(scenario.get("name") or "scenario").rpartition("/")[2]
+def _file(scenario: Scenario) -> str:
+    stem = (scenario.name or "scenario").rpartition("/")[2]
     return (re.sub(r"[^A-Za-z0-9._-]+", "-", stem).strip("-.") or "scenario") + ".toml"
-
-
-def _part(document: Mapping[str, Any], key: str) -> dict[str, Any]:
-    value = document.get(key)
-    return value if isinstance(value, dict) else {}
 
 
 def _command(words: list[str]) -> str:

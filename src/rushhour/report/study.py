@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from base64 import b64encode
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
@@ -17,7 +17,7 @@ from rushhour.report.answer import answer
 from rushhour.report.compare import Collector, page
 from rushhour.report.definitions import definitions
 from rushhour.report.figures import run_figure
-from rushhour.report.gather import about, changed, reasons, unsaid_factors, views
+from rushhour.report.gather import about, reasons, views
 from rushhour.report.model import kernel_name
 from rushhour.report.palette import Palette
 from rushhour.report.published import sheets, tally
@@ -25,6 +25,7 @@ from rushhour.report.reproduce import ASKED, reproduction
 from rushhour.report.tables import cells_table, flows_table
 from rushhour.report.topology import topology_svg
 from rushhour.spec import Chapter, Study
+from rushhour.spec.sweep import known_sweep
 from rushhour.summary.comparison import compare
 
 if TYPE_CHECKING:
@@ -157,11 +158,12 @@ def gathered(sets: Sequence[ResultSet], beside: Path) -> Whole:
 
 
 def _study(results: ResultSet) -> Study | None:
-    found = results.about.get("study")
-    if not isinstance(found, dict):
+    if not results.about.study:
         return None
     try:
-        return Study.model_validate({key: value for key, value in found.items() if key != "name"})
+        return Study.model_validate(
+            {key: value for key, value in results.about.study.items() if key != "name"}
+        )
     except ValidationError:  # of another version: its scenarios get chapters of their own
         return None
 
@@ -183,20 +185,19 @@ def _parts(found: Sequence[tuple[Study | None, Section]]) -> list[Part]:
 
 
 def _section(results: ResultSet, beside: Path) -> Section:
-    scenario = _table(results.about, "scenario")
-    resolved = _table(scenario, "resolved")
-    name = str(scenario.get("name") or results.path.name)
+    made, scenario = results.about, results.about.scenario
+    name, unsaid = scenario.name or results.path.name, known_sweep(scenario.resolved.sweep).unsaid
     report = results.path / "report.html"
     link = os.path.relpath(report, beside) if report.is_file() else None
     bare = Section(
         name,
-        str(scenario.get("title") or name),
-        str(resolved.get("question") or ""),
+        scenario.title or name,
+        scenario.resolved.question,
         link,
-        changed=changed(results.about),
-        quick=results.about.get("quick") is True,
-        skipped=reasons(results.about.get("skipped"), unsaid_factors(results.about)),
-        failed=reasons(results.about.get("failures"), unsaid_factors(results.about)),
+        changed=made.asked.sets,
+        quick=made.quick,
+        skipped=reasons(made.skipped, unsaid),
+        failed=reasons(made.failures, unsaid),
     )
     if not results.folders():
         return bare
@@ -211,7 +212,7 @@ def _section(results: ResultSet, beside: Path) -> Section:
     head = about(results)
     return replace(
         bare,
-        answer=answer(results.about, runs),
+        answer=answer(made, runs),
         description=head.description,
         conditions=_conditions(runs),
         topology=topology_svg(next(iter(results))),
@@ -245,7 +246,7 @@ def _commands(sets: Sequence[ResultSet]) -> list[tuple[str, str]]:
     kernels: dict[str, str] = {}
     asked: dict[str, str] = {}
     for one in (one for one in sets if one.folders()):
-        name = str(_table(one.about, "scenario").get("name") or one.path.name)
+        name = one.about.scenario.name or one.path.name
         for what, command in reproduction(one).commands:
             if what == ASKED:
                 asked[command] = name
@@ -255,11 +256,6 @@ def _commands(sets: Sequence[ResultSet]) -> list[tuple[str, str]]:
     if len(whole) == 1 and all("/" in name for name in asked.values()):
         asked = {whole.pop(): "As it was asked for"}
     return [(what, command) for command, what in (kernels | asked).items()]
-
-
-def _table(document: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    value = document.get(key)
-    return value if isinstance(value, dict) else {}
 
 
 def _line(text: str | None) -> str:

@@ -152,22 +152,16 @@ def same_results(batch: Batch) -> None:
                 f"{batch.folder} holds runs of nobody knows what: it has no set.json", hint=_NEW_FOLDER
             )
         return
-    scenario = about.get("scenario")
-    if not isinstance(scenario, dict) or scenario.get("sha256") != batch.scenario.sha256():
+    if about.scenario.sha256 != batch.scenario.sha256():
         raise UsageError(
             f"{batch.folder} holds results of another scenario, or of this one with other settings",
             hint=_NEW_FOLDER,
         )
     # Runs are numbered by cell, kernel and repetition: with other kernels their numbers are others.
-    if about.get("lab", "uml") != batch.lab or _images(about.get("kernels")) != _images(
-        [one.identity for one in batch.kernels]
-    ):
+    images = [(one.name, one.image_sha256) for one in about.kernels]
+    wanted = [(one.identity.get("name", ""), one.identity.get("image_sha256", "")) for one in batch.kernels]
+    if (about.lab or "uml") != batch.lab or images != wanted:
         raise UsageError(f"{batch.folder} holds results of other kernels", hint=_NEW_FOLDER)
-
-
-def _images(kernels: object) -> list[tuple[object, object]]:
-    found = kernels if isinstance(kernels, list) else []
-    return [(one.get("name"), one.get("image_sha256")) for one in found if isinstance(one, dict)]
 
 
 def _folder(

@@ -19,7 +19,7 @@ from itertools import product
 from math import isfinite, prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pydantic import ConfigDict, RootModel, model_validator
+from pydantic import ConfigDict, RootModel, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
 from rushhour.quantities.factors import matches
@@ -206,3 +206,11 @@ def _check_label(key: str, values: list[Any]) -> None:
 
 def _refuse(key: str, message: str) -> None:
     raise PydanticCustomError("factor", "{message}", {"message": message, "factor": key})
+
+
+def known_sweep(written: Mapping[str, Any]) -> Sweep:
+    """The sweep that a record or a set keeps; an empty one (every factor is said) if it makes no sense."""
+    try:
+        return Sweep.model_validate(written)
+    except ValidationError:
+        return Sweep()

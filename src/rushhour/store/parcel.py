@@ -14,15 +14,13 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from pydantic import ValidationError
-
 from rushhour.baseline.read import Baseline, Run, raw_digests
 from rushhour.errors import RecordError
 from rushhour.plan.cells import label_of
 from rushhour.record.folders import BASELINE, VERDICT, result_sets
 from rushhour.record.record import Record, ResultSet, read_json
 from rushhour.record.told import told
-from rushhour.spec.sweep import Sweep
+from rushhour.spec.sweep import Sweep, known_sweep
 from rushhour.summary import index
 
 if TYPE_CHECKING:
@@ -30,6 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rushhour.metrics.value import MetricValue
+    from rushhour.record.baseline_file import KeptScenario
 
 VERDICT_FORMAT = "rushhour-verdict/1"
 _STAMP = re.compile(r"(\d{4})(\d\d)(\d\d)-(\d\d)(\d\d)(\d\d)(-\d+)?")
@@ -151,8 +150,8 @@ def parcels(folder: Path) -> Iterator[Parcel]:
 
 def _set(results: ResultSet) -> SetParcel:
     about, folder = results.about, results.path.resolve()
-    quick = about.get("quick") is True
-    sweep = _sweep((about.get("scenario") or {}).get("resolved"))
+    quick = about.quick
+    sweep = known_sweep(about.scenario.resolved.sweep)
     runs = [_run(record, sweep, values, quick=quick) for record, values in _measured(results)]
     first = runs[0]
     kernels = sorted({str(run.kernel.get("name")) for run in runs})
@@ -166,9 +165,9 @@ def _set(results: ResultSet) -> SetParcel:
         made=made,
         folder=folder,
         quick=quick,
-        complete=about.get("complete") is not False,
-        failures=list(about.get("failures") or ()),
-        skipped=list(about.get("skipped") or ()),
+        complete=about.complete,
+        failures=list(about.failures),
+        skipped=list(about.skipped),
         runs=runs,
     )
 
@@ -183,14 +182,6 @@ def _measured(results: ResultSet) -> Iterator[tuple[Record, Sequence[MetricValue
 def values_of(results: ResultSet) -> dict[str, list[MetricValue]]:
     """The metric values of an index by folder; what is not finite is None."""
     return {folder: [_sound(value) for value in values] for folder, values in index.values(results).items()}
-
-
-def _sweep(resolved: Any) -> Sweep:
-    """The sweep of a resolved scenario, whose labels speak for factors; an empty one if it makes no sense."""
-    try:
-        return Sweep.model_validate((resolved or {}).get("sweep") or {})
-    except (ValidationError, AttributeError):
-        return Sweep()
 
 
 def _run(record: Record, sweep: Sweep, values: Sequence[MetricValue], *, quick: bool) -> RunParcel:
@@ -234,18 +225,18 @@ def _baseline(found: Baseline) -> Iterator[Parcel]:
     made, _ = _made(found.path / BASELINE)
     whole = digest("baseline", read_json(found.path / BASELINE))
     for scenario in found.scenarios:
-        name = str(scenario["name"])
+        name = scenario.name
         yield SetParcel(
             digest=digest(whole, name),
             kind="baseline",
             scenario=name,
-            scenario_sha256=str(scenario.get("sha256") or ""),
+            scenario_sha256=scenario.sha256 or "",
             made=made,
             folder=found.path.resolve(),
-            quick=scenario.get("quick") is True,
+            quick=scenario.quick,
             complete=True,
-            failures=scenario.get("failures") or (),
-            skipped=scenario.get("skipped") or (),
+            failures=scenario.failures,
+            skipped=scenario.skipped,
             runs=[
                 _kept(found, scenario, run, values[run.folder]) for run in found.runs if run.scenario == name
             ],
@@ -253,22 +244,22 @@ def _baseline(found: Baseline) -> Iterator[Parcel]:
     yield BaselineParcel(whole, found)
 
 
-def _kept(found: Baseline, scenario: Mapping[str, Any], run: Run, values: Sequence[MetricValue]) -> RunParcel:
+def _kept(found: Baseline, scenario: KeptScenario, run: Run, values: Sequence[MetricValue]) -> RunParcel:
     return RunParcel(
         key=run.key,
         scenario=run.scenario,
-        scenario_sha256=str(scenario.get("sha256") or ""),
-        title=str(scenario.get("title") or ""),
-        quick=scenario.get("quick") is True,
+        scenario_sha256=scenario.sha256 or "",
+        title=scenario.title,
+        quick=scenario.quick,
         cell=run.cell,
         factors=run.factors,
-        label=label_of(run.factors, _sweep(scenario.get("resolved"))),
+        label=label_of(run.factors, known_sweep(scenario.resolved.sweep)),
         repetition=run.repetition,
         seed=run.seed,
         kernel=found.kernel,
-        agent=found.about["agent"] or {},
-        lab=str(found.about["lab"]),
-        rushhour=found.about.get("rushhour"),
+        agent=found.about.agent,
+        lab=found.about.lab,
+        rushhour=found.about.rushhour,
         valid=run.valid,
         invalid_reasons=run.invalid_reasons,
         warnings=(),

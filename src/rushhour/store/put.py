@@ -286,7 +286,7 @@ def _put_baseline(connection: Connection, parcel: BaselineParcel, now: str) -> i
         "digest": parcel.digest,
         "name": found.name,
         "version": found.version,
-        "reason": str(found.about.get("reason") or ""),
+        "reason": found.about.reason,
         "folder": str(found.path.resolve()),
         "slim": found.slim,
         "kernel_id": kernel,

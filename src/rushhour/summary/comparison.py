@@ -91,10 +91,10 @@ def published(results: ResultSet) -> list[Published]:
         RecordError: they are damaged.
     """
     about = results.about
-    if about.get("quick"):
+    if about.quick:
         return []
     try:
-        return [Published.model_validate(table) for table in about.get("published") or []]
+        return [Published.model_validate(table) for table in about.published]
     except ValidationError as error:
         raise RecordError(
             f"the published data of the set make no sense: {error.error_count()} faults",

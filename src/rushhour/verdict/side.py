@@ -19,12 +19,10 @@ from rushhour.lab.base import VIRTUAL
 from rushhour.metrics.catalog import METRICS
 from rushhour.metrics.value import MetricValue
 from rushhour.plan.cells import expand, label_of
-from rushhour.record.document import read
-from rushhour.record.manifest import Conditions
 from rushhour.record.record import Record, ResultSet
 from rushhour.record.told import told
 from rushhour.spec.scenario import Scenario
-from rushhour.spec.sweep import Sweep
+from rushhour.spec.sweep import Sweep, known_sweep
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -32,6 +30,8 @@ if TYPE_CHECKING:
 
     from rushhour.baseline import Baseline
     from rushhour.plan.cells import Cell
+    from rushhour.record.manifest import Conditions
+    from rushhour.record.set_file import Unrun
     from rushhour.running.batch import Outcome
 
 RAW = "raw/"
@@ -236,19 +236,18 @@ def of_sets(sets: Iterable[ResultSet], name: str, kind: str = "records") -> Side
 def read_set(side: Side, results: ResultSet) -> None:
     """Add the runs of a result set to a side."""
     about = results.about
-    scenario = about.get("scenario")
-    scenario = scenario if isinstance(scenario, dict) else {}
-    name, resolved = str(scenario.get("name")), scenario.get("resolved")
-    if isinstance(resolved, dict):
-        side.scenarios[name], side.quick[name] = resolved, about.get("quick") is True
-    sweep = _sweep(resolved)
+    name, resolved = about.scenario.name, about.scenario.resolved
+    if resolved:
+        side.scenarios[name], side.quick[name] = resolved, about.quick
+    sweep = known_sweep(resolved.sweep)
     for record in results:
         cell = _cell(side, record, sweep)
         trial = of_record(record)
         cell.trials[trial.seed] = trial
-    for fate in ("failures", "skipped"):
-        for entry in about.get(fate) or ():
-            _add_failure(side, name, entry, sweep, skipped=fate == "skipped")
+    for entry in about.failures:
+        _add_failure(side, name, entry, sweep, skipped=False)
+    for entry in about.skipped:
+        _add_failure(side, name, entry, sweep, skipped=True)
 
 
 def of_record(record: Record) -> Trial:
@@ -274,10 +273,10 @@ def of_baseline(one: Baseline) -> Side:
         RecordError: it is damaged.
     """
     side = Side(f"{one.name}@{one.version}", "baseline", records=None if one.slim else str(one.path))
-    facts = facts_of(read(Conditions, one.about, str(one.path)))
+    facts = facts_of(one.about)
     for about in one.scenarios:
-        name = str(about["name"])
-        side.scenarios[name], side.quick[name] = about.get("resolved") or {}, about.get("quick") is True
+        name = about.name
+        side.scenarios[name], side.quick[name] = about.resolved, about.quick
         side.cells |= {made.key: made for made in _expanded(name, side.scenarios[name])}
     for run in one.runs:
         made = SideCell(run.scenario, run.cell, run.factors, label_of(run.factors, Sweep()))
@@ -289,9 +288,9 @@ def of_baseline(one: Baseline) -> Side:
             kept_told=run.told if one.slim else None,
         )  # fmt: skip
     for about in one.scenarios:
-        sweep = _sweep(about.get("resolved"))
-        for entry in about.get("skipped") or ():
-            _add_failure(side, str(about["name"]), entry, sweep, skipped=True)
+        sweep = known_sweep(about.resolved.sweep)
+        for entry in about.skipped:
+            _add_failure(side, about.name, entry, sweep, skipped=True)
     side.cells = {key: cell for key, cell in side.cells.items() if cell.trials or cell.skipped}
     return side
 
@@ -345,35 +344,18 @@ def _cell(side: Side, record: Record, sweep: Sweep) -> SideCell:
     return cell
 
 
-def _add_failure(side: Side, name: str, entry: Mapping[str, Any], sweep: Sweep, *, skipped: bool) -> None:
-    about = entry.get("cell")
-    if not isinstance(about, dict):
+def _add_failure(side: Side, name: str, entry: Unrun, sweep: Sweep, *, skipped: bool) -> None:
+    if "cell" not in entry:
         return
-    factors = about.get("factors") or {}
-    made = SideCell(name, _int(about.get("index")), factors, label_of(factors, sweep))
+    factors = entry.cell.factors
+    made = SideCell(name, entry.cell.index, factors, label_of(factors, sweep))
     cell = side.cells.setdefault(made.key, made)
-    message = str(entry.get("message") or "")
+    message, seed = entry.message or "", entry.seed or 0
     if skipped:
         cell.skipped = message
         return
-    seed = _int(entry.get("seed"))
-    facts = {"kernel": {"name": entry.get("kernel")}}
+    facts = {"kernel": {"name": entry.kernel}}
     cell.trials.setdefault(
         seed,
-        Trial(
-            seed, _int(entry.get("repetition")), error=message, kind=str(entry.get("kind")), valid=False,
-            facts=facts,
-        ),
-    )  # fmt: skip
-
-
-def _sweep(resolved: object) -> Sweep:
-    sweep = resolved.get("sweep") if isinstance(resolved, dict) else None
-    try:
-        return Sweep.model_validate(sweep or {})
-    except ValidationError:  # of another version: every factor is said
-        return Sweep()
-
-
-def _int(value: object) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) else 0
+        Trial(seed, entry.repetition, error=message, kind=str(entry.kind), valid=False, facts=facts),
+    )

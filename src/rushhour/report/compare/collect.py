@@ -85,11 +85,10 @@ class Collector:
     @classmethod
     def of(cls, results: ResultSet) -> Collector:
         """The collector of a result set: figures, sweep and published data as its `set.json` has them."""
-        about = results.about
-        resolved = _table(_table(about, "scenario"), "resolved")
+        resolved = results.about.scenario.resolved
         try:
-            figures = [Figure.model_validate(figure) for figure in resolved.get("figure") or []]
-            sweep = Sweep.model_validate(resolved.get("sweep") or {})
+            figures = [Figure.model_validate(figure) for figure in resolved.figure]
+            sweep = Sweep.model_validate(resolved.sweep)
         except ValidationError:  # of another version: the tables are still there to be reported
             return cls((), Sweep())
         return cls(figures, sweep, comparison.published(results), len(results))
@@ -287,11 +286,6 @@ def _within(curve: Curve, span: tuple[Any, Any]) -> Curve:
     high = len(curve.t_s) if end is None else int(np.searchsorted(curve.t_s, end.ns / 1e9, side="right"))
     low = max(0, low - 1) if curve.shape == "hold" else low
     return Curve(curve.label, None, curve.t_s[low:high], curve.values[low:high], curve.shape)
-
-
-def _table(document: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    value = document.get(key)
-    return value if isinstance(value, dict) else {}
 
 
 def unit_of(quantity: str, *, over_time: bool) -> str:
