@@ -21,11 +21,16 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from inspect import get_annotations
 from math import isfinite
-from typing import Any, Final, NoReturn, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Final, NewType, NoReturn, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from rushhour.errors import RecordError
 
-__all__ = ["EMPTY", "Document", "read"]
+__all__ = ["EMPTY", "Amount", "Count", "Document", "read"]
+
+Count = NewType("Count", int)
+"""A whole number of at least 0 that has room in 63 bits."""
+Amount = NewType("Amount", float)
+"""A number of at least 0."""
 
 EMPTY: Final[Mapping[str, Any]] = types.MappingProxyType({})
 _LARGEST = 1 << 64
@@ -97,6 +102,19 @@ def _number(value: object) -> float:
     raise _FaultError(value, "a number")
 
 
+def _count(value: object) -> int:
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 63:
+        return value
+    raise _FaultError(value, "a whole number of at least 0")
+
+
+def _amount(value: object) -> float:
+    number = _number(value)
+    if number < 0:
+        raise _FaultError(value, "a number of at least 0")
+    return number
+
+
 def _truth(value: object) -> bool:
     if isinstance(value, bool):
         return value
@@ -109,6 +127,7 @@ def _anything(value: object) -> object:
 
 _PLAIN: Mapping[object, _Reader] = {
     str: _text, int: _whole, float: _number, bool: _truth, object: _anything, Any: _anything,
+    Count: _count, Amount: _amount,
 }  # fmt: skip
 
 

@@ -8,15 +8,17 @@ names the file and the entry; nothing is guessed.
 from __future__ import annotations
 
 import json
-import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from rushhour.errors import RecordError
+from rushhour.record.document import Amount, Count, Document
+from rushhour.record.document import read as typed
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+T = TypeVar("T")
 Side = Literal["client", "server"]
 _HINT = "the flow's iperf3 is not one that is understood (3.7 to 3.18 are), or the file is damaged"
 # Ends of intervals are printed with µs; sums of them are off by as much.
@@ -56,6 +58,54 @@ class Iperf3Report:
     intervals: tuple[Interval, ...]
 
 
+class _Ports(Document):
+    local_port: Count
+    remote_port: Count
+
+
+class _Test(Document):
+    protocol: str
+    blksize: Count
+
+
+class _Start(Document):
+    version: str
+    test_start: _Test
+    connected: tuple[_Ports, ...]
+
+
+class _Sum(Document):
+    seconds: Amount
+    bytes: Count
+    packets: Count | None = None
+    lost_packets: Count | None = None
+    jitter_ms: Amount | None = None
+    retransmits: Count | None = None
+
+
+class _End(Document):
+    sum_sent: _Sum
+    sum_received: _Sum
+
+
+class _Span(Document):
+    start: Amount
+    end: Amount
+    bytes: Count
+
+
+class _Interval(Document):
+    sum: _Span
+
+
+class _Document(Document):
+    """What is read of a report as iperf3 writes it."""
+
+    start: _Start
+    end: _End
+    intervals: tuple[_Interval, ...]
+
+
 def read(path: Path, side: Side) -> Iperf3Report:
     """Read one side's report.
 
@@ -77,37 +127,45 @@ def read(path: Path, side: Side) -> Iperf3Report:
 
 def parse(document: Any, side: Side, where: str) -> Iperf3Report:
     """Read a report that is JSON already; see `read`."""
-    top = _Entry(document, "", where)
-    if "error" in top.values:
-        raise RecordError(f"iperf3 reports: {top.text('error')}", where=where)
-    start, end = top.entry("start"), top.entry("end")
-    test, ports = start.entry("test_start"), start.only("connected")
-    protocol = test.choice("protocol", ("TCP", "UDP"))
-    sent, received = end.entry("sum_sent"), end.entry("sum_received")
-    udp, client = protocol == "UDP", side == "client"
+    if isinstance(document, dict) and "error" in document:
+        raise RecordError(f"iperf3 reports: {str(document['error'])[:200]}", where=where)
+    top = typed(_Document, document, where, hint=_HINT)
+    protocol, client = top.start.test_start.protocol, side == "client"
+    sent, received = top.end.sum_sent, top.end.sum_received
+    if protocol not in ("TCP", "UDP"):
+        raise _fault("start.test_start.protocol", protocol, "TCP or UDP", where)
+    if len(top.start.connected) != 1:
+        raise _fault("start.connected", f"{len(top.start.connected)} entries", "one", where)
+    (ports,), udp = top.start.connected, protocol == "UDP"
     report = Iperf3Report(
-        version=start.text("version"),
-        protocol=protocol,
-        local_port=ports.whole("local_port"),
-        remote_port=ports.whole("remote_port"),
-        block_bytes=test.whole("blksize"),
-        sent_s=sent.number("seconds"),
-        received_s=received.number("seconds"),
-        bytes_sent=sent.whole("bytes"),
-        bytes_received=received.whole("bytes"),
-        packets_sent=sent.whole("packets") if udp else None,
-        lost=received.whole("lost_packets") if udp else None,
-        jitter_ms=received.number("jitter_ms") if udp else None,
-        retransmits=sent.whole("retransmits") if client and not udp else None,
-        intervals=tuple(_interval(item) for item in top.list("intervals")),
+        version=top.start.version,
+        protocol="UDP" if udp else "TCP",
+        local_port=ports.local_port,
+        remote_port=ports.remote_port,
+        block_bytes=top.start.test_start.blksize,
+        sent_s=float(sent.seconds),
+        received_s=float(received.seconds),
+        bytes_sent=sent.bytes,
+        bytes_received=received.bytes,
+        packets_sent=_there(sent.packets, "end.sum_sent.packets", where) if udp else None,
+        lost=_there(received.lost_packets, "end.sum_received.lost_packets", where) if udp else None,
+        jitter_ms=_there(received.jitter_ms, "end.sum_received.jitter_ms", where) if udp else None,
+        retransmits=_there(sent.retransmits, "end.sum_sent.retransmits", where)
+        if client and not udp
+        else None,
+        intervals=tuple(
+            Interval(float(one.sum.start), float(one.sum.end), one.sum.bytes) for one in top.intervals
+        ),
     )
     _check(report, client=client, where=where)
     return report
 
 
-def _interval(item: _Entry) -> Interval:
-    total = item.entry("sum")
-    return Interval(total.number("start"), total.number("end"), total.whole("bytes"))
+def _there(value: T | None, key: str, where: str) -> T:
+    """What a report of this protocol and side has."""
+    if value is None:
+        raise _fault(key, value, "a number", where)
+    return value
 
 
 def _check(report: Iperf3Report, *, client: bool, where: str) -> None:
@@ -124,57 +182,6 @@ def _check(report: Iperf3Report, *, client: bool, where: str) -> None:
         if interval.start_s < before - _TIME_S or interval.end_s < interval.start_s:
             raise _fault("intervals", (interval.start_s, interval.end_s), f"one after {before} s", where)
         before = interval.end_s
-
-
-class _Entry:
-    # A JSON object whose values are asked for by type.
-
-    def __init__(self, values: Any, key: str, where: str) -> None:
-        if not isinstance(values, dict):
-            raise _fault(key or "the report", values, "a JSON object", where)
-        self.values, self.key, self.where = values, key, where
-
-    def _name(self, name: str) -> str:
-        return f"{self.key}.{name}" if self.key else name
-
-    def entry(self, name: str) -> _Entry:
-        return _Entry(self.values.get(name), self._name(name), self.where)
-
-    def list(self, name: str) -> list[_Entry]:
-        value = self.values.get(name)
-        if not isinstance(value, list):
-            raise _fault(self._name(name), value, "a list", self.where)
-        return [_Entry(item, f"{self._name(name)}[{place}]", self.where) for place, item in enumerate(value)]
-
-    def only(self, name: str) -> _Entry:
-        entries = self.list(name)
-        if len(entries) != 1:
-            raise _fault(self._name(name), f"{len(entries)} entries", "one", self.where)
-        return entries[0]
-
-    def text(self, name: str) -> str:
-        value = self.values.get(name)
-        if not isinstance(value, str):
-            raise _fault(self._name(name), value, "a string", self.where)
-        return value
-
-    def choice(self, name: str, allowed: tuple[Any, ...]) -> Any:
-        value = self.values.get(name)
-        if value not in allowed:
-            raise _fault(self._name(name), value, " or ".join(allowed), self.where)
-        return value
-
-    def whole(self, name: str) -> int:
-        value = self.values.get(name)
-        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 1 << 63:
-            raise _fault(self._name(name), value, "a whole number", self.where)
-        return value
-
-    def number(self, name: str) -> float:
-        value = self.values.get(name)
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
-            raise _fault(self._name(name), value, "a number of at least 0", self.where)
-        return float(value)
 
 
 def _fault(key: str, found: object, wanted: str, where: str) -> RecordError:
