@@ -104,7 +104,7 @@ def no_table(run: Path) -> None:
         (lambda run: edit(run / "manifest.json", format="rushhour-record/2"), "newer rushhour"),
         (lambda run: edit(run / "manifest.json", format=None), "not written by rushhour"),
         (lambda run: edit(run / "manifest.json", context=3), "context is 3; expected a table"),
-        (lambda run: edit(run / "manifest.json", context={"flows": 3}), "context.flows is '3'"),
+        (lambda run: edit(run / "manifest.json", context={"flows": 3}), "context.flows is 3"),
         (lambda run: (run / "plan.json").unlink(), "is missing"),
         (lambda run: edit(run / "plan.json", sample_ns="1"), "sample_ns is '1'"),
         (no_table, "not a raw table"),

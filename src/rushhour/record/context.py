@@ -8,18 +8,19 @@ ask.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from rushhour.errors import RecordError
+from rushhour.record.document import EMPTY, Amount, Document, Exact, read
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from rushhour.record.courses import Course
 
 _LIMIT = 1 << 63
+_HINT = "the record is damaged or was written by another program; run the cell again with --fresh"
 _SETTINGS = ("rate_bps", "delay_ns", "jitter_ns", "loss", "serial_bps")
 
 
@@ -188,27 +189,228 @@ class Context:
         )
 
 
-def read_context(context: Any, plan: Any, result: Any, where: str) -> Context:
+class _Class(Document):
+    name: str
+    classid: str
+    parent: str | None = None
+    leaf: object = True
+    rate_bps: Exact | None = None
+    ceil_bps: Exact | None = None
+    flows: tuple[str, ...] = ()
+
+
+class _End(Document):
+    end: Exact
+    label: str
+    node: str = ""
+    dev: str = ""
+    rate_bps: Exact | None = None
+    buffer_bytes: Exact | None = None
+    buffer_packets: Exact | None = None
+    delay_ns: Exact = Exact(0)
+    jitter_ns: Exact = Exact(0)
+    loss: Amount = Amount(0)
+    queue: str | None = None
+    role: str = "plain"
+    serial_bps: Exact | None = None
+    over_time: Mapping[str, Any] = EMPTY
+    classes: tuple[_Class, ...] = ()
+    bundle: str | None = None
+
+
+class _Flow(Document):
+    id: Exact
+    name: str
+    group: str | None = None
+    kind: str
+    start_ns: Exact
+    stop_ns: Exact | None = None
+    ends: tuple[Exact, ...] = ()
+    reverse_ends: tuple[Exact, ...] = ()
+    base_rtt_ns: Exact | None = None
+    bottleneck_end: Exact | None = None
+    bottleneck_bps: Exact | None = None
+    payload_per_packet: Exact | None = None
+    frame_bytes: Exact | None = None
+    request_frame_bytes: Exact = Exact(0)
+    answer_frame_bytes: Exact = Exact(0)
+    arrival: tuple[Exact, ...] | None = None
+    ways: tuple[tuple[Exact, ...], ...] | None = None
+    reverse_ways: tuple[tuple[Exact, ...], ...] | None = None
+    bottleneck_ends: tuple[Exact, ...] = ()
+    ceiling_bps: Exact | None = None
+    in_turn: object = None
+
+
+class _Context(Document):
+    flows: tuple[_Flow, ...]
+    ends: tuple[_End, ...]
+    duration_ns: Exact
+    warmup_ns: Exact = Exact(0)
+
+
+class _Planned(Document):
+    id: Exact
+    stop_ns: Exact | None = None
+    bytes: Exact | None = None
+    packet_bytes: Exact | None = None
+    count: Exact | None = None
+    generator: str = "agent"
+
+
+class _Plan(Document):
+    flows: tuple[_Planned, ...] = ()
+
+
+class _Became(Document):
+    id: Exact
+    connected_ns: Exact | None = None
+    sender_done_ns: Exact | None = None
+    receiver_done_ns: Exact | None = None
+    bytes_sent: Exact | None = None
+    bytes_received: Exact | None = None
+    packets_sent: Exact | None = None
+    packets_received: Exact | None = None
+    error: object = None
+
+
+class _Result(Document):
+    flows: tuple[_Became, ...] = ()
+
+
+def read_context(context: object, plan: object, result: object, where: str) -> Context:
     """Make a `Context` from the three JSON documents of a record.
 
     Raises:
         RecordError: an entry is missing or of the wrong type; says which.
     """
-    read = _Reader(where)
-    top = read.mapping(context, "context")
-    planned = read.by_id(read.mapping(plan, "plan").get("flows", []), "id", "plan.flows")
-    outcomes = read.by_id(read.mapping(result, "result").get("flows", []), "id", "result.flows")
-    flows = read.by_id(top.get("flows"), "id", "context.flows")
-    ends = read.by_id(top.get("ends"), "end", "context.ends")
+    top = read(_Context, context, where, _HINT, key="context")
+    planned = {one.id: one for one in read(_Plan, plan, where, _HINT, key="plan").flows}
+    became = {one.id: one for one in read(_Result, result, where, _HINT, key="result").flows}
     return Context(
-        {
-            number: read.flow(entry, planned.get(number, {}), outcomes.get(number, {}))
-            for number, entry in flows.items()
-        },
-        {number: read.end(entry) for number, entry in ends.items()},
-        read.number(top, "duration_ns", "context"),
-        read.number(top, "warmup_ns", "context", 0),
+        {one.id: _flow(one, planned.get(one.id), became.get(one.id), where) for one in top.flows},
+        {one.end: _end(one, where) for one in top.ends},
+        top.duration_ns,
+        top.warmup_ns,
     )
+
+
+def _fault(key: str, found: object, wanted: str, where: str) -> RecordError:
+    return RecordError(f"{key} is {str(found)[:60]!r}; expected {wanted}", where=where, hint=_HINT)
+
+
+def _flow(entry: _Flow, planned: _Planned | None, became: _Became | None, where: str) -> Flow:
+    narrowest = entry.bottleneck_end
+    asked = _Planned() if planned is None else planned
+    return Flow(
+        id=entry.id,
+        name=entry.name,
+        group=entry.name if entry.group is None else entry.group,
+        kind=entry.kind,
+        start_ns=entry.start_ns,
+        stop_ns=asked.stop_ns if entry.stop_ns is None else entry.stop_ns,
+        ends=entry.ends,
+        reverse_ends=entry.reverse_ends,
+        base_rtt_ns=entry.base_rtt_ns,
+        bottleneck_end=narrowest,
+        bottleneck_bps=entry.bottleneck_bps,
+        payload_per_packet=entry.payload_per_packet,
+        frame_bytes=entry.frame_bytes,
+        request_frame_bytes=entry.request_frame_bytes,
+        answer_frame_bytes=entry.answer_frame_bytes,
+        bytes=asked.bytes,
+        packet_bytes=asked.packet_bytes,
+        count=asked.count,
+        outcome=Outcome() if became is None else _outcome(became),
+        generator=asked.generator,
+        arrival=_span(entry.arrival, where),
+        ways=_ways(entry.ways, entry.ends, where),
+        reverse_ways=_ways(entry.reverse_ways, entry.reverse_ends, where),
+        bottleneck_ends=entry.bottleneck_ends or (() if narrowest is None else (narrowest,)),
+        ceiling_bps=entry.ceiling_bps,
+        in_turn=entry.in_turn is True,
+    )
+
+
+def _span(found: tuple[int, ...] | None, where: str) -> tuple[int, int] | None:
+    if found is None:
+        return None
+    if len(found) != 2 or found[1] < found[0]:
+        raise _fault("context.flows.arrival", found, "a begin and an end", where)
+    return found[0], found[1]
+
+
+def _ways(
+    found: tuple[tuple[int, ...], ...] | None, only: tuple[int, ...], where: str
+) -> tuple[tuple[int, ...], ...]:
+    if found is None:
+        return (only,)
+    if not found:
+        raise _fault("context.flows.ways", found, "a list of ways", where)
+    return found
+
+
+def _outcome(entry: _Became) -> Outcome:
+    return Outcome(
+        connected_ns=entry.connected_ns,
+        sender_done_ns=entry.sender_done_ns,
+        receiver_done_ns=entry.receiver_done_ns,
+        bytes_sent=entry.bytes_sent,
+        bytes_received=entry.bytes_received,
+        packets_sent=entry.packets_sent,
+        packets_received=entry.packets_received,
+        error=None if entry.error is None else str(entry.error),
+    )
+
+
+def _end(entry: _End, where: str) -> End:
+    if entry.loss > 1:
+        raise _fault("context.ends.loss", entry.loss, "a fraction from 0 to 1", where)
+    return End(
+        end=entry.end,
+        label=entry.label,
+        node=entry.node,
+        dev=entry.dev,
+        rate_bps=entry.rate_bps,
+        buffer_bytes=entry.buffer_bytes,
+        buffer_packets=entry.buffer_packets,
+        delay_ns=entry.delay_ns,
+        jitter_ns=entry.jitter_ns,
+        loss=float(entry.loss),
+        queue=entry.queue,
+        role=entry.role,
+        serial_bps=entry.serial_bps,
+        over_time={
+            name: _course(course, f"context.ends.over_time.{name}", where)
+            for name, course in entry.over_time.items()
+            if name in _SETTINGS
+        },
+        bundle=entry.bundle,
+        classes=tuple(_class(one, where) for one in entry.classes),
+    )
+
+
+def _class(entry: _Class, where: str) -> LinkClass:
+    classid = re.fullmatch(r"([0-9a-f]{1,4}):([0-9a-f]{1,4})", entry.classid)
+    if classid is None:
+        raise _fault("context.ends.classes.classid", entry.classid, "a number of tc such as 1:10", where)
+    return LinkClass(
+        name=entry.name,
+        classid=int(classid[1], 16) << 16 | int(classid[2], 16),
+        parent=entry.parent,
+        leaf=bool(entry.leaf),
+        rate_bps=entry.rate_bps,
+        ceil_bps=entry.ceil_bps,
+        flows=entry.flows,
+    )
+
+
+def _course(value: object, key: str, where: str) -> Course:
+    steps = value if isinstance(value, list) else []
+    course = tuple((step[0], float(step[1])) for step in steps if _is_step(step))
+    if not course or len(course) < len(steps) or any(a[0] >= b[0] for a, b in pairwise(course)):
+        raise _fault(key, value, "a list of ascending instants in ns with their values", where)
+    return course
 
 
 def _is_step(step: object) -> bool:
@@ -216,181 +418,3 @@ def _is_step(step: object) -> bool:
         case [int(t_ns), int(value) | float(value)]:
             return abs(t_ns) < _LIMIT and 0 <= value < _LIMIT
     return False
-
-
-class _Reader:
-    # Takes values out of JSON, or says which one is wrong.
-
-    def __init__(self, where: str) -> None:
-        self.where = where
-
-    def fault(self, key: str, found: object, wanted: str) -> RecordError:
-        return RecordError(
-            f"{key} is {str(found)[:60]!r}; expected {wanted}",
-            where=self.where,
-            hint="the record is damaged or was written by another program; run the cell again with --fresh",
-        )
-
-    def mapping(self, value: object, key: str) -> Mapping[str, Any]:
-        if not isinstance(value, dict):
-            raise self.fault(key, value, "a JSON object")
-        return value
-
-    def by_id(self, value: object, name: str, key: str) -> dict[int, Mapping[str, Any]]:
-        if not isinstance(value, list):
-            raise self.fault(key, value, "a list")
-        entries = [self.mapping(entry, key) for entry in value]
-        return {self.number(entry, name, key): entry for entry in entries}
-
-    def optional(self, entry: Mapping[str, Any], name: str, key: str) -> int | None:
-        value = entry.get(name)
-        if isinstance(value, float) and value.is_integer() and abs(value) < _LIMIT:
-            value = int(value)
-        if value is None or (isinstance(value, int) and not isinstance(value, bool) and abs(value) < _LIMIT):
-            return value
-        raise self.fault(f"{key}.{name}", value, "a whole number of 64 bits or null")
-
-    def number(self, entry: Mapping[str, Any], name: str, key: str, default: int | None = None) -> int:
-        value = self.optional(entry, name, key)
-        value = default if value is None else value
-        if value is None:
-            raise self.fault(f"{key}.{name}", entry.get(name), "a whole number")
-        return value
-
-    def text(self, entry: Mapping[str, Any], name: str, key: str, default: str | None = None) -> str:
-        value = entry.get(name, default)
-        if not isinstance(value, str):
-            raise self.fault(f"{key}.{name}", value, "a string")
-        return value
-
-    def fraction(self, entry: Mapping[str, Any], name: str, key: str) -> float:
-        value = entry.get(name) or 0
-        if not isinstance(value, int | float) or not 0 <= value <= 1:
-            raise self.fault(f"{key}.{name}", value, "a fraction from 0 to 1")
-        return float(value)
-
-    def texts(self, entry: Mapping[str, Any], name: str, key: str) -> tuple[str, ...]:
-        value = entry.get(name, [])
-        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-            raise self.fault(f"{key}.{name}", value, "a list of texts")
-        return tuple(value)
-
-    def numbers(self, entry: Mapping[str, Any], name: str, key: str) -> tuple[int, ...]:
-        value = entry.get(name, [])
-        if not isinstance(value, list | tuple) or not all(isinstance(item, int) for item in value):
-            raise self.fault(f"{key}.{name}", value, "a list of whole numbers")
-        return tuple(value)
-
-    def span(self, entry: Mapping[str, Any], name: str, key: str) -> tuple[int, int] | None:
-        if entry.get(name) is None:
-            return None
-        numbers = self.numbers(entry, name, key)
-        if len(numbers) != 2 or numbers[1] < numbers[0]:
-            raise self.fault(f"{key}.{name}", entry[name], "a begin and an end")
-        return numbers[0], numbers[1]
-
-    def ways(self, entry: Mapping[str, Any], name: str, only: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
-        value = entry.get(name, [only])
-        if not isinstance(value, list) or not value:
-            raise self.fault(f"context.flows.{name}", value, "a list of ways")
-        return tuple(self.numbers({name: way}, name, "context.flows") for way in value)
-
-    def flow(self, entry: Mapping[str, Any], planned: Mapping[str, Any], outcome: Mapping[str, Any]) -> Flow:
-        key, wanted = "context.flows", "plan.flows"
-        stop_ns = self.optional(entry, "stop_ns", key)
-        ends, reverse_ends = self.numbers(entry, "ends", key), self.numbers(entry, "reverse_ends", key)
-        narrowest = self.optional(entry, "bottleneck_end", key)
-        return Flow(
-            id=self.number(entry, "id", key),
-            name=self.text(entry, "name", key),
-            group=self.text(entry, "group", key, self.text(entry, "name", key)),
-            kind=self.text(entry, "kind", key),
-            start_ns=self.number(entry, "start_ns", key),
-            stop_ns=self.optional(planned, "stop_ns", wanted) if stop_ns is None else stop_ns,
-            ends=ends,
-            reverse_ends=reverse_ends,
-            base_rtt_ns=self.optional(entry, "base_rtt_ns", key),
-            bottleneck_end=narrowest,
-            bottleneck_bps=self.optional(entry, "bottleneck_bps", key),
-            payload_per_packet=self.optional(entry, "payload_per_packet", key),
-            frame_bytes=self.optional(entry, "frame_bytes", key),
-            request_frame_bytes=self.number(entry, "request_frame_bytes", key, 0),
-            answer_frame_bytes=self.number(entry, "answer_frame_bytes", key, 0),
-            bytes=self.optional(planned, "bytes", wanted),
-            packet_bytes=self.optional(planned, "packet_bytes", wanted),
-            count=self.optional(planned, "count", wanted),
-            outcome=self.outcome(outcome),
-            generator=self.text(planned, "generator", wanted, "agent"),
-            arrival=self.span(entry, "arrival", key),
-            ways=self.ways(entry, "ways", ends),
-            reverse_ways=self.ways(entry, "reverse_ways", reverse_ends),
-            bottleneck_ends=self.numbers(entry, "bottleneck_ends", key)
-            or (() if narrowest is None else (narrowest,)),
-            ceiling_bps=self.optional(entry, "ceiling_bps", key),
-            in_turn=entry.get("in_turn") is True,
-        )
-
-    def outcome(self, entry: Mapping[str, Any]) -> Outcome:
-        key, error = "result.flows", entry.get("error")
-        return Outcome(
-            connected_ns=self.optional(entry, "connected_ns", key),
-            sender_done_ns=self.optional(entry, "sender_done_ns", key),
-            receiver_done_ns=self.optional(entry, "receiver_done_ns", key),
-            bytes_sent=self.optional(entry, "bytes_sent", key),
-            bytes_received=self.optional(entry, "bytes_received", key),
-            packets_sent=self.optional(entry, "packets_sent", key),
-            packets_received=self.optional(entry, "packets_received", key),
-            error=None if error is None else str(error),
-        )
-
-    def end(self, entry: Mapping[str, Any]) -> End:
-        key = "context.ends"
-        return End(
-            end=self.number(entry, "end", key),
-            label=self.text(entry, "label", key),
-            node=self.text(entry, "node", key, ""),
-            dev=self.text(entry, "dev", key, ""),
-            rate_bps=self.optional(entry, "rate_bps", key),
-            buffer_bytes=self.optional(entry, "buffer_bytes", key),
-            buffer_packets=self.optional(entry, "buffer_packets", key),
-            delay_ns=self.number(entry, "delay_ns", key, 0),
-            jitter_ns=self.number(entry, "jitter_ns", key, 0),
-            loss=self.fraction(entry, "loss", key),
-            queue=None if entry.get("queue") is None else self.text(entry, "queue", key),
-            role=self.text(entry, "role", key, "plain"),
-            serial_bps=self.optional(entry, "serial_bps", key),
-            over_time={
-                name: self.course(course, f"{key}.over_time.{name}")
-                for name, course in self.mapping(entry.get("over_time", {}), f"{key}.over_time").items()
-                if name in _SETTINGS
-            },
-            bundle=None if entry.get("bundle") is None else self.text(entry, "bundle", key),
-            classes=self.classes(entry),
-        )
-
-    def classes(self, entry: Mapping[str, Any]) -> tuple[LinkClass, ...]:
-        key, found = "context.ends.classes", entry.get("classes", [])
-        if not isinstance(found, list):
-            raise self.fault(key, found, "a list")
-        return tuple(self.link_class(self.mapping(own, key), key) for own in found)
-
-    def link_class(self, entry: Mapping[str, Any], key: str) -> LinkClass:
-        classid = re.fullmatch(r"([0-9a-f]{1,4}):([0-9a-f]{1,4})", self.text(entry, "classid", key))
-        if classid is None:
-            raise self.fault(f"{key}.classid", entry.get("classid"), "a number of tc such as 1:10")
-        return LinkClass(
-            name=self.text(entry, "name", key),
-            classid=int(classid[1], 16) << 16 | int(classid[2], 16),
-            parent=None if entry.get("parent") is None else self.text(entry, "parent", key),
-            leaf=bool(entry.get("leaf", True)),
-            rate_bps=self.optional(entry, "rate_bps", key),
-            ceil_bps=self.optional(entry, "ceil_bps", key),
-            flows=self.texts(entry, "flows", key),
-        )
-
-    def course(self, value: object, key: str) -> Course:
-        steps = value if isinstance(value, list) else []
-        course = tuple((step[0], float(step[1])) for step in steps if _is_step(step))
-        if not course or len(course) < len(steps) or any(a[0] >= b[0] for a, b in pairwise(course)):
-            raise self.fault(key, value, "a list of ascending instants in ns with their values")
-        return course

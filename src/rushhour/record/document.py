@@ -25,10 +25,12 @@ from typing import Any, Final, NewType, NoReturn, TypeVar, Union, get_args, get_
 
 from rushhour.errors import RecordError
 
-__all__ = ["EMPTY", "Amount", "Count", "Document", "read"]
+__all__ = ["EMPTY", "Amount", "Count", "Document", "Exact", "read"]
 
 Count = NewType("Count", int)
 """A whole number of at least 0 that has room in 63 bits."""
+Exact = NewType("Exact", int)
+"""A whole number of 64 bits with its sign, also where it is written with a point (`1e9`)."""
 Amount = NewType("Amount", float)
 """A number of at least 0."""
 
@@ -108,6 +110,14 @@ def _count(value: object) -> int:
     raise _FaultError(value, "a whole number of at least 0")
 
 
+def _exact(value: object) -> int:
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1 << 63:
+        return value
+    raise _FaultError(value, "a whole number of 64 bits or null")
+
+
 def _amount(value: object) -> float:
     number = _number(value)
     if number < 0:
@@ -127,7 +137,7 @@ def _anything(value: object) -> object:
 
 _PLAIN: Mapping[object, _Reader] = {
     str: _text, int: _whole, float: _number, bool: _truth, object: _anything, Any: _anything,
-    Count: _count, Amount: _amount,
+    Count: _count, Exact: _exact, Amount: _amount,
 }  # fmt: skip
 
 
