@@ -84,7 +84,7 @@ def list_kernels(*, as_json: bool) -> None:
         echo("there is no kernel yet; to build one: rushhour kernel build debian:6.12", err=True)
     else:
         _table(found)
-        echo(f"\nWhere no kernel is named it is {_default()}.")
+        echo(f"\nThe default kernel is {_default()}.")
     if not as_json and (trees := kernels.trees()):
         taken = f"{_trees(trees).capitalize()} take {_size(sum(trees.values()))}"
         echo(f"{taken}; to free it: rushhour kernel clean")

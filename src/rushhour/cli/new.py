@@ -106,11 +106,11 @@ def _several(text: str) -> tuple[str, ...]:
 
 
 def _ask() -> Draft:
-    """Ask for what matters most; an answer that is none is asked for again."""
+    """Ask for what matters most; ask again where an answer cannot be used."""
     from rushhour.plan.draft import Draft
 
     known: dict[str, Any] = {}
-    echo("Return keeps what stands in brackets; commas separate several.", err=True)
+    echo("Return keeps the value in brackets; separate several values by commas.", err=True)
     for name, question in QUESTIONS.items():
         default = getattr(Draft(), name)
         shown = default if isinstance(default, str) else ", ".join(default)

@@ -94,7 +94,7 @@ def _number(option: str, word: str | None) -> float | None:
     except UnitError as error:
         raise UsageError(f"{option}: {error}") from error
     if value <= 0:
-        raise UsageError(f"{option} {word}: it must be more than nothing")
+        raise UsageError(f"{option} {word}: it must be above zero")
     return value
 
 

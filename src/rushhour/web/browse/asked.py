@@ -145,4 +145,4 @@ def _wrong(name: str, text: str, wanted: str) -> RefusedError:
 def _unknown(name: str, names: Collection[str]) -> RefusedError:
     near = get_close_matches(name, sorted(names), 1)
     hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(sorted(names))}"
-    return RefusedError(400, f"nothing is asked by {name[:40]!r} here", hint=hint)
+    return RefusedError(400, f"there is no parameter {name[:40]!r} here", hint=hint)
