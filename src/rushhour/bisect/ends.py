@@ -1,4 +1,4 @@
-"""Both ends of a bisection: do they differ, and by what is the difference told best?"""
+"""The good and the bad commit of a bisection: whether they differ, and the clearest difference."""
 
 from __future__ import annotations
 

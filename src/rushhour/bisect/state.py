@@ -103,7 +103,7 @@ def resumed(question: Question, folder: Path | None, name: str) -> State:
     """The state of an earlier bisection with this question: in a folder, or the newest that there is.
 
     Raises:
-        UsageError: there is none, or it asks another question.
+        UsageError: no bisection was found, or it asks another question.
     """
     if folder is not None:
         return _read(folder, question)

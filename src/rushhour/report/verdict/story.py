@@ -170,7 +170,7 @@ def story(document: Mapping[str, Any]) -> Story:
     """Read a verdict's document.
 
     Raises:
-        ReportError: it is none, of a newer version, or was damaged.
+        ReportError: it is not a verdict, has a newer version, or was damaged.
     """
     if document.get("format") != FORMAT:
         raise ReportError(
