@@ -141,6 +141,8 @@ def test_equal_but_not_to_the_byte_is_said(tmp_path: Path) -> None:
     page = html(whole, tmp_path)
     assert "Same: 1 of 2 cells is equal to the byte, no change that matters in the others" in page
     assert "Less than 5% of it." in page
+    alone = document([cell(1, "same", identical=False, reason="less than 5% of it")])
+    assert "Same: no change that matters in 1 cell" in html(alone, tmp_path)
 
 
 def test_amounts_are_said_in_their_unit_where_the_minimum_is_one() -> None:
