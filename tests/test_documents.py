@@ -132,3 +132,18 @@ def test_the_examples_run_as_they_stand(
     monkeypatch.chdir(tmp_path)
     execute(BLOCKS)
     assert "flow:long" in capsys.readouterr().out
+
+
+def test_the_places_that_the_glossary_names_are_there() -> None:
+    text = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
+    places = re.findall(r"\(`([\w./-]+)`\) \|$", text, re.MULTILINE)
+    assert len(places) >= 40
+    below = {True: ROOT, False: ROOT / "src/rushhour"}
+    assert [place for place in places if not (below[place.startswith("agent/")] / place).exists()] == []
+
+
+def test_a_word_of_the_glossary_has_one_meaning() -> None:
+    text = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
+    heads = re.findall(r"^\| (\*\*.*?) \|", text, re.MULTILINE)
+    words = [word for head in heads for word in re.findall(r"\*\*(.+?)\*\*", head)]
+    assert sorted(words) == sorted(set(words))

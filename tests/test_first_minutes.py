@@ -10,12 +10,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from beds.faults import FAULTS
 
 from rushhour.plan.draft import Draft, text
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text("utf-8")
 TUTORIAL = (ROOT / "docs" / "tutorial.md").read_text("utf-8")
+HOWTOS = sorted((ROOT / "docs").glob("howto-*.md"))
 BLOCKS = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
 ENDS = re.compile(r"# .*ends with (\d+)")
 CLONE = ("make ", "source ")
@@ -115,6 +117,49 @@ def test_the_first_hour_can_be_typed(folder: Path) -> None:
     assert re.fullmatch(r"True \d+ samples\n", done.stdout)
 
 
+READERS = {"howto-kernel": {"before": "debian-6.1", "mine": "debian-6.12"}}
+"""What belongs to the reader of a page, and what stands in for it here."""
+
+
+def stands_in(line: str, words: dict[str, str]) -> str:
+    """Put a word of ours where the reader has one of his own."""
+    return re.sub(r"(?<=[ :])(" + "|".join(words) + r")(?=[ \n]|$)", lambda found: words[found[1]], line)
+
+
+def type_page(name: str, folder: Path, words: dict[str, str]) -> None:
+    """Save what a page shows of a scenario, then type its lines in their order; trees are the reader's."""
+    page = (ROOT / "docs" / f"{name}.md").read_text("utf-8")
+    for shown in re.findall(r"```toml\n(.*?)```", page, re.DOTALL):
+        (file,) = re.findall(r"Save this as `(.*?)`", page)
+        (folder / file).write_text(shown)
+    for line in commands(page):
+        if "kernel build ~/" not in line:
+            types(stands_in(line, words) if words else line, folder)
+
+
+@pytest.mark.virtual
+@pytest.mark.parametrize("name", ["howto-kernel", "howto-teach", "howto-figure", "howto-ci"])
+def test_a_how_to_can_be_typed(name: str, folder: Path) -> None:
+    type_page(name, folder, READERS.get(name, {}))
+    for written in re.findall(r"`(figures/figure-01)", (ROOT / "docs" / f"{name}.md").read_text("utf-8")):
+        assert list(folder.glob(f"results/paper/latest/**/{written}*.pdf"))
+
+
+@pytest.mark.virtual
+@pytest.mark.host
+def test_the_how_to_about_a_slow_transfer_can_be_typed(folder: Path) -> None:
+    with FAULTS["small_receive_buffer"].path() as path:
+        type_page("howto-slow", folder, {"alice": path.a, "bob": path.b})
+    assert (folder / "found/report.html").is_file()
+
+
+def test_how_tos_are_short() -> None:
+    assert len(HOWTOS) == 5
+    assert {
+        path.stem: lines for path in HOWTOS if (lines := len(path.read_text("utf-8").splitlines())) > 60
+    } == {}
+
+
 def test_the_scenario_of_the_first_hour_is_the_one_that_is_written() -> None:
     (shown,) = re.findall(r"```toml\n(.*?)```", TUTORIAL, re.DOTALL)
     assert tomllib.loads(shown) == tomllib.loads(text(Draft(), "mine.toml"))
@@ -137,9 +182,11 @@ def linked(path: Path) -> dict[str, Path]:
     }
 
 
-def test_every_document_is_reached_from_the_readme() -> None:
-    reached = {path for path in linked(ROOT / "README.md").values() if path.suffix == ".md"}
-    assert {path.name for path in (ROOT / "docs").glob("*.md")} <= {path.name for path in reached}
+def test_every_document_is_reached_from_the_readme_by_the_index() -> None:
+    index = ROOT / "docs" / "README.md"
+    first = set(linked(ROOT / "README.md").values())
+    assert {index, index.parent / "tutorial.md", *HOWTOS} <= first
+    assert set((ROOT / "docs").glob("*.md")) <= {index, *linked(index).values()}
 
 
 def headings(path: Path) -> set[str]:

@@ -67,7 +67,7 @@ def test_a_newer_run_takes_the_place_of_an_older(tmp_path: Path) -> None:
 def test_a_link_in_a_run_folder_is_not_sealed(tmp_path: Path) -> None:
     (tmp_path / "secret").symlink_to("/etc/passwd")
 
-    with pytest.raises(RecordError, match="plain files only"):
+    with pytest.raises(RecordError, match="regular files only"):
         seal(tmp_path, {})
 
 

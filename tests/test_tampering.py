@@ -224,7 +224,7 @@ def test_a_set_that_was_renamed_is_not_taken_for_itself(words: list[str], tmp_pa
     about_of(results, quick=True)
     found = CliRunner().invoke(cli, [word.format(set=results.path, other=other.path) for word in words])
     assert isinstance(found.exception, RecordError), found.output
-    assert "does not fit its own checksum" in found.exception.message
+    assert "its checksum does not match" in found.exception.message
 
 
 def test_a_set_as_it_was_and_one_of_an_earlier_version_are_read(tmp_path: Path) -> None:

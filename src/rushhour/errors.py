@@ -44,7 +44,7 @@ class RushHourError(Exception):
         self, message: str, *, where: str | None = None, hint: str | None = None, machine: bool = False
     ) -> None:
         """An error; `machine` says that this machine is at fault, so the hint points to `rushhour doctor`."""
-        # Messages name files of strangers, and what programs said: all of it is told to terminals.
+        # Messages have strangers' file names and programs' output, and are written to terminals.
         message = harmless(message)
         super().__init__(message)
         self.message = message

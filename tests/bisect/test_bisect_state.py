@@ -55,7 +55,7 @@ def test_the_log_is_gits(saved: Path) -> None:
     ],
 )
 def test_another_question_is_named(saved: Path, name: str, other: Question) -> None:
-    with pytest.raises(UsageError, match=f"other are: {name}$"):
+    with pytest.raises(UsageError, match=f"different: {name}$"):
         resumed(other, saved, "suite/x")
 
 

@@ -200,7 +200,7 @@ def test_an_interrupted_bisection_goes_on_where_it_was(linux: Linux) -> None:
 
 def test_another_question_is_not_gone_on_with(linux: Linux) -> None:
     linux.bisect(linux.lab(since(3)))
-    with pytest.raises(UsageError, match="other are: metric, flow"):
+    with pytest.raises(UsageError, match="different: metric, flow"):
         linux.bisect(linux.lab(since(3)), "drops", flow=None, resume=True)
     with pytest.raises(UsageError, match="no bisection"):
         linux.bisect(linux.lab(since(3)), resume=True, out=Path("elsewhere"))

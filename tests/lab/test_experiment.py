@@ -224,7 +224,7 @@ def test_one_that_was_started_anew_is_not_used_again(doors: Doors) -> None:
     one.sessions()
     doors.boot = "two"
     doors.opened[0].lost = HostError("gone")
-    with pytest.raises(HostError, match="started anew"):
+    with pytest.raises(HostError, match="restarted after"):
         one.sessions()
 
 

@@ -103,7 +103,7 @@ def test_a_column_that_one_kernel_lacks_is_left_out_and_said(tmp_path: Path) -> 
         ],
     )
     assert read_table(raw / "tcp_retransmit_skb.rh").rows.dtype.names == ("t_ns", "flow", "state")
-    assert warnings == ["tcp_retransmit_skb: family left out, the kernels of a and b tell them differently"]
+    assert warnings == ["tcp_retransmit_skb: family left out, the kernels of a and b report them differently"]
 
 
 def flow(number: int, **known: Any) -> dict[str, Any]:

@@ -142,7 +142,7 @@ def test_an_interrupted_sweep_goes_on_in_its_folder(scenario: Path, tmp_path: Pa
 def test_several_at_once_and_a_chosen_kernel_are_refused(scenario: Path) -> None:
     with pytest.raises(UsageError, match="one run at a time"):
         outcomes_of(batch_of(scenario), FakeMachine(), jobs=2)
-    with pytest.raises(UsageError, match="cannot be had in the lab netns"):
+    with pytest.raises(UsageError, match="cannot be used in the lab netns"):
         runner.prepare([scenario], kernels=["debian-6.12"], lab="netns", tested=KERNEL)
     with pytest.raises(UsageError, match="there is no lab"):
         runner.make_lab("elsewhere")

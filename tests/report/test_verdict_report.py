@@ -125,7 +125,7 @@ def test_areas_are_the_chapters_of_the_suite(mixed: dict[str, Any]) -> None:
     [
         (["same", "same"], "Same: all 2 cells are equal to the byte"),
         (["same", "better"], "Better: 1 of 2 cells, and none worse"),
-        (["inconclusive"], "Inconclusive: in 1 of 1 cell the runs cannot tell a change from luck"),
+        (["inconclusive"], "Inconclusive: in 1 of 1 cell the runs cannot tell a change from chance"),
         (["invalid", "same"], "Invalid: 1 of 2 cells could not be compared"),
     ],
 )
@@ -139,8 +139,10 @@ def test_the_headline_says_the_verdict(tmp_path: Path, verdicts: list[str], head
 def test_equal_but_not_to_the_byte_is_said(tmp_path: Path) -> None:
     whole = document([cell(0, "same"), cell(1, "same", identical=False, reason="less than 5% of it")])
     page = html(whole, tmp_path)
-    assert "Same: 1 of 2 cells are equal to the byte, no other changed by what matters" in page
+    assert "Same: 1 of 2 cells is equal to the byte, no change that matters in the others" in page
     assert "Less than 5% of it." in page
+    alone = document([cell(1, "same", identical=False, reason="less than 5% of it")])
+    assert "Same: no change that matters in 1 cell" in html(alone, tmp_path)
 
 
 def test_amounts_are_said_in_their_unit_where_the_minimum_is_one() -> None:

@@ -112,7 +112,7 @@ def test_what_is_derived_or_was_set_says_what_of(tmp_path: Path) -> None:
 
 def test_a_cause_that_nothing_tried_is_a_guess(tmp_path: Path) -> None:
     found = faults(tmp_path, TABLE + 'cause = "The moon."\n')["published.1.cause"]
-    assert found.message == "is said without what tried it"
+    assert found.message == "names no experiment that tried it"
     assert "guess" in str(found.hint)
     (table,) = load_published(write(tmp_path, TABLE + 'guess = "The moon."\n'), SWEPT, UNITS)
     assert (table.cause, table.guess) == ("", "The moon.")

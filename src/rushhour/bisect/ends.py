@@ -1,4 +1,4 @@
-"""Both ends of a bisection: do they differ, and by what is the difference told best?"""
+"""The good and the bad commit of a bisection: whether they differ, and the clearest difference."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def refused(verdicts: Sequence[CellVerdict], question: Question) -> UsageError:
     unsure = next((verdict for verdict in verdicts if verdict.verdict == "inconclusive"), None)
     if unsure is not None:
         return UsageError(
-            f"whether the ends differ is not to be told: {unsure.reason}",
+            f"the runs cannot tell whether the ends differ: {unsure.reason}",
             hint=f"more runs may tell: --max-seeds {2 * question.max_seeds}",
         )
     said = "equal to the byte" if all(one.identical for one in verdicts) else verdicts[0].reason

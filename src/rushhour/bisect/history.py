@@ -64,7 +64,7 @@ class History:
         """The full name of a revision.
 
         Raises:
-            UsageError: there is none.
+            UsageError: the revision does not exist.
         """
         found = git.commit(self.tree, revision)
         if found is None:

@@ -103,7 +103,7 @@ def resumed(question: Question, folder: Path | None, name: str) -> State:
     """The state of an earlier bisection with this question: in a folder, or the newest that there is.
 
     Raises:
-        UsageError: there is none, or it asks another question.
+        UsageError: no bisection was found, or it asks another question.
     """
     if folder is not None:
         return _read(folder, question)
@@ -146,6 +146,6 @@ def _read(folder: Path, question: Question) -> State:
         raise UsageError(f"this bisection cannot be read: {error}", where=str(place)) from error
     if asked != question:
         other = ", ".join(name for name, value in asdict(asked).items() if value != getattr(question, name))
-        raise UsageError(f"that bisection asks another question; other are: {other}", where=str(folder))
+        raise UsageError(f"that bisection asks another question; different: {other}", where=str(folder))
     known = {key: whole[key] for key in whole if key not in ("format", "question", "steps")}
     return State(asked, folder, steps, known)

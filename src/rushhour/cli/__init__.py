@@ -61,7 +61,7 @@ SUMMARIES = {
     "show": "Show what a scenario would do; nothing runs.",
     "report": "Write a page, figures or tables of results.",
     "compare": "Judge a kernel or results against others.",
-    "diagnose": "Find out why a transfer between two ends is slow.",
+    "diagnose": "Find out why a transfer between two hosts is slow.",
     "export": "Results as JUnit, TAP, KCIDB, tmt and more.",
     "bisect": "Find the commit that changed what a scenario measures.",
     "kernel": "Build and keep the kernels under test.",

@@ -14,19 +14,21 @@ from rushhour.cli.screen import echo
 @click.option("--me", required=True, metavar="A", help="Which of them this is.")
 @click.option("--at", required=True, metavar="HOST:PORT", help="Where the first of the parties listens.")
 @click.option("--timeout", default=600.0, show_default=True, metavar="SECONDS", help="How long to wait.")
-@click.option("--say", default="", metavar="TEXT", help="What the others are told: where the logs are.")
+@click.option(
+    "--say", default="", metavar="TEXT", help="Text for the other parties, such as where the logs are."
+)
 @click.option("--failed", is_flag=True, help="This party cannot go on: all others fail at once.")
 @click.option("--json", "as_json", is_flag=True, help="What each said as one JSON document.")
 def barrier(
     name: str, *, parties: str, me: str, at: str, timeout: float, say: str, failed: bool, as_json: bool
 ) -> None:
-    """Wait at the barrier NAME until all parties have come; the first of them listens.
+    """Wait at the barrier NAME until all parties have arrived; the first of them listens.
 
     \b
     Exit code:
-        0  all have come
-        1  one failed, broke off or did not come
-        2  the barrier makes no sense
+        0  all have arrived
+        1  one failed, disconnected or did not arrive
+        2  the arguments are invalid
 
     Example: rushhour barrier ready --parties client,server --me server --at client.lab:7010
     """  # noqa: D301 - click wants the letter itself

@@ -15,7 +15,7 @@ from rushhour.plain import harmless
 if TYPE_CHECKING:
     from rushhour.baseline import Baseline, Kept
 
-_KERNEL = click.option("--kernel", metavar="K", help="Of results of several kernels, those of this one.")
+_KERNEL = click.option("--kernel", metavar="K", help="Only the results of this kernel.")
 
 
 @click.group(context_settings=SETTINGS)
@@ -64,8 +64,8 @@ def promote(
     """Make FROM the current version of NAME.
 
     FROM is a folder of results, a comparison (its candidate), a baseline, or the
-    number of a version. The versions before stay. A baseline in a folder of its own
-    is replaced: its history is the repository's.
+    number of a version. Earlier versions stay. A baseline in a folder of your own is replaced; its
+    history is your repository's.
 
     Example: rushhour baseline promote stable results/compare/stable..next/latest --reason "6.12.58 released"
     """

@@ -25,7 +25,7 @@ from rushhour.cli.screen import echo
 @click.option("--seeds", type=click.IntRange(1, 100), default=5, show_default=True, help="Runs of a commit.")
 @click.option(
     "--max-seeds", type=click.IntRange(1, 100), default=20, show_default=True,
-    help="Runs of a commit that is hard to tell.",
+    help="Runs of a commit that is hard to decide.",
 )  # fmt: skip
 @click.option("--jobs", type=click.IntRange(1), metavar="N", help="Runs at once; default: one per CPU.")
 @click.option(
@@ -46,8 +46,8 @@ def bisect(
     \b
     Exit code:
         0    the commit was found
-        2    A and B do not differ, or something is wrong with the words
-        3    several commits are left: the others cannot be built, run or told
+        2    A and B do not differ, or an argument is invalid
+        3    several commits are left that cannot be built, run or decided
         130  interrupted; --resume goes on
 
     Example: rushhour bisect --tree ~/linux --good v6.11 --bad v6.12 suite/slow-start goodput_bps

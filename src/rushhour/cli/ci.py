@@ -36,8 +36,8 @@ _NEXT = {
 def ci(system: str, kernel: str, baseline: str, install: str | None, out: Path, *, force: bool) -> None:
     """Write the files of a job that judges a kernel by a stored baseline.
 
-    The job builds the kernel (what is known is cached), runs what the baseline ran, compares, keeps the
-    report and the records, and fails if something became worse. A baseline of `rushhour run suite --quick`
+    The job builds the kernel (with a cache), runs what the baseline ran, compares, keeps report and
+    records, and fails if something became worse. A baseline of `rushhour run suite --quick`
     makes a quick job.
 
     Example: rushhour ci github --kernel . --baseline ci/baseline

@@ -29,7 +29,7 @@ from rushhour.export.formats import FORMATS
     "--max-seeds", type=click.IntRange(1), default=20, show_default=True, metavar="N",
     help="Runs of a cell at most, while it cannot be decided.",
 )  # fmt: skip
-@click.option("--minimum", metavar="5%", help="Least change that matters, where no scenario says another.")
+@click.option("--minimum", metavar="5%", help="Least change that matters, unless the scenario has its own.")
 @click.option(
     "--variable", "variables", multiple=True, metavar="NAME",
     help="What may differ; default: kernel. Also agent, scenario, lab, tools, rushhour; may be repeated.",
@@ -41,7 +41,7 @@ from rushhour.export.formats import FORMATS
     help="Folder of the verdict; default: results/compare/…",
 )
 @click.option("--jobs", type=click.IntRange(1), metavar="N", help="Runs at once; default: one per CPU.")
-@click.option("--fresh", is_flag=True, help="Run also what is known.")
+@click.option("--fresh", is_flag=True, help="Run also cells whose results are known.")
 @click.option("--db", metavar="URL", help="Store the verdict there, too: a path, or postgresql://…")
 @click.option(
     "--to", "forms", type=click.Choice([*FORMATS]), multiple=True,
@@ -61,9 +61,9 @@ def compare(
 ) -> int:
     """Judge CANDIDATE against BASE, cell by cell, seed by seed.
 
-    BASE and CANDIDATE are folders of results, names of baselines, or names of kernels. Kernels run what is
-    missing; what is known comes from the cache. A cell whose traces are equal to the byte is the same; one
-    that differs is run with more seeds until luck and change can be told apart (docs/verdict.md).
+    BASE and CANDIDATE are folders of results, names of baselines, or names of kernels. Kernels run
+    what is missing; known runs come from the cache. A cell whose traces are equal to the byte is the same;
+    one that differs runs with more seeds until chance and change can be distinguished (docs/verdict.md).
 
     \b
     Exit code:

@@ -33,8 +33,8 @@ def db() -> None:
 def import_(folders: tuple[Path, ...], *, db: str | None, tags: tuple[str, ...], as_json: bool) -> None:
     """Store FOLDERs: result sets, studies, comparisons, baselines.
 
-    What is known is not stored again. Interrupted, the same command goes on. The records stay where they
-    are; the database remembers where.
+    Known runs are not stored again. After an interruption the same command continues. The records stay where
+    they are; the database remembers where.
 
     Example: rushhour db import results/suite/* --db postgresql://lab@db.example/rushhour
     """

@@ -37,8 +37,8 @@ WIDTH = 36
 def demo(*, kernel: str | None, out: Path | None, browse: bool | None, as_json: bool) -> int:
     """Run BBR against CUBIC over three buffers, say who got what, and open the page about it.
 
-    It is the scenario fairness/three-buffers, and takes some seconds; what is known is not run again. The
-    page opens where there is a terminal and a browser to be seen; --open and --no-open say so themselves.
+    It runs the scenario fairness/three-buffers in some seconds; known runs are not run again. The page
+    opens if there is a terminal and a browser; --open and --no-open decide it.
 
     Example: rushhour demo --no-open
     """

@@ -11,7 +11,7 @@ from rushhour.cli import INTERRUPTED, SETTINGS
 from rushhour.cli.screen import console, echo
 
 
-@click.command(context_settings=SETTINGS, short_help="Find out why a transfer between two ends is slow.")
+@click.command(context_settings=SETTINGS, short_help="Find out why a transfer between two hosts is slow.")
 @click.argument("a")
 @click.argument("b")
 @click.option("--quick", is_flag=True, help="About 6 s instead of 25 s; rare losses may go unseen.")
@@ -50,16 +50,16 @@ def diagnose(
     sudo: bool,
     as_json: bool,
 ) -> int:
-    """Read both ends A and B, measure the path between them in both directions, and say what limits it.
+    """Read the hosts A and B, measure the path between them in both directions, and say what limits it.
 
     A and B are each `local`, `netns:NAME`, or a host as `ssh` knows it. Nothing is installed there and no
-    setting is changed. The path is loaded for some seconds: at full rate, by TCP.
+    setting is changed. TCP loads the path at full rate for some seconds.
 
     \b
     Exit code:
         0    nothing is wrong
         1    findings
-        2    an end cannot be reached, or a word makes no sense
+        2    a host cannot be reached, or an argument is invalid
         130  interrupted
 
     Example: rushhour diagnose local alice@example.org --quick

@@ -14,13 +14,13 @@ from rushhour.cli import SETTINGS
 )  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
 def doctor(labs: tuple[str, ...], *, as_json: bool) -> int:
-    """Say what this machine can do and what not, and the command that mends what it lacks.
+    """Say what this machine can and cannot do, with the commands that mend it.
 
-    Looked at: processor and its extended state, memory and /dev/shm, namespaces, Landlock, filters of
+    It looks at the processor and its extended state, memory and /dev/shm, namespaces, Landlock, filters of
     system calls, Python's packages, compilers, and whether each built kernel boots. Nothing is changed. It
     takes some seconds.
 
-    Exit code: 0 if runs in the lab can be carried out here, 1 if not.
+    Exit code: 0 if the lab can run here, 1 if not.
 
     Example: rushhour doctor --lab netns
     """

@@ -53,8 +53,9 @@ def history(
 ) -> None:
     """Show METRIC of a SCENARIO (or of a study, or of all) as the results database has it.
 
-    Kernels are in the order of their versions, then of when they first ran. Virtual runs are exact: where
-    values of equal seeds differ, it changed just there. Shifts of the level are found besides, in all labs.
+    Kernels are in the order of their versions, then of when they first ran. Virtual runs are exact:
+    where values of equal seeds differ, something changed between these two kernels. In all labs,
+    shifts of the mean are found as well.
 
     Example: rushhour history goodput_bps suite/slow-start --where cc=cubic
     """

@@ -29,13 +29,13 @@ def hosts() -> None:
 @click.option("--sudo", is_flag=True, help="Start the agents there by `sudo -n`.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
 def check(places: tuple[str, ...], *, ssh_config: str | None, sudo: bool, as_json: bool) -> int:
-    """Say whether the agent can work at each PLACE, and what anything that is missing costs.
+    """Say whether the agent can work at each PLACE, what is missing there, and what that costs.
 
     A place is `local`, `netns:NAME`, `netns:PID`, or a name for the OpenSSH client (alice, user@host); an
-    inventory, `hosts.toml`, stands for the places it names. The agent is brought there, asked, and gone
-    again; nothing is changed.
+    inventory, `hosts.toml`, stands for the places it names. The agent is sent there, asked, and
+    removed; nothing is changed.
 
-    Exit code: 0 all are able, 1 something is missing, 2 one cannot be reached.
+    Exit code: 0 all can be used, 1 something is missing, 2 one cannot be reached.
 
     Example: rushhour hosts check local alice bob@example.org
     """

@@ -36,7 +36,7 @@ def kernel() -> None:
 @kernel.command()
 @click.argument("source")
 @click.option("--name", help="How to call it; default: after the source.")
-@click.option("--aside", is_flag=True, help="Leave the kernel that is used where none is named as it is.")
+@click.option("--aside", is_flag=True, help="Never make this kernel the default.")
 @click.option("--from-nothing", is_flag=True, help="Compile everything, also what is built already.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
 def build(source: str, name: str | None, *, aside: bool, from_nothing: bool, as_json: bool) -> None:
@@ -50,7 +50,7 @@ def build(source: str, name: str | None, *, aside: bool, from_nothing: bool, as_
     ~/linux@v6.12          a revision of a git repository
 
     Building an unchanged source again does nothing; after a change only what changed is compiled. Then it is
-    started once: a kernel that does not start on this machine is told at once (exit code 2), and kept.
+    started once: a kernel that does not start on this machine is reported (exit code 2) and kept.
 
     Example: rushhour kernel build ~/linux@v6.12 --name good
     """  # noqa: D301 - click wants the letter itself
@@ -84,7 +84,7 @@ def list_kernels(*, as_json: bool) -> None:
         echo("there is no kernel yet; to build one: rushhour kernel build debian:6.12", err=True)
     else:
         _table(found)
-        echo(f"\nWhere no kernel is named it is {_default()}.")
+        echo(f"\nThe default kernel is {_default()}.")
     if not as_json and (trees := kernels.trees()):
         taken = f"{_trees(trees).capitalize()} take {_size(sum(trees.values()))}"
         echo(f"{taken}; to free it: rushhour kernel clean")

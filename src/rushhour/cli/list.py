@@ -26,9 +26,9 @@ WIDE = 120
 @click.argument("words", nargs=-1, metavar="[STUDY | WORD...]")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
 def list_scenarios(words: tuple[str, ...], *, as_json: bool) -> None:
-    """List the scenarios that ship, the chapters of one STUDY, or what has all WORDs.
+    """List all scenarios, the chapters of one STUDY, or the scenarios with all WORDs.
 
-    Words are looked for in names, titles and questions, in the titles of studies and chapters, and in the
+    Words are searched in names, titles and questions, in the titles of studies and chapters, and in the
     keys and values of a scenario (`fq_codel`, `tcp_rmem`); where only those have one, they are shown.
 
     Example: rushhour list buffer bbr

@@ -36,17 +36,17 @@ QUESTIONS = {
 @click.option("--rtt", metavar="TIME", help="The round trip of the idle path.")
 @click.option("--buffer", metavar="SIZE", help="The buffer before the link: 2bdp, 500kB, 100p, 20ms.")
 @click.option("--queue", metavar="QDISC", help="The queue there: fifo, fq_codel, cake, …")
-@click.option("--loss", metavar="P", help="What is lost by chance: 0.1%.")
-@click.option("--duration", metavar="TIME", help="How long it goes on.")
-@click.option("--title", metavar="TEXT", help="What it is called.")
-@click.option("--question", metavar="TEXT", help="What it answers.")
+@click.option("--loss", metavar="P", help="Random loss: 0.1%.")
+@click.option("--duration", metavar="TIME", help="The duration.")
+@click.option("--title", metavar="TEXT", help="The title.")
+@click.option("--question", metavar="TEXT", help="The question it answers.")
 @click.option("--vary", multiple=True, metavar="KEY=A,B,…", help="Any other key with values to compare.")
 @click.option("--like", metavar="SCENARIO", help="A copy of this one instead.")
 def new(file: str, *, like: str | None, vary: tuple[str, ...], **given: Any) -> None:
     """Write a commented scenario into FILE (default scenario.toml; - for standard output).
 
     On a terminal, and without options, it asks a few questions. Several values with commas between them
-    (--buffer 1bdp,4bdp) are compared with one another. A file that is there is never overwritten.
+    (--buffer 1bdp,4bdp) are compared with one another. An existing file is never overwritten.
 
     Example: rushhour new mine.toml --flow bbr --flow cubic --buffer 0.5bdp,2bdp,8bdp
     """
@@ -106,11 +106,11 @@ def _several(text: str) -> tuple[str, ...]:
 
 
 def _ask() -> Draft:
-    """Ask for what matters most; an answer that is none is asked for again."""
+    """Ask for what matters most; ask again where an answer cannot be used."""
     from rushhour.plan.draft import Draft
 
     known: dict[str, Any] = {}
-    echo("Return keeps what stands in brackets; commas separate several.", err=True)
+    echo("Return keeps the value in brackets; separate several values by commas.", err=True)
     for name, question in QUESTIONS.items():
         default = getattr(Draft(), name)
         shown = default if isinstance(default, str) else ", ".join(default)

@@ -80,7 +80,7 @@ def show(name: str, *, as_json: bool) -> None:
 @profile.command()
 @click.argument("place")
 @click.argument("name")
-@click.option("--device", metavar="DEV", help="The device that changes without one of their own are made at.")
+@click.option("--device", metavar="DEV", help="The device for changes that name none.")
 @click.option("--optional", is_flag=True, help="With the optional changes.")
 @click.option("--ssh-config", type=click.Path(path_type=Path), metavar="FILE", help=SSH_CONFIG)
 @click.option("--sudo", is_flag=True, help=SUDO)

@@ -27,7 +27,7 @@ _BAD = ("changed", "failed")
 @click.command(context_settings=SETTINGS)
 @click.argument("places", metavar="PLACE...", nargs=-1, required=True)
 @click.option("--kept", is_flag=True, help="Also what `rushhour tune --apply` keeps there.")
-@click.option("--look", is_flag=True, help="Only say what stands changed there.")
+@click.option("--look", is_flag=True, help="Only show what is changed there.")
 @click.option("--ssh-config", type=click.Path(path_type=Path), metavar="FILE", help=SSH_CONFIG)
 @click.option("--sudo", is_flag=True, help=SUDO)
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
@@ -40,7 +40,7 @@ def restore(
     keeper were killed together there is something left: its journal in /run/rushhour, which the next session
     that changes settings follows as well. Values that somebody else has changed since are left alone.
 
-    Exit code 0 if nothing stands changed any more, 1 if something does, 2 if a place cannot be reached.
+    Exit code 0 if everything is put back, 1 if not, 2 if a place cannot be reached.
 
     Example: rushhour restore alice bob --kept
     """

@@ -32,7 +32,7 @@ FAILED, INVALID, INTERRUPTED = 1, 4, 130
 @click.option("--ssh-config", type=click.Path(path_type=Path), metavar="FILE", help="hosts: as of ssh -F.")
 @click.option("--set", "sets", multiple=True, metavar="KEY=VALUE", help="Override a key of the scenario.")
 @click.option("--repeat", type=click.IntRange(1), metavar="N", help="Runs of each cell, with derived seeds.")
-@click.option("--seed", type=click.IntRange(0), metavar="S", help="What losses and jitter start from.")
+@click.option("--seed", type=click.IntRange(0), metavar="S", help="Seed of losses and jitter.")
 @click.option("--jobs", type=click.IntRange(1), metavar="N", help="Runs at once; default: one per CPU.")
 @click.option(
     "--out",
@@ -40,7 +40,7 @@ FAILED, INVALID, INTERRUPTED = 1, 4, 130
     help="Folder of the results; default: results/…",
 )
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
-@click.option("--fresh", is_flag=True, help="Run also what is known.")
+@click.option("--fresh", is_flag=True, help="Run also cells whose results are known.")
 @click.option("--quick", is_flag=True, help="A quick look: no repetitions, at most 3 values of a factor.")
 @click.option("--db", metavar="URL", help="Store the results there, too: a path, or postgresql://…")
 @click.option("--no-report", is_flag=True, help="Do not write report.html.")
@@ -59,15 +59,15 @@ def run(
     db: str | None,
     **options: Any,
 ) -> int:
-    """Run SCENARIOs: files, names of the catalogue, or a study's folder of it.
+    """Run SCENARIOs: files, names of the catalogue, or studies.
 
-    Every cell of the sweep runs in a virtual kernel of its own, as many at once as there are CPUs. Results
-    are kept as they come; interrupted, the same command goes on where it stopped. With --db (or RUSHHOUR_DB)
-    they are stored in a results database as well; if that fails it is said, and the exit code stays the
-    run's.
+    Every cell of the sweep runs in a virtual kernel of its own, as many at once as there are CPUs.
+    Results are kept as they come; after an interruption the same command continues. With --db (or
+    RUSHHOUR_DB) they are stored in a results database as well; a failure to store them does not change
+    the exit code.
 
     With --lab netns a scenario runs on this machine's kernel in real time, one run after the other. That
-    needs root, and nothing is taken from the cache; a sweep goes on only in the folder that --out names.
+    needs root, and the cache is not used; an interrupted sweep continues only in the folder that --out names.
 
     With --lab hosts it runs between machines that --hosts or --host name, on the path that is there. A PLACE
     is local, netns:NAME, or a name that ssh understands.

@@ -48,7 +48,7 @@ def serve(
 ) -> None:
     """Serve the playground, where the kernel runs what the sliders say, and the browser of stored results.
 
-    Only this machine can come in, unless --host says otherwise; then visitors are asked for a token.
+    It listens on this machine only, unless --host names another address; visitors then need a token.
 
     Example: rushhour serve --open
     """

@@ -44,15 +44,15 @@ def tune(
 ) -> int:  # fmt: skip
     """Recommend settings for the path between A and B, each with its reason and its source.
 
-    A and B are each `local`, `netns:NAME`, or a host as `ssh` knows it. What is fine already is not
-    mentioned. Without --apply or --verify nothing is changed. What is applied is verified by reading it back;
-    a change that an end refuses undoes all others at both ends.
+    A and B are each `local`, `netns:NAME`, or a host as `ssh` knows it. Settings that are right
+    already are left out. Without --apply or --verify nothing is changed. Applied settings are read
+    back; a change that one host refuses undoes all others on both.
 
     \b
     Exit code:
         0    done
         1    --verify found it worse, or --revert could not put everything back
-        2    an end is out of reach or refuses a change, or a word makes no sense
+        2    a host cannot be reached or refuses a change; an invalid argument
         130  interrupted
 
     Example: rushhour tune local alice --rtt 80ms --rate 1gbit
@@ -94,7 +94,7 @@ def _number(option: str, word: str | None) -> float | None:
     except UnitError as error:
         raise UsageError(f"{option}: {error}") from error
     if value <= 0:
-        raise UsageError(f"{option} {word}: it must be more than nothing")
+        raise UsageError(f"{option} {word}: it must be above zero")
     return value
 
 

@@ -21,7 +21,8 @@ direction's egress, or an ingress), `class:NAME` (a class of a link end; with th
 ends have classes), `kind:KIND` (all flows of a kind, where there are several kinds) or `group:NAME` (all
 copies or arrivals of one `[[flow]]`; the flows of an arrival process have no scope of their own). A metric
 that is undefined in a run has no value and says why; it is never a made-up zero. Its name ends in its unit;
-without one it is a count or a fraction.
+without one it is a count or a fraction. Braces in a name stand for statistics, one metric each: `min`
+(least), `mean`, `p50` (median), `p95`, `p99` (percentiles), `max` (greatest).
 
 Times count from the start of the experiment. A flow is **active** from its connection to the last byte that
 arrived; where that is unknown because the experiment ended first, to the end of its sender. **After the
@@ -53,7 +54,7 @@ def render() -> str:
         for statistic, words in STATISTICS.items():
             if name.endswith(f"_{statistic}_us") and definition.startswith(f"The {words} of "):
                 name = name.replace(f"_{statistic}_us", f"_{{{','.join(STATISTICS)}}}_us")
-                definition = definition.replace(f"The {words} of", f"The {', '.join(STATISTICS.values())} of")
+                definition = definition.replace(f"The {words} of", "Statistics of", 1)
         cells = (f"`{name}`", metric.unit, metric.better, ", ".join(metric.scopes), definition)
         rows[name] = _row(*cells)
     series = [

@@ -174,8 +174,8 @@ METRICS = [
         "1",
         "none",
         ("total",),
-        "How often senders found that what they had taken for a loss was none, and took the reduction of "
-        "their windows back: TCPFullUndo, TCPPartialUndo, TCPDSACKUndo and TCPLossUndo of all hosts.",
+        "How often senders found an assumed loss to be false and undid the reduction of "
+        "their windows: TCPFullUndo, TCPPartialUndo, TCPDSACKUndo and TCPLossUndo of all hosts.",
         _undone,
     ),
     Metric(

@@ -1,4 +1,4 @@
-"""Silence: nothing at all arrived where something was sent, and nobody asked for that.
+"""Silence: nothing arrived where something was sent, and the scenario does not expect that.
 
 A link through which no packet comes (a bucket or a buffer smaller than a packet, a limit of none) measures as
 an idle one: no loss was counted on a wire, no queue was seen. Such a run is no result. Where a scenario

@@ -57,7 +57,7 @@ def carried(record: Record) -> Iterator[Carried]:
 
 
 def sampling_error_ns(record: Record) -> int:
-    """How much later than asked a reading was made at most; 0 where nobody says."""
+    """The greatest lateness of a reading; 0 where it is unknown."""
     told = [one.get("sampling_error_ns") or {} for one in machines(record).values()]
     return max((int(error.get("max") or 0) for error in told), default=0)
 

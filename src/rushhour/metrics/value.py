@@ -1,4 +1,4 @@
-"""What a metric is, and what measuring one gives: a number with its scope, or why there is none."""
+"""A metric, and the result of measuring it: a number with its scope, or the reason for its absence."""
 
 from __future__ import annotations
 

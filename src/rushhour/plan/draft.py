@@ -158,7 +158,7 @@ def _topology(draft: Draft) -> Iterator[str]:
 
 
 def _early(draft: Draft) -> Duration:
-    """A round part of the duration; nothing of one that is none and will be refused."""
+    """A round part of the duration; zero for an invalid duration, which is refused later."""
     try:
         most = max(1, Duration.parse(draft.duration).ns // 6)
     except UnitError:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def load_entries(scenario: Scenario) -> list[dict[str, Any]]:
-    """The plan's `loads`; one that takes no share of a processor is none."""
+    """The plan's `loads`; a load with no share of a processor is left out."""
     return [_entry(load, scenario) for load in scenario.load if load.share != 0]
 
 

@@ -81,7 +81,7 @@ class Tolerance:
         """Read a number and a unit.
 
         Raises:
-            UnitError: it is none, or has no unit.
+            UnitError: it is not a tolerance, or has no unit.
         """
         match = _TOLERANCE.fullmatch(word) if isinstance(word, str) and len(word) <= 40 else None
         if match is None or match[2] is None:

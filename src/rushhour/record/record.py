@@ -240,7 +240,7 @@ class Record:
     def root_qdisc(self, end: int | str) -> decode.Rows:
         """The readings of an end's root qdisc, whose backlog and drops include those of its children.
 
-        Of a policer those of the clsact it hangs on, which counts what arrives and what the policer drops.
+        For a policer, the readings are those of its clsact, which counts arrivals and the policer's drops.
         """
         rows = self.table("qdisc", end=end)
         parent = _INGRESS if self.context.end(end).role == "police" else _ROOT

@@ -145,7 +145,7 @@ def _sync(path: Path) -> None:
 def _check_plain(path: Path) -> None:
     if path.is_symlink() or not path.is_file():
         raise RecordError(
-            "a record holds plain files only, and this is none",
+            "a record has regular files only, and this is not one",
             where=str(path),
             hint="remove it; something other than the agent wrote into the run's folder",
         )

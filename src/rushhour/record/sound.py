@@ -113,7 +113,7 @@ def check_set(path: Path, about: Mapping[str, Any]) -> None:
     """
     if not _fits(about):
         raise RecordError(
-            "what the result set says of itself was changed after the runs: it does not fit its own checksum",
+            "set.json was changed after the runs: its checksum does not match",
             where=str(path),
             hint="do not trust it; take the folder from a copy, or run again into another with --out",
         )

@@ -60,7 +60,7 @@ def write(results: ResultSet, folder: Path, form: str) -> list[Path]:
 
 
 def _for_spreadsheets(part: index.Part) -> index.Part:
-    """Texts that a spreadsheet would take for formulas are none any more; notes begin with words of ours."""
+    """Escape texts that a spreadsheet would take for formulas; notes begin with our own words."""
     about = {name: cell(one) if isinstance(one, str) else one for name, one in part.about.items()}
     return replace(part, about=about, factors={name: cell(one) for name, one in part.factors.items()})
 
@@ -88,7 +88,7 @@ def _repeated(text: str, count: int) -> Array:
 
 
 def _write(batches: Iterable[RecordBatch], schema: Schema, path: Path, form: str) -> None:
-    """Write rows as they come. The library panics at an error of ours, so it is told of none."""
+    """Write rows as they come. The library panics if the iterator raises, so errors are kept from it."""
     fault: list[BaseException] = []
 
     def rows() -> Iterator[RecordBatch]:

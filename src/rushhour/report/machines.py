@@ -1,4 +1,4 @@
-"""What a report says of the machines that runs were made on, and of a path that nobody made."""
+"""Facts of a report about the machines of its runs, and about paths that were used as found."""
 
 from __future__ import annotations
 

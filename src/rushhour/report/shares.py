@@ -43,7 +43,7 @@ class Sharer:
 def sharers(runs: Sequence[RunView], most: int = MAX_SHARERS) -> tuple[Sharer, ...]:
     """Who shares: flows of one kind, or their groups where flows have copies; empty for fewer than two.
 
-    Of several kinds it is TCP's flows that are told of: each kind's shares are its own.
+    With several kinds of flows, TCP's are reported: shares are computed within a kind.
     """
     known = [flow for run in runs for flow in _sharing(run)]
     kinds = dict.fromkeys(flow.kind for flow in known)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _VERDICTS = {
     "better": ("it helped", "bold green"),
-    "same": ("it made no difference that is larger than luck", "bold"),
+    "same": ("it made no difference larger than chance", "bold"),
     "worse": ("it is worse than before", "bold red"),
     "unknown": ("it could not be measured", "bold yellow"),
 }

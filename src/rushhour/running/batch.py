@@ -138,7 +138,7 @@ class Batch:
     def finished(self, run: Run, but: str = "") -> Path | None:
         """The record that this run left before, by its number: runs in real time have no other name.
 
-        One that is called `but` is none.
+        The folder named `but` is ignored.
         """
         found = sorted((self.folder / "runs").glob(f"{run.number:05d}-*"))
         return next((place for place in found if place.name != but), None)

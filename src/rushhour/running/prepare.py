@@ -97,7 +97,7 @@ def _under_test(lab: str, names: Sequence[str], tested: Tested | None) -> Sequen
         return [kernel.find(name) for name in names] or [kernel.default()]
     if names:
         raise UsageError(
-            f"--kernel {names[0]} cannot be had in the lab {lab}: it runs on the kernel that runs there",
+            f"--kernel {names[0]} cannot be used in the lab {lab}: it uses the kernel that is running there",
             hint="leave --kernel out; or --lab uml, where the kernel is what you choose",
         )
     return [tested or running_kernel()]
@@ -149,7 +149,7 @@ def same_results(batch: Batch) -> None:
     if about is None:
         if any((batch.folder / "runs").glob("[!.]*")):
             raise UsageError(
-                f"{batch.folder} holds runs of nobody knows what: it has no set.json", hint=_NEW_FOLDER
+                f"{batch.folder} has runs but no set.json, so nothing says what they are", hint=_NEW_FOLDER
             )
         return
     if about.scenario.sha256 != batch.scenario.sha256():

@@ -1,4 +1,4 @@
-"""Runs in real time: what cannot be run is found first, then one run after the other in warmed-up blocks."""
+"""Runs in real time: cells that this kernel cannot run are skipped, the others run one by one in blocks."""
 
 from __future__ import annotations
 

@@ -133,7 +133,7 @@ def _order(text: Traversable | None) -> list[str]:
     try:
         return [] if text is None else load_study(text).scenarios
     except ScenarioError:
-        return []  # what is wrong with it is said to whom asks for the study
+        return []  # its faults are reported when the study is asked for
 
 
 def _walk(folder: Traversable, prefix: str) -> Iterator[StudyFile]:

@@ -1,4 +1,4 @@
-"""Files: TOML texts are read and taken apart, or it is said why not.
+"""Files: read and parse TOML texts, or report why not.
 
 Takes a file, gives its text and then its document; what the keys mean is for others to judge. Their problems
 become faults with lines.

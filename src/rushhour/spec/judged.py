@@ -26,7 +26,7 @@ def judged_by(scenario: Scenario, judge: Mapping[str, Any]) -> Scenario:
         judge: The keys of a `[[judge]]` table.
 
     Raises:
-        ScenarioError: there is no such metric or flow, or the least difference is none.
+        ScenarioError: the metric or flow is unknown, or the least difference is invalid.
     """
     try:
         one = Judge.model_validate(dict(judge))

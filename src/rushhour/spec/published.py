@@ -149,7 +149,7 @@ def _check(table: Published) -> Iterator[Problem]:
         yield Problem(("scope",), "stands beside flow", "keep one of flow and scope")
     if table.cause and not table.tried:
         hint = "name in tried = [...] what tried it: a factor, a scenario; or write guess instead of cause"
-        yield Problem(("cause",), "is said without what tried it", hint)
+        yield Problem(("cause",), "names no experiment that tried it", hint)
     if not table.how:
         for index, value in enumerate(table.values):
             if (kind := table.kind_of(value)) in ("derived", "configured"):

@@ -59,7 +59,7 @@ class Verdict:
     planned: int = 0
     folder: Path | None = None
     changed: Sequence[Change] = ()
-    """Keys of the scenario that differ between runs of one kernel; then nobody judges a kernel."""
+    """Keys of the scenario that differ between runs of one kernel; no kernel is judged then."""
 
     @property
     def verdict(self) -> Decision:
@@ -68,7 +68,7 @@ class Verdict:
 
     @property
     def exit(self) -> int:
-        """The exit code of this verdict; 0 where nobody judges a kernel and the runs are valid."""
+        """The exit code of this verdict; 0 where no kernel is judged and the runs are valid."""
         return 0 if self.changed and self.verdict != "invalid" else EXIT[self.verdict]
 
     @property

@@ -96,7 +96,7 @@ def only(side: Side, names: Sequence[str]) -> None:
     """Leave a recorded side the cells of these scenarios (all, if none is named), by name or its last part.
 
     Raises:
-        UsageError: it has none of one.
+        UsageError: a named scenario has no cells there.
     """
     there = {key[0] for key in side.cells}
     chosen = {name: {one for one in there if _is_called(one, name)} for name in names}

@@ -26,7 +26,7 @@ def open_side(word: str | Path) -> Side | Kernel:
     Baselines come before kernels because a kernel's other names (its source, its ID) are many.
 
     Raises:
-        UsageError: it is none of these.
+        UsageError: the word names none of these.
         RecordError: it is a folder without results.
     """
     path = Path(word)

@@ -101,7 +101,7 @@ class Trial:
 
     @cached_property
     def told(self) -> str | None:
-        """The digest of what the record tells beside its tables; None where nobody knows any more."""
+        """The digest of the record's data beside its tables; None where it is unknown."""
         if self.kept_told is not None or self.folder is None:
             return self.kept_told
         record = self.record()

@@ -1,4 +1,4 @@
-"""Connections: who holds one gives it back in time, and nobody holds them all.
+"""Connections: each is released in time, and no client can hold all of them.
 
 A request has to be here, head and body, some seconds after its connection was made or its first byte came;
 an answer that nobody takes is given up. Where the server or one address has all the connections it may have,

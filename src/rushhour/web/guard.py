@@ -156,7 +156,7 @@ def _check_origin(headers: Headers) -> None:
 
 
 def _place(origin: str) -> str | None:
-    """Host and port of an origin; None where it is none, which is nobody's."""
+    """Host and port of an origin; None where the text is not an origin."""
     try:
         return urlsplit(origin).netloc.lower()
     except ValueError:  # a bracket that is never closed

@@ -1,4 +1,4 @@
-"""A socket for the server: bound before anything slow is loaded, so that a mistake is told at once."""
+"""A socket for the server, bound before slow imports, so that errors are reported at once."""
 
 from __future__ import annotations
 

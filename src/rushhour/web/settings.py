@@ -47,7 +47,7 @@ class Bounds(Model):
         """The bounds with `NAME=VALUE` words put over the defaults.
 
         Raises:
-            UsageError: a name that is none, or a value that is not of its kind.
+            UsageError: an unknown name, or a value of the wrong kind.
         """
         pairs = (word.partition("=") for word in words)
         given: dict[str, Any] = {

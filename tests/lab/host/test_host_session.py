@@ -80,7 +80,7 @@ def test_a_refusal_says_what_where_and_what_to_do() -> None:
 
 @pytest.mark.parametrize(
     ("verb", "told"),
-    [("die", "a last word"), ("cut", "exit code 3"), ("babble", "an answer that is none")],
+    [("die", "a last word"), ("cut", "exit code 3"), ("babble", "an answer that cannot be read")],
 )
 def test_whoever_waits_hears_that_the_other_side_went(verb: str, told: str) -> None:
     with fake() as session:

@@ -113,7 +113,7 @@ class Company:
         """Address and device of each machine that talks to another.
 
         Raises:
-            HostError: there is no way there and back between two.
+            HostError: there is no route both ways between two.
         """
         pairs = list(dict.fromkeys((min(pair), max(pair)) for pair in pairs))
         names = list(dict.fromkeys(name for pair in pairs for name in pair))
@@ -145,7 +145,7 @@ class Company:
         boot = str(session.hello.get("boot_id"))
         if self._boots.setdefault(name, boot) != boot:
             raise HostError(
-                "it was started anew since the first run: what was prepared there is gone",
+                "it was restarted after the first run and lost what was prepared there",
                 where=f"{name} ({host.at})",
                 hint="give the command again; finished runs are kept",
                 kind="reboot",

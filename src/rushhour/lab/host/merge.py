@@ -82,7 +82,7 @@ def merge_tables(plan: Mapping[str, Any], halves: Sequence[Half], raw: Path) -> 
         if lost:
             whose = " and ".join(half.name for half, _ in parts)
             warnings.append(
-                f"{name}: {', '.join(lost)} left out, the kernels of {whose} tell them differently"
+                f"{name}: {', '.join(lost)} left out, the kernels of {whose} report them differently"
             )
     return warnings
 

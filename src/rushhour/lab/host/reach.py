@@ -92,7 +92,7 @@ def addresses(
 def _no_way(one: str, other: str, mine: Sequence[str], theirs: Sequence[str]) -> HostError:
     told = f"{one} has {', '.join(mine) or 'no address'}; {other} has {', '.join(theirs) or 'no address'}"
     return HostError(
-        f"no way there and back between {one} and {other}: {told}",
+        f"no route both ways between {one} and {other}: {told}",
         where=f"{one} ↔ {other}",
         hint="name for both the `address` of the experiment in the inventory; `ip route get ADDRESS` at each "
         "machine must show its own address as `src`",

@@ -361,7 +361,7 @@ def _silent(place: Place, doing: list[str]) -> HostError:
 
 def _garbled(place: Place, error: Exception, doing: list[str]) -> HostError:
     return HostError(
-        f"an answer that is none{_during(doing)}: {error}",
+        f"an answer that cannot be read{_during(doing)}: {error}",
         where=str(place),
         hint="a fault of ours: please report it",
         kind="garbled",

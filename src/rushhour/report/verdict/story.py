@@ -170,7 +170,7 @@ def story(document: Mapping[str, Any]) -> Story:
     """Read a verdict's document.
 
     Raises:
-        ReportError: it is none, of a newer version, or was damaged.
+        ReportError: it is not a verdict, has a newer version, or was damaged.
     """
     if document.get("format") != FORMAT:
         raise ReportError(
@@ -242,15 +242,19 @@ def _headline(verdict: str, counts: Mapping[str, int], identical: int) -> str:
     total, number, departing = sum(counts.values()), counts.get(verdict, 0), counts.get(DEPARTS, 0)
     of = f"{number} of {plural(total, 'cell')}"
     if verdict == "same":
-        equal = f"{identical} of {plural(total, 'cell')} are equal to the byte"
         if identical == total:
-            equal = f"all {total} cells are equal to the byte" if total > 1 else "equal to the byte"
-        return f"Same: {equal}" + ("" if identical == total else ", no other changed by what matters")
+            return f"Same: {f'all {total} cells are ' if total > 1 else ''}equal to the byte"
+        if not identical:
+            return f"Same: no change that matters in {plural(total, 'cell')}"
+        be = "is" if identical == 1 else "are"
+        return (
+            f"Same: {identical} of {total} cells {be} equal to the byte, no change that matters in the others"
+        )
     return {
         "worse": f"Worse: {of}" + (f"; {departing} more behave otherwise" if departing else ""),
         DEPARTS: f"Departs: {of} behave{'s' if number == 1 else ''} otherwise, and none is worse for users",
         "better": f"Better: {of}, and none worse",
-        "inconclusive": f"Inconclusive: in {of} the runs cannot tell a change from luck",
+        "inconclusive": f"Inconclusive: in {of} the runs cannot tell a change from chance",
         "invalid": f"Invalid: {of} could not be compared",
     }[verdict]
 

@@ -72,7 +72,7 @@ def _check_rateless(link: Link, here: Path) -> Iterator[Problem]:
 
 
 def _check_idle(link: Link, here: Path) -> Iterator[Problem]:
-    """A shaper or a buffer, where no direction that it is said of has anything to shape."""
+    """A shaper or a buffer on directions that have nothing to shape."""
     ways = [(side, link.direction(forward=side == "forward")) for side in ("forward", "reverse")]
     if link.shaper is not None and all(own.rate is None for _, own in ways):
         yield Problem((*here, "shaper"), "there is no rate to keep", "give the link a rate")

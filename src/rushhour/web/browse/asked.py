@@ -31,7 +31,7 @@ SETS = "set"
 
 @dataclass(frozen=True)
 class Asked:
-    """Words by name; `where` are factors. An empty word is none."""
+    """Words by name; `where` are factors. An empty word counts as absent."""
 
     words: Mapping[str, str]
     where: Mapping[str, Sequence[str]]
@@ -44,7 +44,7 @@ class Asked:
         """A number of zero or more.
 
         Raises:
-            RefusedError: it is none, or too large.
+            RefusedError: it is not a number, or too large.
         """
         word = self.words.get(name, str(default))
         if not (word.isascii() and word.isdecimal()) or len(word) > 12 or int(word) > most:
@@ -145,4 +145,4 @@ def _wrong(name: str, text: str, wanted: str) -> RefusedError:
 def _unknown(name: str, names: Collection[str]) -> RefusedError:
     near = get_close_matches(name, sorted(names), 1)
     hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(sorted(names))}"
-    return RefusedError(400, f"nothing is asked by {name[:40]!r} here", hint=hint)
+    return RefusedError(400, f"there is no parameter {name[:40]!r} here", hint=hint)
