@@ -161,8 +161,8 @@ pub fn build(plan: &Plan, nodes: &mut Nodes) -> Result<Topology> {
     };
     let files =
         FILES_PER_NODE * plan.nodes.len() as u64 + FILES_PER_FLOW * plan.flows.len() as u64 + OTHER_FILES;
-    sys::allow_open_files(files).context(format_args!("allow {files} open files"))?;
-    if sys::owns_kernel() {
+    sys::limits::allow_open_files(files).context(format_args!("allow {files} open files"))?;
+    if sys::machine::owns_kernel() {
         // Else some kernels put three idle tunnel devices into every node.
         sysctl::write_if_there("net.core.fb_tunnels_only_for_init_net", "2")?;
     }
@@ -200,7 +200,7 @@ pub fn build(plan: &Plan, nodes: &mut Nodes) -> Result<Topology> {
     }
     pinned::steer(plan, nodes)?;
     if plan.nodes.iter().any(|node| addresses::has_ipv6(plan, node)) {
-        sys::sleep_until(sys::monotonic_ns() + SETTLE_NS);
+        sys::time::sleep_until(sys::time::monotonic_ns() + SETTLE_NS);
     }
     for node in &plan.nodes {
         disturb::here();
@@ -282,9 +282,9 @@ fn settings(nodes: &Nodes, node: &Node) -> Result<()> {
     let mut elsewhere = Vec::new();
     nodes.within(&node.name, || {
         for (name, value) in &node.sysctl {
-            if sys::owns_kernel() && !sysctl::is_writable(name) {
+            if sys::machine::owns_kernel() && !sysctl::is_writable(name) {
                 elsewhere.push((name, value));
-            } else if !sys::owns_kernel() && !name.starts_with("net") {
+            } else if !sys::machine::owns_kernel() && !name.starts_with("net") {
                 let message = format!("{name} is a setting of the whole machine, not of a network namespace");
                 return Err(Error::new(UNSUPPORTED, message).hint("Set it before, for all of the machine."));
             } else {

@@ -3,10 +3,11 @@
 //! A socket belongs for good to the namespace it was opened in, so one opened inside a node can be used from anywhere.
 
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use crate::error::{Context, Error, Result};
-use crate::kernel::sys::{self, socket};
+use crate::kernel::sys::options::set_option;
+use crate::kernel::sys::socket;
 
 const HEADER: usize = 16;
 const ALIGN: usize = 4;
@@ -248,9 +249,9 @@ pub struct Socket {
     buffer: Vec<u8>,
 }
 
-impl AsRawFd for Socket {
-    fn as_raw_fd(&self) -> RawFd {
-        self.fd.as_raw_fd()
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
     }
 }
 
@@ -262,10 +263,10 @@ impl Socket {
 
     /// A socket of another netlink family, such as `NETLINK_SOCK_DIAG`.
     pub fn open(protocol: i32) -> Result<Self> {
-        let fd = sys::socket(libc::AF_NETLINK, libc::SOCK_RAW, protocol)
+        let fd = socket::open(libc::AF_NETLINK, libc::SOCK_RAW, protocol)
             .context(format_args!("open a netlink socket (protocol {protocol})"))?;
         for option in [NETLINK_CAP_ACK, NETLINK_EXT_ACK] {
-            sys::set_option(&fd, libc::SOL_NETLINK, option, 1_i32).context("ask netlink for error texts")?;
+            set_option(&fd, libc::SOL_NETLINK, option, 1_i32).context("ask netlink for error texts")?;
         }
         // Pages of it that nothing is written to cost nothing.
         Ok(Self { fd, sequence: 0, buffer: vec![0; PARTS * PART] })
@@ -305,10 +306,10 @@ impl Socket {
         }
         self.sequence = last;
         let broken = |cause: io::Error| refusal(&messages[0].what, 0, (cause, String::new()));
-        sys::send(&self.fd, &data, 0).map_err(broken)?;
+        socket::send(&self.fd, &data).map_err(broken)?;
         let mut failed = None;
         loop {
-            let size = sys::receive(&self.fd, &mut self.buffer, 0).map_err(broken)?;
+            let size = socket::receive(&self.fd, &mut self.buffer).map_err(broken)?;
             for reply in replies(&self.buffer[..size]).filter(|reply| reply.kind == NLMSG_ERROR) {
                 let Some(index) = reply.sequence.checked_sub(first).map(|index| index as usize) else {
                     continue;
@@ -328,9 +329,9 @@ impl Socket {
         self.sequence += 1;
         let mut data = Vec::new();
         message.append_to(&mut data, NLM_F_ACK, self.sequence);
-        sys::send(&self.fd, &data, 0).context(&message.what)?;
+        socket::send(&self.fd, &data).context(&message.what)?;
         loop {
-            let size = sys::receive(&self.fd, &mut self.buffer, 0).context(&message.what)?;
+            let size = socket::receive(&self.fd, &mut self.buffer).context(&message.what)?;
             for reply in replies(&self.buffer[..size]).filter(|reply| reply.sequence == self.sequence) {
                 if reply.kind != NLMSG_ERROR {
                     visit(reply.payload);
@@ -363,7 +364,7 @@ impl Socket {
         self.sequence += 1;
         let mut data = Vec::new();
         message.append_to(&mut data, NLM_F_DUMP, self.sequence);
-        sys::send(&self.fd, &data, 0).context(&message.what)?;
+        socket::send(&self.fd, &data).context(&message.what)?;
         loop {
             let sizes = socket::receive_ready(&self.fd, &mut self.buffer, PART).context(&message.what)?;
             let parts =

@@ -9,13 +9,15 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 
 use super::guest::{keep, Apart};
-use super::{sys, Options};
+use super::Options;
+use crate::kernel::sys::limits::{limit, Resource};
+use crate::kernel::sys::{mounts, namespaces, process};
 use crate::reading::trace;
 
 /// Starts the program in the sandbox's folder under its keeper, output going to `console`.
 pub fn spawn(options: &Options, console: &File) -> io::Result<Child> {
     let dir = fs::canonicalize(&options.dir)?;
-    sys::unshare(sys::NAMESPACES)?;
+    namespaces::unshare(namespaces::GUEST)?;
     let (program, arguments) = options.command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
     let mut command = Command::new(program);
     command
@@ -28,10 +30,10 @@ pub fn spawn(options: &Options, console: &File) -> io::Result<Child> {
         .stdout(console.try_clone()?)
         .stderr(console.try_clone()?)
         .process_group(0);
-    let launcher = sys::my_pid();
-    sys::before_exec(&mut command, move || {
-        sys::private_mounts()?;
-        sys::limit(sys::CORE_SIZE, 0)?;
+    let launcher = process::my_pid();
+    process::before_exec(&mut command, move || {
+        mounts::private_mounts()?;
+        limit(Resource::Core, 0)?;
         keep(Apart::Processes, launcher)
     });
     command.spawn()

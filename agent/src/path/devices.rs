@@ -54,8 +54,8 @@ pub(super) fn of<'a>(plan: &'a Plan, node: &'a Node) -> impl Iterator<Item = (u3
 /// Waits, in a virtual kernel, for the instant at which these devices are made: they have clocks of their own, whose phase at
 /// the start of the experiment shall not depend on what was done before.
 pub(super) fn wait_for_turn(plan: &Plan) {
-    if sys::owns_kernel() && !plan.devices.is_empty() {
-        sys::sleep_until((sys::monotonic_ns().div_euclid(TURN_NS) + 1) * TURN_NS);
+    if sys::machine::owns_kernel() && !plan.devices.is_empty() {
+        sys::time::sleep_until((sys::time::monotonic_ns().div_euclid(TURN_NS) + 1) * TURN_NS);
     }
 }
 
@@ -209,7 +209,7 @@ pub(super) fn wait_until_joined(plan: &Plan, sockets: &mut HashMap<String, Socke
                     .hint("Both sides must bond the same cables in the same mode, and nothing may hold LACP back.")
                     .at(place));
             }
-            sys::sleep_until(sys::monotonic_ns() + LOOK_NS);
+            sys::time::sleep_until(sys::time::monotonic_ns() + LOOK_NS);
         }
     }
     Ok(())

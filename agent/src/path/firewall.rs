@@ -4,7 +4,7 @@
 //! Each packet that arrives for the node itself is drawn for by the kernel's own generator: the drops are repeatable
 //! on one virtual kernel, and others on another one.
 
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 
 use crate::error::{Context, Error, Result};
 use crate::kernel::netns::Nodes;
@@ -88,7 +88,7 @@ fn speaks_ipv6(plan: &Plan, node: &Node) -> bool {
 
 impl Family {
     fn put(self, probability: f64) -> Result<OwnedFd> {
-        let socket = sys::socket(self.socket, libc::SOCK_RAW, libc::IPPROTO_RAW)
+        let socket = sys::socket::open(self.socket, libc::SOCK_RAW, libc::IPPROTO_RAW)
             .context("open a socket for the table filter")?;
         let mut old = [Counter::default(); EMPTY_TABLE];
         filter_table::replace(&socket, self.level, self.replacement(probability), &mut old).map_err(|cause| {
@@ -142,7 +142,7 @@ impl Family {
     }
 
     /// Packets that came to the hook, and those that the rule took.
-    fn read(self, socket: &impl AsRawFd) -> Result<(u64, u64)> {
+    fn read(self, socket: &impl AsFd) -> Result<(u64, u64)> {
         let rule = self.head + MATCH + TARGET;
         let size = rule + HOOKS.len() * (self.head + TARGET) + self.head + ERROR_TARGET;
         let mut bytes = name("filter").to_vec();
@@ -150,7 +150,7 @@ impl Family {
         bytes.resize(bytes.len().next_multiple_of(8), 0);
         let entries = bytes.len();
         bytes.resize(entries + size, 0);
-        sys::get_option_bytes(socket, self.level, SO_GET_ENTRIES, &mut bytes)
+        sys::options::get_option_bytes(socket, self.level, SO_GET_ENTRIES, &mut bytes)
             .context("read the counters of the table filter")?;
         let packets = |entry: usize| {
             let at = entries + entry + self.counters;

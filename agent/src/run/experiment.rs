@@ -57,12 +57,12 @@ fn attempt(out: &Path, report: &mut Report) -> Result<()> {
     let text = fs::read_to_string(out.join("plan.json")).context("read the plan")?;
     let plan = Plan::parse(&text)?;
     plan.tools.iter().try_for_each(|name| tool::require(name).map(drop))?;
-    if sys::owns_kernel() {
+    if sys::machine::owns_kernel() {
         // A program waits until random numbers are ready, where the kernel itself goes on without.
         random_numbers(if plan.tools.is_empty() { SOME_BITS } else { ALL_BITS })?;
     }
     sys::thread::share_one_arena();
-    sys::set_timer_slack(1).context("set the timer slack")?;
+    sys::time::set_timer_slack(1).context("set the timer slack")?;
     disturb::begin(&plan);
     let raw = out.join("raw");
     fs::create_dir_all(&raw).context("create the folder of raw tables")?;
@@ -76,7 +76,7 @@ fn attempt(out: &Path, report: &mut Report) -> Result<()> {
     report.calibration = calibration::run(&plan, &nodes)?;
     disturb::end();
 
-    let real = !sys::owns_kernel();
+    let real = !sys::machine::owns_kernel();
     let clock = Clock::starting_at(if real { soon(&plan) } else { settle()? });
     report.start_clock_ns = clock.start_ns();
     path::renew_queues(&plan, &mut topology, &nodes)?;
@@ -102,7 +102,7 @@ fn attempt(out: &Path, report: &mut Report) -> Result<()> {
     let running = prepared.start(clock, &raw)?;
     if real {
         // After the flows' threads were started, for they would come first, too.
-        let _ = sys::come_first(true);
+        let _ = sys::cpu::come_first(true);
     }
     sampler.run()?;
     report.warnings.extend(sampler.warning());
@@ -138,8 +138,8 @@ fn attempt(out: &Path, report: &mut Report) -> Result<()> {
 /// Both are the same whatever set-up did and however long that took, unless it took minutes. What it left behind has ended by then:
 /// timers, reports of multicast groups, work that kernel threads put off. Idle virtual time costs next to nothing.
 fn settle() -> Result<i64> {
-    let start_ns = start_after(sys::monotonic_ns());
-    sys::sleep_until(start_ns - READY_NS);
+    let start_ns = start_after(sys::time::monotonic_ns());
+    sys::time::sleep_until(start_ns - READY_NS);
     random_numbers(ALL_BITS)?;
     Ok(start_ns)
 }
@@ -152,10 +152,10 @@ fn settle() -> Result<i64> {
 /// in set-up, and when.
 fn random_numbers(bits: i32) -> Result<()> {
     let random = fs::File::open("/dev/random").context("open /dev/random")?;
-    sys::add_entropy(&random, *b"RUSHHOUR_SEED is the seed of all", bits)
+    sys::machine::add_entropy(&random, *b"RUSHHOUR_SEED is the seed of all", bits)
         .context("make random numbers ready")?;
     if bits == ALL_BITS {
-        sys::reseed(&random).context("begin random numbers anew")?;
+        sys::machine::reseed(&random).context("begin random numbers anew")?;
     }
     Ok(())
 }
@@ -168,7 +168,7 @@ fn start_after(now_ns: i64) -> i64 {
 fn soon(plan: &Plan) -> i64 {
     const LEAD_NS: i64 = 100_000_000;
     const PER_FLOW_NS: i64 = 100_000;
-    sys::monotonic_ns() + LEAD_NS + PER_FLOW_NS * plan.flows.len() as i64
+    sys::time::monotonic_ns() + LEAD_NS + PER_FLOW_NS * plan.flows.len() as i64
 }
 
 pub fn kernel_facts() -> Kernel {

@@ -20,7 +20,7 @@ pub fn main() -> ! {
     // Whatever happens, a reason is left behind.
     std::panic::set_hook(Box::new(|panic| {
         report_failure(Error::new("agent", format!("the agent panicked: {panic}")));
-        sys::power_off();
+        sys::machine::power_off();
     }));
     match mount_all() {
         Ok(()) => {
@@ -29,7 +29,7 @@ pub fn main() -> ! {
         }
         Err(error) => report_failure(error),
     }
-    sys::power_off()
+    sys::machine::power_off()
 }
 
 fn mount_all() -> Result<()> {
@@ -42,14 +42,15 @@ fn mount_all() -> Result<()> {
         ("none", "/tmp", "tmpfs", ""),
         ("none", "/dev", "tmpfs", ""),
     ] {
-        sys::mount(source, target, kind, options).context(format_args!("mount {kind} on {target}"))?;
+        sys::mounts::mount(source, target, kind, options)
+            .context(format_args!("mount {kind} on {target}"))?;
     }
     for (path, minor) in DEVICES {
-        sys::character_device(path, 0o666, 1, minor).context(format_args!("make {path}"))?;
+        sys::mounts::memory_device(Path::new(path), minor).context(format_args!("make {path}"))?;
     }
     // A fair scheduler remembers who had the processor for how long, since boot; who is ready at one instant would come in an
     // order that set-up decided. Computing takes no time here, so nobody has to wait for a share.
-    sys::run_in_order().context("let threads run in order")?;
+    sys::cpu::run_in_order().context("let threads run in order")?;
     sysctl::write_if_there("kernel.sched_rt_runtime_us", "-1")
 }
 

@@ -79,7 +79,9 @@ pub fn hello(server: &Server, arguments: Arguments) -> Result<Answer> {
 
 pub fn clock(_: &Server, arguments: Arguments) -> Result<Answer> {
     arguments.read::<Nothing>()?;
-    Ok(Answer::from(json!({"monotonic_ns": sys::monotonic_ns(), "realtime_ns": sys::realtime_ns()})))
+    Ok(Answer::from(
+        json!({"monotonic_ns": sys::time::monotonic_ns(), "realtime_ns": sys::time::realtime_ns()}),
+    ))
 }
 
 /// What this process may do, from the line `CapEff` of its status.

@@ -212,9 +212,9 @@ fn carry_out(mut ready: Ready, clock: Clock) -> Result<(Report, (Sockets, Option
 /// Reads until the end, before everybody else. It begins after the flows' threads, for they would come first, too; where that
 /// is not allowed, the lateness tells.
 fn read_first(sampler: &mut Sampler) -> Result<()> {
-    let _ = sys::come_first(true);
+    let _ = sys::cpu::come_first(true);
     let whole = sampler.run();
-    let _ = sys::come_first(false);
+    let _ = sys::cpu::come_first(false);
     whole
 }
 

@@ -37,7 +37,7 @@ impl Ready {
     pub fn new(server: &Server, plan: Plan, out: &Path) -> Result<Self> {
         let raw = out.join("raw");
         let mut report = Report { format: FORMAT, kernel: kernel_facts(), ..Report::default() };
-        sys::set_timer_slack(1).context("set the timer slack")?;
+        sys::time::set_timer_slack(1).context("set the timer slack")?;
         let here = plan.here.clone().unwrap_or_default();
         let nodes = Nodes::only(&here)?;
         let emulator = reserve(&plan)?;
