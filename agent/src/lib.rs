@@ -8,6 +8,7 @@
 pub mod error;
 pub mod host;
 pub mod kernel;
+pub mod lab;
 pub mod launch;
 pub mod path;
 pub mod plan;

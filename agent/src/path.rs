@@ -26,6 +26,7 @@ use crate::kernel::netlink::{Message, Socket};
 use crate::kernel::netns::Nodes;
 use crate::kernel::sys;
 use crate::kernel::sysctl;
+use crate::lab::Lab;
 use crate::plan::{End, Node, Plan};
 use crate::result::QdiscReadBack;
 use crate::run::disturb;
@@ -149,7 +150,7 @@ fn number(ends: &[BuiltEnd], numbers: Option<&[u32]>, ifindex: u32) -> Option<u3
 }
 
 /// Builds the plan's network. On return every device is up and every queue in place.
-pub fn build(plan: &Plan, nodes: &mut Nodes) -> Result<Topology> {
+pub fn build(plan: &Plan, nodes: &mut Nodes, lab: Lab) -> Result<Topology> {
     let mut topology = Topology {
         ends: links::numbered(plan),
         numbers: None,
@@ -162,7 +163,7 @@ pub fn build(plan: &Plan, nodes: &mut Nodes) -> Result<Topology> {
     let files =
         FILES_PER_NODE * plan.nodes.len() as u64 + FILES_PER_FLOW * plan.flows.len() as u64 + OTHER_FILES;
     sys::limits::allow_open_files(files).context(format_args!("allow {files} open files"))?;
-    if sys::machine::owns_kernel() {
+    if lab.is_virtual() {
         // Else some kernels put three idle tunnel devices into every node.
         sysctl::write_if_there("net.core.fb_tunnels_only_for_init_net", "2")?;
     }
@@ -180,7 +181,7 @@ pub fn build(plan: &Plan, nodes: &mut Nodes) -> Result<Topology> {
         orders.extend(lined::pairs(plan, node, nodes)?);
         run(&mut topology, node, &orders)?;
     }
-    devices::wait_for_turn(plan);
+    devices::wait_for_turn(plan, lab);
     for node in &plan.nodes {
         let orders = devices::create(plan, node)?;
         topology
@@ -209,7 +210,7 @@ pub fn build(plan: &Plan, nodes: &mut Nodes) -> Result<Topology> {
         orders.extend(addresses::routes(plan, node)?);
         run(&mut topology, node, &orders)?;
         if !node.sysctl.is_empty() {
-            settings(nodes, node).map_err(|error| error.at(format!("node {}", node.name)))?;
+            settings(nodes, node, lab).map_err(|error| error.at(format!("node {}", node.name)))?;
         }
     }
     for (index, end) in ends(plan).enumerate() {
@@ -278,13 +279,13 @@ fn prepare(plan: &Plan, node: &Node) -> Result<Socket> {
 
 /// The node's own settings. One that a node cannot change but the kernel has (`net.core.rmem_max`) is set for the whole
 /// kernel, where that is a virtual one.
-fn settings(nodes: &Nodes, node: &Node) -> Result<()> {
+fn settings(nodes: &Nodes, node: &Node, lab: Lab) -> Result<()> {
     let mut elsewhere = Vec::new();
     nodes.within(&node.name, || {
         for (name, value) in &node.sysctl {
-            if sys::machine::owns_kernel() && !sysctl::is_writable(name) {
+            if lab.is_virtual() && !sysctl::is_writable(name) {
                 elsewhere.push((name, value));
-            } else if !sys::machine::owns_kernel() && !name.starts_with("net") {
+            } else if !lab.is_virtual() && !name.starts_with("net") {
                 let message = format!("{name} is a setting of the whole machine, not of a network namespace");
                 return Err(Error::new(UNSUPPORTED, message).hint("Set it before, for all of the machine."));
             } else {

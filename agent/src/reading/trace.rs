@@ -107,19 +107,19 @@ fn streams(
 
 impl Trace {
     /// Switches the events on. Gives `None` when nothing is wanted; adds a warning for each event the kernel lacks.
-    /// A kernel that is not this process's own gets a tracer beside its own one, of which `keep` is told.
+    /// A kernel that is not this process's own gets a tracer beside its own one: `keep` is told of it. `None`: it is.
     pub fn start(
         plan: &Plan,
         clock: Clock,
         out: &Path,
         warnings: &mut Vec<String>,
-        keep: &dyn Fn(Leftover),
+        keep: Option<&dyn Fn(Leftover)>,
     ) -> Result<Option<Self>> {
         let names = wanted(plan.readings);
         if names.is_empty() {
             return Ok(None);
         }
-        let instance = match (!sys::machine::owns_kernel()).then(|| Instance::make(keep)).transpose() {
+        let instance = match keep.map(Instance::make).transpose() {
             Ok(instance) => instance,
             Err(error) => {
                 warnings

@@ -8,12 +8,11 @@ use crate::kernel::clock::Clock;
 use crate::kernel::netns::Nodes;
 use crate::kernel::sys;
 use crate::kernel::tool;
+use crate::lab::Lab;
 use crate::path;
 use crate::path::firewall::Firewalls;
 use crate::path::pause::{self, Pauses, Pausing};
 use crate::plan::Plan;
-use crate::reading::counters;
-use crate::reading::machine::Watch;
 use crate::reading::sojourn::{self, Sojourns};
 use crate::reading::table;
 use crate::reading::trace::Trace;
@@ -21,6 +20,7 @@ use crate::reading::Sampler;
 use crate::result::{Kernel, Report, FORMAT};
 use crate::run::calibration;
 use crate::run::change::{Changes, Changing};
+use crate::run::core::Core;
 use crate::run::disturb;
 use crate::traffic;
 use crate::traffic::load::Loads;
@@ -37,9 +37,9 @@ const CALIBRATION_NUMBERS: u64 = 1 << 48;
 
 /// Runs the plan in `out/plan.json` and leaves raw tables and `result.json` in `out`. Gives whether all went well.
 #[must_use]
-pub fn run(out: &Path) -> bool {
+pub fn run(out: &Path, lab: Lab) -> bool {
     let mut report = Report { format: FORMAT, kernel: kernel_facts(), ..Report::default() };
-    match attempt(out, &mut report) {
+    match attempt(out, lab, &mut report) {
         Ok(()) => report.ok = true,
         Err(error) => report.error = Some(error),
     }
@@ -53,11 +53,11 @@ pub fn write_report(out: &Path, report: &Report) -> std::io::Result<()> {
     fs::write(&part, text).and_then(|()| fs::rename(&part, out.join("result.json")))
 }
 
-fn attempt(out: &Path, report: &mut Report) -> Result<()> {
+fn attempt(out: &Path, lab: Lab, report: &mut Report) -> Result<()> {
     let text = fs::read_to_string(out.join("plan.json")).context("read the plan")?;
     let plan = Plan::parse(&text)?;
     plan.tools.iter().try_for_each(|name| tool::require(name).map(drop))?;
-    if sys::machine::owns_kernel() {
+    if lab.is_virtual() {
         // A program waits until random numbers are ready, where the kernel itself goes on without.
         random_numbers(if plan.tools.is_empty() { SOME_BITS } else { ALL_BITS })?;
     }
@@ -68,7 +68,7 @@ fn attempt(out: &Path, report: &mut Report) -> Result<()> {
     fs::create_dir_all(&raw).context("create the folder of raw tables")?;
 
     let mut nodes = Nodes::new()?;
-    let mut topology = path::build(&plan, &mut nodes)?;
+    let mut topology = path::build(&plan, &mut nodes, lab)?;
     // What calibration sends takes none of the experiment's numbers, so a list of drops does not meet it.
     topology.count_wires_from(CALIBRATION_NUMBERS)?;
     topology.warn_of_wires(&mut report.warnings);
@@ -76,7 +76,7 @@ fn attempt(out: &Path, report: &mut Report) -> Result<()> {
     report.calibration = calibration::run(&plan, &nodes)?;
     disturb::end();
 
-    let real = !sys::machine::owns_kernel();
+    let real = !lab.is_virtual();
     let clock = Clock::starting_at(if real { soon(&plan) } else { settle()? });
     report.start_clock_ns = clock.start_ns();
     path::renew_queues(&plan, &mut topology, &nodes)?;
@@ -85,7 +85,7 @@ fn attempt(out: &Path, report: &mut Report) -> Result<()> {
     topology.count_wires_from(0)?;
     let prepared = traffic::prepare(&plan, &nodes, &raw)?;
     let firewalls = Firewalls::start(&plan, &nodes)?;
-    let trace = Trace::start(&plan, clock, &raw, &mut report.warnings, &|_| ())?;
+    let trace = Trace::start(&plan, clock, &raw, &mut report.warnings, real.then_some(&|_| ()))?;
     let sojourns = Sojourns::attach(&plan, &mut topology, clock, &raw)?;
     let mut sampler = Sampler::start(&plan, &topology, &nodes, clock, out)?;
     sampler.take_along(sojourns);
@@ -94,25 +94,8 @@ fn attempt(out: &Path, report: &mut Report) -> Result<()> {
     let pauses = Pauses::prepare(&plan, &topology, &nodes, &raw)?.map(|pauses| pauses.start(clock));
     let pausing = pauses.transpose()?;
     let loads = Loads::start(&plan, clock)?;
-    let watch = real.then(|| {
-        sampler.count_lateness();
-        Watch::begin()
-    });
-    let before = counters::read(&plan, &nodes)?;
-    let running = prepared.start(clock, &raw)?;
-    if real {
-        // After the flows' threads were started, for they would come first, too.
-        let _ = sys::cpu::come_first(true);
-    }
-    sampler.run()?;
-    report.warnings.extend(sampler.warning());
-    report.counters = counters::since(&before, &counters::read(&plan, &nodes)?);
-    let (flows, sockets) = running.finish()?;
-    report.flows = flows;
-    sockets.abandon();
-    if let Some(watch) = watch {
-        report.machine.insert(String::new(), watch.end(sampler.lateness()));
-    }
+    let core = Core { lab, plan: &plan, nodes: &nodes, clock, raw: &raw };
+    core.drive(prepared, &mut sampler, report)?.sockets.abandon();
     let lost_stamps = sampler.finish()?;
     if let Some(carried) = topology.stop_line()? {
         report.machine.entry(String::new()).or_default().line = Some(carried);

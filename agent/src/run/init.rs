@@ -5,6 +5,7 @@ use std::path::Path;
 use crate::error::{Context, Error, Result};
 use crate::kernel::sys;
 use crate::kernel::sysctl;
+use crate::lab::Lab;
 use crate::reading::trace::TRACEFS;
 use crate::result::{Report, FORMAT};
 use crate::run::experiment;
@@ -25,7 +26,7 @@ pub fn main() -> ! {
     match mount_all() {
         Ok(()) => {
             // What went wrong stands in the result; there is nobody here to tell.
-            let _ = experiment::run(Path::new(OUT));
+            let _ = experiment::run(Path::new(OUT), Lab::Virtual);
         }
         Err(error) => report_failure(error),
     }
