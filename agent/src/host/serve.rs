@@ -4,6 +4,7 @@
 //! do when the agent is killed.
 
 mod answers;
+mod arguments;
 pub mod facts;
 mod files;
 mod hello;
@@ -29,9 +30,9 @@ use crate::host::settings;
 use crate::kernel::sys::{self, process, signals};
 
 pub use answers::{Answer, Answers};
+pub use arguments::Arguments;
 pub use keeper::{own_name, sweep, Keeper, Leftover};
 use lines::Lines;
-pub use verbs::Arguments;
 
 pub const FORMAT: &str = "rushhour-serve/1";
 

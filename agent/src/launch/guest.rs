@@ -61,17 +61,8 @@ pub fn spawn(options: &Options, console: &File, warnings: &mut Vec<String>) -> i
     if options.require && !warnings.is_empty() {
         return Err(io::Error::other(format!("confinement is required, but: {}", warnings.join("; "))));
     }
-    let (program, arguments) = options.command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
-    let mut command = Command::new(program);
-    command
-        .args(arguments)
-        .env_clear()
-        .envs(ENVIRONMENT)
-        .current_dir(&dir)
-        .stdin(Stdio::null())
-        .stdout(console.try_clone()?)
-        .stderr(console.try_clone()?)
-        .process_group(0);
+    let mut command = command(options, &dir, console)?;
+    command.envs(ENVIRONMENT);
     let cpu = options.cpu;
     let launcher = process::my_pid();
     process::before_exec(&mut command, move || {
@@ -89,6 +80,21 @@ pub fn spawn(options: &Options, console: &File, warnings: &mut Vec<String>) -> i
         sandbox.enter(&world)
     });
     command.spawn()
+}
+
+/// What the command line asked for, in a group of its own and with nothing in its environment; output goes to `console`.
+pub fn command(options: &Options, dir: &Path, console: &File) -> io::Result<Command> {
+    let (program, arguments) = options.command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
+    let mut command = Command::new(program);
+    command
+        .args(arguments)
+        .env_clear()
+        .current_dir(dir)
+        .stdin(Stdio::null())
+        .stdout(console.try_clone()?)
+        .stderr(console.try_clone()?)
+        .process_group(0);
+    Ok(command)
 }
 
 /// Leaves the machine's namespaces as far as it may; `guarded` says whether Landlock keeps the guest from other files.

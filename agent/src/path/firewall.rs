@@ -6,12 +6,13 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 
+use serde::Serialize;
+
 use crate::error::{Context, Error, Result};
 use crate::kernel::netns::Nodes;
 use crate::kernel::sys;
 use crate::kernel::sys::filter_table::{self, Counter};
 use crate::plan::{Node, Plan};
-use crate::result::Input;
 
 const SO_GET_ENTRIES: i32 = 65;
 const NAME_BYTES: usize = 32;
@@ -31,6 +32,14 @@ const DROP: i32 = -1;
 const ACCEPT: i32 = -2;
 /// A probability of one, for `xt_statistic`.
 const CERTAIN: f64 = 2_147_483_648.0;
+
+/// What arrived for a node, and what netfilter dropped of it.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Input {
+    pub node: String,
+    pub packets: u64,
+    pub dropped: u64,
+}
 
 /// A protocol's table: where its options are set, and how long an entry's head is (`ipt_entry`, `ip6t_entry`).
 #[derive(Debug, Clone, Copy)]

@@ -9,9 +9,9 @@ use crate::kernel::netns::Nodes;
 use crate::kernel::sys;
 use crate::kernel::tool;
 use crate::lab::Lab;
-use crate::path;
 use crate::path::firewall::Firewalls;
 use crate::path::pause::{self, Pauses, Pausing};
+use crate::path::{self, Topology};
 use crate::plan::Plan;
 use crate::reading::sojourn::{self, Sojourns};
 use crate::reading::table;
@@ -35,6 +35,8 @@ const ALL_BITS: i32 = 256;
 /// The number of the first packet on a wire during calibration.
 const CALIBRATION_NUMBERS: u64 = 1 << 48;
 
+type Beside = (Option<Changing>, Option<Pausing>);
+
 /// Runs the plan in `out/plan.json` and leaves raw tables and `result.json` in `out`. Gives whether all went well.
 #[must_use]
 pub fn run(out: &Path, lab: Lab) -> bool {
@@ -54,9 +56,7 @@ pub fn write_report(out: &Path, report: &Report) -> std::io::Result<()> {
 }
 
 fn attempt(out: &Path, lab: Lab, report: &mut Report) -> Result<()> {
-    let text = fs::read_to_string(out.join("plan.json")).context("read the plan")?;
-    let plan = Plan::parse(&text)?;
-    plan.tools.iter().try_for_each(|name| tool::require(name).map(drop))?;
+    let plan = asked(out)?;
     if lab.is_virtual() {
         // A program waits until random numbers are ready, where the kernel itself goes on without.
         random_numbers(if plan.tools.is_empty() { SOME_BITS } else { ALL_BITS })?;
@@ -69,30 +69,19 @@ fn attempt(out: &Path, lab: Lab, report: &mut Report) -> Result<()> {
 
     let mut nodes = Nodes::new()?;
     let mut topology = path::build(&plan, &mut nodes, lab)?;
-    // What calibration sends takes none of the experiment's numbers, so a list of drops does not meet it.
-    topology.count_wires_from(CALIBRATION_NUMBERS)?;
-    topology.warn_of_wires(&mut report.warnings);
-    pause::open(&plan, &mut topology)?;
-    report.calibration = calibration::run(&plan, &nodes)?;
-    disturb::end();
+    calibrate(&plan, &nodes, &mut topology, report)?;
 
     let real = !lab.is_virtual();
     let clock = Clock::starting_at(if real { soon(&plan) } else { settle()? });
     report.start_clock_ns = clock.start_ns();
-    path::renew_queues(&plan, &mut topology, &nodes)?;
-    pause::open(&plan, &mut topology)?;
-    report.calibration.qdiscs = path::read_back(&mut topology)?;
-    topology.count_wires_from(0)?;
+    renew(&plan, &nodes, &mut topology, report)?;
     let prepared = traffic::prepare(&plan, &nodes, &raw)?;
     let firewalls = Firewalls::start(&plan, &nodes)?;
     let trace = Trace::start(&plan, clock, &raw, &mut report.warnings, real.then_some(&|_| ()))?;
     let sojourns = Sojourns::attach(&plan, &mut topology, clock, &raw)?;
     let mut sampler = Sampler::start(&plan, &topology, &nodes, clock, out)?;
     sampler.take_along(sojourns);
-    let changes = Changes::prepare(&plan, &topology, &nodes, &raw)?.map(|changes| changes.start(clock));
-    let changing = changes.transpose()?;
-    let pauses = Pauses::prepare(&plan, &topology, &nodes, &raw)?.map(|pauses| pauses.start(clock));
-    let pausing = pauses.transpose()?;
+    let (changing, pausing) = begin(&plan, &topology, &nodes, clock, &raw)?;
     let loads = Loads::start(&plan, clock)?;
     let core = Core { lab, plan: &plan, nodes: &nodes, clock, raw: &raw };
     core.drive(prepared, &mut sampler, report)?.sockets.abandon();
@@ -107,13 +96,51 @@ fn attempt(out: &Path, lab: Lab, report: &mut Report) -> Result<()> {
     if let Some(trace) = trace {
         report.lost_events = trace.finish()?;
     }
-    if let Some(lost) = lost_stamps {
-        report.lost_events.insert(sojourn::TABLE.to_owned(), lost);
-        if real {
-            table::sort_by_time(&raw, sojourn::TABLE)?;
-        }
+    lost_stamps.map_or(Ok(()), |lost| stamped(lost, lab, &raw, report))
+}
+
+/// Notes how many stamps were lost. Where several CPUs wrote them, they are put in order.
+fn stamped(lost: u64, lab: Lab, raw: &Path, report: &mut Report) -> Result<()> {
+    report.lost_events.insert(sojourn::TABLE.to_owned(), lost);
+    if lab.is_virtual() {
+        return Ok(());
     }
+    table::sort_by_time(raw, sojourn::TABLE)
+}
+
+/// Changes and pauses as they begin to run beside the flows.
+fn begin(plan: &Plan, topology: &Topology, nodes: &Nodes, clock: Clock, raw: &Path) -> Result<Beside> {
+    let changes = Changes::prepare(plan, topology, nodes, raw)?.map(|changes| changes.start(clock));
+    let changing = changes.transpose()?;
+    let pauses = Pauses::prepare(plan, topology, nodes, raw)?.map(|pauses| pauses.start(clock));
+    Ok((changing, pauses.transpose()?))
+}
+
+/// The plan, and that the programs it needs are there.
+fn asked(out: &Path) -> Result<Plan> {
+    let text = fs::read_to_string(out.join("plan.json")).context("read the plan")?;
+    let plan = Plan::parse(&text)?;
+    plan.tools.iter().try_for_each(|name| tool::require(name).map(drop))?;
+    Ok(plan)
+}
+
+/// Measures the network as it was built.
+fn calibrate(plan: &Plan, nodes: &Nodes, topology: &mut Topology, report: &mut Report) -> Result<()> {
+    // What calibration sends takes none of the experiment's numbers, so a list of drops does not meet it.
+    topology.count_wires_from(CALIBRATION_NUMBERS)?;
+    topology.warn_of_wires(&mut report.warnings);
+    pause::open(plan, topology)?;
+    report.calibration = calibration::run(plan, nodes)?;
+    disturb::end();
     Ok(())
+}
+
+/// Makes the network forget what calibration sent, and reads its queues back.
+fn renew(plan: &Plan, nodes: &Nodes, topology: &mut Topology, report: &mut Report) -> Result<()> {
+    path::renew_queues(plan, topology, nodes)?;
+    pause::open(plan, topology)?;
+    report.calibration.qdiscs = path::read_back(topology)?;
+    topology.count_wires_from(0)
 }
 
 /// Waits for the instant at which a virtual kernel gets ready for its experiment, and gives the start.

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::json;
 
-use super::verbs::{Arguments, Nothing};
+use super::arguments::{Arguments, Nothing};
 use super::{Answer, Server, FORMAT};
 use crate::error::Result;
 use crate::kernel::sys;

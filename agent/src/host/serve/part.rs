@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use serde::Deserialize;
 use serde_json::{json, Value};
 
-use super::verbs::{Arguments, Nothing};
+use super::arguments::{Arguments, Nothing};
 use super::{nothing, Answer, Server};
 use crate::error::{Context, Error, Result};
 use crate::host::settings::handle::Keeper;
