@@ -69,7 +69,7 @@ def file(path: Path) -> Component:
 
 def agent(wheel: Path) -> tuple[list[Component], Needs]:
     """The agent in a wheel, first, then its crates; and what needs what, by reference."""
-    told = json.loads(cargo("metadata", "--format-version", "1", "--locked"))
+    told = crates()
     locked = tomllib.loads((ROOT / "agent/Cargo.lock").read_text())["package"]
     sums = {(one["name"], one["version"]): one.get("checksum") for one in locked}
     made: dict[str, Component] = {}
@@ -92,6 +92,12 @@ def agent(wheel: Path) -> tuple[list[Component], Needs]:
         for node in told["resolve"]["nodes"]
     }
     return [*made.values()], needs
+
+
+def crates() -> Any:
+    """What cargo tells of the crates in the agent. The lock has those for other machines, too."""
+    machines = [f"--filter-platform={machine}-unknown-linux-gnu" for machine in ("x86_64", "aarch64")]
+    return json.loads(cargo("metadata", "--format-version", "1", "--locked", *machines))
 
 
 def cargo(*words: str) -> str:

@@ -6,13 +6,12 @@ wheel can be built without asking anybody.
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rushhour.errors import RushHourError
 from shipping.build import ROOT
-from shipping.materials import cargo
+from shipping.materials import crates
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,13 +31,12 @@ _CHOICE = ("LICENSE-MIT", "LICENSE-MIT.txt", "LICENSE", "LICENSE.txt", "LICENSE-
 
 
 def notices() -> str:
-    """The notices of all crates in the agent's lock, in Markdown.
+    """The notices of all crates in the agent, in Markdown.
 
     Raises:
         RushHourError: a crate says nothing of its licence.
     """
-    told = json.loads(cargo("metadata", "--format-version", "1", "--locked"))
-    return _HEAD + "".join(_notice(one) for one in told["packages"] if one["source"])
+    return _HEAD + "".join(_notice(one) for one in crates()["packages"] if one["source"])
 
 
 def _notice(crate: Mapping[str, Any]) -> str:

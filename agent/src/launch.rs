@@ -14,7 +14,6 @@ mod confine;
 mod filter;
 mod guest;
 mod native;
-mod sys;
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -27,6 +26,7 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
+use crate::kernel::sys::{files, process};
 use crate::reading::trace;
 
 /// How often the console's size and the guest's progress are looked at.
@@ -157,16 +157,16 @@ fn seconds(word: &str, value: &str) -> Result<Duration, String> {
 }
 
 fn run(options: &Options) -> io::Result<Report> {
-    sys::leave_session();
+    process::leave_session();
     let mut warnings = Vec::new();
     let console_path = options.dir.join("console.log");
     let console = File::create(&console_path)?;
     let started = Instant::now();
     let keeper = guest::spawn(options, &console, &mut warnings)?.id();
     let stopped = supervise(options, keeper, &console, started);
-    sys::kill_group(keeper);
-    let usage = sys::wait(keeper)?;
-    sys::kill_orphans();
+    process::kill_group(keeper);
+    let usage = process::wait(keeper)?;
+    process::kill_orphans();
     if options.native {
         // Killed, the agent could not take it away.
         trace::take_away(&trace::tracer_name());
@@ -194,7 +194,7 @@ fn run(options: &Options) -> io::Result<Report> {
 fn remove(sandbox: &Path) {
     let named = sandbox.file_name().and_then(OsStr::to_str).is_some_and(|name| name.starts_with(SANDBOX));
     let owned =
-        fs::symlink_metadata(sandbox).is_ok_and(|about| about.is_dir() && about.uid() == sys::my_ids().0);
+        fs::symlink_metadata(sandbox).is_ok_and(|about| about.is_dir() && about.uid() == process::user());
     if named && owned {
         drop(fs::remove_dir_all(sandbox));
     }
@@ -203,11 +203,11 @@ fn remove(sandbox: &Path) {
 /// Watches the guest until it ends (`None`) or a limit is reached.
 fn supervise(options: &Options, keeper: u32, console: &File, started: Instant) -> Option<Reason> {
     let stdin = io::stdin();
-    let end = sys::open_process(keeper);
+    let end = process::open_process(keeper);
     let mut progress = Progress::new(&options.dir.join("out/progress"), started);
     loop {
         let ready = match &end {
-            Ok(pidfd) => sys::wait_readable([stdin.as_fd(), pidfd.as_fd()], LOOK),
+            Ok(pidfd) => wait_readable([stdin.as_fd(), pidfd.as_fd()], LOOK),
             Err(_) => poll_without_pidfd(stdin.as_fd(), keeper),
         };
         if ready[1] {
@@ -228,10 +228,15 @@ fn supervise(options: &Options, keeper: u32, console: &File, started: Instant) -
     }
 }
 
+/// Which of the two can be read (or have hung up), after at most `limit`.
+fn wait_readable(two: [BorrowedFd<'_>; 2], limit: Duration) -> [bool; 2] {
+    files::readable(two, limit.as_nanos() as i64).unwrap_or_default()
+}
+
 /// For kernels before 5.3: looks for the end ten times as often.
 fn poll_without_pidfd(stdin: BorrowedFd<'_>, pid: u32) -> [bool; 2] {
-    let hang_up = sys::wait_readable([stdin, stdin], LOOK / 10)[0];
-    [hang_up, sys::has_ended(pid)]
+    let hang_up = wait_readable([stdin, stdin], LOOK / 10)[0];
+    [hang_up, process::has_ended(pid)]
 }
 
 /// Reads away what the controller wrote; true at the pipe's end.

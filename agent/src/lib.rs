@@ -2,12 +2,13 @@
 //!
 //! Reading order: [`plan`] (what is asked), [`run::experiment`] (the order of things), then the part you came for:
 //! [`path`] and [`tc`] build, [`traffic`] drives, [`reading`] reads and writes tables. On machines of others
-//! [`host::serve`] takes the place of [`run::experiment`], and [`host::settings`] puts back what was changed there. [`kernel`] is
-//! what all of them ask.
+//! [`host::serve`] takes the place of [`run::experiment`], and [`host::settings`] puts back what was changed there; both run
+//! [`run::core`] when all is ready. [`lab`] says whose kernel and time it is, and [`kernel`] is what all of them ask.
 
 pub mod error;
 pub mod host;
 pub mod kernel;
+pub mod lab;
 pub mod launch;
 pub mod path;
 pub mod plan;

@@ -6,6 +6,8 @@ use std::process::ExitCode;
 use rushhour_agent::{
     error::Result,
     host::{able, serve, settings},
+    kernel::sys::machine::owns_kernel,
+    lab::Lab,
     launch,
     path::{line, wire},
     run::{experiment, init},
@@ -28,13 +30,13 @@ const USAGE: &str =
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().collect();
     // A virtual kernel starts its first process by this path.
-    if arguments.first().is_some_and(|name| name == "/init") && std::process::id() == 1 {
+    if arguments.first().is_some_and(|name| name == "/init") && owns_kernel() {
         init::main();
     }
     let words: Vec<&str> = arguments.iter().skip(1).map(String::as_str).collect();
     match words.as_slice() {
         ["run", folder] => {
-            if experiment::run(Path::new(folder)) {
+            if experiment::run(Path::new(folder), Lab::Namespaces) {
                 ExitCode::SUCCESS
             } else {
                 ExitCode::FAILURE

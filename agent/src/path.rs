@@ -4,6 +4,7 @@
 //! orders in a few large pieces.
 
 mod addresses;
+mod build;
 mod devices;
 mod emulator;
 pub mod firewall;
@@ -21,29 +22,19 @@ mod wired;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use crate::error::{Context, Error, Result, UNSUPPORTED};
-use crate::kernel::netlink::{Message, Socket};
+use serde::Serialize;
+
+use crate::error::{Error, Result};
+use crate::kernel::netlink::Socket;
 use crate::kernel::netns::Nodes;
-use crate::kernel::sys;
-use crate::kernel::sysctl;
-use crate::plan::{End, Node, Plan};
-use crate::result::QdiscReadBack;
-use crate::run::disturb;
+use crate::plan::{End, Plan};
 use crate::tc;
 
+pub use build::build;
 pub use lined::{Carried, Lines};
 pub use wired::Wired;
 
 pub use found::found;
-
-/// Time for the kernel's workers to notice that links are up and to take IPv6 addresses into use.
-const SETTLE_NS: i64 = 10_000_000;
-
-/// A namespace and a few netlink sockets.
-const FILES_PER_NODE: u64 = 4;
-/// Two sockets and what waits for them.
-const FILES_PER_FLOW: u64 = 8;
-const OTHER_FILES: u64 = 1024;
 
 /// One end of a link as it was built.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -148,88 +139,6 @@ fn number(ends: &[BuiltEnd], numbers: Option<&[u32]>, ifindex: u32) -> Option<u3
     (usize::try_from(index).ok()? < ends.len()).then_some(index)
 }
 
-/// Builds the plan's network. On return every device is up and every queue in place.
-pub fn build(plan: &Plan, nodes: &mut Nodes) -> Result<Topology> {
-    let mut topology = Topology {
-        ends: links::numbered(plan),
-        numbers: None,
-        sockets: HashMap::new(),
-        wires: Vec::new(),
-        lines: None,
-        policed: HashMap::new(),
-        clsact: HashSet::new(),
-    };
-    let files =
-        FILES_PER_NODE * plan.nodes.len() as u64 + FILES_PER_FLOW * plan.flows.len() as u64 + OTHER_FILES;
-    sys::allow_open_files(files).context(format_args!("allow {files} open files"))?;
-    if sys::owns_kernel() {
-        // Else some kernels put three idle tunnel devices into every node.
-        sysctl::write_if_there("net.core.fb_tunnels_only_for_init_net", "2")?;
-    }
-    for node in &plan.nodes {
-        disturb::here();
-        nodes.create(&node.name)?;
-        let socket =
-            nodes.within(&node.name, || prepare(plan, node)).map_err(|error| error.at(&node.name))?;
-        topology.sockets.insert(node.name.clone(), socket);
-    }
-    let inner = lined::open(plan, nodes)?;
-    for node in &plan.nodes {
-        disturb::here();
-        let mut orders = links::create(plan, node, nodes)?;
-        orders.extend(lined::pairs(plan, node, nodes)?);
-        run(&mut topology, node, &orders)?;
-    }
-    devices::wait_for_turn(plan);
-    for node in &plan.nodes {
-        let orders = devices::create(plan, node)?;
-        topology
-            .socket(&node.name)?
-            .batch(&orders)
-            .map_err(|refusal| devices::explain(plan, node, refusal).at(format!("node {}", node.name)))?;
-    }
-    for node in &plan.nodes {
-        let mut orders = addresses::loopback(node)?;
-        orders.extend(links::configure(plan, node)?);
-        orders.extend(devices::configure(plan, node)?);
-        run(&mut topology, node, &orders)?;
-        links::switch_offload_off(plan, node, topology.socket(&node.name)?)?;
-    }
-    if let Some(mut socket) = inner {
-        socket.batch(&lined::configure(plan))?;
-    }
-    pinned::steer(plan, nodes)?;
-    if plan.nodes.iter().any(|node| addresses::has_ipv6(plan, node)) {
-        sys::sleep_until(sys::monotonic_ns() + SETTLE_NS);
-    }
-    for node in &plan.nodes {
-        disturb::here();
-        let mut orders = addresses::neighbours(plan, node)?;
-        orders.extend(addresses::rules(plan, node));
-        orders.extend(addresses::routes(plan, node)?);
-        run(&mut topology, node, &orders)?;
-        if !node.sysctl.is_empty() {
-            settings(nodes, node).map_err(|error| error.at(format!("node {}", node.name)))?;
-        }
-    }
-    for (index, end) in ends(plan).enumerate() {
-        disturb::here();
-        egress(&mut topology, nodes, index, end, plan.line.is_some())
-            .map_err(|error| error.at(place(plan, index)))?;
-    }
-    if let Some((lines, wires)) = lined::start(plan, nodes)? {
-        topology.lines = Some(lines);
-        topology.wires.extend(wires.into_iter().map(|(end, wired)| (end, Arc::new(wired))));
-        topology.wires.sort_by_key(|(end, _)| *end);
-    }
-    devices::wait_until_joined(plan, &mut topology.sockets)?;
-    for arrival in &plan.ingress {
-        let place = format!("ingress of {} in node {}", arrival.dev, arrival.node);
-        ingress::build(&mut topology, plan, nodes, arrival).map_err(|error| error.at(place))?;
-    }
-    Ok(topology)
-}
-
 /// All ends in the order of their index.
 fn ends(plan: &Plan) -> impl Iterator<Item = &End> {
     plan.links.iter().flat_map(|link| &link.ends)
@@ -246,54 +155,6 @@ pub fn place(plan: &Plan, index: usize) -> String {
 #[must_use]
 pub fn is_carried(plan: &Plan, index: usize) -> bool {
     lined::carries(plan, &plan.links[index / 2])
-}
-
-fn run(topology: &mut Topology, node: &Node, orders: &[Message]) -> Result<()> {
-    topology
-        .socket(&node.name)?
-        .batch(orders)
-        .map_err(|refusal| refusal.error.at(format!("node {}", node.name)))
-}
-
-/// What must be set before a node has devices, so that they inherit it. Runs inside the node.
-fn prepare(plan: &Plan, node: &Node) -> Result<Socket> {
-    let forward = if node.forward { "1" } else { "0" };
-    if node.forward {
-        sysctl::write("net.ipv4.ip_forward", forward)?;
-    }
-    if addresses::has_ipv6(plan, node) {
-        // Nobody announces routers here, so nobody shall look for them.
-        sysctl::write("net.ipv6.conf.default.accept_ra", "0")?;
-        sysctl::write("net.ipv6.conf.all.forwarding", forward)?;
-    } else {
-        sysctl::write_if_there("net.ipv6.conf.all.disable_ipv6", "1")?;
-    }
-    for name in ["net.ipv4.conf.all.rp_filter", "net.ipv4.conf.default.rp_filter"] {
-        if sysctl::read(name)? != "0" {
-            sysctl::write(name, "0")?;
-        }
-    }
-    Socket::route()
-}
-
-/// The node's own settings. One that a node cannot change but the kernel has (`net.core.rmem_max`) is set for the whole
-/// kernel, where that is a virtual one.
-fn settings(nodes: &Nodes, node: &Node) -> Result<()> {
-    let mut elsewhere = Vec::new();
-    nodes.within(&node.name, || {
-        for (name, value) in &node.sysctl {
-            if sys::owns_kernel() && !sysctl::is_writable(name) {
-                elsewhere.push((name, value));
-            } else if !sys::owns_kernel() && !name.starts_with("net") {
-                let message = format!("{name} is a setting of the whole machine, not of a network namespace");
-                return Err(Error::new(UNSUPPORTED, message).hint("Set it before, for all of the machine."));
-            } else {
-                sysctl::write(name, value)?;
-            }
-        }
-        Ok(())
-    })?;
-    elsewhere.into_iter().try_for_each(|(name, value)| sysctl::write(name, value))
 }
 
 /// Queues, classes and filters of one end.
@@ -364,4 +225,15 @@ pub fn read_back(topology: &mut Topology) -> Result<Vec<QdiscReadBack>> {
 fn hexadecimal(bytes: &[u8]) -> String {
     let digit = |value: u8| char::from_digit(value.into(), 16).unwrap_or('?');
     bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
+}
+
+/// A qdisc as the kernel tells it.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct QdiscReadBack {
+    pub end: u32,
+    pub kind: String,
+    pub handle: u32,
+    pub parent: u32,
+    /// `TCA_OPTIONS` in hexadecimal.
+    pub options: String,
 }

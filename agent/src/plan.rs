@@ -1,19 +1,19 @@
 //! The plan: a cell of a sweep resolved to the last number (`docs/plan-format.md`).
 
 mod calibration;
+mod check;
 mod devices;
+mod flow;
 mod half;
 mod loads;
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
 
 use serde::Deserialize;
 
-use crate::error::{Error, Result};
-
 pub use calibration::{Calibration, PingPath, Train};
 pub use devices::{Bond, Device, Rule};
+pub use flow::{Flow, Generator, Kind};
 pub use half::{Egress, Watch};
 pub use loads::{Load, LoadGenerator, LoadKind};
 
@@ -288,95 +288,6 @@ pub struct Watched {
     pub packets: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Kind {
-    Tcp,
-    Udp,
-    Ping,
-    Rr,
-    Crr,
-}
-
-/// Who drives a flow.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Generator {
-    #[default]
-    Agent,
-    Iperf3,
-}
-
-/// One conversation with one payload direction, `from` → `to`.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Flow {
-    pub id: u32,
-    pub name: String,
-    pub kind: Kind,
-    #[serde(default)]
-    pub generator: Generator,
-    pub from: String,
-    pub to: String,
-    pub src: String,
-    pub dst: String,
-    #[serde(default)]
-    pub sport: u16,
-    #[serde(default)]
-    pub dport: u16,
-    pub start_ns: i64,
-    #[serde(default)]
-    pub stop_ns: Option<i64>,
-    #[serde(default)]
-    pub bytes: Option<u64>,
-    #[serde(default)]
-    pub cc: Option<String>,
-    #[serde(default)]
-    pub receiver_cc: Option<String>,
-    #[serde(default)]
-    pub rate_bps: Option<u64>,
-    #[serde(default)]
-    pub pacing_bps: Option<u64>,
-    #[serde(default)]
-    pub message_bytes: Option<u32>,
-    #[serde(default)]
-    pub packet_bytes: Option<u32>,
-    #[serde(default)]
-    pub count: Option<u64>,
-    #[serde(default)]
-    pub interval_ns: Option<i64>,
-    #[serde(default)]
-    pub patience_ns: Option<i64>,
-    #[serde(default)]
-    pub request_bytes: Option<u32>,
-    #[serde(default)]
-    pub response_bytes: Option<u32>,
-    #[serde(default)]
-    pub sndbuf: Option<u32>,
-    #[serde(default)]
-    pub rcvbuf: Option<u32>,
-    #[serde(default)]
-    pub read_bps: Option<u64>,
-    /// How often the reader of a UDP flow comes; without it, as soon as something is there.
-    #[serde(default)]
-    pub read_interval_ns: Option<i64>,
-    #[serde(default)]
-    pub tos: Option<u8>,
-    #[serde(default)]
-    pub mss: Option<u32>,
-    #[serde(default)]
-    pub nodelay: Option<bool>,
-    /// Datagrams that leave at once.
-    #[serde(default)]
-    pub burst: Option<u32>,
-    /// Echo requests that no one may fragment, not even here for a smaller path MTU that is known.
-    #[serde(default)]
-    pub whole: bool,
-    /// When the source is on, from and to, ascending; absent: always.
-    #[serde(default)]
-    pub on: Vec<(i64, i64)>,
-}
-
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 #[expect(clippy::struct_excessive_bools, reason = "one switch for each reading")]
@@ -387,92 +298,6 @@ pub struct Readings {
     pub qdisc: bool,
     pub interface: bool,
     pub sojourn: bool,
-}
-
-impl Plan {
-    /// Reads a plan; the error says where in the JSON it stopped making sense.
-    pub fn parse(text: &str) -> Result<Self> {
-        let plan: Self = serde_json::from_str(text)
-            .map_err(|cause| Error::new("plan", format!("the plan does not parse: {cause}")))?;
-        plan.check()?;
-        Ok(plan)
-    }
-
-    fn check(&self) -> Result<()> {
-        let fault = |message: String| Err(Error::new("plan", message));
-        if self.format != FORMAT {
-            return fault(format!("the plan's format is {:?}, this agent reads {FORMAT:?}", self.format));
-        }
-        if self.duration_ns <= 0 || self.sample_ns <= 0 {
-            return fault("duration_ns and sample_ns must be positive".into());
-        }
-        let known = |name: &str| self.nodes.iter().any(|node| node.name == name);
-        for end in self.links.iter().flat_map(|link| &link.ends) {
-            if !known(&end.node) {
-                return fault(format!("a link ends at node {:?}, which is not in the plan", end.node));
-            }
-        }
-        for (arrival, end) in self.ingress.iter().zip(2 * self.links.len()..) {
-            if arrival.end as usize != end {
-                return fault(format!("the ingress at {:?} is end {}, not {end}", arrival.dev, arrival.end));
-            }
-        }
-        if let Some(device) = self.devices.iter().find(|device| !known(&device.node)) {
-            return fault(format!(
-                "device {:?} is in node {:?}, which is not in the plan",
-                device.dev, device.node
-            ));
-        }
-        for flow in &self.flows {
-            if !known(&flow.from) || !known(&flow.to) {
-                return fault(format!("flow {:?} runs between nodes that are not in the plan", flow.name));
-            }
-        }
-        self.check_pauses()?;
-        self.check_changes()
-    }
-
-    fn check_pauses(&self) -> Result<()> {
-        let Some(pauses) = &self.pauses else { return Ok(()) };
-        let fault = |message: String| Err(Error::new("plan", message));
-        if pauses.interval_ns < 1000 {
-            return fault(format!("pauses look every {} ns, it must be at least 1 µs", pauses.interval_ns));
-        }
-        for port in &pauses.ports {
-            let ends = port.watch.iter().map(|one| one.end).chain([port.end]);
-            if let Some(end) = ends.into_iter().find(|end| end / 2 >= self.links.len()) {
-                return fault(format!("end {end} of a pause is not in the plan"));
-            }
-            if port.watch.iter().any(|one| one.go > one.stop || one.stop == 0) {
-                return fault(format!("the port at end {} would never be let go", port.end));
-            }
-        }
-        Ok(())
-    }
-
-    fn check_changes(&self) -> Result<()> {
-        let fault = |message: String| Err(Error::new("plan", message));
-        let mut last_ns = 0;
-        for change in &self.changes {
-            if !(last_ns..self.duration_ns).contains(&change.t_ns) {
-                return fault(format!(
-                    "a change at {} ns is not between the one before it and the end of the experiment",
-                    change.t_ns
-                ));
-            }
-            last_ns = change.t_ns;
-            let Some(link) = self.links.get(change.end / 2) else {
-                return fault(format!("end {} of a change is not in the plan", change.end));
-            };
-            if change.key != Key::Rate && link.ends[change.end % 2].wire.is_none() {
-                return fault(format!(
-                    "a change of {:?} at an end of link {:?} without a wire",
-                    change.key, link.name
-                ));
-            }
-        }
-        Ok(())
-    }
 }
 
 impl Plan {
@@ -487,22 +312,5 @@ impl Plan {
     pub fn only_ports(&self) -> BTreeMap<u32, u16> {
         let others = self.flows.iter().filter(|flow| flow.generator == Generator::Iperf3);
         others.map(|flow| (flow.id, flow.sport)).collect()
-    }
-}
-
-impl Flow {
-    /// The listening side's address.
-    ///
-    /// # Errors
-    /// A text that is none.
-    pub fn destination(&self) -> Result<IpAddr> {
-        let fault = || Error::new("plan", format!("{:?} is no IPv4 or IPv6 address", self.dst));
-        self.dst.parse().map_err(|_| fault())
-    }
-
-    /// When its sender stops at the latest.
-    #[must_use]
-    pub fn stop_or(&self, duration_ns: i64) -> i64 {
-        self.stop_ns.unwrap_or(duration_ns).min(duration_ns)
     }
 }

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::error::Error;
+use crate::path::firewall::Input;
+use crate::path::QdiscReadBack;
 use crate::reading::counters::Counters;
 use crate::reading::machine::Machine;
 
@@ -41,14 +43,6 @@ pub struct Kernel {
     pub congestion_controls: Vec<String>,
 }
 
-/// What arrived for a node, and what netfilter dropped of it.
-#[derive(Debug, Clone, Default, Serialize)]
-pub struct Input {
-    pub node: String,
-    pub packets: u64,
-    pub dropped: u64,
-}
-
 /// How a flow ended; `None` is what did not happen or does not apply.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct FlowEnd {
@@ -83,15 +77,4 @@ pub struct TrainArrivals {
     pub train: usize,
     pub sent: u32,
     pub arrivals_ns: Vec<i64>,
-}
-
-/// A qdisc as the kernel tells it.
-#[derive(Debug, Clone, Default, Serialize)]
-pub struct QdiscReadBack {
-    pub end: u32,
-    pub kind: String,
-    pub handle: u32,
-    pub parent: u32,
-    /// `TCA_OPTIONS` in hexadecimal.
-    pub options: String,
 }

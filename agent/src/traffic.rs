@@ -25,6 +25,7 @@ use crate::error::{Context, Error, Result};
 use crate::kernel::clock::Clock;
 use crate::kernel::netns::Nodes;
 use crate::kernel::sys;
+use crate::kernel::sys::socket::Shutdown;
 use crate::plan::{Flow, Generator, Kind, Plan};
 use crate::result::FlowEnd;
 
@@ -162,7 +163,7 @@ impl Outcomes {
 /// A congestion control the kernel does not have, an address that is no node's, a flow that says too little.
 pub fn prepare(plan: &Plan, nodes: &Nodes, raw: &Path) -> Result<Prepared> {
     let files = OTHER_FILES + FILES_A_FLOW * plan.flows.len() as u64;
-    sys::allow_open_files(files).context(format_args!("open {files} files at once"))?;
+    sys::limits::allow_open_files(files).context(format_args!("open {files} files at once"))?;
     let (mut tasks, mut cpus, mut pools) = (Vec::new(), Vec::new(), Vec::new());
     for node in &plan.nodes {
         let here = |name: &str| name == node.name;
@@ -222,7 +223,7 @@ impl Prepared {
     /// A thread or a table that cannot be made. What was started before is ended then.
     pub fn start(self, clock: Clock, raw: &Path) -> Result<Running> {
         // Threads inherit the slack: 1 ns, or every paced packet would be up to 50 µs late.
-        sys::set_timer_slack(1).context("set the timer slack")?;
+        sys::time::set_timer_slack(1).context("set the timer slack")?;
         let tables = Arc::new(Tables::create(raw, &self.kinds)?);
         let mut running = Running {
             flows: self.flows,
@@ -340,11 +341,11 @@ impl Running {
     }
 
     /// How a side is ended. A receiver that closed both directions would reset a sender whose clock is a little behind.
-    fn how(&self, side: Side) -> libc::c_int {
+    fn how(&self, side: Side) -> Shutdown {
         if self.part && side == Side::To {
-            libc::SHUT_RD
+            Shutdown::Read
         } else {
-            libc::SHUT_RDWR
+            Shutdown::Both
         }
     }
 }

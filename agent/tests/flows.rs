@@ -67,7 +67,7 @@ fn run(name: &str, plan: &Plan) -> (Vec<FlowEnd>, Raw) {
     let raw = std::env::temp_dir().join(format!("rushhour-flows-{}-{name}", process::id()));
     fs::create_dir_all(&raw).expect("a folder for tables");
     let prepared = traffic::prepare(plan, &nodes, &raw).expect("sockets open");
-    let clock = Clock::starting_at(sys::monotonic_ns() + 20 * MS);
+    let clock = Clock::starting_at(sys::time::monotonic_ns() + 20 * MS);
     let running = prepared.start(clock, &raw).expect("threads start");
     clock.sleep_until(plan.duration_ns);
     (running.finish().expect("all threads end").0, Raw(raw))
@@ -153,7 +153,7 @@ fn a_strangers_connection_is_not_taken_for_the_flows() {
     for stranger in &mut strangers {
         std::io::Write::write_all(stranger, &[b'x'; 1000]).expect("sent");
     }
-    let clock = Clock::starting_at(sys::monotonic_ns() + 20 * MS);
+    let clock = Clock::starting_at(sys::time::monotonic_ns() + 20 * MS);
     let running = prepared.start(clock, &raw.0).expect("threads start");
     clock.sleep_until(plan.duration_ns);
     let (ends, sockets) = running.finish().expect("all threads end");
@@ -175,7 +175,7 @@ fn a_connection_that_is_only_a_strangers_is_named() {
     let prepared = traffic::prepare(&plan, &nodes, &raw.0).expect("sockets open");
     let stranger = nodes.within("a", || Ok(std::net::TcpStream::connect("127.0.0.1:5001")));
     let _stranger = stranger.expect("in the node").expect("somebody listens");
-    let clock = Clock::starting_at(sys::monotonic_ns() + 20 * MS);
+    let clock = Clock::starting_at(sys::time::monotonic_ns() + 20 * MS);
     let running = prepared.start(clock, &raw.0).expect("threads start");
     clock.sleep_until(plan.duration_ns);
     let (ends, _sockets) = running.finish().expect("all threads end");

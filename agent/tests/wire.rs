@@ -21,7 +21,7 @@ fn ip(words: &str) {
 
 /// A device that drops what it is given, with a wire on its egress; this thread is in its namespace from here on.
 fn wired(wire: &Wire) -> Element {
-    let _namespace = sys::new_netns().expect("a namespace: these tests need root");
+    let _namespace = sys::namespaces::new_netns().expect("a namespace: these tests need root");
     for words in [
         "link add name bed numtxqueues 4 type veth peer name far",
         "link set dev bed up",

@@ -55,9 +55,9 @@ pub fn command() -> Result<()> {
 /// No right to make a network namespace.
 pub fn answer(wanted: &Wanted) -> Result<Answer> {
     let _scratch =
-        sys::new_netns().context("make a network namespace to try things in").map_err(|error| {
-            error.hint("It takes root: CAP_SYS_ADMIN for the namespace, CAP_NET_ADMIN in it.")
-        })?;
+        sys::namespaces::new_netns().context("make a network namespace to try things in").map_err(
+            |error| error.hint("It takes root: CAP_SYS_ADMIN for the namespace, CAP_NET_ADMIN in it."),
+        )?;
     let mut socket = Socket::route()?;
     let mut answer = Answer::default();
     let mut note = |what: String, error: Option<Error>| {
@@ -76,7 +76,7 @@ pub fn answer(wanted: &Wanted) -> Result<Answer> {
         note(format!("device {kind}"), device(&mut socket, kind));
     }
     for name in &wanted.congestion_controls {
-        let socket = sys::socket(libc::AF_INET, libc::SOCK_STREAM, 0).context("open a socket")?;
+        let socket = sys::socket::open(libc::AF_INET, libc::SOCK_STREAM, 0).context("open a socket")?;
         let refused = options::congestion_control(&socket, Some(name)).err();
         note(format!("congestion control {name}"), refused.filter(|error| error.kind == UNSUPPORTED));
     }

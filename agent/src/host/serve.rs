@@ -4,6 +4,7 @@
 //! do when the agent is killed.
 
 mod answers;
+mod arguments;
 pub mod facts;
 mod files;
 mod hello;
@@ -16,7 +17,7 @@ mod verbs;
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -26,12 +27,12 @@ use serde_json::Value;
 
 use crate::error::{Context, Error, Result};
 use crate::host::settings;
-use crate::kernel::sys::{self, process};
+use crate::kernel::sys::{self, process, signals};
 
 pub use answers::{Answer, Answers};
+pub use arguments::Arguments;
 pub use keeper::{own_name, sweep, Keeper, Leftover};
 use lines::Lines;
-pub use verbs::Arguments;
 
 pub const FORMAT: &str = "rushhour-serve/1";
 
@@ -149,15 +150,15 @@ pub fn command(words: &[&str]) -> ExitCode {
 
 /// Everything that must be done before there is a second thread.
 fn begin(options: &Options) -> Result<(Arc<Server>, File, OwnedFd)> {
-    let signals = process::endings().context("wait for signals")?;
+    let signals = signals::endings().context("wait for signals")?;
     let mut warnings = Vec::new();
     let private = surroundings::enter(options.netns.as_deref(), &mut warnings)?;
     let keeper = Keeper::start().context("start the keeper")?;
     let scratch = scratch::make(&keeper, private, &mut warnings)?;
     // Programs started later must neither read requests nor write among the answers.
     let nowhere = File::open("/dev/null").context("open /dev/null")?;
-    let input = process::take_standard(0, &nowhere).context("take the standard input")?;
-    let output = process::take_standard(1, &io::stderr()).context("take the standard output")?;
+    let input = sys::files::take_input(&nowhere).context("take the standard input")?;
+    let output = sys::files::take_output(&io::stderr()).context("take the standard output")?;
     let server = Server {
         answers: Answers::new(File::from(output)).context("start a thread for answers")?,
         keeper,
@@ -175,15 +176,15 @@ fn begin(options: &Options) -> Result<(Arc<Server>, File, OwnedFd)> {
 fn listen(server: &Arc<Server>, input: &File, signals: &OwnedFd, patience_ns: i64) -> End {
     let mut lines = Lines::new(LONGEST_LINE);
     let mut buffer = vec![0; 1 << 16];
-    let mut heard_ns = sys::monotonic_ns();
+    let mut heard_ns = sys::time::monotonic_ns();
     let Ok(waited_for) = input.try_clone().map(OwnedFd::from) else { return End::Closed };
     loop {
-        let left_ns = heard_ns + patience_ns - sys::monotonic_ns();
+        let left_ns = heard_ns + patience_ns - sys::time::monotonic_ns();
         // Who does not take answers is asked to wait with questions, and may fall silent by it.
         let deaf = server.answers.is_full();
-        let files = [if deaf { signals } else { &waited_for }, signals];
+        let waited = [if deaf { signals } else { &waited_for }, signals].map(OwnedFd::as_fd);
         let wait_ns = if deaf { left_ns.min(LOOK_NS) } else { left_ns };
-        let Ok([request, signal]) = process::readable(files, wait_ns) else {
+        let Ok([request, signal]) = sys::files::readable(waited, wait_ns) else {
             return End::Closed;
         };
         if signal {
@@ -201,7 +202,7 @@ fn listen(server: &Arc<Server>, input: &File, signals: &OwnedFd, patience_ns: i6
             return End::Closed;
         }
         for line in lines.take(&buffer[..count]) {
-            heard_ns = sys::monotonic_ns();
+            heard_ns = sys::time::monotonic_ns();
             if verbs::hear(server, &line) == verbs::After::End {
                 return End::Bye;
             }

@@ -1,5 +1,7 @@
 //! A tiny assembler for eBPF (RFC 9669): enough for one straight program with forward jumps.
 
+use crate::kernel::sys::bpf::Map;
+
 /// A register; `FRAME` is the read-only frame pointer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reg(pub u8);
@@ -125,13 +127,13 @@ impl Program {
     }
 
     /// `dst = the map of this descriptor`.
-    pub fn load_map(&mut self, dst: Reg, fd: i32) -> &mut Self {
-        self.load_wide(dst, PSEUDO_MAP_FD, u64::from(fd as u32))
+    pub fn load_map(&mut self, dst: Reg, map: &Map) -> &mut Self {
+        self.load_wide(dst, PSEUDO_MAP_FD, map.number())
     }
 
     /// `dst = the address of the only value in the array map of this descriptor`: no helper need be called for it.
-    pub fn load_value(&mut self, dst: Reg, fd: i32) -> &mut Self {
-        self.load_wide(dst, PSEUDO_MAP_VALUE, u64::from(fd as u32))
+    pub fn load_value(&mut self, dst: Reg, map: &Map) -> &mut Self {
+        self.load_wide(dst, PSEUDO_MAP_VALUE, map.number())
     }
 
     fn load_wide(&mut self, dst: Reg, src: u8, value: u64) -> &mut Self {

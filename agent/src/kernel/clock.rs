@@ -48,7 +48,7 @@ impl Clock {
     /// Nanoseconds since the start. Reading the clock costs 256 ns of virtual time in a virtual kernel.
     #[must_use]
     pub fn now(self) -> i64 {
-        sys::monotonic_ns() - self.start_ns
+        sys::time::monotonic_ns() - self.start_ns
     }
 
     /// A `CLOCK_MONOTONIC` stamp as time since the start.
@@ -60,11 +60,11 @@ impl Clock {
     /// Sleeps until `t_ns` after the start; returns at once when that has passed.
     pub fn sleep_until(self, t_ns: i64) {
         let due_ns = self.start_ns + t_ns;
-        while self.over.is_some() && !self.is_over() && due_ns - sys::monotonic_ns() > 2 * NAP_NS {
-            sys::sleep_until(sys::monotonic_ns() + NAP_NS);
+        while self.over.is_some() && !self.is_over() && due_ns - sys::time::monotonic_ns() > 2 * NAP_NS {
+            sys::time::sleep_until(sys::time::monotonic_ns() + NAP_NS);
         }
         if !self.is_over() {
-            sys::sleep_until(due_ns);
+            sys::time::sleep_until(due_ns);
         }
     }
 }
@@ -89,8 +89,8 @@ pub fn realtime_offset_ns() -> i64 {
 
 /// How far apart the readings were, and the offset between them.
 fn reading() -> (i64, i64) {
-    let before = sys::monotonic_ns();
-    let real = sys::realtime_ns();
-    let after = sys::monotonic_ns();
+    let before = sys::time::monotonic_ns();
+    let real = sys::time::realtime_ns();
+    let after = sys::time::monotonic_ns();
     (after - before, real - (before + (after - before) / 2))
 }

@@ -70,8 +70,8 @@ impl Card {
     /// # Errors
     /// There is no such device, or no socket could be opened.
     pub fn open(dev: &str) -> Result<Self> {
-        let socket =
-            sys::socket(libc::AF_INET, libc::SOCK_DGRAM, 0).context("open a socket to ask a network card")?;
+        let socket = sys::socket::open(libc::AF_INET, libc::SOCK_DGRAM, 0)
+            .context("open a socket to ask a network card")?;
         let card = Self { socket, dev: dev.to_owned() };
         let mut question = GLINK.to_ne_bytes().to_vec();
         question.extend([0; 4]);

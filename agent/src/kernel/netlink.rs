@@ -2,14 +2,19 @@
 //!
 //! A socket belongs for good to the namespace it was opened in, so one opened inside a node can be used from anywhere.
 
+mod attributes;
+
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use crate::error::{Context, Error, Result};
-use crate::kernel::sys::{self, socket};
+use crate::kernel::sys::options::set_option;
+use crate::kernel::sys::socket;
+
+use attributes::ALIGN;
+pub use attributes::{attribute, attributes, u16_at, u32_at, u64_at, Attributes};
 
 const HEADER: usize = 16;
-const ALIGN: usize = 4;
 /// What one `send` may carry: half of the default send buffer.
 const BATCH: usize = 1 << 16;
 /// Parts of a dump taken by one call, the end included; the kernel makes a part up to as large as the buffer it goes to.
@@ -26,111 +31,10 @@ const NLM_F_ACK_TLVS: u16 = 0x200;
 const NLMSGERR_ATTR_MSG: u16 = 1;
 const NETLINK_CAP_ACK: i32 = 10;
 const NETLINK_EXT_ACK: i32 = 11;
-const NLA_TYPE_MASK: u16 = 0x3fff;
 
 pub const CREATE: u16 = 0x400;
 pub const EXCL: u16 = 0x200;
 pub const REPLACE: u16 = 0x100;
-
-/// A run of attributes (type, length, value), padded to four bytes each.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Attributes(Vec<u8>);
-
-impl Attributes {
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    #[must_use]
-    pub fn bytes(&self) -> &[u8] {
-        &self.0
-    }
-
-    pub fn put(&mut self, kind: u16, value: &[u8]) -> &mut Self {
-        self.0.extend_from_slice(&(value.len() as u16 + 4).to_ne_bytes());
-        self.0.extend_from_slice(&kind.to_ne_bytes());
-        self.raw(value)
-    }
-
-    pub fn u8(&mut self, kind: u16, value: u8) -> &mut Self {
-        self.put(kind, &[value])
-    }
-
-    pub fn u16(&mut self, kind: u16, value: u16) -> &mut Self {
-        self.put(kind, &value.to_ne_bytes())
-    }
-
-    pub fn u32(&mut self, kind: u16, value: u32) -> &mut Self {
-        self.put(kind, &value.to_ne_bytes())
-    }
-
-    pub fn u64(&mut self, kind: u16, value: u64) -> &mut Self {
-        self.put(kind, &value.to_ne_bytes())
-    }
-
-    /// A string with its terminating zero.
-    pub fn text(&mut self, kind: u16, value: &str) -> &mut Self {
-        let mut bytes = value.as_bytes().to_vec();
-        bytes.push(0);
-        self.put(kind, &bytes)
-    }
-
-    /// An attribute made of attributes.
-    pub fn nest(&mut self, kind: u16, fill: impl FnOnce(&mut Self)) -> &mut Self {
-        let start = self.0.len();
-        self.put(kind, &[]);
-        fill(self);
-        let length = (self.0.len() - start) as u16;
-        self.0[start..start + 2].copy_from_slice(&length.to_ne_bytes());
-        self
-    }
-
-    /// Bytes as they are, without a header; for structures whose length tells their end.
-    pub fn exactly(&mut self, value: &[u8]) -> &mut Self {
-        self.0.extend_from_slice(value);
-        self
-    }
-
-    /// A fixed structure without an attribute header, padded to four bytes.
-    pub fn raw(&mut self, value: &[u8]) -> &mut Self {
-        self.0.extend_from_slice(value);
-        self.0.resize(self.0.len().next_multiple_of(ALIGN), 0);
-        self
-    }
-}
-
-/// Goes through attributes as `(type, value)`; stops at the first one that does not fit.
-pub fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
-    std::iter::from_fn(move || {
-        let length = usize::from(u16_at(bytes, 0)?);
-        let kind = u16_at(bytes, 2)? & NLA_TYPE_MASK;
-        let value = bytes.get(4..length)?;
-        bytes = bytes.get(length.next_multiple_of(ALIGN)..).unwrap_or(&[]);
-        Some((kind, value))
-    })
-}
-
-/// The value of the first attribute of a type.
-#[must_use]
-pub fn attribute(bytes: &[u8], kind: u16) -> Option<&[u8]> {
-    attributes(bytes).find(|(found, _)| *found == kind).map(|(_, value)| value)
-}
-
-#[must_use]
-pub fn u16_at(bytes: &[u8], offset: usize) -> Option<u16> {
-    bytes.get(offset..)?.first_chunk().map(|chunk| u16::from_ne_bytes(*chunk))
-}
-
-#[must_use]
-pub fn u32_at(bytes: &[u8], offset: usize) -> Option<u32> {
-    bytes.get(offset..)?.first_chunk().map(|chunk| u32::from_ne_bytes(*chunk))
-}
-
-#[must_use]
-pub fn u64_at(bytes: &[u8], offset: usize) -> Option<u64> {
-    bytes.get(offset..)?.first_chunk().map(|chunk| u64::from_ne_bytes(*chunk))
-}
 
 /// A request: what it does in words, its type, its fixed header and its attributes.
 #[derive(Debug, Clone)]
@@ -248,9 +152,9 @@ pub struct Socket {
     buffer: Vec<u8>,
 }
 
-impl AsRawFd for Socket {
-    fn as_raw_fd(&self) -> RawFd {
-        self.fd.as_raw_fd()
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
     }
 }
 
@@ -262,10 +166,10 @@ impl Socket {
 
     /// A socket of another netlink family, such as `NETLINK_SOCK_DIAG`.
     pub fn open(protocol: i32) -> Result<Self> {
-        let fd = sys::socket(libc::AF_NETLINK, libc::SOCK_RAW, protocol)
+        let fd = socket::open(libc::AF_NETLINK, libc::SOCK_RAW, protocol)
             .context(format_args!("open a netlink socket (protocol {protocol})"))?;
         for option in [NETLINK_CAP_ACK, NETLINK_EXT_ACK] {
-            sys::set_option(&fd, libc::SOL_NETLINK, option, 1_i32).context("ask netlink for error texts")?;
+            set_option(&fd, libc::SOL_NETLINK, option, 1_i32).context("ask netlink for error texts")?;
         }
         // Pages of it that nothing is written to cost nothing.
         Ok(Self { fd, sequence: 0, buffer: vec![0; PARTS * PART] })
@@ -305,10 +209,10 @@ impl Socket {
         }
         self.sequence = last;
         let broken = |cause: io::Error| refusal(&messages[0].what, 0, (cause, String::new()));
-        sys::send(&self.fd, &data, 0).map_err(broken)?;
+        socket::send(&self.fd, &data).map_err(broken)?;
         let mut failed = None;
         loop {
-            let size = sys::receive(&self.fd, &mut self.buffer, 0).map_err(broken)?;
+            let size = socket::receive(&self.fd, &mut self.buffer).map_err(broken)?;
             for reply in replies(&self.buffer[..size]).filter(|reply| reply.kind == NLMSG_ERROR) {
                 let Some(index) = reply.sequence.checked_sub(first).map(|index| index as usize) else {
                     continue;
@@ -328,9 +232,9 @@ impl Socket {
         self.sequence += 1;
         let mut data = Vec::new();
         message.append_to(&mut data, NLM_F_ACK, self.sequence);
-        sys::send(&self.fd, &data, 0).context(&message.what)?;
+        socket::send(&self.fd, &data).context(&message.what)?;
         loop {
-            let size = sys::receive(&self.fd, &mut self.buffer, 0).context(&message.what)?;
+            let size = socket::receive(&self.fd, &mut self.buffer).context(&message.what)?;
             for reply in replies(&self.buffer[..size]).filter(|reply| reply.sequence == self.sequence) {
                 if reply.kind != NLMSG_ERROR {
                     visit(reply.payload);
@@ -363,7 +267,7 @@ impl Socket {
         self.sequence += 1;
         let mut data = Vec::new();
         message.append_to(&mut data, NLM_F_DUMP, self.sequence);
-        sys::send(&self.fd, &data, 0).context(&message.what)?;
+        socket::send(&self.fd, &data).context(&message.what)?;
         loop {
             let sizes = socket::receive_ready(&self.fd, &mut self.buffer, PART).context(&message.what)?;
             let parts =
@@ -385,26 +289,6 @@ impl Socket {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn attributes_come_back_as_they_were_put() {
-        let mut made = Attributes::new();
-        made.u8(1, 7).nest(2, |inner| {
-            inner.text(3, "ab").u64(4, 9);
-        });
-        assert_eq!(made.bytes().len() % ALIGN, 0);
-        let found: Vec<(u16, &[u8])> = attributes(made.bytes()).collect();
-        assert_eq!(found[0], (1, &[7_u8][..]));
-        assert_eq!(attribute(found[1].1, 3), Some(&b"ab\0"[..]));
-        assert_eq!(attribute(found[1].1, 4).and_then(|value| u64_at(value, 0)), Some(9));
-    }
-
-    #[test]
-    fn broken_attributes_end_the_walk() {
-        for bytes in [&[8_u8, 0, 1, 0, 5][..], &[3, 0, 1, 0], &[0, 0, 0, 0], &[4]] {
-            assert_eq!(attributes(bytes).count(), 0);
-        }
-    }
 
     #[test]
     fn a_refusal_carries_the_kernels_words() {

@@ -1,7 +1,7 @@
 //! Nodes as unnamed network namespaces: they die with the agent, so nothing can be left behind.
 
 use std::collections::HashMap;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 
 use crate::error::{Context, Error, Result};
 use crate::kernel::sys;
@@ -15,7 +15,7 @@ pub struct Nodes {
 
 impl Nodes {
     pub fn new() -> Result<Self> {
-        let home = sys::current_netns().context("open the agent's own network namespace")?;
+        let home = sys::namespaces::current_netns().context("open the agent's own network namespace")?;
         Ok(Self { home, by_name: HashMap::new() })
     }
 
@@ -34,7 +34,8 @@ impl Nodes {
     }
 
     pub fn create(&mut self, name: &str) -> Result<()> {
-        let netns = sys::new_netns().context(format_args!("create a network namespace for node {name}"))?;
+        let netns = sys::namespaces::new_netns()
+            .context(format_args!("create a network namespace for node {name}"))?;
         self.by_name.insert(name.to_owned(), netns);
         self.leave()
     }
@@ -45,11 +46,11 @@ impl Nodes {
 
     /// Moves this thread into a node for good (threads of flows do this once).
     pub fn enter(&self, name: &str) -> Result<()> {
-        sys::enter_netns(self.get(name)?.as_raw_fd()).context(format_args!("enter node {name}"))
+        sys::namespaces::enter_netns(self.get(name)?).context(format_args!("enter node {name}"))
     }
 
     fn leave(&self) -> Result<()> {
-        sys::enter_netns(self.home.as_raw_fd()).context("return to the agent's own network namespace")
+        sys::namespaces::enter_netns(&self.home).context("return to the agent's own network namespace")
     }
 
     /// Runs `work` inside a node and comes back.

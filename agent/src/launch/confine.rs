@@ -8,7 +8,7 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 
 use super::filter::Filter;
-use super::sys;
+use crate::kernel::sys::{confinement, namespaces};
 
 /// Access rights of <linux/landlock.h>.
 mod access {
@@ -136,16 +136,16 @@ pub struct Sandbox {
 impl Sandbox {
     /// Looks what the host offers, and adds to `warnings` that it takes no filter.
     pub fn prepare(warnings: &mut Vec<String>) -> io::Result<Self> {
-        let filter = sys::takes_filters().then(filter);
+        let filter = confinement::takes_filters().then(filter);
         if filter.is_none() {
             warnings
                 .push("no filter of system calls: this machine does not let a process set one".to_owned());
         }
-        let abi = sys::landlock_abi();
+        let abi = confinement::landlock_abi();
         let rules = if abi > 0 {
             let net = if abi >= 4 { ALL_NET } else { 0 };
             let scopes = if abi >= 6 { ALL_SCOPES } else { 0 };
-            Some(sys::landlock_create([access::known(abi), net, scopes], abi)?)
+            Some(confinement::landlock_create([access::known(abi), net, scopes], abi)?)
         } else {
             None
         };
@@ -159,8 +159,8 @@ impl Sandbox {
 
     /// Confines the calling process and all it will start to the folders of `world`. Not to be undone.
     pub fn enter(&self, world: &Path) -> io::Result<()> {
-        sys::no_new_privileges()?;
-        sys::drop_capabilities();
+        confinement::no_new_privileges()?;
+        confinement::drop_capabilities();
         if let Some(rules) = &self.rules {
             for (path, rights) in [
                 (world.join("linux"), access::IMAGE),
@@ -170,11 +170,11 @@ impl Sandbox {
                 (Path::new("/dev/null").to_owned(), access::READ_FILE | access::WRITE_FILE),
             ] {
                 let rights = if path.is_dir() { rights } else { rights & access::FILE };
-                sys::landlock_allow(rules, &path, rights & access::known(self.abi))?;
+                confinement::landlock_allow(rules, &path, rights & access::known(self.abi))?;
             }
-            sys::landlock_restrict(rules)?;
+            confinement::landlock_restrict(rules)?;
         }
-        self.filter.as_deref().map_or(Ok(()), sys::install_filter)
+        self.filter.as_deref().map_or(Ok(()), confinement::install_filter)
     }
 }
 
@@ -194,7 +194,7 @@ fn filter() -> Vec<libc::sock_filter> {
     }
     filter.refuse_flags(
         libc::SYS_clone,
-        sys::NAMESPACES | sys::MOUNT_NAMESPACE | sys::USER_NAMESPACE,
+        namespaces::GUEST | namespaces::MOUNT | namespaces::USER,
         libc::EPERM,
     );
     filter.finish()

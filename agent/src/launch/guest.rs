@@ -7,8 +7,13 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use super::{confine, native, sys, Options};
+use super::{confine, native, Options};
+use crate::kernel::sys::limits::{self, limit, Resource};
+use crate::kernel::sys::process::{self, Signal};
+use crate::kernel::sys::{confinement, cpu, files, mounts, namespaces, signals};
 
+/// The minor number of the null device.
+const NULL: u32 = 3;
 /// Largest file the guest may write; its memory is one of them.
 const FILE_LIMIT: u64 = 1 << 40;
 
@@ -56,23 +61,14 @@ pub fn spawn(options: &Options, console: &File, warnings: &mut Vec<String>) -> i
     if options.require && !warnings.is_empty() {
         return Err(io::Error::other(format!("confinement is required, but: {}", warnings.join("; "))));
     }
-    let (program, arguments) = options.command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
-    let mut command = Command::new(program);
-    command
-        .args(arguments)
-        .env_clear()
-        .envs(ENVIRONMENT)
-        .current_dir(&dir)
-        .stdin(Stdio::null())
-        .stdout(console.try_clone()?)
-        .stderr(console.try_clone()?)
-        .process_group(0);
+    let mut command = command(options, &dir, console)?;
+    command.envs(ENVIRONMENT);
     let cpu = options.cpu;
-    let launcher = sys::my_pid();
-    sys::before_exec(&mut command, move || {
+    let launcher = process::my_pid();
+    process::before_exec(&mut command, move || {
         constant_addresses()?;
         if let Some(cpu) = cpu {
-            sys::pin(cpu)?;
+            cpu::pin(&[cpu])?;
         }
         limit_resources()?;
         let world = match apart {
@@ -86,14 +82,29 @@ pub fn spawn(options: &Options, console: &File, warnings: &mut Vec<String>) -> i
     command.spawn()
 }
 
+/// What the command line asked for, in a group of its own and with nothing in its environment; output goes to `console`.
+pub fn command(options: &Options, dir: &Path, console: &File) -> io::Result<Command> {
+    let (program, arguments) = options.command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
+    let mut command = Command::new(program);
+    command
+        .args(arguments)
+        .env_clear()
+        .current_dir(dir)
+        .stdin(Stdio::null())
+        .stdout(console.try_clone()?)
+        .stderr(console.try_clone()?)
+        .process_group(0);
+    Ok(command)
+}
+
 /// Leaves the machine's namespaces as far as it may; `guarded` says whether Landlock keeps the guest from other files.
 fn set_apart(dir: &Path, guarded: bool, warnings: &mut Vec<String>) -> io::Result<Apart> {
     let (apart, missing) = match leave_namespaces(dir) {
         Ok(Apart::World) => return Ok(Apart::World),
         Ok(apart) => (apart, "no mounts of its own".to_owned()),
         Err(error) => {
-            drop(sys::adopt_orphans());
-            let caged = sys::succeeds(|| cage(dir).map(drop));
+            drop(process::adopt_orphans());
+            let caged = process::succeeds(|| cage(dir).map(drop));
             let apart = if caged { Apart::Cage } else { Apart::Group };
             (apart, format!("no namespaces of its own ({error})"))
         }
@@ -118,14 +129,14 @@ fn set_apart(dir: &Path, guarded: bool, warnings: &mut Vec<String>) -> io::Resul
 /// A container may forbid to switch randomisation off. The one thing that depends on it is where the heap lies
 /// (`lab/kernel/host/memory.c`), so there shall be none: the C library takes its memory from elsewhere.
 fn constant_addresses() -> io::Result<()> {
-    sys::personality_without_randomness().or_else(|_| sys::forbid_heap())
+    confinement::personality_without_randomness().or_else(|_| limits::forbid_heap())
 }
 
 /// An ordinary user does so inside a user namespace of its own, and so does root where it can.
 fn leave_namespaces(dir: &Path) -> io::Result<Apart> {
-    let (uid, gid) = sys::my_ids();
+    let (uid, gid) = (process::user(), process::group());
     // Who has left must be known by a number there, and only /proc takes it.
-    let able = fs::metadata("/proc/self/uid_map").and_then(|_| sys::unshare(sys::USER_NAMESPACE));
+    let able = fs::metadata("/proc/self/uid_map").and_then(|_| namespaces::unshare(namespaces::USER));
     match able {
         Ok(()) => {
             fs::write("/proc/self/setgroups", "deny")?;
@@ -136,15 +147,15 @@ fn leave_namespaces(dir: &Path) -> io::Result<Apart> {
         Err(_) => {}
     }
     // Before the pid namespace: the first process in that one is its life.
-    let world = sys::succeeds(|| jail(dir).map(drop));
-    sys::unshare(sys::NAMESPACES)?;
+    let world = process::succeeds(|| jail(dir).map(drop));
+    namespaces::unshare(namespaces::GUEST)?;
     Ok(if world { Apart::World } else { Apart::Processes })
 }
 
 fn limit_resources() -> io::Result<()> {
-    sys::limit(sys::CORE_SIZE, 0)?;
-    sys::limit(sys::FILE_SIZE, FILE_LIMIT)?;
-    sys::limit(sys::OPEN_FILES, 4096)
+    limit(Resource::Core, 0)?;
+    limit(Resource::Fsize, FILE_LIMIT)?;
+    limit(Resource::Nofile, 4096)
 }
 
 /// Makes the sandbox the whole file system, and gives its root.
@@ -155,9 +166,9 @@ fn limit_resources() -> io::Result<()> {
 /// /dev/null, and /proc/self/cwd → /, for the kernel's command line says so where there is no jail
 /// ```
 fn jail(dir: &Path) -> io::Result<PathBuf> {
-    sys::private_mounts()?;
+    mounts::private_mounts()?;
     let jail = dir.join("mem");
-    sys::mount_tmpfs(&jail)?;
+    mounts::mount_harmless("tmpfs", &jail, true)?;
     for folder in ["root", "out", "mem", "dev", "proc/self"] {
         fs::create_dir_all(jail.join(folder))?;
     }
@@ -165,11 +176,11 @@ fn jail(dir: &Path) -> io::Result<PathBuf> {
     for file in ["linux", "dev/null"] {
         File::create(jail.join(file))?;
     }
-    sys::bind_read_only(&fs::canonicalize(dir.join("linux"))?, &jail.join("linux"))?;
-    sys::bind_read_only(&fs::canonicalize(dir.join("root"))?, &jail.join("root"))?;
-    sys::bind(&dir.join("out"), &jail.join("out"))?;
-    sys::bind(Path::new("/dev/null"), &jail.join("dev/null"))?;
-    sys::change_root(&jail)?;
+    mounts::bind_read_only(&fs::canonicalize(dir.join("linux"))?, &jail.join("linux"))?;
+    mounts::bind_read_only(&fs::canonicalize(dir.join("root"))?, &jail.join("root"))?;
+    mounts::bind(&dir.join("out"), &jail.join("out"))?;
+    mounts::bind(Path::new("/dev/null"), &jail.join("dev/null"))?;
+    mounts::change_root(&jail)?;
     Ok(PathBuf::from("/"))
 }
 
@@ -186,12 +197,14 @@ fn cage(dir: &Path) -> io::Result<PathBuf> {
     }
     fs::create_dir_all(dir.join("dev"))?;
     fs::create_dir_all(dir.join("proc/self"))?;
-    for outcome in [symlink("/", dir.join("proc/self/cwd")), sys::null_device(&dir.join("dev/null"))] {
+    for outcome in
+        [symlink("/", dir.join("proc/self/cwd")), mounts::memory_device(&dir.join("dev/null"), NULL)]
+    {
         outcome.or_else(
             |error| if error.kind() == io::ErrorKind::AlreadyExists { Ok(()) } else { Err(error) },
         )?;
     }
-    sys::enter_root(dir)?;
+    mounts::enter_root(dir)?;
     Ok(PathBuf::from("/"))
 }
 
@@ -213,21 +226,21 @@ fn copy(from: &Path, to: &Path) -> io::Result<()> {
 /// The keeper is pid 1 of the pid namespace, so that with it everything inside dies. (The kernel itself cannot be
 /// pid 1: it ends a panic by a signal to itself, which pid 1 would ignore.)
 pub fn keep(apart: Apart, launcher: u32) -> io::Result<()> {
-    sys::block_signals()?;
-    match sys::fork()? {
-        0 => {
-            sys::die_with_parent(sys::KILL)?;
-            sys::lead_group()?;
-            sys::unblock_signals()
+    signals::block_all()?;
+    match process::fork()? {
+        None => {
+            process::die_with_parent(Signal::KILL)?;
+            process::lead_group()?;
+            signals::unblock_all()
         }
-        kernel => {
-            sys::close_all_files();
+        Some(kernel) => {
+            files::close_but(None);
             let alone = apart.is_group();
-            drop(sys::die_with_parent(if alone { sys::PARENT_DIED } else { sys::KILL }));
-            if alone && sys::parent() != launcher {
-                sys::kill_group(kernel as u32);
+            drop(process::die_with_parent(if alone { process::PARENT_DIED } else { Signal::KILL }));
+            if alone && !process::is_child_of(launcher) {
+                process::kill_group(kernel);
             }
-            sys::exit(sys::keep(kernel))
+            process::exit(process::keep(kernel))
         }
     }
 }

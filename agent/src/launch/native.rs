@@ -5,33 +5,24 @@
 
 use std::fs::{self, File};
 use std::io;
-use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
+use std::process::Child;
 
-use super::guest::{keep, Apart};
-use super::{sys, Options};
+use super::guest::{command, keep, Apart};
+use super::Options;
+use crate::kernel::sys::limits::{limit, Resource};
+use crate::kernel::sys::{mounts, namespaces, process};
 use crate::reading::trace;
 
 /// Starts the program in the sandbox's folder under its keeper, output going to `console`.
 pub fn spawn(options: &Options, console: &File) -> io::Result<Child> {
     let dir = fs::canonicalize(&options.dir)?;
-    sys::unshare(sys::NAMESPACES)?;
-    let (program, arguments) = options.command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
-    let mut command = Command::new(program);
-    command
-        .args(arguments)
-        .env_clear()
-        .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")
-        .env(trace::TRACER, trace::tracer_name())
-        .current_dir(&dir)
-        .stdin(Stdio::null())
-        .stdout(console.try_clone()?)
-        .stderr(console.try_clone()?)
-        .process_group(0);
-    let launcher = sys::my_pid();
-    sys::before_exec(&mut command, move || {
-        sys::private_mounts()?;
-        sys::limit(sys::CORE_SIZE, 0)?;
+    namespaces::unshare(namespaces::GUEST)?;
+    let mut command = command(options, &dir, console)?;
+    command.env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin").env(trace::TRACER, trace::tracer_name());
+    let launcher = process::my_pid();
+    process::before_exec(&mut command, move || {
+        mounts::private_mounts()?;
+        limit(Resource::Core, 0)?;
         keep(Apart::Processes, launcher)
     });
     command.spawn()

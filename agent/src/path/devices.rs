@@ -9,6 +9,7 @@ use super::{addresses, links};
 use crate::error::{Error, Result, UNSUPPORTED};
 use crate::kernel::netlink::{attribute, u16_at, Message, Refusal, Socket, CREATE, EXCL};
 use crate::kernel::sys;
+use crate::lab::Lab;
 use crate::plan::{Bond, Device, Node, Plan};
 
 const IFLA_INFO_SLAVE_KIND: u16 = 4;
@@ -53,9 +54,9 @@ pub(super) fn of<'a>(plan: &'a Plan, node: &'a Node) -> impl Iterator<Item = (u3
 
 /// Waits, in a virtual kernel, for the instant at which these devices are made: they have clocks of their own, whose phase at
 /// the start of the experiment shall not depend on what was done before.
-pub(super) fn wait_for_turn(plan: &Plan) {
-    if sys::owns_kernel() && !plan.devices.is_empty() {
-        sys::sleep_until((sys::monotonic_ns().div_euclid(TURN_NS) + 1) * TURN_NS);
+pub(super) fn wait_for_turn(plan: &Plan, lab: Lab) {
+    if lab.is_virtual() && !plan.devices.is_empty() {
+        sys::time::sleep_until((sys::time::monotonic_ns().div_euclid(TURN_NS) + 1) * TURN_NS);
     }
 }
 
@@ -209,7 +210,7 @@ pub(super) fn wait_until_joined(plan: &Plan, sockets: &mut HashMap<String, Socke
                     .hint("Both sides must bond the same cables in the same mode, and nothing may hold LACP back.")
                     .at(place));
             }
-            sys::sleep_until(sys::monotonic_ns() + LOOK_NS);
+            sys::time::sleep_until(sys::time::monotonic_ns() + LOOK_NS);
         }
     }
     Ok(())

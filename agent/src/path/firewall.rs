@@ -4,14 +4,15 @@
 //! Each packet that arrives for the node itself is drawn for by the kernel's own generator: the drops are repeatable
 //! on one virtual kernel, and others on another one.
 
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
+
+use serde::Serialize;
 
 use crate::error::{Context, Error, Result};
 use crate::kernel::netns::Nodes;
 use crate::kernel::sys;
 use crate::kernel::sys::filter_table::{self, Counter};
 use crate::plan::{Node, Plan};
-use crate::result::Input;
 
 const SO_GET_ENTRIES: i32 = 65;
 const NAME_BYTES: usize = 32;
@@ -31,6 +32,14 @@ const DROP: i32 = -1;
 const ACCEPT: i32 = -2;
 /// A probability of one, for `xt_statistic`.
 const CERTAIN: f64 = 2_147_483_648.0;
+
+/// What arrived for a node, and what netfilter dropped of it.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Input {
+    pub node: String,
+    pub packets: u64,
+    pub dropped: u64,
+}
 
 /// A protocol's table: where its options are set, and how long an entry's head is (`ipt_entry`, `ip6t_entry`).
 #[derive(Debug, Clone, Copy)]
@@ -88,7 +97,7 @@ fn speaks_ipv6(plan: &Plan, node: &Node) -> bool {
 
 impl Family {
     fn put(self, probability: f64) -> Result<OwnedFd> {
-        let socket = sys::socket(self.socket, libc::SOCK_RAW, libc::IPPROTO_RAW)
+        let socket = sys::socket::open(self.socket, libc::SOCK_RAW, libc::IPPROTO_RAW)
             .context("open a socket for the table filter")?;
         let mut old = [Counter::default(); EMPTY_TABLE];
         filter_table::replace(&socket, self.level, self.replacement(probability), &mut old).map_err(|cause| {
@@ -142,7 +151,7 @@ impl Family {
     }
 
     /// Packets that came to the hook, and those that the rule took.
-    fn read(self, socket: &impl AsRawFd) -> Result<(u64, u64)> {
+    fn read(self, socket: &impl AsFd) -> Result<(u64, u64)> {
         let rule = self.head + MATCH + TARGET;
         let size = rule + HOOKS.len() * (self.head + TARGET) + self.head + ERROR_TARGET;
         let mut bytes = name("filter").to_vec();
@@ -150,7 +159,7 @@ impl Family {
         bytes.resize(bytes.len().next_multiple_of(8), 0);
         let entries = bytes.len();
         bytes.resize(entries + size, 0);
-        sys::get_option_bytes(socket, self.level, SO_GET_ENTRIES, &mut bytes)
+        sys::options::get_option_bytes(socket, self.level, SO_GET_ENTRIES, &mut bytes)
             .context("read the counters of the table filter")?;
         let packets = |entry: usize| {
             let at = entries + entry + self.counters;

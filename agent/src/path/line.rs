@@ -21,7 +21,8 @@ pub use carry::Report;
 
 use crate::error::{Context, Error, Result};
 use crate::kernel::netlink::Socket;
-use crate::kernel::sys::{self, packet, process};
+use crate::kernel::sys::process::{self, Signal};
+use crate::kernel::sys::{self, packet, signals};
 use crate::path::serial::Pace;
 use crate::path::wire;
 use crate::plan::Wire;
@@ -181,7 +182,7 @@ impl Line {
     /// # Errors
     /// No thread, no pipe.
     pub fn start(self, prepare: impl FnOnce() + Send + 'static) -> Result<Carrying> {
-        let (stopped, stop) = sys::pipe(4096).context("make a line's pipe")?;
+        let (stopped, stop) = sys::files::pipe(4096).context("make a line's pipe")?;
         let work = move || {
             prepare();
             carry::carry(self.directions, &stopped)
@@ -265,12 +266,12 @@ pub fn command(words: &[&str]) -> Result<()> {
         None => (rest, rest),
     };
     let treatments = [treatment(forward.to_vec())?, treatment(backward.to_vec())?];
-    process::die_with_parent().context("end with the process that started this")?;
-    let asked_to_end = process::endings().context("hear of the end")?;
+    process::die_with_parent(Signal::TERM).context("end with the process that started this")?;
+    let asked_to_end = signals::endings().context("hear of the end")?;
     // The default, 50 µs, would show in every delay.
-    sys::set_timer_slack(1).context("set the timer slack")?;
+    sys::time::set_timer_slack(1).context("set the timer slack")?;
     // A cable waits for nobody. Where that is not allowed, the lateness tells.
-    let first = sys::come_first(true);
+    let first = sys::cpu::come_first(true);
     let mut line = Line::default();
     line.join(&Port::open(a)?, &Port::open(b)?, treatments)?;
     println!("{{\"line\":\"ready\"}}");

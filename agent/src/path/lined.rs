@@ -1,7 +1,7 @@
 //! Links whose wires a line carries, where the kernel's own queues cannot hold packets back: two veth pairs instead of one.
 //! Their inner ends are in a namespace that holds nothing else, and the line takes frames from one to the other.
 
-use std::os::fd::AsRawFd;
+use std::os::fd::AsFd;
 
 use super::links::{self, FIRST_IFINDEX};
 use super::Wired;
@@ -57,7 +57,7 @@ pub(super) fn open(plan: &Plan, nodes: &mut Nodes) -> Result<Option<Socket>> {
 pub(super) fn pairs(plan: &Plan, node: &Node, nodes: &Nodes) -> Result<Vec<Message>> {
     let mine = of(plan).filter(|(_, end)| end.node == node.name);
     mine.map(|(index, end)| {
-        let place = nodes.get(PLACE)?.as_raw_fd();
+        let place = nodes.get(PLACE)?.as_fd();
         links::pair((end, FIRST_IFINDEX + index), (&inner(index, end), FIRST_IFINDEX + index, place))
     })
     .collect()
@@ -87,8 +87,8 @@ pub(super) fn start(plan: &Plan, nodes: &Nodes) -> Result<Option<Started>> {
             let _ = sys::cpu::pin(&cpus);
         }
         // As an interrupt would: a packet that is due does not wait for its turn among processes.
-        let _ = sys::come_first(true);
-        let _ = sys::set_timer_slack(1);
+        let _ = sys::cpu::come_first(true);
+        let _ = sys::time::set_timer_slack(1);
     })?;
     Ok(Some((Lines { carrying, ends }, wires)))
 }

@@ -1,6 +1,6 @@
 //! Veth pairs: created straight into both namespaces, one message a pair.
 
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 use super::{addresses, ends, lined, BuiltEnd};
 use crate::error::{Context, Error, Result};
@@ -55,14 +55,14 @@ pub(super) fn mac(text: &str) -> Result<[u8; 6]> {
     })
 }
 
-fn properties(into: &mut Attributes, end: &End, mac: [u8; 6], netns: Option<RawFd>) {
+fn properties(into: &mut Attributes, end: &End, mac: [u8; 6], netns: Option<BorrowedFd<'_>>) {
     into.text(libc::IFLA_IFNAME, &end.dev).put(libc::IFLA_ADDRESS, &mac).u32(libc::IFLA_MTU, end.mtu);
     into.u32(libc::IFLA_NUM_TX_QUEUES, 1).u32(libc::IFLA_NUM_RX_QUEUES, 1);
     if !end.offload {
         into.u32(IFLA_GSO_MAX_SEGS, 1);
     }
     if let Some(netns) = netns {
-        into.u32(libc::IFLA_NET_NS_FD, netns as u32);
+        into.u32(libc::IFLA_NET_NS_FD, netns.as_raw_fd() as u32);
     }
 }
 
@@ -75,7 +75,7 @@ pub(super) fn create(plan: &Plan, node: &Node, nodes: &Nodes) -> Result<Vec<Mess
         .filter(|(link, _)| link.ends[0].node == node.name && !lined::carries(plan, link));
     mine.map(|(link, ifindex)| {
         let [near, far] = &link.ends;
-        pair((near, ifindex), (far, ifindex + 1, nodes.get(&far.node)?.as_raw_fd()))
+        pair((near, ifindex), (far, ifindex + 1, nodes.get(&far.node)?.as_fd()))
     })
     .collect()
 }
@@ -83,7 +83,7 @@ pub(super) fn create(plan: &Plan, node: &Node, nodes: &Nodes) -> Result<Vec<Mess
 /// A pair, its first end here, the other one in the namespace that is given; with their interface indices.
 pub(super) fn pair(
     (near, ifindex): (&End, u32),
-    (far, far_ifindex, netns): (&End, u32, RawFd),
+    (far, far_ifindex, netns): (&End, u32, BorrowedFd<'_>),
 ) -> Result<Message> {
     let (near_mac, far_mac) = (mac(&near.mac)?, mac(&far.mac)?);
     let what = format!("create link {} {} to {} {}", near.node, near.dev, far.node, far.dev);

@@ -35,9 +35,9 @@ fn within_sysfs(work: impl Fn(&Path) -> Result<()>) -> Result<()> {
     // In the folder of this run, which is removed whatever becomes of it.
     let folder = Path::new("sysfs");
     fs::create_dir_all(folder).context("make a folder for sysfs")?;
-    let outcome = sys::mount("none", "sysfs", "sysfs", "").context("mount sysfs").and_then(|()| {
+    let outcome = sys::mounts::mount("none", "sysfs", "sysfs", "").context("mount sysfs").and_then(|()| {
         let outcome = work(folder);
-        sys::unmount("sysfs").context("unmount sysfs").and(outcome)
+        sys::mounts::unmount("sysfs").context("unmount sysfs").and(outcome)
     });
     fs::remove_dir(folder).context("remove the folder of sysfs").and(outcome)
 }

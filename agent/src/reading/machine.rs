@@ -202,9 +202,9 @@ impl Moment {
     fn now() -> Self {
         let (voluntary, involuntary) = cpu::switches().unwrap_or_default();
         Self {
-            at_ns: sys::monotonic_ns(),
+            at_ns: sys::time::monotonic_ns(),
             totals: Totals::parse(&read("/proc/stat")),
-            own_ns: cpu::process_ns(),
+            own_ns: sys::time::process_cpu_ns(),
             switches: Switches { voluntary, involuntary },
             processes: processes(),
         }
@@ -337,7 +337,7 @@ mod tests {
     fn this_machine_is_watched() {
         let watch = Watch::begin();
         let mut sum = 0_u64;
-        while sys::cpu::process_ns() < watch.before.own_ns + 30_000_000 {
+        while sys::time::process_cpu_ns() < watch.before.own_ns + 30_000_000 {
             sum = std::hint::black_box(sum + 1);
         }
         let machine = watch.end(None);

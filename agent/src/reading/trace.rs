@@ -107,19 +107,19 @@ fn streams(
 
 impl Trace {
     /// Switches the events on. Gives `None` when nothing is wanted; adds a warning for each event the kernel lacks.
-    /// A kernel that is not this process's own gets a tracer beside its own one, of which `keep` is told.
+    /// A kernel that is not this process's own gets a tracer beside its own one: `keep` is told of it. `None`: it is.
     pub fn start(
         plan: &Plan,
         clock: Clock,
         out: &Path,
         warnings: &mut Vec<String>,
-        keep: &dyn Fn(Leftover),
+        keep: Option<&dyn Fn(Leftover)>,
     ) -> Result<Option<Self>> {
         let names = wanted(plan.readings);
         if names.is_empty() {
             return Ok(None);
         }
-        let instance = match (!sys::owns_kernel()).then(|| Instance::make(keep)).transpose() {
+        let instance = match keep.map(Instance::make).transpose() {
             Ok(instance) => instance,
             Err(error) => {
                 warnings
@@ -158,7 +158,7 @@ impl Trace {
         let path = self.ring_path();
         let mut ring = File::open(&path).context("open the trace ring")?;
         let sink = Arc::clone(&self.sink);
-        let (from, to) = sys::pipe(PIPE).context("make a pipe for the trace")?;
+        let (from, to) = sys::files::pipe(PIPE).context("make a pipe for the trace")?;
         let read = move || {
             let mut pages = vec![0; PIPE];
             loop {
@@ -189,10 +189,10 @@ impl Trace {
             instance.finish();
             return self.merge_rings();
         }
-        let ring = sys::open_nonblocking(&self.ring_path()).context("open the trace ring")?;
+        let ring = sys::files::open_nonblocking(&self.ring_path()).context("open the trace ring")?;
         let mut sink = self.sink.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut page = vec![0; sys::page_size()];
-        while let Ok(length) = sys::read(&ring, &mut page) {
+        let mut page = vec![0; sys::machine::page_size()];
+        while let Ok(length) = sys::files::read(&ring, &mut page) {
             if length == 0 {
                 break;
             }
@@ -249,10 +249,10 @@ fn ours(plan: &Plan) -> Result<BTreeMap<u32, IpAddr>> {
 
 /// Moves full pages from the ring to memory: two calls for up to a mebibyte instead of one a page.
 fn move_pages(ring: &File, from: &OwnedFd, to: &OwnedFd, pages: &mut [u8]) -> std::io::Result<usize> {
-    let spliced = sys::splice(ring, to, pages.len())?;
+    let spliced = sys::files::splice(ring, to, pages.len())?;
     let mut length = 0;
     while length < spliced {
-        length += sys::read(from, &mut pages[length..spliced])?;
+        length += sys::files::read(from, &mut pages[length..spliced])?;
     }
     Ok(length)
 }
@@ -274,7 +274,7 @@ impl Stream {
 
 impl Sink {
     fn take(&mut self, mut pages: &[u8]) -> Result<()> {
-        let size = sys::page_size();
+        let size = sys::machine::page_size();
         while !pages.is_empty() {
             let (page, rest) = pages.split_at(size.min(pages.len()));
             self.take_page(page)?;

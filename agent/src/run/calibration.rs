@@ -42,7 +42,7 @@ const SOCKET_BYTES: i32 = 32 << 20;
 /// # Errors
 /// Sockets that cannot be opened or paths without a route; what is lost on the way is data.
 pub fn run(plan: &Plan, nodes: &Nodes) -> Result<Calibration> {
-    sys::sleep_until(sys::monotonic_ns() + SETTLE_NS);
+    sys::time::sleep_until(sys::time::monotonic_ns() + SETTLE_NS);
     let patience_s = patience_s(plan);
     let mut calibration = Calibration::default();
     for (index, path) in plan.calibration.paths.iter().enumerate() {
@@ -99,7 +99,7 @@ fn patience_s(plan: &Plan) -> i64 {
 
 fn patient(socket: &OwnedFd, patience_s: i64) -> Result<()> {
     let patience = libc::timeval { tv_sec: patience_s, tv_usec: 0 };
-    sys::set_option(socket, libc::SOL_SOCKET, libc::SO_RCVTIMEO, patience).context("set SO_RCVTIMEO")
+    sys::options::set_option(socket, libc::SOL_SOCKET, libc::SO_RCVTIMEO, patience).context("set SO_RCVTIMEO")
 }
 
 /// Round trips, the next one when the last has come back.
@@ -119,7 +119,7 @@ fn ping(path: &PingPath, index: usize, patience_s: i64) -> Result<Vec<i64>> {
 
 fn round_trip(prober: &Prober, seq: u16, offset_ns: i64) -> Result<i64> {
     disturb::here();
-    let sent_ns = sys::monotonic_ns();
+    let sent_ns = sys::time::monotonic_ns();
     prober.send(seq).context("send an echo request")?;
     // An answer to an earlier request may come late; an error means that the patience has ended.
     while let Ok(batch) = socket::receive_batch(&prober.socket, 1) {
@@ -166,7 +166,7 @@ fn train_source(train: &Train, to: SocketAddr) -> Result<OwnedFd> {
 
 /// Without the privilege the kernel's default has to do.
 fn roomy(socket: &OwnedFd, option: i32) -> Result<()> {
-    match sys::set_option(socket, libc::SOL_SOCKET, option, SOCKET_BYTES) {
+    match sys::options::set_option(socket, libc::SOL_SOCKET, option, SOCKET_BYTES) {
         Err(cause) if cause.raw_os_error() != Some(libc::EPERM) => {
             Err(cause).context("make room for a train in a socket")
         }

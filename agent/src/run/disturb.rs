@@ -60,15 +60,17 @@ mod active {
 
     fn something() {
         match next(7) {
-            0 => sys::sleep_until(sys::monotonic_ns() + next(50_000_000) as i64),
-            1 => (0..next(500)).for_each(|_| assert!(sys::monotonic_ns() > 0)),
+            0 => sys::time::sleep_until(sys::time::monotonic_ns() + next(50_000_000) as i64),
+            1 => (0..next(500)).for_each(|_| assert!(sys::time::monotonic_ns() > 0)),
             2 => (0..next(50)).for_each(|_| drop(File::open("/nothing"))),
             3 => (0..next(50)).for_each(|_| drop(File::open("/dev/null"))),
             4 => drop(vec![1_u8; next(1 << 20) as usize]),
             5 => drop(
-                (0..next(20)).map(|_| sys::socket(libc::AF_INET, libc::SOCK_STREAM, 0)).collect::<Vec<_>>(),
+                (0..next(20))
+                    .map(|_| sys::socket::open(libc::AF_INET, libc::SOCK_STREAM, 0))
+                    .collect::<Vec<_>>(),
             ),
-            _ => sys::sleep_until(sys::monotonic_ns() + next(3000) as i64),
+            _ => sys::time::sleep_until(sys::time::monotonic_ns() + next(3000) as i64),
         }
     }
 }

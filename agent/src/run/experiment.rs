@@ -8,12 +8,11 @@ use crate::kernel::clock::Clock;
 use crate::kernel::netns::Nodes;
 use crate::kernel::sys;
 use crate::kernel::tool;
-use crate::path;
+use crate::lab::Lab;
 use crate::path::firewall::Firewalls;
 use crate::path::pause::{self, Pauses, Pausing};
+use crate::path::{self, Topology};
 use crate::plan::Plan;
-use crate::reading::counters;
-use crate::reading::machine::Watch;
 use crate::reading::sojourn::{self, Sojourns};
 use crate::reading::table;
 use crate::reading::trace::Trace;
@@ -21,6 +20,7 @@ use crate::reading::Sampler;
 use crate::result::{Kernel, Report, FORMAT};
 use crate::run::calibration;
 use crate::run::change::{Changes, Changing};
+use crate::run::core::Core;
 use crate::run::disturb;
 use crate::traffic;
 use crate::traffic::load::Loads;
@@ -35,11 +35,13 @@ const ALL_BITS: i32 = 256;
 /// The number of the first packet on a wire during calibration.
 const CALIBRATION_NUMBERS: u64 = 1 << 48;
 
+type Beside = (Option<Changing>, Option<Pausing>);
+
 /// Runs the plan in `out/plan.json` and leaves raw tables and `result.json` in `out`. Gives whether all went well.
 #[must_use]
-pub fn run(out: &Path) -> bool {
+pub fn run(out: &Path, lab: Lab) -> bool {
     let mut report = Report { format: FORMAT, kernel: kernel_facts(), ..Report::default() };
-    match attempt(out, &mut report) {
+    match attempt(out, lab, &mut report) {
         Ok(()) => report.ok = true,
         Err(error) => report.error = Some(error),
     }
@@ -53,66 +55,36 @@ pub fn write_report(out: &Path, report: &Report) -> std::io::Result<()> {
     fs::write(&part, text).and_then(|()| fs::rename(&part, out.join("result.json")))
 }
 
-fn attempt(out: &Path, report: &mut Report) -> Result<()> {
-    let text = fs::read_to_string(out.join("plan.json")).context("read the plan")?;
-    let plan = Plan::parse(&text)?;
-    plan.tools.iter().try_for_each(|name| tool::require(name).map(drop))?;
-    if sys::owns_kernel() {
+fn attempt(out: &Path, lab: Lab, report: &mut Report) -> Result<()> {
+    let plan = asked(out)?;
+    if lab.is_virtual() {
         // A program waits until random numbers are ready, where the kernel itself goes on without.
         random_numbers(if plan.tools.is_empty() { SOME_BITS } else { ALL_BITS })?;
     }
     sys::thread::share_one_arena();
-    sys::set_timer_slack(1).context("set the timer slack")?;
+    sys::time::set_timer_slack(1).context("set the timer slack")?;
     disturb::begin(&plan);
     let raw = out.join("raw");
     fs::create_dir_all(&raw).context("create the folder of raw tables")?;
 
     let mut nodes = Nodes::new()?;
-    let mut topology = path::build(&plan, &mut nodes)?;
-    // What calibration sends takes none of the experiment's numbers, so a list of drops does not meet it.
-    topology.count_wires_from(CALIBRATION_NUMBERS)?;
-    topology.warn_of_wires(&mut report.warnings);
-    pause::open(&plan, &mut topology)?;
-    report.calibration = calibration::run(&plan, &nodes)?;
-    disturb::end();
+    let mut topology = path::build(&plan, &mut nodes, lab)?;
+    calibrate(&plan, &nodes, &mut topology, report)?;
 
-    let real = !sys::owns_kernel();
+    let real = !lab.is_virtual();
     let clock = Clock::starting_at(if real { soon(&plan) } else { settle()? });
     report.start_clock_ns = clock.start_ns();
-    path::renew_queues(&plan, &mut topology, &nodes)?;
-    pause::open(&plan, &mut topology)?;
-    report.calibration.qdiscs = path::read_back(&mut topology)?;
-    topology.count_wires_from(0)?;
+    renew(&plan, &nodes, &mut topology, report)?;
     let prepared = traffic::prepare(&plan, &nodes, &raw)?;
     let firewalls = Firewalls::start(&plan, &nodes)?;
-    let trace = Trace::start(&plan, clock, &raw, &mut report.warnings, &|_| ())?;
+    let trace = Trace::start(&plan, clock, &raw, &mut report.warnings, real.then_some(&|_| ()))?;
     let sojourns = Sojourns::attach(&plan, &mut topology, clock, &raw)?;
     let mut sampler = Sampler::start(&plan, &topology, &nodes, clock, out)?;
     sampler.take_along(sojourns);
-    let changes = Changes::prepare(&plan, &topology, &nodes, &raw)?.map(|changes| changes.start(clock));
-    let changing = changes.transpose()?;
-    let pauses = Pauses::prepare(&plan, &topology, &nodes, &raw)?.map(|pauses| pauses.start(clock));
-    let pausing = pauses.transpose()?;
+    let (changing, pausing) = begin(&plan, &topology, &nodes, clock, &raw)?;
     let loads = Loads::start(&plan, clock)?;
-    let watch = real.then(|| {
-        sampler.count_lateness();
-        Watch::begin()
-    });
-    let before = counters::read(&plan, &nodes)?;
-    let running = prepared.start(clock, &raw)?;
-    if real {
-        // After the flows' threads were started, for they would come first, too.
-        let _ = sys::come_first(true);
-    }
-    sampler.run()?;
-    report.warnings.extend(sampler.warning());
-    report.counters = counters::since(&before, &counters::read(&plan, &nodes)?);
-    let (flows, sockets) = running.finish()?;
-    report.flows = flows;
-    sockets.abandon();
-    if let Some(watch) = watch {
-        report.machine.insert(String::new(), watch.end(sampler.lateness()));
-    }
+    let core = Core { lab, plan: &plan, nodes: &nodes, clock, raw: &raw };
+    core.drive(prepared, &mut sampler, report)?.sockets.abandon();
     let lost_stamps = sampler.finish()?;
     if let Some(carried) = topology.stop_line()? {
         report.machine.entry(String::new()).or_default().line = Some(carried);
@@ -124,13 +96,51 @@ fn attempt(out: &Path, report: &mut Report) -> Result<()> {
     if let Some(trace) = trace {
         report.lost_events = trace.finish()?;
     }
-    if let Some(lost) = lost_stamps {
-        report.lost_events.insert(sojourn::TABLE.to_owned(), lost);
-        if real {
-            table::sort_by_time(&raw, sojourn::TABLE)?;
-        }
+    lost_stamps.map_or(Ok(()), |lost| stamped(lost, lab, &raw, report))
+}
+
+/// Notes how many stamps were lost. Where several CPUs wrote them, they are put in order.
+fn stamped(lost: u64, lab: Lab, raw: &Path, report: &mut Report) -> Result<()> {
+    report.lost_events.insert(sojourn::TABLE.to_owned(), lost);
+    if lab.is_virtual() {
+        return Ok(());
     }
+    table::sort_by_time(raw, sojourn::TABLE)
+}
+
+/// Changes and pauses as they begin to run beside the flows.
+fn begin(plan: &Plan, topology: &Topology, nodes: &Nodes, clock: Clock, raw: &Path) -> Result<Beside> {
+    let changes = Changes::prepare(plan, topology, nodes, raw)?.map(|changes| changes.start(clock));
+    let changing = changes.transpose()?;
+    let pauses = Pauses::prepare(plan, topology, nodes, raw)?.map(|pauses| pauses.start(clock));
+    Ok((changing, pauses.transpose()?))
+}
+
+/// The plan, and that the programs it needs are there.
+fn asked(out: &Path) -> Result<Plan> {
+    let text = fs::read_to_string(out.join("plan.json")).context("read the plan")?;
+    let plan = Plan::parse(&text)?;
+    plan.tools.iter().try_for_each(|name| tool::require(name).map(drop))?;
+    Ok(plan)
+}
+
+/// Measures the network as it was built.
+fn calibrate(plan: &Plan, nodes: &Nodes, topology: &mut Topology, report: &mut Report) -> Result<()> {
+    // What calibration sends takes none of the experiment's numbers, so a list of drops does not meet it.
+    topology.count_wires_from(CALIBRATION_NUMBERS)?;
+    topology.warn_of_wires(&mut report.warnings);
+    pause::open(plan, topology)?;
+    report.calibration = calibration::run(plan, nodes)?;
+    disturb::end();
     Ok(())
+}
+
+/// Makes the network forget what calibration sent, and reads its queues back.
+fn renew(plan: &Plan, nodes: &Nodes, topology: &mut Topology, report: &mut Report) -> Result<()> {
+    path::renew_queues(plan, topology, nodes)?;
+    pause::open(plan, topology)?;
+    report.calibration.qdiscs = path::read_back(topology)?;
+    topology.count_wires_from(0)
 }
 
 /// Waits for the instant at which a virtual kernel gets ready for its experiment, and gives the start.
@@ -138,8 +148,8 @@ fn attempt(out: &Path, report: &mut Report) -> Result<()> {
 /// Both are the same whatever set-up did and however long that took, unless it took minutes. What it left behind has ended by then:
 /// timers, reports of multicast groups, work that kernel threads put off. Idle virtual time costs next to nothing.
 fn settle() -> Result<i64> {
-    let start_ns = start_after(sys::monotonic_ns());
-    sys::sleep_until(start_ns - READY_NS);
+    let start_ns = start_after(sys::time::monotonic_ns());
+    sys::time::sleep_until(start_ns - READY_NS);
     random_numbers(ALL_BITS)?;
     Ok(start_ns)
 }
@@ -152,10 +162,10 @@ fn settle() -> Result<i64> {
 /// in set-up, and when.
 fn random_numbers(bits: i32) -> Result<()> {
     let random = fs::File::open("/dev/random").context("open /dev/random")?;
-    sys::add_entropy(&random, *b"RUSHHOUR_SEED is the seed of all", bits)
+    sys::machine::add_entropy(&random, *b"RUSHHOUR_SEED is the seed of all", bits)
         .context("make random numbers ready")?;
     if bits == ALL_BITS {
-        sys::reseed(&random).context("begin random numbers anew")?;
+        sys::machine::reseed(&random).context("begin random numbers anew")?;
     }
     Ok(())
 }
@@ -168,7 +178,7 @@ fn start_after(now_ns: i64) -> i64 {
 fn soon(plan: &Plan) -> i64 {
     const LEAD_NS: i64 = 100_000_000;
     const PER_FLOW_NS: i64 = 100_000;
-    sys::monotonic_ns() + LEAD_NS + PER_FLOW_NS * plan.flows.len() as i64
+    sys::time::monotonic_ns() + LEAD_NS + PER_FLOW_NS * plan.flows.len() as i64
 }
 
 pub fn kernel_facts() -> Kernel {

@@ -5,6 +5,7 @@ use std::path::Path;
 use crate::error::{Context, Error, Result};
 use crate::kernel::sys;
 use crate::kernel::sysctl;
+use crate::lab::Lab;
 use crate::reading::trace::TRACEFS;
 use crate::result::{Report, FORMAT};
 use crate::run::experiment;
@@ -20,16 +21,16 @@ pub fn main() -> ! {
     // Whatever happens, a reason is left behind.
     std::panic::set_hook(Box::new(|panic| {
         report_failure(Error::new("agent", format!("the agent panicked: {panic}")));
-        sys::power_off();
+        sys::machine::power_off();
     }));
     match mount_all() {
         Ok(()) => {
             // What went wrong stands in the result; there is nobody here to tell.
-            let _ = experiment::run(Path::new(OUT));
+            let _ = experiment::run(Path::new(OUT), Lab::Virtual);
         }
         Err(error) => report_failure(error),
     }
-    sys::power_off()
+    sys::machine::power_off()
 }
 
 fn mount_all() -> Result<()> {
@@ -42,14 +43,15 @@ fn mount_all() -> Result<()> {
         ("none", "/tmp", "tmpfs", ""),
         ("none", "/dev", "tmpfs", ""),
     ] {
-        sys::mount(source, target, kind, options).context(format_args!("mount {kind} on {target}"))?;
+        sys::mounts::mount(source, target, kind, options)
+            .context(format_args!("mount {kind} on {target}"))?;
     }
     for (path, minor) in DEVICES {
-        sys::character_device(path, 0o666, 1, minor).context(format_args!("make {path}"))?;
+        sys::mounts::memory_device(Path::new(path), minor).context(format_args!("make {path}"))?;
     }
     // A fair scheduler remembers who had the processor for how long, since boot; who is ready at one instant would come in an
     // order that set-up decided. Computing takes no time here, so nobody has to wait for a share.
-    sys::run_in_order().context("let threads run in order")?;
+    sys::cpu::run_in_order().context("let threads run in order")?;
     sysctl::write_if_there("kernel.sched_rt_runtime_us", "-1")
 }
 

@@ -56,7 +56,7 @@ fn known_to_kernel(kind: &str) -> Vec<String> {
 /// Asks in a namespace made for it; `None` where none can be made.
 fn in_scratch<T: Send + 'static>(ask: impl FnOnce(&mut Socket) -> T + Send + 'static) -> Option<T> {
     let asked = thread::spawn(move || {
-        let _scratch = sys::new_netns().ok()?;
+        let _scratch = sys::namespaces::new_netns().ok()?;
         let mut socket = Socket::route().ok()?;
         Some(ask(&mut socket))
     });

@@ -155,16 +155,20 @@ pub fn encode(words: &mut Words) -> Result<Options> {
             entry.u32(ENTRY_INDEX, class).u32(ENTRY_PREEMPTIBLE, frame);
         });
     }
-    for (kind, given) in [MIN_RATES, MAX_RATES].into_iter().zip(rates) {
-        let Some(mut given) = given else { continue };
-        given.resize(MOST, 0);
-        options.nest(kind | NESTED, |inner| {
-            for rate in given {
-                inner.u64(kind, rate);
-            }
-        });
-    }
+    let given = [MIN_RATES, MAX_RATES].into_iter().zip(rates);
+    given.for_each(|(kind, rates)| put_rates(&mut options, kind, rates));
     Ok(Some(options))
+}
+
+/// The rates of all classes, where some were given.
+fn put_rates(options: &mut Attributes, kind: u16, rates: Option<Vec<u64>>) {
+    let Some(mut rates) = rates else { return };
+    rates.resize(MOST, 0);
+    options.nest(kind | NESTED, |inner| {
+        for rate in rates {
+            inner.u64(kind, rate);
+        }
+    });
 }
 
 /// The number of a word in a list.

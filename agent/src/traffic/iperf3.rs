@@ -6,7 +6,7 @@
 
 use std::fs::{self, File};
 use std::io::Read;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
@@ -69,7 +69,8 @@ pub(super) fn open(flow: &Flow, side: Side, duration_ns: i64, raw: &Path) -> Res
             has_congestion_control(flow)?;
             let client = Client {
                 command: client(&tool::require(NAME)?, flow),
-                node: sys::current_netns().context("open the network namespace of an iperf3 client")?,
+                node: sys::namespaces::current_netns()
+                    .context("open the network namespace of an iperf3 client")?,
                 report: report(raw, flow.id, "client"),
                 flow: flow.clone(),
                 done_ns: stop_ns,
@@ -84,7 +85,7 @@ pub(super) fn open(flow: &Flow, side: Side, duration_ns: i64, raw: &Path) -> Res
 /// Refuses an algorithm that the kernel lacks before the experiment, as the agent's own flows do.
 fn has_congestion_control(flow: &Flow) -> Result<()> {
     let Some(name) = &flow.cc else { return Ok(()) };
-    let socket = sys::socket(libc::AF_INET, libc::SOCK_STREAM, 0).context("open a socket")?;
+    let socket = sys::socket::open(libc::AF_INET, libc::SOCK_STREAM, 0).context("open a socket")?;
     options::congestion_control(&socket, Some(name))
 }
 
@@ -129,7 +130,7 @@ impl Process {
     /// Starts it in the namespace of this thread.
     fn start(command: &mut Command, report: PathBuf, side: &'static str) -> Result<Self> {
         let output = File::create(&report).context(format_args!("create {}", report.display()))?;
-        let child = sys::gives_way(command)
+        let child = sys::cpu::gives_way(command)
             .stdin(Stdio::null())
             .stdout(output)
             .stderr(Stdio::piped())
@@ -188,7 +189,7 @@ impl Client {
     fn run(mut self, clock: Clock) -> FlowEnd {
         let mut end = FlowEnd::default();
         clock.sleep_until(self.flow.start_ns);
-        let started = sys::enter_netns(self.node.as_raw_fd())
+        let started = sys::namespaces::enter_netns(&self.node)
             .context("enter the client's node")
             .and_then(|()| Process::start(&mut self.command, self.report.clone(), "client"));
         let mut process = match started {

@@ -27,7 +27,7 @@ pub(crate) fn address(text: &str, port: u16) -> Result<SocketAddr> {
 
 /// Opens a socket and binds it to an address that must be this node's.
 pub(crate) fn bound(at: SocketAddr, kind: i32, protocol: i32) -> Result<OwnedFd> {
-    let socket = sys::socket(socket::family(at), kind, protocol).context("open a socket")?;
+    let socket = sys::socket::open(socket::family(at), kind, protocol).context("open a socket")?;
     if at.port() == 0 && kind == libc::SOCK_STREAM {
         choose_port_late(&socket)?;
     }
@@ -37,12 +37,13 @@ pub(crate) fn bound(at: SocketAddr, kind: i32, protocol: i32) -> Result<OwnedFd>
 
 /// Lets the kernel choose a port when it knows where the connection goes.
 pub(super) fn choose_port_late(socket: &OwnedFd) -> Result<()> {
-    sys::set_option(socket, libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, 1_i32)
+    sys::options::set_option(socket, libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, 1_i32)
         .context("set IP_BIND_ADDRESS_NO_PORT")
 }
 
 pub(super) fn bind(socket: &OwnedFd, at: SocketAddr) -> Result<()> {
-    sys::set_option(socket, libc::SOL_SOCKET, libc::SO_REUSEADDR, 1_i32).context("set SO_REUSEADDR")?;
+    sys::options::set_option(socket, libc::SOL_SOCKET, libc::SO_REUSEADDR, 1_i32)
+        .context("set SO_REUSEADDR")?;
     socket::bind(socket, at).map_err(|cause| refused(at, &cause))
 }
 
@@ -72,8 +73,8 @@ pub(super) fn buffers(socket: &OwnedFd, flow: &Flow) -> Result<()> {
         let bytes = i32::try_from(bytes).map_err(|_| {
             Error::new("plan", format!("{name} of {bytes} bytes is more than a socket can have"))
         })?;
-        sys::set_option(socket, libc::SOL_SOCKET, force, bytes)
-            .or_else(|_| sys::set_option(socket, libc::SOL_SOCKET, plain, bytes))
+        sys::options::set_option(socket, libc::SOL_SOCKET, force, bytes)
+            .or_else(|_| sys::options::set_option(socket, libc::SOL_SOCKET, plain, bytes))
             .context(format_args!("set {name} to {bytes}"))?;
     }
     Ok(())
@@ -83,7 +84,7 @@ pub(super) fn traffic_class(socket: &OwnedFd, flow: &Flow, to: SocketAddr) -> Re
     let Some(tos) = flow.tos else { return Ok(()) };
     let (level, name) =
         if to.is_ipv4() { (libc::IPPROTO_IP, libc::IP_TOS) } else { (libc::IPPROTO_IPV6, libc::IPV6_TCLASS) };
-    sys::set_option(socket, level, name, i32::from(tos))
+    sys::options::set_option(socket, level, name, i32::from(tos))
         .context(format_args!("set the traffic class {tos:#04x}"))
 }
 
@@ -94,12 +95,12 @@ pub(super) fn never_fragment(socket: &OwnedFd, to: SocketAddr) -> Result<()> {
     } else {
         (libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, libc::IPV6_PMTUDISC_PROBE)
     };
-    sys::set_option(socket, level, name, probe).context("forbid fragments")
+    sys::options::set_option(socket, level, name, probe).context("forbid fragments")
 }
 
 pub(crate) fn congestion_control(socket: &OwnedFd, name: Option<&str>) -> Result<()> {
     let Some(name) = name else { return Ok(()) };
-    match sys::set_congestion_control(socket, name) {
+    match sys::options::set_congestion_control(socket, name) {
         Ok(()) => Ok(()),
         Err(cause) if cause.raw_os_error() == Some(libc::ENOENT) => Err(unknown_congestion_control(name)),
         Err(cause) if cause.raw_os_error() == Some(libc::EPERM) => {
@@ -126,7 +127,8 @@ fn unknown_congestion_control(name: &str) -> Error {
 
 pub(super) fn tcp_number(socket: &OwnedFd, option: i32, what: &str, value: Option<i32>) -> Result<()> {
     let Some(value) = value else { return Ok(()) };
-    sys::set_option(socket, libc::IPPROTO_TCP, option, value).context(format_args!("set {what} to {value}"))
+    sys::options::set_option(socket, libc::IPPROTO_TCP, option, value)
+        .context(format_args!("set {what} to {value}"))
 }
 
 /// Whose connections a flow's listener takes.

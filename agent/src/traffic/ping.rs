@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use crate::error::{Context, Error, Result};
 use crate::kernel::clock::realtime_offset_ns;
-use crate::kernel::sys::{self, socket};
+use crate::kernel::sys;
+use crate::kernel::sys::socket;
 use crate::plan::Flow;
 use crate::result::FlowEnd;
 
@@ -47,7 +48,7 @@ impl Prober {
     pub fn open(from: SocketAddr, to: SocketAddr, id: u16, size: usize) -> Result<Self> {
         let protocol = if to.is_ipv4() { libc::IPPROTO_ICMP } else { libc::IPPROTO_ICMPV6 };
         let (socket, raw) = echo_socket(from, protocol)?;
-        sys::set_option(&socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1_i32)
+        sys::options::set_option(&socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1_i32)
             .context("set SO_TIMESTAMPNS")?;
         if raw {
             socket::attach_filter(&socket, &mut answers_to(id, to.is_ipv4()))
@@ -69,7 +70,7 @@ impl Prober {
             let sum = checksum(&packet);
             packet[2..4].copy_from_slice(&sum.to_be_bytes());
         }
-        sys::send(&self.socket, &packet, 0)
+        sys::socket::send(&self.socket, &packet)
     }
 
     /// The number of the request that this packet answers. A raw socket of IPv4 hands over that header too.
@@ -83,12 +84,12 @@ impl Prober {
 /// A raw socket, or, for those who may not have one, the kernel's own kind for echo requests, which puts an identifier of its
 /// own into them. Tells whether it is raw.
 fn echo_socket(from: SocketAddr, protocol: i32) -> Result<(OwnedFd, bool)> {
-    let refusal = match sys::socket(socket::family(from), libc::SOCK_RAW, protocol) {
+    let refusal = match sys::socket::open(socket::family(from), libc::SOCK_RAW, protocol) {
         Ok(socket) => return options::bind(&socket, from).map(|()| (socket, true)),
         Err(cause) if cause.raw_os_error() == Some(libc::EPERM) => cause,
         Err(cause) => return Err(Error::system("open a socket", &cause)),
     };
-    match sys::socket(socket::family(from), libc::SOCK_DGRAM, protocol) {
+    match sys::socket::open(socket::family(from), libc::SOCK_DGRAM, protocol) {
         Ok(socket) => options::bind(&socket, from).map(|()| (socket, false)),
         Err(_) => Err(Error::new(NO_RIGHT, format!("open a socket for echo requests: {refusal}")).hint(
             "It takes root (CAP_NET_RAW), or this user's group in the sysctl net.ipv4.ping_group_range.",

@@ -5,11 +5,12 @@
 //! a moment before its flow starts, the sender's at its start.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::error::{Context, Result};
 use crate::kernel::sys;
+use crate::kernel::sys::socket::Shutdown;
 use crate::plan::{Flow, Generator, Kind, Plan};
 use crate::result::FlowEnd;
 
@@ -81,7 +82,7 @@ impl Pool {
         };
         let mut jobs: Vec<Job> = ends.into_iter().map(job).collect();
         jobs.sort_by_key(|job| (job.due_ns, job.flow.id));
-        let netns = sys::current_netns().context("open the network namespace of a node")?;
+        let netns = sys::namespaces::current_netns().context("open the network namespace of a node")?;
         let state = Mutex::new(State { jobs: jobs.into(), ..State::default() });
         let (part, cpus) = (plan.is_part(), Arc::from(cpus));
         Ok(Self { netns, duration_ns, part, cpus, state, call: Condvar::new() })
@@ -96,7 +97,7 @@ impl Pool {
     pub fn start(self: &Arc<Self>, stage: &Stage, outcomes: &Arc<Outcomes>) -> Result<()> {
         let (pool, stage, outcomes) = (Arc::clone(self), stage.clone(), Arc::clone(outcomes));
         super::spawn(move || {
-            if let Err(cause) = sys::enter_netns(pool.netns.as_raw_fd()) {
+            if let Err(cause) = sys::namespaces::enter_netns(&pool.netns) {
                 pool.give_up(&outcomes, &cause.to_string());
             }
             super::stay_on(&pool.cpus);
@@ -113,7 +114,7 @@ impl Pool {
 
     /// Shuts down what still goes on. What has not begun by now never will.
     pub fn halt(&self) {
-        self.state().running.values().for_each(|switch| switch.halt(libc::SHUT_RDWR));
+        self.state().running.values().for_each(|switch| switch.halt(Shutdown::Both));
     }
 
     /// Closes what was halted, by a reset, and lets threads go that wait to lead.

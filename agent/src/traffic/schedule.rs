@@ -5,13 +5,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::kernel::clock::Clock;
-use crate::kernel::sys::socket;
+use crate::kernel::sys::socket::{self, Shutdown};
 
-/// A planned end: the instant, and the direction to close (`SHUT_WR` lets what was handed over drain).
+/// A planned end: the instant, and the direction to close (writing lets what was handed over drain).
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Stop {
     pub at_ns: i64,
-    pub how: i32,
+    pub how: Shutdown,
 }
 
 /// When a source is on: places the time it has been active on the clock.
@@ -87,7 +87,7 @@ impl Switch {
         self.halted.load(Ordering::SeqCst)
     }
 
-    pub fn stop(&self, how: i32) {
+    pub fn stop(&self, how: Shutdown) {
         let sockets = self.sockets();
         self.stopped.store(true, Ordering::SeqCst);
         for socket in sockets.iter() {
@@ -101,7 +101,7 @@ impl Switch {
         self.halted.store(true, Ordering::SeqCst);
     }
 
-    pub fn halt(&self, how: i32) {
+    pub fn halt(&self, how: Shutdown) {
         self.say_over();
         self.stop(how);
     }

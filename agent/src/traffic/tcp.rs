@@ -8,7 +8,7 @@ use std::sync::{Arc, LazyLock};
 use crate::error::{Context, Result};
 use crate::kernel::clock::Clock;
 use crate::kernel::sys;
-use crate::kernel::sys::socket::{self, Repeated};
+use crate::kernel::sys::socket::{self, Repeated, Shutdown};
 use crate::plan::Flow;
 use crate::result::FlowEnd;
 
@@ -79,7 +79,7 @@ fn sender(flow: &Flow, duration_ns: i64) -> Result<Task> {
     options::tcp_number(&socket, libc::TCP_MAXSEG, "TCP_MAXSEG", flow.mss.map(|mss| mss as i32))?;
     options::tcp_number(&socket, libc::TCP_NODELAY, "TCP_NODELAY", flow.nodelay.map(i32::from))?;
     if let Some(bps) = flow.pacing_bps {
-        sys::set_option(&socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, bps / 8)
+        sys::options::set_option(&socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, bps / 8)
             .context(format_args!("set SO_MAX_PACING_RATE to {bps} bit/s"))?;
     }
     let switch = Switch::holding(&socket);
@@ -94,7 +94,7 @@ fn sender(flow: &Flow, duration_ns: i64) -> Result<Task> {
         pace: flow.rate_bps.map(|bps| Pace::new(bps, flow.message_bytes)),
         periods: Periods::new(flow.start_ns, &flow.on),
     };
-    let stop = Stop { at_ns: flow.stop_or(duration_ns), how: libc::SHUT_WR };
+    let stop = Stop { at_ns: flow.stop_or(duration_ns), how: Shutdown::Write };
     Ok(Task {
         flow: flow.id,
         work: Box::new(move |stage: &Stage| sender.run(stage.clock)),
@@ -129,7 +129,7 @@ impl Sender {
                 end.error = Some(options::outcome("send", &cause));
             }
             _ => {
-                socket::shutdown(&self.socket, libc::SHUT_WR);
+                socket::shutdown(&self.socket, Shutdown::Write);
                 // The socket stays this process's own until the peer has taken everything.
                 let _drained = socket::discard(&self.socket, READ_BYTES);
             }
@@ -175,7 +175,8 @@ impl Sender {
         let size = self.message.unwrap_or(WRITE_BYTES).clamp(1, WRITE_BYTES);
         let times = usize::try_from(left / size as u64).unwrap_or(usize::MAX);
         if times == 0 {
-            return sys::send(&self.socket, &ZEROES.once()[..left as usize], 0).map(|count| count as u64);
+            return sys::socket::send(&self.socket, &ZEROES.once()[..left as usize])
+                .map(|count| count as u64);
         }
         if self.message.is_some() {
             let messages = vec![&ZEROES.once()[..size]; times.min(socket::MAX_LIST)];
@@ -189,7 +190,7 @@ impl Sender {
         let mut sent = 0;
         while sent < bytes {
             let size = (bytes - sent).min(WRITE_BYTES as u64) as usize;
-            match sys::send(&self.socket, &ZEROES.once()[..size], 0) {
+            match sys::socket::send(&self.socket, &ZEROES.once()[..size]) {
                 Ok(count) => sent += count as u64,
                 Err(cause) if sent == 0 => return Err(cause),
                 Err(_) => break,

@@ -3,12 +3,13 @@
 use std::cell::Cell;
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use crate::error::{Context, Error, Result};
 use crate::kernel::clock::Clock;
-use crate::kernel::sys::{self, socket};
+use crate::kernel::sys;
+use crate::kernel::sys::socket::{self, Shutdown};
 use crate::plan::{Flow, Kind};
 use crate::result::FlowEnd;
 
@@ -34,7 +35,7 @@ fn message(bytes: Option<u32>) -> Vec<u8> {
 
 /// Sends all of it; gives `false` when the peer or the end of the experiment came before.
 fn send_all(socket: &OwnedFd, message: &[u8]) -> io::Result<bool> {
-    sys::send(socket, message, 0).map(|sent| sent == message.len())
+    sys::socket::send(socket, message).map(|sent| sent == message.len())
 }
 
 /// Takes exactly so many bytes; gives `false` when the stream ended before.
@@ -68,7 +69,7 @@ fn client(flow: &Flow, duration_ns: i64) -> Result<Task> {
     let client = Client {
         flow: flow.clone(),
         kept,
-        netns: sys::current_netns().context("open the node's network namespace")?,
+        netns: sys::namespaces::current_netns().context("open the node's network namespace")?,
         switch: Arc::clone(&switch),
         from,
         to,
@@ -77,13 +78,13 @@ fn client(flow: &Flow, duration_ns: i64) -> Result<Task> {
         response_bytes: message(flow.response_bytes).len(),
         requests: Cell::new(0),
     };
-    let stop = Some(Stop { at_ns: client.stop_ns, how: libc::SHUT_RDWR });
+    let stop = Some(Stop { at_ns: client.stop_ns, how: Shutdown::Both });
     Ok(Task { flow: flow.id, work: Box::new(move |stage| client.run(stage)), switch, stop })
 }
 
 /// A socket bound to the flow's source, ready to connect. Without a port the kernel chooses one when it connects.
 fn dial(flow: &Flow, from: SocketAddr, to: SocketAddr) -> Result<OwnedFd> {
-    let socket = sys::socket(socket::family(to), libc::SOCK_STREAM, 0).context("open a socket")?;
+    let socket = sys::socket::open(socket::family(to), libc::SOCK_STREAM, 0).context("open a socket")?;
     if from.port() == 0 {
         options::choose_port_late(&socket)?;
     }
@@ -126,7 +127,7 @@ impl Client {
     fn settle(&self) -> Result<()> {
         match &self.kept {
             Some(socket) => self.connect(socket),
-            None => sys::enter_netns(self.netns.as_raw_fd()).context("enter the node"),
+            None => sys::namespaces::enter_netns(&self.netns).context("enter the node"),
         }
     }
 

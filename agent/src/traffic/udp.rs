@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use crate::error::{Context, Error, Result};
 use crate::kernel::clock::{realtime_offset_ns, Clock};
-use crate::kernel::sys::{self, socket};
+use crate::kernel::sys;
+use crate::kernel::sys::socket;
 use crate::plan::Flow;
 use crate::result::FlowEnd;
 
@@ -123,7 +124,7 @@ impl Sender {
 
     fn send(&self, packets: &[u8], count: usize) -> std::io::Result<(usize, usize)> {
         if count == 1 {
-            return sys::send(&self.socket, &packets[..self.size], 0).map(|size| (1, size));
+            return sys::socket::send(&self.socket, &packets[..self.size]).map(|size| (1, size));
         }
         let messages: Vec<&[u8]> = packets.chunks_exact(self.size).take(count).collect();
         socket::send_messages(&self.socket, &messages)
@@ -227,7 +228,8 @@ fn receiver(flow: &Flow, duration_ns: i64) -> Result<Task> {
 
 /// Asks for the kernel's stamp of every datagram that arrives.
 pub(crate) fn stamped(socket: &OwnedFd) -> Result<()> {
-    sys::set_option(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1_i32).context("set SO_TIMESTAMPNS")
+    sys::options::set_option(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1_i32)
+        .context("set SO_TIMESTAMPNS")
 }
 
 impl Sink {

@@ -9,7 +9,7 @@ use std::path::{Component, Path, PathBuf};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::verbs::Arguments;
+use super::arguments::Arguments;
 use super::{Answer, Server};
 use crate::error::{Error, Result};
 

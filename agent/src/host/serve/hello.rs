@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::json;
 
-use super::verbs::{Arguments, Nothing};
+use super::arguments::{Arguments, Nothing};
 use super::{Answer, Server, FORMAT};
 use crate::error::Result;
 use crate::kernel::sys;
@@ -79,7 +79,9 @@ pub fn hello(server: &Server, arguments: Arguments) -> Result<Answer> {
 
 pub fn clock(_: &Server, arguments: Arguments) -> Result<Answer> {
     arguments.read::<Nothing>()?;
-    Ok(Answer::from(json!({"monotonic_ns": sys::monotonic_ns(), "realtime_ns": sys::realtime_ns()})))
+    Ok(Answer::from(
+        json!({"monotonic_ns": sys::time::monotonic_ns(), "realtime_ns": sys::time::realtime_ns()}),
+    ))
 }
 
 /// What this process may do, from the line `CapEff` of its status.

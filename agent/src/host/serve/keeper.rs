@@ -83,7 +83,7 @@ pub struct Keeper {
 impl Keeper {
     /// Starts the process. Call it before the first thread.
     pub fn start() -> io::Result<Self> {
-        let (from, to) = sys::pipe(PIPE_BYTES)?;
+        let (from, to) = sys::files::pipe(PIPE_BYTES)?;
         process::spawn_apart(&from, || keep(&from))?;
         Ok(Self { to: Mutex::new(File::from(to)), kept: Mutex::default() })
     }

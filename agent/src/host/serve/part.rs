@@ -13,17 +13,16 @@ use std::time::{Duration, Instant};
 use serde::Deserialize;
 use serde_json::{json, Value};
 
-use super::verbs::{Arguments, Nothing};
+use super::arguments::{Arguments, Nothing};
 use super::{nothing, Answer, Server};
 use crate::error::{Context, Error, Result};
 use crate::host::settings::handle::Keeper;
 use crate::kernel::clock::Clock;
-use crate::kernel::sys;
+use crate::lab::Lab;
 use crate::plan::Plan;
-use crate::reading::counters;
-use crate::reading::machine::Watch;
 use crate::reading::Sampler;
 use crate::result::{FlowEnd, Report};
+use crate::run::core::Core;
 use crate::traffic::load::Loads;
 use crate::traffic::Sockets;
 
@@ -179,43 +178,20 @@ fn carry_out(mut ready: Ready, clock: Clock) -> Result<(Report, (Sockets, Option
     }
     ready.topology.count_wires_from(0)?;
     let mut sampler = Sampler::start(plan, &ready.topology, nodes, clock, &ready.out)?;
-    sampler.count_lateness();
     let loads = Loads::start(plan, clock)?;
-    let watch = Watch::begin();
-    let before = counters::read(plan, nodes)?;
-    let running = ready.flows.start(clock, &raw)?;
-    let late_ns = clock.now();
-    if late_ns > 0 {
-        report.warnings.push(format!("this host was ready {:.1} ms after the start", late_ns as f64 / 1e6));
-    }
-    let whole = read_first(&mut sampler);
-    report.counters = counters::since(&before, &counters::read(plan, nodes)?);
-    report.warnings.extend(sampler.warning());
-    let early = clock.is_over();
-    let (flows, sockets) = running.finish()?;
-    report.flows = flows;
+    let core = Core { lab: Lab::Machine, plan, nodes, clock, raw: &raw };
+    let over = core.drive(ready.flows, &mut sampler, report)?;
     report.flows.iter_mut().for_each(|end| add_advice(plan, end));
-    report.machine.insert(plan.here.clone().unwrap_or_default(), watch.end(sampler.lateness()));
-    whole?;
     sampler.finish()?;
     if let Some(trace) = ready.trace {
         report.lost_events = trace.finish()?;
     }
-    if early {
+    if over.early {
         return Err(Error::new("stopped", "the experiment was stopped before its end"));
     }
     report.loads = loads.finish(clock)?;
     report.ok = true;
-    Ok((ready.report, (sockets, ready.emulator)))
-}
-
-/// Reads until the end, before everybody else. It begins after the flows' threads, for they would come first, too; where that
-/// is not allowed, the lateness tells.
-fn read_first(sampler: &mut Sampler) -> Result<()> {
-    let _ = sys::come_first(true);
-    let whole = sampler.run();
-    let _ = sys::come_first(false);
-    whole
+    Ok((ready.report, (over.sockets, ready.emulator)))
 }
 
 /// On a path of others silence is often a firewall's.

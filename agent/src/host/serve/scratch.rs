@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::keeper::{self, Keeper, Leftover};
 use crate::error::{Context, Error, Result};
-use crate::kernel::sys::process;
+use crate::kernel::sys::mounts;
 
 /// Where root mounts a file system of this process's own.
 const PRIVATE: &str = "/tmp";
@@ -15,8 +15,7 @@ const PREFIX: &str = "rushhour-agent-";
 /// Makes the folder: where mounts are this process's own, in memory that goes with it; else one that the keeper removes.
 pub fn make(keeper: &Keeper, private: bool, warnings: &mut Vec<String>) -> Result<PathBuf> {
     if private {
-        let flags = libc::MS_NOSUID | libc::MS_NODEV;
-        match process::flagged_mount("none", PRIVATE, "tmpfs", flags) {
+        match mounts::mount_harmless("tmpfs", Path::new(PRIVATE), true) {
             Ok(()) => return Ok(PathBuf::from(PRIVATE)),
             Err(cause) => warnings.push(format!("no file system of its own: {cause}")),
         }

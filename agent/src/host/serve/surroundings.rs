@@ -2,11 +2,10 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::AsRawFd;
 use std::path::Path;
 
 use crate::error::{Context, Error, Result};
-use crate::kernel::sys::{self, process};
+use crate::kernel::sys::{mounts, namespaces, process};
 use crate::reading::trace::TRACEFS;
 
 /// What hangs below `/sys` and is to stay visible.
@@ -19,16 +18,14 @@ const WAITING: &str = "/mnt";
 pub fn enter(path: Option<&str>, warnings: &mut Vec<String>) -> Result<bool> {
     if let Some(path) = path {
         let netns = File::open(path).context(format_args!("open the network namespace {path}"))?;
-        sys::enter_netns(netns.as_raw_fd())
-            .context(format_args!("enter the network namespace {path}"))
-            .map_err(|error| {
-                error.hint("It must be the file of one, and entering takes root (CAP_SYS_ADMIN).")
-            })?;
+        namespaces::enter_netns(&netns).context(format_args!("enter the network namespace {path}")).map_err(
+            |error| error.hint("It must be the file of one, and entering takes root (CAP_SYS_ADMIN)."),
+        )?;
     }
     if !process::is_root() {
         return Ok(false);
     }
-    if let Err(cause) = process::own_mounts() {
+    if let Err(cause) = mounts::own_mounts() {
         warnings.push(format!("no mount namespace of its own: {cause}"));
         return if path.is_some() { Err(foreign(&cause)) } else { Ok(false) };
     }
@@ -37,7 +34,7 @@ pub fn enter(path: Option<&str>, warnings: &mut Vec<String>) -> Result<bool> {
     }
     if !Path::new(TRACEFS).join("instances").exists() {
         // A kernel without it will be told by whoever wants to trace.
-        let _none = sys::mount("none", TRACEFS, "tracefs", "");
+        let _none = mounts::mount("none", TRACEFS, "tracefs", "");
     }
     Ok(true)
 }
@@ -50,9 +47,9 @@ fn foreign(cause: &io::Error) -> Error {
 }
 
 fn renew_sys(warnings: &mut Vec<String>) -> io::Result<()> {
-    let kept = process::flagged_mount(GROUPS, WAITING, "", libc::MS_BIND | libc::MS_REC);
-    process::flagged_mount("none", "/sys", "sysfs", libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC)?;
-    let back = kept.and_then(|()| process::flagged_mount(WAITING, GROUPS, "", libc::MS_MOVE));
+    let kept = mounts::bind_all(GROUPS, WAITING);
+    mounts::mount_harmless("sysfs", Path::new("/sys"), false)?;
+    let back = kept.and_then(|()| mounts::move_mount(WAITING, GROUPS));
     if let Err(cause) = back {
         warnings.push(format!("control groups cannot be seen from here: {cause}"));
     }

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
+use super::arguments::{Arguments, Nothing};
 use super::{answers::Answer, apart, facts, files, hello, lines::Line, nothing, part, Server, LONGEST_LINE};
 use crate::error::{Error, Result};
 use crate::words;
@@ -76,28 +76,6 @@ fn gathered(_: &Server, arguments: Arguments) -> Result<Answer> {
 /// What the keeper of settings does.
 fn settings(server: &Server, arguments: Arguments) -> Result<Answer> {
     server.settings.ask(arguments.verb, &Value::Object(arguments.map)).map(Answer::from)
-}
-
-#[derive(serde::Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Nothing {}
-
-/// What a request says beside its number and its verb.
-#[derive(Debug)]
-pub struct Arguments {
-    verb: &'static str,
-    map: Map<String, Value>,
-}
-
-impl Arguments {
-    /// The arguments as a verb wants them.
-    ///
-    /// # Errors
-    /// What is missing, unknown or of the wrong kind, by its name.
-    pub fn read<T: DeserializeOwned>(self) -> Result<T> {
-        serde_json::from_value(Value::Object(self.map))
-            .map_err(|cause| Error::new("protocol", format!("{}: {cause}", self.verb)))
-    }
 }
 
 /// Carries out one request, or says why not.

@@ -118,7 +118,7 @@ impl Device {
     fn exchange(&self, command: u32, mut words: Vec<u32>) -> io::Result<Vec<u32>> {
         words[0] = command;
         let mut data: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
-        let socket = sys::socket(libc::AF_INET, libc::SOCK_DGRAM, 0)?;
+        let socket = sys::socket::open(libc::AF_INET, libc::SOCK_DGRAM, 0)?;
         ethtool::command(&socket, &self.dev, &mut data)?;
         let words = data.chunks_exact(4).filter_map(|word| u32_at(word, 0));
         Ok(words.take(self.kind.length).collect())

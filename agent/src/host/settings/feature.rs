@@ -124,7 +124,7 @@ impl Setting for Feature {
         }
         let mut data = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
         let what = format!("set {} of {}", self.name, self.dev);
-        let socket = sys::socket(libc::AF_INET, libc::SOCK_DGRAM, 0).context(&what)?;
+        let socket = sys::socket::open(libc::AF_INET, libc::SOCK_DGRAM, 0).context(&what)?;
         ethtool::command(&socket, &self.dev, &mut data).context(&what)
     }
 

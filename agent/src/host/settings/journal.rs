@@ -14,7 +14,7 @@ use serde_json::{json, Value};
 
 use super::{error, namespaces};
 use crate::error::{Context, Error, Result};
-use crate::kernel::sys::{self, keeping};
+use crate::kernel::sys::{self, files};
 
 const FOLDER: &str = "/run/rushhour";
 const FORMAT: &str = "rushhour-journal/1";
@@ -80,7 +80,7 @@ impl Shelf {
                 Err(cause) if cause.kind() == ErrorKind::NotFound => continue,
                 Err(cause) => return Err(forbidden("open", &cause)),
             };
-            keeping::lock(&folder, true).context(format_args!("lock {FOLDER}"))?;
+            files::lock(&folder, true).context(format_args!("lock {FOLDER}"))?;
             // Another one may have removed it in between.
             let same = |one: &fs::Metadata, other: &fs::Metadata| one.ino() == other.ino();
             if let (Ok(mine), Ok(there)) = (folder.metadata(), fs::metadata(FOLDER)) {
@@ -99,14 +99,14 @@ impl Shelf {
             netns,
             inode: namespaces::here(),
             pid: std::process::id(),
-            since: sys::realtime_ns() / 1_000_000_000,
+            since: sys::time::realtime_ns() / 1_000_000_000,
             who: who.chars().filter(|letter| !letter.is_control()).take(200).collect(),
         };
-        let name = format!("settings-{}-{}.journal", header.pid, sys::monotonic_ns());
+        let name = format!("settings-{}-{}.journal", header.pid, sys::time::monotonic_ns());
         let path = self.folder.join(name);
         let file = File::options().append(true).create_new(true).open(&path);
         let file = file.context(format_args!("write {}", path.display()))?;
-        keeping::lock(&file, false).context(format_args!("lock {}", path.display()))?;
+        files::lock(&file, false).context(format_args!("lock {}", path.display()))?;
         let mut journal = Journal { path, file, header, entries: Vec::new(), kept: false, owned: true };
         journal.line(&json!(journal.header))?;
         Ok(journal)
@@ -124,7 +124,7 @@ impl Shelf {
 
     fn read(path: PathBuf) -> Option<(Journal, bool)> {
         let mut file = File::options().read(true).append(true).open(&path).ok()?;
-        let alive = !keeping::lock(&file, false).ok()?;
+        let alive = !files::lock(&file, false).ok()?;
         let mut text = String::new();
         file.read_to_string(&mut text).ok()?;
         let mut journal = parse(path, file, &text)?;
@@ -148,7 +148,7 @@ impl Drop for Shelf {
 /// Removes the folder if nothing is in it and nobody looks at it, who would do so later.
 pub fn tidy() {
     let Ok(folder) = File::open(FOLDER) else { return };
-    if keeping::lock(&folder, false).is_ok_and(|locked| locked) {
+    if files::lock(&folder, false).is_ok_and(|locked| locked) {
         let _ = fs::remove_dir(FOLDER);
     }
 }
@@ -215,7 +215,7 @@ impl Journal {
 
     /// The journal of a process that is dying: its files are closed one after the other, and this one may be the last.
     pub fn take_over(self) -> Result<Option<Self>> {
-        keeping::lock(&self.file, true).context(format_args!("lock {}", self.path.display()))?;
+        files::lock(&self.file, true).context(format_args!("lock {}", self.path.display()))?;
         let path = self.path.clone();
         drop(self);
         Ok(Shelf::read(path).map(|(journal, _)| journal))

@@ -13,13 +13,13 @@ use super::error;
 use super::journal::{self, Journal};
 use super::work::{self, Scope};
 use crate::error::Result;
-use crate::kernel::sys::keeping;
+use crate::kernel::sys::{process, signals};
 
 /// Runs the subcommand; `words` are those after `keep`: nothing, or `after PID` to take over from a killed one.
 #[must_use]
 pub fn main(words: &[&str]) -> ExitCode {
-    keeping::leave_session();
-    keeping::ignore(&[libc::SIGHUP, libc::SIGINT, libc::SIGTERM, libc::SIGQUIT, libc::SIGPIPE]);
+    process::leave_session();
+    signals::ignore(&[libc::SIGHUP, libc::SIGINT, libc::SIGTERM, libc::SIGQUIT, libc::SIGPIPE]);
     let scope = match Scope::here() {
         Ok(scope) => scope,
         Err(error) => return fail(&error.to_string()),

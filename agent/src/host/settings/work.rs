@@ -5,7 +5,7 @@ use serde_json::{json, Value};
 use super::journal::{Entry, Journal, Shelf};
 use super::{error, kinds, Setting};
 use crate::error::{Context, Error, Result, UNSUPPORTED};
-use crate::kernel::sys::keeping;
+use crate::kernel::sys::namespaces;
 use crate::kernel::sysctl;
 
 /// The network namespace that changes are for.
@@ -20,7 +20,7 @@ impl Scope {
     /// That of this thread. The machine's own is where the backlog of its CPUs can be set: a namespace is shown none of
     /// that (`net_core_table` in `net/core/sysctl_net_core.c`).
     pub fn here() -> Result<Self> {
-        let netns = keeping::netns_cookie().context("ask for the number of this network namespace")?;
+        let netns = namespaces::netns_cookie().context("ask for the number of this network namespace")?;
         Ok(Self { netns, machine: sysctl::is_writable("net.core.netdev_max_backlog") })
     }
 }

@@ -2,9 +2,10 @@
 
 use std::ffi::CStr;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use super::check;
+use super::limits::allow_locked_memory;
 
 const BPF_MAP_CREATE: libc::c_long = 0;
 const BPF_MAP_LOOKUP_ELEM: libc::c_long = 1;
@@ -62,9 +63,7 @@ fn bpf<T>(command: libc::c_long, attributes: &mut T) -> io::Result<libc::c_int> 
 fn make<T>(command: libc::c_long, attributes: &mut T) -> io::Result<libc::c_int> {
     match bpf(command, attributes) {
         Err(cause) if cause.raw_os_error() == Some(libc::EPERM) => {
-            let all = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
-            // SAFETY: `all` is valid for reading.
-            check(unsafe { libc::setrlimit(libc::RLIMIT_MEMLOCK, &raw const all) }).map_err(|_| cause)?;
+            allow_locked_memory().map_err(|_| cause)?;
             bpf(command, attributes)
         }
         other => other,
@@ -108,6 +107,12 @@ impl Map {
         &self.fd
     }
 
+    /// Its descriptor as instructions name it.
+    #[must_use]
+    pub fn number(&self) -> u64 {
+        self.fd.as_raw_fd() as u64
+    }
+
     pub fn set(&self, key: &[u8], value: &[u8]) -> io::Result<()> {
         self.fits(key, value)?;
         bpf(BPF_MAP_UPDATE_ELEM, &mut self.element(key, address(value))).map(drop)
@@ -120,7 +125,7 @@ impl Map {
     }
 
     fn element(&self, key: &[u8], value: u64) -> Element {
-        Element { map: self.as_raw_fd() as u32, pad: 0, key: address(key), value, flags: 0 }
+        Element { map: self.fd.as_raw_fd() as u32, pad: 0, key: address(key), value, flags: 0 }
     }
 
     /// The kernel trusts the sizes: check them here.
@@ -132,9 +137,9 @@ impl Map {
     }
 }
 
-impl AsRawFd for Map {
-    fn as_raw_fd(&self) -> libc::c_int {
-        self.fd.as_raw_fd()
+impl AsFd for Map {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
     }
 }
 

@@ -1,9 +1,11 @@
-//! CPUs: where a thread runs, and how much this process has had.
+//! CPUs: where a thread runs, in which order, and how often it lost its turn.
 
 use std::io;
 use std::mem;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 
-use super::{check, clock_ns};
+use super::check;
 
 /// Beyond what any kernel can have (`NR_CPUS` is 8192 at most).
 const FAR_CPU: usize = 1 << 16;
@@ -34,16 +36,31 @@ pub fn configured() -> usize {
     usize::try_from(unsafe { libc::sysconf(libc::_SC_NPROCESSORS_CONF) }).unwrap_or(1)
 }
 
-/// CPU time of all threads of this process so far, those included that have ended.
+/// This thread comes before all that have no deadline to keep; with `false` it is among them again. Says whether it is allowed
+/// to.
 #[must_use]
-pub fn process_ns() -> i64 {
-    clock_ns(libc::CLOCK_PROCESS_CPUTIME_ID)
+pub fn come_first(first: bool) -> bool {
+    if first { schedule(libc::SCHED_RR, 1) } else { schedule(libc::SCHED_OTHER, 0) }.is_ok()
 }
 
-/// CPU time of this thread so far.
-#[must_use]
-pub fn thread_ns() -> i64 {
-    clock_ns(libc::CLOCK_THREAD_CPUTIME_ID)
+/// From here on the threads of this process, and what it starts, have the processor in the order in which they become ready,
+/// before all that is not of this kind; none is put off for having had it before.
+pub fn run_in_order() -> io::Result<()> {
+    schedule(libc::SCHED_FIFO, 1)
+}
+
+/// The program gives way to all threads of [`run_in_order`], which it would inherit: one that asks again and again whether
+/// something has happened would keep what it waits for from happening.
+pub fn gives_way(command: &mut Command) -> &mut Command {
+    // SAFETY: between fork and exec the closure makes one system call and allocates nothing.
+    unsafe { command.pre_exec(|| schedule(libc::SCHED_OTHER, 0)) }
+}
+
+/// Of this thread, and of those that it starts.
+fn schedule(policy: libc::c_int, sched_priority: libc::c_int) -> io::Result<()> {
+    let priority = libc::sched_param { sched_priority };
+    // SAFETY: the parameters live through the call; 0 is this thread.
+    check(unsafe { libc::sched_setscheduler(0, policy, &raw const priority) }).map(drop)
 }
 
 /// How often threads of this process gave their CPU up, and how often it was taken from them.

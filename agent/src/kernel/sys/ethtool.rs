@@ -1,7 +1,7 @@
 //! The ethtool interface by `ioctl` (`include/uapi/linux/ethtool.h`).
 
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd};
 
 use super::check;
 
@@ -10,7 +10,7 @@ const SIOCETHTOOL: u64 = 0x8946;
 const ROOM: usize = 1 << 16;
 
 /// Carries out a command: `data` is its structure, command first, and holds the answer afterwards, with room behind it.
-pub fn command(socket: &impl AsRawFd, dev: &str, data: &mut Vec<u8>) -> io::Result<()> {
+pub fn command(socket: &impl AsFd, dev: &str, data: &mut Vec<u8>) -> io::Result<()> {
     data.resize(data.len() + ROOM, 0);
     let mut name = [0; libc::IFNAMSIZ];
     for (to, from) in name[..libc::IFNAMSIZ - 1].iter_mut().zip(dev.bytes()) {
@@ -21,11 +21,11 @@ pub fn command(socket: &impl AsRawFd, dev: &str, data: &mut Vec<u8>) -> io::Resu
         ifr_ifru: libc::__c_anonymous_ifr_ifru { ifru_data: data.as_mut_ptr().cast() },
     };
     // SAFETY: `request` is a whole ifreq whose data points to a command with ample room; both outlive the call.
-    check(unsafe { libc::ioctl(socket.as_raw_fd(), SIOCETHTOOL, &raw mut request) }).map(drop)
+    check(unsafe { libc::ioctl(socket.as_fd().as_raw_fd(), SIOCETHTOOL, &raw mut request) }).map(drop)
 }
 
 /// Sets one switch (`ETHTOOL_STSO` and the like) of a device in the socket's namespace.
-pub fn set(socket: &impl AsRawFd, dev: &str, command: u32, data: u32) -> io::Result<()> {
+pub fn set(socket: &impl AsFd, dev: &str, command: u32, data: u32) -> io::Result<()> {
     let mut value = [command.to_ne_bytes(), data.to_ne_bytes()].concat();
     self::command(socket, dev, &mut value)
 }

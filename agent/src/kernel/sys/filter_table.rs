@@ -1,7 +1,7 @@
 //! The table of rules that `x_tables` has: replaced as a whole, and the counters of the old one given back.
 
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd};
 
 use super::check;
 
@@ -18,7 +18,7 @@ pub type Counter = [u64; 2];
 ///
 /// # Errors
 /// What the kernel says; a table without a head.
-pub fn replace(socket: &impl AsRawFd, level: i32, mut table: Vec<u8>, old: &mut [Counter]) -> io::Result<()> {
+pub fn replace(socket: &impl AsFd, level: i32, mut table: Vec<u8>, old: &mut [Counter]) -> io::Result<()> {
     if table.len() < POINTER + 8 {
         return Err(io::ErrorKind::InvalidInput.into());
     }
@@ -27,5 +27,6 @@ pub fn replace(socket: &impl AsRawFd, level: i32, mut table: Vec<u8>, old: &mut 
     let (at, length) = (table.as_ptr().cast(), table.len() as u32);
     // SAFETY: the table is valid for its length; the one pointer in it leads to room for as many counters as it says, which
     // is ours to write to.
-    check(unsafe { libc::setsockopt(socket.as_raw_fd(), level, SO_SET_REPLACE, at, length) }).map(drop)
+    check(unsafe { libc::setsockopt(socket.as_fd().as_raw_fd(), level, SO_SET_REPLACE, at, length) })
+        .map(drop)
 }

@@ -2,10 +2,11 @@
 
 use std::io;
 use std::mem;
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::ptr;
 
-use super::{check, get_option_bytes, set_option};
+use super::check;
+use super::options::{get_option_bytes, set_option};
 
 /// Frames taken in one call.
 const BATCH: usize = 64;
@@ -39,7 +40,7 @@ pub struct Arrival {
 /// No `CAP_NET_RAW`; no such device.
 pub fn open(ifindex: u32) -> io::Result<OwnedFd> {
     // Bound to no protocol, the socket hears nothing until all is set.
-    let socket = super::socket(libc::AF_PACKET, libc::SOCK_RAW, 0)?;
+    let socket = super::socket::open(libc::AF_PACKET, libc::SOCK_RAW, 0)?;
     for name in [libc::PACKET_VNET_HDR, libc::PACKET_AUXDATA, PACKET_IGNORE_OUTGOING] {
         set_option(&socket, libc::SOL_PACKET, name, 1_i32)?;
     }
@@ -188,21 +189,4 @@ fn vlan_tag(aside: libc::tpacket_auxdata) -> Option<[u8; 4]> {
     let [a, b] = protocol.to_be_bytes();
     let [c, d] = aside.tp_vlan_tci.to_be_bytes();
     has(libc::TP_STATUS_VLAN_VALID).then_some([a, b, c, d])
-}
-
-/// Waits until a file can be read or `until_ns` of `CLOCK_MONOTONIC` has come; says which files can.
-pub fn wait(files: &[RawFd], until_ns: Option<i64>) -> io::Result<Vec<bool>> {
-    let mut list: Vec<libc::pollfd> =
-        files.iter().map(|fd| libc::pollfd { fd: *fd, events: libc::POLLIN, revents: 0 }).collect();
-    let left = until_ns.map(|until| {
-        let ns = (until - super::monotonic_ns()).max(0);
-        libc::timespec { tv_sec: ns / 1_000_000_000, tv_nsec: ns % 1_000_000_000 }
-    });
-    let limit = left.as_ref().map_or(ptr::null(), ptr::from_ref);
-    // SAFETY: the list and the limit live through the call.
-    let ready = check(unsafe { libc::ppoll(list.as_mut_ptr(), list.len() as u64, limit, ptr::null()) });
-    match ready {
-        Err(cause) if cause.kind() != io::ErrorKind::Interrupted => Err(cause),
-        _ => Ok(list.iter().map(|entry| entry.revents != 0).collect()),
-    }
 }

@@ -1,15 +1,31 @@
-//! What a serving process asks of the kernel: signals as a file, waiting, namespaces, a child that outlives it.
+//! Processes: who this one is, whom it starts, watches and ends.
 
+use std::ffi::CStr;
 use std::fs::File;
 use std::io;
 use std::mem;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::ptr;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 
-use super::{check, text};
+use rustix::io::Errno;
+use rustix::process::{self as rx, Pid, PidfdFlags, WaitId, WaitIdOptions, WaitOptions};
 
-/// What ends a serving process in order.
-const ENDING: [libc::c_int; 3] = [libc::SIGTERM, libc::SIGHUP, libc::SIGINT];
+pub use rustix::process::Signal;
+
+use super::{check, files, signals};
+
+/// Tells a keeper without a pid namespace that the launcher is gone.
+pub const PARENT_DIED: Signal = Signal::USR1;
+
+/// How a process ended and what it used.
+pub struct Usage {
+    pub exit: i32,
+    pub signal: Option<i32>,
+    pub user_s: f64,
+    pub system_s: f64,
+    pub max_rss_kb: i64,
+}
 
 #[must_use]
 pub fn is_root() -> bool {
@@ -19,161 +35,187 @@ pub fn is_root() -> bool {
 /// The effective user.
 #[must_use]
 pub fn user() -> u32 {
-    // SAFETY: cannot fail, touches no memory.
-    unsafe { libc::geteuid() }
+    rx::geteuid().as_raw()
 }
 
-/// The signals that end a process, as a file that becomes readable. Call it before the first thread: threads inherit that
-/// these signals do not interrupt them.
-pub fn endings() -> io::Result<OwnedFd> {
-    // SAFETY: the set is plain data that lives through the calls; the descriptor is new and owned from here.
-    unsafe {
-        let mut set: libc::sigset_t = mem::zeroed();
-        libc::sigemptyset(&raw mut set);
-        for signal in ENDING {
-            libc::sigaddset(&raw mut set, signal);
-        }
-        check(libc::sigprocmask(libc::SIG_BLOCK, &raw const set, ptr::null_mut()))?;
-        check(libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC)).map(|fd| OwnedFd::from_raw_fd(fd))
+/// The effective group.
+#[must_use]
+pub fn group() -> u32 {
+    rx::getegid().as_raw()
+}
+
+#[must_use]
+pub fn my_pid() -> u32 {
+    std::process::id()
+}
+
+/// The number of a process as the kernel takes it.
+fn numbered(pid: u32) -> io::Result<Pid> {
+    let none = || io::Error::new(io::ErrorKind::InvalidInput, format!("{pid} is no process's number"));
+    i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or_else(none)
+}
+
+/// Leaves the session of the parent, so that its end and a terminal's signals are not this process's. It fails only for a group
+/// leader, which then already stands alone.
+pub fn leave_session() {
+    let _alone = rx::setsid();
+}
+
+/// A process group of its own, led by this process.
+pub fn lead_group() -> io::Result<()> {
+    Ok(rx::setpgid(None, None)?)
+}
+
+/// Names this process as lists of processes show it: started from a file without a name it would be called `4`.
+pub fn name(name: &CStr) {
+    let _cosmetic = rustix::thread::set_name(name);
+}
+
+/// This signal comes when the thread that started this process is gone.
+pub fn die_with_parent(signal: Signal) -> io::Result<()> {
+    Ok(rx::set_parent_process_death_signal(Some(signal))?)
+}
+
+/// Whether this process is a child of that one: one whose parent has ended is another one's.
+#[must_use]
+pub fn is_child_of(pid: u32) -> bool {
+    rx::getppid().is_some_and(|parent| parent.as_raw_nonzero().get() as u32 == pid)
+}
+
+/// Has this process killed when the thread of its parent that started it ends; fails if the parent has ended already.
+pub fn end_with(parent: u32) -> io::Result<()> {
+    die_with_parent(Signal::KILL)?;
+    if is_child_of(parent) {
+        return Ok(());
     }
+    Err(io::Error::other("it is gone"))
 }
 
-/// SIGTERM comes when the thread that started this process is gone.
-pub fn die_with_parent() -> io::Result<()> {
-    // SAFETY: touches no memory.
-    check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM, 0, 0, 0) }).map(drop)
-}
-
-/// Waits until one of these files can be read, at most so long; says which can.
-pub fn readable<const N: usize>(files: [&OwnedFd; N], wait_ns: i64) -> io::Result<[bool; N]> {
-    let mut list = files.map(|file| libc::pollfd { fd: file.as_raw_fd(), events: libc::POLLIN, revents: 0 });
-    // Rounded up: a wait that is too short would turn around for nothing.
-    let milliseconds = (wait_ns.max(0) + 999_999) / 1_000_000;
-    // SAFETY: `list` is valid for its length.
-    let result = unsafe {
-        libc::poll(list.as_mut_ptr(), N as libc::nfds_t, i32::try_from(milliseconds).unwrap_or(i32::MAX))
-    };
-    match check(result) {
-        Err(cause) if cause.kind() != io::ErrorKind::Interrupted => Err(cause),
-        _ => Ok(list.map(|file| result > 0 && file.revents != 0)),
-    }
-}
-
-/// Puts `by` in the place of file `number` (0, 1 or 2) and gives what was there.
-pub fn take_standard(number: libc::c_int, by: &impl AsRawFd) -> io::Result<OwnedFd> {
-    // SAFETY: no memory is passed; the copy is new and owned from here.
-    unsafe {
-        let taken =
-            check(libc::fcntl(number, libc::F_DUPFD_CLOEXEC, 3)).map(|fd| OwnedFd::from_raw_fd(fd))?;
-        check(libc::dup2(by.as_raw_fd(), number))?;
-        Ok(taken)
-    }
-}
-
-/// A mount namespace of this process's own: it sees what happens outside, and nothing it does is seen there.
-pub fn own_mounts() -> io::Result<()> {
-    // SAFETY: touches no memory; fails in a process with threads that share its folder, which changes nothing.
-    check(unsafe { libc::unshare(libc::CLONE_NEWNS) })?;
-    flagged_mount("none", "/", "", libc::MS_REC | libc::MS_SLAVE)
-}
-
-/// A bare mount with flags (`MS_BIND`, `MS_MOVE`, …).
-pub fn flagged_mount(source: &str, target: &str, kind: &str, flags: libc::c_ulong) -> io::Result<()> {
-    let (source, target, kind) = (text(source)?, text(target)?, text(kind)?);
-    // SAFETY: three valid strings that outlive the call.
-    check(unsafe { libc::mount(source.as_ptr(), target.as_ptr(), kind.as_ptr(), flags, ptr::null()) })
-        .map(drop)
+/// Orphaned grandchildren become this process's children.
+pub fn adopt_orphans() -> io::Result<()> {
+    Ok(rx::set_child_subreaper(Some(rx::getpid()))?)
 }
 
 /// Whether a process of this number is there.
 #[must_use]
 pub fn lives(pid: i32) -> bool {
-    // SAFETY: signal 0 only asks.
-    let result = unsafe { libc::kill(pid, 0) };
-    result == 0 || io::Error::last_os_error().raw_os_error() == Some(libc::EPERM)
+    let asked = Pid::from_raw(pid).map(rx::test_kill_process);
+    matches!(asked, Some(Ok(()) | Err(Errno::PERM)))
+}
+
+/// Asks another process to end; one that has gone is no harm.
+pub fn ask_to_end(pid: u32) {
+    let _gone = numbered(pid).map(|pid| rx::kill_process(pid, Signal::TERM));
+}
+
+/// Kills `leader`, a child that was not waited for yet (with it, when it is pid 1 of a namespace, all inside), and the group that
+/// it leads.
+pub fn kill_group(leader: u32) {
+    if let Ok(leader) = numbered(leader) {
+        let _gone = (rx::kill_process_group(leader, Signal::KILL), rx::kill_process(leader, Signal::KILL));
+    }
+}
+
+/// Kills every child that is left, and those it leaves behind.
+pub fn kill_orphans() {
+    let list = format!("/proc/self/task/{}/children", my_pid());
+    while let Some(child) =
+        std::fs::read_to_string(&list).ok().and_then(|text| text.split(' ').next()?.parse().ok())
+    {
+        kill_group(child);
+        if wait(child).is_err() {
+            break;
+        }
+    }
+}
+
+/// A process as a file that becomes readable when it ends.
+pub fn open_process(pid: u32) -> io::Result<OwnedFd> {
+    Ok(rx::pidfd_open(numbered(pid)?, PidfdFlags::empty())?)
+}
+
+/// Whether a child has ended; leaves it to be waited for.
+#[must_use]
+pub fn has_ended(pid: u32) -> bool {
+    let how = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    numbered(pid).is_ok_and(|pid| matches!(rx::waitid(WaitId::Pid(pid), how), Ok(Some(_))))
+}
+
+/// Waits for the end of a child.
+pub fn wait(pid: u32) -> io::Result<Usage> {
+    let mut status = 0;
+    // SAFETY: plain data that lives through the call.
+    let usage = unsafe {
+        let mut usage: libc::rusage = mem::zeroed();
+        check(libc::wait4(pid as i32, &raw mut status, 0, &raw mut usage))?;
+        usage
+    };
+    Ok(Usage {
+        exit: libc::WEXITSTATUS(status),
+        signal: libc::WIFSIGNALED(status).then(|| libc::WTERMSIG(status)),
+        user_s: seconds(usage.ru_utime),
+        system_s: seconds(usage.ru_stime),
+        max_rss_kb: usage.ru_maxrss,
+    })
+}
+
+fn seconds(time: libc::timeval) -> f64 {
+    time.tv_sec as f64 + time.tv_usec as f64 * 1e-6
+}
+
+/// The keeper's life: waits for the kernel, returns its exit code (128 + signal when killed). All signals are blocked.
+#[must_use]
+pub fn keep(kernel: u32) -> i32 {
+    loop {
+        if signals::next_of(&[libc::SIGCHLD, PARENT_DIED.as_raw()]) == PARENT_DIED.as_raw() {
+            kill_group(kernel);
+        }
+        while let Ok(Some((pid, status))) = rx::wait(WaitOptions::NOHANG) {
+            if pid.as_raw_nonzero().get() as u32 == kernel {
+                let killed = status.terminating_signal().map(|signal| 128 + signal);
+                return killed.or(status.exit_status()).unwrap_or(0);
+            }
+        }
+    }
+}
+
+/// Runs `prepare` in the new process just before it becomes the program. Call it in a process of one thread.
+pub fn before_exec(command: &mut Command, prepare: impl FnMut() -> io::Result<()> + Send + Sync + 'static) {
+    // SAFETY: the launcher has one thread only, so the forked process may do what any process may.
+    unsafe { command.pre_exec(prepare) };
+}
+
+/// Splits this process in two: the parent gets the child's number, the child `None`. Call it before the first thread.
+pub fn fork() -> io::Result<Option<u32>> {
+    // SAFETY: the process has one thread, so the child may do what any process may.
+    check(unsafe { libc::fork() }).map(|child| (child > 0).then_some(child as u32))
+}
+
+/// Tries something that cannot be undone, in a process of its own.
+pub fn succeeds(attempt: impl FnOnce() -> io::Result<()>) -> bool {
+    match fork() {
+        Ok(None) => exit(i32::from(attempt().is_err())),
+        Ok(Some(child)) => wait(child).is_ok_and(|usage| usage.exit == 0 && usage.signal.is_none()),
+        Err(_) => false,
+    }
 }
 
 /// Starts a child that does `work` in a session of its own, with nothing open but `keep` and with the ending signals
 /// blocked, and ends. Call it before the first thread.
-pub fn spawn_apart(keep: &OwnedFd, work: impl FnOnce()) -> io::Result<i32> {
+pub fn spawn_apart(keep: &OwnedFd, work: impl FnOnce()) -> io::Result<u32> {
     let nowhere = File::options().read(true).write(true).open("/dev/null")?;
-    // SAFETY: the process has one thread, so the child may do what any process may.
-    let child = check(unsafe { libc::fork() })?;
-    if child > 0 {
+    if let Some(child) = fork()? {
         return Ok(child);
     }
-    // SAFETY: touches no memory but this process's own, which is a copy.
-    unsafe {
-        libc::setsid();
-        for number in 0..3 {
-            libc::dup2(nowhere.as_raw_fd(), number);
-        }
-    }
-    close_but(Some(keep.as_raw_fd()));
+    leave_session();
+    let _already_closed = files::replace_standard(&nowhere);
+    files::close_but(Some(keep.as_fd()));
     work();
-    // SAFETY: ends the process without running anything else.
-    unsafe { libc::_exit(0) }
-}
-
-/// Closes all files but the standard ones and `kept`, or all without exception; what stayed open would keep others waiting for
-/// this process, or this one for itself. Call it where nothing that is open will be used again.
-pub fn close_but(kept: Option<libc::c_int>) {
-    let (first, kept) = kept.map_or((0, -1), |kept| (3, kept));
-    let range = |first: libc::c_int, last: libc::c_uint| {
-        // SAFETY: touches no memory; nothing in this process uses those files any more.
-        first as libc::c_uint > last || unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) == 0 }
-    };
-    let below = kept < first || range(first, kept as libc::c_uint - 1);
-    if below && range(first.max(kept + 1), libc::c_uint::MAX) {
-        return;
-    }
-    // Linux before 5.9, or a filter that does not know the call.
-    for number in open_files().into_iter().filter(|number| *number >= first && *number != kept) {
-        // SAFETY: as above; closing what is not open only fails.
-        unsafe { libc::close(number) };
-    }
-}
-
-/// The files that this process has open; where nothing tells that, all that it could have.
-fn open_files() -> Vec<libc::c_int> {
-    /// A file may have been opened when the limit was higher than it is now.
-    const USUAL: u64 = 1 << 16;
-    const MOST: u64 = 1 << 20;
-    if let Ok(entries) = std::fs::read_dir("/proc/self/fd") {
-        return entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
-    }
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: `limit` is a valid place for the answer.
-    unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) };
-    (0..limit.rlim_max.clamp(USUAL, MOST) as libc::c_int).collect()
-}
-
-/// Names this process as lists of processes show it: started from a file without a name it would be called `4`.
-pub fn name(name: &std::ffi::CStr) {
-    // SAFETY: the text ends with a zero and outlives the call.
-    let _cosmetic = unsafe { libc::prctl(libc::PR_SET_NAME, name.as_ptr()) };
+    exit(0)
 }
 
 /// Ends this process at once.
 pub fn exit(code: i32) -> ! {
     // SAFETY: ends the process without running anything else.
     unsafe { libc::_exit(code) }
-}
-
-/// Has this process killed when the thread of its parent that started it ends; fails if the parent has ended already.
-pub fn end_with(parent: u32) -> io::Result<()> {
-    // SAFETY: no memory is passed.
-    unsafe {
-        check(libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL))?;
-        if libc::getppid() as u32 != parent {
-            return Err(io::Error::other("it is gone"));
-        }
-    }
-    Ok(())
-}
-
-/// Asks another process to end.
-pub fn ask_to_end(pid: u32) {
-    // SAFETY: no memory is passed; a process that has gone is no harm.
-    unsafe { libc::kill(pid as i32, libc::SIGTERM) };
 }

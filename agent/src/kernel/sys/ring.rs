@@ -6,7 +6,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::ptr;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use super::page_size;
+use super::machine::page_size;
 
 /// In a record's length: it is being written; it was given up.
 const BUSY: u32 = 1 << 31;

@@ -10,7 +10,7 @@ use std::mem;
 use std::ptr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::{owns_kernel, page_size};
+use super::machine::{owns_kernel, page_size};
 
 /// Of a thread, its thread-local storage included; more where the C library wants more.
 const STACK_BYTES: usize = 48 << 10;
@@ -22,6 +22,24 @@ const STACKS: usize = 64;
 const MARK: [u64; 4] = [0x5255_5348_484f_5552; 4];
 
 static STACK_POOL: Mutex<Pool> = Mutex::new(Pool { pieces: Vec::new(), running: Vec::new() });
+
+/// Runs before the standard library's own start, which gives every thread a second stack for reporting overflows where nothing
+/// else catches SIGSEGV and SIGBUS: eight system calls a thread. The first process of a virtual kernel goes without; there an
+/// overflow ends the kernel, and the console says so. An ignored fault kills all the same.
+#[used]
+#[link_section = ".init_array"]
+static BEFORE_MAIN: extern "C" fn() = {
+    extern "C" fn spare_signal_stacks() {
+        // SAFETY: no memory is passed; no other thread exists yet.
+        unsafe {
+            if libc::getpid() == 1 {
+                libc::signal(libc::SIGSEGV, libc::SIG_IGN);
+                libc::signal(libc::SIGBUS, libc::SIG_IGN);
+            }
+        }
+    }
+    spare_signal_stacks
+};
 
 type Work = Box<dyn FnOnce() + Send>;
 

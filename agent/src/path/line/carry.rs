@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::binary_heap::PeekMut;
 use std::collections::BinaryHeap;
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -12,7 +12,8 @@ use super::{frame, Control, Port, State};
 use crate::error::{Context, Result};
 use crate::kernel::clock;
 use crate::kernel::sys::packet::{self, Arrival, Inbox};
-use crate::kernel::sys::{monotonic_ns, socket};
+use crate::kernel::sys::time::monotonic_ns;
+use crate::kernel::sys::{files, socket};
 use crate::path::wire;
 use crate::reading::spread::{Spread, Summary};
 
@@ -187,7 +188,7 @@ impl Direction {
         let [from, to] = self.names.clone();
         let Counts { duplicated, corrupted, too_large, refused } = self.counts;
         let missed = packet::missed(&self.from).map_or(0, u64::from);
-        let (lateness_ns, cpu_ns) = (self.lateness.summary(), crate::kernel::sys::thread_cpu_ns());
+        let (lateness_ns, cpu_ns) = (self.lateness.summary(), crate::kernel::sys::time::thread_cpu_ns());
         Report {
             from,
             to,
@@ -207,15 +208,12 @@ impl Direction {
 /// Carries until `stop` can be read or its other end is closed.
 pub fn carry(mut directions: Vec<Direction>, stop: &OwnedFd) -> Result<Vec<Report>> {
     let mut inbox = Inbox::default();
-    let files: Vec<RawFd> = std::iter::once(stop.as_raw_fd())
-        .chain(directions.iter().map(|direction| direction.from.as_raw_fd()))
-        .collect();
     loop {
         for direction in &mut directions {
             direction.give(&mut inbox);
         }
         let until = directions.iter().filter_map(Direction::next_due).min();
-        let ready = packet::wait(&files, until).context("wait for frames")?;
+        let ready = files::wait(&sources(&directions, stop), until).context("wait for frames")?;
         if ready[0] {
             return Ok(directions.iter().map(Direction::report).collect());
         }
@@ -223,4 +221,9 @@ pub fn carry(mut directions: Vec<Direction>, stop: &OwnedFd) -> Result<Vec<Repor
             direction.take(&mut inbox)?;
         }
     }
+}
+
+/// What is waited for: the end, then each direction's frames.
+fn sources<'a>(directions: &'a [Direction], stop: &'a OwnedFd) -> Vec<BorrowedFd<'a>> {
+    std::iter::once(stop.as_fd()).chain(directions.iter().map(|direction| direction.from.as_fd())).collect()
 }

@@ -1,7 +1,5 @@
 //! What a wire does to a packet, as a program of the kernel.
 
-use std::os::fd::AsRawFd;
-
 use super::counting;
 use super::{
     mix, Element, AHEAD, DELAY, FACTOR, FACTOR_1, FACTOR_2, GAMMA, HOLD, JITTERS, SENT, SHIFT, THRESHOLD,
@@ -26,9 +24,9 @@ pub fn program(wire: &Wire, element: &Element) -> Option<Vec<u64>> {
     let (pass, lost) = (code.label(), code.label());
     code.alu_reg(Alu::Mov, R6, R1);
     code.load_packet_byte(0).alu(Alu::And, R0, MULTICAST_BIT).jump_if(When::NotEqual, R0, 0, pass);
-    code.load_value(R7, element.state.as_raw_fd());
+    code.load_value(R7, &element.state);
     element.counting.take_number(&mut code);
-    let settings = element.settings.as_raw_fd();
+    let settings = &element.settings;
     code.call(HELPER_KTIME_GET_NS).alu_reg(Alu::Mov, R9, R0);
     if wire.serial.is_some() {
         send(&mut code, settings);
@@ -54,7 +52,7 @@ pub fn program(wire: &Wire, element: &Element) -> Option<Vec<u64>> {
 
 /// `R0 = map[key on the stack]`, 0 when it is not there.
 fn look_up(code: &mut Program, map: &Map, key: i16) {
-    code.load_map(R1, map.as_raw_fd());
+    code.load_map(R1, map);
     code.alu_reg(Alu::Mov, R2, FRAME).alu(Alu::Add, R2, key.into()).call(HELPER_MAP_LOOKUP);
 }
 
@@ -71,7 +69,7 @@ fn throw_dice(code: &mut Program, seed: u64) {
 }
 
 /// `R9`, now, becomes the instant at which the last bit has been sent. What is lost on the way was sent, too.
-fn send(code: &mut Program, settings: i32) {
+fn send(code: &mut Program, settings: &Map) {
     let (not_ahead, idle, no_outage) = (code.label(), code.label(), code.label());
     code.load_value(R3, settings).load(Size::Double, R1, R7, SENT);
     code.load(Size::Double, R4, R3, AHEAD).alu_reg(Alu::Add, R4, R9);
@@ -85,7 +83,7 @@ fn send(code: &mut Program, settings: i32) {
 }
 
 /// `R9` + delay + jitter.
-fn stamp(code: &mut Program, settings: i32) {
+fn stamp(code: &mut Program, settings: &Map) {
     code.alu(Alu::Lsh, R8, 32).alu(Alu::Rsh, R8, 32);
     code.load_value(R3, settings).load(Size::Double, R1, R3, JITTERS);
     code.alu_reg(Alu::Mul, R8, R1).alu(Alu::Rsh, R8, 32).alu_reg(Alu::Add, R9, R8);

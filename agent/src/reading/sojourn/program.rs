@@ -1,7 +1,5 @@
 //! The program that stamps packets, and the record it writes.
 
-use std::os::fd::AsRawFd;
-
 use crate::kernel::bpf::{Alu, Atomic, Program, Size, When, FRAME, R0, R1, R2, R3, R4, R6, R7};
 use crate::kernel::netlink::u64_at;
 use crate::kernel::sys::bpf::Map;
@@ -76,10 +74,10 @@ pub(super) fn program((end, side): (u32, Side), records: &Map, lost: &Map) -> Op
     code.alu_reg(Alu::Mov, R1, R6).alu(Alu::Mov, R2, 0);
     code.alu_reg(Alu::Mov, R3, FRAME).alu(Alu::Add, R3, (BASE + BYTES).into()).alu_reg(Alu::Mov, R4, R7);
     code.call(HELPER_SKB_LOAD_BYTES);
-    code.load_map(R1, records.as_raw_fd()).alu_reg(Alu::Mov, R2, FRAME).alu(Alu::Add, R2, BASE.into());
+    code.load_map(R1, records).alu_reg(Alu::Mov, R2, FRAME).alu(Alu::Add, R2, BASE.into());
     code.alu(Alu::Mov, R3, RECORD as i32).alu(Alu::Mov, R4, NO_WAKEUP).call(HELPER_RINGBUF_OUTPUT);
     code.jump_if(When::Equal, R0, 0, done);
-    code.load_value(R1, lost.as_raw_fd()).alu(Alu::Mov, R2, 1).atomic(Atomic::Add, R1, 0, R2);
+    code.load_value(R1, lost).alu(Alu::Mov, R2, 1).atomic(Atomic::Add, R1, 0, R2);
     code.place(done).alu(Alu::Mov, R0, NEXT_FILTER).exit();
     code.assemble()
 }

@@ -75,7 +75,7 @@ impl Instance {
 
     /// Empties the rings from time to time, and once more at the end.
     pub fn spawn_reader(&mut self, sink: &Arc<Mutex<Sink>>) -> Result<()> {
-        let open = |path: PathBuf| sys::open_nonblocking(&path).context("open a trace ring");
+        let open = |path: PathBuf| sys::files::open_nonblocking(&path).context("open a trace ring");
         let rings = self.rings().into_iter().map(open).collect::<Result<Vec<File>>>()?;
         let (over, sink) = (Arc::clone(&self.over), Arc::clone(sink));
         let read = move || loop {
@@ -110,8 +110,8 @@ impl Drop for Instance {
 }
 
 fn empty(ring: &File, sink: &Mutex<Sink>) {
-    let mut page = vec![0; sys::page_size()];
-    while let Ok(length @ 1..) = sys::read(ring, &mut page) {
+    let mut page = vec![0; sys::machine::page_size()];
+    while let Ok(length @ 1..) = sys::files::read(ring, &mut page) {
         let mut sink = sink.lock().unwrap_or_else(PoisonError::into_inner);
         if let Err(error) = sink.take(&page[..length]) {
             sink.broken.get_or_insert(error);

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{json, Value};
 
 use crate::error::{Context, Error, Result};
+use crate::kernel::sys::time::thread_cpu_ns;
 use crate::kernel::sys::{self, cpu, process};
 use crate::plan::LoadKind;
 
@@ -65,7 +66,7 @@ fn carry_out(orders: &Orders) -> Result<Value> {
         cpu::pin(&orders.cpus).context("run on the node's processors")?;
     }
     if let Some((program, words)) = orders.program.split_first() {
-        sys::sleep_until(orders.start_ns);
+        sys::time::sleep_until(orders.start_ns);
         let cause = Command::new(program).args(words).exec();
         return Err(Error::system(format_args!("start {program}"), &cause));
     }
@@ -98,38 +99,38 @@ fn compute(orders: &Orders) -> Value {
 /// Computes for its share of each period, by the time it had and not by the time that passed: another process that takes
 /// the processor does not make it stop earlier.
 fn spin(orders: &Orders) -> f64 {
-    sys::sleep_until(orders.start_ns);
-    let begun_ns = cpu::thread_ns();
+    sys::time::sleep_until(orders.start_ns);
+    let begun_ns = thread_cpu_ns();
     let mut number = 1_u64;
     let mut period_ns = orders.start_ns;
     while period_ns < orders.stop_ns {
         let due_ns = begun_ns + ((period_ns + PERIOD_NS - orders.start_ns) as f64 * orders.share) as i64;
         let end_ns = (period_ns + PERIOD_NS).min(orders.stop_ns);
-        while cpu::thread_ns() < due_ns && sys::monotonic_ns() < end_ns {
+        while thread_cpu_ns() < due_ns && sys::time::monotonic_ns() < end_ns {
             for _ in 0..STEPS {
                 number = black_box(number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1));
             }
         }
-        sys::sleep_until(end_ns);
+        sys::time::sleep_until(end_ns);
         period_ns += PERIOD_NS;
     }
-    (cpu::thread_ns() - begun_ns) as f64 / (orders.stop_ns - orders.start_ns) as f64
+    (thread_cpu_ns() - begun_ns) as f64 / (orders.stop_ns - orders.start_ns) as f64
 }
 
 /// Writes to every page in turn; how often it came round.
 fn touch(orders: &Orders) -> Result<Value> {
     let count = orders.workers.unwrap_or(1).max(1);
     let bytes = (orders.bytes / u64::from(count)) as usize;
-    let size = sys::page_size();
+    let size = sys::machine::page_size();
     let pass = || -> std::result::Result<f64, String> {
         let mut memory = Vec::new();
         memory.try_reserve_exact(bytes).map_err(|cause| cause.to_string())?;
-        sys::sleep_until(orders.start_ns);
+        sys::time::sleep_until(orders.start_ns);
         memory.resize(bytes, 1_u8);
         let mut pages = 0_u64;
         'out: loop {
             for part in memory.chunks_mut(size * STRIDE) {
-                if sys::monotonic_ns() >= orders.stop_ns {
+                if sys::time::monotonic_ns() >= orders.stop_ns {
                     break 'out;
                 }
                 part.iter_mut().step_by(size).for_each(|byte| *byte = black_box(byte.wrapping_add(1)));

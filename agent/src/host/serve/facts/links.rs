@@ -12,6 +12,8 @@ const IFLA_MASTER: u16 = 10;
 const IFLA_LINKINFO: u16 = 18;
 const IFLA_STATS64: u16 = 23;
 const IFLA_LINK_NETNSID: u16 = 37;
+const IFLA_OPERSTATE: u16 = 16;
+const IFLA_CARRIER: u16 = 33;
 const IFLA_XDP: u16 = 43;
 const IFLA_XDP_ATTACHED: u16 = 2;
 const IFLA_INFO_KIND: u16 = 1;
@@ -119,6 +121,14 @@ fn list() -> Result<Vec<Link>> {
     Ok(found)
 }
 
+/// Whether there is a signal, and how far the device is.
+fn state(bytes: &[u8]) -> impl Iterator<Item = (String, Value)> {
+    let first = |kind| attribute(bytes, kind).and_then(<[u8]>::first);
+    let carrier = first(IFLA_CARRIER).map(|value| ("carrier".to_owned(), json!(*value != 0)));
+    let named = first(IFLA_OPERSTATE).and_then(|state| OPERSTATES.get(usize::from(*state)));
+    carrier.into_iter().chain(named.map(|state| ("state".to_owned(), json!(state))))
+}
+
 fn parse(payload: &[u8]) -> Option<Link> {
     let index = u32_at(payload, 4)?;
     let flags = u32_at(payload, 8)?;
@@ -138,14 +148,7 @@ fn parse(payload: &[u8]) -> Option<Link> {
     if let Some(value) = find(libc::IFLA_QDISC) {
         told.insert("qdisc".to_owned(), json!(string(value)));
     }
-    if let Some(value) = find(33).and_then(<[u8]>::first) {
-        told.insert("carrier".to_owned(), json!(*value != 0));
-    }
-    if let Some(state) =
-        find(16).and_then(<[u8]>::first).and_then(|state| OPERSTATES.get(usize::from(*state)))
-    {
-        told.insert("state".to_owned(), json!(state));
-    }
+    told.extend(state(bytes));
     let xdp = find(IFLA_XDP).and_then(|xdp| attribute(xdp, IFLA_XDP_ATTACHED)).and_then(<[u8]>::first);
     if xdp.is_some_and(|attached| *attached != 0) {
         told.insert("xdp".to_owned(), json!(true));

@@ -37,7 +37,7 @@ impl Ready {
     pub fn new(server: &Server, plan: Plan, out: &Path) -> Result<Self> {
         let raw = out.join("raw");
         let mut report = Report { format: FORMAT, kernel: kernel_facts(), ..Report::default() };
-        sys::set_timer_slack(1).context("set the timer slack")?;
+        sys::time::set_timer_slack(1).context("set the timer slack")?;
         let here = plan.here.clone().unwrap_or_default();
         let nodes = Nodes::only(&here)?;
         let emulator = reserve(&plan)?;
@@ -50,7 +50,7 @@ impl Ready {
         warn_of_limits(&plan, &mut report.warnings);
         report.calibration.pings = calibration::from_here(&plan, &nodes, &mut report.warnings)?;
         let keep = |leftover| drop(server.keeper.keep(leftover));
-        let trace = Trace::start(&plan, Clock::starting_at(0), &raw, &mut report.warnings, &keep)?;
+        let trace = Trace::start(&plan, Clock::starting_at(0), &raw, &mut report.warnings, Some(&keep))?;
         Ok(Self { plan, nodes, topology, flows, trace, out: out.to_owned(), report, emulator })
     }
 }

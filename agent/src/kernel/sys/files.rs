@@ -1,0 +1,128 @@
+//! Files beyond what the standard library does with them: pipes, waiting, locks, and which of them are open.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::fs::FlockOperation;
+use rustix::io::Errno;
+use rustix::pipe::{PipeFlags, SpliceFlags};
+
+use super::limits::most_open_files;
+use super::time::{monotonic_ns, timespec};
+
+/// A pipe that holds at least `size` bytes: its reading and its writing end.
+pub fn pipe(size: usize) -> io::Result<(OwnedFd, OwnedFd)> {
+    let (from, to) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
+    rustix::pipe::fcntl_setpipe_size(&to, size)?;
+    Ok((from, to))
+}
+
+/// Moves at most `length` bytes from a file into a pipe without copying.
+pub fn splice(from: &impl AsFd, to: &impl AsFd, length: usize) -> io::Result<usize> {
+    Ok(rustix::pipe::splice(from, None, to, None, length, SpliceFlags::empty())?)
+}
+
+pub fn read(from: &impl AsFd, data: &mut [u8]) -> io::Result<usize> {
+    Ok(rustix::io::read(from, data)?)
+}
+
+pub fn open_nonblocking(path: &std::path::Path) -> io::Result<File> {
+    use std::os::unix::fs::OpenOptionsExt;
+    File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path)
+}
+
+/// Waits until a file can be read or has hung up, or `until_ns` of `CLOCK_MONOTONIC` has come; says which files can.
+pub fn wait(files: &[BorrowedFd<'_>], until_ns: Option<i64>) -> io::Result<Vec<bool>> {
+    let mut list: Vec<PollFd<'_>> = files.iter().copied().map(entry).collect();
+    poll(&mut list, until_ns.map(|until| timespec((until - monotonic_ns()).max(0))).as_ref())?;
+    Ok(list.iter().map(is_ready).collect())
+}
+
+/// Waits until one of these files can be read or has hung up, at most so long; says which can.
+pub fn readable<const N: usize>(files: [BorrowedFd<'_>; N], wait_ns: i64) -> io::Result<[bool; N]> {
+    let mut list = files.map(entry);
+    poll(&mut list, Some(&timespec(wait_ns.max(0))))?;
+    Ok(list.each_ref().map(is_ready))
+}
+
+/// A signal ends the wait, and nothing is ready then.
+fn poll(list: &mut [PollFd<'_>], limit: Option<&Timespec>) -> io::Result<()> {
+    match rustix::event::poll(list, limit) {
+        Ok(_) | Err(Errno::INTR) => Ok(()),
+        Err(cause) => Err(cause.into()),
+    }
+}
+
+fn entry(file: BorrowedFd<'_>) -> PollFd<'_> {
+    PollFd::from_borrowed_fd(file, PollFlags::IN)
+}
+
+fn is_ready(entry: &PollFd<'_>) -> bool {
+    !entry.revents().is_empty()
+}
+
+/// Locks an open file against other openings of it; false if another one has it and `wait` is not wanted.
+pub fn lock(file: &impl AsFd, wait: bool) -> io::Result<bool> {
+    let how = if wait { FlockOperation::LockExclusive } else { FlockOperation::NonBlockingLockExclusive };
+    loop {
+        match rustix::fs::flock(file, how) {
+            Ok(()) => return Ok(true),
+            Err(Errno::WOULDBLOCK) => return Ok(false),
+            Err(Errno::INTR) => {}
+            Err(cause) => return Err(cause.into()),
+        }
+    }
+}
+
+/// Puts `by` in the place of the standard input and gives what was there.
+pub fn take_input(by: &impl AsFd) -> io::Result<OwnedFd> {
+    let taken = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;
+    rustix::stdio::dup2_stdin(by)?;
+    Ok(taken)
+}
+
+/// Puts `by` in the place of the standard output and gives what was there.
+pub fn take_output(by: &impl AsFd) -> io::Result<OwnedFd> {
+    let taken = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdout(), 3)?;
+    rustix::stdio::dup2_stdout(by)?;
+    Ok(taken)
+}
+
+/// Puts `by` in the place of all three standard files.
+pub fn replace_standard(by: &impl AsFd) -> io::Result<()> {
+    rustix::stdio::dup2_stdin(by)?;
+    rustix::stdio::dup2_stdout(by)?;
+    Ok(rustix::stdio::dup2_stderr(by)?)
+}
+
+/// Closes all files but the standard ones and `kept`, or all without exception; what stayed open would keep others waiting for
+/// this process, or this one for itself. Call it where nothing that is open will be used again.
+pub fn close_but(kept: Option<BorrowedFd<'_>>) {
+    let (first, kept) = kept.map_or((0, -1), |kept| (3, kept.as_raw_fd()));
+    let range = |first: RawFd, last: libc::c_uint| {
+        // SAFETY: touches no memory; nothing in this process uses those files any more.
+        first as libc::c_uint > last || unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) == 0 }
+    };
+    let below = kept < first || range(first, kept as libc::c_uint - 1);
+    if below && range(first.max(kept + 1), libc::c_uint::MAX) {
+        return;
+    }
+    // Linux before 5.9, or a filter that does not know the call.
+    for number in open_files().into_iter().filter(|number| *number >= first && *number != kept) {
+        // SAFETY: as above; closing what is not open only fails.
+        unsafe { libc::close(number) };
+    }
+}
+
+/// The files that this process has open; where nothing tells that, all that it could have.
+fn open_files() -> Vec<RawFd> {
+    /// A file may have been opened when the limit was higher than it is now.
+    const USUAL: u64 = 1 << 16;
+    const MOST: u64 = 1 << 20;
+    if let Ok(entries) = std::fs::read_dir("/proc/self/fd") {
+        return entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+    }
+    (0..most_open_files().unwrap_or(MOST).clamp(USUAL, MOST) as RawFd).collect()
+}

@@ -1,0 +1,100 @@
+//! File systems as they are put together: mounts, roots, device nodes.
+
+use std::ffi::{CStr, CString};
+use std::io;
+use std::path::Path;
+
+use rustix::fs::{FileType, Mode, StatVfsMountFlags, CWD};
+use rustix::mount::{MountFlags, MountPropagationFlags, UnmountFlags};
+
+use super::namespaces;
+
+/// Mounts a file system of a kind; `options` are its own.
+pub fn mount(source: &str, target: &str, kind: &str, options: &str) -> io::Result<()> {
+    let options = CString::new(options)?;
+    Ok(rustix::mount::mount(source, target, kind, MountFlags::empty(), options.as_c_str())?)
+}
+
+/// Mounts a file system in which there are neither devices nor programs with another user's rights; with `programs` as a
+/// `false`, no programs either.
+pub fn mount_harmless(kind: &str, target: &Path, programs: bool) -> io::Result<()> {
+    let mut flags = MountFlags::NOSUID | MountFlags::NODEV;
+    flags.set(MountFlags::NOEXEC, !programs);
+    Ok(rustix::mount::mount("none", target, kind, flags, None::<&CStr>)?)
+}
+
+pub fn unmount(target: &str) -> io::Result<()> {
+    Ok(rustix::mount::unmount(target, UnmountFlags::DETACH)?)
+}
+
+/// Shows a file or a folder in a second place.
+pub fn bind(source: &Path, target: &Path) -> io::Result<()> {
+    Ok(rustix::mount::mount_bind(source, target)?)
+}
+
+/// Shows a folder in a second place, with all that is mounted below it.
+pub fn bind_all(source: &str, target: &str) -> io::Result<()> {
+    Ok(rustix::mount::mount_bind_recursive(source, target)?)
+}
+
+/// Keeps the restrictions of the file system below, which an ordinary user must not lift.
+pub fn bind_read_only(source: &Path, target: &Path) -> io::Result<()> {
+    const KEPT: [(StatVfsMountFlags, MountFlags); 5] = [
+        (StatVfsMountFlags::NOSUID, MountFlags::NOSUID),
+        (StatVfsMountFlags::NODEV, MountFlags::NODEV),
+        (StatVfsMountFlags::NOEXEC, MountFlags::NOEXEC),
+        (StatVfsMountFlags::NOATIME, MountFlags::NOATIME),
+        (StatVfsMountFlags::NODIRATIME, MountFlags::NODIRATIME),
+    ];
+    bind(source, target)?;
+    let there = rustix::fs::statvfs(target)?.f_flag;
+    let mut flags = MountFlags::BIND | MountFlags::RDONLY;
+    for (found, kept) in KEPT {
+        if there.contains(found) {
+            flags |= kept;
+        }
+    }
+    Ok(rustix::mount::mount_remount(target, flags, "")?)
+}
+
+/// Moves a mount to another place.
+pub fn move_mount(source: &str, target: &str) -> io::Result<()> {
+    Ok(rustix::mount::mount_move(source, target)?)
+}
+
+/// A mount namespace of this process's own: it sees what happens outside, and nothing it does is seen there.
+pub fn own_mounts() -> io::Result<()> {
+    leave_mounts(MountPropagationFlags::DOWNSTREAM)
+}
+
+/// A mount namespace of this process's own, into which and from which nothing spreads.
+pub fn private_mounts() -> io::Result<()> {
+    leave_mounts(MountPropagationFlags::PRIVATE)
+}
+
+fn leave_mounts(spread: MountPropagationFlags) -> io::Result<()> {
+    namespaces::unshare(namespaces::MOUNT)?;
+    Ok(rustix::mount::mount_change("/", spread | MountPropagationFlags::REC)?)
+}
+
+/// Makes `root` the root of the file system and lets go of the old one.
+pub fn change_root(root: &Path) -> io::Result<()> {
+    std::env::set_current_dir(root)?;
+    // The old root is put upon the new one and taken off at once.
+    rustix::process::pivot_root(".", ".")?;
+    unmount(".")?;
+    std::env::set_current_dir("/")
+}
+
+/// Makes `root` the root directory of this process.
+pub fn enter_root(root: &Path) -> io::Result<()> {
+    std::os::unix::fs::chroot(root)?;
+    std::env::set_current_dir("/")
+}
+
+/// One of the kernel's memory devices (major number 1), which everybody may read and write, under this path.
+pub fn memory_device(path: &Path, minor: u32) -> io::Result<()> {
+    let mode = Mode::from_raw_mode(0o666);
+    let device = rustix::fs::makedev(1, minor);
+    Ok(rustix::fs::mknodat(CWD, path, FileType::CharacterDevice, mode, device)?)
+}

@@ -1,0 +1,189 @@
+//! Building a plan's network, stage by stage.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use super::{addresses, devices, egress, ends, ingress, lined, links, pinned, place, Topology};
+use crate::error::{Context, Error, Result, UNSUPPORTED};
+use crate::kernel::netlink::{Message, Socket};
+use crate::kernel::netns::Nodes;
+use crate::kernel::sys;
+use crate::kernel::sysctl;
+use crate::lab::Lab;
+use crate::plan::{Node, Plan};
+use crate::run::disturb;
+
+/// Time for the kernel's workers to notice that links are up and to take IPv6 addresses into use.
+const SETTLE_NS: i64 = 10_000_000;
+
+/// A namespace and a few netlink sockets.
+const FILES_PER_NODE: u64 = 4;
+/// Two sockets and what waits for them.
+const FILES_PER_FLOW: u64 = 8;
+const OTHER_FILES: u64 = 1024;
+
+/// Builds the plan's network. On return every device is up and every queue in place.
+pub fn build(plan: &Plan, nodes: &mut Nodes, lab: Lab) -> Result<Topology> {
+    let mut topology = Topology {
+        ends: links::numbered(plan),
+        numbers: None,
+        sockets: HashMap::new(),
+        wires: Vec::new(),
+        lines: None,
+        policed: HashMap::new(),
+        clsact: HashSet::new(),
+    };
+    let files =
+        FILES_PER_NODE * plan.nodes.len() as u64 + FILES_PER_FLOW * plan.flows.len() as u64 + OTHER_FILES;
+    sys::limits::allow_open_files(files).context(format_args!("allow {files} open files"))?;
+    if lab.is_virtual() {
+        // Else some kernels put three idle tunnel devices into every node.
+        sysctl::write_if_there("net.core.fb_tunnels_only_for_init_net", "2")?;
+    }
+    make_nodes(&mut topology, plan, nodes)?;
+    let inner = lined::open(plan, nodes)?;
+    make_links(&mut topology, plan, nodes)?;
+    devices::wait_for_turn(plan, lab);
+    make_devices(&mut topology, plan)?;
+    bring_up(&mut topology, plan)?;
+    if let Some(mut socket) = inner {
+        socket.batch(&lined::configure(plan))?;
+    }
+    pinned::steer(plan, nodes)?;
+    if plan.nodes.iter().any(|node| addresses::has_ipv6(plan, node)) {
+        sys::time::sleep_until(sys::time::monotonic_ns() + SETTLE_NS);
+    }
+    route(&mut topology, plan, nodes, lab)?;
+    queue(&mut topology, plan, nodes)?;
+    Ok(topology)
+}
+
+/// A namespace for each node, and a socket in it.
+fn make_nodes(topology: &mut Topology, plan: &Plan, nodes: &mut Nodes) -> Result<()> {
+    for node in &plan.nodes {
+        disturb::here();
+        nodes.create(&node.name)?;
+        let socket =
+            nodes.within(&node.name, || prepare(plan, node)).map_err(|error| error.at(&node.name))?;
+        topology.sockets.insert(node.name.clone(), socket);
+    }
+    Ok(())
+}
+
+/// The cables.
+fn make_links(topology: &mut Topology, plan: &Plan, nodes: &Nodes) -> Result<()> {
+    for node in &plan.nodes {
+        disturb::here();
+        let mut orders = links::create(plan, node, nodes)?;
+        orders.extend(lined::pairs(plan, node, nodes)?);
+        run(topology, node, &orders)?;
+    }
+    Ok(())
+}
+
+/// Bonds and bridges.
+fn make_devices(topology: &mut Topology, plan: &Plan) -> Result<()> {
+    for node in &plan.nodes {
+        let orders = devices::create(plan, node)?;
+        topology
+            .socket(&node.name)?
+            .batch(&orders)
+            .map_err(|refusal| devices::explain(plan, node, refusal).at(format!("node {}", node.name)))?;
+    }
+    Ok(())
+}
+
+/// All devices up, with their addresses.
+fn bring_up(topology: &mut Topology, plan: &Plan) -> Result<()> {
+    for node in &plan.nodes {
+        let mut orders = addresses::loopback(node)?;
+        orders.extend(links::configure(plan, node)?);
+        orders.extend(devices::configure(plan, node)?);
+        run(topology, node, &orders)?;
+        links::switch_offload_off(plan, node, topology.socket(&node.name)?)?;
+    }
+    Ok(())
+}
+
+/// Neighbours, rules and routes of each node, and its own settings.
+fn route(topology: &mut Topology, plan: &Plan, nodes: &Nodes, lab: Lab) -> Result<()> {
+    for node in &plan.nodes {
+        disturb::here();
+        let mut orders = addresses::neighbours(plan, node)?;
+        orders.extend(addresses::rules(plan, node));
+        orders.extend(addresses::routes(plan, node)?);
+        run(topology, node, &orders)?;
+        if !node.sysctl.is_empty() {
+            settings(nodes, node, lab).map_err(|error| error.at(format!("node {}", node.name)))?;
+        }
+    }
+    Ok(())
+}
+
+/// Queues, wires and lines, where packets leave and where they arrive.
+fn queue(topology: &mut Topology, plan: &Plan, nodes: &Nodes) -> Result<()> {
+    for (index, end) in ends(plan).enumerate() {
+        disturb::here();
+        egress(topology, nodes, index, end, plan.line.is_some())
+            .map_err(|error| error.at(place(plan, index)))?;
+    }
+    if let Some((lines, wires)) = lined::start(plan, nodes)? {
+        topology.lines = Some(lines);
+        topology.wires.extend(wires.into_iter().map(|(end, wired)| (end, Arc::new(wired))));
+        topology.wires.sort_by_key(|(end, _)| *end);
+    }
+    devices::wait_until_joined(plan, &mut topology.sockets)?;
+    for arrival in &plan.ingress {
+        let place = format!("ingress of {} in node {}", arrival.dev, arrival.node);
+        ingress::build(topology, plan, nodes, arrival).map_err(|error| error.at(place))?;
+    }
+    Ok(())
+}
+
+fn run(topology: &mut Topology, node: &Node, orders: &[Message]) -> Result<()> {
+    topology
+        .socket(&node.name)?
+        .batch(orders)
+        .map_err(|refusal| refusal.error.at(format!("node {}", node.name)))
+}
+
+/// What must be set before a node has devices, so that they inherit it. Runs inside the node.
+fn prepare(plan: &Plan, node: &Node) -> Result<Socket> {
+    let forward = if node.forward { "1" } else { "0" };
+    if node.forward {
+        sysctl::write("net.ipv4.ip_forward", forward)?;
+    }
+    if addresses::has_ipv6(plan, node) {
+        // Nobody announces routers here, so nobody shall look for them.
+        sysctl::write("net.ipv6.conf.default.accept_ra", "0")?;
+        sysctl::write("net.ipv6.conf.all.forwarding", forward)?;
+    } else {
+        sysctl::write_if_there("net.ipv6.conf.all.disable_ipv6", "1")?;
+    }
+    for name in ["net.ipv4.conf.all.rp_filter", "net.ipv4.conf.default.rp_filter"] {
+        if sysctl::read(name)? != "0" {
+            sysctl::write(name, "0")?;
+        }
+    }
+    Socket::route()
+}
+
+/// The node's own settings. One that a node cannot change but the kernel has (`net.core.rmem_max`) is set for the whole
+/// kernel, where that is a virtual one.
+fn settings(nodes: &Nodes, node: &Node, lab: Lab) -> Result<()> {
+    let mut elsewhere = Vec::new();
+    nodes.within(&node.name, || {
+        for (name, value) in &node.sysctl {
+            if lab.is_virtual() && !sysctl::is_writable(name) {
+                elsewhere.push((name, value));
+            } else if !lab.is_virtual() && !name.starts_with("net") {
+                let message = format!("{name} is a setting of the whole machine, not of a network namespace");
+                return Err(Error::new(UNSUPPORTED, message).hint("Set it before, for all of the machine."));
+            } else {
+                sysctl::write(name, value)?;
+            }
+        }
+        Ok(())
+    })?;
+    elsewhere.into_iter().try_for_each(|(name, value)| sysctl::write(name, value))
+}

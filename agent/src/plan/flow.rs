@@ -1,0 +1,113 @@
+//! Flows: who talks to whom, how, and when.
+
+use std::net::IpAddr;
+
+use serde::Deserialize;
+
+use crate::error::{Error, Result};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    Tcp,
+    Udp,
+    Ping,
+    Rr,
+    Crr,
+}
+
+/// Who drives a flow.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Generator {
+    #[default]
+    Agent,
+    Iperf3,
+}
+
+/// One conversation with one payload direction, `from` → `to`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Flow {
+    pub id: u32,
+    pub name: String,
+    pub kind: Kind,
+    #[serde(default)]
+    pub generator: Generator,
+    pub from: String,
+    pub to: String,
+    pub src: String,
+    pub dst: String,
+    #[serde(default)]
+    pub sport: u16,
+    #[serde(default)]
+    pub dport: u16,
+    pub start_ns: i64,
+    #[serde(default)]
+    pub stop_ns: Option<i64>,
+    #[serde(default)]
+    pub bytes: Option<u64>,
+    #[serde(default)]
+    pub cc: Option<String>,
+    #[serde(default)]
+    pub receiver_cc: Option<String>,
+    #[serde(default)]
+    pub rate_bps: Option<u64>,
+    #[serde(default)]
+    pub pacing_bps: Option<u64>,
+    #[serde(default)]
+    pub message_bytes: Option<u32>,
+    #[serde(default)]
+    pub packet_bytes: Option<u32>,
+    #[serde(default)]
+    pub count: Option<u64>,
+    #[serde(default)]
+    pub interval_ns: Option<i64>,
+    #[serde(default)]
+    pub patience_ns: Option<i64>,
+    #[serde(default)]
+    pub request_bytes: Option<u32>,
+    #[serde(default)]
+    pub response_bytes: Option<u32>,
+    #[serde(default)]
+    pub sndbuf: Option<u32>,
+    #[serde(default)]
+    pub rcvbuf: Option<u32>,
+    #[serde(default)]
+    pub read_bps: Option<u64>,
+    /// How often the reader of a UDP flow comes; without it, as soon as something is there.
+    #[serde(default)]
+    pub read_interval_ns: Option<i64>,
+    #[serde(default)]
+    pub tos: Option<u8>,
+    #[serde(default)]
+    pub mss: Option<u32>,
+    #[serde(default)]
+    pub nodelay: Option<bool>,
+    /// Datagrams that leave at once.
+    #[serde(default)]
+    pub burst: Option<u32>,
+    /// Echo requests that no one may fragment, not even here for a smaller path MTU that is known.
+    #[serde(default)]
+    pub whole: bool,
+    /// When the source is on, from and to, ascending; absent: always.
+    #[serde(default)]
+    pub on: Vec<(i64, i64)>,
+}
+
+impl Flow {
+    /// The listening side's address.
+    ///
+    /// # Errors
+    /// A text that is none.
+    pub fn destination(&self) -> Result<IpAddr> {
+        let fault = || Error::new("plan", format!("{:?} is no IPv4 or IPv6 address", self.dst));
+        self.dst.parse().map_err(|_| fault())
+    }
+
+    /// When its sender stops at the latest.
+    #[must_use]
+    pub fn stop_or(&self, duration_ns: i64) -> i64 {
+        self.stop_ns.unwrap_or(duration_ns).min(duration_ns)
+    }
+}
