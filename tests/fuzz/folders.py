@@ -63,7 +63,8 @@ def _in_document(raw: bytes, act: str, place: list[Any], value: Any = None) -> b
 
 def _say(path: Path, table: str, column: str, value: Any) -> None:
     """Put a value into every row of a database's table."""
-    with closing(sqlite3.connect(path)) as database, database, suppress(sqlite3.Error, OverflowError):
+    # Also what the commit at the end meets: a file that was changed before need not be a database any more.
+    with suppress(sqlite3.Error, OverflowError), closing(sqlite3.connect(path)) as database, database:
         database.execute("PRAGMA ignore_check_constraints = ON")
         database.execute(f'UPDATE "{table}" SET "{column}" = ?', [value])
 
