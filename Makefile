@@ -5,7 +5,7 @@ RUSHHOUR := .venv/bin/rushhour
 CARGO := cd agent && ../scripts/cargo
 VARIABLES := $(addprefix --variable ,kernel agent tools rushhour)
 
-.PHONY: quickstart setup setup-test kernels agent agent-aarch64 lint format test test-agent test-python test-suite fuzz \
+.PHONY: quickstart setup setup-test kernels agent agent-aarch64 lint format check test test-agent test-python test-suite fuzz \
 	baseline pictures gallery bench man mutants systems locks wheels release again clean
 
 quickstart: setup
@@ -26,6 +26,11 @@ kernels: setup-test
 	$(RUSHHOUR) kernel build debian:6.12
 
 test: lint test-agent test-python test-suite
+
+# For the moment before a commit, in under a minute: the linters, and the pure tests of the path.
+check: lint
+	$(PYTHON) -m pytest -q -n auto --dist loadfile -m 'not host and not virtual' tests/spec tests/plan tests/metrics tests/models \
+		tests/test_documents.py tests/test_rooms_of_the_house.py tests/test_record.py
 
 lint: setup-test
 	.venv/bin/ruff check
