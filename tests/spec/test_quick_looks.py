@@ -6,6 +6,7 @@ from scenarios import BASE, faults, scenario
 from rushhour.errors import ScenarioError
 from rushhour.plan import expand
 from rushhour.spec import parse_scenario
+from rushhour.spec.sweep import Sweep
 from rushhour.spec.vary import quick_look
 
 SWEEP = """
@@ -100,6 +101,13 @@ def test_a_quick_look_forgets_only_what_is_left_out_of_values_that_are_gone() ->
 def test_what_leaves_out_nothing_or_everything_is_refused(skip: str, message: str) -> None:
     found = faults(BASE + SWEEP + f"skip = [{skip}]\n")
     assert any(message in fault.message for fault in found.values()), found
+
+
+def test_a_value_that_is_a_list_is_left_out_by_a_list_of_such_values() -> None:
+    """`{key = [["b", "c"]]}` names the one value ["b", "c"]; it is not two values."""
+    arguments = [["a"], ["b", "c"]]
+    swept = Sweep.model_validate({"flow.args": arguments, "skip": [{"flow.args": [["b", "c"]]}]})
+    assert [cell["flow.args"] for cell in swept.combinations()] == [["a"]]
 
 
 def test_a_value_that_never_meets_the_first_of_the_others_is_judged_beside_what_it_meets() -> None:

@@ -158,7 +158,7 @@ def _check_skip(skip: list[dict[str, Any]], values: dict[str, list[Any]]) -> Non
             unknown = [
                 choice
                 for choice in choices
-                if not any(matches({key: choice}, {key: value}) for value in values[key])
+                if not any(matches({key: [choice]}, {key: value}) for value in values[key])
             ]
             if unknown or not choices:
                 shown = ", ".join(map(repr, unknown)) or "[]"
