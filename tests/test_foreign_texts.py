@@ -8,8 +8,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from click import unstyle
+from click.testing import CliRunner
 from result_sets import kernel, result_set
 
+from rushhour.cli.profile import profile
 from rushhour.errors import ScenarioError
 from rushhour.plain import cell, harmless, is_control
 from rushhour.record.record import read_json
@@ -46,6 +49,18 @@ def test_a_strangers_results_speak_to_no_terminal(escape: str, ascii_only: bool,
     found = json.dumps(read_json(path), ensure_ascii=False)
     assert not any(is_control(sign) for sign in found)
     assert harmless({"a": 1, "b": [None, "plain\ttext\n"]}) == {"a": 1, "b": [None, "plain\ttext\n"]}
+
+
+@pytest.mark.parametrize("escape", ESCAPES)
+def test_a_strangers_profile_speaks_to_no_terminal(escape: str, tmp_path: Path) -> None:
+    change = '[[change]]\nkind = "sysctl"\nname = "net.ipv4.tcp_sack"'
+    texts = "".join(f'{key} = "{escape}"\n' for key in ("value", "reason", "source"))
+    file = tmp_path / "p.toml"
+    file.write_text(f'title = "{escape}"\nabout = "{escape}"\nsource = "{escape}"\n{change}\n{texts}')
+    shown = CliRunner().invoke(profile, ["show", str(file)], color=True)
+    assert "tcp_sack" in shown.output, shown.output
+    # The program's own styles aside.
+    assert not any(is_control(sign) for sign in unstyle(shown.output).replace("\n", "")), shown.output
 
 
 def test_a_spreadsheet_computes_nothing(tmp_path: Path) -> None:

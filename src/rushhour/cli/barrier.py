@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from rushhour.cli import SETTINGS
-from rushhour.cli.screen import echo
+from rushhour.cli.screen import echo, tell_json
 
 
 @click.command(context_settings=SETTINGS, short_help="Let several machines wait for each other.")
@@ -32,8 +32,6 @@ def barrier(
 
     Example: rushhour barrier ready --parties client,server --me server --at client.lab:7010
     """  # noqa: D301 - click wants the letter itself
-    import json
-
     from rushhour.ci import Meeting, meet
     from rushhour.errors import UsageError
 
@@ -44,7 +42,7 @@ def barrier(
     listens = bool(names) and names[0] == me
     said = meet(Meeting(name, names, me, host.strip("[]"), int(port), listens, timeout, say, failed))
     if as_json:
-        echo(json.dumps(said, indent=1, ensure_ascii=False))
+        tell_json(said)
     else:
         for party, text in said.items():
             echo(f"{party}: {text}" if text else party)

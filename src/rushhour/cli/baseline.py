@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from rushhour.cli import SETTINGS
-from rushhour.cli.screen import echo
+from rushhour.cli.screen import echo, tell_json
 from rushhour.lab import clock
 from rushhour.plain import harmless
 
@@ -47,7 +46,7 @@ def save(name: str, records: str, *, slim: bool, kernel: str | None, reason: str
     """
     from rushhour import baseline as baselines
 
-    made = baselines.save(name, records, time=_now(), slim=slim, kernel=kernel, reason=reason)
+    made = baselines.save(name, records, time=clock.stamped(), slim=slim, kernel=kernel, reason=reason)
     _tell(made, as_json=as_json)
 
 
@@ -71,7 +70,7 @@ def promote(
     """
     from rushhour import baseline as baselines
 
-    made = baselines.promote(name, origin, reason=reason, time=_now(), slim=slim, kernel=kernel)
+    made = baselines.promote(name, origin, reason=reason, time=clock.stamped(), slim=slim, kernel=kernel)
     _tell(made, as_json=as_json)
 
 
@@ -97,7 +96,7 @@ def list_baselines(*, as_json: bool) -> None:
             | ({"error": str(one)} if isinstance(one, RushHourError) else _facts(one))
             for kept, one in found
         ]
-        echo(json.dumps(entries, indent=1, ensure_ascii=False))
+        tell_json(entries)
     elif found:
         _table(found)
     else:
@@ -115,11 +114,6 @@ def show(name: str, *, as_json: bool) -> None:
     from rushhour import baseline as baselines
 
     _tell(baselines.find(name), as_json=as_json)
-
-
-def _now() -> str:
-
-    return clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _facts(one: Baseline) -> dict[str, Any]:
@@ -155,7 +149,7 @@ def _tell(one: Baseline, *, as_json: bool) -> None:
         facts["promotions"] = [
             {"version": entry.version, "time": entry.time, "reason": entry.reason} for entry in promotions
         ]
-        echo(json.dumps(facts, indent=1, ensure_ascii=False))
+        tell_json(facts)
         return
     holds = "values and checksums" if one.slim else "values, checksums and records"
     kernel = one.kernel

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import click
 
 from rushhour.cli import SETTINGS
-from rushhour.cli.screen import echo
+from rushhour.cli.screen import echo, tell_json
 
 
 @click.command(context_settings=SETTINGS, short_help="Find the commit that changed what a scenario measures.")
@@ -68,7 +67,7 @@ def bisect(
             note=screen.note,
         )
     if as_json:
-        echo(json.dumps(document, indent=1, ensure_ascii=False))
+        tell_json(document)
     else:
         from rushhour.bisect.telling import told
 

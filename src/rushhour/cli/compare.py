@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import click
 
 from rushhour.cli import INTERRUPTED, SETTINGS
-from rushhour.cli.screen import console, echo
+from rushhour.cli.screen import console, tell_json
 from rushhour.export.formats import FORMATS
 
 
@@ -99,7 +98,7 @@ def compare(
     _export(document, forms, made.folder)
     store([made.folder], db, words)
     if as_json:
-        echo(json.dumps(document, indent=1, ensure_ascii=False))
+        tell_json(document)
     else:
         printer().print(terminal(document))
         printer().print(f"\n{made.folder / 'report.html'}", highlight=False, soft_wrap=True, markup=False)

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from rushhour.cli import SETTINGS
-from rushhour.cli.screen import echo
+from rushhour.cli.screen import echo, tell_json
 
 DB = click.option(
     "--db",
@@ -50,7 +50,7 @@ def import_(folders: tuple[Path, ...], *, db: str | None, tags: tuple[str, ...],
             if not as_json:
                 echo(f"{folder}: {_words(entries[-1])}")
         if as_json:
-            echo(json.dumps({"where": store.where, "imported": entries}, indent=1, ensure_ascii=False))
+            tell_json({"where": store.where, "imported": entries})
         else:
             echo(f"in {store.where}; to look at one metric: rushhour history METRIC SCENARIO", err=True)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from contextlib import closing
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rushhour.cli import SETTINGS
-from rushhour.cli.screen import console, echo
+from rushhour.cli.screen import console, echo, tell_json
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -56,7 +55,7 @@ def demo(*, kernel: str | None, out: Path | None, browse: bool | None, as_json: 
         return INTERRUPTED
     told = _told(batch)
     if as_json:
-        echo(json.dumps(told, indent=1, ensure_ascii=False))
+        tell_json(told)
     else:
         _tell(told)
     if browse if browse is not None else not as_json and _to_be_seen():

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
 
 from rushhour.cli import INTERRUPTED, SETTINGS
-from rushhour.cli.screen import console, echo
+from rushhour.cli.screen import console, tell_json
 
 
 @click.command(context_settings=SETTINGS, short_help="Find out why a transfer between two hosts is slow.")
@@ -81,7 +80,7 @@ def diagnose(
         words.print("interrupted; nothing was left at either end")
         return INTERRUPTED
     if as_json:
-        echo(json.dumps(made.document(), indent=1, ensure_ascii=False))
+        tell_json(made.document())
     else:
         printer().print(screen(made, every=every))
         printer().print(f"\n{made.folder / PAGE}", highlight=False, soft_wrap=True, markup=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Literal
 
@@ -10,7 +9,7 @@ import click
 
 from rushhour.cli import SETTINGS
 from rushhour.cli.db import DB
-from rushhour.cli.screen import echo
+from rushhour.cli.screen import echo, tell_json
 
 
 @click.command(context_settings=SETTINGS, short_help="Show a metric over kernels, and where it changed.")
@@ -77,7 +76,7 @@ def history(
         echo(out, err=as_json)
     if as_json:
         document = {"metric": metric, "where": where, "by": by, "series": [one.document() for one in found]}
-        echo(json.dumps(document, indent=1, ensure_ascii=False))
+        tell_json(document)
     elif out is None:
         from rushhour.cli.screen import printer
         from rushhour.report.history import show

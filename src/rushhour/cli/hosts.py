@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 import click
 
 from rushhour.cli import SETTINGS
-from rushhour.cli.screen import echo
+from rushhour.cli.screen import tell_json
 
 if TYPE_CHECKING:
     from rushhour.lab.host.able import Ability
@@ -44,7 +43,7 @@ def check(places: tuple[str, ...], *, ssh_config: str | None, sudo: bool, as_jso
     found = able.check(_named(places), ssh_config=ssh_config, sudo=sudo)
     if as_json:
         document = {"format": able.FORMAT, "hosts": [one.document() for one in found]}
-        echo(json.dumps(document, indent=1, ensure_ascii=False))
+        tell_json(document)
     else:
         for one in found:
             _tell(one)

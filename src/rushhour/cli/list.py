@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from rushhour.cli import SETTINGS
-from rushhour.cli.screen import echo
+from rushhour.cli.screen import echo, tell_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -43,7 +42,7 @@ def list_scenarios(words: tuple[str, ...], *, as_json: bool) -> None:
         for entry in _entries(study, () if chosen else words)
     ]
     if as_json:
-        echo(json.dumps(entries, indent=1, ensure_ascii=False))
+        tell_json(entries)
         return
     if not entries:
         echo(f"no scenario of the catalogue has {_quoted(words)}{_near(words)}", err=True)

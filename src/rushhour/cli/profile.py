@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from rushhour.cli import SETTINGS
+from rushhour.cli.screen import echo, printer, tell_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,11 +47,11 @@ def list_profiles(*, as_json: bool) -> None:
     if as_json:
         rows = [{"name": one.name, "title": one.profile.title, "sha256": one.sha256,
                  "changes": len(one.profile.change)} for one in found]  # fmt: skip
-        click.echo(json.dumps(rows, indent=1, ensure_ascii=False))
+        tell_json(rows)
         return
     width = max(len(one.name) for one in found)
     for one in found:
-        click.echo(f"{click.style(one.name.ljust(width), bold=True)}  {one.profile.title}")
+        _say((one.name.ljust(width), "bold"), f"  {one.profile.title}")
 
 
 @profile.command()
@@ -66,13 +66,13 @@ def show(name: str, *, as_json: bool) -> None:
 
     found = find_profile(name)
     if as_json:
-        click.echo(json.dumps(_document(found), indent=1, ensure_ascii=False))
+        tell_json(_document(found))
         return
-    click.echo(click.style(found.profile.title, bold=True))
+    _say((found.profile.title, "bold"))
     for text in (found.profile.about.strip(), found.profile.source and f"Source: {found.profile.source}"):
         if text:
-            click.echo(f"\n{text}")
-    click.echo()
+            echo(f"\n{text}")
+    echo()
     for change in found.profile.change:
         _show_change(change)
 
@@ -105,8 +105,7 @@ def check(
     with Session.open(place, ssh_config=ssh_config, sudo=sudo) as session:
         rows = settings.check(session, changes)
     if as_json:
-        click.echo(json.dumps({"place": place, "profile": found.name, "rows": [_row(one) for one in rows]},
-                              indent=1, ensure_ascii=False))  # fmt: skip
+        tell_json({"place": place, "profile": found.name, "rows": [_row(one) for one in rows]})
     else:
         table(rows)
     if any(row.error is not None and not row.skipped for row in rows):
@@ -117,8 +116,6 @@ def table(rows: Sequence[Row]) -> None:
     """Print what would change: before, after, and why something would not."""
     from rich.table import Table
     from rich.text import Text
-
-    from rushhour.cli.screen import printer
 
     shown = Table(box=None, pad_edge=False, header_style="bold")
     for heading in ("setting", "now", "becomes", ""):
@@ -137,9 +134,16 @@ def _show_change(change: Change) -> None:
     told = change.words_for_agent(change.dev)
     told = {key: value for key, value in told.items() if key != "dev" or value is not None}
     mark = "  (optional)" if change.optional else "  (where there is one)" if change.if_there else ""
-    click.echo(f"{settings.about(told)} = {click.style(settings.wanted(told), bold=True)}{mark}")
+    _say(f"{settings.about(told)} = ", (settings.wanted(told), "bold"), mark)
     source = f" [{change.source}]" if change.source else ""
-    click.echo(f"    {change.reason}{source}")
+    echo(f"    {change.reason}{source}")
+
+
+def _say(*parts: str | tuple[str, str]) -> None:
+    """Print one line of texts and of texts with a style; a profile may be a stranger's file."""
+    from rich.text import Text
+
+    printer(highlight=False).print(Text.assemble(*parts), soft_wrap=True)
 
 
 def _document(found: Found) -> dict[str, object]:

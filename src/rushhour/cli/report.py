@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from rushhour.cli import SETTINGS
-from rushhour.cli.screen import echo
+from rushhour.cli.screen import echo, tell_json
 
 if TYPE_CHECKING:
     from rushhour.record.record import ResultSet
@@ -51,7 +50,7 @@ def report(records: tuple[Path, ...], out: Path | None, form: str, *, as_json: b
         made, runs = write_study(sets, out or folder / _name(form), form), sum(map(len, sets))
     if as_json:
         document = {"format": form, "runs": runs, "files": [str(path) for path in made]}
-        echo(json.dumps(document, indent=1, ensure_ascii=False))
+        tell_json(document)
     else:
         for path in made:
             echo(path)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ import click
 
 from rushhour.cli import SETTINGS
 from rushhour.cli.profile import SSH_CONFIG, SUDO
-from rushhour.cli.screen import echo
+from rushhour.cli.screen import echo, tell_json
 
 # What became of a change, in words; the last two are no success.
 _WORDS = {
@@ -52,7 +51,7 @@ def restore(
         with Session.open(place, ssh_config=ssh_config, sudo=sudo) as session:
             told[place] = settings.left(session) if look else settings.revert(session, kept=kept)
     if as_json:
-        echo(json.dumps(told, indent=1, ensure_ascii=False))
+        tell_json(told)
     else:
         for place, entries in told.items():
             _tell_left(place, entries) if look else tell_undone(place, entries)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rushhour.cli import SETTINGS
-from rushhour.cli.screen import console, echo
+from rushhour.cli.screen import console, tell_json
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -107,7 +106,7 @@ def run(
         study = _finish_study(batches, options["out"], None if as_json else printer(), report=not no_report)
     if as_json:
         whole = {"sets": document} | ({"study": study} if study else {})
-        echo(json.dumps(whole, indent=1, ensure_ascii=False))
+        tell_json(whole)
     _tell_failures(outcomes, words)
     store([batch.folder for batch in batches], db, words)
     if stopped:

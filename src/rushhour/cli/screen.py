@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from functools import cache
@@ -26,6 +27,11 @@ def echo(text: object = "", *, nl: bool = True, err: bool = False) -> None:
     All that commands say without a table goes through here: names of files, words of strangers.
     """
     click.echo(harmless(str(text)), nl=nl, err=err)
+
+
+def tell_json(document: object) -> None:
+    """Print JSON values for a program to read."""
+    echo(json.dumps(document, indent=1, ensure_ascii=False))
 
 
 def console(**options: Any) -> Console:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rushhour.cli import SETTINGS
-from rushhour.cli.screen import echo
+from rushhour.cli.screen import echo, tell_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -69,7 +69,7 @@ def show(
                 table.model_dump(mode="json", by_alias=True, exclude_none=True) for table in published
             ],
         }
-        echo(json.dumps(document, indent=1, ensure_ascii=False))
+        tell_json(document)
     elif machines is not None:
         _tell_machines(machines)
     elif plan:

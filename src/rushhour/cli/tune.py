@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,7 +9,7 @@ import click
 
 from rushhour.cli import INTERRUPTED, SETTINGS
 from rushhour.cli.profile import SSH_CONFIG, SUDO
-from rushhour.cli.screen import console, echo
+from rushhour.cli.screen import console, echo, tell_json
 
 if TYPE_CHECKING:
     from rushhour.tune.live import Wanted
@@ -118,7 +117,7 @@ def _revert(ends: object, *, as_json: bool) -> int:
     assert isinstance(ends, Asked)
     told = revert(ends)
     if as_json:
-        echo(json.dumps(told, indent=1, ensure_ascii=False))
+        tell_json(told)
     else:
         for place, undone in zip((ends.a, ends.b), told.values(), strict=True):
             tell_undone(place, undone)
@@ -131,7 +130,7 @@ def _tell(plan: Plan, folder: Path, wanted: Wanted, *, persist: bool, as_json: b
     from rushhour.tune.plan import persistent
 
     if as_json:
-        echo(json.dumps(plan.document(), indent=1, ensure_ascii=False))
+        tell_json(plan.document())
     elif persist:
         echo("\n\n".join(persistent(plan, end) for end in ("a", "b")))
     else:
