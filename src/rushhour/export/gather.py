@@ -11,7 +11,7 @@ from rushhour.record.record import Record, ResultSet, read_json
 from rushhour.report.reproduce import run_command
 from rushhour.report.verdict import markdown
 from rushhour.report.verdict.advice import of_cell
-from rushhour.report.verdict.departure import DEPARTS, departs, word
+from rushhour.report.verdict.departure import number_of, told, word
 from rushhour.summary import index
 from rushhour.summary.expectations import judge
 
@@ -74,14 +74,9 @@ def of_verdict(document: Mapping[str, Any]) -> Report:
 
 
 def _headline(document: Mapping[str, Any]) -> str:
-    counts = {name: int(number) for name, number in document["counts"].items()}
-    departing = sum(map(departs, document["cells"]))
-    if departing:
-        counts = {"worse": 0} | counts | {DEPARTS: departing}
-        counts["worse"] = max(0, counts["worse"] - departing)
-    mere = document["verdict"] == "worse" and departing and not counts["worse"]
-    told = ", ".join(f"{number} {name}" for name, number in counts.items() if number)
-    return f"{DEPARTS if mere else document['verdict']}: {told}"
+    verdict, counts = told(document["verdict"], document["counts"], number_of(document["cells"]))
+    numbers = ", ".join(f"{number} {name}" for name, number in counts.items() if number)
+    return f"{verdict}: {numbers}"
 
 
 def _cells(document: Mapping[str, Any]) -> Iterator[Case]:

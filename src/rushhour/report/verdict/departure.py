@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 DEPARTS = "departs"
 
@@ -21,6 +21,28 @@ def departs(cell: Mapping[str, Any]) -> bool:
     failed = any(run.get("error") for side in ("base", "candidate") for run in runs.get(side) or [])
     mere = bool(deciding) and all(one.get("better") == "none" for one in deciding)
     return cell.get("verdict") == "worse" and mere and not broken and not failed
+
+
+def told(verdict: str, counts: Mapping[str, int], departing: int) -> tuple[str, dict[str, int]]:
+    """A verdict and its counts of cells as people are told them, `departing` of those counted worse.
+
+    Those cells get a count of their own, next to that of the worse ones; a verdict without a worse cell left
+    departs.
+    """
+    if not departing:
+        return verdict, dict(counts)
+    counts = counts if "worse" in counts else {"worse": 0, **counts}
+    # The counts of a stranger's document need not add up.
+    left = max(0, int(counts["worse"] or 0) - departing)
+    split: dict[str, int] = {}
+    for name, number in counts.items():
+        split |= {"worse": left, DEPARTS: departing} if name == "worse" else {name: int(number)}
+    return DEPARTS if verdict == "worse" and not left else verdict, split
+
+
+def number_of(cells: Iterable[Mapping[str, Any]]) -> int:
+    """How many cells of a verdict's document depart."""
+    return sum(map(departs, cells))
 
 
 def word(cell: Mapping[str, Any]) -> str:

@@ -13,7 +13,7 @@ from rushhour.quantities.words import NONE, quantity, scale_for
 from rushhour.report.verdict import beside
 from rushhour.report.verdict.advice import advice, of_cell
 from rushhour.report.verdict.common import groups
-from rushhour.report.verdict.departure import DEPARTS, departs
+from rushhour.report.verdict.departure import DEPARTS, departs, number_of, told
 from rushhour.report.verdict.order import ORDER, ordered
 
 if TYPE_CHECKING:
@@ -187,24 +187,20 @@ def story(document: Mapping[str, Any]) -> Story:
 
 def _story(document: Mapping[str, Any]) -> Story:
     areas, known = _areas(document), document.get("known") or {}
-    told = [_cell(number, cell, areas, document) for number, cell in enumerate(ordered(document["cells"]))]
-    cells = [_departing(cell) for cell in told]
+    ranked = [_cell(number, cell, areas, document) for number, cell in enumerate(ordered(document["cells"]))]
+    cells = [_departing(cell) for cell in ranked]
     identical = sum(cell.get("identical") is True for cell in document["cells"])
-    verdict = str(document["verdict"])
-    departing = sum(cell.verdict == DEPARTS for cell in cells)
-    if verdict == "worse" and not any(cell.verdict == "worse" for cell in cells):
-        verdict = DEPARTS
+    counted = {name: int(document["counts"].get(name, 0)) for name in ORDER}
+    verdict, counts = told(str(document["verdict"]), counted, number_of(document["cells"]))
     base, candidate = (_side(document[side]) for side in ("base", "candidate"))
-    counts = [(name, int(document["counts"].get(name, 0))) for name in ORDER]
-    counts[:1] = [("worse", counts[0][1] - departing), (DEPARTS, departing)]
     whole = Story(
         verdict,
-        _headline(verdict, dict(counts), identical),
+        _headline(verdict, counts, identical),
         f"{candidate.name} against {base.name}",
         base,
         candidate,
         _facts(document),
-        counts,
+        [*counts.items()],
         identical,
         [cell for cell in cells if cell.verdict != "same"],
         [cell for cell in cells if cell.verdict == "same"],

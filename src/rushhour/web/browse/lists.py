@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from rushhour.errors import UsageError
 from rushhour.history import history as history_of
-from rushhour.report.verdict.departure import DEPARTS
+from rushhour.report.verdict import departure
 from rushhour.web.answers import RefusedError
 from rushhour.web.browse.asked import LARGEST
 from rushhour.web.browse.glance import glances
@@ -170,11 +170,8 @@ def comparison(row: ComparisonRow) -> dict[str, Any]:
     `told` and `told_counts` are its verdict and its cells in the words for people, who are told of cells that
     only behave otherwise that they depart.
     """
-    counts = dict(row.counts)
-    if row.departing:
-        counts |= {"worse": max(0, int(counts.get("worse") or 0) - row.departing), DEPARTS: row.departing}
-    mere = row.verdict == "worse" and row.departing and not counts["worse"]
-    return _without_ids(asdict(row)) | {"told": DEPARTS if mere else row.verdict, "told_counts": counts}
+    verdict, counts = departure.told(row.verdict, row.counts, row.departing)
+    return _without_ids(asdict(row)) | {"told": verdict, "told_counts": counts}
 
 
 def cell(store: Store, row: CellVerdict) -> dict[str, Any]:
