@@ -140,7 +140,7 @@ class _Going:
 
     def _keep(self, facts: dict[str, Any]) -> None:
         if not self.state.document:
-            now = clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
+            now = clock.stamped()
             self.state.document = {"rushhour": __version__, "made": now, "state": "going"}
         self.state.document |= facts
         self.state.save()
@@ -201,7 +201,7 @@ def _scenario(word: str | Path, metric: str, options: Options) -> tuple[str, Sce
 def _state(question: Question, options: Options, name: str) -> State:
     if options.resume:
         return resumed(question, options.out, name)
-    stamp = clock.now().strftime("%Y%m%d-%H%M%S")
+    stamp = clock.folder_stamp()
     return fresh(question, options.out or RESULTS / "bisect" / name / stamp)
 
 

@@ -21,6 +21,7 @@ from rushhour.diagnosis.rules import judge
 from rushhour.diagnosis.rules.measured_broken import no_way
 from rushhour.diagnosis.table import table
 from rushhour.errors import HostError, UsageError
+from rushhour.files import rooms
 from rushhour.lab import clock
 from rushhour.lab.host import reach
 from rushhour.lab.host.inventory import Inventory
@@ -222,7 +223,7 @@ def _judged(
     way = Way(min(trips, default=None), rates, min(sizes, default=None))
     case = Case(facts["a"], facts["b"], {way: measured[way] for way in DIRECTIONS}, way, there)
     missing = {f"{end}: {what}": why for end in ENDS for what, why in facts[end].unknown.items()}
-    return Diagnosis(_now(), case, table(case.a, case.b), folded(judge(case)), {**failed, **missing})
+    return Diagnosis(clock.stamped(), case, table(case.a, case.b), folded(judge(case)), {**failed, **missing})
 
 
 def _no_way(sessions: Mapping[str, Session], asked: Asked, error: HostError) -> Diagnosis:
@@ -236,17 +237,13 @@ def _no_way(sessions: Mapping[str, Session], asked: Asked, error: HostError) -> 
     facts = _both(lambda end: gather(sessions[end], peer(end)))
     case = Case(facts["a"], facts["b"])
     findings = folded([no_way(error, {end: peer(end) for end in ENDS}), *judge(case)])
-    return Diagnosis(_now(), case, table(case.a, case.b), findings, {"measurements": error.message})
+    return Diagnosis(clock.stamped(), case, table(case.a, case.b), findings, {"measurements": error.message})
 
 
 def _kept(diagnosis: Diagnosis, folder: Path) -> Diagnosis:
     kept = replace(diagnosis, folder=folder)
     write_json(folder / DOCUMENT, kept.document())
     return kept
-
-
-def _now() -> str:
-    return clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _refuse_used(out: Path | None) -> None:
@@ -263,10 +260,4 @@ def _folder(asked: Asked) -> Path:
         place.replace("netns:", "").replace("ssh://", "").strip("/").replace("/", "-")
         for place in (asked.a, asked.b)
     ]
-    stamp = clock.now().strftime("%Y%m%d-%H%M%S")
-    stem = RESULTS / "..".join(names)
-    tries, folder = 1, stem / stamp
-    while folder.exists():
-        tries += 1
-        folder = stem / f"{stamp}-{tries}"
-    return folder
+    return rooms.unused(RESULTS / "..".join(names) / clock.folder_stamp())

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from rushhour.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 NEW = ".rushhour-"
 _UNLOCKED = "~"
@@ -49,6 +49,15 @@ def make(parent: Path, prefix: str = NEW) -> tuple[Path, int]:
     room = new.with_name(new.name.replace(_UNLOCKED, ""))
     new.rename(room)
     return room, lock
+
+
+def unused(folder: Path, used: Callable[[Path], bool] = Path.exists) -> Path:
+    """The folder if nothing uses its name yet, else the first of `folder-2`, `folder-3` … that is unused."""
+    free, number = folder, 1
+    while used(free):
+        number += 1
+        free = folder.with_name(f"{folder.name}-{number}")
+    return free
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from rushhour import spec
 from rushhour.errors import UsageError
+from rushhour.files import rooms
 from rushhour.lab import clock, kernel
 from rushhour.lab.base import REAL_TIME
 from rushhour.lab.realtime import running_kernel
@@ -75,7 +76,7 @@ def prepare(
         "quick": quick,
     }
     asked |= {"lab": lab} if lab in REAL_TIME else {}
-    stamp = clock.now().strftime("%Y%m%d-%H%M%S")
+    stamp = clock.folder_stamp()
     batches: list[Batch] = []
     for file in files:
         taken = {batch.folder for batch in batches}
@@ -171,11 +172,7 @@ def _folder(
     if out is not None and alone:
         return out
     first = out / plain(file.name) if out is not None else RESULTS / plain(file.stem) / stamp
-    folder, tries = first, 1
-    while folder in taken or (out is None and folder.exists()):
-        tries += 1
-        folder = first.with_name(f"{first.name}-{tries}")
-    return folder
+    return rooms.unused(first, lambda folder: folder in taken or (out is None and folder.exists()))
 
 
 def plain(name: str) -> str:

@@ -111,7 +111,7 @@ class Store:
         return Imported(**counts)
 
     def _put(self, parcel: Parcel, tags: Sequence[str]) -> int:
-        now = clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
+        now = clock.stamped()
         try:
             with self._writing() as connection:
                 new = put(connection, parcel, now)

@@ -127,7 +127,7 @@ def _plan(wanted: Wanted, case: Case, sessions: Mapping[str, Session]) -> Plan:
     given = [name for name, value in (("rtt", wanted.rtt_ns), ("rate", wanted.rate_bps)) if value is not None]
     notes = [] if wanted.profile or (rtt and any(rates.values())) else [_UNKNOWN]
     return Plan(
-        _now(),
+        clock.stamped(),
         {"a": wanted.ends.a, "b": wanted.ends.b},
         rtt,
         rates,
@@ -153,10 +153,6 @@ def _applied(wanted: Wanted, plan: Plan, sessions: Mapping[str, Session]) -> dic
             settings.revert(sessions["a"], kept=True)
         raise
     return done
-
-
-def _now() -> str:
-    return clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _folder(ends: Asked) -> Path:

@@ -83,7 +83,7 @@ class Verdict:
         return {
             "format": FORMAT,
             "rushhour": __version__,
-            "made": self.made.strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "made": clock.stamped(self.made),
             "verdict": self.verdict,
             "exit": self.exit,
             "variable": self.variables[0] if len(self.variables) == 1 else list(self.variables),

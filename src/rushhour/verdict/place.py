@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from rushhour.errors import ReportError
 from rushhour.files import rooms
+from rushhour.lab import clock
 from rushhour.running.prepare import RESULTS
 
 if TYPE_CHECKING:
@@ -21,12 +22,7 @@ _PLAIN = re.compile(r"[^A-Za-z0-9._-]+")
 def folder_for(base: str, candidate: str, made: datetime) -> Path:
     """A folder of this name that is not there yet."""
     names = "..".join(_PLAIN.sub("-", name).strip("-.")[:80] or "records" for name in (base, candidate))
-    stamp = made.strftime("%Y%m%d-%H%M%S")
-    folder, tries = RESULTS / "compare" / names / stamp, 1
-    while folder.exists():
-        tries += 1
-        folder = folder.with_name(f"{stamp}-{tries}")
-    return folder
+    return rooms.unused(RESULTS / "compare" / names / clock.folder_stamp(made))
 
 
 @contextmanager
