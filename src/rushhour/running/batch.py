@@ -52,6 +52,18 @@ class Outcome:
     cached: bool
 
     @property
+    def record(self) -> Path:
+        """The folder of its record.
+
+        Raises:
+            RushHourError: what the run failed with.
+        """
+        if self.folder is None:
+            assert self.error is not None
+            raise self.error
+        return self.folder
+
+    @property
     def skipped(self) -> bool:
         """Whether the kernel lacks what the cell asks for: no failure of the run."""
         return isinstance(self.error, UnsupportedError)

@@ -161,10 +161,7 @@ class Desk:
             with tempfile.TemporaryDirectory(dir=room, ignore_cleanup_errors=True) as folder:
                 alone = of_one(NAME, flight.asked, flight.kernel, Path(folder))
                 outcome = flight.conductor.one(*alone, Path(folder) / NAME)
-                if outcome.folder is None:
-                    assert outcome.error is not None
-                    raise outcome.error
-                return make(Record.open(outcome.folder))
+                return make(Record.open(outcome.record))
         except CancelledError:
             raise RefusedError(503, "the run was ended before it was done", hint="try again") from None
         except LabError as error:

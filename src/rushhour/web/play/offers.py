@@ -94,10 +94,7 @@ class Offers:
             conductor.cancel()
         with conductor, tempfile.TemporaryDirectory(prefix="rushhour-") as folder:
             outcome = conductor.one(*of_one("offer", probe(), kernel, Path(folder)))
-            if outcome.folder is None:
-                assert outcome.error is not None
-                raise outcome.error
-            return _offer(kernel, Record.open(outcome.folder))
+            return _offer(kernel, Record.open(outcome.record))
 
 
 def _offer(kernel: Kernel, record: Record) -> Offer:
