@@ -18,9 +18,10 @@ from rushhour.cli import SETTINGS, cli
 from rushhour.errors import ReportError
 from rushhour.report.embed import unpack
 from rushhour.report.verdict import html, markdown, terminal
+from rushhour.report.verdict.cell import MINUS
 from rushhour.report.verdict.page import MAX_PICTURES, MAX_TOLD
 from rushhour.report.verdict.rows import rows
-from rushhour.report.verdict.story import MINUS, story
+from rushhour.report.verdict.story import story
 from rushhour.report.verdict.summary import LIMIT
 
 if TYPE_CHECKING:

@@ -15,7 +15,8 @@ from rushhour.verdict.refusal import NOTHING
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from rushhour.report.verdict.story import Cell, Metric, Story
+    from rushhour.report.verdict.cell import Cell, Metric
+    from rushhour.report.verdict.story import Story
 
 DIFFERS = "differs"
 MAX_KEYS = 4

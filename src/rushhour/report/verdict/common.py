@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from rushhour.report.verdict.story import Cell
+    from rushhour.report.verdict.cell import Cell
 
 _KINDS = {
     "state": "a decision",

@@ -8,17 +8,18 @@ from typing import TYPE_CHECKING, Any
 from rushhour.errors import RecordError
 from rushhour.report.definitions import of_metrics
 from rushhour.report.shell import digest, joined, template
+from rushhour.report.verdict.cell import REACH
 from rushhour.report.verdict.overlay import picture
 from rushhour.report.verdict.rows import rows
-from rushhour.report.verdict.story import REACH, WORDS, story
+from rushhour.report.verdict.story import WORDS, story
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from rushhour.report.verdict.cell import Bar, Cell
     from rushhour.report.verdict.overlay import Picture
     from rushhour.report.verdict.rows import Rows
-    from rushhour.report.verdict.story import Bar, Cell
 
 _SCRIPTS = ("uplot/uPlot.iife.min.js", "series.js", "plots.js", "parts.js", "verdict.js")
 _STYLES = ("uplot/uPlot.min.css", "report.css", "verdict.css")

@@ -11,16 +11,18 @@ from rich.table import Table
 from rich.text import Text
 
 from rushhour.report.command import Command
+from rushhour.report.verdict.cell import plural
 from rushhour.report.verdict.rows import rows
-from rushhour.report.verdict.story import plural, story
+from rushhour.report.verdict.story import story
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from rich.console import Console, ConsoleOptions, RenderableType
 
+    from rushhour.report.verdict.cell import Cell
     from rushhour.report.verdict.rows import Rows
-    from rushhour.report.verdict.story import Cell, Story
+    from rushhour.report.verdict.story import Story
 
 COLOURS = {
     "same": "green",

@@ -5,14 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rushhour.report.markdown import said
+from rushhour.report.verdict.cell import plural
 from rushhour.report.verdict.rows import rows
-from rushhour.report.verdict.story import WORDS, plural, story
+from rushhour.report.verdict.story import WORDS, story
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from rushhour.report.verdict.advice import Step
-    from rushhour.report.verdict.story import Cell, Metric, Story
+    from rushhour.report.verdict.cell import Cell, Metric
+    from rushhour.report.verdict.story import Story
 
 LIMIT = 60_000
 """Bytes of a summary: a comment on GitHub may have 65 536 letters."""
