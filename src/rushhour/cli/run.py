@@ -12,6 +12,8 @@ from rushhour.cli import SETTINGS
 from rushhour.cli.screen import console, tell_json
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from rich.console import Console
 
     from rushhour.explain import Explanation
@@ -81,16 +83,9 @@ def run(
 
     Example: rushhour run window-scaling --set topology.rate=10mbit
     """  # noqa: D301 - click wants the letter itself
-    from rushhour.cli.screen import printer
-    from rushhour.errors import UsageError
     from rushhour.running import runner
 
-    if not scenarios:
-        raise UsageError(
-            "run what?",
-            hint="rushhour list has the scenarios, rushhour list WORD those about something; "
-            "rushhour demo runs one, rushhour new writes one of your own",
-        )
+    _something(scenarios)
     words = console(stderr=True)
     can_store(db)
     named: dict[str, Any] = {"pins": pins, "hosts": hosts, "places": places, "ssh_config": ssh_config}
@@ -98,20 +93,43 @@ def run(
     with runner.using(given) as where:
         batches = runner.prepare(scenarios, **options, lab=lab, tested=runner.tested(where))
         outcomes, stopped = _carry_out(batches, where or runner.make_lab(lab), words, jobs=jobs, fresh=fresh)
-    document = [
-        _finish(batch, outcomes, None if as_json else printer(), report=not no_report) for batch in batches
-    ]
-    study = None
-    if len(batches) > 1 and any((batch.folder / "set.json").is_file() for batch in batches):
-        study = _finish_study(batches, options["out"], None if as_json else printer(), report=not no_report)
-    if as_json:
-        whole = {"sets": document} | ({"study": study} if study else {})
-        tell_json(whole)
+    document = _tell(batches, outcomes, options["out"], as_json=as_json, report=not no_report)
     _tell_failures(outcomes, words)
     store([batch.folder for batch in batches], db, words)
     if stopped:
         words.print("interrupted; what finished is kept. To go on: the same command")
         return INTERRUPTED
+    return _exit_code(document)
+
+
+def _something(scenarios: Sequence[str]) -> None:
+    from rushhour.errors import UsageError
+
+    if not scenarios:
+        raise UsageError(
+            "run what?",
+            hint="rushhour list has the scenarios, rushhour list WORD those about something; "
+            "rushhour demo runs one, rushhour new writes one of your own",
+        )
+
+
+def _tell(
+    batches: list[Batch], outcomes: list[Outcome], out: Path | None, *, as_json: bool, report: bool
+) -> list[dict[str, Any]]:
+    """Print the results and write the reports; what is said of each batch as JSON."""
+    from rushhour.cli.screen import printer
+
+    screen = None if as_json else printer()
+    document = [_finish(batch, outcomes, screen, report=report) for batch in batches]
+    study = None
+    if len(batches) > 1 and any((batch.folder / "set.json").is_file() for batch in batches):
+        study = _finish_study(batches, out, screen, report=report)
+    if as_json:
+        tell_json({"sets": document} | ({"study": study} if study else {}))
+    return document
+
+
+def _exit_code(document: Sequence[Mapping[str, Any]]) -> int:
     runs = [one for entry in document for one in entry["runs"]]
     if any(entry["runs"] and all(one["skipped"] for one in entry["runs"]) for entry in document):
         return FAILED

@@ -59,17 +59,19 @@ def show(
     first = lowered.plan
     machines = _machines(lowered, hosts, places) if hosts or places else None
     if as_json:
-        document = {
-            "scenario": loaded.canonical(),
-            "cells": [{"index": cell.index, "factors": cell.factors} for cell in every],
-            "plan": first,
-            "commands": planning.commands(first),
-            **({"hosts": machines} if machines is not None else {}),
-            "published": [
-                table.model_dump(mode="json", by_alias=True, exclude_none=True) for table in published
-            ],
-        }
-        tell_json(document)
+        hosts_too = {} if machines is None else {"hosts": machines}
+        tell_json(
+            {
+                "scenario": loaded.canonical(),
+                "cells": [{"index": cell.index, "factors": cell.factors} for cell in every],
+                "plan": first,
+                "commands": planning.commands(first),
+                **hosts_too,
+                "published": [
+                    table.model_dump(mode="json", by_alias=True, exclude_none=True) for table in published
+                ],
+            }
+        )
     elif machines is not None:
         _tell_machines(machines)
     elif plan:

@@ -118,20 +118,7 @@ def engine(url: URL, wait_s: float, *, create: bool) -> Engine:
 def _sqlite(url: URL, wait_s: float, *, create: bool) -> Engine:
     path = Path(str(url.database))
     if not path.exists():
-        if not create:
-            raise StoreError(
-                "there is no results database here yet",
-                where=str(path),
-                hint="to store results in it: rushhour db import FOLDER",
-            )
-        # SQLite would make the file that it leads to, wherever a stranger meant that to be.
-        if path.is_symlink():
-            raise StoreError(
-                f"the database is a link to {path.readlink()}, and there is nothing",
-                where=str(path),
-                hint="remove the link, or make the empty file that it leads to",
-            )
-        _folder(path.parent)
+        _room_for(path, create=create)
     # Nobody who may not write to it needs the files beside it that WAL would make.
     frozen = path.exists() and not create and not os.access(path.parent, os.W_OK)
     if frozen and not Path(f"{path}-wal").exists():
@@ -158,6 +145,24 @@ def _sqlite(url: URL, wait_s: float, *, create: bool) -> Engine:
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
     return made
+
+
+def _room_for(path: Path, *, create: bool) -> None:
+    """See that a database that is not there may be made at `path`, and make its folder."""
+    if not create:
+        raise StoreError(
+            "there is no results database here yet",
+            where=str(path),
+            hint="to store results in it: rushhour db import FOLDER",
+        )
+    # SQLite would make the file that it leads to, wherever a stranger meant that to be.
+    if path.is_symlink():
+        raise StoreError(
+            f"the database is a link to {path.readlink()}, and there is nothing",
+            where=str(path),
+            hint="remove the link, or make the empty file that it leads to",
+        )
+    _folder(path.parent)
 
 
 def _folder(path: Path) -> None:

@@ -180,7 +180,11 @@ def sets(
     if kind:
         query = query.where(table.c.kind == kind)
     query = query.order_by(table.c.made.desc(), table.c.scenario, table.c.id).limit(limit).offset(offset)
-    found = [plain(row) for row in connection.execute(query).mappings()]
+    return _set_rows(connection, [plain(row) for row in connection.execute(query).mappings()])
+
+
+def _set_rows(connection: Connection, found: Sequence[Mapping[str, Any]]) -> list[SetRow]:
+    """Rows of the table of sets with what other tables know of them."""
     ids = [row["id"] for row in found]
     kernels = _kernels_of(connection, ids)
     tags = tags_of(connection, "set", ids)

@@ -127,17 +127,7 @@ def differences(table: str, base: Trace, candidate: Trace) -> Iterator[Differenc
 
 
 def _first(table: str, kind: Kind, base: Trace, candidate: Trace, pairs: Pairs) -> Difference | None:
-    differ = {
-        name: _unequal(name, values[pairs.base], candidate.columns[kind][name][pairs.candidate])
-        for name, values in base.columns[kind].items()
-        if name in candidate.columns.get(kind, {})
-    }
-    if WAITED in differ:
-        known = [
-            trace.columns[kind].get(ACKS, trace.t_ns)[rows] != UNKNOWN
-            for trace, rows in ((base, pairs.base), (candidate, pairs.candidate))
-        ]
-        differ[WAITED] &= known[0] & known[1]
+    differ = _differing(kind, base, candidate, pairs)
     if not differ:
         return None
     places = np.flatnonzero(np.logical_or.reduce(list(differ.values())))
@@ -167,6 +157,22 @@ def _first(table: str, kind: Kind, base: Trace, candidate: Trace, pairs: Pairs) 
             if unequal[at]
         },
     )
+
+
+def _differing(kind: Kind, base: Trace, candidate: Trace, pairs: Pairs) -> dict[str, NDArray[np.bool_]]:
+    """For each column of a kind that both sides have, in which pairs of events it is not equal."""
+    differ = {
+        name: _unequal(name, values[pairs.base], candidate.columns[kind][name][pairs.candidate])
+        for name, values in base.columns[kind].items()
+        if name in candidate.columns.get(kind, {})
+    }
+    if WAITED in differ:
+        known = [
+            trace.columns[kind].get(ACKS, trace.t_ns)[rows] != UNKNOWN
+            for trace, rows in ((base, pairs.base), (candidate, pairs.candidate))
+        ]
+        differ[WAITED] &= known[0] & known[1]
+    return differ
 
 
 def _jump(table: str, base: Trace, candidate: Trace, pairs: Pairs) -> Difference | None:
