@@ -29,7 +29,7 @@ test: lint test-agent test-python test-suite
 
 # For the moment before a commit, in under a minute: the linters, and the pure tests of the path.
 check: lint
-	$(PYTHON) -m pytest -q -n auto --dist loadfile -m 'not host and not virtual' tests/spec tests/plan tests/metrics tests/models \
+	$(PYTHON) -m pytest -q -n auto --dist loadgroup -m 'not host and not virtual' tests/spec tests/plan tests/metrics tests/models \
 		tests/test_documents.py tests/test_rooms_of_the_house.py tests/test_record.py
 
 lint: setup-test
@@ -48,10 +48,10 @@ test-agent: setup-test
 agent-aarch64: setup-test
 	scripts/agent-aarch64
 
-# One worker a CPU; then by itself what runs in real time on this machine, and would measure the others.
+# One worker a CPU; then by itself what measures this machine in real time, and would measure the others.
 test-python: kernels
-	$(PYTHON) -m pytest -n auto --dist loadfile -m 'not host'
-	$(PYTHON) -m pytest -m host
+	$(PYTHON) -m pytest -n auto --dist loadgroup -m 'not alone'
+	$(PYTHON) -m pytest -m alone
 
 # Our own work, judged by our own tool: the quick suite with this agent against what the repository keeps. Where
 # another compiler made another kernel, one seed may leave cells undecided (3): that is no failure of ours.

@@ -94,6 +94,14 @@ RINGS: dict[str, Callable[[], str | None]] = {
 _lacking: dict[str, str | None] = {}
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Of several workers one has all tests of a file, and one all that see what this machine's other users do."""
+    for item in items:
+        host = item.get_closest_marker("host") is not None
+        item.add_marker(pytest.mark.xdist_group("host" if host else item.path.as_posix()))
+
+
 def pytest_runtest_setup(item: pytest.Item) -> None:
     required = {name.strip() for name in os.environ.get("RUSHHOUR_REQUIRE", "").split(",")}
     for ring, lacks in RINGS.items():

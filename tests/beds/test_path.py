@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from beds.net import Namespace
 
-pytestmark = pytest.mark.host
+pytestmark = [pytest.mark.host, pytest.mark.alone]
 
 SOL_PACKET = 263
 SERVER = """

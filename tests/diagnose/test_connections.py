@@ -103,6 +103,7 @@ def transfer(p: Bed, *, read_bytes: int, every_s: float) -> Iterator[None]:
 
 
 @pytest.mark.host
+@pytest.mark.alone
 def test_the_program_that_reads_too_slowly_is_named_by_its_port(tmp_path: Path) -> None:
     with path(rate="50mbit", rtt="10ms") as p, transfer(p, read_bytes=30_000, every_s=0.02):
         made = carry_out(Asked(p.a, p.b, quick=True, out=tmp_path / "out"))

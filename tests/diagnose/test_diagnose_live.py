@@ -21,7 +21,7 @@ from rushhour.cli import cli
 from rushhour.errors import RushHourError
 from rushhour.record.record import Record
 
-pytestmark = pytest.mark.host
+pytestmark = [pytest.mark.host, pytest.mark.alone]
 
 RATE_BPS = 50e6
 

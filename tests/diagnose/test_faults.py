@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from rushhour.diagnosis.diagnosis import Diagnosis
 
-pytestmark = pytest.mark.host
+pytestmark = [pytest.mark.host, pytest.mark.alone]
 
 AT_ONCE = 3
 SOUND = {

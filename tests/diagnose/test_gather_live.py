@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from rushhour.diagnosis.facts import Facts
 
-pytestmark = pytest.mark.host
+pytestmark = [pytest.mark.host, pytest.mark.alone]
 HERE, THERE = "10.78.0.1", "10.78.0.2"
 
 

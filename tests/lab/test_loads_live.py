@@ -27,7 +27,7 @@ cc = "cubic"
 node = "a"
 """
 
-pytestmark = pytest.mark.host
+pytestmark = [pytest.mark.host, pytest.mark.alone]
 
 
 def carry_out(text: str, place: Path) -> Record:

@@ -15,7 +15,7 @@ from rushhour.record.record import Record, ResultSet
 from rushhour.report import html
 from rushhour.running import runner
 
-pytestmark = pytest.mark.host
+pytestmark = [pytest.mark.host, pytest.mark.alone]
 
 SCENARIO = """
 title = "Real"

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from rushhour.cli.tune import tune
 from rushhour.errors import HostError
 
-pytestmark = pytest.mark.host
+pytestmark = [pytest.mark.host, pytest.mark.alone]
 
 SMALL: dict[str, str | int] = {"net.ipv4.tcp_rmem": "4096 87380 174760", "net.ipv4.tcp_sack": 0}
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from beds.sshd import Hosts
 
-pytestmark = pytest.mark.host
+pytestmark = [pytest.mark.host, pytest.mark.alone]
 
 RATE_BPS, RTT_NS = 40_000_000, 10_000_000
 SCENARIO = """\
