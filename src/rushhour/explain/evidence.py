@@ -228,7 +228,7 @@ def evidence(record: Record, flow: Flow) -> Evidence | None:
         handshake_s=handshake_s(flow),
         syns=syns,
         group=flow.group,
-        own=keys.own_sysctls(keys.scenario(record)),
+        own=keys.own_sysctls(record.manifest.scenario.resolved),
         moved=flow.outcome.bytes_received or 0,
     )
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from rushhour.errors import LabError
+from rushhour.record.manifest import REAL_TIME, VIRTUAL
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,10 +17,6 @@ if TYPE_CHECKING:
     from rushhour.errors import RushHourError
 
 
-VIRTUAL = ("uml",)
-"""Labs whose time is virtual: two runs of one key are equal to the byte."""
-REAL_TIME = ("netns", "hosts")
-"""Labs on machines as they are: no two runs are equal, and one run at a time is enough."""
 LABS = (*VIRTUAL, *REAL_TIME)
 
 

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 from rushhour.errors import LabError
 from rushhour.files import rooms
-from rushhour.lab.base import REAL_TIME
 from rushhour.metrics.calibration import invalid_reasons
 from rushhour.metrics.doubts import doubts
 from rushhour.record import kept
+from rushhour.record.manifest import REAL_TIME
 from rushhour.record.record import Record, read_json
 from rushhour.record.seal import FORMAT, MANIFEST, seal, sealed, write_json
 from rushhour.version import __version__

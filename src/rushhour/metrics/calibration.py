@@ -38,7 +38,6 @@ _PER_STAGE_NS = 2_000
 # What a real machine's timers may add to an RTT besides: those of a virtual machine come 0.1 ms late, four or
 # more of them a round trip. What is 2 % longer than asked is still the path that was asked for.
 _REAL_SHARE = 0.02
-_REAL_LABS = ("netns", "hosts")
 # Where the path is there before the experiment.
 _FOUND_LAB = "hosts"
 # netem's jitter has long tails when it is not uniform.
@@ -121,7 +120,7 @@ def _pings(record: Record) -> Iterator[CalibrationFinding]:
         answers = [int(rtt) for rtt in entry["rtt_ns"] if rtt is not None and rtt >= 0]
         if answers:
             # On a machine that does other work one ping may wait; the path is as long as its best one says.
-            longest = min(answers) if record.manifest.lab in _REAL_LABS else max(answers)
+            longest = min(answers) if record.manifest.real_time else max(answers)
             ok = low <= min(answers) and longest <= high
             measured = f"{min(answers) / 1e3:.1f} to {max(answers) / 1e3:.1f} µs"
             yield CalibrationFinding("idle RTT", where, ok, asked, measured)
@@ -161,7 +160,7 @@ def idle_rtt_ns(record: Record, ends: Sequence[End], frame: int) -> tuple[float,
         high += sent + end.delay_ns + (spread or end.jitter_ns)
         if end.role == "netem" and end.rate_bps:
             high += 1514 * 8e9 / end.rate_bps
-    real = record.manifest.lab in _REAL_LABS
+    real = record.manifest.real_time
     slack = _REAL_NS + _REAL_SHARE * high if real else _VIRTUAL_NS
     return low - _VIRTUAL_NS, high + slack + _PER_STAGE_NS * len(ends)
 
@@ -182,7 +181,7 @@ def _trains(record: Record) -> Iterator[CalibrationFinding]:
         arrivals = np.sort(
             np.asarray([stamp for stamp in entry["arrivals_ns"] if stamp is not None], np.float64)
         )
-        steady = _half(arrivals, real=record.manifest.lab in _REAL_LABS)
+        steady = _half(arrivals, real=record.manifest.real_time)
         if len(steady) < 4 or steady[-1] <= steady[0]:
             continue
         frame = int(train["size"]) + (62 if ":" in str(train["src"]) else 42)
@@ -198,7 +197,7 @@ def _trains(record: Record) -> Iterator[CalibrationFinding]:
         # What netem does to a train is not known: it may be thinned, or doubled, but not be faster.
         least = 0.0 if any(thins(end) for end in crossed) else 1 - tolerance
         most = (2 if any("duplicate" in netem_words(end) for end in crossed) else 1) + tolerance
-        if record.manifest.lab in _REAL_LABS:
+        if record.manifest.real_time:
             # Its bucket may have filled while a processor was busy elsewhere, and is emptied at once then.
             most += max(_burst(record, end) for end in crossed) / (len(steady) * frame)
         most *= _by_buckets(record, crossed, frame, len(arrivals), len(steady))
@@ -256,7 +255,7 @@ def _train_tolerance(record: Record, flow: Flow, span: float, packets: int) -> f
     # First and last packet may each be moved by the whole jitter, and a timer late; losses thin the train.
     ends = _ends(record, flow.ends)
     jitter = sum(end.jitter_ns * (2 * _NETEM_SIGMAS if end.role == "netem" else 1) for end in ends)
-    stamp = _REAL_NS if record.manifest.lab in _REAL_LABS else _VIRTUAL_NS
+    stamp = _REAL_NS if record.manifest.real_time else _VIRTUAL_NS
     lost = 1 - math.prod(1 - end.loss for end in ends)
     thinning = 4 * math.sqrt(lost / packets) if lost else 0.0
     return _RATE_TOLERANCE + (jitter + stamp) / span + thinning
@@ -364,7 +363,7 @@ def _changes(record: Record) -> Iterator[CalibrationFinding]:
         rows = record.table("changes")
         done = list(zip(rows["t_ns"].tolist(), rows["end"].tolist(), rows["value"].tolist(), strict=True))
         late = int((rows["done_ns"] - rows["t_ns"]).max(initial=0))
-    stamp = _REAL_NS if record.manifest.lab in _REAL_LABS else 10 * _VIRTUAL_NS
+    stamp = _REAL_NS if record.manifest.real_time else 10 * _VIRTUAL_NS
     yield CalibrationFinding(
         "changes",
         "all links",
@@ -399,7 +398,7 @@ def _outputs(record: Record) -> Iterator[CalibrationFinding]:
         span = np.diff(rows["t_ns"].astype(np.float64))
         moved = np.diff(rows["tx_bytes"].astype(np.float64)) * 8
         # A full bucket, a frame under way, and a stamp that is late may add to an interval.
-        real = record.manifest.lab in _REAL_LABS
+        real = record.manifest.real_time
         stamp = max(_REAL_NS, sampling_error_ns(record)) if real else 10 * _VIRTUAL_NS
         could = [
             courses.capacity_bits(end, int(begin), int(done) + stamp)

@@ -11,9 +11,9 @@ from rushhour import spec
 from rushhour.errors import UsageError
 from rushhour.files import rooms
 from rushhour.lab import clock, kernel
-from rushhour.lab.base import REAL_TIME
 from rushhour.lab.realtime import running_kernel
 from rushhour.plan import expand
+from rushhour.record.manifest import REAL_TIME
 from rushhour.record.record import read_set
 from rushhour.record.seal import SET_FILE
 from rushhour.running.batch import Batch
