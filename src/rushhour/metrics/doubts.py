@@ -38,7 +38,7 @@ def doubts(record: Record) -> list[str]:
 
 def _unstamped(record: Record) -> list[str]:
     """Stamps of sojourn times that the agent was too slow to take."""
-    lost = (record.result.get("lost_events") or {}).get("sojourn", 0)
+    lost = record.result.lost_events.get("sojourn", 0)
     hint = "read more often (`sample`)"
     return (
         [f"{lost} stamps of packets at queues found no room, so `sojourn` has gaps: {hint}"] if lost else []
@@ -63,7 +63,7 @@ def _replaced(record: Record) -> list[str]:
         return []
     rows = record.table("tcp_info")
     rows = rows[rows["side"] == SENDER]
-    asked = {flow["id"]: flow.get("cc") for flow in record.plan.get("flows") or []}
+    asked = {flow.id: flow.cc for flow in record.plan.flows}
     flows, places = np.unique(rows["flow"][::-1], return_index=True)
     found = []
     for flow, place in zip(flows.tolist(), places.tolist(), strict=True):

@@ -18,6 +18,8 @@ from rushhour.record.document import EMPTY, Amount, Document, Exact, read
 
 if TYPE_CHECKING:
     from rushhour.record.courses import Course
+    from rushhour.record.plan_file import PlanFile, PlanFlow
+    from rushhour.record.result_file import FlowResult, ResultFile
 
 _LIMIT = 1 << 63
 _HINT = "the record is damaged or was written by another program; run the cell again with --fresh"
@@ -249,46 +251,16 @@ class _Context(Document):
     warmup_ns: Exact = Exact(0)
 
 
-class _Planned(Document):
-    id: Exact
-    stop_ns: Exact | None = None
-    bytes: Exact | None = None
-    packet_bytes: Exact | None = None
-    count: Exact | None = None
-    generator: str = "agent"
-
-
-class _Plan(Document):
-    flows: tuple[_Planned, ...] = ()
-
-
-class _Became(Document):
-    id: Exact
-    connected_ns: Exact | None = None
-    sender_done_ns: Exact | None = None
-    receiver_done_ns: Exact | None = None
-    bytes_sent: Exact | None = None
-    bytes_received: Exact | None = None
-    packets_sent: Exact | None = None
-    packets_received: Exact | None = None
-    error: object = None
-
-
-class _Result(Document):
-    flows: tuple[_Became, ...] = ()
-
-
-def read_context(context: object, plan: object, result: object, where: str) -> Context:
-    """Make a `Context` from the three JSON documents of a record.
+def read_context(context: object, plan: PlanFile, result: ResultFile, where: str) -> Context:
+    """Make a `Context` from the manifest's `context`, the plan and the result of a record.
 
     Raises:
         RecordError: an entry is missing or of the wrong type; says which.
     """
     top = read(_Context, context, where, _HINT, key="context")
-    planned = {one.id: one for one in read(_Plan, plan, where, _HINT, key="plan").flows}
-    became = {one.id: one for one in read(_Result, result, where, _HINT, key="result").flows}
+    became = {one.id: one for one in result.flows}
     return Context(
-        {one.id: _flow(one, planned.get(one.id), became.get(one.id), where) for one in top.flows},
+        {one.id: _flow(one, plan.flow(one.id), became.get(one.id), where) for one in top.flows},
         {one.end: _end(one, where) for one in top.ends},
         top.duration_ns,
         top.warmup_ns,
@@ -299,9 +271,8 @@ def _fault(key: str, found: object, wanted: str, where: str) -> RecordError:
     return RecordError(f"{key} is {str(found)[:60]!r}; expected {wanted}", where=where, hint=_HINT)
 
 
-def _flow(entry: _Flow, planned: _Planned | None, became: _Became | None, where: str) -> Flow:
+def _flow(entry: _Flow, asked: PlanFlow, became: FlowResult | None, where: str) -> Flow:
     narrowest = entry.bottleneck_end
-    asked = _Planned() if planned is None else planned
     return Flow(
         id=entry.id,
         name=entry.name,
@@ -322,7 +293,7 @@ def _flow(entry: _Flow, planned: _Planned | None, became: _Became | None, where:
         packet_bytes=asked.packet_bytes,
         count=asked.count,
         outcome=Outcome() if became is None else _outcome(became),
-        generator=asked.generator,
+        generator=asked.generator or "agent",
         arrival=_span(entry.arrival, where),
         ways=_ways(entry.ways, entry.ends, where),
         reverse_ways=_ways(entry.reverse_ways, entry.reverse_ends, where),
@@ -350,7 +321,7 @@ def _ways(
     return found
 
 
-def _outcome(entry: _Became) -> Outcome:
+def _outcome(entry: FlowResult) -> Outcome:
     return Outcome(
         connected_ns=entry.connected_ns,
         sender_done_ns=entry.sender_done_ns,
