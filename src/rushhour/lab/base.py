@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rushhour.errors import RushHourError
+    from rushhour.record.context_file import ContextFile
+    from rushhour.record.plan_file import PlanFile
 
 
 LABS = (*VIRTUAL, *REAL_TIME)
@@ -52,8 +54,8 @@ class Job:
     virtual labs; in real time it tells this execution from every other one of the same plan.
     """
 
-    plan: Mapping[str, Any]
-    context: Mapping[str, Any]
+    plan: PlanFile
+    context: ContextFile
     kernel: Tested
     labels: Mapping[str, Any]
     moment: str = ""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cached_property
 
-from rushhour.record.document import EMPTY, Document, Exact
+from rushhour.record.document import EMPTY, Document, Exact, read
 
 
 class PlanNode(Document):
@@ -277,3 +277,8 @@ class PlanFile(Document):
     def flow(self, number: int) -> PlanFlow:
         """The flow of this number; one that says nothing where there is none."""
         return self.by_id.get(number, _NO_FLOW)
+
+
+def planned(document: object) -> PlanFile:
+    """The plan that was made as a JSON object."""
+    return read(PlanFile, document, "the plan")
