@@ -18,6 +18,7 @@ from rushhour.lab.host.company import Company
 from rushhour.lab.host.experiment import Experiments, aligned
 from rushhour.lab.host.inventory import between
 from rushhour.lab.host.session import Timed
+from rushhour.record.plan_file import PlanFile, planned
 from rushhour.record.tables import write_table
 
 if TYPE_CHECKING:
@@ -88,8 +89,8 @@ def made(
     return Experiments(both), machines
 
 
-def plan(**more: Any) -> dict[str, Any]:
-    return {"nodes": [{"name": "a"}, {"name": "b"}], "duration_ns": 1_000_000, **more}
+def plan(**more: Any) -> PlanFile:
+    return planned({"nodes": [{"name": "a"}, {"name": "b"}], "duration_ns": 1_000_000, **more})
 
 
 def test_all_prepare_before_any_begins_and_all_begin_at_one_instant(

@@ -8,14 +8,19 @@ import pytest
 from builders import PING, UDP, rows, tcp_info
 
 from rushhour.lab.host.merge import Alignment, Half, merge_results, merge_tables
+from rushhour.record.document import read
+from rushhour.record.plan_file import planned
+from rushhour.record.result_file import ResultFile
 from rushhour.record.tables import read_table, write_table
 
-PLAN = {
-    "flows": [
-        {"id": 0, "name": "up", "kind": "tcp", "from": "a", "to": "b"},
-        {"id": 1, "name": "down", "kind": "udp", "from": "b", "to": "a"},
-    ]
-}
+PLAN = planned(
+    {
+        "flows": [
+            {"id": 0, "name": "up", "kind": "tcp", "from": "a", "to": "b"},
+            {"id": 1, "name": "down", "kind": "udp", "from": "b", "to": "a"},
+        ]
+    }
+)
 
 
 def half(tmp_path: Path, name: str, alignment: Alignment, tables: dict[str, Any], **result: Any) -> Half:
@@ -23,7 +28,7 @@ def half(tmp_path: Path, name: str, alignment: Alignment, tables: dict[str, Any]
     folder.mkdir()
     for table, content in tables.items():
         write_table(folder / f"{table}.rh", table, content)
-    return Half(name, folder, result, alignment)
+    return Half(name, folder, read(ResultFile, result, name), alignment)
 
 
 def merged(tmp_path: Path, halves: list[Half]) -> tuple[Path, list[str]]:

@@ -13,6 +13,7 @@ from rushhour.errors import RushHourError, UnsupportedError, UsageError
 from rushhour.lab import realtime
 from rushhour.lab.base import Job
 from rushhour.record import kept
+from rushhour.record.plan_file import planned
 from rushhour.record.record import Record, read_json
 from rushhour.report.reproduce import reproduction, run_command
 from rushhour.running import runner
@@ -162,8 +163,8 @@ def test_a_record_says_how_it_is_run_again(scenario: Path) -> None:
 
 
 def test_pauses_are_of_virtual_time() -> None:
-    assert realtime.of_virtual_time({"pauses": None}) is None
-    refused = realtime.of_virtual_time({"pauses": {"interval_ns": 1000, "ports": []}})
+    assert realtime.of_virtual_time(planned({"pauses": None})) is None
+    refused = realtime.of_virtual_time(planned({"pauses": {"interval_ns": 1000, "ports": []}}))
     assert isinstance(refused, UnsupportedError)
     assert "--lab uml" in str(refused.hint)
 

@@ -12,7 +12,9 @@ from builders import SECOND
 from rushhour.errors import RecordError
 from rushhour.metrics.binomial import binomial_interval
 from rushhour.metrics.calibration import calibrate, invalid_reasons
+from rushhour.record.document import read
 from rushhour.record.record import Record
+from rushhour.record.result_file import ResultFile
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -195,26 +197,33 @@ def test_an_output_beyond_the_rate_is_found(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "damage",
+    ("damage", "says"),
     [
-        {"pings": 3},
-        {"pings": [{"path": 9, "rtt_ns": [1]}]},
-        {"pings": [{"path": 0, "rtt_ns": ["x"]}]},
-        {"trains": [{"train": 0}]},
-        {"qdiscs": [{"end": "x", "kind": 3}]},
-        [],
-        "no",
+        ({"pings": 3}, "calibration.pings is 3; expected a list"),
+        ({"pings": [{"path": 9, "rtt_ns": [1]}]}, "makes no sense"),
+        ({"pings": [{"path": 0, "rtt_ns": ["x"]}]}, "calibration.pings.0.rtt_ns.0 is 'x'"),
+        ({"trains": [{"train": 0}]}, "calibration.trains.0.arrivals_ns is None"),
+        ({"qdiscs": [{"end": "x", "kind": 3}]}, "calibration.qdiscs.0.end is 'x'"),
+        ([], r"calibration is \[\]; expected a table"),
+        ("no", "calibration is 'no'; expected a table"),
     ],
 )
-def test_a_damaged_calibration_is_an_error(tmp_path: Path, damage: Any) -> None:
+def test_a_damaged_calibration_is_an_error(tmp_path: Path, damage: Any, says: str) -> None:
     record = built(tmp_path / "run")
-    record.result["calibration"] = damage  # type: ignore[index]
+    damaged = {**record.result, "calibration": damage}
 
-    if damage:
-        with pytest.raises(RecordError, match="makes no sense"):
-            calibrate(record)
-    else:
-        assert failed(record) == []
+    def judged() -> None:
+        vars(record)["result"] = read(ResultFile, damaged, "here")
+        calibrate(record)
+
+    with pytest.raises(RecordError, match=says):
+        judged()
+
+
+def test_no_calibration_is_no_fault(tmp_path: Path) -> None:
+    record = built(tmp_path / "run")
+    vars(record)["result"] = read(ResultFile, {**record.result, "calibration": None}, "here")
+    assert failed(record) == []
 
 
 def test_binomial_interval_against_scipy() -> None:

@@ -7,7 +7,9 @@ import builders
 import pytest
 
 from rushhour.metrics.surroundings import bound_ns, carried, sampling_error_ns, surroundings
+from rushhour.record.document import read
 from rushhour.record.record import Record
+from rushhour.record.result_file import ResultFile
 
 QUIET: dict[str, Any] = {
     "cpus": 2, "steal": 0.0, "others": [],
@@ -18,7 +20,7 @@ QUIET: dict[str, Any] = {
 
 def record_with(tmp_path: Path, machine: dict[str, Any]) -> Record:
     record = builders.record(tmp_path / "record", flows=[builders.flow(0)])
-    vars(record)["result"] = {**record.result, "machine": machine}
+    vars(record)["result"] = read(ResultFile, {**record.result, "machine": machine}, "here")
     return record
 
 

@@ -10,6 +10,9 @@ from networks import DUMBBELL, graph, scenario
 from rushhour.plan import lower
 from rushhour.record import courses
 from rushhour.record.context import Context, read_context
+from rushhour.record.document import read
+from rushhour.record.plan_file import PlanFile
+from rushhour.record.result_file import ResultFile
 
 if TYPE_CHECKING:
     from rushhour.spec import Scenario
@@ -22,7 +25,9 @@ def meant(asked: Scenario, **outcome: int) -> Context:
     """The context of a scenario, each flow with this outcome."""
     lowered = lower(asked, 1)
     result = {"flows": [{"id": flow["id"], **outcome} for flow in lowered.plan["flows"]]}
-    return read_context(lowered.context, lowered.plan, result, "here")
+    return read_context(
+        lowered.context, read(PlanFile, lowered.plan, "here"), read(ResultFile, result, "here"), "here"
+    )
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from networks import DUMBBELL, Edge, graph, scenario
 
 from rushhour.plan import commands, lower
-from rushhour.plan.commands import Json, link_local
+from rushhour.plan.commands import link_local
 
 
 def test_every_part_of_a_plan_has_its_command() -> None:
@@ -101,7 +101,7 @@ def test_the_commands_build_the_plans_network_in_the_running_kernel(family: str)
     assert "tbf 1: dev m root refcnt 2 rate 2Mbit" in done.stdout
 
 
-def _check_device(end: Json, device: Json) -> None:
+def _check_device(end: Any, device: Any) -> None:
     assert device["address"] == end["mac"]
     assert device["mtu"] == end["mtu"]
     assert device["operstate"] == "UP"

@@ -19,6 +19,7 @@ from networks import DUMBBELL, Document, graph, scenario
 from rushhour.lab import agent, kernel, tools, uml
 from rushhour.lab.confine import Guest, Limits, Sandbox
 from rushhour.plan import commands, lower
+from rushhour.record.plan_file import planned
 from rushhour.spec import Scenario
 
 pytestmark = pytest.mark.virtual
@@ -140,7 +141,7 @@ def both(plan: Document, folder: Path) -> dict[str, dict[str, str]]:
     for arrival in plan.get("ingress", ()):
         devices[arrival["node"]] += [arrival["ifb"]] if arrival["ifb"] else []
     bare = plan | {"flows": [], "calibration": {}, "duration_ns": 10**10, "readings": {}}
-    script = ["set -e", "sysctl -qw net.core.fb_tunnels_only_for_init_net=2", *commands(plan)]
+    script = ["set -e", "sysctl -qw net.core.fb_tunnels_only_for_init_net=2", *commands(planned(plan))]
     after_commands: list[str] = []
     after_agent: list[str] = []
     for number, (name, own) in enumerate(devices.items()):

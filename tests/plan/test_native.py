@@ -1,7 +1,5 @@
 """Plans for machines: what they need of a kernel, and how they are made fit for one."""
 
-from typing import Any
-
 import pytest
 
 from rushhour.errors import UsageError
@@ -9,6 +7,7 @@ from rushhour.lab.ability import provider, refusal
 from rushhour.lab.pins import chosen, parse, routers
 from rushhour.plan import expand, lower, native
 from rushhour.plan.needs import needs, setting_of
+from rushhour.record.plan_file import PlanFile, planned
 from rushhour.spec import parse_scenario
 
 SCENARIO = """
@@ -26,8 +25,8 @@ cc = "vegas"
 """
 
 
-def plan_of(text: str) -> dict[str, Any]:
-    return dict(lower(expand(parse_scenario(text))[0].scenario, 1).plan)
+def plan_of(text: str) -> PlanFile:
+    return lower(expand(parse_scenario(text))[0].scenario, 1).plan
 
 
 def test_needs_name_what_a_kernel_may_lack() -> None:
@@ -94,17 +93,16 @@ def test_with_a_line_devices_with_a_wire_have_no_queue() -> None:
     ],
 )
 def test_buckets_hold_what_a_late_timer_would_lose(line: str, bucket: int) -> None:
-    end = {"qdiscs": [line, "parent 1:1 handle 10: bfifo limit 250000"], "filters": []}
-    plan = {"links": [{"ends": [end, end]}]}
+    end = {"node": "a", "qdiscs": [line, "parent 1:1 handle 10: bfifo limit 250000"], "filters": []}
+    plan = planned({"links": [{"ends": [end, end]}]})
     made = native.wider(plan)["links"][0]["ends"][0]["qdiscs"]
     assert made[0] == line.replace(line.split("burst ")[1].split("b ", maxsplit=1)[0], str(bucket), 1)
     assert made[1] == "parent 1:1 handle 10: bfifo limit 250000"
 
 
 def test_settings_that_the_machine_has_already_are_left_out() -> None:
-    plan = {
-        "nodes": [{"name": "a", "sysctl": [["net.core.rmem_max", "4096"], ["net.ipv4.tcp_rmem", "1  2 3"]]}]
-    }
+    node = {"name": "a", "sysctl": [["net.core.rmem_max", "4096"], ["net.ipv4.tcp_rmem", "1  2 3"]]}
+    plan = planned({"nodes": [node]})
     assert (
         native.without(plan, {"net.core.rmem_max": "4096", "net.ipv4.tcp_rmem": "1 2 3"})["nodes"][0][
             "sysctl"

@@ -9,6 +9,7 @@ import pytest
 from rushhour.lab import agent
 from rushhour.plan import expand, kinds, lower
 from rushhour.plan.tools import tools
+from rushhour.record.plan_file import planned
 from rushhour.spec import catalogue, load_scenario, parse_scenario
 
 AGENT = Path(__file__).parents[2] / "agent"
@@ -26,7 +27,7 @@ rtt = "10ms"
 def needed(*lines: str) -> list[str]:
     qdiscs = [line.removeprefix("qdisc ") for line in lines if line.split()[0] not in ("class", "filter")]
     filters = [line for line in lines if line.split()[0] in ("class", "filter")]
-    return tools({"links": [{"ends": [{"qdiscs": qdiscs, "filters": filters}]}], "flows": []})
+    return tools(planned({"links": [{"ends": [{"node": "a", "qdiscs": qdiscs, "filters": filters}]}]}))
 
 
 GOLDEN = [line for line in (AGENT / "tests/golden/qdiscs.txt").read_text().splitlines() if line[0] != "#"]

@@ -10,6 +10,7 @@ from rushhour.errors import PlanError, RushHourError
 from rushhour.plan import expand, lower
 from rushhour.plan.at_hosts import at_hosts
 from rushhour.plan.onto import Emulator, Onto, Seat, onto, talkers
+from rushhour.record.plan_file import PlanFile
 from rushhour.spec.catalog import catalogue
 from rushhour.spec.load import load_scenario
 
@@ -17,7 +18,7 @@ MIDDLE = Emulator("mid", "eth2", "eth1")
 PATH = {"preset": "dumbbell", "rate": "10mbit", "rtt": "20ms", "buffer": "50kB", "jitter": "0us"}
 
 
-def seats(plan: dict[str, Any], **more: Any) -> dict[str, Seat]:
+def seats(plan: PlanFile, **more: Any) -> dict[str, Seat]:
     return {
         node: Seat(node, f"192.0.2.{number + 1}", "eth0", more.get("mtu", 1500))
         for number, node in enumerate(talkers(plan))

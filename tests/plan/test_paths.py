@@ -10,6 +10,7 @@ from rushhour.errors import PlanError, ScenarioError
 from rushhour.plan import commands, lower
 from rushhour.plan.drawing import drawing
 from rushhour.plan.routes import marking_lines
+from rushhour.record.plan_file import planned
 from rushhour.spec.load import load_scenario
 
 RATE = {"rate": "10mbit"}
@@ -132,7 +133,7 @@ def test_packets_are_balanced_by_marks_and_a_table_each() -> None:
     ]
     assert "tools" not in plan
     assert context["flows"][0]["in_turn"]
-    lines = commands(plan)
+    lines = commands(planned(plan))
     assert "ip -6 -n m rule add pref 102 fwmark 2 table 102" in lines
     assert any(line.startswith("ip -n m route add ") and " table 101 via " in line for line in lines)
 

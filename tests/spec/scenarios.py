@@ -3,6 +3,7 @@
 import pytest
 
 from rushhour.errors import Fault, ScenarioError
+from rushhour.metrics.vocabulary import VOCABULARY
 from rushhour.spec import Scenario, parse_scenario
 
 BASE = """\
@@ -25,5 +26,5 @@ def scenario(more: str = "", top: str = "", sets: tuple[str, ...] = ()) -> Scena
 def faults(text: str, sets: tuple[str, ...] = ()) -> dict[str, Fault]:
     """Every fault of a text that must have some, by key."""
     with pytest.raises(ScenarioError) as refused:
-        parse_scenario(text, "test.toml", sets)
+        parse_scenario(text, "test.toml", sets, words=VOCABULARY)
     return {fault.key: fault for fault in refused.value.faults}

@@ -4,6 +4,7 @@ import pytest
 from scenarios import BASE, faults, scenario
 
 from rushhour.plan import expand, lower
+from rushhour.spec import parse_scenario
 from rushhour.spec.vary import quick_look
 
 SWEEP = """
@@ -91,3 +92,9 @@ def test_a_judge_may_say_that_no_side_is_better_here() -> None:
     assert cell.scenario.canonical()["judge"][0]["better"] == "none"
     wrong = faults(BASE + '[[judge]]\nmetric = "min_rtt_us"\nbetter = "lowest"\n')
     assert list(wrong) == ["judge.1.better"]
+
+
+def test_without_a_vocabulary_names_of_what_is_measured_are_not_checked() -> None:
+    text = BASE + '[[judge]]\nmetric = "goodput"\n'
+    assert parse_scenario(text).judge[0].metric == "goodput"
+    assert set(faults(text)) == {"judge.1.metric"}

@@ -9,7 +9,7 @@ A version is written once and never changed (docs/history.md).
 """
 
 from rushhour.baseline.keep import promote, save
-from rushhour.baseline.read import FORMAT, Baseline, Run
+from rushhour.baseline.read import FORMAT, Baseline
 from rushhour.baseline.shelf import Kept, Promotion, find, names
 
-__all__ = ["FORMAT", "Baseline", "Kept", "Promotion", "Run", "find", "names", "promote", "save"]
+__all__ = ["FORMAT", "Baseline", "Kept", "Promotion", "find", "names", "promote", "save"]

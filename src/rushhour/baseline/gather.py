@@ -7,8 +7,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rushhour.baseline.read import Baseline, Run, raw_digests
+from rushhour.baseline.read import Baseline, raw_digests
 from rushhour.errors import UsageError
+from rushhour.record.baseline_file import KeptRun
+from rushhour.record.document import read
 from rushhour.record.folders import BASELINE, result_sets
 from rushhour.record.record import Record
 from rushhour.record.told import told
@@ -30,17 +32,24 @@ class Material:
 
     common: Mapping[str, Any]
     scenarios: Sequence[Mapping[str, Any]]
-    runs: Sequence[tuple[Run, Path | None]]
+    runs: Sequence[tuple[KeptRun, Path | None]]
     index: Sequence[Part]
 
 
 @dataclass(frozen=True)
 class _Taken:
-    run: Run
+    run: KeptRun
     record: Path
     common: Mapping[str, Any]
     tools: Mapping[str, Any]
     rows: Part
+
+    def numbered(self, number: int) -> tuple[KeptRun, Part]:
+        """The run and its rows of the index, with the folder that they have in the baseline."""
+        folder = {"folder": f"{number:05d}-{self.run.key[:12]}"}
+        return read(KeptRun, self.run | folder, str(self.record)), replace(
+            self.rows, about={**self.rows.about, **folder}
+        )
 
 
 def gather(source: Path | Baseline, kernel: str | None = None) -> Material:
@@ -69,11 +78,12 @@ def gather(source: Path | Baseline, kernel: str | None = None) -> Material:
     taken.sort(
         key=lambda one: (one.run.scenario, one.run.cell, one.run.repetition, one.run.seed, one.run.key)
     )
-    runs, rows = [], []
+    runs: list[tuple[KeptRun, Path | None]] = []
+    rows = []
     for number, one in enumerate(taken):
-        folder = f"{number:05d}-{one.run.key[:12]}"
-        runs.append((replace(one.run, folder=folder), one.record))
-        rows.append(replace(one.rows, about={**one.rows.about, "folder": folder}))
+        kept, its = one.numbered(number)
+        runs.append((kept, one.record))
+        rows.append(its)
     return Material(common, [scenarios[name] for name in sorted(scenarios)], runs, rows)
 
 
@@ -106,21 +116,22 @@ def _measured(results: ResultSet) -> dict[str, Part]:
     return {part.folder: part for part in index.parts(results)}
 
 
-def _run(record: Record) -> Run:
+def _run(record: Record) -> KeptRun:
     manifest = record.manifest
-    return Run(
-        folder=record.path.name,
-        scenario=manifest.scenario.name,
-        cell=manifest.cell.index,
-        factors=dict(manifest.cell.factors),
-        repetition=manifest.repetition,
-        seed=manifest.seed or 0,
-        key=record.key,
-        valid=record.valid,
-        invalid_reasons=list(manifest.invalid_reasons),
-        raw=raw_digests(manifest.files),
-        told=told(record),
-    )
+    document = {
+        "folder": record.path.name,
+        "scenario": manifest.scenario.name,
+        "cell": manifest.cell.index,
+        "factors": dict(manifest.cell.factors),
+        "repetition": manifest.repetition,
+        "seed": manifest.seed or 0,
+        "key": record.key,
+        "valid": record.valid,
+        "invalid_reasons": list(manifest.invalid_reasons),
+        "raw": raw_digests(manifest.files),
+        "told": told(record),
+    }
+    return read(KeptRun, document, str(record.path))
 
 
 def _scenario(results: ResultSet, run: _Taken, kernel: str | None) -> dict[str, Any]:

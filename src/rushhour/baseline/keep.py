@@ -6,13 +6,12 @@ import json
 import os
 import tempfile
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rushhour.baseline import shelf
 from rushhour.baseline.gather import gather
-from rushhour.baseline.read import FORMAT, Baseline, Run
+from rushhour.baseline.read import FORMAT, Baseline
 from rushhour.baseline.shelf import Promotion
 from rushhour.errors import RecordError, UsageError
 from rushhour.files import rooms
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from rushhour.baseline.gather import Material
+    from rushhour.record.baseline_file import KeptRun
 
 
 def save(
@@ -181,7 +181,7 @@ def _write(target: Path, material: Material, name: str, version: int, reason: st
     return Baseline.open(target)
 
 
-def _document(about: Mapping[str, Any], runs: Sequence[Run]) -> str:
+def _document(about: Mapping[str, Any], runs: Sequence[KeptRun]) -> str:
     """`baseline.json`: a line for each fact and each run, so that a version control shows what changed."""
 
     def line(value: object) -> str:
@@ -189,7 +189,7 @@ def _document(about: Mapping[str, Any], runs: Sequence[Run]) -> str:
 
     facts = [f" {line(name)}: {line(value)},\n" for name, value in about.items() if name != "scenarios"]
     scenarios = ",\n  ".join(line(one) for one in about["scenarios"])
-    entries = ",\n  ".join(line(asdict(run)) for run in runs)
+    entries = ",\n  ".join(line(run) for run in runs)
     return "{\n" + "".join(facts) + f' "scenarios": [\n  {scenarios}\n ],\n "runs": [\n  {entries}\n ]\n}}\n'
 
 

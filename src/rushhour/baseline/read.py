@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rushhour.errors import RecordError
 from rushhour.record.baseline_file import BaselineFile
@@ -19,31 +19,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rushhour.metrics.value import MetricValue
-    from rushhour.record.baseline_file import KeptScenario
+    from rushhour.record.baseline_file import KeptRun, KeptScenario
     from rushhour.record.manifest import Kernel
 
 FORMAT = "rushhour-baseline/1"
 _AGAIN = "take it from a copy, or save it again from records"
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """One run of a baseline. `folder` names it within its version; `raw` are SHA-256 by file (`raw/…`).
-
-    `told` is that of what the record tells beside its tables (`rushhour.record.told`).
-    """
-
-    folder: str
-    scenario: str
-    cell: int
-    factors: Mapping[str, Any]
-    repetition: int
-    seed: int
-    key: str
-    valid: bool
-    invalid_reasons: Sequence[str]
-    raw: Mapping[str, str]
-    told: str | None = None
 
 
 @dataclass(frozen=True)
@@ -52,7 +32,7 @@ class Baseline:
 
     path: Path
     about: BaselineFile
-    runs: Sequence[Run]
+    runs: Sequence[KeptRun]
 
     @classmethod
     def open(cls, path: Path) -> Baseline:
@@ -79,10 +59,8 @@ class Baseline:
                 else "it was not written by rushhour",
             )
         about = read(BaselineFile, document, str(path / BASELINE), hint=_AGAIN)
-        # Versions that were saved by an older program keep no `told`.
-        runs = [Run(**{field.name: getattr(run, field.name) for field in fields(Run)}) for run in about.runs]
-        _check(runs, path / BASELINE)
-        return cls(path, about, runs)
+        _check(about.runs, path / BASELINE)
+        return cls(path, about, about.runs)
 
     @property
     def name(self) -> str:
@@ -124,7 +102,7 @@ class Baseline:
         return none | index.values_of(index.read(path))
 
     def values(self) -> Mapping[str, list[MetricValue]]:
-        """The metric values of each run, by `Run.folder`.
+        """The metric values of each run, by `KeptRun.folder`.
 
         Raises:
             RecordError: they are missing, or were changed.
@@ -132,7 +110,7 @@ class Baseline:
         return self._index
 
     def digests(self) -> Mapping[str, Mapping[str, str]]:
-        """The SHA-256 of each raw table of each run, by `Run.folder` and file name (`raw/…`)."""
+        """The SHA-256 of each raw table of each run, by `KeptRun.folder` and file name (`raw/…`)."""
         return {run.folder: run.raw for run in self.runs}
 
     def records(self) -> Iterator[Record]:
@@ -156,7 +134,7 @@ def raw_digests(files: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in sorted(files.items()) if name.startswith("raw/")}
 
 
-def _check(runs: Sequence[Run], path: Path) -> None:
+def _check(runs: Sequence[KeptRun], path: Path) -> None:
     """Refuse what no program of ours wrote, before it is believed."""
     if len({run.folder for run in runs}) != len(runs):
         raise _damaged("makes no sense: a run is there twice", path)

@@ -15,6 +15,7 @@ from rushhour.bisect.search import Position, search
 from rushhour.bisect.state import Question, State, Step, fresh, resumed
 from rushhour.errors import UsageError
 from rushhour.lab import clock
+from rushhour.metrics.vocabulary import VOCABULARY
 from rushhour.plan import expand
 from rushhour.running.prepare import RESULTS
 from rushhour.verdict.comparing import share
@@ -187,7 +188,7 @@ def _scenario(word: str | Path, metric: str, options: Options) -> tuple[str, Sce
     if len(files) != 1:
         names = ", ".join(file.name for file in files[:8])
         raise UsageError(f'"{word}" names {len(files)} scenarios', hint=f"bisect one of them: {names}, …")
-    plain = spec.load_scenario(files[0], options.sets)
+    plain = spec.load_scenario(files[0], options.sets, VOCABULARY)
     if metric == "-":
         if options.flow is not None:
             raise UsageError("--flow needs the name of a metric, not -")
@@ -195,7 +196,11 @@ def _scenario(word: str | Path, metric: str, options: Options) -> tuple[str, Sce
             raise UsageError(f'--minimum "{options.minimum}" needs the name of a metric, not -')
         return files[0].name, plain, plain
     judge = {"metric": metric, "flow": options.flow, "minimum": options.minimum}
-    return files[0].name, spec.judged_by(plain, {key: value for key, value in judge.items() if value}), plain
+    return (
+        files[0].name,
+        spec.judged_by(plain, {key: value for key, value in judge.items() if value}, VOCABULARY),
+        plain,
+    )
 
 
 def _state(question: Question, options: Options, name: str) -> State:

@@ -150,12 +150,15 @@ def _copy(like: str, path: Path | None) -> str:
     """The scenario's own text with its comments; resolved where that needs files beside it."""
     from rushhour import spec
     from rushhour.errors import ScenarioError
+    from rushhour.metrics.vocabulary import VOCABULARY
     from rushhour.spec.toml import scenario_toml
 
     file = spec.find_scenario(like)
     content = file.file.read_text("utf-8")
     try:
-        spec.parse_scenario(content, str(path), folder=Path() if path is None else path.parent)
+        spec.parse_scenario(
+            content, str(path), folder=Path() if path is None else path.parent, words=VOCABULARY
+        )
     except ScenarioError:
         return scenario_toml(spec.load_scenario(file).canonical())
     return content

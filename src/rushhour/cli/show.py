@@ -48,9 +48,10 @@ def show(
     """
     from rushhour import plan as planning
     from rushhour import spec
+    from rushhour.metrics.vocabulary import VOCABULARY
 
     file = spec.find_scenario(scenario)
-    loaded = spec.load_scenario(file, sets)
+    loaded = spec.load_scenario(file, sets, VOCABULARY)
     published = (
         [] if file.published is None else spec.load_published(file.published, spec.load_scenario(file))
     )

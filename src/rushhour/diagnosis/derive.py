@@ -7,7 +7,7 @@ there; nothing here asks what was emulated, because on a real path nobody knows.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -88,7 +88,7 @@ def _counters(records: Mapping[str, Record], way: str) -> dict[str, dict[str, fl
         if not name.endswith(way) and name != measure.UDP:
             continue
         for end, own in total.items():
-            for counter, rise in (record.result.get("counters") or {}).get(end, {}).items():
+            for counter, rise in record.result.counters.get(end, {}).items():
                 own[counter] = own.get(counter, 0) + rise
     return total
 
@@ -152,7 +152,7 @@ def _sizes(records: Sequence[Record], end: str) -> Sizes:
     passed = max((size for size, came in answered.items() if came), default=None)
     if passed is None:
         return Sizes()  # no echo at all tells nothing of sizes
-    errors = [(record.result.get("counters") or {}).get(end, {}).get(UNREACHABLE, 0) for record, _ in found]
+    errors = [record.result.counters.get(end, {}).get(UNREACHABLE, 0) for record, _ in found]
     lost = min((size for size in answered if size > passed), default=None)
     return Sizes(passed, lost, told=any(errors))
 
@@ -162,14 +162,14 @@ def _udp(record: Record, flow: Flow) -> Udp:
     rows = first_arrivals(record, flow) if record.has("udp") else np.zeros(0, NOTHING)
     every = record.table("udp", flow=flow.id) if record.has("udp") else rows
     span = ((flow.stop_ns or record.context.duration_ns) - flow.start_ns) * 1e-9
-    planned = _planned(record, flow)
+    rate_bps = record.plan.flow(flow.id).rate_bps or 0.0
     extents = reorder_extents(rows["seq"])
     _, runs = losses(rows["seq"], rows["rx_ns"])
-    gap_ns = 8e9 * (flow.packet_bytes or 0) / planned["rate_bps"] if planned.get("rate_bps") else 0.0
+    gap_ns = 8e9 * (flow.packet_bytes or 0) / rate_bps if rate_bps else 0.0
     late = rows["tx_ns"] - flow.start_ns - rows["seq"] * gap_ns if len(rows) else np.zeros(0)
     jitter = record.series("ipdv_us", flow=flow.id).values if len(rows) > 1 else np.zeros(0)
     return Udp(
-        rate_bps=float(planned.get("rate_bps") or 0),
+        rate_bps=float(rate_bps),
         goodput_bps=8 * len(rows) * (flow.packet_bytes or 0) / span if span > 0 else 0.0,
         sent=sent,
         received=min(sent, len(rows)),
@@ -185,25 +185,19 @@ def _udp(record: Record, flow: Flow) -> Udp:
     )
 
 
-def _planned(record: Record, flow: Flow) -> Mapping[str, Any]:
-    return next((one for one in record.plan["flows"] if one["id"] == flow.id), {})
-
-
-def _received(record: Record, flow: Flow) -> Mapping[str, Any]:
+def _received(record: Record, flow: Flow) -> Mapping[str, int]:
     """By how much the counters of the host that a flow goes to rose."""
-    counters: Mapping[str, Any] = record.result.get("counters") or {}
-    rose: Mapping[str, Any] = counters.get(_planned(record, flow).get("to", ""), {})
-    return rose
+    return record.result.counters.get(record.plan.flow(flow.id).to, {})
 
 
-def _unread(rose: Mapping[str, Any]) -> int:
+def _unread(rose: Mapping[str, int]) -> int:
     """Datagrams that reached a host and no program: full sockets, closed ones, or lying there at the end.
 
     What lies there is what IP delivered (RFC 4293) less what was taken, refused or dropped (RFC 4113).
     """
 
     def sum_of(*names: str) -> int:
-        return sum(int(rose.get(name, 0)) for name in names)
+        return sum(rose.get(name, 0) for name in names)
 
     others = sum_of("Icmp.InMsgs", "Tcp.InSegs", "Udp.InDatagrams", "Udp.NoPorts", "Udp.InErrors")
     return sum_of("Udp.RcvbufErrors", "Udp.NoPorts") + max(0, sum_of("Ip.InDelivers") - others)

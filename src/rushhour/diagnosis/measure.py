@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from rushhour.diagnosis.case import DIRECTIONS, receiver, sender
 from rushhour.plan import lower
+from rushhour.record.plan_file import planned
 from rushhour.spec import Scenario
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     from rushhour.diagnosis.measured import Measured
     from rushhour.plan.lower import Lowered
+    from rushhour.record.plan_file import PlanFlow
 
 IDLE, SIZES, SINGLE, SEVERAL = "idle", "sizes", "single", "several"
 BOTH, UDP, LINE, SHORT = "both", "udp", "line", "short"
@@ -88,9 +90,9 @@ class Phase:
     def lowered(self) -> Lowered:
         """The plan and its context, without the calibration of links that nobody emulates."""
         made = lower(self.scenario, self.scenario.seed)
-        made.plan["calibration"] = {"paths": [], "trains": []}
-        made.plan["flows"] = [_whole(flow) for flow in made.plan["flows"]]
-        return made
+        flows = [_whole(flow) for flow in made.plan.flows]
+        nothing: dict[str, object] = {"paths": [], "trains": []}
+        return replace(made, plan=planned(made.plan | {"calibration": nothing, "flows": flows}))
 
 
 def idle(known: Known) -> Phase | None:
@@ -213,9 +215,9 @@ def _ns(known: Known, quick_ms: int, normal_ms: int, *, trips: int, most_ms: int
     return max(least, min(trips * known.rtt_ns, most_ms * _MS))
 
 
-def _whole(flow: dict[str, Any]) -> dict[str, Any]:
+def _whole(flow: PlanFlow) -> dict[str, object]:
     """Those that look for the largest packet must not be fragmented."""
-    return flow | {"whole": True} if flow["name"].startswith("size-") else flow
+    return flow | {"whole": True} if flow.name.startswith("size-") else flow
 
 
 def _flow(direction: str, name: str, **keys: Any) -> dict[str, Any]:

@@ -171,7 +171,7 @@ def evidence(record: Record, flow: Flow) -> Evidence | None:
     span = flow.active_ns
     if found is None or span is None:
         return None
-    planned: Mapping[str, object] = next((f for f in record.plan["flows"] if f["id"] == flow.id), {})
+    planned = record.plan.flow(flow.id)
     ends = record.context.ends
     limit = ends.get(-1 if flow.bottleneck_end is None else flow.bottleneck_end)
     way = [ends[number] for number in sorted(flow.crossed) if number in ends]
@@ -184,8 +184,8 @@ def evidence(record: Record, flow: Flow) -> Evidence | None:
     others = tuple(_others(record, flow))
     return Evidence(
         name=flow.name,
-        sender=str(planned.get("from", "")),
-        receiver=str(planned.get("to", "")),
+        sender=planned.from_,
+        receiver=planned.to,
         cc=_algorithm(record, flow),
         length_s=seconds,
         goodput_bps=moved / seconds,
@@ -200,8 +200,8 @@ def evidence(record: Record, flow: Flow) -> Evidence | None:
         inflight=_greatest(record, "inflight", flow),
         rcvbuf=_memory(record, flow, 1, "rcvbuf"),
         sndbuf=_memory(record, flow, 0, "sndbuf"),
-        asked={key: float(value) for key in _ASKED if isinstance(value := planned.get(key), int | float)},
-        sysctls={str(node["name"]): _sysctls(node) for node in record.plan.get("nodes", [])},
+        asked={key: float(value) for key in _ASKED if (value := getattr(planned, key)) is not None},
+        sysctls={node.name: node.settings for node in record.plan.nodes},
         options=last(record, flow, "options") or 0,
         segments=segments,
         retransmits=again,
@@ -219,7 +219,7 @@ def evidence(record: Record, flow: Flow) -> Evidence | None:
         buffer=None if limit is None else _buffer(limit, flow),
         bottleneck="" if limit is None else limit.label,
         queue="" if limit is None else limit.queue or "",
-        at_sender=limit is not None and limit.node == planned.get("from"),
+        at_sender=limit is not None and limit.node == planned.from_,
         buffer_key=keys.of_link(record, limit, "buffer"),
         queue_key=keys.of_link(record, limit, "queue"),
         others=others,
@@ -228,7 +228,7 @@ def evidence(record: Record, flow: Flow) -> Evidence | None:
         handshake_s=handshake_s(flow),
         syns=syns,
         group=flow.group,
-        own=keys.own_sysctls(keys.scenario(record)),
+        own=keys.own_sysctls(record.manifest.scenario.resolved),
         moved=flow.outcome.bytes_received or 0,
     )
 
@@ -272,12 +272,6 @@ def _memory(record: Record, flow: Flow, side: int, name: str) -> float | None:
     rows = record.table("tcp_info", flow=flow.id)
     rows = rows[rows["side"] == side]
     return float(decode.skmem(rows["skmem"])[name].max()) if len(rows) else None
-
-
-def _sysctls(node: Mapping[str, object]) -> dict[str, str]:
-    found = node.get("sysctl")
-    pairs = found.items() if isinstance(found, dict) else found if isinstance(found, list) else ()
-    return {str(key): str(value) for key, value in pairs}
 
 
 def _struck(record: Record, flow: Flow, syns: int) -> int:

@@ -8,18 +8,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from rushhour.errors import LabError
+from rushhour.record.manifest import REAL_TIME, VIRTUAL
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
     from rushhour.errors import RushHourError
+    from rushhour.record.context_file import ContextFile
+    from rushhour.record.plan_file import PlanFile
 
 
-VIRTUAL = ("uml",)
-"""Labs whose time is virtual: two runs of one key are equal to the byte."""
-REAL_TIME = ("netns", "hosts")
-"""Labs on machines as they are: no two runs are equal, and one run at a time is enough."""
 LABS = (*VIRTUAL, *REAL_TIME)
 
 
@@ -55,8 +54,8 @@ class Job:
     virtual labs; in real time it tells this execution from every other one of the same plan.
     """
 
-    plan: Mapping[str, Any]
-    context: Mapping[str, Any]
+    plan: PlanFile
+    context: ContextFile
     kernel: Tested
     labels: Mapping[str, Any]
     moment: str = ""

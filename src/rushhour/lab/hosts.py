@@ -29,7 +29,9 @@ from rushhour.lab.host.told import base_rtts, description, kernel
 from rushhour.lab.manifest import Facts, host, seal_run
 from rushhour.plan.lower import Lowered
 from rushhour.plan.onto import Onto, check_possible, onto, talkers
+from rushhour.record.document import read
 from rushhour.record.record import RecordWriter
+from rushhour.record.result_file import ResultFile
 from rushhour.record.seal import write_json
 
 if TYPE_CHECKING:
@@ -99,20 +101,20 @@ class HostsLab:
     def refusal(self, job: Job) -> RushHourError | None:
         """Why this run cannot be carried out there; see `RealTimeLab.refusal`."""
         try:
-            self.put(Lowered(dict(job.plan), dict(job.context)))
+            self.put(Lowered(job.plan, job.context))
         except RushHourError as error:
             return error
         return None
 
     def warm_up(self, job: Job) -> None:
         """Carry out a run's first moments and keep nothing; see `RealTimeLab.warm_up`."""
-        made = self.put(Lowered(dict(job.plan), dict(job.context)))
+        made = self.put(Lowered(job.plan, job.context))
         self._prepared.prepare(made)
         with Sandbox(cache.folder("run-in")) as sandbox:
             self._experiments.carry_out(realtime.run_in(made.plan), sandbox.out)
 
     def _check_emulator(self, made: Onto) -> None:
-        ipv6 = any(":" in flow["src"] for flow in made.plan["flows"])
+        ipv6 = any(":" in flow.src for flow in made.plan.flows)
         if (found := self.inventory.emulator) is None or ipv6 in self._forwards:
             return
         name, host = found
@@ -130,7 +132,7 @@ class HostsLab:
         check_possible(lowered.plan)
         nodes = talkers(lowered.plan)
         named = self.inventory.seats(nodes)
-        pairs = [(named[flow["from"]], named[flow["to"]]) for flow in lowered.plan["flows"]]
+        pairs = [(named[flow.from_], named[flow.to]) for flow in lowered.plan.flows]
         seats = self.company.seats(pair for pair in pairs if pair[0] != pair[1])
         made = onto(lowered, {node: seats[named[node]] for node in nodes}, self.company.emulator)
         check_allowed(self.inventory.host, made)
@@ -140,7 +142,7 @@ class HostsLab:
     def run(self, job: Job, destination: Path, cpu: int | None = None) -> Path:  # noqa: ARG002 - a Lab's
         """Run a plan; see `Lab.run`."""
         begun = time.monotonic()
-        made = self.put(Lowered(dict(job.plan), dict(job.context)))
+        made = self.put(Lowered(job.plan, job.context))
         self._prepared.prepare(made)
         try:
             with RecordWriter(destination) as writer:
@@ -149,7 +151,7 @@ class HostsLab:
                 parts, clocks = self._experiments.carry_out(made.plan, halves)
                 doubts = merge_tables(made.plan, parts, writer.raw)
                 shutil.rmtree(halves)
-                result = merge_results(made.plan, parts)
+                result = read(ResultFile, merge_results(made.plan, parts), "the result")
                 write_json(writer.folder / "plan.json", made.plan)
                 write_json(writer.folder / "result.json", result)
                 hosts = description(self.company, self._prepared, parts, clocks)

@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 from rushhour.errors import LabError
 from rushhour.files import rooms
-from rushhour.lab.base import REAL_TIME
 from rushhour.metrics.calibration import invalid_reasons
 from rushhour.metrics.doubts import doubts
 from rushhour.record import kept
+from rushhour.record.document import read
+from rushhour.record.manifest import REAL_TIME
 from rushhour.record.record import Record, read_json
+from rushhour.record.result_file import ResultFile
 from rushhour.record.seal import FORMAT, MANIFEST, seal, sealed, write_json
 from rushhour.version import __version__
 
@@ -44,7 +46,7 @@ class Facts:
 
 def seal_run(folder: Path, destination: Path, job: Job, facts: Facts) -> Path:
     """Make the folder of a finished run a record at `destination`."""
-    manifest = _judged(folder, _manifest(job, facts, read_json(folder / "result.json")))
+    manifest = _judged(folder, _manifest(job, facts, _result(folder / "result.json")))
     mask = rooms.umask()
     for path in folder.rglob("*"):
         if path.is_file() and not path.is_symlink():
@@ -61,7 +63,7 @@ def relabel(known: Path, destination: Path, job: Job) -> Path:
     old = Record.open(known).manifest
     about = (old.key, old.lab or "", old.agent, old.tools, old.host)
     facts = Facts(*about, old.elapsed_s or 0, old.warnings)
-    manifest = _manifest(job, facts, {"start_clock_ns": 0})
+    manifest = _manifest(job, facts, ResultFile())
     manifest |= {"virtual_s": old.virtual_s, "files": old.files}
     try:
         destination.parent.mkdir(parents=True, exist_ok=True)
@@ -80,7 +82,7 @@ def relabel(known: Path, destination: Path, job: Job) -> Path:
     return destination
 
 
-def _judged(folder: Path, manifest: dict[str, Any]) -> dict[str, Any]:
+def _judged(folder: Path, manifest: dict[str, object]) -> dict[str, object]:
     """The manifest with calibration's judgement: what the links were against what this job asked."""
     record = Record.being_made(folder, manifest)
     reasons = invalid_reasons(record)
@@ -88,12 +90,12 @@ def _judged(folder: Path, manifest: dict[str, Any]) -> dict[str, Any]:
     return manifest | {"warnings": warnings, "valid": not reasons, "invalid_reasons": reasons}
 
 
-def _manifest(job: Job, facts: Facts, result: Mapping[str, Any]) -> dict[str, Any]:
+def _manifest(job: Job, facts: Facts, result: ResultFile) -> dict[str, object]:
     return {
         "format": FORMAT,
         "key": facts.key,
         **job.labels,
-        "seed": job.plan["seed"],
+        "seed": job.plan.seed,
         "kernel": dict(job.kernel.identity),
         "agent": dict(facts.agent),
         **({"tools": dict(facts.tools)} if facts.tools else {}),
@@ -102,14 +104,18 @@ def _manifest(job: Job, facts: Facts, result: Mapping[str, Any]) -> dict[str, An
         "host": dict(facts.host),
         "elapsed_s": round(facts.elapsed_s, 3),
         "virtual_s": None if facts.lab in REAL_TIME else _virtual_s(job, result),
-        **({"machine": result["machine"]} if result.get("machine") else {}),
-        "warnings": [*facts.warnings, *result.get("warnings", [])],
+        **({"machine": result.machine} if result.machine else {}),
+        "warnings": [*facts.warnings, *result.warnings],
         "context": dict(job.context),
     }
 
 
-def _virtual_s(job: Job, result: Mapping[str, Any]) -> float:
-    return float((result.get("start_clock_ns", 0) + job.plan["duration_ns"]) / 1e9)
+def _result(path: Path) -> ResultFile:
+    return read(ResultFile, read_json(path), str(path))
+
+
+def _virtual_s(job: Job, result: ResultFile) -> float:
+    return (result.start_clock_ns + job.plan.duration_ns) / 1e9
 
 
 @cache

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rushhour.errors import LabError
 from rushhour.files import cache
@@ -25,12 +25,13 @@ from rushhour.plan import native
 from rushhour.plan.needs import needs
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from rushhour.errors import RushHourError
     from rushhour.lab.base import Job, Tested
     from rushhour.lab.confine import Ending
+    from rushhour.record.plan_file import PlanFile
 
 
 class NetnsLab:
@@ -58,7 +59,7 @@ class NetnsLab:
         """Why this run cannot be carried out here; see `RealTimeLab.refusal`."""
         if (virtual := realtime.of_virtual_time(job.plan)) is not None:
             return virtual
-        for name in job.plan.get("tools", ()):
+        for name in job.plan.tools:
             tools.find(name)
         lacks = self._ability.lacks(needs(self._suited(job.plan)))
         return refusal({item: why for item, why in lacks.items() if item != "wire"})
@@ -72,7 +73,7 @@ class NetnsLab:
     def run(self, job: Job, destination: Path, cpu: int | None = None) -> Path:  # noqa: ARG002 - a Lab's
         """Run a plan; see `Lab.run`."""
         try:
-            needed = [tools.find(name) for name in job.plan.get("tools", ())]
+            needed = [tools.find(name) for name in job.plan.tools]
             with Sandbox(destination.parent) as sandbox:
                 job = replace(job, plan=self._suited(job.plan))
                 ending = self._carry_out(job, sandbox)
@@ -95,9 +96,9 @@ class NetnsLab:
         """End every run; see `Lab.cancel`."""
         self._guests.cancel()
 
-    def _suited(self, plan: Mapping[str, Any]) -> dict[str, Any]:
+    def _suited(self, plan: PlanFile) -> PlanFile:
         """The plan as it is carried out on this machine."""
-        suited = native.wider(dict(plan))
+        suited = native.wider(plan)
         wanted = needs(suited)
         lacks = self._ability.lacks(wanted)
         here = {name: value for name in wanted.sysctls if (value := machine_wide(name)) is not None}
@@ -116,7 +117,7 @@ class NetnsLab:
             ending = self._guests.run(
                 lambda: Guest(self.agent.binary, sandbox, command, limits=self.limits, native=True)
             )
-        where = f"{job.kernel.name}, seed {job.plan['seed']}"
+        where = f"{job.kernel.name}, seed {job.plan.seed}"
         if self._guests.cancelled:
             raise CancelledError("stopped", where=where)
         result_of(ending, sandbox, where, native=True)

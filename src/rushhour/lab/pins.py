@@ -5,12 +5,14 @@ Takes the words of `--pin`, a plan and the CPUs that there are; gives the CPUs o
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rushhour.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from rushhour.record.plan_file import PlanFile
 
 NONE = "none"
 _HINT = "for example --pin s1=0 --pin r1=1; --pin none leaves all to the scheduler"
@@ -36,7 +38,7 @@ def parse(words: Sequence[str]) -> dict[str, list[int]] | None:
 
 
 def chosen(
-    asked: Mapping[str, Sequence[int]] | None, plan: Mapping[str, Any], cpus: Sequence[int]
+    asked: Mapping[str, Sequence[int]] | None, plan: PlanFile, cpus: Sequence[int]
 ) -> dict[str, list[int]]:
     """The CPUs of each node of a plan.
 
@@ -49,7 +51,7 @@ def chosen(
     """
     if asked is None:
         return {}
-    names = [node["name"] for node in plan["nodes"]]
+    names = [node.name for node in plan.nodes]
     for name, some in asked.items():
         if name not in names:
             raise UsageError(
@@ -62,15 +64,15 @@ def chosen(
     taken = {name: list(some) for name, some in asked.items()}
     if asked or len(cpus) < 3:
         return taken
-    senders = {flow["from"] for flow in plan["flows"]}
-    receivers = {flow["to"] for flow in plan["flows"]}
+    senders = {flow.from_ for flow in plan.flows}
+    receivers = {flow.to for flow in plan.flows}
     for name in names:
         between = name not in senders | receivers
         taken[name] = list(cpus[2:]) if between else [cpus[0] if name in senders else cpus[1]]
     return taken
 
 
-def routers(pins: Mapping[str, Sequence[int]], plan: Mapping[str, Any]) -> list[int]:
+def routers(pins: Mapping[str, Sequence[int]], plan: PlanFile) -> list[int]:
     """The CPUs of what lies between senders and receivers, where a line does its work."""
-    ends = {flow[key] for flow in plan["flows"] for key in ("from", "to")}
+    ends = {end for flow in plan.flows for end in (flow.from_, flow.to)}
     return sorted({cpu for name, some in pins.items() if name not in ends for cpu in some})

@@ -16,15 +16,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from socket import AF_UNIX, SOCK_DGRAM, socket
 from time import sleep, time_ns
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rushhour.errors import UnsupportedError
 from rushhour.lab.base import CancelledError, canonical, sha256
+from rushhour.record.plan_file import planned
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from rushhour.lab.base import Job
+    from rushhour.record.plan_file import PlanFile, PlanFlow
 
 _TURN = "\0rushhour-experiment"
 _LOOK_S = 0.05
@@ -38,7 +40,7 @@ class RunningKernel:
 
     name: str
     release: str
-    identity: dict[str, Any]
+    identity: dict[str, object]
 
 
 def running_kernel() -> RunningKernel:
@@ -81,7 +83,7 @@ def alone(stopped: Callable[[], bool], waiting: Callable[[], None] = lambda: Non
 def described(release: str, version: str, machine: str, configuration: bytes | None) -> RunningKernel:
     """A running kernel by what `uname` and its configuration say."""
     name = f"running-{release}"
-    identity = {
+    identity: dict[str, object] = {
         "name": name,
         "release": release,
         "version": version,
@@ -108,9 +110,9 @@ def shuffled(numbers: Iterable[int], seed: int, block: int) -> list[int]:
     return sorted(numbers, key=lambda number: hashlib.sha256(f"{seed} {block} {number}".encode()).digest())
 
 
-def of_virtual_time(plan: Mapping[str, Any]) -> UnsupportedError | None:
+def of_virtual_time(plan: PlanFile) -> UnsupportedError | None:
     """The error of a run that no real time can carry out; None of any other."""
-    if not plan.get("pauses"):
+    if not plan.pauses:
         return None
     return UnsupportedError(
         "pause of a link: a queue would have to be looked at in each frame's time, which no scheduler keeps",
@@ -118,24 +120,25 @@ def of_virtual_time(plan: Mapping[str, Any]) -> UnsupportedError | None:
     )
 
 
-def run_in(plan: Mapping[str, Any], length_ns: int = RUN_IN_NS) -> dict[str, Any]:
+def run_in(plan: PlanFile, length_ns: int = RUN_IN_NS) -> PlanFile:
     """The first moments of a plan, without calibration and readings: what a machine is warmed up with."""
-    length = min(int(plan["duration_ns"]), length_ns)
-    flows = [_clipped(flow, length) for flow in plan["flows"] if flow["start_ns"] < length]
-    changes = [change for change in plan.get("changes", ()) if change["t_ns"] < length]
-    nothing = dict.fromkeys(plan["readings"], False)
-    short = dict(plan) | {"duration_ns": length, "flows": flows, "readings": nothing}
-    short["calibration"] = {"paths": [], "trains": []}
-    short.pop("loads", None)
-    return short | ({"changes": changes} if "changes" in plan else {})
+    length = min(plan.duration_ns, length_ns)
+    short = {key: value for key, value in plan.items() if key != "loads"} | {
+        "duration_ns": length,
+        "flows": [_clipped(flow, length) for flow in plan.flows if flow.start_ns < length],
+        "readings": dict.fromkeys(plan.readings, False),
+        "calibration": {"paths": [], "trains": []},
+    }
+    changes = [change for change in plan.changes if change.t_ns < length]
+    return planned(short | ({"changes": changes} if plan.changes else {}))
 
 
-def _clipped(flow: Mapping[str, Any], length: int) -> dict[str, Any]:
-    short = dict(flow)
-    if short.get("stop_ns") is not None:
-        short["stop_ns"] = min(short["stop_ns"], length)
-    if short.get("on"):
-        short["on"] = [[begin, min(end, length)] for begin, end in short["on"] if begin < length]
+def _clipped(flow: PlanFlow, length: int) -> dict[str, object]:
+    short: dict[str, object] = dict(flow)
+    if flow.stop_ns is not None:
+        short["stop_ns"] = min(flow.stop_ns, length)
+    if flow.on:
+        short["on"] = [[begin, min(end, length)] for begin, end in flow.on if begin < length]
     return short
 
 

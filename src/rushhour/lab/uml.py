@@ -19,11 +19,11 @@ from rushhour.lab.kernel import Kernel
 from rushhour.lab.manifest import Facts, host, seal_run
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from pathlib import Path
-    from typing import Any
 
     from rushhour.lab.base import Tested
+    from rushhour.record.context_file import ContextFile
+    from rushhour.record.plan_file import PlanFile
 
 # Counts up with every change of how a guest is started that could change its records.
 VERSION = 3
@@ -61,7 +61,7 @@ class UmlLab:
             with Sandbox(destination.parent, image.resolve(), root) as sandbox:
                 (sandbox.out / "plan.json").write_text(canonical(job.plan) + "\n", encoding="utf-8")
                 ending = self._launch(job, image, sandbox, cpu)
-                where = f"{job.kernel.name}, seed {job.plan['seed']}"
+                where = f"{job.kernel.name}, seed {job.plan.seed}"
                 if self._guests.cancelled:
                     raise CancelledError("stopped", where=where)
                 result_of(ending, sandbox, where)
@@ -86,7 +86,7 @@ class UmlLab:
 
     def _launch(self, job: Job, image: Path, sandbox: Sandbox, cpu: int | None) -> Ending:
         sockets = hash_entries(job.plan)
-        words = command(image, memory(job.plan, job.context), int(job.plan["seed"]), sockets=sockets)
+        words = command(image, memory(job.plan, job.context), job.plan.seed, sockets=sockets)
         return self._guests.run(lambda: Guest(self.agent.binary, sandbox, words, limits=self.limits, cpu=cpu))
 
 
@@ -122,34 +122,34 @@ def command(image: Path, memory_mb: int, seed: int, *, sockets: int = SOCKETS) -
     return [*words, f"RUSHHOUR_SEED={seed}"]
 
 
-def memory(plan: Mapping[str, Any], context: Mapping[str, Any]) -> int:
+def memory(plan: PlanFile, context: ContextFile) -> int:
     """The guest's memory in MB: a power of two that holds what can be under way at once.
 
     A queued packet takes up to four times its bytes in the kernel, a flow two socket buffers of some MB in
     the worst case but seldom more than its share of the path. It is a function of the cell alone, for the
     kernel scales its buffers by it; and it is sparse: what is not touched costs nothing.
     """
-    queued = sum(end["buffer_bytes"] or 1514 * (end["buffer_packets"] or 0) for end in context["ends"])
-    flying = sum((end["rate_bps"] or 0) / 8 * end["delay_ns"] * 1e-9 for end in context["ends"])
-    rates = max((end["rate_bps"] or 0 for end in context["ends"]), default=0)
-    longest = max((flow["base_rtt_ns"] for flow in context["flows"]), default=0)
+    queued = sum(end.buffer_bytes or 1514 * (end.buffer_packets or 0) for end in context.ends)
+    flying = sum((end.rate_bps or 0) / 8 * end.delay_ns * 1e-9 for end in context.ends)
+    rates = max((end.rate_bps or 0 for end in context.ends), default=0)
+    longest = max((flow.base_rtt_ns or 0 for flow in context.flows), default=0)
     flying += rates / 8 * longest * 1e-9
-    need = 256e6 + 4 * (queued + flying) + 1e6 * len(plan["flows"]) + 1e6 * len(plan["nodes"])
+    need = 256e6 + 4 * (queued + flying) + 1e6 * len(plan.flows) + 1e6 * len(plan.nodes)
     size = MIN_MEMORY_MB
     while size < need / 2**20 and size < MAX_MEMORY_MB:
         size *= 2
     return size
 
 
-def hash_entries(plan: Mapping[str, Any]) -> int:
+def hash_entries(plan: PlanFile) -> int:
     """Size of the kernel's table of TCP connections.
 
     The kernel would choose by its memory and allows half as many sockets in `TIME_WAIT` and
     half as many orphans. A plan that opens a connection for each transaction gets that; one whose connections
     are counted gets four for each flow, so that neither limit is in reach and chains are short.
     """
-    least = SOCKETS if any(flow["kind"] == "crr" for flow in plan["flows"]) else 1024
-    return max(least, 1 << (4 * len(plan["flows"]) - 1).bit_length())
+    least = SOCKETS if any(flow.kind == "crr" for flow in plan.flows) else 1024
+    return max(least, 1 << (4 * len(plan.flows) - 1).bit_length())
 
 
 def built(tested: Tested) -> Kernel:
@@ -175,13 +175,13 @@ def built(tested: Tested) -> Kernel:
 
 def _tools(job: Job) -> list[tools.Tool]:
     """The programs that the guest needs; refuses first what no guest can do."""
-    if job.plan.get("loads"):
+    if job.plan.loads:
         raise UnsupportedError(
             "[[load]]: computing takes no virtual time, so a load would change nothing",
             where=job.kernel.name,
             hint="run it in real time: rushhour run … --lab netns",
         )
-    return [tools.find(name) for name in job.plan.get("tools", ())]
+    return [tools.find(name) for name in job.plan.tools]
 
 
 @cache

@@ -11,7 +11,7 @@ import math
 import re
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,12 +24,14 @@ from rushhour.metrics.thinning import netem_words, thins
 from rushhour.record import courses
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
     from rushhour.record.context import End, Flow
+    from rushhour.record.plan_file import PlanProbe
     from rushhour.record.record import Record
+    from rushhour.record.result_file import PingResult
 
 # How far a stamp may be off. Virtual: a timer comes up to 0.75 µs late, reading the clock costs 0.26 µs.
 # Real: a loaded machine.
@@ -38,7 +40,6 @@ _PER_STAGE_NS = 2_000
 # What a real machine's timers may add to an RTT besides: those of a virtual machine come 0.1 ms late, four or
 # more of them a round trip. What is 2 % longer than asked is still the path that was asked for.
 _REAL_SHARE = 0.02
-_REAL_LABS = ("netns", "hosts")
 # Where the path is there before the experiment.
 _FOUND_LAB = "hosts"
 # netem's jitter has long tails when it is not uniform.
@@ -74,7 +75,7 @@ def calibrate(record: Record) -> list[CalibrationFinding]:
     """
     try:
         found = [*_pings(record), *_trains(record), *_qdiscs(record), *_inputs(record)]
-    except (KeyError, TypeError, AttributeError, IndexError, ValueError, OverflowError) as error:
+    except (KeyError, IndexError) as error:  # it names a path, a train or a node that is not planned
         raise RecordError(
             f"the calibration in the plan or the result makes no sense ({type(error).__name__}: {error})",
             where=str(record.path),
@@ -100,9 +101,9 @@ def invalid_reasons(record: Record) -> list[str]:
 
 
 def _pings(record: Record) -> Iterator[CalibrationFinding]:
-    paths = _planned(record, "paths")
-    for entry in _measured(record, "pings"):
-        path = paths[entry["path"]]
+    paths = record.plan.calibration.paths
+    for entry in record.result.calibration.pings:
+        path = paths[entry.path]
         flow = _between(record, path)
         if flow is None:
             continue
@@ -113,15 +114,15 @@ def _pings(record: Record) -> Iterator[CalibrationFinding]:
         ]
         low, high = min(low for low, _ in bounds), max(high for _, high in bounds)
         ends = _ends(record, (end for way in (*flow.ways, *flow.reverse_ways) for end in way))
-        where = f"{path['from']} ↔ {path['to']}"
+        where = f"{path.from_} ↔ {path.to}"
         if record.manifest.lab == _FOUND_LAB:
             yield from _on_found_path(entry, where, low)
             continue
         asked = f"{low / 1e3:.1f} to {high / 1e3:.1f} µs"
-        answers = [int(rtt) for rtt in entry["rtt_ns"] if rtt is not None and rtt >= 0]
+        answers = entry.answers
         if answers:
             # On a machine that does other work one ping may wait; the path is as long as its best one says.
-            longest = min(answers) if record.manifest.lab in _REAL_LABS else max(answers)
+            longest = min(answers) if record.manifest.real_time else max(answers)
             ok = low <= min(answers) and longest <= high
             measured = f"{min(answers) / 1e3:.1f} to {max(answers) / 1e3:.1f} µs"
             yield CalibrationFinding("idle RTT", where, ok, asked, measured)
@@ -131,9 +132,9 @@ def _pings(record: Record) -> Iterator[CalibrationFinding]:
             )
 
 
-def _on_found_path(entry: Mapping[str, Any], where: str, low: float) -> Iterator[CalibrationFinding]:
+def _on_found_path(entry: PingResult, where: str, low: float) -> Iterator[CalibrationFinding]:
     # What the path has of its own is not known, so only what was added to it can be asked for.
-    answers = [int(rtt) for rtt in entry["rtt_ns"] if rtt is not None and rtt >= 0]
+    answers = entry.answers
     if answers and low > 0:
         measured = f"{min(answers) / 1e3:.1f} µs"
         yield CalibrationFinding(
@@ -141,9 +142,9 @@ def _on_found_path(entry: Mapping[str, Any], where: str, low: float) -> Iterator
         )
 
 
-def _ping_frame(path: Mapping[str, Any]) -> int:
+def _ping_frame(path: PlanProbe) -> int:
     # With the headers of ICMP, IP and Ethernet; 56 bytes as ping's, where the plan does not say.
-    return int(path.get("size", 56)) + (62 if ":" in str(path.get("src")) else 42)
+    return (56 if path.size is None else path.size) + (62 if ":" in path.src else 42)
 
 
 def idle_rtt_ns(record: Record, ends: Sequence[End], frame: int) -> tuple[float, float]:
@@ -161,15 +162,15 @@ def idle_rtt_ns(record: Record, ends: Sequence[End], frame: int) -> tuple[float,
         high += sent + end.delay_ns + (spread or end.jitter_ns)
         if end.role == "netem" and end.rate_bps:
             high += 1514 * 8e9 / end.rate_bps
-    real = record.manifest.lab in _REAL_LABS
+    real = record.manifest.real_time
     slack = _REAL_NS + _REAL_SHARE * high if real else _VIRTUAL_NS
     return low - _VIRTUAL_NS, high + slack + _PER_STAGE_NS * len(ends)
 
 
 def _trains(record: Record) -> Iterator[CalibrationFinding]:
-    trains = _planned(record, "trains")
-    for entry in _measured(record, "trains"):
-        train = trains[entry["train"]]
+    trains = record.plan.calibration.trains
+    for entry in record.result.calibration.trains:
+        train = trains[entry.train]
         flow = _between(record, train)
         # Its packets belong to no class, so the rate is the slowest shaper's and no ceiling.
         crossed = _ends(record, flow.ends) if flow else []
@@ -179,13 +180,11 @@ def _trains(record: Record) -> Iterator[CalibrationFinding]:
         rates = [(end.rate_bps or 0) / taken[end.end] for end in shaped]
         if flow is None or not rates or not _alike(record, flow):
             continue
-        arrivals = np.sort(
-            np.asarray([stamp for stamp in entry["arrivals_ns"] if stamp is not None], np.float64)
-        )
-        steady = _half(arrivals, real=record.manifest.lab in _REAL_LABS)
+        arrivals = np.sort(np.asarray(entry.arrivals_ns, np.float64))
+        steady = _half(arrivals, real=record.manifest.real_time)
         if len(steady) < 4 or steady[-1] <= steady[0]:
             continue
-        frame = int(train["size"]) + (62 if ":" in str(train["src"]) else 42)
+        frame = _ping_frame(train)
         ways = len(flow.bottleneck_ends) if flow.in_turn else 1
         rate = min(rates)
         span = float(steady[-1] - steady[0])
@@ -198,13 +197,13 @@ def _trains(record: Record) -> Iterator[CalibrationFinding]:
         # What netem does to a train is not known: it may be thinned, or doubled, but not be faster.
         least = 0.0 if any(thins(end) for end in crossed) else 1 - tolerance
         most = (2 if any("duplicate" in netem_words(end) for end in crossed) else 1) + tolerance
-        if record.manifest.lab in _REAL_LABS:
+        if record.manifest.real_time:
             # Its bucket may have filled while a processor was busy elsewhere, and is emptied at once then.
             most += max(_burst(record, end) for end in crossed) / (len(steady) * frame)
         most *= _by_buckets(record, crossed, frame, len(arrivals), len(steady))
         yield CalibrationFinding(
             "rate",
-            f"{train['from']} → {train['to']}",
+            f"{train.from_} → {train.to}",
             least <= seen / rate <= most,
             f"{rate / 1e6:g} Mbit/s {'±' if least else '+'} {tolerance:.1%}",
             f"{seen / 1e6:.4g} Mbit/s",
@@ -256,7 +255,7 @@ def _train_tolerance(record: Record, flow: Flow, span: float, packets: int) -> f
     # First and last packet may each be moved by the whole jitter, and a timer late; losses thin the train.
     ends = _ends(record, flow.ends)
     jitter = sum(end.jitter_ns * (2 * _NETEM_SIGMAS if end.role == "netem" else 1) for end in ends)
-    stamp = _REAL_NS if record.manifest.lab in _REAL_LABS else _VIRTUAL_NS
+    stamp = _REAL_NS if record.manifest.real_time else _VIRTUAL_NS
     lost = 1 - math.prod(1 - end.loss for end in ends)
     thinning = 4 * math.sqrt(lost / packets) if lost else 0.0
     return _RATE_TOLERANCE + (jitter + stamp) / span + thinning
@@ -264,13 +263,13 @@ def _train_tolerance(record: Record, flow: Flow, span: float, packets: int) -> f
 
 def _qdiscs(record: Record) -> Iterator[CalibrationFinding]:
     there: dict[int, set[str]] = {}
-    for entry in _measured(record, "qdiscs"):
-        there.setdefault(int(entry["end"]), set()).add(str(entry["kind"]))
+    for entry in record.result.calibration.qdiscs:
+        there.setdefault(entry.end, set()).add(entry.kind)
     if not there:
         return
     for end in record.context.ends.values():
-        lines = _planned_end(record, end).get("qdiscs") or []
-        asked = {kind for line in lines if (kind := _kind(str(line)))}
+        planned = record.plan.place(end.end)
+        asked = {kind for line in (planned.qdiscs if planned else ()) if (kind := _kind(line))}
         if asked:
             found = there.get(end.end, set())
             yield CalibrationFinding(
@@ -298,8 +297,8 @@ def _losses(record: Record) -> Iterator[CalibrationFinding]:
         lost = int(since_start(t_s, rows["lost"].astype(np.float64)))
         if packets <= 0:
             continue
-        listed = (_planned_end(record, end).get("wire") or {}).get("drop")
-        extra = len(listed) if isinstance(listed, list) else 0
+        planned = record.plan.place(end.end)
+        extra = len(planned.wire.drop) if planned and planned.wire else 0
         loss = _mean_loss(record, end, packets)
         # Trials of unequal probability spread less than those of their mean (Hoeffding, 1956).
         low, high = binomial_interval(packets, loss)
@@ -313,13 +312,12 @@ def _losses(record: Record) -> Iterator[CalibrationFinding]:
 
 
 def _inputs(record: Record) -> Iterator[CalibrationFinding]:
-    nodes = record.plan.get("nodes") or []
-    asked = {node["name"]: node["drop_input"] for node in nodes if node.get("drop_input")}
-    seen = {entry["node"]: entry for entry in record.result.get("inputs") or []}
+    asked = {node.name: node.drop_input for node in record.plan.nodes if node.drop_input}
+    seen = {entry.node: entry for entry in record.result.inputs}
     for name, loss in asked.items():
-        packets, dropped = (int(seen[name][key]) for key in ("packets", "dropped"))
+        packets, dropped = seen[name].packets, seen[name].dropped
         # How much arrives depends on what was dropped before, so it is no plain binomial: allow for more.
-        low, high = binomial_interval(packets, float(loss), _DEPENDENT)
+        low, high = binomial_interval(packets, loss, _DEPENDENT)
         yield CalibrationFinding(
             "drops at INPUT",
             name,
@@ -355,16 +353,15 @@ def _lines(record: Record) -> Iterator[CalibrationFinding]:
 
 
 def _changes(record: Record) -> Iterator[CalibrationFinding]:
-    planned = record.plan.get("changes") or []
-    if not planned:
+    asked = [(change.t_ns, change.end, float(change.value)) for change in record.plan.changes]
+    if not asked:
         return
-    asked = [(int(change["t_ns"]), int(change["end"]), float(change["value"])) for change in planned]
     done, late = [], 0
     if record.has("changes"):
         rows = record.table("changes")
         done = list(zip(rows["t_ns"].tolist(), rows["end"].tolist(), rows["value"].tolist(), strict=True))
         late = int((rows["done_ns"] - rows["t_ns"]).max(initial=0))
-    stamp = _REAL_NS if record.manifest.lab in _REAL_LABS else 10 * _VIRTUAL_NS
+    stamp = _REAL_NS if record.manifest.real_time else 10 * _VIRTUAL_NS
     yield CalibrationFinding(
         "changes",
         "all links",
@@ -399,7 +396,7 @@ def _outputs(record: Record) -> Iterator[CalibrationFinding]:
         span = np.diff(rows["t_ns"].astype(np.float64))
         moved = np.diff(rows["tx_bytes"].astype(np.float64)) * 8
         # A full bucket, a frame under way, and a stamp that is late may add to an interval.
-        real = record.manifest.lab in _REAL_LABS
+        real = record.manifest.real_time
         stamp = max(_REAL_NS, sampling_error_ns(record)) if real else 10 * _VIRTUAL_NS
         could = [
             courses.capacity_bits(end, int(begin), int(done) + stamp)
@@ -426,46 +423,16 @@ def _changes_in_a_row(end: End, t_ns: NDArray[np.int64]) -> int:
 
 def _burst(record: Record, end: End) -> int:
     # Bytes of the shaper's bucket, from the words of the plan.
-    planned = _planned_end(record, end)
-    lines = [*(planned.get("qdiscs") or []), *(planned.get("filters") or [])]
+    planned = record.plan.place(end.end)
+    lines = (*planned.qdiscs, *planned.filters) if planned else ()
     words = r"\b(?:c?burst|buffer|maxburst) (\d{1,12})(kb?|mb?|b?)\b"
-    found = [match for line in lines for match in re.findall(words, str(line))]
+    found = [match for line in lines for match in re.findall(words, line)]
     return max((int(size) * _UNITS[unit[:1]] for size, unit in found), default=0)
 
 
-def _planned_end(record: Record, end: End) -> Mapping[str, Any]:
-    # In the plan's words: index 2·link + side, then what stands under `ingress`; of machines, `egress`.
-    for entry in record.plan.get("egress") or []:
-        if isinstance(entry, dict) and entry.get("end") == end.end:
-            return entry
-    try:
-        links = record.plan["links"]
-        egress = end.end < 2 * len(links)
-        planned = (
-            links[end.end // 2]["ends"][end.end % 2]
-            if egress
-            else record.plan["ingress"][end.end - 2 * len(links)]
-        )
-    except (KeyError, IndexError, TypeError):
-        return {}
-    return planned if isinstance(planned, dict) else {}
-
-
-def _planned(record: Record, part: str) -> Sequence[Mapping[str, Any]]:
-    calibration = record.plan.get("calibration") or {}
-    found: Sequence[Mapping[str, Any]] = calibration.get(part) or []
-    return found
-
-
-def _measured(record: Record, part: str) -> Sequence[Mapping[str, Any]]:
-    calibration = record.result.get("calibration") or {}
-    found: Sequence[Mapping[str, Any]] = calibration.get(part) or []
-    return found
-
-
-def _between(record: Record, path: Mapping[str, Any]) -> Flow | None:
+def _between(record: Record, path: PlanProbe) -> Flow | None:
     # A flow that takes the path between these two nodes; its ends are the path's.
-    for planned in record.plan.get("flows") or []:
-        if (planned.get("from"), planned.get("to")) == (path["from"], path["to"]):
-            return record.context.flows.get(planned["id"])
+    for planned in record.plan.flows:
+        if (planned.from_, planned.to) == (path.from_, path.to):
+            return record.context.flows.get(planned.id)
     return None

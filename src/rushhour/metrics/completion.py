@@ -181,13 +181,12 @@ def queries(record: Record) -> dict[str, Queries]:
     """Group → its queries begun after the warm-up, of groups of several clients that ask on schedule."""
     if not record.has("transaction"):
         return {}
-    planned = {flow["id"]: flow for flow in record.plan.get("flows") or []}
     found = {}
     for group, flows in _groups(record.flows("rr", "crr")).items():
-        asked = planned.get(flows[0].id, {})
-        if len(flows) > 1 and asked.get("interval_ns"):
-            bits = sum(8 * (planned[flow.id].get("response_bytes") or 1) for flow in flows)
-            found[group] = _rounds(record, flows, int(asked["interval_ns"]), float(bits))
+        asked = [record.plan.flow(flow.id) for flow in flows]
+        if len(flows) > 1 and asked[0].interval_ns:
+            bits = sum(8 * (one.response_bytes or 1) for one in asked)
+            found[group] = _rounds(record, flows, asked[0].interval_ns, float(bits))
     return found
 
 

@@ -10,13 +10,13 @@ from rushhour.metrics.completion import offered_load
 from rushhour.metrics.settled import drifts
 from rushhour.metrics.silence import silent_flows
 from rushhour.metrics.surroundings import surroundings
+from rushhour.record.manifest import VIRTUAL
 
 if TYPE_CHECKING:
     from rushhour.record.context import Flow
     from rushhour.record.record import Record
 
 SENDER = 0
-VIRTUAL = "uml"
 SHORTEST_FRAME_NS = 256
 SHORTEST_TRIP_NS = 250_000
 """Below, observation changes what is measured by more than 1 % (docs/labs.md, "Very short times")."""
@@ -38,7 +38,7 @@ def doubts(record: Record) -> list[str]:
 
 def _unstamped(record: Record) -> list[str]:
     """Stamps of sojourn times that the agent was too slow to take."""
-    lost = (record.result.get("lost_events") or {}).get("sojourn", 0)
+    lost = record.result.lost_events.get("sojourn", 0)
     hint = "read more often (`sample`)"
     return (
         [f"{lost} stamps of packets at queues found no room, so `sojourn` has gaps: {hint}"] if lost else []
@@ -63,7 +63,7 @@ def _replaced(record: Record) -> list[str]:
         return []
     rows = record.table("tcp_info")
     rows = rows[rows["side"] == SENDER]
-    asked = {flow["id"]: flow.get("cc") for flow in record.plan.get("flows") or []}
+    asked = {flow.id: flow.cc for flow in record.plan.flows}
     flows, places = np.unique(rows["flow"][::-1], return_index=True)
     found = []
     for flow, place in zip(flows.tolist(), places.tolist(), strict=True):
@@ -79,7 +79,7 @@ def _replaced(record: Record) -> list[str]:
 
 def _too_fine(record: Record) -> list[str]:
     """What virtual time is too coarse for: its clock moves on by 256 ns whenever a process reads it."""
-    if record.manifest.lab != VIRTUAL:
+    if record.manifest.lab not in VIRTUAL:
         return []
     found = []
     times = [

@@ -92,8 +92,8 @@ def _count_of(which: int) -> Callable[[Record], Iterator[Found]]:
 
 
 def _input_drops(record: Record) -> Iterator[Found]:
-    for entry in record.result.get("inputs") or []:
-        yield Found(f"node:{entry['node']}", float(entry["dropped"]))
+    for entry in record.result.inputs:
+        yield Found(f"node:{entry.node}", float(entry.dropped))
 
 
 def _duplicates(record: Record) -> Iterator[Found]:

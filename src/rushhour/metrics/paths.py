@@ -29,21 +29,9 @@ _FULL_SOCKETS = ("Udp.RcvbufErrors", "Udp6.RcvbufErrors")
 
 
 def stack_counters(record: Record) -> dict[str, int]:
-    """By how much each of the stack's counters rose, summed over the hosts; empty in records without them.
-
-    Raises:
-        RecordError: the counters in the result make no sense.
-    """
+    """By how much each of the stack's counters rose, summed over the hosts; empty in records without them."""
     found: dict[str, int] = {}
-    told = record.result.get("counters") or {}
-    tables = told.values() if isinstance(told, dict) else [None]
-    for table in tables:
-        if not isinstance(table, dict) or not all(isinstance(value, int) for value in table.values()):
-            raise RecordError(
-                "counters in the result are no tables of whole numbers",
-                where=str(record.path),
-                hint="the record is damaged; run the cell again with --fresh",
-            )
+    for table in record.result.counters.values():
         for name, value in table.items():
             found[name] = found.get(name, 0) + value
     return found
@@ -79,12 +67,12 @@ def _stops(record: Record) -> Iterator[Found]:
 
 def _pauses(record: Record) -> dict[int, tuple[list[int], list[int]]]:
     """By end when it was let go and when it was stopped, in ns, of all ends that can be."""
-    told = record.plan.get("pauses")
-    if not isinstance(told, dict) or not record.has("pauses"):
+    told = record.plan.pauses
+    if told is None or not record.has("pauses"):
         return {}
     found = {}
-    for port in told["ports"]:
-        rows = record.table("pauses", end=port["end"])
+    for port in told.ports:
+        rows = record.table("pauses", end=port.end)
         states = rows["stopped"]
         if np.any(states != (np.arange(len(states)) + 1) % 2):
             raise RecordError(
@@ -92,7 +80,7 @@ def _pauses(record: Record) -> dict[int, tuple[list[int], list[int]]]:
                 where=str(record.path),
                 hint="the record is damaged; run the cell again with --fresh",
             )
-        found[port["end"]] = (rows["t_ns"][states == 0].tolist(), rows["t_ns"][states == 1].tolist())
+        found[port.end] = (rows["t_ns"][states == 0].tolist(), rows["t_ns"][states == 1].tolist())
     return found
 
 

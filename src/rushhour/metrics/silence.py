@@ -103,12 +103,11 @@ def _asked_for(record: Record) -> bool:
         end.loss >= _MOST or any(value >= _MOST for _, value in end.over_time.get("loss", ()))
         for end in record.context.ends.values()
     )
-    if lost or any(node.get("drop_input") for node in record.plan.get("nodes") or []):
+    if lost or any(node.drop_input for node in record.plan.nodes):
         return True
-    links = record.plan.get("links") or []
-    filters = [end.get("filters") for link in links for end in link.get("ends") or []]
-    policies = str([*filters, record.plan.get("routes")])
-    return any(word in policies for word in _DROPS) or "loss 100%" in str(links)
+    plan = record.plan
+    policies = str([*(end.filters for end in plan.link_ends), plan.routes])
+    return any(word in policies for word in _DROPS) or "loss 100%" in str(plan.links)
 
 
 def _expected(record: Record, flow: Flow) -> bool:

@@ -7,12 +7,13 @@ warnings, and what makes a run on a user-space line untrue. Virtual labs have no
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from rushhour.record.record import Record
+    from rushhour.record.result_file import MachineResult
 
 OTHERS = 0.05
 """Share of a machine's CPUs from which on other work is told: below, it is the system's own."""
@@ -31,12 +32,9 @@ class Carried:
     lost: int
 
 
-def machines(record: Record) -> dict[str, Mapping[str, Any]]:
+def machines(record: Record) -> Mapping[str, MachineResult]:
     """What each machine did meanwhile, by node; by the empty name where all nodes are on one."""
-    told = record.result.get("machine")
-    if not isinstance(told, dict):
-        return {}
-    return {str(name): one for name, one in told.items() if isinstance(one, dict)}
+    return record.result.machine
 
 
 def surroundings(record: Record) -> list[str]:
@@ -51,15 +49,13 @@ def surroundings(record: Record) -> list[str]:
 def carried(record: Record) -> Iterator[Carried]:
     """Every direction that a line in user space carried."""
     for one in machines(record).values():
-        for told in one.get("line") or ():
-            lost = int(told["missed"]) + int(told["refused"])
-            yield Carried(int(told["end"]), int(told["lateness_ns"]["p99"]), lost)
+        for told in one.line:
+            yield Carried(told.end, int(told.lateness_ns.p99), told.missed + told.refused)
 
 
 def sampling_error_ns(record: Record) -> int:
     """The greatest lateness of a reading; 0 where it is unknown."""
-    told = [one.get("sampling_error_ns") or {} for one in machines(record).values()]
-    return max((int(error.get("max") or 0) for error in told), default=0)
+    return max((int(one.sampling_error_ns.get("max", 0)) for one in machines(record).values()), default=0)
 
 
 def bound_ns(record: Record) -> float:
@@ -69,19 +65,15 @@ def bound_ns(record: Record) -> float:
     return max(LATE_LINE_NS, LATE_SHARE * shortest)
 
 
-def _sentences(one: Mapping[str, Any], sample_ns: int) -> Iterator[str]:
-    others = float((one.get("cpu_share") or {}).get("others") or 0)
+def _sentences(one: MachineResult, sample_ns: int) -> Iterator[str]:
+    others = one.cpu_share.get("others", 0)
     if others >= OTHERS:
-        named = [
-            f"{other['name']} {100 * other['share']:.0f} % of CPU {other['cpu']}"
-            for other in one.get("others") or ()
-        ]
+        named = [f"{other.name} {100 * other.share:.0f} % of CPU {other.cpu}" for other in one.others]
         who = f" ({', '.join(named)})" if named else ""
         share = f"{100 * others:.0f} %"
         yield f"other processes took {share} of this machine's CPUs{who}: the numbers may be theirs"
-    steal = float(one.get("steal") or 0)
-    if steal >= STEAL:
-        yield f"a hypervisor took {100 * steal:.1f} % of this machine's CPU time for something else"
-    late = int((one.get("sampling_error_ns") or {}).get("p99") or 0)
+    if one.steal >= STEAL:
+        yield f"a hypervisor took {100 * one.steal:.1f} % of this machine's CPU time for something else"
+    late = int(one.sampling_error_ns.get("p99", 0))
     if late > sample_ns / 2:
         yield f"one reading in a hundred was {late / 1e6:.3g} ms late, of {sample_ns / 1e6:g} ms between two"

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from rushhour.record.context import Flow
+    from rushhour.record.plan_file import PlanFlow
     from rushhour.record.record import Record
 
 ETHERNET = 14
@@ -95,16 +96,13 @@ class Model:
 
 def cases(record: Record) -> dict[str, Case]:
     """The case of each flow of a run, by its name."""
-    planned = {flow.get("id"): flow for flow in record.plan.get("flows", [])}
-    flows = record.flows()
+    plan, flows = record.plan, record.flows()
     rates = {number: float(end.rate_bps) for number, end in record.context.ends.items() if end.rate_bps}
-    offered = _by_host(record, rates, [_offered(flow, planned.get(flow.id, {})) for flow in flows])
+    offered = _by_host(record, rates, [_offered(flow, plan.flow(flow.id)) for flow in flows])
     carried = carried_bps([(rate, flow.ends) for rate, flow in zip(offered, flows, strict=True)], rates)
     sharing = Counter((flow.bottleneck_end, flow.kind) for flow in flows)
     return {
-        flow.name: _case(
-            record, flow, planned.get(flow.id, {}), load, sharing[flow.bottleneck_end, flow.kind]
-        )
+        flow.name: _case(record, flow, plan.flow(flow.id), load, sharing[flow.bottleneck_end, flow.kind])
         for flow, load in zip(flows, zip(offered, carried, strict=True), strict=True)
     }
 
@@ -121,17 +119,14 @@ def _by_host(record: Record, rates: Mapping[int, float], offered: list[float]) -
     ]
 
 
-def _dropped_at(record: Record, host: object) -> float:
-    nodes = record.plan.get("nodes") or []
-    return float(next((node.get("drop_input") or 0.0 for node in nodes if node.get("name") == host), 0.0))
+def _dropped_at(record: Record, host: str) -> float:
+    return next((node.drop_input for node in record.plan.nodes if node.name == host), 0.0)
 
 
-def _case(
-    record: Record, flow: Flow, asked: Mapping[str, object], load: tuple[float, float], sharing: int
-) -> Case:
+def _case(record: Record, flow: Flow, asked: PlanFlow, load: tuple[float, float], sharing: int) -> Case:
     ends = record.context.ends
     kept = math.prod(1 - ends[end].loss for end in flow.ends if end in ends)
-    kept *= 1 - _dropped_at(record, asked.get("to"))
+    kept *= 1 - _dropped_at(record, asked.to)
     narrow = None if flow.bottleneck_end is None else ends.get(flow.bottleneck_end)
     buffer = None
     if narrow is not None:
@@ -139,7 +134,7 @@ def _case(
         buffer = narrow.buffer_bytes or packets or None
     return Case(
         kind=flow.kind,
-        cc=str(asked.get("cc") or ""),
+        cc=asked.cc or "",
         mss_bytes=flow.payload_per_packet,
         frame_bytes=flow.frame_bytes,
         rtt_s=flow.base_rtt_ns / 1e9 if flow.base_rtt_ns else None,
@@ -155,15 +150,15 @@ def _case(
     )
 
 
-def _fragments(flow: Flow, asked: Mapping[str, object]) -> int:
+def _fragments(flow: Flow, asked: PlanFlow) -> int:
     payload, frame = flow.payload_per_packet, flow.frame_bytes
     if flow.kind != "udp" or not payload or not frame:
         return 1
     return fragments(payload, frame - ETHERNET, ipv6=_ipv6(asked))
 
 
-def _ipv6(asked: Mapping[str, object]) -> bool:
-    return ":" in str(asked.get("dst") or "")
+def _ipv6(asked: PlanFlow) -> bool:
+    return ":" in asked.dst
 
 
 def marks_s(words: str, rate_bps: float | None) -> float | None:
@@ -184,10 +179,10 @@ def marks_s(words: str, rate_bps: float | None) -> float | None:
     return None
 
 
-def _offered(flow: Flow, asked: Mapping[str, object]) -> float:
+def _offered(flow: Flow, asked: PlanFlow) -> float:
     """Bits of whole frames a second that a UDP flow hands to its path."""
-    rate = asked.get("rate_bps")
-    if flow.kind != "udp" or not isinstance(rate, int | float) or not flow.payload_per_packet:
+    rate = asked.rate_bps
+    if flow.kind != "udp" or rate is None or not flow.payload_per_packet:
         return 0.0
     payload, frame = flow.payload_per_packet, flow.frame_bytes or 0
     count = _fragments(flow, asked)

@@ -6,14 +6,17 @@ Takes a plan on machines (`onto`), gives lines by machine. The agent does the sa
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rushhour.plan.commands import egress
+from rushhour.record.document import read
+from rushhour.record.plan_file import PlanEgress
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from rushhour.plan.onto import Onto
+    from rushhour.record.plan_file import PlanFile
 
 _NAMESPACE = re.compile(r"\b(?:ip netns exec HERE |(tc|ip) -n HERE )")
 
@@ -21,19 +24,19 @@ _NAMESPACE = re.compile(r"\b(?:ip netns exec HERE |(tc|ip) -n HERE )")
 def at_hosts(made: Onto) -> dict[str, list[str]]:
     """Lines by the machine's name, in the order in which they are carried out."""
     found = {}
-    for node in made.plan["nodes"]:
-        name = node["name"]
+    for node in made.plan.nodes:
+        name = node.name
         lines = [f"sysctl -w {key}='{value}'" for key, value in made.sysctls.get(name, {}).items()]
-        for entry in made.plan.get("egress", ()):
-            if entry["node"] == name:
+        for entry in made.plan.egress:
+            if entry.node == name:
                 lines += _emulated(entry)
         # Offloads of a device are switched off once.
         found[name] = [*dict.fromkeys(lines), *_flows(made.plan, name)]
     return found
 
 
-def _emulated(entry: Mapping[str, Any]) -> Iterator[str]:
-    dev, ifb = entry["dev"], entry.get("ifb")
+def _emulated(entry: PlanEgress) -> Iterator[str]:
+    dev, ifb = entry.dev, entry.ifb
     if ifb is not None:
         yield f"ip link add name {ifb} numtxqueues 1 numrxqueues 1 type ifb"
         yield f"ip link set dev {ifb} up"
@@ -43,17 +46,17 @@ def _emulated(entry: Mapping[str, Any]) -> Iterator[str]:
             f"action mirred egress redirect dev {ifb}"
         )
     yield f"ethtool -K {dev} tso off gso off gro off"
-    for line in egress(dict(entry) | {"node": "HERE", "dev": ifb or dev}):
+    for line in egress(read(PlanEgress, entry | {"node": "HERE", "dev": ifb or dev}, "the plan")):
         yield _NAMESPACE.sub(lambda found: f"{found[1]} " if found[1] else "", line)
 
 
-def _flows(plan: Mapping[str, Any], name: str) -> Iterator[str]:
-    for flow in plan["flows"]:
-        kind = flow["kind"]
-        if flow["to"] == name and kind != "ping":
+def _flows(plan: PlanFile, name: str) -> Iterator[str]:
+    for flow in plan.flows:
+        kind = flow.kind
+        if flow.to == name and kind != "ping":
             transport = "udp" if kind == "udp" else "tcp"
-            yield f"# flow {flow['name']}: listens on {flow['dst']} port {flow['dport']}/{transport}"
-        if flow["from"] == name:
-            cc = f" by {flow['cc']}" if "cc" in flow else ""
-            port = "" if kind == "ping" else f" port {flow['dport']}"
-            yield f"# flow {flow['name']}: {kind}{cc} from {flow['src']} to {flow['dst']}{port}"
+            yield f"# flow {flow.name}: listens on {flow.dst} port {flow.dport}/{transport}"
+        if flow.from_ == name:
+            cc = f" by {flow.cc}" if flow.cc else ""
+            port = "" if kind == "ping" else f" port {flow.dport}"
+            yield f"# flow {flow.name}: {kind}{cc} from {flow.src} to {flow.dst}{port}"

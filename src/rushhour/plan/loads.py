@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rushhour.quantities.units import Duration
 
 if TYPE_CHECKING:
+    from rushhour.record.plan_file import PlanLoad
     from rushhour.spec.loads import Load
     from rushhour.spec.scenario import Scenario
 
 
-def load_entries(scenario: Scenario) -> list[dict[str, Any]]:
+def load_entries(scenario: Scenario) -> list[dict[str, object]]:
     """The plan's `loads`; a load with no share of a processor is left out."""
     return [_entry(load, scenario) for load in scenario.load if load.share != 0]
 
 
-def _entry(load: Load, scenario: Scenario) -> dict[str, Any]:
-    entry: dict[str, Any] = {
+def _entry(load: Load, scenario: Scenario) -> dict[str, object]:
+    entry: dict[str, object] = {
         "name": load.label,
         "node": load.node,
         "kind": load.kind,
@@ -50,15 +51,21 @@ def load_row(load: Load, scenario: Scenario) -> list[str]:
     return [f"load {load.label}", load.node, load.kind, time, words]
 
 
-def load_command(entry: dict[str, Any]) -> str:
+def load_command(entry: PlanLoad) -> str:
     """A line for a shell that makes about this load: stress-ng's."""
-    seconds = (entry["stop_ns"] - entry["start_ns"]) / 1e9
+    seconds = (entry.stop_ns - entry.start_ns) / 1e9
     words = ["stress-ng", "--timeout", f"{seconds:g}s"]
-    if entry["kind"] == "cpu":
+    if entry.kind == "cpu":
         # 0: one for each processor.
-        words += ["--cpu", str(entry.get("workers", 0)), "--cpu-load", f"{100 * entry.get('share', 1):g}"]
+        words += [
+            "--cpu",
+            str(entry.workers or 0),
+            "--cpu-load",
+            f"{100 * (1 if entry.share is None else entry.share):g}",
+        ]
     else:
-        each = entry["bytes"] // entry.get("workers", 1)
-        words += ["--vm", str(entry.get("workers", 1)), "--vm-bytes", str(each), "--vm-keep"]
-    wait = f"sleep {entry['start_ns'] / 1e9:g}; " if entry["start_ns"] else ""
-    return f"({wait}{' '.join(words)}) &  # {entry['node']}'s load {entry['name']}"
+        workers = entry.workers or 1
+        each = (entry.bytes or 0) // workers
+        words += ["--vm", str(workers), "--vm-bytes", str(each), "--vm-keep"]
+    wait = f"sleep {entry.start_ns / 1e9:g}; " if entry.start_ns else ""
+    return f"({wait}{' '.join(words)}) &  # {entry.node}'s load {entry.name}"

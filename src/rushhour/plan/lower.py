@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rushhour.errors import PlanError
 from rushhour.plan import addresses
@@ -24,6 +24,9 @@ from rushhour.plan.presets import resolve
 from rushhour.plan.routes import BY_PACKET, FIRST_TABLE, Step, balancing_sysctls, marking_lines
 from rushhour.plan.schedule import scheduled
 from rushhour.plan.tools import tools
+from rushhour.record.context_file import ContextFile
+from rushhour.record.document import read
+from rushhour.record.plan_file import PlanFile, planned
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -43,10 +46,10 @@ JSON_SAFE_BITS = 52  # integers that survive a reader that keeps all numbers as 
 
 @dataclass(frozen=True)
 class Lowered:
-    """`plan`: docs/plan-format.md. `context`: docs/overview.md. Both are plain JSON values."""
+    """`plan`: docs/plan-format.md. `context`: docs/overview.md. Both are JSON objects, typed."""
 
-    plan: dict[str, Any]
-    context: dict[str, Any]
+    plan: PlanFile
+    context: ContextFile
 
 
 def lower(scenario: Scenario, seed: int) -> Lowered:
@@ -62,7 +65,7 @@ def lower(scenario: Scenario, seed: int) -> Lowered:
     layout = Layout(scenario, with_patterns(resolve(scenario), scenario, seed))
     flows = scheduled(layout, seed)
     _check_sojourn(layout)
-    plan: dict[str, Any] = {
+    plan: dict[str, object] = {
         "format": FORMAT,
         "seed": seed,
         "duration_ns": scenario.span.ns,
@@ -94,9 +97,10 @@ def lower(scenario: Scenario, seed: int) -> Lowered:
         plan["loads"] = loads
     if layout.arrivals:
         plan["ingress"] = [_ingress(layout, arrival) for arrival in layout.arrivals]
-    if needed := tools(plan):
-        plan["tools"] = needed
-    return Lowered(plan, context(layout, flows))
+    made = planned(plan)
+    if needed := tools(made):
+        made = planned(plan | {"tools": needed})
+    return Lowered(made, read(ContextFile, context(layout, flows), "the context"))
 
 
 def _check_sojourn(layout: Layout) -> None:
@@ -129,12 +133,12 @@ def element_seed(seed: int, link: str, side: int) -> int:
     return int.from_bytes(digest[:8]) >> (64 - JSON_SAFE_BITS)
 
 
-def _nodes(layout: Layout) -> list[dict[str, Any]]:
+def _nodes(layout: Layout) -> list[dict[str, object]]:
     """Nodes of the scenario, then the emulators."""
     loopback, host_prefix = layout.addressing.loopback, layout.addressing.host_prefix
     sysctl = _sysctls(layout)
     drops = {node.name: node.drop_input.p for node in layout.scenario.node if node.drop_input is not None}
-    nodes: list[dict[str, Any]] = [
+    nodes: list[dict[str, object]] = [
         {
             "name": node.name,
             "forward": node.router,
@@ -196,21 +200,23 @@ def _hop_limits(layout: Layout) -> Iterator[tuple[str, str]]:
             yield pair[0], TTL if family == "ipv4" else f"net/ipv6/conf/{dev}/hop_limit"
 
 
-def _link(layout: Layout, number: int, seed: int, flows: Sequence[Scheduled]) -> dict[str, Any]:
+def _link(layout: Layout, number: int, seed: int, flows: Sequence[Scheduled]) -> dict[str, object]:
     cable = layout.cables[number]
-    ends = [_end(layout, number, side, seed) for side in (0, 1)]
-    for side, end in enumerate(ends):
+    ends = []
+    for side in (0, 1):
+        of_classes: list[str] = []
         if classes := cable.stages[side].classes:
             crossing = layout.crossing(Step(number, side), (one.flow for one in flows))
-            end["filters"] += class_filters(classes, crossing, ipv6=layout.scenario.family == "ipv6")
+            of_classes += class_filters(classes, crossing, ipv6=layout.scenario.family == "ipv6")
+        ends.append(_end(layout, number, side, seed, of_classes))
     return {"name": cable.name, "ends": ends}
 
 
-def _end(layout: Layout, number: int, side: int, seed: int) -> dict[str, Any]:
+def _end(layout: Layout, number: int, side: int, seed: int, of_classes: Sequence[str]) -> dict[str, object]:
     cable = layout.cables[number]
     link = layout.graph.links[cable.link]
     end, stage = layout.addressing.ends[number][side], cable.stages[side]
-    wire = None
+    wire: dict[str, object] | None = None
     if stage.wire is not None:
         wire = {
             "delay_ns": stage.wire.delay_ns,
@@ -224,45 +230,44 @@ def _end(layout: Layout, number: int, side: int, seed: int) -> dict[str, Any]:
         if stage.serial_bps:
             wire["serial"] = {"rate_bps": stage.serial_bps, "ahead_bytes": stage.ahead_bytes}
     here = layout.addressing.at.get((number, side)) if end.master is None else None
-    planned: dict[str, Any] = {
+    qdiscs, filters = list(stage.qdiscs), list(stage.filters)
+    node = layout.graph.by_name.get(end.node)
+    if node is not None and node.balance == BY_PACKET:
+        clsact, marks = marking_lines(layout.router.turns(node.name), layout.scenario.family)
+        qdiscs.append(clsact)
+        filters.append(marks)
+    told: dict[str, object] = {
         "node": end.node,
         "dev": end.dev,
         "mac": end.mac,
         "mtu": link.mtu,
         "addresses": [f"{here.address}/{here.prefix}"] if here else [],
         "offload": link.offload,
-        "qdiscs": list(stage.qdiscs),
+        "qdiscs": qdiscs,
         "wire": wire,
-        "filters": list(stage.filters),
+        "filters": [*filters, *of_classes],
     }
-    node = layout.graph.by_name.get(end.node)
-    if node is not None and node.balance == BY_PACKET:
-        clsact, marks = marking_lines(layout.router.turns(node.name), layout.scenario.family)
-        planned["qdiscs"].append(clsact)
-        planned["filters"].append(marks)
     if layout.scenario.readings.sojourn and stage.role == "queue":
-        planned["sojourn"] = True
-    return planned | ({"master": end.master} if end.master else {})
+        told["sojourn"] = True
+    return told | ({"master": end.master} if end.master else {})
 
 
-def _device(layout: Layout, device: Device) -> dict[str, Any]:
+def _device(layout: Layout, device: Device) -> dict[str, object]:
     """A bond or a bridge, keys that it does not need left out."""
     own = {(here.node, here.dev): here for network in layout.addressing.networks for here in network}
     here = own.get((device.node, device.dev))
-    planned: dict[str, Any] = {"node": device.node, "dev": device.dev, "mac": device.mac, "mtu": device.mtu}
-    planned["addresses"] = [f"{here.address}/{here.prefix}"] if here else []
+    told: dict[str, object] = {"node": device.node, "dev": device.dev, "mac": device.mac, "mtu": device.mtu}
+    told["addresses"] = [f"{here.address}/{here.prefix}"] if here else []
     if device.bond is not None:
-        planned["bond"] = {"mode": device.bond.mode} | (
-            {"hash": device.bond.hash} if device.bond.hash else {}
-        )
+        told["bond"] = {"mode": device.bond.mode} | ({"hash": device.bond.hash} if device.bond.hash else {})
     if device.master:
-        planned["master"] = device.master
+        told["master"] = device.master
     if device.wire:
-        planned["passes_lacp"] = True
-    return planned
+        told["passes_lacp"] = True
+    return told
 
 
-def _rules(layout: Layout) -> Iterator[dict[str, Any]]:
+def _rules(layout: Layout) -> Iterator[dict[str, object]]:
     """Which packets each node that takes them in turn routes by which table."""
     family = {"ipv6": True} if layout.scenario.family == "ipv6" else {}
     for node in layout.graph.nodes:
@@ -271,11 +276,10 @@ def _rules(layout: Layout) -> Iterator[dict[str, Any]]:
                 yield {"node": node.name, **family, "mark": turn + 1, "table": FIRST_TABLE + turn}
 
 
-def _changes(layout: Layout) -> list[dict[str, Any]]:
+def _changes(layout: Layout) -> list[dict[str, object]]:
     """What patterns change, in the order of its instants; of one instant, in the order of the ends."""
     found = [
-        {"t_ns": change.t_ns, "end": 2 * number + side, "key": change.key, "value": change.value}
-        | ({"lines": list(change.lines)} if change.lines else {})
+        (2 * number + side, change)
         for number, cable in enumerate(layout.cables)
         for side in (0, 1)
         for change in cable.stages[side].changes
@@ -286,10 +290,15 @@ def _changes(layout: Layout) -> list[dict[str, Any]]:
             where="pattern",
             hint="change less often, or fewer links",
         )
-    return sorted(found, key=lambda change: change["t_ns"])
+    found.sort(key=lambda one: one[1].t_ns)
+    return [
+        {"t_ns": change.t_ns, "end": end, "key": change.key, "value": change.value}
+        | ({"lines": list(change.lines)} if change.lines else {})
+        for end, change in found
+    ]
 
 
-def _ingress(layout: Layout, arrival: Arrival) -> dict[str, Any]:
+def _ingress(layout: Layout, arrival: Arrival) -> dict[str, object]:
     """What packets meet at the far end of a step: filters there, and the device they are redirected to."""
     here = layout.addressing.ends[arrival.after.cable][1 - arrival.after.side]
     filters = list(arrival.stage.filters)
@@ -308,7 +317,7 @@ def _ingress(layout: Layout, arrival: Arrival) -> dict[str, Any]:
     }
 
 
-def _neighbours(layout: Layout) -> list[dict[str, Any]]:
+def _neighbours(layout: Layout) -> list[dict[str, object]]:
     """Permanent neighbour entries: of two on a network both know each other, of more those who talk."""
     pairs = [
         pair

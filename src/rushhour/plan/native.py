@@ -7,21 +7,22 @@ record.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rushhour.plan.needs import setting_of
+from rushhour.record.plan_file import planned
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-Json = dict[str, Any]
+    from rushhour.record.plan_file import PlanEgress, PlanFile
 
 LATE_NS, LEAST_NS = 1_000_000, 200_000
 FRAMES, FRAME = 16, 1514
 _SHAPER = re.compile(r"\b(?:tbf|htb) .*?\brate (?P<rate>\d+)bit\b")
 
 
-def by_line(plan: Json, cpus: Sequence[int] = ()) -> Json:
+def by_line(plan: PlanFile, cpus: Sequence[int] = ()) -> PlanFile:
     """The same network, its wires carried by a line in user space.
 
     A device with a wire then has no queue: the `fq` that would hold its packets is not there.
@@ -31,14 +32,13 @@ def by_line(plan: Json, cpus: Sequence[int] = ()) -> Json:
         cpus: Where the line's thread runs; none: wherever the scheduler likes.
     """
     links = [
-        link
-        | {"ends": [end | {"qdiscs": []} if end.get("wire") is not None else end for end in link["ends"]]}
-        for link in plan["links"]
+        link | {"ends": [end | {"qdiscs": []} if end.wire is not None else end for end in link.ends]}
+        for link in plan.links
     ]
-    return plan | {"links": links, "line": {"cpus": list(cpus)}}
+    return planned(plan | {"links": links, "line": {"cpus": list(cpus)}})
 
 
-def wider(plan: Json) -> Json:
+def wider(plan: PlanFile) -> PlanFile:
     """The plan with buckets for a machine's clock.
 
     A bucket that holds one frame loses the tokens of the time by which its shaper's timer is late. In virtual
@@ -46,33 +46,28 @@ def wider(plan: Json) -> Json:
     `LATE_NS`, at most `FRAMES` frames where these last `LEAST_NS`. The wire behind it sends them one
     after the other; where a link does not serialise, an idle one lets that much pass at once.
     """
-    ends = [*(end for link in plan["links"] for end in link["ends"]), *plan.get("ingress", ())]
-    made = iter([_wider(end) for end in ends])
-    links = [link | {"ends": [next(made) for _ in link["ends"]]} for link in plan["links"]]
-    changed = plan | {"links": links}
-    if "ingress" in plan:
-        changed["ingress"] = list(made)
-    if "changes" in plan:
-        changes = [
-            change | {"lines": [_with_bucket(line) for line in change["lines"]]}
-            if "lines" in change
-            else change
-            for change in plan["changes"]
+    links = [link | {"ends": [_wider(end) for end in link.ends]} for link in plan.links]
+    changed: dict[str, object] = {**plan, "links": links}
+    if plan.ingress:
+        changed["ingress"] = [_wider(arrival) for arrival in plan.ingress]
+    if plan.changes:
+        changed["changes"] = [
+            change | {"lines": [_with_bucket(line) for line in change.lines]} if change.lines else change
+            for change in plan.changes
         ]
-        changed["changes"] = changes
+    return planned(changed)
+
+
+def _wider(end: PlanEgress) -> dict[str, object]:
+    changed: dict[str, object] = dict(end)
+    for name, lines in (("qdiscs", end.qdiscs), ("filters", end.filters)):
+        if lines:
+            changed[name] = [_with_bucket(line) for line in lines]
+    if end.wire is not None and end.wire.serial is not None:
+        serial = end.wire.serial
+        ahead = _bucket(serial.ahead_bytes, str(serial.rate_bps))
+        changed["wire"] = end.wire | {"serial": serial | {"ahead_bytes": ahead}}
     return changed
-
-
-def _wider(end: Json) -> Json:
-    lines: Json = {
-        name: [_with_bucket(line) for line in end[name]] for name in ("qdiscs", "filters") if end.get(name)
-    }
-    wire = end.get("wire")
-    if wire is not None and wire.get("serial"):
-        serial = wire["serial"]
-        ahead = _bucket(serial["ahead_bytes"], str(serial["rate_bps"]))
-        lines["wire"] = wire | {"serial": serial | {"ahead_bytes": ahead}}
-    return end | lines
 
 
 def _with_bucket(line: str) -> str:
@@ -101,7 +96,7 @@ def _word(line: str, key: str) -> str | None:
     return found[1] if found else None
 
 
-def without(plan: Json, settings: Mapping[str, str]) -> Json:
+def without(plan: PlanFile, settings: Mapping[str, str]) -> PlanFile:
     """The plan without the sysctls that the whole machine has at the same value already.
 
     Args:
@@ -113,15 +108,15 @@ def without(plan: Json, settings: Mapping[str, str]) -> Json:
         | {
             "sysctl": [
                 [name, value]
-                for name, value in node.get("sysctl", ())
+                for name, value, *_ in node.sysctl
                 if settings.get(setting_of(name)) != " ".join(value.split())
             ]
         }
-        for node in plan["nodes"]
+        for node in plan.nodes
     ]
-    return plan | {"nodes": nodes}
+    return planned(plan | {"nodes": nodes})
 
 
-def pinned(plan: Json, cpus: Mapping[str, Sequence[int]]) -> Json:
+def pinned(plan: PlanFile, cpus: Mapping[str, Sequence[int]]) -> PlanFile:
     """The plan with the CPUs of its nodes."""
-    return plan | ({"cpus": {name: list(some) for name, some in cpus.items()}} if cpus else {})
+    return planned(plan | {"cpus": {name: list(some) for name, some in cpus.items()}}) if cpus else plan

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rushhour.plan.kinds import CONTROLS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Sequence
 
-Json = dict[str, Any]
+    from rushhour.record.plan_file import PlanEgress, PlanFile
 
 _PLACE = re.compile(r"^(?:\s*(?:root|ingress|clsact|(?:parent|handle|classid)\s+\S+))*\s*")
 # Actions by the words with which tc begins them, where these are not the action's own name.
@@ -44,7 +44,7 @@ class Needs:
         }  # fmt: skip
         return {f"{kind} {word}": (kind, word) for kind, words in kinds.items() for word in sorted(words)}
 
-    def document(self) -> Json:
+    def document(self) -> dict[str, object]:
         """The request of `rushhour-agent able`."""
         names = ("qdiscs", "filters", "actions", "devices", "congestion_controls", "sysctls")
         return {name: sorted(getattr(self, name)) for name in names} | {"wire": self.wire}
@@ -57,27 +57,27 @@ class _Found:
     actions: set[str] = field(default_factory=set)
 
 
-def needs(plan: Json) -> Needs:
+def needs(plan: PlanFile) -> Needs:
     """What this plan needs."""
     found = _Found()
-    for end in _ends(plan):
+    for end in plan.places:
         for line in qdisc_lines(end):
             found.qdiscs |= {kind} if (kind := qdisc_kind(line)) else set()
-        for line in end.get("filters") or ():
+        for line in end.filters:
             _filter(line, found)
-    if plan.get("readings", {}).get("sojourn"):
+    if plan.readings.get("sojourn"):
         found.filters.add("bpf")
         found.qdiscs.add("clsact")
-    if plan.get("ingress"):
+    if plan.ingress:
         found.qdiscs.add("clsact")
-    devices = {"bond" if "bond" in device else "bridge" for device in plan.get("devices", ())}
-    devices |= {"ifb"} if any(arrival.get("ifb") for arrival in plan.get("ingress", ())) else set()
-    algorithms = {flow[key] for flow in plan["flows"] for key in ("cc", "receiver_cc") if flow.get(key)}
-    names = {setting_of(name) for node in plan["nodes"] for name, _ in node.get("sysctl", ())}
+    devices = {"bond" if device.bond is not None else "bridge" for device in plan.devices}
+    devices |= {"ifb"} if any(arrival.ifb for arrival in plan.ingress) else set()
+    algorithms = {cc for flow in plan.flows for cc in (flow.cc, flow.receiver_cc) if cc}
+    names = {setting_of(name) for node in plan.nodes for name in node.settings}
     return Needs(
         frozenset(found.qdiscs), frozenset(found.filters), frozenset(found.actions),
         frozenset(devices | {"veth"}), frozenset(algorithms), frozenset(names),
-        any(end.get("wire") for end in _ends(plan)),
+        any(end.wire for end in plan.places),
     )  # fmt: skip
 
 
@@ -89,22 +89,15 @@ def qdisc_kind(line: str) -> str | None:
     return words[0] if words else None
 
 
-def qdisc_lines(end: Json) -> list[str]:
+def qdisc_lines(end: PlanEgress) -> Sequence[str]:
     """The queues of an end without the `fq` that only holds back what a wire delays."""
-    lines = list(end.get("qdiscs") or ())
-    return [] if end.get("wire") is not None else lines
+    return () if end.wire is not None else end.qdiscs
 
 
 def setting_of(name: str) -> str:
     """A sysctl as any namespace has it: `net.ipv6.conf.r1.hop_limit` → `net.ipv6.conf.default.hop_limit`."""
     found = _DEVICE.match(name)
     return f"{found[1]}default{found[2]}" if found and found[1] else name
-
-
-def _ends(plan: Json) -> Iterator[Json]:
-    for link in plan["links"]:
-        yield from link["ends"]
-    yield from plan.get("ingress", ())
 
 
 def _filter(line: str, found: _Found) -> None:

@@ -7,14 +7,14 @@ never heard of is given to `tc` as it stands.
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rushhour.plan.kinds import ACTIONS, CLASSES, CONTROLS, FILTERS, FOREIGN_AFTER, FOREIGN_WORDS, QDISCS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-Json = dict[str, Any]
+    from rushhour.record.plan_file import PlanEgress, PlanFile
 
 # Words before a kind's name, with the number of words that each takes along; `prio` is one for filters only.
 _PLACE = dict.fromkeys(("root", "stab"), 0)
@@ -24,19 +24,18 @@ _PLACE_OF_FILTER = _PLACE | dict.fromkeys(("ingress", "egress"), 0)
 _PLACE_OF_FILTER |= dict.fromkeys(("protocol", "prio", "pref", "priority"), 1)
 
 
-def tools(plan: Json) -> list[str]:
+def tools(plan: PlanFile) -> list[str]:
     """The programs that a plan's links and flows need, sorted."""
-    makers = (*plan["flows"], *plan.get("loads", ()))
-    needed = {one["generator"] for one in makers if "generator" in one}
-    ends = [*(end for link in plan["links"] for end in link["ends"]), *plan.get("ingress", ())]
-    if any(not _native(line) for end in ends for line in _lines(end)):
+    makers = {flow.generator for flow in plan.flows} | {load.generator for load in plan.loads}
+    needed = {name for name in makers if name is not None}
+    if any(not _native(line) for end in plan.places for line in _lines(end)):
         needed.add("tc")
     return sorted(needed)
 
 
-def _lines(end: Json) -> Iterator[str]:
-    yield from (f"qdisc {line}" for line in end["qdiscs"])
-    yield from end["filters"]
+def _lines(end: PlanEgress) -> Iterator[str]:
+    yield from (f"qdisc {line}" for line in end.qdiscs)
+    yield from end.filters
 
 
 def _native(line: str) -> bool:

@@ -8,16 +8,21 @@ ask.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rushhour.errors import RecordError
-from rushhour.record.document import EMPTY, Amount, Document, Exact, read
+from rushhour.record.context_file import ContextFile
+from rushhour.record.document import read
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rushhour.record.context_file import ContextClass, ContextEnd, ContextFlow
     from rushhour.record.courses import Course
+    from rushhour.record.plan_file import PlanFile, PlanFlow
+    from rushhour.record.result_file import FlowResult, ResultFile
 
 _LIMIT = 1 << 63
 _HINT = "the record is damaged or was written by another program; run the cell again with --fresh"
@@ -189,106 +194,16 @@ class Context:
         )
 
 
-class _Class(Document):
-    name: str
-    classid: str
-    parent: str | None = None
-    leaf: object = True
-    rate_bps: Exact | None = None
-    ceil_bps: Exact | None = None
-    flows: tuple[str, ...] = ()
-
-
-class _End(Document):
-    end: Exact
-    label: str
-    node: str = ""
-    dev: str = ""
-    rate_bps: Exact | None = None
-    buffer_bytes: Exact | None = None
-    buffer_packets: Exact | None = None
-    delay_ns: Exact = Exact(0)
-    jitter_ns: Exact = Exact(0)
-    loss: Amount = Amount(0)
-    queue: str | None = None
-    role: str = "plain"
-    serial_bps: Exact | None = None
-    over_time: Mapping[str, Any] = EMPTY
-    classes: tuple[_Class, ...] = ()
-    bundle: str | None = None
-
-
-class _Flow(Document):
-    id: Exact
-    name: str
-    group: str | None = None
-    kind: str
-    start_ns: Exact
-    stop_ns: Exact | None = None
-    ends: tuple[Exact, ...] = ()
-    reverse_ends: tuple[Exact, ...] = ()
-    base_rtt_ns: Exact | None = None
-    bottleneck_end: Exact | None = None
-    bottleneck_bps: Exact | None = None
-    payload_per_packet: Exact | None = None
-    frame_bytes: Exact | None = None
-    request_frame_bytes: Exact = Exact(0)
-    answer_frame_bytes: Exact = Exact(0)
-    arrival: tuple[Exact, ...] | None = None
-    ways: tuple[tuple[Exact, ...], ...] | None = None
-    reverse_ways: tuple[tuple[Exact, ...], ...] | None = None
-    bottleneck_ends: tuple[Exact, ...] = ()
-    ceiling_bps: Exact | None = None
-    in_turn: object = None
-
-
-class _Context(Document):
-    flows: tuple[_Flow, ...]
-    ends: tuple[_End, ...]
-    duration_ns: Exact
-    warmup_ns: Exact = Exact(0)
-
-
-class _Planned(Document):
-    id: Exact
-    stop_ns: Exact | None = None
-    bytes: Exact | None = None
-    packet_bytes: Exact | None = None
-    count: Exact | None = None
-    generator: str = "agent"
-
-
-class _Plan(Document):
-    flows: tuple[_Planned, ...] = ()
-
-
-class _Became(Document):
-    id: Exact
-    connected_ns: Exact | None = None
-    sender_done_ns: Exact | None = None
-    receiver_done_ns: Exact | None = None
-    bytes_sent: Exact | None = None
-    bytes_received: Exact | None = None
-    packets_sent: Exact | None = None
-    packets_received: Exact | None = None
-    error: object = None
-
-
-class _Result(Document):
-    flows: tuple[_Became, ...] = ()
-
-
-def read_context(context: object, plan: object, result: object, where: str) -> Context:
-    """Make a `Context` from the three JSON documents of a record.
+def read_context(context: object, plan: PlanFile, result: ResultFile, where: str) -> Context:
+    """Make a `Context` from the manifest's `context`, the plan and the result of a record.
 
     Raises:
         RecordError: an entry is missing or of the wrong type; says which.
     """
-    top = read(_Context, context, where, _HINT, key="context")
-    planned = {one.id: one for one in read(_Plan, plan, where, _HINT, key="plan").flows}
-    became = {one.id: one for one in read(_Result, result, where, _HINT, key="result").flows}
+    top = read(ContextFile, context, where, _HINT, key="context")
+    became = {one.id: one for one in result.flows}
     return Context(
-        {one.id: _flow(one, planned.get(one.id), became.get(one.id), where) for one in top.flows},
+        {one.id: _flow(one, plan.flow(one.id), became.get(one.id), where) for one in top.flows},
         {one.end: _end(one, where) for one in top.ends},
         top.duration_ns,
         top.warmup_ns,
@@ -299,9 +214,8 @@ def _fault(key: str, found: object, wanted: str, where: str) -> RecordError:
     return RecordError(f"{key} is {str(found)[:60]!r}; expected {wanted}", where=where, hint=_HINT)
 
 
-def _flow(entry: _Flow, planned: _Planned | None, became: _Became | None, where: str) -> Flow:
+def _flow(entry: ContextFlow, asked: PlanFlow, became: FlowResult | None, where: str) -> Flow:
     narrowest = entry.bottleneck_end
-    asked = _Planned() if planned is None else planned
     return Flow(
         id=entry.id,
         name=entry.name,
@@ -322,7 +236,7 @@ def _flow(entry: _Flow, planned: _Planned | None, became: _Became | None, where:
         packet_bytes=asked.packet_bytes,
         count=asked.count,
         outcome=Outcome() if became is None else _outcome(became),
-        generator=asked.generator,
+        generator=asked.generator or "agent",
         arrival=_span(entry.arrival, where),
         ways=_ways(entry.ways, entry.ends, where),
         reverse_ways=_ways(entry.reverse_ways, entry.reverse_ends, where),
@@ -350,7 +264,7 @@ def _ways(
     return found
 
 
-def _outcome(entry: _Became) -> Outcome:
+def _outcome(entry: FlowResult) -> Outcome:
     return Outcome(
         connected_ns=entry.connected_ns,
         sender_done_ns=entry.sender_done_ns,
@@ -363,7 +277,7 @@ def _outcome(entry: _Became) -> Outcome:
     )
 
 
-def _end(entry: _End, where: str) -> End:
+def _end(entry: ContextEnd, where: str) -> End:
     if entry.loss > 1:
         raise _fault("context.ends.loss", entry.loss, "a fraction from 0 to 1", where)
     return End(
@@ -390,7 +304,7 @@ def _end(entry: _End, where: str) -> End:
     )
 
 
-def _class(entry: _Class, where: str) -> LinkClass:
+def _class(entry: ContextClass, where: str) -> LinkClass:
     classid = re.fullmatch(r"([0-9a-f]{1,4}):([0-9a-f]{1,4})", entry.classid)
     if classid is None:
         raise _fault("context.ends.classes.classid", entry.classid, "a number of tc such as 1:10", where)

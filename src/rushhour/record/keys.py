@@ -11,14 +11,9 @@ if TYPE_CHECKING:
     from rushhour.record.record import Record
 
 
-def scenario(record: Record) -> Mapping[str, Any]:
-    """The scenario as it was resolved; empty where the record does not say."""
-    return record.manifest.scenario.resolved
-
-
 def of_link(record: Record, end: End | None, name: str) -> str:
     """The key of a queue's `name` (queue, buffer, rate) at this link end; empty where that is not plain."""
-    resolved = scenario(record)
+    resolved = record.manifest.scenario.resolved
     return "" if end is None or end.role != "queue" else _of_end(resolved, end, name)
 
 
@@ -26,7 +21,7 @@ def of_burst(record: Record, policers: Sequence[End]) -> str:
     """The key of the burst of the one policer on a way; empty: there are several, or it is not plain."""
     if len(policers) != 1:
         return ""
-    resolved = scenario(record)
+    resolved = record.manifest.scenario.resolved
     key = _of_end(resolved, policers[0], "police.burst")
     first, _, rest = key.partition(".")
     if first == "topology":

@@ -7,6 +7,11 @@ from typing import Any
 
 from rushhour.record.document import EMPTY, Document
 
+VIRTUAL = ("uml",)
+"""Labs whose time is virtual: two runs of one key are equal to the byte."""
+REAL_TIME = ("netns", "hosts")
+"""Labs on machines as they are: no two runs are equal, and one run at a time is enough."""
+
 
 class Source(Document):
     """Where a published result stands: a scenario's `[source]`."""
@@ -134,6 +139,11 @@ class Conditions(Document):
     lab: str | None = None
     rushhour: str | None = None
     host: Host = Host()
+
+    @property
+    def real_time(self) -> bool:
+        """Whether the lab is one on machines as they are."""
+        return self.lab in REAL_TIME
 
 
 class Manifest(Conditions):

@@ -22,9 +22,10 @@ from rushhour.record import decode, iperf3
 from rushhour.record.context import Context, Flow, read_context
 from rushhour.record.document import read
 from rushhour.record.manifest import Manifest
+from rushhour.record.plan_file import PlanFile
+from rushhour.record.result_file import ResultFile
 from rushhour.record.seal import FORMAT, MANIFEST, SET_FILE, RecordWriter, seal
 from rushhour.record.set_file import SetFile
-from rushhour.record.shapes import PLAN, RESULT, check
 from rushhour.record.sound import Seal, check_manifest, check_set
 from rushhour.record.tables import Table, read_table
 from rushhour.series.series import Series, make
@@ -41,8 +42,6 @@ __all__ = ["MetricValue", "Record", "RecordWriter", "ResultSet", "Series", "read
 
 # A manifest or result of a thousand flows has about a megabyte.
 _MAX_JSON = 64 << 20
-# What every plan has, if only as an empty list.
-_LISTS = ("nodes", "links", "flows")
 # TC_H_ROOT and TC_H_INGRESS of <linux/pkt_sched.h>.
 _ROOT, _INGRESS = 0xFFFFFFFF, 0xFFFFFFF1
 # Sockets that carry no tcp_info: TIME_WAIT, LISTEN, NEW_SYN_RECV.
@@ -114,16 +113,16 @@ class Record:
         return record
 
     @cached_property
-    def plan(self) -> Mapping[str, Any]:
+    def plan(self) -> PlanFile:
         """The plan that the agent was given (docs/plan-format.md)."""
-        # A plan for machines has no links, a damaged one may lack any of these: nobody has to ask.
-        document = _shaped(self._seal.sound("plan.json"), PLAN)
-        return {**document, **{name: document.get(name) or [] for name in _LISTS}}
+        path = self._seal.sound("plan.json")
+        return read(PlanFile, read_json(path), str(path), hint=_AGAIN)
 
     @cached_property
-    def result(self) -> Mapping[str, Any]:
+    def result(self) -> ResultFile:
         """What the agent reports (`result.json`)."""
-        return _shaped(self._seal.sound("result.json"), RESULT)
+        path = self._seal.sound("result.json")
+        return read(ResultFile, read_json(path), str(path), hint=_AGAIN)
 
     @cached_property
     def context(self) -> Context:
@@ -133,7 +132,7 @@ class Record:
     @property
     def sample_ns(self) -> int:
         """The sampling interval of tcp_info, qdisc and interface readings."""
-        value = self.plan.get("sample_ns")
+        value = self.plan.sample_ns
         if not isinstance(value, int) or isinstance(value, bool) or not 0 < value < 1 << 62:
             raise RecordError(
                 f"sample_ns is {value!r}; expected a whole number above 0", where=str(self.path / "plan.json")
@@ -399,12 +398,6 @@ def read_set(path: Path) -> SetFile:
     """
     document = read(SetFile, read_json(path), str(path), hint=_AGAIN)
     check_set(path, document)
-    return document
-
-
-def _shaped(path: Path, shape: Any) -> Mapping[str, Any]:
-    document = read_json(path)
-    check(document, shape, str(path), hint=_AGAIN)
     return document
 
 

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from rushhour.record.record import Record
 
 _NAMES = ("kernel", "warnings", "machine")
+# What a plan for machines may lack counted as empty when the first baselines were saved.
+_LACKING: dict[str, object] = {"nodes": [], "links": [], "flows": []}
 
 
 def told(record: Record) -> str:
@@ -24,6 +26,6 @@ def told(record: Record) -> str:
         RecordError: a file of the record is damaged.
     """
     result = {name: value for name, value in record.result.items() if name not in _NAMES}
-    whole = [result, record.plan, record.manifest.context]
+    whole = [result, _LACKING | record.plan, record.manifest.context]
     text = json.dumps(whole, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def as_found(record: Record) -> bool:
     """Whether the path was there before the experiment, and nothing was added to it."""
-    return record.manifest.lab == "hosts" and not record.plan.get("egress")
+    return record.manifest.lab == "hosts" and not record.plan.egress
 
 
 def links_said(runs: Sequence[RunView]) -> str:

@@ -168,12 +168,11 @@ def _queues(ends: list[End]) -> str:
 
 def flow_lines(record: Record) -> list[FlowLine]:
     """The flows in words, in their order; then the arrival processes, a line for each."""
-    planned = {flow.get("id"): flow for flow in record.plan.get("flows", [])}
 
     def line(flow: Flow, name: str, when: str, scope: str) -> FlowLine:
-        asked = planned.get(flow.id, {})
-        path = f"{asked.get('from', '?')} → {asked.get('to', '?')}"
-        return FlowLine(name, flow.kind, path, str(asked.get("cc") or ""), when, scope, flow.group)
+        asked = record.plan.flow(flow.id)
+        path = f"{asked.from_ or '?'} → {asked.to or '?'}"
+        return FlowLine(name, flow.kind, path, asked.cc or "", when, scope, flow.group)
 
     lines = []
     for flow in record.flows():

@@ -10,8 +10,8 @@ import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rushhour.lab.base import REAL_TIME
 from rushhour.record.document import read
+from rushhour.record.manifest import REAL_TIME
 from rushhour.record.seal import MANIFEST
 from rushhour.record.set_file import SetFile
 from rushhour.spec.sweep import LABEL

@@ -59,14 +59,13 @@ def topology_svg(record: Record) -> str:
 
 def _passing(record: Record) -> set[str]:
     """Routers and switches: what is no host."""
-    routers = {node["name"] for node in record.plan["nodes"] if node.get("forward")}
-    bridges = (device for device in record.plan.get("devices", []) if "bond" not in device)
-    return routers | {device["node"] for device in bridges}
+    routers = {node.name for node in record.plan.nodes if node.forward}
+    return routers | {device.node for device in record.plan.devices if device.bond is None}
 
 
 def _emulators(record: Record) -> set[str]:
     # Between the pieces LINK:0, LINK:1 … of a link stand the emulators LINK.1 …; they are part of it.
-    pieces = Counter(str(link.get("name", "")).rpartition(":")[0] for link in record.plan["links"])
+    pieces = Counter(link.name.rpartition(":")[0] for link in record.plan.links)
     return {f"{link}.{number}" for link, count in pieces.items() if link for number in range(1, count)}
 
 
@@ -84,7 +83,7 @@ def _links(record: Record) -> dict[tuple[str, str], list[list[End]]]:
             end = context.ends.get(index)
             if end is None:
                 break
-            if index >= 2 * len(record.plan["links"]):  # at the ingress of the node that was reached
+            if index >= 2 * len(record.plan.links):  # at the ingress of the node that was reached
                 ends.append(end)
                 continue
             if start is None or end.node not in emulators:
@@ -100,8 +99,8 @@ def _links(record: Record) -> dict[tuple[str, str], list[list[End]]]:
 
 def _target(record: Record, index: int) -> str | None:
     """The node at the other end; None where the plan does not know one."""
-    ends = record.plan["links"][index // 2]["ends"]
-    return str(ends[1 - index % 2]["node"]) if index >= 0 and len(ends) > 1 else None
+    ends = record.plan.links[index // 2].ends
+    return ends[1 - index % 2].node if index >= 0 and len(ends) > 1 else None
 
 
 def _layers(record: Record, links: dict[tuple[str, str], list[list[End]]]) -> dict[int, list[str]]:
@@ -121,7 +120,7 @@ def _layers(record: Record, links: dict[tuple[str, str], list[list[End]]]) -> di
     deepest = max(column.values(), default=0)
     if deepest > 12:
         return {}
-    order = {node["name"]: place for place, node in enumerate(record.plan["nodes"])}
+    order = {node.name: place for place, node in enumerate(record.plan.nodes)}
     layers: dict[int, list[str]] = defaultdict(list)
     named = {name for pair in links for name in pair}
     for name in sorted(named, key=lambda name: (order.get(name, -1), name)):

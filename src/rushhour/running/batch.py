@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from rushhour.errors import RecordError, UnsupportedError
 from rushhour.lab import realtime
-from rushhour.lab.base import REAL_TIME, Job
+from rushhour.lab.base import Job
 from rushhour.plan import Cell, derive_seed, lower
+from rushhour.record.manifest import REAL_TIME
 from rushhour.record.record import ResultSet
 from rushhour.record.seal import SET_FILE, sealed, write_json
 

@@ -13,7 +13,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Protocol, Self, cast
 
 from rushhour.errors import LabError, RushHourError, UsageError
-from rushhour.lab.base import REAL_TIME, CancelledError
+from rushhour.lab.base import CancelledError
+from rushhour.record.manifest import REAL_TIME
 from rushhour.running.batch import Outcome, meant_for
 from rushhour.running.executor import Pool, Threads
 from rushhour.running.known import Known

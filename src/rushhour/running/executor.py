@@ -11,7 +11,8 @@ from queue import SimpleQueue
 from threading import Lock
 from typing import TYPE_CHECKING, Protocol
 
-from rushhour.lab.base import VIRTUAL, CancelledError
+from rushhour.lab.base import CancelledError
+from rushhour.record.manifest import VIRTUAL
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,9 +11,10 @@ from rushhour import spec
 from rushhour.errors import UsageError
 from rushhour.files import rooms
 from rushhour.lab import clock, kernel
-from rushhour.lab.base import REAL_TIME
 from rushhour.lab.realtime import running_kernel
+from rushhour.metrics.vocabulary import VOCABULARY
 from rushhour.plan import expand
+from rushhour.record.manifest import REAL_TIME
 from rushhour.record.record import read_set
 from rushhour.record.seal import SET_FILE
 from rushhour.running.batch import Batch
@@ -81,7 +82,7 @@ def prepare(
     for file in files:
         taken = {batch.folder for batch in batches}
         folder = _folder(file, out, stamp, taken, alone=len(files) == 1)
-        batch = _batch(file, spec.load_scenario(file, words), chosen, folder, quick=quick)
+        batch = _batch(file, spec.load_scenario(file, words, VOCABULARY), chosen, folder, quick=quick)
         batch = replace(batch, lab=lab)
         same_results(batch)
         tables = _published(file, batch.scenario, sets)
@@ -123,7 +124,7 @@ def _published(file: ScenarioFile, scenario: Scenario, sets: Sequence[str]) -> S
     """What was published of the cells that will run; nothing where `--set` makes another experiment of it."""
     if file.published is None:
         return ()
-    whole = spec.load_scenario(file)
+    whole = spec.load_scenario(file, words=VOCABULARY)
     tables = spec.load_published(file.published, whole, UNITS)
     words = [word.partition("=") for word in sets]
     given = {key.strip(): value.strip() for key, _, value in words if key.strip() not in _SAME_EXPERIMENT}

@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, cast
 
 from rushhour.errors import RecordError, UsageError
 from rushhour.files import rooms
-from rushhour.lab.base import LABS, REAL_TIME, Lab
+from rushhour.lab.base import LABS, Lab
 from rushhour.lab.uml import UmlLab
+from rushhour.record.manifest import REAL_TIME
 from rushhour.running import turns
 from rushhour.running.batch import Batch, Outcome, Run
 from rushhour.running.conductor import Conductor

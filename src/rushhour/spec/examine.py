@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from rushhour.spec.check import Path
+    from rushhour.spec.vocabulary import Vocabulary
 
 
 _ROUNDS = 3  # of cutting out what is malformed, to judge the rest
@@ -41,23 +42,26 @@ _SHAPE = {
 }
 
 
-def examine(document: Mapping[str, Any]) -> tuple[Scenario | None, list[Problem]]:
+def examine(
+    document: Mapping[str, Any], words: Vocabulary | None = None
+) -> tuple[Scenario | None, list[Problem]]:
     """Give the scenario and no problem, or all problems.
 
     Keys are judged first, then, with the malformed ones cut out, what the rest says together; problems that
     are only the consequence of the cut are left out. Factors are judged one value at a time beside the first
-    cell; the cells of the cross product are judged when they are made.
+    cell; the cells of the cross product are judged when they are made. Names of metrics and the like are
+    checked against `words` only.
     """
     sweep, found = _sweep(document)
     first = next(sweep.combinations(), {})
     # A sweep that makes no sense is left out, so that the rest can be judged.
     whole = {key: value for key, value in document.items() if key != "sweep" or not found}
     fixed, unknown = _put_known(name_flows(whole), first)
-    scenario, more = _judge(fixed)
+    scenario, more = _judge(fixed, words)
     found += unknown + more
     if scenario is not None and not found:
-        found += [*check_sweep(scenario), *_check_factors(fixed, sweep, first)]
-        found += _check_quick(scenario)
+        found += [*check_sweep(scenario, words), *_check_factors(fixed, sweep, first, words)]
+        found += _check_quick(scenario, words)
     return (None if found else scenario), found
 
 
@@ -82,7 +86,7 @@ def _put_known(
     return fixed, unknown
 
 
-def _judge(document: Mapping[str, Any]) -> tuple[Scenario | None, list[Problem]]:
+def _judge(document: Mapping[str, Any], words: Vocabulary | None) -> tuple[Scenario | None, list[Problem]]:
     """Judge keys, then contradictions; the sweep is left aside."""
     rest = deepcopy({key: value for key, value in document.items() if key != "sweep"})
     found: list[Problem] = []
@@ -98,7 +102,7 @@ def _judge(document: Mapping[str, Any]) -> tuple[Scenario | None, list[Problem]]
                 return None, found
         else:
             cut = [problem.path for problem in found]
-            found += [problem for problem in problems(scenario) if not _consequence(problem.path, cut)]
+            found += [problem for problem in problems(scenario, words) if not _consequence(problem.path, cut)]
             return (None if found else Scenario.model_validate(document)), found
     return None, found
 
@@ -142,7 +146,7 @@ def _follows(path: Path, gone: Path) -> bool:
     return shape and (path[0] in ("link", "node") or path[-1] in ("from", "to", "ecn", *PRESET_KEYS))
 
 
-def _check_quick(scenario: Scenario) -> Iterator[Problem]:
+def _check_quick(scenario: Scenario, words: Vocabulary | None) -> Iterator[Problem]:
     """Judge what is left of the scenario in a quick look."""
     if not scenario.quick:
         return
@@ -154,11 +158,13 @@ def _check_quick(scenario: Scenario) -> Iterator[Problem]:
             yield Problem(("quick", key), str(error), error.hint)
             return
     left = as_told(whole, scenario.quick)
-    for problem in examine(left)[1]:
+    for problem in examine(left, words)[1]:
         yield Problem(("quick",), f"{'.'.join(map(str, problem.path))}: {problem.message}", problem.hint)
 
 
-def _check_factors(document: Mapping[str, Any], sweep: Sweep, first: Mapping[str, Any]) -> Iterator[Problem]:
+def _check_factors(
+    document: Mapping[str, Any], sweep: Sweep, first: Mapping[str, Any], words: Vocabulary | None
+) -> Iterator[Problem]:
     """Judge each step of each factor beside the first values of the others with which it is not left out."""
     for factor in sweep.factors:
         known: list[dict[str, Any]] = []
@@ -172,7 +178,7 @@ def _check_factors(document: Mapping[str, Any], sweep: Sweep, first: Mapping[str
                 yield Problem(("sweep", factor.keys[0]), str(error), error.hint)
                 break
             known.append(varied)
-            for problem in _judge(varied)[1]:
+            for problem in _judge(varied, words)[1]:
                 pairs = zip(factor.keys, step, strict=True)
                 shown = ", ".join(f"{key} = {value!r}" for key, value in pairs)
                 yield Problem(("sweep", factor.keys[0]), f"with {shown}: {problem.message}", problem.hint)

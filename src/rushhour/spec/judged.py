@@ -14,16 +14,18 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rushhour.spec.scenario import Scenario
+    from rushhour.spec.vocabulary import Vocabulary
 
 WHERE = "the metric asked for"
 
 
-def judged_by(scenario: Scenario, judge: Mapping[str, Any]) -> Scenario:
+def judged_by(scenario: Scenario, judge: Mapping[str, Any], words: Vocabulary | None = None) -> Scenario:
     """The scenario judged by one metric and nothing else, no expectations either.
 
     Args:
         scenario: Any scenario.
         judge: The keys of a `[[judge]]` table.
+        words: What is measured; without it the metric is not checked.
 
     Raises:
         ScenarioError: the metric or flow is unknown, or the least difference is invalid.
@@ -37,7 +39,7 @@ def judged_by(scenario: Scenario, judge: Mapping[str, Any]) -> Scenario:
         ]
         raise ScenarioError(faults) from error
     made = scenario.model_copy(update={"judge": (one,), "expect": ()})
-    wrong = list(check_judging(made))
+    wrong = list(check_judging(made, words))
     if wrong:
         raise ScenarioError(
             [Fault(WHERE, None, str(problem.path[-1]), problem.message, problem.hint) for problem in wrong]

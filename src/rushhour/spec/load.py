@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from rushhour.spec.check import Path as KeyPath
     from rushhour.spec.check import Problem
     from rushhour.spec.scenario import Scenario
+    from rushhour.spec.vocabulary import Vocabulary
 
 _SET = "--set"
 
@@ -87,8 +88,16 @@ def find_scenario(word: str | Path) -> ScenarioFile:
     return found[0]
 
 
-def load_scenario(source: str | Path | ScenarioFile, sets: Sequence[str] = ()) -> Scenario:
-    """Load one scenario from a file or from the catalogue; `sets` are `KEY=VALUE` words over the file's.
+def load_scenario(
+    source: str | Path | ScenarioFile, sets: Sequence[str] = (), words: Vocabulary | None = None
+) -> Scenario:
+    """Load one scenario from a file or from the catalogue.
+
+    Args:
+        source: A file, or a name of the catalogue.
+        sets: `KEY=VALUE` words over the file's.
+        words: What is measured and predicted; without it the names of metrics, series and models are not
+            checked.
 
     Raises:
         ScenarioError: with every fault of the file, its line, and what is allowed.
@@ -97,20 +106,24 @@ def load_scenario(source: str | Path | ScenarioFile, sets: Sequence[str] = ()) -
     if not isinstance(source, ScenarioFile):
         source = find_scenario(source)
     folder = source.file.parent if isinstance(source.file, Path) else None
-    return parse_scenario(read_text(source.file), str(source.file), sets, folder)
+    return parse_scenario(read_text(source.file), str(source.file), sets, folder, words)
 
 
 def parse_scenario(
-    text: str, file: str = "scenario", sets: Sequence[str] = (), folder: Path | None = None
+    text: str,
+    file: str = "scenario",
+    sets: Sequence[str] = (),
+    folder: Path | None = None,
+    words: Vocabulary | None = None,
 ) -> Scenario:
     """Give the scenario that a TOML text describes.
 
-    `file` is its name in faults, `folder` holds its traces.
+    `file` is its name in faults, `folder` holds its traces; `sets` and `words` are as of `load_scenario`.
     """
     document = name_flows(parse_toml(text, file))
     document, faults = apply_sets(document, sets)
     document, missing = attach_traces(document, folder)
-    scenario, found = examine(document)
+    scenario, found = examine(document, words)
     if scenario is not None and not faults:
         return scenario
     # What is said of a file that is not there need not be said of the trace that it would have been.

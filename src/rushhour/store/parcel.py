@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from rushhour.baseline.read import Baseline, Run, raw_digests
+from rushhour.baseline.read import Baseline, raw_digests
 from rushhour.errors import RecordError
 from rushhour.plan.cells import label_of
 from rushhour.record.folders import BASELINE, VERDICT, result_sets
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rushhour.metrics.value import MetricValue
-    from rushhour.record.baseline_file import KeptScenario
+    from rushhour.record.baseline_file import KeptRun, KeptScenario
 
 VERDICT_FORMAT = "rushhour-verdict/1"
 _STAMP = re.compile(r"(\d{4})(\d\d)(\d\d)-(\d\d)(\d\d)(\d\d)(-\d+)?")
@@ -244,7 +244,7 @@ def _baseline(found: Baseline) -> Iterator[Parcel]:
     yield BaselineParcel(whole, found)
 
 
-def _kept(found: Baseline, scenario: KeptScenario, run: Run, values: Sequence[MetricValue]) -> RunParcel:
+def _kept(found: Baseline, scenario: KeptScenario, run: KeptRun, values: Sequence[MetricValue]) -> RunParcel:
     return RunParcel(
         key=run.key,
         scenario=run.scenario,

@@ -14,10 +14,10 @@ from pydantic import ValidationError
 
 from rushhour.errors import UsageError
 from rushhour.lab import kernel as kernels
-from rushhour.lab.base import VIRTUAL
 from rushhour.lab.manifest import host
 from rushhour.plan import Cell, derive_seed
 from rushhour.record.folders import write_sets
+from rushhour.record.manifest import VIRTUAL
 from rushhour.record.record import ResultSet
 from rushhour.running.batch import Batch, Run
 from rushhour.spec import Scenario

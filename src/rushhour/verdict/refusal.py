@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rushhour.errors import UsageError
-from rushhour.lab.base import VIRTUAL
+from rushhour.record.manifest import VIRTUAL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -15,10 +15,10 @@ from pydantic import ValidationError
 
 from rushhour.baseline.read import raw_digests
 from rushhour.errors import RecordError, ScenarioError
-from rushhour.lab.base import VIRTUAL
 from rushhour.metrics.catalog import METRICS
 from rushhour.metrics.value import MetricValue
 from rushhour.plan.cells import expand, label_of
+from rushhour.record.manifest import VIRTUAL
 from rushhour.record.record import Record, ResultSet
 from rushhour.record.told import told
 from rushhour.spec.scenario import Scenario

@@ -62,7 +62,7 @@ def missing(base: Record, candidate: Record) -> list[str]:
         for name, record in (("base", base), ("candidate", candidate)):
             if there[name] and record.raw(table).torn:
                 notes.append(f"{table} of {name} is cut off: compared up to there")
-            lost = record.result.get("lost_events", {}).get(table, 0)
+            lost = record.result.lost_events.get(table, 0)
             if lost:
                 notes.append(
                     f"{table} of {name} lost {lost} events: what is paired after that may be shifted"

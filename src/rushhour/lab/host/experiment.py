@@ -19,6 +19,8 @@ from rushhour.errors import HostError, UnsupportedError
 from rushhour.lab.base import CancelledError
 from rushhour.lab.host import clocks
 from rushhour.lab.host.merge import Alignment, Half
+from rushhour.record.document import read
+from rushhour.record.result_file import ResultFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 
     from rushhour.lab.host.company import Company
     from rushhour.lab.host.session import Session
+    from rushhour.record.plan_file import PlanFile
 
 LEADS_NS = (60_000_000, 400_000_000, 2_000_000_000)
 """From the word to begin until the start: so that it has reached every machine, and threads have woken up.
@@ -52,7 +55,7 @@ class Experiments:
     _offsets: dict[str, clocks.Offset] = field(default_factory=dict)
     _going: dict[Future[Any], str] = field(default_factory=dict)
 
-    def carry_out(self, plan: Mapping[str, Any], folder: Path) -> tuple[list[Half], dict[str, clocks.Clock]]:
+    def carry_out(self, plan: PlanFile, folder: Path) -> tuple[list[Half], dict[str, clocks.Clock]]:
         """Carry out a plan; the raw tables of each machine are in `folder`, in a folder of its name.
 
         Raises:
@@ -69,30 +72,30 @@ class Experiments:
         return self._carry_out(plan, folder, LEADS_NS[-1])
 
     def _carry_out(
-        self, plan: Mapping[str, Any], folder: Path, lead_ns: int
+        self, plan: PlanFile, folder: Path, lead_ns: int
     ) -> tuple[list[Half], dict[str, clocks.Clock]]:
-        names = [node["name"] for node in plan["nodes"]]
+        names = [node.name for node in plan.nodes]
         with self._forgotten(names):
             self._prepare(plan, names)
             sessions = self.company.sessions(names)
             before = self._clocks(sessions)
             start = time.monotonic_ns() + lead_ns + 2 * max(one.error_ns for one in before.values())
             starts = {name: before[name].theirs(start) for name in names}
-            results = self._run(sessions, starts, plan["duration_ns"])
+            results = self._run(sessions, starts, plan.duration_ns)
             after = clocks.offsets(sessions, SAMPLES)
             self._offsets = after
             kept = {name: clocks.Clock(before[name], after[name]) for name in names}
             halves = self.company.each(lambda name, session: _collect(name, session, folder), names)
-        length = int(plan["duration_ns"])
+        length = plan.duration_ns
         found = [
             Half(name, halves[name], results[name], aligned(kept[name], starts[name], start, length))
             for name in names
         ]
         return found, kept
 
-    def _prepare(self, plan: Mapping[str, Any], names: list[str]) -> None:
+    def _prepare(self, plan: PlanFile, names: list[str]) -> None:
         """Everyone gets ready; who emulates first, so that the others measure the path as it will be."""
-        emulating = {entry["node"] for entry in plan.get("egress", ())}
+        emulating = {entry.node for entry in plan.egress}
         for group in ([n for n in names if n in emulating], [n for n in names if n not in emulating]):
             self._look()
             self.company.each(lambda name, session: _prepare(name, session, plan), group)
@@ -107,7 +110,7 @@ class Experiments:
 
     def _run(
         self, sessions: Mapping[str, Session], starts: Mapping[str, int], length_ns: int
-    ) -> dict[str, Any]:
+    ) -> dict[str, ResultFile]:
         for name, session in sessions.items():
             self._going[session.begin("run", start_clock_ns=starts[name])] = name
         deadline = time.monotonic() + length_ns / 1e9 + AFTER_S
@@ -127,7 +130,7 @@ class Experiments:
                     where=", ".join(sorted(self._going[future] for future in waiting)),
                     hint="is the machine very busy, or out of memory?",
                 )
-        return {name: future.result() for future, name in self._going.items()}
+        return {name: read(ResultFile, future.result(), name) for future, name in self._going.items()}
 
     def _look(self) -> None:
         if self.stopped.is_set():
@@ -173,7 +176,7 @@ def aligned(clock: clocks.Clock, started_ns: int, start_ns: int, length_ns: int)
     return Alignment(begin, (end - begin - length_ns) / length_ns, clock.error_ns)
 
 
-def _prepare(name: str, session: Session, plan: Mapping[str, Any]) -> None:
+def _prepare(name: str, session: Session, plan: PlanFile) -> None:
     session.call("prepare", plan=plan, here=name, timeout_s=PREPARE_S)
 
 

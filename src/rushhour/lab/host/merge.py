@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rushhour.record.decode import Rows
+    from rushhour.record.plan_file import PlanFile, PlanFlow
+    from rushhour.record.result_file import MachineResult, ResultFile
 
 # Columns that are stamps of the machine that wrote the row; `rx_ns` of a ping that was never answered is -1.
 _STAMPS = ("t_ns", "done_ns", "tx_ns", "rx_ns", "start_ns", "end_ns")
@@ -60,17 +62,17 @@ class Half:
 
     name: str
     folder: Path
-    result: Mapping[str, Any]
+    result: ResultFile
     alignment: Alignment = Alignment()
 
 
-def merge_tables(plan: Mapping[str, Any], halves: Sequence[Half], raw: Path) -> list[str]:
+def merge_tables(plan: PlanFile, halves: Sequence[Half], raw: Path) -> list[str]:
     """Write the tables of the whole into `raw`; gives what there is to say about it.
 
     Raises:
         RecordError: a table is damaged, or cannot be written.
     """
-    senders = {int(flow["id"]): str(flow["from"]) for flow in plan["flows"]}
+    senders: dict[int, str] = {flow.id: flow.from_ for flow in plan.flows}
     names = sorted({path.stem for half in halves for path in half.folder.glob("*.rh")})
     warnings = []
     for name in names:
@@ -87,30 +89,28 @@ def merge_tables(plan: Mapping[str, Any], halves: Sequence[Half], raw: Path) -> 
     return warnings
 
 
-def merge_results(plan: Mapping[str, Any], halves: Sequence[Half]) -> dict[str, Any]:
+def merge_results(plan: PlanFile, halves: Sequence[Half]) -> dict[str, object]:
     """The result document of the whole: of each flow what its sender and its receiver know."""
     by_name = {half.name: half for half in halves}
-    machine = {half.name: _own(half.result.get("machine"), half.name) for half in halves}
+    machine = {half.name: _own(half) for half in halves}
     lost: dict[str, int] = {}
     for half in halves:
-        for event, count in (half.result.get("lost_events") or {}).items():
-            lost[event] = lost.get(event, 0) + int(count)
+        for event, count in half.result.lost_events.items():
+            lost[event] = lost.get(event, 0) + count
     whole = {
         "format": "rushhour-result/1",
         "ok": True,
         "error": None,
-        "kernel": halves[0].result.get("kernel", {}),
-        "start_clock_ns": halves[0].result.get("start_clock_ns", 0),
-        "flows": [_flow(flow, by_name) for flow in plan["flows"]],
+        "kernel": halves[0].result.kernel,
+        "start_clock_ns": halves[0].result.start_clock_ns,
+        "flows": [_flow(flow, by_name) for flow in plan.flows],
         "calibration": _calibration(halves),
-        "counters": {
-            node: own for half in halves for node, own in (half.result.get("counters") or {}).items()
-        },
+        "counters": {node: own for half in halves for node, own in half.result.counters.items()},
         "lost_events": lost,
-        "warnings": [f"{half.name}: {text}" for half in halves for text in half.result.get("warnings") or []],
+        "warnings": [f"{half.name}: {text}" for half in halves for text in half.result.warnings],
     }
     known = {name: own for name, own in machine.items() if own}
-    loads = [load for half in halves for load in half.result.get("loads") or ()]
+    loads = [load for half in halves for load in half.result.loads]
     return whole | ({"machine": known} if known else {}) | ({"loads": loads} if loads else {})
 
 
@@ -177,42 +177,32 @@ def _cut(values: Any, kind: np.dtype[Any]) -> Any:
     return np.ascontiguousarray(raw[:, : kind.itemsize]).view(kind).reshape(-1)
 
 
-def _flow(planned: Mapping[str, Any], halves: Mapping[str, Half]) -> dict[str, Any]:
-    sides = halves.get(planned["from"]), halves.get(planned["to"])
-    entries = [_entry(half, planned["id"]) for half in sides]
-    merged: dict[str, Any] = {"id": planned["id"]}
-    for keys, order in ((_OF_SENDER, (0, 1)), (_OF_RECEIVER, (1, 0))):
+def _flow(planned: PlanFlow, halves: Mapping[str, Half]) -> dict[str, object]:
+    sides = halves.get(planned.from_), halves.get(planned.to)
+    known = [(half, entry) for half in sides if half for entry in half.result.flows if entry.id == planned.id]
+    merged: dict[str, object] = {"id": planned.id}
+    for keys, first in ((_OF_SENDER, known), (_OF_RECEIVER, known[::-1])):
         for key in keys:
-            merged[key] = next(
-                (_told(sides[n], entries[n], key) for n in order if entries[n].get(key) is not None), None
-            )
-    errors = dict.fromkeys(
-        f"{half.name}: {entry['error']}"
-        for half, entry in zip(sides, entries, strict=True)
-        if half and entry.get("error")
-    )
+            found = ((half, getattr(entry, key)) for half, entry in first)
+            merged[key] = next((_told(half, key, value) for half, value in found if value is not None), None)
+    errors = dict.fromkeys(f"{half.name}: {entry.error}" for half, entry in known if entry.error)
     return merged | {"error": "; ".join(errors) or None}
 
 
-def _entry(half: Half | None, number: int) -> Mapping[str, Any]:
-    flows = (half.result.get("flows") or []) if half is not None else []
-    return next((entry for entry in flows if entry.get("id") == number), {})
+def _told(half: Half, key: str, value: int) -> int | None:
+    return half.alignment.stamp(value) if key.endswith("_ns") else value
 
 
-def _told(half: Half | None, entry: Mapping[str, Any], key: str) -> Any:
-    value = entry[key]
-    return half.alignment.stamp(value) if half is not None and key.endswith("_ns") else value
-
-
-def _calibration(halves: Sequence[Half]) -> dict[str, list[Any]]:
-    parts = [half.result.get("calibration") or {} for half in halves]
+def _calibration(halves: Sequence[Half]) -> dict[str, object]:
+    parts = [half.result.calibration for half in halves]
     return {
-        key: [one for part in parts for one in part.get(key) or []] for key in ("pings", "trains", "qdiscs")
+        "pings": [one for part in parts for one in part.pings],
+        "trains": [one for part in parts for one in part.trains],
+        "qdiscs": [one for part in parts for one in part.qdiscs],
     }
 
 
-def _own(machine: Any, name: str) -> Any:
+def _own(half: Half) -> MachineResult | None:
     """What a machine says of itself, without the level of nodes that it has in a lab of one machine."""
-    if not isinstance(machine, dict):
-        return None
-    return machine.get(name, machine.get("", machine))
+    machine = half.result.machine
+    return machine.get(half.name, machine.get(""))

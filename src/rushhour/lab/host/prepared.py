@@ -38,7 +38,7 @@ class Prepared:
             HostError: a machine refuses; what had been set there is as before.
             UsageError, ScenarioError: a profile is not there, or wrong.
         """
-        wanted = {node["name"]: self.wanted(node["name"], made) for node in made.plan["nodes"]}
+        wanted = {node.name: self.wanted(node.name, made) for node in made.plan.nodes}
         names = [name for name, (changes, _) in wanted.items() if changes or name in self._set]
         self._company.each(lambda name, session: self._prepare(name, session, *wanted[name]), names)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rushhour.lab.realtime import RunningKernel, described
+from rushhour.record.context_file import ContextFile
+from rushhour.record.document import read
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
     from rushhour.lab.host.merge import Half
     from rushhour.lab.host.prepared import Prepared
     from rushhour.plan.onto import Onto
+    from rushhour.record.result_file import ResultFile
 
 
 def kernel(hellos: Mapping[str, Mapping[str, Any]]) -> RunningKernel:
@@ -62,21 +65,20 @@ def description(
     return told
 
 
-def base_rtts(made: Onto, result: Mapping[str, Any]) -> dict[str, Any]:
+def base_rtts(made: Onto, result: ResultFile) -> ContextFile:
     """The context with the idle RTT of each flow: the least of the echoes before the experiment.
 
     Undefined where none was answered.
     """
-    paths = made.plan["calibration"]["paths"]
+    paths = made.plan.calibration.paths
     least: dict[tuple[str, str], int] = {}
-    for entry in (result.get("calibration") or {}).get("pings") or []:
-        known = [int(rtt) for rtt in entry["rtt_ns"] if rtt is not None and rtt >= 0]
-        if known:
-            path = paths[entry["path"]]
-            least[path["from"], path["to"]] = min(known)
-    planned = {flow["id"]: flow for flow in made.plan["flows"]}
+    for entry in result.calibration.pings:
+        if entry.answers:
+            path = paths[entry.path]
+            least[path.from_, path.to] = min(entry.answers)
     flows = []
-    for flow in made.context["flows"]:
-        one, other = planned[flow["id"]]["from"], planned[flow["id"]]["to"]
+    for flow in made.context.flows:
+        asked = made.plan.flow(flow.id)
+        one, other = asked.from_, asked.to
         flows.append(flow | {"base_rtt_ns": least.get((one, other), least.get((other, one)))})
-    return made.context | {"flows": flows}
+    return read(ContextFile, made.context | {"flows": flows}, "the context")

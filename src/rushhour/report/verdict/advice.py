@@ -6,7 +6,7 @@ import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from rushhour.lab.base import REAL_TIME
+from rushhour.record.manifest import REAL_TIME
 from rushhour.report.verdict.order import ordered
 from rushhour.spec.sweep import LABEL
 from rushhour.spec.toml import value_word

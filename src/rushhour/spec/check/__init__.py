@@ -18,14 +18,15 @@ from rushhour.spec.check.problem import Path, Problem
 
 if TYPE_CHECKING:
     from rushhour.spec.scenario import Scenario
+    from rushhour.spec.vocabulary import Vocabulary
 
 __all__ = ["Path", "Problem", "check_sweep", "problems"]
 
 
-def problems(scenario: Scenario) -> list[Problem]:
+def problems(scenario: Scenario, words: Vocabulary | None = None) -> list[Problem]:
     """Give everything wrong with a scenario whose keys are well formed."""
     found = [
-        *check_experiment(scenario),
+        *check_experiment(scenario, words),
         *check_topology(scenario),
         *check_graph(scenario),
         *check_paths(scenario),

@@ -14,19 +14,20 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rushhour.spec.scenario import Expect, Scenario
+    from rushhour.spec.vocabulary import Vocabulary
 
 MAX_SAMPLES = 1_000_000  # a reading costs about 1 kB of record
 _FINEST_SAMPLE = 10_000  # ns; finer than this the kernel's own clock granularity shows
 
 
-def check_experiment(scenario: Scenario) -> Iterator[Problem]:
+def check_experiment(scenario: Scenario, words: Vocabulary | None) -> Iterator[Problem]:
     """Check what belongs to no flow and no link."""
     yield from _check_time(scenario)
     for index, expect in enumerate(scenario.expect):
-        yield from _check_expect(scenario, index, expect)
+        yield from _check_expect(scenario, index, expect, words)
 
 
-def check_sweep(scenario: Scenario) -> Iterator[Problem]:
+def check_sweep(scenario: Scenario, words: Vocabulary | None) -> Iterator[Problem]:
     """Check the sweep as a whole: its size, and that expectations and figures name its cells."""
     if scenario.sweep.size > MAX_CELLS:
         yield Problem(
@@ -37,8 +38,8 @@ def check_sweep(scenario: Scenario) -> Iterator[Problem]:
     for index, expect in enumerate(scenario.expect):
         for problem in check_where(expect.where, scenario.sweep.values):
             yield problem._replace(path=("expect", index, *problem.path))
-    yield from check_judging(scenario)
-    yield from check_figures(scenario)
+    yield from check_judging(scenario, words)
+    yield from check_figures(scenario, words)
 
 
 def _check_time(scenario: Scenario) -> Iterator[Problem]:
@@ -75,7 +76,9 @@ def _check_time(scenario: Scenario) -> Iterator[Problem]:
         )
 
 
-def _check_expect(scenario: Scenario, index: int, expect: Expect) -> Iterator[Problem]:
+def _check_expect(
+    scenario: Scenario, index: int, expect: Expect, words: Vocabulary | None
+) -> Iterator[Problem]:
     here = ("expect", index)
     if expect.min is expect.max is expect.equals is None:
         yield Problem(here, "expects nothing of its metric", "give min, max, or equals with tolerance")
@@ -85,5 +88,5 @@ def _check_expect(scenario: Scenario, index: int, expect: Expect) -> Iterator[Pr
         yield Problem((*here, "min"), f"{expect.min:g} is more than max = {expect.max:g}: nothing can pass")
     if expect.tolerance is not None and expect.equals is None:
         yield Problem((*here, "tolerance"), "has no equals to be near to", "add equals, or use min and max")
-    for problem in check_expected(scenario, expect):
+    for problem in check_expected(scenario, expect, words):
         yield problem._replace(path=(*here, *problem.path))

@@ -12,50 +12,55 @@ from rushhour.spec.keys import nearest
 from rushhour.spec.levels import worth
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from rushhour.spec.figure import Figure
     from rushhour.spec.scenario import Scenario
+    from rushhour.spec.vocabulary import Vocabulary
 
 
-def check_figures(scenario: Scenario) -> Iterator[Problem]:
+_RUN = "run"  # the scope of a series that belongs to no flow or queue
+
+
+def check_figures(scenario: Scenario, words: Vocabulary | None) -> Iterator[Problem]:
     """Check every figure against the sweep, the flows, and what can be measured and predicted."""
     values = scenario.sweep.values
     for index, figure in enumerate(scenario.figure):
         here = ("figure", index)
         found = [
-            *_check_kind(figure),
+            *_check_kind(figure, words),
             *_check_factors(figure, values),
             *check_where(figure.where, values),
             *_check_scales(figure, values),
             *_check_time(figure, scenario),
-            *_check_of_run(figure),
+            *_check_of_run(figure, words),
         ]
         yield from (problem._replace(path=(*here, *problem.path)) for problem in found)
 
 
-def _check_kind(figure: Figure) -> Iterator[Problem]:
+def _check_kind(figure: Figure, words: Vocabulary | None) -> Iterator[Problem]:
     if figure.kind == "matrix":
-        yield from _check_matrix(figure)
+        yield from _check_matrix(figure, words)
         return
     if figure.metric is not None:
         yield Problem(
             ("metric",), 'belongs to kind = "matrix"', 'the metric of a figure with lines is its "y"'
         )
     if figure.kind == "cdf":
-        yield from _check_distribution(figure)
+        yield from _check_distribution(figure, words)
         return
-    yield from _check_quantity("y", figure.y, over_time=figure.x is None)
-    yield from _check_models(figure)
+    if words is not None:
+        yield from _check_quantity("y", figure.y, words, over_time=figure.x is None)
+        yield from _check_models(figure, words)
 
 
-def _check_matrix(figure: Figure) -> Iterator[Problem]:
+def _check_matrix(figure: Figure, words: Vocabulary | None) -> Iterator[Problem]:
     if figure.x is None:
         yield Problem(("x",), "is missing: a matrix has a factor across", 'write x = "a factor of the sweep"')
     if figure.metric is None:
         yield Problem(("metric",), "is missing: a matrix shows a metric", 'for example metric = "jain_index"')
-    else:
-        yield from _check_quantity("metric", figure.metric, over_time=False)
+    elif words is not None:
+        yield from _check_quantity("metric", figure.metric, words, over_time=False)
     for key in ("lines", "model", "y_scale", "x_scale", "from", "to"):
         given = {"from": figure.begin, "to": figure.end}.get(key) or getattr(figure, key, None)
         if given:
@@ -64,33 +69,26 @@ def _check_matrix(figure: Figure) -> Iterator[Problem]:
             )
 
 
-def _check_distribution(figure: Figure) -> Iterator[Problem]:
+def _check_distribution(figure: Figure, words: Vocabulary | None) -> Iterator[Problem]:
     """Check that there is something of which each sample or flow has a value, and no other axis."""
-    # Loaded here, as below.
-    from rushhour.metrics.completion import DISTRIBUTIONS  # noqa: PLC0415
-    from rushhour.series.series import SERIES  # noqa: PLC0415
-
-    if figure.y not in SERIES and figure.y not in DISTRIBUTIONS:
-        hint = nearest(figure.y, [*DISTRIBUTIONS, *SERIES])
+    if words is not None and figure.y not in words.series and figure.y not in words.distributions:
+        hint = nearest(figure.y, [*words.distributions, *words.series])
         yield Problem(("y",), f'there is no distribution of "{figure.y}"', hint)
     given = {"from": figure.begin, "to": figure.end}
     for key in ("x", "model", "y_scale"):
         if getattr(figure, key):
             hint = 'the values of y lie across, their share upwards; factors go to "lines" and "panels"'
             yield Problem((key,), 'does not belong to kind = "cdf"', hint)
-    for key in given if figure.y in DISTRIBUTIONS else ():
+    for key in given if words is not None and figure.y in words.distributions else ():
         if given[key]:
             hint = "leave it out; every flow that started after the warm-up is counted"
             yield Problem((key,), f'"{figure.y}" is of whole flows, not of a part of the time', hint)
 
 
-def _check_quantity(key: str, name: str, *, over_time: bool) -> Iterator[Problem]:
+def _check_quantity(key: str, name: str, words: Vocabulary, *, over_time: bool) -> Iterator[Problem]:
     """Check that what is drawn is a series (over time) or a metric (over a factor)."""
-    # Loaded here: a scenario without figures needs no numerical library to be checked.
-    from rushhour.metrics.catalog import METRICS  # noqa: PLC0415
-    from rushhour.series.series import SERIES  # noqa: PLC0415
-
-    wanted, other = (SERIES, METRICS) if over_time else (METRICS, SERIES)
+    wanted: Collection[str] = words.series if over_time else words.metrics
+    other: Collection[str] = words.metrics if over_time else words.series
     if name in wanted:
         return
     if name in other and over_time:
@@ -104,16 +102,11 @@ def _check_quantity(key: str, name: str, *, over_time: bool) -> Iterator[Problem
         yield Problem((key,), f'there is no {what} "{name}"', nearest(name, wanted))
 
 
-def _check_of_run(figure: Figure) -> Iterator[Problem]:
+def _check_of_run(figure: Figure, words: Vocabulary | None) -> Iterator[Problem]:
     """Check that a series of the run as a whole is not asked for of one flow or queue."""
-    from rushhour.series.series import RUN, SERIES  # noqa: PLC0415 as above
-
-    if (
-        figure.x is not None
-        or figure.kind == "matrix"
-        or figure.y not in SERIES
-        or SERIES[figure.y].scope != RUN
-    ):
+    if words is None or figure.x is not None or figure.kind == "matrix":
+        return
+    if figure.y not in words.series or words.series[figure.y].scope != _RUN:
         return
     hint = "leave it out"
     for key in ("flow", "scope"):
@@ -126,17 +119,13 @@ def _check_of_run(figure: Figure) -> Iterator[Problem]:
             )
 
 
-def _check_models(figure: Figure) -> Iterator[Problem]:
-    if not figure.model:
-        return
-    from rushhour.models.registry import MODELS  # noqa: PLC0415 as above
-
+def _check_models(figure: Figure, words: Vocabulary) -> Iterator[Problem]:
     for place, name in enumerate(figure.model):
-        model = MODELS.get(name)
+        model = words.models.get(name)
         if model is None:
-            yield Problem(("model", place), f'there is no model "{name}"', nearest(name, MODELS))
+            yield Problem(("model", place), f'there is no model "{name}"', nearest(name, words.models))
         elif figure.y not in model.laws:
-            fitting = [other for other, known in MODELS.items() if figure.y in known.laws]
+            fitting = [other for other, known in words.models.items() if figure.y in known.laws]
             hint = f"it predicts {', '.join(model.laws)}" + (
                 f"; {figure.y} is predicted by {', '.join(fitting)}" if fitting else ""
             )

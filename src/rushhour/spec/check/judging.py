@@ -14,12 +14,12 @@ from rushhour.spec.keys import nearest
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rushhour.metrics.value import Metric
     from rushhour.spec.judge import Judge
     from rushhour.spec.scenario import Expect, Scenario
+    from rushhour.spec.vocabulary import MetricWord, Vocabulary
 
 
-def check_judging(scenario: Scenario) -> Iterator[Problem]:
+def check_judging(scenario: Scenario, words: Vocabulary | None) -> Iterator[Problem]:
     """Check `guards` and every `[[judge]]` against the sweep, the flows, and what can be measured."""
     values = scenario.sweep.values
     for name in placeholders(scenario.guards or ""):
@@ -27,51 +27,46 @@ def check_judging(scenario: Scenario) -> Iterator[Problem]:
             yield Problem(("guards",), f'"{{{name}}}" is no factor of the sweep', nearest(name, values))
     for index, judge in enumerate(scenario.judge):
         found = [
-            *_check_metric(judge),
+            *_check_metric(judge, words),
             *_check_place(judge, scenario),
             *check_where(judge.where, values),
         ]
         yield from (problem._replace(path=("judge", index, *problem.path)) for problem in found)
 
 
-def _check_metric(judge: Judge) -> Iterator[Problem]:
-    # Loaded here: a scenario that is not judged needs no numerical library to be checked.
-    from rushhour.metrics.catalog import METRICS  # noqa: PLC0415
-
-    metric = METRICS.get(judge.metric)
+def _check_metric(judge: Judge, words: Vocabulary | None) -> Iterator[Problem]:
+    if words is None:
+        return
+    metric = words.metrics.get(judge.metric)
     if metric is None:
-        yield _unknown(judge.metric)
+        yield _unknown(judge.metric, words)
         return
     yield from _check_minimum(judge, metric)
     yield from _check_scope(judge, metric)
 
 
-def check_expected(scenario: Scenario, expect: Expect) -> Iterator[Problem]:
+def check_expected(scenario: Scenario, expect: Expect, words: Vocabulary | None) -> Iterator[Problem]:
     """Check that an expectation is about something that is measured; paths are those within it."""
-    from rushhour.metrics.catalog import METRICS  # noqa: PLC0415 - as above
-
-    metric = METRICS.get(expect.metric)
-    if metric is None:
-        yield _unknown(expect.metric)
-    else:
+    metric = None if words is None else words.metrics.get(expect.metric)
+    if metric is not None:
         yield from _check_scope(expect, metric)
+    elif words is not None:
+        yield _unknown(expect.metric, words)
     yield from _check_place(expect, scenario)
 
 
-def _unknown(name: str) -> Problem:
-    from rushhour.metrics.catalog import METRICS  # noqa: PLC0415 - as above
-
-    hint = f"{nearest(name, METRICS)}; docs/metrics.md has all"
+def _unknown(name: str, words: Vocabulary) -> Problem:
+    hint = f"{nearest(name, words.metrics)}; docs/metrics.md has all"
     return Problem(("metric",), f'there is no metric "{name}"', hint)
 
 
-def _check_scope(asked: Judge | Expect, metric: Metric) -> Iterator[Problem]:
+def _check_scope(asked: Judge | Expect, metric: MetricWord) -> Iterator[Problem]:
     if asked.flow is not None and "flow" not in metric.scopes:
         hint = f"it has the scopes {', '.join(metric.scopes)}"
         yield Problem(("flow",), f'"{metric.name}" is not measured of single flows', hint)
 
 
-def _check_minimum(judge: Judge, metric: Metric) -> Iterator[Problem]:
+def _check_minimum(judge: Judge, metric: MetricWord) -> Iterator[Problem]:
     if judge.minimum is None:
         return
     try:

@@ -98,7 +98,7 @@ class Offers:
 
 
 def _offer(kernel: Kernel, record: Record) -> Offer:
-    listed = record.result.get("kernel", {}).get("congestion_controls", [])
+    listed = record.result.kernel.congestion_controls
     config = kernel.config.read_text(encoding="utf-8", errors="replace")
     default = re.search(r'^CONFIG_DEFAULT_TCP_CONG="(\w+)"$', config, re.MULTILINE)
     built_in = {word.lower() for word in _SCHEDULER.findall(config)}
@@ -108,7 +108,7 @@ def _offer(kernel: Kernel, record: Record) -> Offer:
         kernel.name,
         kernel.id,
         kernel.release,
-        tuple(sorted(str(name) for name in listed)),
+        tuple(sorted(listed)),
         default[1] if default else "cubic",
         ("fifo", *queues),
     )
