@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+import report_records
 from made_up import Copy
 
 if TYPE_CHECKING:
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Copy:
-    return Copy.make(tmp_path)
+    return Copy.make(tmp_path / "tree")
 
 
 ENCODER = """//! `mayfly`, which drops what is older than a day.
@@ -106,3 +107,59 @@ def test_a_queue_discipline_is_a_row_and_its_encoder(mayfly: Copy) -> None:
 def test_the_agent_takes_a_queue_discipline_from_the_same_row(mayfly: Copy) -> None:
     said = mayfly.cargo("test", "-q", "--locked", "--lib", "mayfly")
     assert "test result: ok. 1 passed" in said
+
+
+METRIC = """
+from rushhour.metrics.value import Found, Metric, Telling, of_flow
+
+
+def _letters(record):
+    return [Found(of_flow(flow), float(len(flow.name))) for flow in record.flows()]
+
+
+METRICS = [
+    Metric("letters", "1", "none", ("flow",), "The letters of a flow's name.", _letters,
+           title="Length of the name", telling=Telling("letters", 5)),
+]
+"""
+
+
+def test_a_metric_is_its_function_and_a_line_of_the_catalogue(copy: Copy, tmp_path: Path) -> None:
+    """It is defined in the help, has the first column of a report, and an axis of a figure has its title."""
+    copy.write("src/rushhour/metrics/letters.py", METRIC)
+    catalogue = "src/rushhour/metrics/catalog.py"
+    copy.add(catalogue, "    limits,\n    loss,\n    paths,\n", "    letters,\n")
+    copy.add(catalogue, "    goodput,\n    delay,\n    queue,\n    sojourn", "    letters,\n")
+    assert len(copy.touched()) == 2
+    assert "| `letters` | 1 | none | flow | The letters of a flow's name." in copy.rushhour("help", "metrics")
+    run = report_records.make_record(tmp_path / "run")
+    copy.rushhour("report", str(run), "--format", "md", "--out", str(tmp_path / "run.md"))
+    assert "| letters | goodput \\[Mbit/s\\] |" in (tmp_path / "run.md").read_text("utf-8")
+    title = "from rushhour.report.compare.titles import title_of; print(title_of('letters'))"
+    assert copy.python(title) == "Length of the name\n"
+
+
+SERIES = """    "advertised": _of_flow(
+        "B",
+        "the greatest segment that the peer takes",
+        title="Greatest segment",
+        shape="hold",
+        tcp_info=read.info("advmss"),
+    ),
+"""
+SAMPLES = """
+from pathlib import Path
+from rushhour.record.record import Record
+from rushhour.report.compare.titles import title_of
+from rushhour.series.series import SERIES
+series = Record.open(Path({run!r})).series("advertised", flow=0)
+print(len(series) > 0, series.unit, SERIES["advertised"].shape, title_of("advertised"))
+"""
+
+
+def test_a_series_is_one_entry(copy: Copy, tmp_path: Path) -> None:
+    copy.add("src/rushhour/series/series.py", '    "rttvar_us": _of_flow(', SERIES)
+    assert len(copy.touched()) == 1
+    assert "the greatest segment that the peer takes" in copy.rushhour("help", "metrics")
+    run = report_records.make_record(tmp_path / "run")
+    assert copy.python(SAMPLES.format(run=str(run))) == "True B hold Greatest segment\n"
