@@ -3,6 +3,8 @@
 PYTHON := .venv/bin/python
 RUSHHOUR := .venv/bin/rushhour
 CARGO := cd agent && ../scripts/cargo
+# What the build script makes modules of, and itself: cargo fmt does not find them.
+RUSTFMT := cd agent && RUN=rustfmt ../scripts/cargo --edition 2021 src/tc/kinds/*.rs build.rs
 VARIABLES := $(addprefix --variable ,kernel agent tools rushhour)
 
 .PHONY: quickstart setup setup-test kernels agent agent-aarch64 lint format check test test-agent test-python test-suite fuzz \
@@ -38,6 +40,7 @@ lint: setup-test
 	.venv/bin/mypy
 	PYTHONPATH=src .venv/bin/lint-imports --no-cache > /dev/null || PYTHONPATH=src .venv/bin/lint-imports --no-cache
 	$(CARGO) fmt --check
+	$(RUSTFMT) --check
 	$(CARGO) clippy -q --locked --all-targets -- -D warnings
 
 test-agent: setup-test
@@ -73,6 +76,7 @@ format:
 	.venv/bin/ruff check --fix-only -q
 	.venv/bin/ruff format -q
 	$(CARGO) fmt
+	$(RUSTFMT)
 
 # Every picture of README and docs/, and the numbers that they repeat, from runs of this version.
 pictures: kernels

@@ -49,7 +49,7 @@ fn main() -> ExitCode {
         ["wire", words @ ..] => by_hand(wire::command(words)),
         ["queue", words @ ..] => by_hand(tc::command(words)),
         ["kinds"] => {
-            tc::kinds::command();
+            print!("{}", tc::kinds::LIST);
             ExitCode::SUCCESS
         }
         ["line", words @ ..] => by_hand(line::command(words)),

@@ -4,46 +4,24 @@
 
 mod action;
 mod by_hand;
-mod cake;
-mod cbs;
-mod choke;
 pub mod classifier;
-mod codel;
 mod distribution;
-mod dualpi2;
-mod etf;
-mod fifo;
 mod filter;
 mod found;
-mod fq;
-mod gred;
-mod hfsc;
-mod hhf;
-mod htb;
 pub mod kinds;
 mod lacking;
-mod mqprio;
-mod netem;
 mod outside;
-mod pie;
-mod plug;
 mod police;
-mod prio;
-mod qfq;
 mod rate;
-mod red;
 mod row;
-mod sfb;
-mod sfq;
 mod stab;
-mod tbf;
 pub mod units;
 pub mod words;
 
 use crate::error::{Error, Result};
 use crate::kernel::netlink::{Attributes, Message, Refusal, Socket, CREATE, EXCL, REPLACE};
 pub use by_hand::command;
-use kinds::{Encoder, Kind};
+use kinds::{gred, netem, Encoder, Hook, Kind};
 pub use lacking::{lacking, lacks_action, lacks_filter};
 pub use row::{dump, Row};
 use words::{Find, Words};
@@ -213,7 +191,7 @@ fn parse_qdisc(line: &str, rest: &str, device: &Device) -> Result<Order> {
     let Some(kind) = Kind::named(name).filter(|_| !netem::is_foreign(line)) else {
         return Ok(outside(line, device));
     };
-    if matches!(name, "ingress" | "clsact") {
+    if kind.hook == Hook::Ingress {
         place = Place { parent: TC_H_INGRESS, handle: 0xffff_0000 };
     }
     let mut message = tcmsg(format!("add qdisc {name}"), libc::RTM_NEWQDISC, device, &place, 0);

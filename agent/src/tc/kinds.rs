@@ -1,14 +1,10 @@
-//! The kinds that are encoded here, and what is to be known of each: the one list of them.
+//! The kinds that are encoded here, and what is to be known of each.
 //!
-//! `rushhour-agent kinds` prints it; the Python side reads that as `plan/kinds.json`, and a test holds the two together.
-
-use serde_json::{json, Map, Value};
+//! `src/rushhour/tc/kinds.json` is the one list of queue disciplines: `build.rs` makes [`QDISCS`] from it, and plans are
+//! written by it. Every file of the folder beside this one has encoders that rows of the list name.
 
 use super::words::{self, Words};
-use super::{
-    action, cake, cbs, choke, codel, dualpi2, etf, fifo, filter, fq, gred, hfsc, hhf, htb, mqprio, netem,
-    pie, plug, prio, qfq, red, sfb, sfq, tbf, Options,
-};
+use super::{filter, Options};
 use crate::error::Result;
 
 type Encode = fn(&mut Words) -> Result<Options>;
@@ -21,12 +17,15 @@ pub struct Encoder {
     pub encode: Encode,
 }
 
-/// What a buffer becomes in the words of a kind: the word, and whether it counts packets or bytes.
-#[derive(Clone, Copy)]
-enum Buffer {
-    None,
-    Packets(&'static str),
-    Bytes(&'static str),
+/// Of kinds without options.
+const NOTHING: Encoder = Encoder { takes: &[], encode: words::nothing };
+
+/// Where a kind hangs on a device.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Hook {
+    Root,
+    /// Beside the root, where packets arrive.
+    Ingress,
 }
 
 /// A kind of queue discipline, with its classes if it has any.
@@ -40,13 +39,13 @@ pub struct Kind {
     pub returns: bool,
     /// The kernel insists on options that are marked as nested.
     pub nested: bool,
-    buffer: Buffer,
-}
-
-const fn kind(name: &'static str, takes: &'static [&'static str], encode: Encode) -> Kind {
-    let qdisc = Encoder { takes, encode };
-    let (class, needs, buffer) = (None, "", Buffer::None);
-    Kind { name, qdisc, class, needs, returns: false, nested: false, buffer }
+    /// Its words alone make it a device's queue.
+    pub alone: bool,
+    pub hook: Hook,
+    /// The end of the option of the kernel's configuration that brings it, `CONFIG_NET_SCH_…`; empty where none does.
+    pub option: &'static str,
+    /// Options of four bytes that facts tell, by the number of their attribute.
+    pub told: &'static [(u16, &'static str)],
 }
 
 impl Kind {
@@ -55,75 +54,9 @@ impl Kind {
     pub fn named(name: &str) -> Option<&'static Self> {
         QDISCS.iter().find(|kind| kind.name == name)
     }
-
-    const fn with_class(self, takes: &'static [&'static str], encode: Encode) -> Self {
-        Self { class: Some(Encoder { takes, encode }), ..self }
-    }
-
-    const fn needing(self, needs: &'static str) -> Self {
-        Self { needs, ..self }
-    }
-
-    const fn returns(self) -> Self {
-        Self { returns: true, ..self }
-    }
-
-    const fn nested(self) -> Self {
-        Self { nested: true, ..self }
-    }
-
-    const fn packets(self) -> Self {
-        Self { buffer: Buffer::Packets("limit"), ..self }
-    }
-
-    const fn bytes(self, word: &'static str) -> Self {
-        Self { buffer: Buffer::Bytes(word), ..self }
-    }
 }
 
-const CLASSES: &str = "classes, and filters that choose them";
-const QUEUES: &str = "a device with several queues";
-const DEPARTURES: &str = "packets with a time of departure (SO_TXTIME)";
-const RELEASE: &str = "somebody who releases it";
-
-/// Every kind, with the words of `pkt_sched.h`; in the order in which errors and documents name them.
-pub const QDISCS: &[Kind] = &[
-    kind("pfifo", fifo::TAKES, fifo::encode).packets().returns(),
-    kind("bfifo", fifo::TAKES, fifo::encode).bytes("limit").returns(),
-    kind("pfifo_head_drop", fifo::TAKES, fifo::encode).packets().returns(),
-    kind("pfifo_fast", &[], words::nothing).returns(),
-    kind("noqueue", &[], words::nothing),
-    kind("ingress", &[], words::nothing),
-    kind("clsact", &[], words::nothing),
-    kind("tbf", tbf::TAKES, tbf::encode).returns(),
-    kind("htb", htb::TAKES, htb::encode).with_class(htb::CLASS_TAKES, htb::class),
-    kind("hfsc", hfsc::TAKES, hfsc::encode).with_class(hfsc::CLASS_TAKES, hfsc::class).needing(CLASSES),
-    kind("netem", netem::TAKES, netem::encode).packets(),
-    kind("red", red::TAKES, red::encode).bytes("limit"),
-    kind("gred", gred::TAKES, gred::encode).bytes("limit"),
-    kind("choke", choke::TAKES, choke::encode).packets(),
-    kind("sfb", sfb::TAKES, sfb::encode).packets(),
-    kind("codel", codel::TAKES, codel::encode).packets().returns(),
-    kind("fq_codel", codel::FQ_TAKES, codel::encode_fq).packets().returns(),
-    kind("fq", fq::TAKES, fq::encode).packets().returns(),
-    kind("pie", pie::TAKES, pie::encode).packets().returns(),
-    kind("fq_pie", pie::FQ_TAKES, pie::encode_fq).packets().returns().nested(),
-    kind("dualpi2", dualpi2::TAKES, dualpi2::encode).packets().nested(),
-    kind("cake", cake::TAKES, cake::encode).bytes("memlimit").returns(),
-    kind("sfq", sfq::TAKES, sfq::encode).packets().returns(),
-    kind("hhf", hhf::TAKES, hhf::encode).packets().returns(),
-    kind("skbprio", fifo::TAKES, fifo::encode).packets(),
-    kind("prio", prio::TAKES, prio::encode),
-    kind("multiq", &[], prio::encode_multiq).needing(QUEUES),
-    kind("drr", &[], words::nothing).with_class(prio::QUANTUM_TAKES, prio::drr_class).needing(CLASSES),
-    kind("qfq", &[], words::nothing).with_class(qfq::CLASS_TAKES, qfq::class).needing(CLASSES),
-    kind("ets", prio::ETS_TAKES, prio::encode_ets).with_class(prio::QUANTUM_TAKES, prio::ets_class).nested(),
-    kind("mqprio", mqprio::TAKES, mqprio::encode).needing(QUEUES),
-    kind("taprio", mqprio::TIMED_TAKES, mqprio::encode_timed).needing(QUEUES),
-    kind("cbs", cbs::TAKES, cbs::encode),
-    kind("etf", etf::TAKES, etf::encode).needing(DEPARTURES),
-    kind("plug", plug::TAKES, plug::encode).needing(RELEASE),
-];
+include!(concat!(env!("OUT_DIR"), "/kinds.rs"));
 
 /// The filters.
 const FILTERS: [(&str, Encoder); 2] = [
@@ -143,53 +76,27 @@ pub fn qdiscs() -> Vec<&'static str> {
     QDISCS.iter().map(|kind| kind.name).collect()
 }
 
-/// The list for programs that write plans.
-#[must_use]
-pub fn document() -> Value {
-    let qdiscs: Map<String, Value> = QDISCS.iter().map(|kind| (kind.name.to_owned(), about(kind))).collect();
-    json!({
-        "qdiscs": qdiscs,
-        "filters": FILTERS.map(|(name, _)| name),
-        "actions": action::KINDS.map(|(name, _)| name),
-        "controls": action::CONTROLS.map(|(name, _)| name),
-        "foreign": {
-            "filter": filter::FOREIGN,
-            "match": filter::FOREIGN_MATCHES,
-            "distribution": netem::FOREIGN_TABLES,
-        },
-    })
-}
-
-fn about(kind: &Kind) -> Value {
-    let mut about = Map::new();
-    match kind.buffer {
-        Buffer::None => {}
-        Buffer::Packets(word) => drop(about.insert("packets".to_owned(), word.into())),
-        Buffer::Bytes(word) => drop(about.insert("bytes".to_owned(), word.into())),
-    }
-    if kind.class.is_some() {
-        about.insert("classes".to_owned(), true.into());
-    }
-    if !kind.needs.is_empty() {
-        about.insert("needs".to_owned(), kind.needs.into());
-    }
-    about.into()
-}
-
-/// Writes the list to standard output.
-pub fn command() {
-    println!("{:#}", document());
-}
+/// The list that this agent was built with, for programs that write plans.
+pub const LIST: &str = include_str!("../../../src/rushhour/tc/kinds.json");
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tc::action;
+    use serde_json::{json, Value};
 
     #[test]
-    fn what_plans_are_written_by_is_this_list() {
-        let kept: Value = serde_json::from_str(include_str!("../../../src/rushhour/plan/kinds.json"))
-            .expect("src/rushhour/plan/kinds.json parses");
-        assert_eq!(kept, document(), "renew it: rushhour-agent kinds > src/rushhour/plan/kinds.json");
+    fn the_list_has_every_filter_and_action_that_is_encoded_here() {
+        let list: Value = serde_json::from_str(LIST).expect("kinds.json parses");
+        assert_eq!(list["filters"], json!(FILTERS.map(|(name, _)| name)));
+        assert_eq!(list["actions"], json!(action::KINDS.map(|(name, _)| name)));
+        assert_eq!(list["controls"], json!(action::CONTROLS.map(|(name, _)| name)));
+        let foreign = json!({
+            "filter": filter::FOREIGN,
+            "match": filter::FOREIGN_MATCHES,
+            "distribution": netem::FOREIGN_TABLES,
+        });
+        assert_eq!(list["foreign"], foreign);
     }
 
     #[test]

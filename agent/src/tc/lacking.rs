@@ -13,8 +13,6 @@ use crate::words;
 const LOOPBACK: Device = Device { name: "lo", ifindex: 1 };
 const ACT_TAB: u16 = 1;
 const ACT_KIND: u16 = 1;
-/// Kinds that the kernel never lacks, or that no option of its own brings.
-const ALWAYS: [&str; 5] = ["pfifo", "bfifo", "pfifo_fast", "pfifo_head_drop", "noqueue"];
 
 /// That this kernel has no such kind, what it has, and the nearest of these; `None` when it does have it.
 #[must_use]
@@ -34,12 +32,8 @@ pub fn lacking(kind: &str) -> Option<Error> {
 
 /// The option of the kernel's configuration that brings a kind of which the agent has heard.
 fn option(kind: &str) -> Option<String> {
-    let name = match kind {
-        "clsact" => "ingress",
-        kind => kind,
-    };
-    (kinds::Kind::named(kind).is_some() && !ALWAYS.contains(&kind))
-        .then(|| format!("CONFIG_NET_SCH_{}", name.to_uppercase()))
+    let option = kinds::Kind::named(kind)?.option;
+    (!option.is_empty()).then(|| format!("CONFIG_NET_SCH_{option}"))
 }
 
 /// The kinds that are encoded here, and the one in question, that this kernel has, tried one by one in a namespace made
@@ -65,9 +59,10 @@ fn in_scratch<T: Send + 'static>(ask: impl FnOnce(&mut Socket) -> T + Send + 'st
 
 /// A kind that exists either takes the request or complains of something else than its absence.
 fn knows(socket: &mut Socket, kind: &str) -> bool {
-    let place = match kind {
-        "ingress" | "clsact" => Place { parent: TC_H_INGRESS, handle: 0xffff_0000 },
-        _ => Place { parent: TC_H_ROOT, handle: 0 },
+    let place = if kinds::Kind::named(kind).is_some_and(|kind| kind.hook == kinds::Hook::Ingress) {
+        Place { parent: TC_H_INGRESS, handle: 0xffff_0000 }
+    } else {
+        Place { parent: TC_H_ROOT, handle: 0 }
     };
     let mut order = tcmsg(format!("try {kind}"), libc::RTM_NEWQDISC, &LOOPBACK, &place, 0);
     order.body.text(TCA_KIND, kind);

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from rushhour.explain.evidence import DELAY_BASED, OPTION_SACK, OPTION_WSCALE
 from rushhour.models import mathis, pftk
+from rushhour.tc.kinds import SEPARATING
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -52,7 +53,6 @@ SHALLOW = 0.5
 STALLED = 0.5
 """Part of a bounded window that is in flight where losses make it wait for the gap to be filled."""
 ACK_BITS = 66 * 8
-SEPARATING = ("fq", "fq_codel", "cake", "sfq", "drr", "fq_pie")
 
 
 def caps(e: Evidence, removed: Collection[str] = ()) -> dict[str, float]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rushhour.metrics.value import Found, Metric, distribution, of_flow
+from rushhour.metrics.value import Found, Metric, Telling, distribution, of_flow
 from rushhour.record import courses
 
 if TYPE_CHECKING:
@@ -267,6 +267,7 @@ METRICS = [
         "to the last byte at the receiver. Flows that were not complete at the end are left out; "
         "flows_unfinished counts them. Also by size, where sizes differ.",
         _times,
+        telling={"p50": Telling("completion median", 310), "p99": Telling("completion p99", 320)},
     ),
     *distribution(
         "slowdown",
@@ -278,6 +279,7 @@ METRICS = [
         "least, so a lone flow of more than the initial window is above 1.",
         _slowdowns,
         unit="1",
+        telling={"p50": Telling("slowdown median", 330), "p99": Telling("slowdown p99", 340)},
     ),
     Metric(
         "flows_completed", "flows", "higher", ("group",), f"How many {_OF_GROUP} were complete at the end.",
@@ -287,6 +289,7 @@ METRICS = [
         "flows_unfinished", "flows", "lower", ("group",),
         f"How many {_OF_GROUP} were not complete at the end.",
         _unfinished,
+        telling=Telling("unfinished", 350, if_any=True),
     ),
     Metric(
         "offered_load",
@@ -305,6 +308,7 @@ METRICS = [
         "took from its first request to the last byte of its last response. Queries begun after the warm-up "
         "and answered by all.",
         _query_times,
+        telling={"p50": Telling("query median", 360), "p99": Telling("query p99", 370)},
     ),
     Metric(
         "query_goodput_bps",
@@ -314,11 +318,13 @@ METRICS = [
         "Bits of all responses of the queries answered by all over the sum of their completion times: what a "
         "client that asks many gets while it waits (incast goodput).",
         _query_goodput,
+        telling=Telling("query goodput", 380),
     ),
     Metric(
         "queries_unanswered", "queries", "lower", ("group",),
         "Queries due after the warm-up that were not answered by all when the experiment ended.",
         _unanswered,
+        telling=Telling("unanswered", 390, if_any=True),
     ),
     Metric(
         "responsiveness_rpm",
@@ -329,6 +335,7 @@ METRICS = [
         "handshake and request) after the warm-up. The measure of draft-ietf-ippm-responsiveness, with this "
         "probe in place of its TCP, TLS and HTTP exchanges.",
         _rpm,
+        telling=Telling("round trips per minute", 400),
     ),
     Metric(
         "latency_inflation",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rushhour.metrics.value import Found, Metric
+from rushhour.metrics.value import Found, Metric, Telling
 from rushhour.metrics.windows import by_kind
 from rushhour.series.readings import delivered
 
@@ -86,5 +86,6 @@ METRICS = [
         "windows are counted from that moment, so the resolution is 1 s. RFC 5166, section 2.3 asks for "
         "such a time and leaves the thresholds open. Undefined if the shares never stay so.",
         _convergence,
+        telling=Telling("convergence", 260),
     ),
 ]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rushhour.metrics.value import Found, Metric, distribution, of_flow
+from rushhour.metrics.value import Found, Metric, Telling, distribution, of_flow
 from rushhour.metrics.windows import steady_window, within
 
 if TYPE_CHECKING:
@@ -71,6 +71,8 @@ METRICS = [
         "the smoothed RTT (RFC 6298, as the kernel keeps it) at each ACK that reached the sender while "
         "the flow was active after the warm-up; without per-ACK readings, at each sample of tcp_info.",
         srtt,
+        title="smoothed round-trip time",
+        telling={"p50": Telling("RTT median", 60), "p95": Telling("RTT p95", 70)},
     ),
     Metric(
         "min_rtt_us",
@@ -79,6 +81,7 @@ METRICS = [
         ("flow",),
         "The least tcpi_min_rtt the kernel reported: the smallest unsmoothed RTT of any segment of the flow.",
         _min_rtt,
+        title="Least round-trip time",
     ),
     *distribution(
         "ping_rtt",
@@ -86,6 +89,8 @@ METRICS = [
         "the round-trip time of ICMP echo requests sent after the warm-up (RFC 2681); requests without an "
         "answer are left out here and counted by loss.",
         _after_warmup("ping_rtt_us", "ping"),
+        title="echo round-trip time",
+        telling={"p50": Telling("echo RTT median", 80), "p95": Telling("echo RTT p95", 90)},
     ),
     Metric(
         "ping_rtt_mdev_us",
@@ -104,6 +109,8 @@ METRICS = [
         "after, to within the error that a note states.",
         _after_warmup("one_way_delay_us", "udp"),
         doubt=_clocks,
+        title="one-way delay",
+        telling={"p50": Telling("one-way delay median", 120), "p95": Telling("one-way delay p95", 130)},
     ),
     *distribution(
         "ipdv",
@@ -111,5 +118,7 @@ METRICS = [
         "the absolute IP packet delay variation (RFC 3393): |delay(n) - delay(n-1)| over pairs of "
         "datagrams that are neighbours in sequence, both arrived, the second after the warm-up.",
         _after_warmup("ipdv_us", "udp", absolute=True),
+        title="delay variation (ipdv)",
+        telling={"p95": Telling("ipdv p95", 140)},
     ),
 ]

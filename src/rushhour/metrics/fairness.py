@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rushhour.metrics.value import Found, Metric, of_flow
+from rushhour.metrics.value import Found, Metric, Telling, of_flow
 from rushhour.metrics.windows import by_kind, common_window, moved_within
 from rushhour.series.sharing import jain_index
 
@@ -62,5 +62,6 @@ METRICS = [
         "all of them were active after the warm-up (Jain, Chiu, Hawe, DEC TR-301, 1984; RFC 5166, section "
         "2.3). 1 is equal shares, 1/n is one flow having all.",
         _jain,
+        telling=Telling("Jain index", 50),
     ),
 ]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rushhour.metrics.value import TOTAL, Found, Metric, of_end, of_flow, ratio
+from rushhour.metrics.value import TOTAL, Found, Metric, Telling, of_end, of_flow, ratio
 from rushhour.metrics.windows import bottlenecks, busy_window, moved_within, payload_flows, steady_window
 from rushhour.record import courses
 
@@ -108,6 +108,8 @@ METRICS = [
         "lost or retransmitted). Total: the bits of all flows over the time from the first connection to the "
         "last byte.",
         _goodput,
+        title="Goodput",
+        telling=Telling("goodput", 10),
     ),
     Metric(
         "goodput_steady_bps",
@@ -119,6 +121,8 @@ METRICS = [
         "such are near. Flows of arrival processes, often too short for two readings, are not "
         "part of it.",
         _steady,
+        title="Goodput after warm-up",
+        telling=Telling("goodput after warm-up", 20),
     ),
     Metric(
         "send_rate_bps",
@@ -127,6 +131,7 @@ METRICS = [
         ("flow", "total"),
         "Payload bits that the sending application handed to the kernel over the time the flow was active.",
         _send_rate,
+        title="Sending rate",
     ),
     Metric(
         "utilization",
@@ -140,5 +145,6 @@ METRICS = [
         "crossing the same end are part of it. A full bucket at the first reading can bring it above 1 by a "
         "frame.",
         _utilization,
+        telling=Telling("utilization", 40),
     ),
 ]

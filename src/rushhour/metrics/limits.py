@@ -67,7 +67,7 @@ def _held(limit: str) -> Callable[[Record], Iterator[Found]]:
     return function
 
 
-def _part(limit: str) -> Metric:
+def _part(limit: str, title: str = "") -> Metric:
     return Metric(
         f"limited_{limit}_pct",
         "%",
@@ -77,10 +77,11 @@ def _part(limit: str) -> Metric:
         "kernel calls limited by the congestion window, or busy, taken apart by what queues, states and "
         "counters show of each sampling interval (docs/explain.md).",
         _held(limit),
+        title=title,
     )
 
 
-def _metric(limit: str, source: str, words: str) -> Metric:
+def _metric(limit: str, source: str, words: str, title: str = "") -> Metric:
     return Metric(
         f"limited_{limit}_pct",
         "%",
@@ -89,6 +90,7 @@ def _metric(limit: str, source: str, words: str) -> Metric:
         f"Share of the time from the connection to the last sample in which {words}: {source}. The four "
         "limited_*_pct add up to 100. The kernel counts in ticks of 1/HZ; RFC 4898 has these as SndLimTime.",
         _share(limit),
+        title=title,
     )
 
 
@@ -98,17 +100,27 @@ METRICS = [
         "tcpi_busy_time - tcpi_rwnd_limited - tcpi_sndbuf_limited",
         "the congestion window (or pacing) held the sender back",
     ),
-    _metric("rwnd", "tcpi_rwnd_limited", "the receiver's window held the sender back"),
-    _metric("sndbuf", "tcpi_sndbuf_limited", "a full send buffer held the sender back"),
+    _metric(
+        "rwnd",
+        "tcpi_rwnd_limited",
+        "the receiver's window held the sender back",
+        "Time limited by the receiver's window",
+    ),
+    _metric(
+        "sndbuf",
+        "tcpi_sndbuf_limited",
+        "a full send buffer held the sender back",
+        "Time limited by the send buffer",
+    ),
     _metric(
         "application",
         "the time since the connection - tcpi_busy_time",
         "the application had given the kernel nothing to send",
     ),
     _part("handshake"),
-    _part("path"),
+    _part("path", "Time with a full path"),
     _part("acks"),
-    _part("slow_start"),
-    _part("losses"),
-    _part("timeouts"),
+    _part("slow_start", "Time in slow start"),
+    _part("losses", "Time limited by losses"),
+    _part("timeouts", "Time waiting for timeouts"),
 ]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rushhour.metrics.queue import since_start
-from rushhour.metrics.value import TOTAL, Found, Metric, of_end, of_flow, ratio
+from rushhour.metrics.value import TOTAL, Found, Metric, Telling, of_end, of_flow, ratio
 from rushhour.record.decode import unwrap32
 from rushhour.series.readings import first_arrivals
 
@@ -197,6 +197,7 @@ METRICS = [
         "the end than the slowest of the flow took (not of iperf3, which counts for itself). Total: over all "
         "UDP flows.",
         _loss,
+        telling=Telling("loss", 150, if_any=True),
     ),
     Metric(
         "messages_sent",
@@ -248,6 +249,7 @@ METRICS = [
         ("flow",),
         "Datagrams that arrived again: arrivals minus distinct sequence numbers (RFC 5560).",
         _duplicates,
+        telling=Telling("duplicates", 250, if_any=True),
     ),
     Metric(
         "reordered",
@@ -257,6 +259,7 @@ METRICS = [
         "Fraction of distinct datagrams that arrived after one with a greater sequence number (RFC 4737, "
         "section 4.1).",
         _reordered,
+        telling=Telling("reordered", 200, if_any=True),
     ),
     Metric(
         "reorder_extent_max",

@@ -9,7 +9,7 @@ import numpy as np
 from rushhour.errors import RecordError
 from rushhour.metrics.queue import since_start
 from rushhour.metrics.tcp import counter
-from rushhour.metrics.value import TOTAL, Found, Metric, of_end, ratio
+from rushhour.metrics.value import TOTAL, Found, Metric, Telling, of_end, ratio
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -165,6 +165,7 @@ METRICS = [
         "How often senders found an assumed loss to be false and undid the reduction of "
         "their windows: TCPFullUndo, TCPPartialUndo, TCPDSACKUndo and TCPLossUndo of all hosts.",
         _undone,
+        telling=Telling("reductions undone", 220, if_any=True, counts=True),
     ),
     Metric(
         "checksum_errors",
@@ -174,6 +175,7 @@ METRICS = [
         "Packets that hosts threw away because a checksum was wrong, by the InCsumErrors of UDP, TCP, ICMP "
         "and IP. Those of IP headers are in the total alone; what routers throw away is not part of it.",
         _checksums,
+        telling=Telling("checksum errors", 230, if_any=True),
     ),
     Metric(
         "header_errors",
@@ -191,5 +193,6 @@ METRICS = [
         "Datagrams that reached their host and found the socket's receive buffer full: UdpRcvbufErrors "
         "of all hosts.",
         _not_read,
+        telling=Telling("receive buffer drops", 240, if_any=True),
     ),
 ]

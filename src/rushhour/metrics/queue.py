@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rushhour.metrics.value import TOTAL, Found, Metric, distribution, of_end, of_flow
+from rushhour.metrics.value import TOTAL, Found, Metric, Telling, distribution, of_end, of_flow
 from rushhour.metrics.windows import bottlenecks, busy_window, steady_window, within
 
 if TYPE_CHECKING:
@@ -80,6 +80,7 @@ METRICS = [
         "bottleneck: the time each packet spent in its queue where that was recorded, else bytes waiting "
         "over the rate at each sample. While flows were active after the warm-up.",
         _queue_delay,
+        telling={"p50": Telling("queue delay median", 100), "p95": Telling("queue delay p95", 110)},
     ),
     Metric(
         "queue_max_bytes",
@@ -98,6 +99,7 @@ METRICS = [
         "qdisc, which includes what the qdiscs below it dropped). Losses on the wire, or by netem, are no "
         "drops.",
         _drops,
+        telling=Telling("drops", 160),
     ),
     Metric(
         "marks",
@@ -107,5 +109,6 @@ METRICS = [
         "Packets that the queue marked with Congestion Experienced (RFC 3168) during the experiment, by "
         "the counters of the qdiscs that mark.",
         _marks,
+        telling=Telling("marks", 170, if_any=True),
     ),
 ]

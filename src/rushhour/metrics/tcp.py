@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rushhour.metrics.value import NO_READING, TOTAL, Found, Metric, of_flow, ratio
+from rushhour.metrics.value import NO_READING, TOTAL, Found, Metric, Telling, of_flow, ratio
 from rushhour.record import courses
 
 if TYPE_CHECKING:
@@ -179,6 +179,7 @@ METRICS = [
         "tcpi_total_retrans at the last sample (an event may carry several segments; the last sample may "
         "come before the last event). Total: with those of arrival processes, by events.",
         _retransmits,
+        telling=Telling("retransmits", 180),
     ),
     Metric(
         "retransmit_fraction",
@@ -197,6 +198,7 @@ METRICS = [
         "Duplicates that the receiver reported by DSACK (tcpi_dsack_dups; RFC 2883): retransmissions that "
         "were not needed, and duplicates made by the network.",
         counter("dsack_dups"),
+        telling=Telling("spurious retransmits", 210, if_any=True),
     ),
     Metric(
         "timeouts",
@@ -206,6 +208,7 @@ METRICS = [
         "Retransmission timeouts (tcpi_total_rto, since Linux 6.7), those of the handshake included; of rr "
         "those of both sides. Total: of all these flows, arrivals not among them.",
         _timeouts,
+        telling=Telling("timeouts", 190, if_any=True, counts=True),
     ),
     Metric(
         "transfer_time_ratio",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rushhour.metrics.value import TOTAL, Found, Metric, distribution, of_flow
+from rushhour.metrics.value import TOTAL, Found, Metric, Telling, distribution, of_flow
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,6 +59,7 @@ METRICS = [
         "after the warm-up while the flow was active, over that time. Total: all of them over the longest "
         "such time.",
         _per_second,
+        telling=Telling("transactions", 270),
     ),
     *distribution(
         "transaction",
@@ -66,6 +67,8 @@ METRICS = [
         "the time from sending a request (crr: from connecting) to having the whole response, of the "
         "transactions completed after the warm-up.",
         _latency,
+        title="transaction time",
+        telling={"p50": Telling("transaction median", 280), "p95": Telling("transaction p95", 290)},
     ),
     Metric(
         "flow_completion_time_s",
@@ -75,5 +78,6 @@ METRICS = [
         "Time from the start of a TCP flow of given size, its handshake included, to the last byte at the "
         "receiver. Undefined if the flow did not complete within the experiment.",
         _completion,
+        telling=Telling("completion", 300),
     ),
 ]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from numpy.typing import NDArray
 
@@ -47,13 +48,27 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
+class Telling:
+    """That a metric is worth a column of a report: its short title, and its place, the least first.
+
+    `if_any`: without a value other than 0 there is no column. `counts`: its unit 1 counts events.
+    """
+
+    title: str
+    place: int
+    if_any: bool = False
+    counts: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Metric:
     """One metric: its name ends in its unit; `scopes` are the kinds of scope it can have.
 
     `definition` is one paragraph with the formula and its source. `function` yields nothing at a scope to
     which the metric does not apply (no UDP flow, no loss of datagrams), and a value of None where it
     applies but is undefined. `minimum` is the least difference that matters when two sides are compared, in
-    a scenario's words ("10%", "1 ms"); without it that of the comparison.
+    a scenario's words ("10%", "1 ms"); without it that of the comparison. `title` is what an axis is called;
+    without it the column's title, or the words of its name. Without `telling` it has no column.
     """
 
     name: str
@@ -63,6 +78,8 @@ class Metric:
     definition: str
     function: Callable[[Record], Iterable[Found]]
     minimum: str | None = None
+    title: str = ""
+    telling: Telling | None = None
 
 
 def of_flow(flow: Flow) -> str:
@@ -90,6 +107,9 @@ STATISTICS = {
     "p99": "99th percentile",
     "max": "greatest",
 }
+
+# The same in a title.
+_IN_TITLES = STATISTICS | {"mean": "mean"}
 
 # Of the far end of a distribution a tenth is little: few samples make it.
 _FAR = {"p99": "10%", "max": "10%"}
@@ -122,11 +142,13 @@ def distribution(
     unit: Literal["µs", "1"] = "µs",
     better: Better = "lower",
     doubt: Callable[[Record], str | None] = lambda _: None,
+    title: str = "",
+    telling: Mapping[str, Telling] = MappingProxyType({}),
 ) -> list[Metric]:
     """The metrics of a distribution: in µs `STEM_min_us` … `STEM_max_us`, else `STEM_min` ….
 
     `samples` yields (scope, values [n]) of each scope; nan are left out, and no sample at all is undefined.
-    `doubt` is the note beside values of a record.
+    `doubt` is the note beside values of a record, `title` what is distributed, `telling` by statistic.
     """
 
     def described(record: Record) -> list[tuple[str, dict[str, float]]]:
@@ -147,6 +169,8 @@ def distribution(
             f"The {STATISTICS[name]} of {definition}",
             function,
             _FAR.get(name),
+            f"{title[:1].upper()}{title[1:]}, {_IN_TITLES[name]}" if title else "",
+            telling.get(name),
         )
 
     return [metric(name) for name in STATISTICS]

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from rushhour.plan.kinds import CONTROLS
+from rushhour.tc.kinds import CONTROLS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

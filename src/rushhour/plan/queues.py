@@ -21,8 +21,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rushhour.errors import PlanError
-from rushhour.plan.kinds import BYTE_LIMITED, NEEDS, PACKET_LIMITED
 from rushhour.quantities.tc_units import RATES, scaled
+from rushhour.tc import kinds
 
 if TYPE_CHECKING:
     from rushhour.plan.graph import Queue
@@ -33,9 +33,6 @@ U32 = 2**32 - 1
 NS = 10**9
 LONGEST_WAIT_NS = 60 * NS  # htb's mbuffer: it forgets what is owed beyond a minute
 MOST_COUNTED = 2**16 - 2
-STATED_RATE = {"tbf": "rate", "cake": "bandwidth", "netem": "rate"}
-# sfq's is bounded by depth 127 times 128 flows.
-MOST = {"sfq": 127 * 128}
 RED_PACKET = 1000  # avpkt as in tc-red(8)
 RED_HIGHEST = 2_000_000  # of max: with the weight that goes with it the average must fit 32 bits
 
@@ -155,9 +152,9 @@ def discipline(queue: Queue, limit: Limit, frame: int) -> str:
     """The words of the queue discipline with our limit in them; empty where the shaper's own fifo does it."""
     words = queue.words.split() or ["fifo"]
     kind = words[0]
-    if kind in NEEDS:
+    if kind in kinds.NEEDS:
         raise PlanError(
-            f'queue = "{queue.words}": {kind} needs {NEEDS[kind]}; with its words alone it is no queue',
+            f'queue = "{queue.words}": {kind} needs {kinds.NEEDS[kind]}; with its words alone it is no queue',
             where="topology",
             hint="take a discipline that works alone: fifo, fq_codel, prio, sfq, cake, …",
         )
@@ -174,7 +171,7 @@ def discipline(queue: Queue, limit: Limit, frame: int) -> str:
 
 def _own_limit(queue: Queue, kind: str, words: list[str], limit: Limit, frame: int) -> dict[str, str]:
     """What a discipline needs beside its words, by key."""
-    packets = min(limit.in_packets(frame), MOST.get(kind, U32))
+    packets = min(limit.in_packets(frame), kinds.MOST.get(kind, U32))
     size = limit.in_bytes(frame)
     if kind == "red":
         size = _bytes(value_after(words, "limit")) or size
@@ -193,11 +190,11 @@ def _own_limit(queue: Queue, kind: str, words: list[str], limit: Limit, frame: i
         more = {"limit": str(packets), "min": str(lowest), "max": str(highest)}
         more |= {"burst": str(max(1, (2 * lowest + highest) // 3))}
         return more | {"bandwidth": f"{queue.rate_bps or NS}bit"}
-    if kind in BYTE_LIMITED:
-        return {BYTE_LIMITED[kind]: f"{min(U32, 2 * size if kind == 'cake' else size)}b"}
-    if kind == "fq":  # its own limit of a flow, 100 packets, would otherwise be the true buffer
-        return {"limit": str(packets), "flow_limit": str(packets)}
-    return {PACKET_LIMITED[kind]: str(packets)} if kind in PACKET_LIMITED else {}
+    if kind in kinds.BYTE_LIMITED:
+        return {kinds.BYTE_LIMITED[kind]: f"{min(U32, kinds.TIMES.get(kind, 1) * size)}b"}
+    # A flow's own limit (100 packets in fq) would otherwise be the true buffer.
+    keys = [words[kind] for words in (kinds.PACKET_LIMITED, kinds.PER_FLOW) if kind in words]
+    return dict.fromkeys(keys, str(packets))
 
 
 def _complete(words: list[str], more: dict[str, str]) -> str:
@@ -220,29 +217,30 @@ def _bytes(word: str | None) -> int | None:
 
 
 def stated_rate(words: str) -> int | None:
-    """The rate that a discipline keeps by its own words (tbf, cake, netem), in bit/s; None without one."""
+    """The rate that a discipline keeps by its own words (`tbf rate …`), in bit/s; None without one."""
     split = words.split()
-    key = STATED_RATE.get(split[0]) if split else None
+    key = kinds.RATE.get(split[0]) if split else None
     return scaled(value_after(split, key), RATES) or None if key else None
 
 
 def stated_flow_rate(words: str) -> int | None:
     """The rate that a discipline allows each flow by its own words (fq's `maxrate`), in bit/s."""
     split = words.split()
-    if split[:1] != ["fq"] or "nopacing" in split:
+    key = kinds.FLOW_RATE.get(split[0]) if split else None
+    if key is None or kinds.UNPACED.get(split[0]) in split:
         return None
-    return scaled(value_after(split, "maxrate"), RATES) or None
+    return scaled(value_after(split, key), RATES) or None
 
 
 def stated_limit(queue: Queue, limit: Limit, frame: int) -> Limit:
     """The limit that holds in the end: the one in the discipline's words, where they give one."""
     words = queue.words.split() or ["fifo"]
     kind = words[0]
-    if kind in PACKET_LIMITED:
-        own = value_after(words, PACKET_LIMITED[kind])
+    if kind in kinds.PACKET_LIMITED:
+        own = value_after(words, kinds.PACKET_LIMITED[kind])
         if own is not None and own.isdigit():
             return Limit(None, int(own))
-        return Limit(limit.bytes, min(limit.in_packets(frame), MOST.get(kind, U32)))
-    if kind in BYTE_LIMITED:
-        return Limit(_bytes(value_after(words, BYTE_LIMITED[kind])) or limit.in_bytes(frame), None)
+        return Limit(limit.bytes, min(limit.in_packets(frame), kinds.MOST.get(kind, U32)))
+    if kind in kinds.BYTE_LIMITED:
+        return Limit(_bytes(value_after(words, kinds.BYTE_LIMITED[kind])) or limit.in_bytes(frame), None)
     return limit

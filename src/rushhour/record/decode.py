@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rushhour.tc.kinds import STATISTICS
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -57,43 +59,7 @@ _CC_INFO: Mapping[bytes, Fields] = {
     b"bbr": _BBR,
 }
 
-# What each qdisc reports as TCA_STATS_APP (<linux/pkt_sched.h>), as a flat structure.
-_XSTATS: Mapping[bytes, Fields] = {
-    b"codel": (
-        *_fields("<u4", "maxpacket count lastcount ldelay"),
-        *_fields("<i4", "drop_next"),
-        *_fields("<u4", "drop_overlimit ecn_mark dropping ce_mark"),
-    ),
-    b"fq_codel": (
-        *_fields("<u4", "type maxpacket drop_overlimit ecn_mark new_flow_count new_flows_len"),
-        *_fields("<u4", "old_flows_len ce_mark memory_usage drop_overmemory"),
-    ),
-    # Of a class, not of the qdisc: packets it sent by its own tokens, and by those of a class above it.
-    b"htb": _fields("<u4", "lends borrows giants") + _fields("<i4", "tokens ctokens"),
-    b"red": _fields("<u4", "early pdrop other marked"),
-    b"choke": _fields("<u4", "early pdrop other marked matched"),
-    b"sfb": (
-        *_fields("<u4", "earlydrop penaltydrop bucketdrop queuedrop childdrop marked"),
-        *_fields("<u4", "maxqlen maxprob avgprob"),
-    ),
-    b"pie": (
-        *_fields("<u8", "prob"),
-        *_fields("<u4", "delay avg_dq_rate dq_rate_estimating packets_in dropped overlimit maxq ecn_mark"),
-    ),
-    b"fq_pie": (
-        *_fields("<u4", "packets_in dropped overlimit overmemory ecn_mark new_flow_count"),
-        *_fields("<u4", "new_flows_len old_flows_len memory_usage"),
-    ),
-    b"fq": (
-        *_fields("<u8", "gc_flows highprio_packets tcp_retrans throttled flows_plimit pkts_too_long"),
-        *_fields("<u8", "allocation_errors"),
-        *_fields("<i8", "time_next_delayed_flow"),
-        *_fields("<u4", "flows inactive_flows throttled_flows unthrottle_latency_ns"),
-        *_fields("<u8", "ce_mark horizon_drops horizon_caps fastpath_packets"),
-    ),
-}
-
-# The counters among them that say "marked instead of dropped".
+# The counters in a discipline's own statistics that say "marked instead of dropped".
 _MARKS = ("ecn_mark", "ce_mark", "marked")
 
 
@@ -143,7 +109,7 @@ def xstats(raw: Rows, lengths: NDArray[np.unsignedinteger[Any]], kind: bytes) ->
 
     `lengths` [n] says how many bytes the kernel gave; the shortest decides which fields there are.
     """
-    fields = _XSTATS.get(kind)
+    fields = STATISTICS.get(kind.decode(errors="replace"))
     if fields is None or not len(raw):
         return None
     stride = raw.dtype.itemsize

@@ -8,15 +8,14 @@ disappears, and at a width of up to that many pixels the picture is the one that
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-Shape = Literal["line", "hold", "interval", "points"]
-"""How samples are joined: straight, held until the next, valid for the interval before, or not at all."""
+    from rushhour.series.series import Shape
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from rushhour.record.context import End, Flow
     from rushhour.record.record import Record
-    from rushhour.report.curves import Shape
+    from rushhour.series.series import Shape
 
 MAX_FLOWS = 16
 """Flows drawn in one panel; more cannot be told apart, the tables have them all."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from rushhour.metrics.catalog import METRICS
+from rushhour.metrics.value import Telling
 from rushhour.quantities.words import Scale, quantity, scale_for
 from rushhour.report.shares import METRIC as SHARE
 from rushhour.report.shares import PERCENT, share, sharers
@@ -15,60 +17,11 @@ if TYPE_CHECKING:
     from rushhour.metrics.value import MetricValue
     from rushhour.report.model import RunView
 
-TELLING: tuple[tuple[str, str], ...] = (
-    ("goodput_bps", "goodput"),
-    ("goodput_steady_bps", "goodput after warm-up"),
-    (SHARE, "share"),
-    ("utilization", "utilization"),
-    ("jain_index", "Jain index"),
-    ("srtt_p50_us", "RTT median"),
-    ("srtt_p95_us", "RTT p95"),
-    ("ping_rtt_p50_us", "echo RTT median"),
-    ("ping_rtt_p95_us", "echo RTT p95"),
-    ("queue_delay_p50_us", "queue delay median"),
-    ("queue_delay_p95_us", "queue delay p95"),
-    ("one_way_delay_p50_us", "one-way delay median"),
-    ("one_way_delay_p95_us", "one-way delay p95"),
-    ("ipdv_p95_us", "ipdv p95"),
-    ("loss", "loss"),
-    ("drops", "drops"),
-    ("marks", "marks"),
-    ("retransmits", "retransmits"),
-    ("timeouts", "timeouts"),
-    ("reordered", "reordered"),
-    ("spurious_retransmits", "spurious retransmits"),
-    ("reductions_undone", "reductions undone"),
-    ("checksum_errors", "checksum errors"),
-    ("receive_buffer_drops", "receive buffer drops"),
-    ("duplicates", "duplicates"),
-    ("convergence_time_s", "convergence"),
-    ("transactions_per_second", "transactions"),
-    ("transaction_p50_us", "transaction median"),
-    ("transaction_p95_us", "transaction p95"),
-    ("flow_completion_time_s", "completion"),
-    ("flow_completion_time_p50_us", "completion median"),
-    ("flow_completion_time_p99_us", "completion p99"),
-    ("slowdown_p50", "slowdown median"),
-    ("slowdown_p99", "slowdown p99"),
-    ("flows_unfinished", "unfinished"),
-    ("query_completion_time_p50_us", "query median"),
-    ("query_completion_time_p99_us", "query p99"),
-    ("query_goodput_bps", "query goodput"),
-    ("queries_unanswered", "unanswered"),
-    ("responsiveness_rpm", "round trips per minute"),
-)
-"""Metrics in the order in which they are worth a column, with short titles."""
+_SHARE = Telling("share", 25)
+_EVERY = {SHARE: _SHARE} | {name: metric.telling for name, metric in METRICS.items() if metric.telling}
+TELLING = dict(sorted(_EVERY.items(), key=lambda item: item[1].place))
+"""Metrics in the order in which they are worth a column."""
 
-_ONLY_IF_ANY = frozenset(
-    {
-        *("marks", "timeouts", "reordered", "duplicates", "loss", "flows_unfinished", "queries_unanswered"),
-        *("spurious_retransmits", "reductions_undone", "checksum_errors"),
-        "receive_buffer_drops",
-    }
-)
-"""Columns that are left out where all their values are 0."""
-_COUNTED = frozenset({"timeouts", "reductions_undone"})
-"""Metrics of unit 1 that are numbers of events, not ratios."""
 MAX_SHARES = 8
 """Sharers that are drawn over a sweep."""
 
@@ -213,13 +166,13 @@ def _columns(values: Sequence[MetricValue], *, warmup: bool) -> list[Column]:
         if value.value is not None and value.metric != unwanted:
             known.setdefault(value.metric, []).append(value)
     columns = []
-    for metric, title in TELLING:
+    for metric, telling in TELLING.items():
         numbers = [value.value for value in known.get(metric, [])]
-        if not numbers or (metric in _ONLY_IF_ANY and not any(numbers)):
+        if not numbers or (telling.if_any and not any(numbers)):
             continue
-        unit = "events" if metric in _COUNTED else known[metric][0].unit
+        unit = "events" if telling.counts else known[metric][0].unit
         scale = PERCENT if metric == SHARE else scale_for(numbers, unit)
-        columns.append(Column(metric, title, unit, scale))
+        columns.append(Column(metric, telling.title, unit, scale))
     return columns
 
 

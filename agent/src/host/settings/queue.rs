@@ -59,10 +59,8 @@ impl Queue {
 
     /// The message that puts the words in the place of the root.
     fn order(&self, ifindex: u32) -> Result<Message> {
-        let alone = |kind: &Kind| kind.needs.is_empty() && kind.class.is_none();
-        if !Kind::named(self.kind()).is_some_and(alone)
-            || matches!(self.kind(), "ingress" | "clsact" | "prio" | "gred")
-        {
+        let alone = |kind: &Kind| kind.alone && kind.needs.is_empty() && kind.class.is_none();
+        if !Kind::named(self.kind()).is_some_and(alone) {
             return Err(error(format!("{:?} is no queue discipline that stands alone", self.words))
                 .hint("Give a kind and its options as for tc: fq limit 10000."));
         }

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from rushhour.models.case import Prediction
     from rushhour.record.record import Record, ResultSet
     from rushhour.report.compare.plot import Drawing
-    from rushhour.report.curves import Shape
     from rushhour.spec.published import Published
 
 POINTS = 400_000
@@ -40,12 +39,6 @@ LEAST, MOST = 240, 2_000
 """Samples of one curve."""
 MAX_FLOWS = 64
 """Flows of one run whose curves are looked at; no figure has so many lines."""
-_HOLD = {
-    *("snd_cwnd", "ssthresh", "snd_ssthresh", "snd_wnd", "rcv_wnd", "inflight", "snd_nxt", "snd_una"),
-    *("cong_state", "retransmits", "drops", "marks", "wire_lost"),
-}
-_INTERVAL = {"goodput_bps", "send_rate_bps", "tx_rate_bps", "jain_index"}
-_POINTS = {"one_way_delay_us", "ipdv_us", "ping_rtt_us", "transaction_us", "loss_events", "data_len"}
 
 
 @dataclass(frozen=True)
@@ -268,13 +261,7 @@ def _curve(record: Record, name: str, number: int) -> Curve | None:
     if np.any(np.diff(t_s) < 0):
         order = np.argsort(t_s, kind="stable")
         t_s, values = t_s[order], values[order]
-    return Curve(series.label, None, t_s, values, _shape(name))
-
-
-def _shape(name: str) -> Shape:
-    if name in _HOLD:
-        return "hold"
-    return "interval" if name in _INTERVAL else "points" if name in _POINTS else "line"
+    return Curve(series.label, None, t_s, values, SERIES[name].shape)
 
 
 def _within(curve: Curve, span: tuple[Any, Any]) -> Curve:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rushhour.quantities.words import Scale
-    from rushhour.report.curves import Shape
+    from rushhour.series.series import Shape
 
 Role = Literal["measured", "model", "doubtful", "published"]
 """What a trace is: our measurement, theory, theory outside its range, a document's numbers."""

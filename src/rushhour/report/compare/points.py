@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from rushhour.report.compare.collect import Taken
     from rushhour.report.compare.places import Key
     from rushhour.report.compare.plot import Role
-    from rushhour.report.curves import Shape
+    from rushhour.series.series import Shape
     from rushhour.spec.figure import Figure
     from rushhour.spec.published import Published
     from rushhour.spec.sweep import Sweep

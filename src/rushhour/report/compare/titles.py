@@ -4,60 +4,13 @@ from __future__ import annotations
 
 import re
 
+from rushhour.metrics.catalog import METRICS
 from rushhour.quantities.words import quantity
 from rushhour.report.tables import TELLING
+from rushhour.series.series import SERIES
 from rushhour.spec.levels import worth
 from rushhour.spec.sweep import LABEL
 
-_TITLES = {
-    "snd_cwnd": "Congestion window",
-    "ssthresh": "Slow-start threshold (as at each ACK)",
-    "snd_ssthresh": "Slow-start threshold",
-    "srtt_us": "Smoothed round-trip time",
-    "rtt_us": "Smoothed round-trip time",
-    "rttvar_us": "Round-trip time variation",
-    "min_rtt_us": "Least round-trip time",
-    "snd_wnd": "Send window",
-    "rcv_wnd": "Receive window",
-    "inflight": "Data in flight",
-    "snd_nxt": "Sequence number to be sent next",
-    "snd_una": "Sequence number not acknowledged",
-    "data_len": "Length of the segment",
-    "goodput_bps": "Goodput",
-    "goodput_steady_bps": "Goodput after warm-up",
-    "send_rate_bps": "Sending rate",
-    "delivery_rate_bps": "Delivery rate",
-    "pacing_rate_bps": "Pacing rate",
-    "bbr_bandwidth_bps": "Bandwidth estimate of BBR",
-    "dctcp_alpha": "DCTCP's alpha",
-    "cong_state": "Congestion state",
-    "one_way_delay_us": "One-way delay",
-    "ipdv_us": "Delay variation (ipdv)",
-    "ping_rtt_us": "Echo round-trip time",
-    "transaction_us": "Transaction time",
-    "srtt_queue_delay_us": "Queue delay (smoothed RTT less idle RTT)",
-    "queue_bytes": "Queue",
-    "queue_packets": "Queue",
-    "queue_delay_us": "Queue delay",
-    "sojourn_us": "Time in the queue",
-    "flow_sojourn_us": "Time in the queue of the bottleneck",
-    "tx_rate_bps": "Rate on the link",
-    "wire_lost": "Lost on the wire",
-    "limited_rwnd_pct": "Time limited by the receiver's window",
-    "limited_sndbuf_pct": "Time limited by the send buffer",
-    "limited_path_pct": "Time with a full path",
-    "limited_losses_pct": "Time limited by losses",
-    "limited_timeouts_pct": "Time waiting for timeouts",
-    "limited_slow_start_pct": "Time in slow start",
-}
-_STEMS = {
-    "ping_rtt": "echo round-trip time",
-    "one_way_delay": "one-way delay",
-    "srtt": "smoothed round-trip time",
-    "transaction": "transaction time",
-    "ipdv": "delay variation (ipdv)",
-}
-_SHORT = dict(TELLING)
 _UNIT = re.compile(r"_(bps|us|s|bytes|pct)$")
 _STATISTICS = {
     "min": "least",
@@ -72,14 +25,15 @@ _ACRONYMS = {"rtt": "RTT", "tcp": "TCP", "fct": "FCT"}
 
 def title_of(quantity: str) -> str:
     """The title of a metric or series: `Goodput`, `Queue delay, 95th percentile`."""
-    if quantity in _TITLES:
-        return _TITLES[quantity]
-    if quantity in _SHORT and quantity.count("_") < 2:
-        return _capital(_SHORT[quantity])
+    known = [table[quantity] for table in (SERIES, METRICS) if quantity in table]
+    if title := next((one.title for one in known if one.title), ""):
+        return title
+    if quantity in TELLING and quantity.count("_") < 2:
+        return _capital(TELLING[quantity].title)
     words = _UNIT.sub("", quantity).split("_")
     said = next((_STATISTICS[word] for word in words if word in _STATISTICS), "")
     stem = [word for word in words if word not in _STATISTICS]
-    name = _STEMS.get("_".join(stem)) or " ".join(_ACRONYMS.get(word, word) for word in stem)
+    name = " ".join(_ACRONYMS.get(word, word) for word in stem)
     return _capital(f"{name}, {said}" if said else name)
 
 

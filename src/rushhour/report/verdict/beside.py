@@ -24,8 +24,8 @@ MAX_KEYS = 4
 _SEVERAL = 2
 _SAID = 3
 """Metrics that a sentence names."""
-_TITLES = dict(TELLING)
-_ORDER = {name: place for place, (name, _) in enumerate(TELLING)}
+_TITLES = {name: telling.title for name, telling in TELLING.items()}
+_ORDER = {name: place for place, name in enumerate(TELLING)}
 
 
 def changes(document: Mapping[str, Any]) -> list[tuple[str, str, str]]:

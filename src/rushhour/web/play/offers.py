@@ -14,12 +14,12 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from rushhour.lab import kernel as kernels
-from rushhour.plan.kinds import BYTE_LIMITED, NEEDS, PACKET_LIMITED
 from rushhour.plan.probe import probe
 from rushhour.record.record import Record
 from rushhour.running.batch import of_one
 from rushhour.running.conductor import Conductor
 from rushhour.running.executor import Threads
+from rushhour.tc.kinds import BYTE_LIMITED, NEEDS, NOT_OFFERED, PACKET_LIMITED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from rushhour.running.conductor import Watch
     from rushhour.running.executor import Pool
 
-# Parts of others, impairments, or nothing without more words: nothing one would choose as a queue.
-_NO_QUEUE = frozenset({"pfifo", "bfifo", "pfifo_head_drop", "netem", "gred"})
 _SCHEDULER = re.compile(r"^CONFIG_NET_SCH_([A-Z0-9_]+)=y$", re.MULTILINE)
 
 
@@ -102,7 +100,7 @@ def _offer(kernel: Kernel, record: Record) -> Offer:
     config = kernel.config.read_text(encoding="utf-8", errors="replace")
     default = re.search(r'^CONFIG_DEFAULT_TCP_CONG="(\w+)"$', config, re.MULTILINE)
     built_in = {word.lower() for word in _SCHEDULER.findall(config)}
-    limited = built_in & (PACKET_LIMITED.keys() | BYTE_LIMITED.keys()) - _NO_QUEUE - NEEDS.keys()
+    limited = built_in & (PACKET_LIMITED.keys() | BYTE_LIMITED.keys()) - NOT_OFFERED - NEEDS.keys()
     queues = sorted(limited)
     return Offer(
         kernel.name,

@@ -4,6 +4,7 @@
 use serde_json::{json, Map, Value};
 
 use crate::kernel::netlink::{attribute, u32_at, u64_at};
+use crate::tc::kinds::Kind;
 use crate::tc::units::TICK_NS;
 
 /// Where a `struct tc_ratespec` has its rate, in bytes a second.
@@ -12,58 +13,11 @@ const RATE: usize = 8;
 const RATESPEC: usize = 12;
 const SATURATED: u32 = u32::MAX;
 
-/// Kinds whose options are attributes of four bytes: type and word.
-const BY_ATTRIBUTE: [(&str, &[(u16, &str)]); 6] = [
-    (
-        "fq_codel",
-        &[
-            (1, "target_us"),
-            (2, "limit_packets"),
-            (3, "interval_us"),
-            (4, "ecn"),
-            (5, "flows"),
-            (6, "quantum"),
-            (7, "ce_threshold_us"),
-            (9, "memory_limit_bytes"),
-        ],
-    ),
-    (
-        "codel",
-        &[(1, "target_us"), (2, "limit_packets"), (3, "interval_us"), (4, "ecn"), (5, "ce_threshold_us")],
-    ),
-    (
-        "fq",
-        &[
-            (1, "limit_packets"),
-            (2, "flow_limit_packets"),
-            (3, "quantum"),
-            (4, "initial_quantum"),
-            (5, "pacing"),
-            (8, "buckets_log"),
-            (12, "ce_threshold_us"),
-            (14, "horizon_us"),
-        ],
-    ),
-    ("pie", &[(1, "target_us"), (2, "limit_packets"), (3, "tupdate_us"), (6, "ecn")]),
-    ("fq_pie", &[(1, "limit_packets"), (2, "flows"), (3, "target_us"), (7, "quantum"), (10, "ecn")]),
-    (
-        "cake",
-        &[
-            (3, "diffserv"),
-            (5, "flow_mode"),
-            (7, "rtt_us"),
-            (8, "target_us"),
-            (10, "memory_limit_bytes"),
-            (15, "ingress"),
-        ],
-    ),
-];
-
 /// What is known of the options of a qdisc; `raw` (hexadecimal) where its kind is not known here.
 pub fn of_qdisc(kind: &str, bytes: &[u8]) -> Value {
     let word = |at: usize| u32_at(bytes, at);
-    if let Some((_, names)) = BY_ATTRIBUTE.iter().find(|(known, _)| *known == kind) {
-        return by_attribute(kind, names, bytes);
+    if let Some(found) = Kind::named(kind).filter(|found| !found.told.is_empty()) {
+        return by_attribute(kind, found.told, bytes);
     }
     match kind {
         "pfifo" | "pfifo_head_drop" => json!({"limit_packets": word(0)}),

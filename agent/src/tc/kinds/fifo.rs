@@ -1,13 +1,16 @@
 //! `pfifo`, `bfifo`, `pfifo_head_drop`: a `struct tc_fifo_qopt`, or nothing for the device's own limit.
 
-use super::words::Words;
-use super::Options;
 use crate::error::Result;
 use crate::kernel::netlink::Attributes;
+use crate::tc::kinds::Encoder;
+use crate::tc::words::Words;
+use crate::tc::Options;
 
-pub const TAKES: &[&str] = &["limit"];
+const TAKES: &[&str] = &["limit"];
 
-pub fn encode(words: &mut Words) -> Result<Options> {
+pub const QDISC: Encoder = Encoder { takes: TAKES, encode };
+
+fn encode(words: &mut Words) -> Result<Options> {
     let mut limit = None;
     while let Some(word) = words.take() {
         match word {

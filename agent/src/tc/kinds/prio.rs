@@ -1,13 +1,14 @@
 //! `prio`, `multiq`, `drr` and `ets`: the plain classful schedulers (`tc-prio(8)`, `tc-drr(8)`, `tc-ets(8)`).
 
-use super::words::Words;
-use super::{Options, NESTED};
 use crate::error::Result;
 use crate::kernel::netlink::Attributes;
+use crate::tc::kinds::Encoder;
+use crate::tc::words::Words;
+use crate::tc::{Options, NESTED};
 
-pub const TAKES: &[&str] = &["bands", "priomap", "multiqueue"];
-pub const ETS_TAKES: &[&str] = &["bands", "strict", "quanta", "priomap"];
-pub const QUANTUM_TAKES: &[&str] = &["quantum"];
+const TAKES: &[&str] = &["bands", "priomap", "multiqueue"];
+const ETS_TAKES: &[&str] = &["bands", "strict", "quanta", "priomap"];
+const QUANTUM_TAKES: &[&str] = &["quantum"];
 
 const PRIORITIES: usize = 16;
 /// What the kernel's own priorities mean without a map (`prio2band` of `sch_generic.c`).
@@ -22,8 +23,10 @@ const TCA_ETS_QUANTA_BAND: u16 = 4;
 const TCA_ETS_PRIOMAP: u16 = 5;
 const TCA_ETS_PRIOMAP_BAND: u16 = 6;
 
+pub const QDISC: Encoder = Encoder { takes: TAKES, encode };
+
 /// A `struct tc_prio_qopt`, followed by an attribute that may be empty.
-pub fn encode(words: &mut Words) -> Result<Options> {
+fn encode(words: &mut Words) -> Result<Options> {
     let mut bands = DEFAULT_BANDS;
     let mut map = DEFAULT_MAP;
     let mut several = false;
@@ -42,7 +45,7 @@ pub fn encode(words: &mut Words) -> Result<Options> {
         }
     }
     let mut options = Attributes::new();
-    options.raw(&[&bands.to_ne_bytes()[..], &map].concat()).nest(super::TCA_OPTIONS, |inner| {
+    options.raw(&[&bands.to_ne_bytes()[..], &map].concat()).nest(crate::tc::TCA_OPTIONS, |inner| {
         if several {
             inner.put(TCA_PRIO_MQ, &[]);
         }
@@ -50,8 +53,10 @@ pub fn encode(words: &mut Words) -> Result<Options> {
     Ok(Some(options))
 }
 
+pub const MULTIQ: Encoder = Encoder { takes: &[], encode: encode_multiq };
+
 /// A `struct tc_multiq_qopt`, which the kernel fills: as many bands as the device has queues.
-pub fn encode_multiq(words: &mut Words) -> Result<Options> {
+fn encode_multiq(words: &mut Words) -> Result<Options> {
     words.take().map_or(Ok(()), |word| Err(words.unknown(word)))?;
     let mut options = Attributes::new();
     options.raw(&[0; 4]);
@@ -67,11 +72,15 @@ fn numbers<T: std::str::FromStr + TryFrom<u64>>(words: &mut Words, key: &str) ->
     Ok(found)
 }
 
-pub fn drr_class(words: &mut Words) -> Result<Options> {
+pub const DRR_CLASS: Encoder = Encoder { takes: QUANTUM_TAKES, encode: drr_class };
+
+fn drr_class(words: &mut Words) -> Result<Options> {
     quantum(words, TCA_DRR_QUANTUM)
 }
 
-pub fn ets_class(words: &mut Words) -> Result<Options> {
+pub const ETS_CLASS: Encoder = Encoder { takes: QUANTUM_TAKES, encode: ets_class };
+
+fn ets_class(words: &mut Words) -> Result<Options> {
     quantum(words, TCA_ETS_QUANTA_BAND)
 }
 
@@ -87,7 +96,9 @@ fn quantum(words: &mut Words, kind: u16) -> Result<Options> {
     Ok(Some(options))
 }
 
-pub fn encode_ets(words: &mut Words) -> Result<Options> {
+pub const ETS: Encoder = Encoder { takes: ETS_TAKES, encode: encode_ets };
+
+fn encode_ets(words: &mut Words) -> Result<Options> {
     let (mut bands, mut strict): (u8, u8) = (0, 0);
     let (mut quanta, mut map): (Vec<u32>, Vec<u8>) = (Vec::new(), Vec::new());
     while let Some(word) = words.take() {

@@ -1,14 +1,17 @@
 //! `plug`: a queue that holds all packets until it is told to let them go.
 
-use super::words::Words;
-use super::Options;
 use crate::error::Result;
 use crate::kernel::netlink::Attributes;
+use crate::tc::kinds::Encoder;
+use crate::tc::words::Words;
+use crate::tc::Options;
 
-pub const TAKES: &[&str] = &["limit", "block", "release", "release_indefinite"];
+const TAKES: &[&str] = &["limit", "block", "release", "release_indefinite"];
+
+pub const QDISC: Encoder = Encoder { takes: TAKES, encode };
 
 /// A `struct tc_plug_qopt`, or nothing for the device's own limit.
-pub fn encode(words: &mut Words) -> Result<Options> {
+fn encode(words: &mut Words) -> Result<Options> {
     const LIMIT: u32 = 3;
     let (mut action, mut limit) = (None, 0);
     while let Some(word) = words.take() {

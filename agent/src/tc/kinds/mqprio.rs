@@ -1,14 +1,15 @@
 //! `mqprio` and `taprio`: traffic classes on the queues of a device (`tc-mqprio(8)`, `tc-taprio(8)`).
 
 use super::etf::clock_id;
-use super::found::Found;
-use super::words::Words;
-use super::{Options, NESTED};
 use crate::error::Result;
 use crate::kernel::netlink::Attributes;
+use crate::tc::found::Found;
+use crate::tc::kinds::Encoder;
+use crate::tc::words::Words;
+use crate::tc::{Options, NESTED};
 
-pub const TAKES: &[&str] = &["num_tc", "map", "queues", "hw", "mode", "shaper", "min_rate", "max_rate", "fp"];
-pub const TIMED_TAKES: &[&str] = &[
+const TAKES: &[&str] = &["num_tc", "map", "queues", "hw", "mode", "shaper", "min_rate", "max_rate", "fp"];
+const TIMED_TAKES: &[&str] = &[
     "num_tc",
     "map",
     "queues",
@@ -122,7 +123,9 @@ fn preemptible(words: &mut Words) -> Vec<u32> {
     })
 }
 
-pub fn encode(words: &mut Words) -> Result<Options> {
+pub const QDISC: Encoder = Encoder { takes: TAKES, encode };
+
+fn encode(words: &mut Words) -> Result<Options> {
     let mut classes =
         Classes { number: DEFAULT_CLASSES, map: DEFAULT_MAP, hardware: 1, queues: [(0, 0); MOST], pairs: 0 };
     let (mut mode, mut shaper) = (0, 0);
@@ -133,8 +136,8 @@ pub fn encode(words: &mut Words) -> Result<Options> {
             "hw" => classes.hardware = words.number(word)?,
             "mode" => mode = choice(words, word, &["dcb", "channel"])?,
             "shaper" => shaper = choice(words, word, &["dcb", "bw_rlimit"])?,
-            "min_rate" => rates[0] = Some(listed(words, super::units::rate)),
-            "max_rate" => rates[1] = Some(listed(words, super::units::rate)),
+            "min_rate" => rates[0] = Some(listed(words, crate::tc::units::rate)),
+            "max_rate" => rates[1] = Some(listed(words, crate::tc::units::rate)),
             "fp" => frames = preemptible(words),
             other => return Err(words.unknown(other)),
         }
@@ -204,7 +207,9 @@ impl Gates {
     }
 }
 
-pub fn encode_timed(words: &mut Words) -> Result<Options> {
+pub const TAPRIO: Encoder = Encoder { takes: TIMED_TAKES, encode: encode_timed };
+
+fn encode_timed(words: &mut Words) -> Result<Options> {
     let mut classes = Classes { number: 0, map: [0; MOST], hardware: 0, queues: [(0, 0); MOST], pairs: 0 };
     let mut found = Found::default();
     let (mut sizes, mut frames): (Vec<u32>, Vec<u32>) = (Vec::new(), Vec::new());

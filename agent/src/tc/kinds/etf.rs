@@ -1,11 +1,12 @@
 //! `etf`: earliest time first, for packets whose sender says when they leave (`tc-etf(8)`), and the clocks it shares with `taprio`.
 
-use super::words::Words;
-use super::Options;
 use crate::error::Result;
 use crate::kernel::netlink::Attributes;
+use crate::tc::kinds::Encoder;
+use crate::tc::words::Words;
+use crate::tc::Options;
 
-pub const TAKES: &[&str] = &["clockid", "delta", "offload", "deadline_mode", "skip_sock_check"];
+const TAKES: &[&str] = &["clockid", "delta", "offload", "deadline_mode", "skip_sock_check"];
 
 const TCA_ETF_PARMS: u16 = 1;
 const DEADLINE: u32 = 1;
@@ -20,8 +21,10 @@ const CLOCKS: [(&str, i32); 4] = [
     ("TAI", libc::CLOCK_TAI),
 ];
 
+pub const QDISC: Encoder = Encoder { takes: TAKES, encode };
+
 /// A `struct tc_etf_qopt`: how long before a packet's time it is handed on, in nanoseconds, by which clock.
-pub fn encode(words: &mut Words) -> Result<Options> {
+fn encode(words: &mut Words) -> Result<Options> {
     let (mut delta, mut clock, mut flags) = (0, NO_CLOCK, 0);
     while let Some(word) = words.take() {
         match word {

@@ -1,12 +1,13 @@
 //! `sfq`: stochastic fairness queueing, with `red` inside its queues on request (`tc-sfq(8)`).
 
 use super::red::{Curve, ECN, HARDDROP};
-use super::words::Words;
-use super::Options;
 use crate::error::Result;
 use crate::kernel::netlink::Attributes;
+use crate::tc::kinds::Encoder;
+use crate::tc::words::Words;
+use crate::tc::Options;
 
-pub const TAKES: &[&str] = &[
+const TAKES: &[&str] = &[
     "limit",
     "perturb",
     "quantum",
@@ -40,7 +41,9 @@ struct Plain {
     headdrop: u32,
 }
 
-pub fn encode(words: &mut Words) -> Result<Options> {
+pub const QDISC: Encoder = Encoder { takes: TAKES, encode };
+
+fn encode(words: &mut Words) -> Result<Options> {
     let mut plain = Plain::default();
     let mut curve = Curve { average_packet: DEFAULT_AVERAGE_PACKET, ..Curve::EMPTY };
     let (mut flags, mut any, mut red) = (0, false, false);

@@ -1,13 +1,14 @@
 //! `tbf`: token bucket filter (`tc-tbf(8)`).
 
-use super::rate::{LinkLayer, Rate};
-use super::units::transmit_ticks;
-use super::words::Words;
-use super::Options;
 use crate::error::Result;
 use crate::kernel::netlink::Attributes;
+use crate::tc::kinds::Encoder;
+use crate::tc::rate::{LinkLayer, Rate};
+use crate::tc::units::transmit_ticks;
+use crate::tc::words::Words;
+use crate::tc::Options;
 
-pub const TAKES: &[&str] = &[
+const TAKES: &[&str] = &[
     "rate",
     "burst",
     "buffer",
@@ -39,7 +40,9 @@ struct Asked {
     latency: Option<u32>,
 }
 
-pub fn encode(words: &mut Words) -> Result<Options> {
+pub const QDISC: Encoder = Encoder { takes: TAKES, encode };
+
+fn encode(words: &mut Words) -> Result<Options> {
     let mut asked = Asked::default();
     while let Some(word) = words.take() {
         match word {

@@ -1,16 +1,19 @@
 //! `qfq`: quick fair queueing, whose classes have weights (`tc-qfq(8)`).
 
-use super::words::Words;
-use super::Options;
 use crate::error::Result;
 use crate::kernel::netlink::Attributes;
+use crate::tc::kinds::Encoder;
+use crate::tc::words::Words;
+use crate::tc::Options;
 
-pub const CLASS_TAKES: &[&str] = &["weight", "maxpkt"];
+const CLASS_TAKES: &[&str] = &["weight", "maxpkt"];
 
 const WEIGHT: u16 = 1;
 const LONGEST: u16 = 2;
 
-pub fn class(words: &mut Words) -> Result<Options> {
+pub const CLASS: Encoder = Encoder { takes: CLASS_TAKES, encode: class };
+
+fn class(words: &mut Words) -> Result<Options> {
     let mut options = Attributes::new();
     while let Some(word) = words.take() {
         let kind = match word {

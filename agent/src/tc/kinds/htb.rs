@@ -1,14 +1,15 @@
 //! `htb` and its classes (`tc-htb(8)`).
 
-use super::rate::{LinkLayer, Rate};
-use super::units::transmit_ticks;
-use super::words::Words;
-use super::Options;
 use crate::error::Result;
 use crate::kernel::netlink::Attributes;
+use crate::tc::kinds::Encoder;
+use crate::tc::rate::{LinkLayer, Rate};
+use crate::tc::units::transmit_ticks;
+use crate::tc::words::Words;
+use crate::tc::Options;
 
-pub const TAKES: &[&str] = &["default", "r2q", "direct_qlen", "debug", "offload"];
-pub const CLASS_TAKES: &[&str] = &[
+const TAKES: &[&str] = &["default", "r2q", "direct_qlen", "debug", "offload"];
+const CLASS_TAKES: &[&str] = &[
     "rate",
     "ceil",
     "burst",
@@ -39,8 +40,10 @@ const DEFAULT_MTU: u32 = 1600;
 /// Turns of the clock a second, with high-resolution timers (fourth field of `/proc/net/psched`).
 const CLOCK_HZ: u64 = 1_000_000_000;
 
+pub const QDISC: Encoder = Encoder { takes: TAKES, encode };
+
 /// A `struct tc_htb_glob`.
-pub fn encode(words: &mut Words) -> Result<Options> {
+fn encode(words: &mut Words) -> Result<Options> {
     let (mut default, mut rate_to_quantum, mut debug) = (0, DEFAULT_RATE_TO_QUANTUM, 0_u32);
     let mut direct = None;
     let mut offload = false;
@@ -81,7 +84,9 @@ struct Class {
     priority: u32,
 }
 
-pub fn class(words: &mut Words) -> Result<Options> {
+pub const CLASS: Encoder = Encoder { takes: CLASS_TAKES, encode: class };
+
+fn class(words: &mut Words) -> Result<Options> {
     let mut class = Class::default();
     let mut shared = Rate { mtu: DEFAULT_MTU, ..Rate::default() };
     while let Some(word) = words.take() {

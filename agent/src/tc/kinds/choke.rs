@@ -1,20 +1,23 @@
 //! `choke`: random early detection that also drops packets of flows that fill the queue (`tc-choke(8)`; Pan, Prabhakar, Psounis, 2000).
 
 use super::red::{Curve, Spoken};
-use super::words::Words;
-use super::Options;
 use crate::error::Result;
 use crate::kernel::netlink::Attributes;
+use crate::tc::kinds::Encoder;
+use crate::tc::words::Words;
+use crate::tc::Options;
 
-pub const TAKES: &[&str] = &["limit", "min", "max", "avpkt", "burst", "probability", "bandwidth", "ecn"];
+const TAKES: &[&str] = &["limit", "min", "max", "avpkt", "burst", "probability", "bandwidth", "ecn"];
 
 const TCA_CHOKE_PARMS: u16 = 1;
 const TCA_CHOKE_STAB: u16 = 2;
 const TCA_CHOKE_MAX_P: u16 = 3;
 const DEFAULT_AVERAGE_PACKET: u32 = 1000;
 
+pub const QDISC: Encoder = Encoder { takes: TAKES, encode };
+
 /// Thresholds in packets; the average is made of bytes.
-pub fn encode(words: &mut Words) -> Result<Options> {
+fn encode(words: &mut Words) -> Result<Options> {
     let mut said = Spoken::NOTHING;
     said.curve.average_packet = DEFAULT_AVERAGE_PACKET;
     while let Some(word) = words.take() {

@@ -1,12 +1,13 @@
 //! `dualpi2`: the coupled queues of L4S (RFC 9332; Linux 6.17).
 
-use super::found::Found;
-use super::units;
-use super::words::Words;
-use super::Options;
 use crate::error::Result;
+use crate::tc::found::Found;
+use crate::tc::kinds::Encoder;
+use crate::tc::units;
+use crate::tc::words::Words;
+use crate::tc::Options;
 
-pub const TAKES: &[&str] = &[
+const TAKES: &[&str] = &[
     "limit",
     "memlimit",
     "coupling_factor",
@@ -81,7 +82,9 @@ const MOST_GAIN: f64 = 16_777_215.0;
 const LONGEST_OF_TYPICAL: u32 = 6;
 const PACKETS: [&str; 5] = ["packets", "packet", "pkts", "pkt", "p"];
 
-pub fn encode(words: &mut Words) -> Result<Options> {
+pub const QDISC: Encoder = Encoder { takes: TAKES, encode };
+
+fn encode(words: &mut Words) -> Result<Options> {
     let mut found = Found::default();
     let (mut longest, mut typical) = (0, 0);
     while let Some(word) = words.take() {

@@ -1,11 +1,12 @@
 //! `fq`: fair queueing with pacing (`tc-fq(8)`).
 
-use super::found::Found;
-use super::words::Words;
-use super::Options;
 use crate::error::Result;
+use crate::tc::found::Found;
+use crate::tc::kinds::Encoder;
+use crate::tc::words::Words;
+use crate::tc::Options;
 
-pub const TAKES: &[&str] = &[
+const TAKES: &[&str] = &[
     "limit",
     "flow_limit",
     "buckets",
@@ -34,7 +35,9 @@ const ORDER: [u16; 18] = [8, 1, 2, 3, 4, 5, 7, 11, 6, 9, 10, 12, 13, 14, 15, 16,
 const PRIORITIES: usize = 16;
 const BANDS: usize = 3;
 
-pub fn encode(words: &mut Words) -> Result<Options> {
+pub const QDISC: Encoder = Encoder { takes: TAKES, encode };
+
+fn encode(words: &mut Words) -> Result<Options> {
     let mut found = Found::default();
     while let Some(word) = words.take() {
         let (kind, value) = value(words, word)?;

@@ -1,12 +1,13 @@
 //! `codel` and `fq_codel` (RFC 8289, RFC 8290; `tc-codel(8)`, `tc-fq_codel(8)`).
 
-use super::found::Found;
-use super::words::Words;
-use super::Options;
 use crate::error::Result;
+use crate::tc::found::Found;
+use crate::tc::kinds::Encoder;
+use crate::tc::words::Words;
+use crate::tc::Options;
 
-pub const TAKES: &[&str] = &["limit", "target", "interval", "ecn", "noecn", "ce_threshold"];
-pub const FQ_TAKES: &[&str] = &[
+const TAKES: &[&str] = &["limit", "target", "interval", "ecn", "noecn", "ce_threshold"];
+const FQ_TAKES: &[&str] = &[
     "limit",
     "flows",
     "target",
@@ -47,7 +48,9 @@ fn common(words: &mut Words, word: &str, found: &mut Found) -> Result<bool> {
     Ok(true)
 }
 
-pub fn encode(words: &mut Words) -> Result<Options> {
+pub const QDISC: Encoder = Encoder { takes: TAKES, encode };
+
+fn encode(words: &mut Words) -> Result<Options> {
     let mut found = Found::default();
     while let Some(word) = words.take() {
         match word {
@@ -59,7 +62,9 @@ pub fn encode(words: &mut Words) -> Result<Options> {
     Ok(Some(found.in_order(&[LIMIT, INTERVAL, TARGET, ECN, CE_THRESHOLD])))
 }
 
-pub fn encode_fq(words: &mut Words) -> Result<Options> {
+pub const FQ_CODEL: Encoder = Encoder { takes: FQ_TAKES, encode: encode_fq };
+
+fn encode_fq(words: &mut Words) -> Result<Options> {
     let mut found = Found::default();
     while let Some(word) = words.take() {
         match word {

@@ -1,20 +1,23 @@
 //! `hfsc` and its classes: hierarchical fair service curves (`tc-hfsc(7)`; Stoica, Zhang, Ng, 1997).
 
-use super::words::Words;
-use super::Options;
 use crate::error::Result;
 use crate::kernel::netlink::Attributes;
+use crate::tc::kinds::Encoder;
+use crate::tc::words::Words;
+use crate::tc::Options;
 
-pub const TAKES: &[&str] = &["default"];
-pub const CLASS_TAKES: &[&str] = &["rt", "ls", "sc", "ul", "m1", "d", "m2", "umax", "dmax", "rate"];
+const TAKES: &[&str] = &["default"];
+const CLASS_TAKES: &[&str] = &["rt", "ls", "sc", "ul", "m1", "d", "m2", "umax", "dmax", "rate"];
 
 const REAL_TIME: u16 = 1;
 const LINK_SHARE: u16 = 2;
 const UPPER_LIMIT: u16 = 3;
 const MICROSECONDS: u32 = 1_000_000;
 
+pub const QDISC: Encoder = Encoder { takes: TAKES, encode };
+
 /// A `struct tc_hfsc_qopt`: the minor number of the class of all that no filter sends elsewhere.
-pub fn encode(words: &mut Words) -> Result<Options> {
+fn encode(words: &mut Words) -> Result<Options> {
     let mut default = 0_u16;
     while let Some(word) = words.take() {
         match word {
@@ -39,7 +42,9 @@ struct Curve {
     second: u32,
 }
 
-pub fn class(words: &mut Words) -> Result<Options> {
+pub const CLASS: Encoder = Encoder { takes: CLASS_TAKES, encode: class };
+
+fn class(words: &mut Words) -> Result<Options> {
     let (mut real_time, mut link_share, mut upper_limit) = (None, None, None);
     while let Some(word) = words.take() {
         match word {

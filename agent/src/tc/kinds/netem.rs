@@ -1,12 +1,13 @@
 //! `netem`: delay, loss and other faults (`tc-netem(8)`), in the nanoseconds of newer tc.
 
-use super::distribution;
-use super::words::Words;
-use super::{Options, NESTED};
 use crate::error::Result;
 use crate::kernel::netlink::Attributes;
+use crate::tc::distribution;
+use crate::tc::kinds::Encoder;
+use crate::tc::words::Words;
+use crate::tc::{Options, NESTED};
 
-pub const TAKES: &[&str] = &[
+const TAKES: &[&str] = &[
     "limit",
     "delay",
     "latency",
@@ -92,8 +93,10 @@ pub fn is_foreign(line: &str) -> bool {
     words.windows(2).any(|pair| pair[0] == "distribution" && FOREIGN_TABLES.contains(&pair[1]))
 }
 
+pub const QDISC: Encoder = Encoder { takes: TAKES, encode };
+
 /// A `struct tc_netem_qopt`, followed by attributes.
-pub fn encode(words: &mut Words) -> Result<Options> {
+fn encode(words: &mut Words) -> Result<Options> {
     let mut netem = Netem { limit: DEFAULT_LIMIT, ..Netem::default() };
     while let Some(word) = words.take() {
         netem.read(words, word)?;

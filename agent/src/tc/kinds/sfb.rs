@@ -1,11 +1,12 @@
 //! `sfb`: stochastic fair BLUE (`tc-sfb(8)`; Feng, Kandlur, Saha, Shin, 2001).
 
-use super::words::Words;
-use super::Options;
 use crate::error::Result;
 use crate::kernel::netlink::Attributes;
+use crate::tc::kinds::Encoder;
+use crate::tc::words::Words;
+use crate::tc::Options;
 
-pub const TAKES: &[&str] =
+const TAKES: &[&str] =
     &["rehash", "db", "limit", "max", "target", "increment", "decrement", "penalty_rate", "penalty_burst"];
 
 const TCA_SFB_PARMS: u16 = 1;
@@ -25,7 +26,9 @@ struct Bins {
     decrement: u32,
 }
 
-pub fn encode(words: &mut Words) -> Result<Options> {
+pub const QDISC: Encoder = Encoder { takes: TAKES, encode };
+
+fn encode(words: &mut Words) -> Result<Options> {
     let mut bins = Bins {
         rehash: DEFAULT_REHASH_MS,
         warm_up: DEFAULT_WARM_UP_MS,

@@ -1,12 +1,13 @@
 //! `red`: random early detection (`tc-red(8)`; Floyd and Jacobson 1993), and its arithmetic, which `sfq` shares.
 
-use super::units::{rate, transmit_ticks};
-use super::words::Words;
-use super::Options;
 use crate::error::Result;
 use crate::kernel::netlink::Attributes;
+use crate::tc::kinds::Encoder;
+use crate::tc::units::{rate, transmit_ticks};
+use crate::tc::words::Words;
+use crate::tc::Options;
 
-pub const TAKES: &[&str] = &[
+const TAKES: &[&str] = &[
     "limit",
     "min",
     "max",
@@ -187,7 +188,9 @@ impl Spoken {
     }
 }
 
-pub fn encode(words: &mut Words) -> Result<Options> {
+pub const QDISC: Encoder = Encoder { takes: TAKES, encode };
+
+fn encode(words: &mut Words) -> Result<Options> {
     let mut said = Spoken::NOTHING;
     while let Some(word) = words.take() {
         match word {

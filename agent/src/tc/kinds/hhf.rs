@@ -1,15 +1,18 @@
 //! `hhf`: the heavy-hitter filter (`tc-hhf(8)`).
 
-use super::found::Found;
-use super::words::Words;
-use super::Options;
 use crate::error::Result;
+use crate::tc::found::Found;
+use crate::tc::kinds::Encoder;
+use crate::tc::words::Words;
+use crate::tc::Options;
 
 /// In the order of the attributes, which are numbered from 1.
-pub const TAKES: &[&str] =
+const TAKES: &[&str] =
     &["limit", "quantum", "hh_limit", "reset_timeout", "admit_bytes", "evict_timeout", "non_hh_weight"];
 
-pub fn encode(words: &mut Words) -> Result<Options> {
+pub const QDISC: Encoder = Encoder { takes: TAKES, encode };
+
+fn encode(words: &mut Words) -> Result<Options> {
     let mut found = Found::default();
     while let Some(word) = words.take() {
         let Some(kind) = (1..).zip(TAKES).find_map(|(kind, name)| (*name == word).then_some(kind)) else {

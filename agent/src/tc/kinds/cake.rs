@@ -1,11 +1,12 @@
 //! `cake` (`tc-cake(8)`).
 
-use super::found::Found;
-use super::words::Words;
-use super::Options;
 use crate::error::Result;
+use crate::tc::found::Found;
+use crate::tc::kinds::Encoder;
+use crate::tc::words::Words;
+use crate::tc::Options;
 
-pub const TAKES: &[&str] = &[
+const TAKES: &[&str] = &[
     "bandwidth",
     "unlimited",
     "autorate-ingress",
@@ -176,7 +177,9 @@ struct Framing {
     mpu: i32,
 }
 
-pub fn encode(words: &mut Words) -> Result<Options> {
+pub const QDISC: Encoder = Encoder { takes: TAKES, encode };
+
+fn encode(words: &mut Words) -> Result<Options> {
     let mut found = Found::default();
     let mut framing = Framing::default();
     while let Some(word) = words.take() {

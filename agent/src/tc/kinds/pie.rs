@@ -1,11 +1,12 @@
 //! `pie` and `fq_pie` (RFC 8033; `tc-pie(8)`, `tc-fq_pie(8)`).
 
-use super::found::Found;
-use super::words::Words;
-use super::Options;
 use crate::error::Result;
+use crate::tc::found::Found;
+use crate::tc::kinds::Encoder;
+use crate::tc::words::Words;
+use crate::tc::Options;
 
-pub const TAKES: &[&str] = &[
+const TAKES: &[&str] = &[
     "limit",
     "target",
     "tupdate",
@@ -18,7 +19,7 @@ pub const TAKES: &[&str] = &[
     "dq_rate_estimator",
     "no_dq_rate_estimator",
 ];
-pub const FQ_TAKES: &[&str] = &[
+const FQ_TAKES: &[&str] = &[
     "limit",
     "flows",
     "target",
@@ -48,9 +49,9 @@ struct Types {
     rate_estimator: u16,
 }
 
-const PIE: Types =
+const TYPES: Types =
     Types { target: 1, limit: 2, tupdate: 3, alpha: 4, beta: 5, ecn: 6, bytemode: 7, rate_estimator: 8 };
-const FQ_PIE: Types =
+const FQ_TYPES: Types =
     Types { limit: 1, target: 3, tupdate: 4, alpha: 5, beta: 6, ecn: 10, bytemode: 11, rate_estimator: 12 };
 const FQ_FLOWS: u16 = 2;
 const FQ_QUANTUM: u16 = 7;
@@ -76,22 +77,26 @@ fn common(words: &mut Words, word: &str, types: &Types, found: &mut Found) -> Re
     Ok(true)
 }
 
-pub fn encode(words: &mut Words) -> Result<Options> {
+pub const QDISC: Encoder = Encoder { takes: TAKES, encode };
+
+fn encode(words: &mut Words) -> Result<Options> {
     let mut found = Found::default();
     while let Some(word) = words.take() {
-        if !common(words, word, &PIE, &mut found)? {
+        if !common(words, word, &TYPES, &mut found)? {
             return Err(words.unknown(word));
         }
     }
-    let Types { limit, target, tupdate, alpha, beta, ecn, bytemode, rate_estimator } = PIE;
+    let Types { limit, target, tupdate, alpha, beta, ecn, bytemode, rate_estimator } = TYPES;
     Ok(Some(found.in_order(&[limit, tupdate, target, alpha, beta, ecn, bytemode, rate_estimator])))
 }
 
-pub fn encode_fq(words: &mut Words) -> Result<Options> {
+pub const FQ_PIE: Encoder = Encoder { takes: FQ_TAKES, encode: encode_fq };
+
+fn encode_fq(words: &mut Words) -> Result<Options> {
     let mut found = Found::default();
     while let Some(word) = words.take() {
         match word {
-            _ if common(words, word, &FQ_PIE, &mut found)? => {}
+            _ if common(words, word, &FQ_TYPES, &mut found)? => {}
             "flows" => found.unless_zero(FQ_FLOWS, words.number(word)?),
             "quantum" => found.unless_zero(FQ_QUANTUM, words.size(word)?),
             "memory_limit" => found.unless_zero(FQ_MEMORY_LIMIT, words.size(word)?),
@@ -99,6 +104,6 @@ pub fn encode_fq(words: &mut Words) -> Result<Options> {
             other => return Err(words.unknown(other)),
         }
     }
-    let ascending: Vec<u16> = (FQ_PIE.limit..=FQ_PIE.rate_estimator).collect();
+    let ascending: Vec<u16> = (FQ_TYPES.limit..=FQ_TYPES.rate_estimator).collect();
     Ok(Some(found.in_order(&ascending)))
 }

@@ -1,16 +1,19 @@
 //! `cbs`: the credit-based shaper of IEEE 802.1Q, section 8.6.8.2 (`tc-cbs(8)`).
 
-use super::words::Words;
-use super::Options;
 use crate::error::Result;
 use crate::kernel::netlink::Attributes;
+use crate::tc::kinds::Encoder;
+use crate::tc::words::Words;
+use crate::tc::Options;
 
-pub const TAKES: &[&str] = &["idleslope", "sendslope", "hicredit", "locredit", "offload"];
+const TAKES: &[&str] = &["idleslope", "sendslope", "hicredit", "locredit", "offload"];
 
 const TCA_CBS_PARMS: u16 = 1;
 
+pub const QDISC: Encoder = Encoder { takes: TAKES, encode };
+
 /// A `struct tc_cbs_qopt`: slopes in kbit/s, credits in bytes.
-pub fn encode(words: &mut Words) -> Result<Options> {
+fn encode(words: &mut Words) -> Result<Options> {
     let (mut high, mut low, mut idle, mut send) = (0, 0, 0, 0);
     let mut offload = 0_u8;
     while let Some(word) = words.take() {

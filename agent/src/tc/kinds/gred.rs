@@ -4,12 +4,13 @@
 //! what stands there already.
 
 use super::red::{Spoken, ECN, HARDDROP};
-use super::words::Words;
-use super::Options;
 use crate::error::Result;
 use crate::kernel::netlink::Attributes;
+use crate::tc::kinds::Encoder;
+use crate::tc::words::Words;
+use crate::tc::Options;
 
-pub const TAKES: &[&str] = &[
+const TAKES: &[&str] = &[
     "setup",
     "vqs",
     "DPs",
@@ -46,7 +47,9 @@ pub fn is_change(words: &Words) -> bool {
     words.peek().is_some_and(|first| first != "setup")
 }
 
-pub fn encode(words: &mut Words) -> Result<Options> {
+pub const QDISC: Encoder = Encoder { takes: TAKES, encode };
+
+fn encode(words: &mut Words) -> Result<Options> {
     if words.skip("setup") {
         return setup(words);
     }

@@ -1,0 +1,165 @@
+"""One place for a thing: a made-up one is added to a copy of the tree, works there, and took two files."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+import report_records
+from made_up import Copy
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Copy:
+    return Copy.make(tmp_path / "tree")
+
+
+ENCODER = """//! `mayfly`, which drops what is older than a day.
+
+use crate::error::Result;
+use crate::kernel::netlink::Attributes;
+use crate::tc::kinds::Encoder;
+use crate::tc::words::Words;
+use crate::tc::Options;
+
+pub const QDISC: Encoder = Encoder { takes: &["most"], encode };
+
+fn encode(words: &mut Words) -> Result<Options> {
+    let mut options = Attributes::new();
+    while let Some(word) = words.take() {
+        match word {
+            "most" => options.u32(1, words.number(word)?),
+            other => return Err(words.unknown(other)),
+        };
+    }
+    Ok(Some(options))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::kernel::netlink::attribute;
+    use crate::tc::{parse, Device, Order, TCA_OPTIONS};
+
+    #[test]
+    fn the_mayfly_is_encoded_and_marked() {
+        let device = Device { name: "eth0", ifindex: 3 };
+        let line = "qdisc root handle 10: mayfly most 83";
+        let order = parse(line, &device).expect("good words");
+        let Order::Native { message, .. } = order else { panic!("for tc") };
+        let bytes = message.body.bytes();
+        assert_eq!(attribute(&bytes[20..], TCA_OPTIONS), Some(&[8, 0, 1, 0, 83, 0, 0, 0][..]));
+        assert_eq!(bytes[bytes.len() - 9], 0x80, "marked as nested");
+        assert!(parse("qdisc root mayfly least 1", &device).is_err());
+    }
+}
+"""
+ROW = """    {"name": "mayfly", "qdisc": "mayfly::QDISC", "packets": "most", "nested": true,
+     "separates": true, "statistics": [["<u4", "hatched died"], ["<u8", "marked"]]},
+"""
+DISCIPLINE = """
+import numpy as np
+from rushhour.explain.caps import plain
+from rushhour.plan import lower
+from rushhour.record import decode
+from rushhour.spec import parse_scenario
+
+scenario = '''
+duration = "2s"
+[topology]
+preset = "dumbbell"
+rate = "10mbit"
+rtt = "10ms"
+buffer = "125826B"
+queue = "mayfly"
+[[flow]]
+'''
+lowered = lower(parse_scenario(scenario), 1)
+lines = [line for link in lowered.plan["links"] for end in link["ends"] for line in end["qdiscs"]]
+print(next(line for line in lines if "mayfly" in line))
+print(lowered.plan.get("tools"))
+raw = np.frombuffer(np.array([7, 5], "<u4").tobytes() + np.array([3], "<u8").tobytes() + bytes(112), "V128")
+told = decode.xstats(raw, np.array([16], np.uint32), b"mayfly")
+print(told["hatched"][0], told["died"][0], decode.marks(raw, np.array([16], np.uint32), b"mayfly")[0])
+print(not plain("mayfly most 83"))
+"""
+
+
+@pytest.fixture
+def mayfly(copy: Copy) -> Copy:
+    """With a queue discipline that no kernel has."""
+    copy.write("agent/src/tc/kinds/mayfly.rs", ENCODER)
+    copy.add("src/rushhour/tc/kinds.json", '    {"name": "prio",', ROW)
+    assert len(copy.touched()) == 2
+    return copy
+
+
+def test_a_queue_discipline_is_a_row_and_its_encoder(mayfly: Copy) -> None:
+    """Plans give it its limit and no tc, records read its statistics and marks, reasons know what it does."""
+    line, tools, statistics, separates = mayfly.python(DISCIPLINE).splitlines()
+    assert line == "parent 1:1 handle 10: mayfly most 83"
+    assert (tools, statistics, separates) == ("None", "7 5 3.0", "True")
+
+
+@pytest.mark.virtual
+def test_the_agent_takes_a_queue_discipline_from_the_same_row(mayfly: Copy) -> None:
+    said = mayfly.cargo("test", "-q", "--locked", "--lib", "mayfly")
+    assert "test result: ok. 1 passed" in said
+
+
+METRIC = """
+from rushhour.metrics.value import Found, Metric, Telling, of_flow
+
+
+def _letters(record):
+    return [Found(of_flow(flow), float(len(flow.name))) for flow in record.flows()]
+
+
+METRICS = [
+    Metric("letters", "1", "none", ("flow",), "The letters of a flow's name.", _letters,
+           title="Length of the name", telling=Telling("letters", 5)),
+]
+"""
+
+
+def test_a_metric_is_its_function_and_a_line_of_the_catalogue(copy: Copy, tmp_path: Path) -> None:
+    """It is defined in the help, has the first column of a report, and an axis of a figure has its title."""
+    copy.write("src/rushhour/metrics/letters.py", METRIC)
+    catalogue = "src/rushhour/metrics/catalog.py"
+    copy.add(catalogue, "    limits,\n    loss,\n    paths,\n", "    letters,\n")
+    copy.add(catalogue, "    goodput,\n    delay,\n    queue,\n    sojourn", "    letters,\n")
+    assert len(copy.touched()) == 2
+    assert "| `letters` | 1 | none | flow | The letters of a flow's name." in copy.rushhour("help", "metrics")
+    run = report_records.make_record(tmp_path / "run")
+    copy.rushhour("report", str(run), "--format", "md", "--out", str(tmp_path / "run.md"))
+    assert "| letters | goodput \\[Mbit/s\\] |" in (tmp_path / "run.md").read_text("utf-8")
+    title = "from rushhour.report.compare.titles import title_of; print(title_of('letters'))"
+    assert copy.python(title) == "Length of the name\n"
+
+
+SERIES = """    "advertised": _of_flow(
+        "B",
+        "the greatest segment that the peer takes",
+        title="Greatest segment",
+        shape="hold",
+        tcp_info=read.info("advmss"),
+    ),
+"""
+SAMPLES = """
+from pathlib import Path
+from rushhour.record.record import Record
+from rushhour.report.compare.titles import title_of
+from rushhour.series.series import SERIES
+series = Record.open(Path({run!r})).series("advertised", flow=0)
+print(len(series) > 0, series.unit, SERIES["advertised"].shape, title_of("advertised"))
+"""
+
+
+def test_a_series_is_one_entry(copy: Copy, tmp_path: Path) -> None:
+    copy.add("src/rushhour/series/series.py", '    "rttvar_us": _of_flow(', SERIES)
+    assert len(copy.touched()) == 1
+    assert "the greatest segment that the peer takes" in copy.rushhour("help", "metrics")
+    run = report_records.make_record(tmp_path / "run")
+    assert copy.python(SAMPLES.format(run=str(run))) == "True B hold Greatest segment\n"
