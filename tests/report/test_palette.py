@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from rushhour.quantities.words import Scale
-from rushhour.report.compare.drawing import _style
-from rushhour.report.compare.plot import Axis, Entry, Facet, Plot, Role, Style, Trace
+from rushhour.report.figure.description import Axis, Entry, Facet, Plot, Role, Style, Trace
+from rushhour.report.figure.paper import _style
 from rushhour.report.lines import Chart, Line
 from rushhour.report.model import FlowLine
 from rushhour.report.palette import Palette

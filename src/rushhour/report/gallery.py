@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from rushhour.errors import ReportError
 from rushhour.files.finished import put
-from rushhour.report.compare import Collector
-from rushhour.report.compare.drawing import draw as compare_figure
+from rushhour.report.figure import Collector
+from rushhour.report.figure.paper import draw as compare_figure
 from rushhour.report.figures import heat_figure, lines_figure, run_figure
 from rushhour.report.gather import views
 from rushhour.report.heat import heats

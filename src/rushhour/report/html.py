@@ -15,8 +15,8 @@ from rushhour.files.finished import put
 from rushhour.quantities.words import quantity
 from rushhour.report import gather, payload
 from rushhour.report.answer import answer
-from rushhour.report.compare import Collector, page
 from rushhour.report.definitions import definitions
+from rushhour.report.figure import Collector, page
 from rushhour.report.gather import about, views
 from rushhour.report.heat import heats
 from rushhour.report.lines import charts, counts

@@ -9,12 +9,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rushhour.report.compare.plot import Plot
+from rushhour.report.figure.description import Plot
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rushhour.report.compare.plot import Drawing, Style
+    from rushhour.report.figure.description import Drawing, Style
     from rushhour.report.lines import Chart
     from rushhour.report.model import FlowLine
 

@@ -1,6 +1,6 @@
 "use strict";
 
-// Figures that compare cells (report/compare): panels of one uPlot each, with one legend, one cursor, one zoom.
+// Figures that compare cells (report/figure): panels of one uPlot each, with one legend, one cursor, one zoom.
 const Figures = (() => {
   const DASHES = [[], [8, 4], [2, 3], [10, 3, 2, 3], [14, 4], [5, 2, 1, 2]];
   const THEORY = [[6, 4], [8, 3, 2, 3], [3, 3], [10, 3, 2, 3, 2, 3]];

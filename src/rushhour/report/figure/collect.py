@@ -14,9 +14,9 @@ from rushhour.metrics.value import TOTAL
 from rushhour.models.case import cases
 from rushhour.models.registry import MODELS, predict
 from rushhour.quantities.factors import matches
-from rushhour.report.compare import curves, distribution, matrix, points
-from rushhour.report.compare.distribution import Shares, shares
 from rushhour.report.curves import Curve, thinned
+from rushhour.report.figure import curves, distribution, matrix, points
+from rushhour.report.figure.distribution import Shares, shares
 from rushhour.report.model import kernel_name
 from rushhour.report.panels import bottlenecks
 from rushhour.series.series import RUN, SERIES
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from rushhour.metrics.value import MetricValue
     from rushhour.models.case import Prediction
     from rushhour.record.record import Record, ResultSet
-    from rushhour.report.compare.plot import Drawing
     from rushhour.report.curves import Shape
+    from rushhour.report.figure.description import Drawing
     from rushhour.spec.published import Published
 
 POINTS = 400_000

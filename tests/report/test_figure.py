@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from rushhour.models.case import Prediction
-from rushhour.report.compare import curves, matrix, points
-from rushhour.report.compare.collect import Taken
-from rushhour.report.compare.places import factor_axis, layout, rounds
-from rushhour.report.compare.plot import Plot, Trace
-from rushhour.report.compare.titles import name_of, spoken, title_of
 from rushhour.report.curves import Curve
+from rushhour.report.figure import curves, matrix, points
+from rushhour.report.figure.collect import Taken
+from rushhour.report.figure.description import Plot, Trace
+from rushhour.report.figure.places import factor_axis, layout, rounds
+from rushhour.report.figure.titles import name_of, spoken, title_of
 from rushhour.spec.figure import Figure
 from rushhour.spec.published import Published
 from rushhour.spec.sweep import Sweep

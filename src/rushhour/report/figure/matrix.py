@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from rushhour.metrics.catalog import METRICS
 from rushhour.quantities.words import scale_for
-from rushhour.report.compare.curves import MAX_PANELS
-from rushhour.report.compare.places import Layout, layout, words
-from rushhour.report.compare.plot import Field, Matrix, Sheet
-from rushhour.report.compare.titles import name_of, spoken, title_of
+from rushhour.report.figure.curves import MAX_PANELS
+from rushhour.report.figure.description import Field, Matrix, Sheet
+from rushhour.report.figure.places import Layout, layout, words
+from rushhour.report.figure.titles import name_of, spoken, title_of
 from rushhour.report.heat import SHADES
 from rushhour.report.model import said
 from rushhour.spec.levels import worth
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rushhour.quantities.words import Scale
-    from rushhour.report.compare.collect import Taken
+    from rushhour.report.figure.collect import Taken
     from rushhour.spec.figure import Figure
     from rushhour.spec.sweep import Sweep
 

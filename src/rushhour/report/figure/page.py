@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rushhour.report import embed
-from rushhour.report.compare.plot import Plot
+from rushhour.report.figure.description import Plot
 
 if TYPE_CHECKING:
-    from rushhour.report.compare.plot import Axis, Drawing, Facet, Trace
     from rushhour.report.embed import Columns
+    from rushhour.report.figure.description import Axis, Drawing, Facet, Trace
 
 
 def packed(drawing: Drawing) -> str:

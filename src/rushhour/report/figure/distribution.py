@@ -14,11 +14,11 @@ import numpy as np
 
 from rushhour.metrics.completion import DISTRIBUTIONS
 from rushhour.quantities.words import scale_for
-from rushhour.report.compare.curves import MAX_LINES, MAX_PANELS, left_out
-from rushhour.report.compare.legend import Looks, entries
-from rushhour.report.compare.places import layout, rounds, words
-from rushhour.report.compare.plot import Axis, Facet, Plot, Trace
-from rushhour.report.compare.titles import title_of
+from rushhour.report.figure.curves import MAX_LINES, MAX_PANELS, left_out
+from rushhour.report.figure.description import Axis, Facet, Plot, Trace
+from rushhour.report.figure.legend import Looks, entries
+from rushhour.report.figure.places import layout, rounds, words
+from rushhour.report.figure.titles import title_of
 from rushhour.report.lines import wide
 from rushhour.series.series import SERIES
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from rushhour.report.compare.collect import Taken
+    from rushhour.report.figure.collect import Taken
     from rushhour.spec.figure import Figure
     from rushhour.spec.sweep import Sweep
 

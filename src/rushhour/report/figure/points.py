@@ -11,12 +11,12 @@ import numpy as np
 from rushhour.metrics.catalog import METRICS
 from rushhour.models.registry import MODELS
 from rushhour.quantities.words import scale_for
-from rushhour.report.compare import published
-from rushhour.report.compare.curves import MAX_LINES, MAX_PANELS
-from rushhour.report.compare.legend import Looks, entries, model_group, neutral
-from rushhour.report.compare.places import Layout, factor_axis, layout, words
-from rushhour.report.compare.plot import Axis, Facet, Plot, Trace
-from rushhour.report.compare.titles import title_of
+from rushhour.report.figure import published
+from rushhour.report.figure.curves import MAX_LINES, MAX_PANELS
+from rushhour.report.figure.description import Axis, Facet, Plot, Trace
+from rushhour.report.figure.legend import Looks, entries, model_group, neutral
+from rushhour.report.figure.places import Layout, factor_axis, layout, words
+from rushhour.report.figure.titles import title_of
 from rushhour.report.model import said
 
 if TYPE_CHECKING:
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
     from rushhour.models.case import Prediction
     from rushhour.quantities.words import Scale
-    from rushhour.report.compare.collect import Taken
-    from rushhour.report.compare.places import Key
-    from rushhour.report.compare.plot import Role
     from rushhour.report.curves import Shape
+    from rushhour.report.figure.collect import Taken
+    from rushhour.report.figure.description import Role
+    from rushhour.report.figure.places import Key
     from rushhour.spec.figure import Figure
     from rushhour.spec.published import Published
     from rushhour.spec.sweep import Sweep

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from rushhour.quantities.words import scale_for
-from rushhour.report.compare.plot import Axis
-from rushhour.report.compare.titles import name_of, spoken
+from rushhour.report.figure.description import Axis
+from rushhour.report.figure.titles import name_of, spoken
 from rushhour.report.lines import wide
 from rushhour.report.model import said
 from rushhour.spec.figure import OWN

@@ -1,0 +1,15 @@
+"""Figures that compare cells: those that a scenario's `[[figure]]` tables ask for, made of the runs of a set.
+
+description  what a figure is, free of how it is drawn
+collect      what is taken of each run while the report reads it
+places       where the cells go: panels, lines, places on the axis
+curves       series over time          points     metrics over a factor          matrix     metrics over two
+distribution shares of flows or samples over their values
+page         for the browser           paper      for papers
+"""
+
+from rushhour.report.figure import page
+from rushhour.report.figure.collect import Collector, figures_of
+from rushhour.report.figure.description import Matrix, Plot
+
+__all__ = ["Collector", "Matrix", "Plot", "figures_of", "page"]
