@@ -25,7 +25,7 @@ from rushhour.report.machines import lab_said, links_said, machines, work_said
 from rushhour.report.palette import Palette
 from rushhour.report.published import sheets
 from rushhour.report.reproduce import reproduction
-from rushhour.report.shell import digest, joined, template
+from rushhour.report.shell import FIGURES, PLOTS, digest, joined, template
 from rushhour.report.tables import cells_table, flows_table, shares_table
 from rushhour.report.topology import topology_svg
 from rushhour.summary.comparison import compare
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from rushhour.report.model import RunView
     from rushhour.report.tables import Column, Row, Table
 
-_SCRIPTS = ("uplot/uPlot.iife.min.js", "series.js", "plots.js", "parts.js", "figures.js", "page.js")
+_SCRIPTS = (*PLOTS, "parts.js", *FIGURES, "page.js")
 _STYLES = ("uplot/uPlot.min.css", "report.css")
 MAX_ROWS = 600
 """Rows of the cells table that are written into the page; all are in the index."""

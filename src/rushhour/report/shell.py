@@ -8,6 +8,11 @@ from importlib.resources import files
 
 import jinja2
 
+PLOTS = ("uplot/uPlot.iife.min.js", "series.js", "ink.js", "plots.js")
+"""The scripts of panels over time, in their order."""
+FIGURES = ("looks.js", "axes.js", "told.js", "figures.js")
+"""The scripts of figures that compare cells, in their order; they come after `PLOTS`."""
+
 
 def template(name: str) -> jinja2.Template:
     """A template of the package; what is put into it is text unless the template says otherwise."""

@@ -151,7 +151,7 @@
     document.addEventListener("keydown", keys);
     addEventListener("hashchange", () => show(wanted()));
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => run && redraw());
-    Plots.onPaper(() => run && redraw());
+    Ink.onPaper(() => run && redraw());
     let waiting = 0;
     let width = innerWidth;
     addEventListener("resize", () => {
