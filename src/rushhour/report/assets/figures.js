@@ -3,9 +3,13 @@
 // Figures that compare cells (report/figure): panels of one uPlot each, with one legend, one cursor, one zoom.
 const Figures = (() => {
   const { colour, dash, marked, theory, curved, mark, line, swatch } = Looks;
-  const { make } = Ink;
+  const { ink, make } = Ink;
+  // How near to a point, in pixels, a click means its run.
+  const NEAR = 14;
   const drawn = new Map();
   let keys = 0;
+  // The run that the page shows; its points have a ring.
+  let current = -1;
 
   function shown(trace, hidden) {
     return !hidden.has(trace.group) && !(trace.look !== null && hidden.has(`line:${trace.look}`));
@@ -38,7 +42,35 @@ const Figures = (() => {
       if (levels) return line(ctx, x - half, y, x + half, y, dash(trace, figure), ratio);
       if (trace.low) bar(u, ctx, x, trace.low[index], trace.high[index], ratio, figure.y.log);
       mark(ctx, marked(trace, figure), x, y, (trace.role === "published" ? 4.6 : 3.4) * ratio, trace.role === "published");
+      if (trace.runs[index] === current) ring(ctx, x, y, ratio);
     });
+  }
+
+  function ring(ctx, x, y, ratio) {
+    ctx.save();
+    ctx.strokeStyle = ink("--ink");
+    mark(ctx, 0, x, y, 6 * ratio, true);
+    ctx.restore();
+  }
+
+  // The run of the point nearest to a place in the plot; nothing where none is near, or the page has no runs.
+  function runAt(state, facet, u, { left, top }) {
+    if (!state.linked || curved(state.figure) || left < 0) return undefined;
+    let [best, found] = [NEAR ** 2, undefined];
+    for (const trace of facet.traces.filter((one) => one.runs.length && shown(one, state.hidden))) {
+      trace.t.forEach((t, index) => {
+        if (trace.v[index] === null) return;
+        const away = (u.valToPos(t, "x") - left) ** 2 + (u.valToPos(trace.v[index], "y") - top) ** 2;
+        if (away < best) [best, found] = [away, trace.runs[index]];
+      });
+    }
+    return found;
+  }
+
+  // The run that the page shows now.
+  function show(run) {
+    current = run;
+    for (const { plots, linked } of drawn.values()) if (linked) plots.forEach(({ plot }) => plot.redraw(false));
   }
 
   function bar(u, ctx, x, low, high, ratio, log) {
@@ -61,13 +93,15 @@ const Figures = (() => {
     const [low, high] = figure.over_time ? [figure.x.low, figure.x.high] : [-0.05, 1.05];
     const y = { range: () => Axes.range(figure, facet) };
     if (figure.y.log) y.distr = 3;
+    // Where nothing can be dragged every click is one, also of a hand that shakes.
+    const drag = figure.over_time ? { x: true, y: false } : { x: false, y: false, click: () => {} };
     const both = Axes.both(figure, facet, width);
     // Long words under the axis take nothing from the plot.
     return {
       width, height: height + both[0].size - 24, legend: { show: false }, axes: both, padding: [8, 10, 0, 0],
       scales: { x: { time: false, range: (_, min, max) => (figure.over_time && min !== max ? [min, max] : [low, high]) }, y },
       series: [{}, ...facet.traces.map((trace) => series(trace, figure, hidden))],
-      cursor: { sync: { key: state.key, scales: ["x", null] }, drag: { x: figure.over_time, y: false },
+      cursor: { sync: { key: state.key, scales: ["x", null] }, drag,
         points: { show: false }, y: false },
       hooks: {
         draw: [(u) => overlay(u, figure, facet, hidden)],
@@ -75,6 +109,11 @@ const Figures = (() => {
         ready: [(u) => {
           u.setScale("x", { min: low, max: high });
           u.over.addEventListener("dblclick", () => state.plots.forEach(({ plot }) => plot.setScale("x", { min: low, max: high })));
+          u.over.addEventListener("click", (event) => {
+            const box = u.over.getBoundingClientRect();
+            const run = runAt(state, facet, u, { left: event.clientX - box.left, top: event.clientY - box.top });
+            if (run !== undefined) location.hash = `run-${run}`;
+          });
           u.over.addEventListener("mousemove", () => { state.under = u; }, { capture: true });
           u.over.addEventListener("mouseleave", () => {
             state.under = null;
@@ -99,6 +138,7 @@ const Figures = (() => {
     const mine = state.plots.find(({ plot }) => plot === u);
     // The cursors of the other panels follow; only the one under the pointer speaks.
     if (!mine || state.under !== u || u.cursor.left < 0) return;
+    u.over.style.cursor = runAt(state, mine.facet, u, u.cursor) === undefined ? "" : "pointer";
     const x = u.posToVal(u.cursor.left, "x");
     const rows = Told.at(figure, mine.facet.traces.filter((trace) => shown(trace, hidden)), x);
     tip.hidden = rows.lines.length === 0;
@@ -161,15 +201,19 @@ const Figures = (() => {
     });
   }
 
+  // What is hidden, as another metric's overview, is drawn when it comes into sight.
   function redraw(element) {
     const state = drawn.get(element);
+    state.stale = element.clientWidth === 0;
+    if (state.stale) return;
     legend(state, element.querySelector(".legend-row"));
     panels(state, element.querySelector(".facets"));
   }
 
   async function load(element) {
     if (drawn.has(element)) return;
-    const state = { key: `figure-${(keys += 1)}`, figure: null, hidden: new Set(), plots: [], tip: make("div", undefined, "tip") };
+    const state = { key: `figure-${(keys += 1)}`, figure: null, hidden: new Set(), plots: [], tip: make("div", undefined, "tip"),
+      linked: element.querySelector(".facets").classList.contains("linked"), stale: false };
     drawn.set(element, state);
     state.tip.hidden = true;
     const { header, columns } = await Series.open(element.querySelector(".figure-data").textContent);
@@ -200,10 +244,14 @@ const Figures = (() => {
   }
 
   function start() {
-    const waiting = [...document.querySelectorAll("figure.compare")].filter((one) => one.querySelector(".figure-data"));
-    drawAll([...waiting]);
+    const every = [...document.querySelectorAll("figure.compare")].filter((one) => one.querySelector(".figure-data"));
+    drawAll(every.filter((one) => one.clientWidth > 0));
+    const sight = new ResizeObserver((entries) => {
+      for (const { target } of entries) if (target.clientWidth > 0) (drawn.get(target)?.stale ? redraw : load)(target);
+    });
+    every.filter((one) => one.clientWidth === 0).forEach((one) => sight.observe(one));
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", all);
-    addEventListener("beforeprint", () => waiting.forEach((element) => load(element)));
+    addEventListener("beforeprint", () => every.filter((one) => one.clientWidth > 0).forEach(load));
     Ink.onPaper(all);
     let width = innerWidth;
     let later = 0;
@@ -216,5 +264,5 @@ const Figures = (() => {
     });
   }
 
-  return { start };
+  return { start, show };
 })();

@@ -12,7 +12,7 @@ from rushhour.quantities.words import scale_for
 from rushhour.report.figure import published
 from rushhour.report.figure.description import Axis, Facet, Plot, Trace
 from rushhour.report.figure.legend import Looks, entries, model_group, neutral
-from rushhour.report.figure.places import Layout, layout, words
+from rushhour.report.figure.places import Layout, layout, left_out, words
 from rushhour.report.figure.titles import title_of
 from rushhour.series.series import SERIES
 
@@ -67,7 +67,7 @@ def build(
         looks.styles,
         over_time=True,
         same=max(tops) <= _APART * min(tops),
-        notes=(*notes, *looks.notes, *left_out(len(panels))),
+        notes=(*notes, *looks.notes, *left_out(len(panels), MAX_PANELS)),
     )
 
 
@@ -130,8 +130,3 @@ class _Drawer:
             level = np.full(2, told.value)
             found.append(Trace(MODELS[name].title, look, model_group(name), role, np.array(self.span), level))
         return neutral(found)
-
-
-def left_out(panels: int) -> tuple[str, ...]:
-    """What is said of panels that are too many."""
-    return (f"The first {MAX_PANELS} of {panels} panels.",) if panels > MAX_PANELS else ()

@@ -50,4 +50,4 @@ def _trace(plot: Plot, trace: Trace, columns: Columns) -> dict[str, Any]:
             places[name] = len(columns)
             columns.append((values, x_scale if name == "t" else embed.value_scale(values)))
     words = {"label": trace.label, "look": trace.look, "group": trace.group, "role": trace.role}
-    return {**words, "shape": trace.shape, "said": trace.said, "columns": places}
+    return {**words, "shape": trace.shape, "said": trace.said, "runs": trace.runs, "columns": places}

@@ -12,8 +12,8 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogFormatterSciNotation, LogLocator, NullFormatter
 
 from rushhour.report.figure.description import THEORETICAL, Matrix, Style
+from rushhour.report.figure.ticks import apart
 from rushhour.report.figures import COLOURS, DASHES, STEPS, STYLE, categories, encoded, plain
-from rushhour.report.lines import apart
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -25,6 +25,7 @@ _TITLES = {
     "data_len": "Length of the segment",
     "goodput_bps": "Goodput",
     "goodput_steady_bps": "Goodput after warm-up",
+    "goodput_share": "Share of the goodput",
     "send_rate_bps": "Sending rate",
     "delivery_rate_bps": "Delivery rate",
     "pacing_rate_bps": "Pacing rate",
