@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 
 from pictures.made import IMAGES, ROOT
 from rushhour import spec
-from rushhour.report.compare import figures_of
-from rushhour.report.compare.drawing import draw
+from rushhour.report.figure import figures_of
+from rushhour.report.figure.paper import draw
 from rushhour.running import runner
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rushhour.report.compare.plot import Drawing
+    from rushhour.report.figure.description import Drawing
 
 PAGE = ROOT / "docs" / "gallery.md"
 PICTURES = IMAGES / "gallery"

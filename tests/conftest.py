@@ -96,7 +96,7 @@ _lacking: dict[str, str | None] = {}
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Of several workers one has all tests of a file, and one all that see what this machine's other users do."""
+    """One worker has all tests of a file, and one all tests that see what others do on this machine."""
     for item in items:
         host = item.get_closest_marker("host") is not None
         item.add_marker(pytest.mark.xdist_group("host" if host else item.path.as_posix()))

@@ -17,7 +17,7 @@ from rushhour.report import html, markdown
 from rushhour.report.answer import answer
 from rushhour.report.model import FlowLine, RunView
 from rushhour.report.shares import share, sharers
-from rushhour.report.tables import cells_table, shares_table
+from rushhour.report.tables import cells_table
 
 NOTHING = SetFile()
 
@@ -150,8 +150,6 @@ def test_the_table_of_cells_has_a_column_for_each_share() -> None:
     assert [[round(value or 0, 3) for value in row.values] for row in table.rows] == [[0.9, 0.1], [0.4, 0.6]]
     assert table.columns[0].scale.text(0.9) == "90.0"
     assert not cells_table(runs).columns
-    drawn = shares_table(runs)
-    assert (drawn.heads, len(drawn.rows)) == (("buffer", "flow"), 4)
 
 
 def test_more_flows_than_a_table_can_show_have_no_columns() -> None:

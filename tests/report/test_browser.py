@@ -64,13 +64,13 @@ def test_a_phone_scrolls_in_one_direction(sweep: str, tmp_path: Path, width: int
     said.width = innerWidth;
     said.page = document.documentElement.scrollWidth;
     said.plot = $("#panels canvas").clientWidth;
-    said.letters = $(".lines .l-x").getBoundingClientRect().height;
+    said.swept = $(".swept .facet canvas").clientWidth;
     """
     said = drive(sweep, tmp_path, steps, width)
     assert said["width"] == width
     assert said["page"] <= width
     assert 0.7 * width < said["plot"] <= width
-    assert said["letters"] >= 9
+    assert 0.7 * width < said["swept"] <= width
 
 
 def test_keys_move_the_cursor_zoom_and_change_the_run(sweep: str, tmp_path: Path) -> None:
@@ -102,11 +102,24 @@ def test_picker_points_and_metrics_are_followed(sweep: str, tmp_path: Path) -> N
     const cc = $("#picker select[name=cc]");
     cc.value = "reno"; cc.dispatchEvent(new Event("change")); await settle(); await settle();
     said.picked = [$("#run-label").textContent, location.hash];
-    $(".lines a[data-run='2']").dispatchEvent(new MouseEvent("click", { bubbles: true, cancelable: true }));
+    $(".map a[data-run='2']").dispatchEvent(new MouseEvent("click", { bubbles: true, cancelable: true }));
+    await settle(); await settle();
+    said.field = $("#run-label").textContent;
+    // The first line's points: the pointer comes near one, which leads to its run.
+    const over = $(".swept .u-over");
+    const box = over.getBoundingClientRect();
+    for (let y = box.top + 1; y < box.bottom && !over.style.cursor; y += 8) {
+      const at = { clientX: box.left + (0.15 / 1.1) * box.width, clientY: y, bubbles: true };
+      over.dispatchEvent(new MouseEvent("mousemove", at));
+      await new Promise((done) => setTimeout(done, 100));
+      if (over.style.cursor) over.dispatchEvent(new MouseEvent("click", at));
+    }
     await settle(); await settle();
     said.point = $("#run-label").textContent;
+    said.drawn = all(".swept canvas.swatch").length > 0 && all(".heat[hidden] canvas").length;
     const radios = all("[name=heat]");
-    radios.at(-1).click(); await settle();
+    radios.at(-1).click(); await settle(); await settle();
+    said.later = all(".heat:not([hidden]) .facet canvas").length;
     said.shown = all(".heat").filter((part) => !part.hidden).map((part) => part.dataset.metric);
     said.wanted = [radios.at(-1).value];
     $("#flows button").click();
@@ -116,7 +129,11 @@ def test_picker_points_and_metrics_are_followed(sweep: str, tmp_path: Path) -> N
     """
     said = drive(sweep, tmp_path, steps, 900)
     assert said["picked"] == ["cc reno · loss 0%", "#run-3"]
-    assert said["point"] == "cc cubic · loss 1%"
+    assert said["field"] == "cc cubic · loss 1%"
+    assert "loss 0.1%" in said["point"]
+    # What is hidden is drawn when it is chosen.
+    assert said["drawn"] == 0
+    assert said["later"] >= 1
     assert said["shown"] == said["wanted"]
     assert said["pressed"] == "false"
     assert said["sorted"] == "descending"
@@ -129,9 +146,9 @@ def test_a_run_whose_curves_are_left_out_says_so(tmp_path: Path, monkeypatch: py
     assert "Curves of 2 of 4 runs, evenly chosen, are in this page" in page
     steps = """
     press("]"); await settle(); await settle();
-    said.without = [$("#run-label").textContent, $("#empty").hidden, all("canvas").length];
+    said.without = [$("#run-label").textContent, $("#empty").hidden, all("#panels canvas").length];
     press("]"); await settle(); await settle();
-    said.with = [$("#run-label").textContent, $("#empty").hidden, all("canvas").length];
+    said.with = [$("#run-label").textContent, $("#empty").hidden, all("#panels canvas").length];
     """
     said = drive(page, tmp_path, steps, 900)
     assert said["without"] == ["cc reno", False, 0]

@@ -5,13 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rushhour.quantities.words import Scale
-from rushhour.report.compare.drawing import _style
-from rushhour.report.compare.plot import Axis, Entry, Facet, Plot, Role, Style, Trace
-from rushhour.report.lines import Chart, Line
+from rushhour.report.figure.description import Axis, Entry, Facet, Plot, Role, Style, Trace
+from rushhour.report.figure.overview import Overview
+from rushhour.report.figure.paper import _style
 from rushhour.report.model import FlowLine
 from rushhour.report.palette import Palette
-from rushhour.report.tables import Column
 
 
 def flow(name: str, cc: str) -> FlowLine:
@@ -72,10 +70,10 @@ def test_a_ramp_of_numbers_and_the_places_of_points_stay() -> None:
     palette.flows([flow("a", "cubic"), flow("b", "bbr")])
     ramp = replace(figure("1 ms", "10 ms", "100 ms"), styles=tuple(Style(k, k / 2, 0, k) for k in range(3)))
     assert palette.figure(ramp) is ramp
-    column = Column("loss", "loss", "1", Scale(1.0, "", 3))
-    lines = [Line("bbr", 0, [], 0), Line("cubic", 1, [], 1)]
-    (chart,) = palette.charts([Chart(column, "", "rtt", "rtt", "cc", True, [], lines, 1.0)])
-    assert [(line.label, line.look, line.place) for line in chart.lines] == [("bbr", 1, 0), ("cubic", 0, 1)]
+    swept = palette.overview(Overview("loss", "loss", figure("bbr", "cubic"), None)).plot
+    assert swept is not None
+    assert colours(swept) == {"bbr": 1, "cubic": 0}
+    assert [trace.look for trace in swept.facets[0].traces] == [0, 1]
 
 
 @pytest.mark.parametrize("role", ["model", "doubtful"])

@@ -371,7 +371,7 @@ def test_settings_that_no_factor_names_are_said_where_they_differ(tmp_path: Path
 def test_a_set_has_its_figures_and_its_report(client: TestClient) -> None:
     [one] = client.get("/api/sets").json()["sets"]
     page = client.get("/runs", params={"set": one["digest"]}, headers=PAGE).text
-    assert 'class="lines"' in page
+    assert 'class="compare swept"' in page
     assert f"/sets/{one['digest']}/report" in page
     assert client.get(f"/sets/{'0' * 64}/report").status_code == 404
 

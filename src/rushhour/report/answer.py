@@ -14,8 +14,8 @@ from pydantic import ValidationError
 
 from rushhour.metrics.catalog import METRICS
 from rushhour.quantities.words import quantity
-from rushhour.report.compare.collect import values_of
-from rushhour.report.compare.titles import spoken, title_of
+from rushhour.report.figure.collect import values_of
+from rushhour.report.figure.titles import spoken, title_of
 from rushhour.report.shares import METRIC as SHARE
 from rushhour.report.shares import share, sharers
 from rushhour.spec.figure import Figure

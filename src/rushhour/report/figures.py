@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from rushhour.quantities.words import quantity, scale_for
-from rushhour.report.lines import apart, counts, in_lines
+from rushhour.report.figure.ticks import in_lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from rushhour.report.curves import Curve
-    from rushhour.report.heat import Heat
-    from rushhour.report.lines import Chart
     from rushhour.report.model import RunView
     from rushhour.report.panels import Panel
 
@@ -71,76 +69,6 @@ def run_figure(run: RunView, form: str) -> bytes:
         return encoded(figure, form)
 
 
-def heat_figure(heat: Heat, title: str, form: str) -> bytes:
-    """A metric over the factors: one map for each level of the factors that do not span it."""
-    with mpl.rc_context({**STYLE, "axes.grid": False}):
-        across = min(3, len(heat.maps))
-        down = -(-len(heat.maps) // across)
-        size = (1.2 + 0.75 * len(heat.maps[0].columns), 0.9 + 0.42 * len(heat.maps[0].rows))
-        figure = Figure(figsize=(max(4.5, size[0] * across), 0.7 + size[1] * down), layout="constrained")
-        grid = figure.subplots(down, across, squeeze=False)
-        for place, axes in enumerate(grid.flat):
-            axes.set_visible(place < len(heat.maps))
-            if place < len(heat.maps):
-                _map(axes, heat, place)
-        unit = f", {heat.column.scale.unit}" if heat.column.scale.unit else ""
-        figure.suptitle(plain(f"{title}: {heat.column.title}{unit}"), fontsize=10, x=0.01, ha="left")
-        return encoded(figure, form)
-
-
-def lines_figure(charts: list[Chart], title: str, form: str) -> bytes:
-    """A metric over one factor: a chart for each level of the factors that are neither axis nor lines."""
-    with mpl.rc_context(STYLE):
-        across = min(2, len(charts))
-        down = -(-len(charts) // across)
-        figure = Figure(figsize=(5.2 if across == 1 else 9.0, 0.6 + 2.9 * down), layout="constrained")
-        grid = figure.subplots(down, across, squeeze=False, sharey=True)
-        for place, axes in enumerate(grid.flat):
-            axes.set_visible(place < len(charts))
-            if place < len(charts):
-                _chart(axes, charts[place])
-        if charts[0].by:
-            grid[0, 0].legend(title=plain(charts[0].by), handlelength=2.6)
-        column = charts[0].column
-        unit = f", {column.scale.unit}" if column.scale.unit else ""
-        figure.suptitle(plain(f"{title}: {column.title}{unit}"), fontsize=10, x=0.01, ha="left")
-        figure.supxlabel(counts(charts), fontsize=7.5, x=0.01, ha="left")
-        return encoded(figure, form)
-
-
-def _chart(axes: Axes, chart: Chart) -> None:
-    divisor = chart.column.scale.divisor
-    for line in chart.lines:
-        shift = 0.0 if chart.numeric else 0.02 * (line.place - (len(chart.lines) - 1) / 2)
-        places = [point.place + shift for point in line.points]
-        mean, low, high = (
-            np.array([getattr(point, name) / divisor for point in line.points])
-            for name in ("value", "low", "high")
-        )
-        style: dict[str, Any] = {
-            "color": COLOURS[line.look % len(COLOURS)],
-            "marker": "os^D"[line.look % 4],
-            "markersize": 4,
-        }
-        label = plain(line.label)
-        if chart.numeric:
-            axes.plot(places, mean, label=label, linestyle=DASHES[line.look % len(DASHES)], **style)
-            axes.fill_between(places, low, high, color=style["color"], alpha=0.16, linewidth=0)
-        else:
-            around = [mean - low, high - mean]
-            axes.errorbar(places, mean, around, label=label, linestyle="", capsize=2, **style)
-    # An axis of about 60 letters.
-    if chart.numeric:
-        ticks = apart(chart.ticks, 60, 1)
-        axes.set_xticks([place for place, _ in ticks], [plain(word) for _, word in ticks])
-    else:
-        categories(axes, chart.ticks, 60)
-    axes.set_xlim(-0.04, 1.04)
-    axes.set_ylim(0, 1.05 * chart.top / divisor if chart.top > 0 else 1)
-    axes.set_xlabel(plain(chart.axis))
-    axes.set_title(plain(chart.title), fontsize=8.5, loc="left")
-
-
 def categories(axes: Axes, ticks: Sequence[tuple[float, str]], letters: float) -> None:
     """Levels that are words along an axis of so many letters: all stay, broken into lines or slanted."""
     words = [word for _, word in ticks]
@@ -150,31 +78,6 @@ def categories(axes: Axes, ticks: Sequence[tuple[float, str]], letters: float) -
     if lines is None:
         for label in axes.get_xticklabels():
             label.set(rotation=40, ha="right", rotation_mode="anchor")
-
-
-def _map(axes: Axes, heat: Heat, place: int) -> None:
-    drawn = heat.maps[place]
-    shades = np.array(
-        [
-            [np.nan if spot is None or spot.shade is None else spot.shade for spot in row]
-            for _, row in drawn.rows
-        ],
-        float,
-    )
-    axes.imshow(shades, cmap="Blues", vmin=-1, vmax=10, aspect="auto")
-    for y, (_, row) in enumerate(drawn.rows):
-        for x, spot in enumerate(row):
-            if spot is not None:
-                dark = spot.shade is not None and spot.shade >= 6
-                text = spot.text if spot.valid else "invalid"
-                axes.text(
-                    x, y, text, ha="center", va="center", fontsize=7.5, color="white" if dark else "black"
-                )
-    axes.set_xticks(range(len(drawn.columns)), [plain(level) for level in drawn.columns])
-    axes.set_yticks(range(len(drawn.rows)), [plain(level) for level, _ in drawn.rows])
-    axes.set_xlabel(plain(drawn.across))
-    axes.set_ylabel(plain(drawn.down))
-    axes.set_title(plain(drawn.title), fontsize=8.5, loc="left")
 
 
 def _draw(axes: Axes, panel: Panel, looks: Sequence[int | None]) -> None:

@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING
 
 from rushhour.errors import ReportError
 from rushhour.files.finished import put
-from rushhour.report.compare import Collector
-from rushhour.report.compare.drawing import draw as compare_figure
-from rushhour.report.figures import heat_figure, lines_figure, run_figure
+from rushhour.report.figure import Collector
+from rushhour.report.figure.overview import overviews
+from rushhour.report.figure.paper import draw as figure
+from rushhour.report.figures import run_figure
 from rushhour.report.gather import views
-from rushhour.report.heat import heats
-from rushhour.report.lines import charts
 from rushhour.report.palette import Palette
-from rushhour.report.tables import cells_table, shares_table
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from rushhour.record.record import ResultSet
+    from rushhour.report.figure.description import Drawing
     from rushhour.report.model import RunView
 
 _POINTS = 4_000_000
@@ -51,16 +51,9 @@ def draw(results: ResultSet, folder: Path, form: str) -> list[Path]:
             made.append(folder / f"run-{place:03d}{_slug(run.label)}.{form}")
             put(run_figure(run, form), made[-1])
         slim.append(replace(run, panels=[]))
-    for number, drawing in enumerate(map(palette.figure, collector.drawings()), 1):
-        made.append(folder / f"figure-{number:02d}{_slug(drawing.title)}.{form}")
-        put(compare_figure(drawing, form), made[-1])
-    table = cells_table(slim)
-    for metric, found in (charts(shares_table(slim)) | charts(table) if len(slim) > 1 else {}).items():
-        made.append(folder / f"sweep-lines-{metric}.{form}")
-        put(lines_figure(palette.charts(found), slim[0].title, form), made[-1])
-    for heat in heats(table):
-        made.append(folder / f"sweep-{heat.column.metric}.{form}")
-        put(heat_figure(heat, slim[0].title, form), made[-1])
+    for name, drawing in _compared(collector, slim, palette):
+        made.append(folder / f"{name}.{form}")
+        put(figure(drawing, form), made[-1])
     if not made:
         raise ReportError(
             "the records hold nothing that can be drawn",
@@ -68,6 +61,16 @@ def draw(results: ResultSet, folder: Path, form: str) -> list[Path]:
             hint="switch on [readings] in the scenario",
         )
     return made
+
+
+def _compared(collector: Collector, runs: list[RunView], palette: Palette) -> Iterator[tuple[str, Drawing]]:
+    """The figures that compare cells, with the names of their files: the scenario's, then the overviews."""
+    for number, drawing in enumerate(map(palette.figure, collector.drawings()), 1):
+        yield f"figure-{number:02d}{_slug(drawing.title)}", drawing
+    for overview in map(palette.overview, overviews(runs)):
+        for name, drawn in (("sweep-lines", overview.plot), ("sweep", overview.matrix)):
+            if drawn is not None:
+                yield f"{name}-{overview.metric}", replace(drawn, title=f"{runs[0].title}: {drawn.title}")
 
 
 def _slug(label: str) -> str:

@@ -8,25 +8,23 @@ page's own script and style forbids everything else, so nothing a scenario or re
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rushhour.files.finished import put
 from rushhour.quantities.words import quantity
 from rushhour.report import gather, payload
 from rushhour.report.answer import answer
-from rushhour.report.compare import Collector, page
 from rushhour.report.definitions import definitions
+from rushhour.report.figure import Collector, page
+from rushhour.report.figure.overview import overviews
 from rushhour.report.gather import about, views
-from rushhour.report.heat import heats
-from rushhour.report.lines import charts, counts
-from rushhour.report.lines_svg import chart_svg, swatch_svg
 from rushhour.report.machines import lab_said, links_said, machines, work_said
 from rushhour.report.palette import Palette
 from rushhour.report.published import sheets
 from rushhour.report.reproduce import reproduction
-from rushhour.report.shell import digest, joined, template
-from rushhour.report.tables import cells_table, flows_table, shares_table
+from rushhour.report.shell import FIGURES, PLOTS, digest, joined, template
+from rushhour.report.tables import cells_table, flows_table
 from rushhour.report.topology import topology_svg
 from rushhour.summary.comparison import compare
 
@@ -34,13 +32,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rushhour.record.record import ResultSet
+    from rushhour.report.figure.description import Drawing
+    from rushhour.report.figure.overview import Overview
     from rushhour.report.gather import About
-    from rushhour.report.heat import Heat
-    from rushhour.report.lines import Chart
     from rushhour.report.model import RunView
-    from rushhour.report.tables import Column, Row, Table
+    from rushhour.report.tables import Row, Table
 
-_SCRIPTS = ("uplot/uPlot.iife.min.js", "series.js", "plots.js", "parts.js", "figures.js", "page.js")
+_SCRIPTS = (*PLOTS, "parts.js", *FIGURES, "page.js")
 _STYLES = ("uplot/uPlot.min.css", "report.css")
 MAX_ROWS = 600
 """Rows of the cells table that are written into the page; all are in the index."""
@@ -68,7 +66,10 @@ def render(results: ResultSet) -> str:
         packed.append(payload.packed(run) if run.panels else "")
         # Only the words of a run are kept in memory, its curves are packed by now.
         slim.append(replace(run, panels=[]))
-    script, style = joined(_SCRIPTS), joined(_STYLES)
+    figures, swept = _drawn(collector, palette), _swept(slim, palette)
+    # A page without figures needs no scripts for them.
+    needed = [name for name in _SCRIPTS if figures or swept or name not in FIGURES]
+    script, style = joined(needed), joined(_STYLES)
     table = cells_table(slim, split=len(slim) > 1)
     return template("report.html").render(
         about=head,
@@ -88,16 +89,11 @@ def render(results: ResultSet) -> str:
         judged=sum(len(run.verdicts) for run in slim),
         held=sum(verdict.ok for run in slim for verdict in run.verdicts),
         bars=_bars,
-        overviews=[*_overviews(shares_table(slim), palette), *_overviews(table, palette)]
-        if len(slim) > 1
-        else [],
-        chart_svg=chart_svg,
-        swatch_svg=swatch_svg,
-        counts=counts,
+        overviews=swept,
         pickers=_pickers(slim),
         definitions=definitions(slim),
         published=sheets(results.once(compare)),
-        figures=[(drawing, page.packed(drawing)) for drawing in map(palette.figure, collector.drawings())],
+        figures=figures,
         again=reproduction(results),
         environment=_environment(head, slim),
         index=payload.index(slim),
@@ -121,13 +117,8 @@ def overview(results: ResultSet) -> str:
     collector, palette = Collector.of(results), Palette()
     seen = views(results, curves=False, also=collector.take)
     runs = [replace(run, flows=palette.flows(run.flows)) for run in seen]
-    tables = [shares_table(runs), cells_table(runs, split=True)] if len(runs) > 1 else []
     return template("overview.html").render(
-        figures=[(drawing, page.packed(drawing)) for drawing in map(palette.figure, collector.drawings())],
-        overviews=[found for table in tables for found in _overviews(table, palette)],
-        chart_svg=chart_svg,
-        swatch_svg=swatch_svg,
-        counts=counts,
+        figures=_drawn(collector, palette), overviews=_swept(runs, palette)
     )
 
 
@@ -176,22 +167,15 @@ def _environment(head: About, runs: list[RunView]) -> list[tuple[str, str]]:
     return [(label, str(value)) for label, value in rows if value not in (None, "")]
 
 
-@dataclass(frozen=True)
-class Overview:
-    """One metric over the sweep: its charts, and its map where two factors vary."""
-
-    column: Column
-    charts: list[Chart]
-    heat: Heat | None
+def _drawn(collector: Collector, palette: Palette) -> list[tuple[Drawing, str]]:
+    """The figures of the scenario, each with its packed text."""
+    return [(drawing, page.packed(drawing)) for drawing in map(palette.figure, collector.drawings())]
 
 
-def _overviews(table: Table, palette: Palette) -> list[Overview]:
-    lines = {metric: palette.charts(found) for metric, found in charts(table).items()}
-    maps = {heat.column.metric: heat for heat in heats(table)}
-    found = [
-        Overview(column, lines.get(column.metric, []), maps.get(column.metric)) for column in table.columns
-    ]
-    return [overview for overview in found if overview.charts or overview.heat]
+def _swept(runs: list[RunView], palette: Palette) -> list[tuple[Overview, str]]:
+    """Each metric over the sweep, with the packed text of its lines."""
+    found = [palette.overview(one) for one in overviews(runs)]
+    return [(one, "" if one.plot is None else page.packed(one.plot)) for one in found]
 
 
 def _totals(table: Table) -> list[tuple[str, str, str]]:

@@ -9,13 +9,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rushhour.report.compare.plot import Plot
+from rushhour.report.figure.description import Plot
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rushhour.report.compare.plot import Drawing, Style
-    from rushhour.report.lines import Chart
+    from rushhour.report.figure.description import Drawing, Style
+    from rushhour.report.figure.overview import Overview
     from rushhour.report.model import FlowLine
 
 
@@ -54,7 +54,10 @@ class Palette:
 
     def figure(self, drawing: Drawing) -> Drawing:
         """A figure with the looks of the report; lines along a ramp of numbers keep theirs."""
-        if not isinstance(drawing, Plot) or any(style.place is not None for style in drawing.styles):
+        return self._plot(drawing) if isinstance(drawing, Plot) else drawing
+
+    def _plot(self, drawing: Plot) -> Plot:
+        if any(style.place is not None for style in drawing.styles):
             return drawing
         names = _lines(drawing)
         groups: dict[int, list[str]] = {}
@@ -67,14 +70,10 @@ class Palette:
         styles = [_painted(style, looks[style.colour], same=same) for style in drawing.styles]
         return replace(drawing, styles=tuple(styles))
 
-    def charts(self, charts: Sequence[Chart]) -> list[Chart]:
-        """Charts of a sweep with the looks of the report."""
-        labels = list(dict.fromkeys(line.label for chart in charts for line in chart.lines))
-        looks = dict(zip(labels, self.levels(labels), strict=True))
-        return [
-            replace(chart, lines=[replace(line, look=looks[line.label]) for line in chart.lines])
-            for chart in charts
-        ]
+    def overview(self, overview: Overview) -> Overview:
+        """An overview with the looks of the report."""
+        plot = overview.plot
+        return overview if plot is None else replace(overview, plot=self._plot(plot))
 
     def _look(self, name: str) -> int:
         if name not in self._known:

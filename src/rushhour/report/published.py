@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from rushhour.quantities.measures import convert
 from rushhour.quantities.words import NONE
-from rushhour.report.compare.published import KINDS
+from rushhour.report.figure.published import KINDS
 from rushhour.report.model import said
 
 if TYPE_CHECKING:

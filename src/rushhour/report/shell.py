@@ -5,8 +5,17 @@ from __future__ import annotations
 import base64
 import hashlib
 from importlib.resources import files
+from typing import TYPE_CHECKING
 
 import jinja2
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+PLOTS = ("uplot/uPlot.iife.min.js", "series.js", "ink.js", "plots.js")
+"""The scripts of panels over time, in their order."""
+FIGURES = ("looks.js", "axes.js", "told.js", "figures.js")
+"""The scripts of figures that compare cells, in their order; they come after `PLOTS`."""
 
 
 def template(name: str) -> jinja2.Template:
@@ -21,7 +30,7 @@ def template(name: str) -> jinja2.Template:
     return environment.get_template(name)
 
 
-def joined(names: tuple[str, ...]) -> str:
+def joined(names: Iterable[str]) -> str:
     """Scripts or styles as one text."""
     return "\n".join(
         files("rushhour.report").joinpath(f"assets/{name}").read_text(encoding="utf-8").strip()

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from pydantic import ValidationError
 
 from rushhour.report.answer import answer
-from rushhour.report.compare import Collector, page
 from rushhour.report.definitions import definitions
+from rushhour.report.figure import Collector, page
 from rushhour.report.figures import run_figure
 from rushhour.report.gather import about, reasons, views
 from rushhour.report.model import kernel_name
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rushhour.record.record import ResultSet
-    from rushhour.report.compare.plot import Drawing
     from rushhour.report.definitions import Definition
+    from rushhour.report.figure.description import Drawing
     from rushhour.report.model import RunView
     from rushhour.report.published import Sheet
     from rushhour.report.tables import Table
@@ -47,7 +47,7 @@ _POINTS = 24_000
 class Section:
     """One scenario: what was asked, what came out, what it is held against; without runs, why there are none.
 
-    `figures` are drawings with their packed text (`report/compare/page.py`), `picture` an SVG in base64 of a
+    `figures` are drawings with their packed text (`report/figure/page.py`), `picture` an SVG in base64 of a
     single run where the scenario names no figure.
     """
 

@@ -12,7 +12,7 @@ from rushhour.report.shares import METRIC as SHARE
 from rushhour.report.shares import PERCENT, share, sharers
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from rushhour.metrics.value import MetricValue
     from rushhour.report.model import RunView
@@ -75,7 +75,7 @@ def cells_table(runs: Sequence[RunView], *, split: bool = False) -> Table:
     With `split`, the shares of the goodput stand beside it, a column for each of a few flows.
     """
     heads, groups = _cells(runs)
-    wholes = [_whole(run.metrics) for run in runs]
+    wholes = [whole(run.metrics) for run in runs]
     warmup = any(run.warmup_s for run in runs)
     columns = _columns([metric for whole in wholes for metric in whole.values()], warmup=warmup)
     sharing = {one.name: one for one in sharers(runs)} if split else {}
@@ -95,19 +95,6 @@ def cells_table(runs: Sequence[RunView], *, split: bool = False) -> Table:
         means, spreads = [mean for mean, _ in found], [spread for _, spread in found]
         rows.append(Row(head, means, members[0], len(trusted) == len(members), len(members), spreads))
     return Table(heads, columns, rows)
-
-
-def shares_table(runs: Sequence[RunView]) -> Table:
-    """Shares of the goodput in every cell, a row for each sharer: what is drawn of them over a sweep."""
-    heads, groups = _cells(runs)
-    rows = []
-    for head, members in groups.items():
-        trusted = [member for member in members if runs[member].valid]
-        for sharer in sharers(runs, MAX_SHARES):
-            mean, spread = _joined([share(runs[member], sharer) for member in trusted or members])
-            valid = len(trusted) == len(members)
-            rows.append(Row((*head, sharer.name), [mean], members[0], valid, len(members), [spread]))
-    return Table((*heads, "flow"), [Column(SHARE, "share of the goodput", "1", PERCENT)], rows)
 
 
 def _cells(runs: Sequence[RunView]) -> tuple[tuple[str, ...], dict[tuple[str, ...], list[int]]]:
@@ -141,7 +128,7 @@ def flows_table(run: RunView) -> Table:
     return Table(("flow", "kind", "path", "active"), columns, rows)
 
 
-def _whole(metrics: Sequence[MetricValue]) -> dict[str, MetricValue]:
+def whole(metrics: Sequence[MetricValue]) -> dict[str, MetricValue]:
     """One value of each metric for the whole run: the total; else the only queue's, group's or flow's.
 
     Where there are several, the run as a whole has no such number; the flows' table and the list of every
@@ -170,10 +157,18 @@ def _columns(values: Sequence[MetricValue], *, warmup: bool) -> list[Column]:
         numbers = [value.value for value in known.get(metric, [])]
         if not numbers or (telling.if_any and not any(numbers)):
             continue
-        unit = "events" if telling.counts else known[metric][0].unit
-        scale = PERCENT if metric == SHARE else scale_for(numbers, unit)
-        columns.append(Column(metric, telling.title, unit, scale))
+        unit = known[metric][0].unit
+        scale = scale_of(metric, unit, numbers)
+        columns.append(Column(metric, telling.title, "events" if telling.counts else unit, scale))
     return columns
+
+
+def scale_of(metric: str, unit: str, values: Iterable[float | None]) -> Scale:
+    """The scale of a metric's values wherever they are shown: a share in per cent, events as numbers."""
+    if metric == SHARE:
+        return PERCENT
+    told = TELLING.get(metric)
+    return scale_for(values, "events" if told and told.counts else unit)
 
 
 def _value(value: MetricValue | None) -> float | None:

@@ -12,16 +12,18 @@ from starlette.requests import Request  # noqa: TC002 - starlette looks at the s
 from starlette.responses import Response
 
 from rushhour.report.history.svg import STYLE
+from rushhour.report.shell import FIGURES
 
 # Files that reports carry inline serve here, too.
 SHARED = {
     "uPlot.iife.min.js": "uplot/uPlot.iife.min.js",
     "uPlot.min.css": "uplot/uPlot.min.css",
     "series.js": "series.js",
+    "ink.js": "ink.js",
     "plots.js": "plots.js",
     "parts.js": "parts.js",
     "verdict.js": "verdict.js",
-    "figures.js": "figures.js",
+    **{name: name for name in FIGURES},
     "report.css": "report.css",
     "verdict.css": "verdict.css",
     "history.css": "history.css",

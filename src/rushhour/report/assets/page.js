@@ -5,6 +5,8 @@
   const $ = (selector, root = document) => root.querySelector(selector);
   const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
   const { make, swatch } = Parts;
+  // A page without figures comes without their scripts.
+  const figures = typeof Figures === "undefined" ? { start: () => {}, show: () => {} } : Figures;
   let run = null;
   let index = -1;
   const runs = JSON.parse($("#runs").textContent);
@@ -85,6 +87,7 @@
   function mark(next) {
     for (const select of $$("#picker select")) select.value = runs[next].factors[select.name] ?? "";
     $$("[data-run]").forEach((link) => link.toggleAttribute("aria-current", Number(link.dataset.run) === next));
+    figures.show(next);
     $("#position").textContent = `${next + 1} of ${runs.length}`;
   }
 
@@ -151,7 +154,7 @@
     document.addEventListener("keydown", keys);
     addEventListener("hashchange", () => show(wanted()));
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => run && redraw());
-    Plots.onPaper(() => run && redraw());
+    Ink.onPaper(() => run && redraw());
     let waiting = 0;
     let width = innerWidth;
     addEventListener("resize", () => {
@@ -175,7 +178,7 @@
 
   listen();
   heat();
-  Figures.start();
+  figures.start();
   if (runs.length) {
     show(wanted()).catch((fault) => {
       $("#empty").hidden = false;

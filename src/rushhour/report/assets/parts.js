@@ -3,13 +3,7 @@
 // What a run is shown with: its panels as figures with their legends, and what limited its flows.
 const Parts = (() => {
   const SVG = "http://www.w3.org/2000/svg";
-
-  function make(tag, text, name) {
-    const element = document.createElement(tag);
-    if (text !== undefined) element.textContent = text;
-    if (name) element.className = name;
-    return element;
-  }
+  const { make } = Ink;
 
   function swatch(curve, position) {
     const picture = document.createElementNS(SVG, "svg");

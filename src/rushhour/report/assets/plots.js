@@ -2,13 +2,11 @@
 
 // Panels over time: one uPlot each, with one time axis, one cursor and one zoom for all.
 const Plots = (() => {
-  const DASHES = [[], [8, 4], [2, 3], [10, 3, 2, 3], [14, 4], [5, 2, 1, 2]];
+  const { ink, dashes, joined, widthOf } = Ink;
   const COLOURS = 8;
   // Room above the highest value or limit, for the limit's label.
   const HEADROOM = 1.14;
   const NEAR = 6;
-  // Width of a page of A4 or letter within its margins.
-  const PAPER = 680;
   // Places along a line that are tried for its label, from the right.
   const PLACES = 12;
   const LEAST_SPAN_S = 1e-4;
@@ -18,25 +16,6 @@ const Plots = (() => {
   let span = null;
   let drawing = false;
 
-  // Paper is light, whatever the screen is: this comes before everybody's drawing again.
-  for (const [event, on] of [["beforeprint", true], ["afterprint", false]]) {
-    addEventListener(event, () => document.documentElement.classList.toggle("paper", on));
-  }
-
-  // What is drawn must be drawn again for paper, and after it for the screen.
-  function onPaper(again) {
-    for (const event of ["beforeprint", "afterprint"]) addEventListener(event, again);
-  }
-
-  // The printer has not laid out its page yet when plots are drawn for it.
-  function widthOf(host) {
-    return document.documentElement.classList.contains("paper") ? Math.min(host.clientWidth, PAPER) : host.clientWidth;
-  }
-
-  function ink(name) {
-    return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-  }
-
   // `place` is a curve's position among those of its own run, where curves of two runs are in one panel.
   function colour(curve, position) {
     if (curve.flow !== null) return ink(`--c${(curve.look ?? curve.flow) % COLOURS}`);
@@ -45,8 +24,7 @@ const Plots = (() => {
 
   function dash(curve, position) {
     if (curve.faint) return [1, 3];
-    const index = curve.flow === null ? curve.place ?? position : curve.look ?? curve.flow;
-    return DASHES[(index + Math.floor(index / COLOURS)) % DASHES.length];
+    return dashes(curve.flow === null ? curve.place ?? position : curve.look ?? curve.flow);
   }
 
   function drawn(curve, position, panel) {
@@ -56,12 +34,7 @@ const Plots = (() => {
     // A run to compare with: broad and pale, under the lines of the one that is looked at.
     // What was dotted there stays dotted: a broad total would be one flow more.
     if (curve.ghost) Object.assign(series, curve.faint ? { width: 1.6, alpha: 0.55 } : { width: 5, alpha: 0.32, dash: [] });
-    if (panel.marks) Object.assign(series, { paths: () => null });
-    else if (curve.shape === "points") {
-      Object.assign(series, { paths: () => null, points: { show: true, size: 3, fill: stroke, width: 0 } });
-    } else if (curve.shape === "hold") series.paths = uPlot.paths.stepped({ align: 1 });
-    else if (curve.shape === "interval") series.paths = uPlot.paths.stepped({ align: -1 });
-    return series;
+    return Object.assign(series, panel.marks ? { paths: () => null } : joined(curve.shape, stroke));
   }
 
   function largest(panel) {
@@ -390,5 +363,5 @@ const Plots = (() => {
     return Object.fromEntries(live.map(({ plot, panel }) => [panel.id, plot.scales.y.max]));
   }
 
-  return { heights, hides, onPaper, widthOf, labels, ranges, draw, clear, zoom, reset, zoomBy, step, toggle, forget, colour, dash, inked };
+  return { heights, hides, labels, ranges, draw, clear, zoom, reset, zoomBy, step, toggle, forget, colour, dash, inked };
 })();

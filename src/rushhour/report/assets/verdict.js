@@ -58,7 +58,7 @@
     document.querySelector("#area")?.addEventListener("change", filter);
     $$("[data-zoom]").forEach((button) => button.addEventListener("click", () => zoom(button)));
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", again);
-    Plots.onPaper(again);
+    Ink.onPaper(again);
     let waiting = 0;
     let width = innerWidth;
     addEventListener("resize", () => {

@@ -12,7 +12,7 @@ from rushhour.report import embed
 from rushhour.report.diagnosis.story import counts, measured, place, rose
 from rushhour.report.panels import panels_of
 from rushhour.report.payload import panel_words
-from rushhour.report.shell import digest, joined, template
+from rushhour.report.shell import PLOTS, digest, joined, template
 from rushhour.version import __version__
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rushhour.diagnosis.diagnosis import Diagnosis
     from rushhour.report.embed import Columns
 
-_SCRIPTS = ("uplot/uPlot.iife.min.js", "series.js", "plots.js", "parts.js", "verdict.js")
+_SCRIPTS = (*PLOTS, "parts.js", "verdict.js")
 _STYLES = ("uplot/uPlot.min.css", "report.css", "verdict.css", "diagnosis.css")
 _PANELS = ("goodput", "rtt", "cwnd")
 POINTS = 6000

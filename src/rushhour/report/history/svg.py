@@ -9,11 +9,9 @@ from html import escape
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from rushhour.quantities.words import scale_for
+from rushhour.report.figure.ticks import rounds
 from rushhour.report.history.said import certainty, kernels, named, scattered, size, tone
-from rushhour.report.lines import grid
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -96,22 +94,15 @@ def _frame(
     series: Series, scale: Scale, span: tuple[float, float], y: Callable[[float], float]
 ) -> Iterator[str]:
     low, high = (value / scale.divisor for value in span)
-    ticks = [value for value in _ticks(low, high) if low <= value <= high]
-    decimals = max(0, -int(np.floor(np.log10(ticks[1] - ticks[0])))) if len(ticks) > 1 else scale.decimals
+    ticks = rounds(low, high)
     for value in ticks:
         level = y(value * scale.divisor)
         yield f'<line class="rule" x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{level:.1f}" y2="{level:.1f}"/>'
         at = f'x="{_LEFT - 6}" y="{level + 4:.1f}" text-anchor="end"'
-        yield f'<text class="dim" {at}>{value:.{decimals}f}</text>'
+        yield f'<text class="dim" {at}>{value:.10g}</text>'
     unit = f", {scale.unit}" if scale.unit else ""
     better = "" if series.better == "none" else f" ({series.better} is better)"
     yield f'<text class="dim" x="8" y="14">{escape(series.metric + unit + better)}</text>'
-
-
-def _ticks(low: float, high: float) -> list[float]:
-    step = grid(high - low)[1] if high > low else 1.0
-    first = np.ceil(low / step)
-    return [float(step * (first + place)) for place in range(int((high - low) / step) + 2)]
 
 
 def _names(series: Series, x: Callable[[float], float]) -> Iterator[str]:

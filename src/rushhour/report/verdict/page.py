@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from rushhour.errors import RecordError
 from rushhour.report.definitions import of_metrics
-from rushhour.report.shell import digest, joined, template
+from rushhour.report.shell import PLOTS, digest, joined, template
 from rushhour.report.verdict.cell import REACH
 from rushhour.report.verdict.overlay import picture
 from rushhour.report.verdict.rows import rows
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rushhour.report.verdict.overlay import Picture
     from rushhour.report.verdict.rows import Rows
 
-_SCRIPTS = ("uplot/uPlot.iife.min.js", "series.js", "plots.js", "parts.js", "verdict.js")
+_SCRIPTS = (*PLOTS, "parts.js", "verdict.js")
 _STYLES = ("uplot/uPlot.min.css", "report.css", "verdict.css")
 MAX_PICTURES = 20
 """Cells that are drawn; the worst come first."""

@@ -10,7 +10,7 @@ import numpy as np
 from rushhour.errors import RecordError
 from rushhour.quantities.words import NONE, quantity
 from rushhour.record.record import Record
-from rushhour.report.compare.titles import spoken
+from rushhour.report.figure.titles import spoken
 from rushhour.verdict.refusal import NOTHING, settings_of
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@
 
   load().catch((fault) => { $("#panels").replaceChildren(Parts.make("p", `The curves could not be drawn: ${fault.message}`, "aside")); });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => run && draw());
-  Plots.onPaper(() => run && draw());
+  Ink.onPaper(() => run && draw());
   let width = innerWidth;
   let waiting = 0;
   addEventListener("resize", () => {

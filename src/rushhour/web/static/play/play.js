@@ -259,7 +259,7 @@
       }, 150);
     });
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => current && draw());
-    Plots.onPaper(() => current && draw());
+    Ink.onPaper(() => current && draw());
   }
 
   async function start() {

@@ -14,12 +14,12 @@ import numpy as np
 
 from rushhour.metrics.completion import DISTRIBUTIONS
 from rushhour.quantities.words import scale_for
-from rushhour.report.compare.curves import MAX_LINES, MAX_PANELS, left_out
-from rushhour.report.compare.legend import Looks, entries
-from rushhour.report.compare.places import layout, rounds, words
-from rushhour.report.compare.plot import Axis, Facet, Plot, Trace
-from rushhour.report.compare.titles import title_of
-from rushhour.report.lines import wide
+from rushhour.report.figure.curves import MAX_LINES, MAX_PANELS
+from rushhour.report.figure.description import Axis, Facet, Plot, Trace
+from rushhour.report.figure.legend import Looks, entries
+from rushhour.report.figure.places import layout, left_out, words
+from rushhour.report.figure.ticks import decades, rounds, wide
+from rushhour.report.figure.titles import title_of
 from rushhour.series.series import SERIES
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from rushhour.report.compare.collect import Taken
+    from rushhour.report.figure.collect import Taken
     from rushhour.spec.figure import Figure
     from rushhour.spec.sweep import Sweep
 
@@ -103,7 +103,12 @@ def build(figure: Figure, sweep: Sweep, taken: Sequence[Taken], notes: tuple[str
         over_time=False,
         same=True,
         distribution=True,
-        notes=(*notes, *_missing([found for _, found in known]), *looks.notes, *left_out(len(panels))),
+        notes=(
+            *notes,
+            *_missing([found for _, found in known]),
+            *looks.notes,
+            *left_out(len(panels), MAX_PANELS),
+        ),
     )
 
 
@@ -130,21 +135,13 @@ def _axis(figure: Figure, every: Sequence[Shares]) -> Axis:
         pad = _MARGIN * ((greatest - least) or abs(least) or 1.0)
         low, high = max(0.0, least - pad) if least >= 0 else least - pad, greatest + pad
     bounds = (low / scale.divisor, high / scale.divisor)
-    ticks = _decades(*bounds) if log else rounds(*bounds)
+    ticks = decades(*bounds) if log else rounds(*bounds)
     named = tuple((float(_places(np.array([tick]), *bounds, log=log)[0]), f"{tick:g}") for tick in ticks)
     return Axis(title_of(figure.y), scale.unit, scale.divisor, low, high, log, ticks=named)
 
 
 def _far(least: float, greatest: float) -> bool:
     return least > 0 and wide([least, greatest])
-
-
-def _decades(low: float, high: float) -> list[float]:
-    """Ticks of a logarithmic axis: powers of ten, with 2 and 5 up to three decades."""
-    steps = (1, 2, 5) if high / low < 1_000 else (1,)
-    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    every = [float(f"{step}e{power}") for power in powers for step in steps]
-    return [tick for tick in every if low <= tick <= high]
 
 
 def _places(values: NDArray[np.float64], low: float, high: float, *, log: bool) -> NDArray[np.float64]:

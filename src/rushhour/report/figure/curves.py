@@ -9,20 +9,20 @@ import numpy as np
 
 from rushhour.models.registry import MODELS
 from rushhour.quantities.words import scale_for
-from rushhour.report.compare import published
-from rushhour.report.compare.legend import Looks, entries, model_group, neutral
-from rushhour.report.compare.places import Layout, layout, words
-from rushhour.report.compare.plot import Axis, Facet, Plot, Trace
-from rushhour.report.compare.titles import title_of
+from rushhour.report.figure import published
+from rushhour.report.figure.description import Axis, Facet, Plot, Trace
+from rushhour.report.figure.legend import Looks, entries, model_group, neutral
+from rushhour.report.figure.places import Layout, layout, left_out, words
+from rushhour.report.figure.titles import title_of
 from rushhour.series.series import SERIES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rushhour.report.compare.collect import Taken
-    from rushhour.report.compare.places import Key
-    from rushhour.report.compare.plot import Role
     from rushhour.report.curves import Curve
+    from rushhour.report.figure.collect import Taken
+    from rushhour.report.figure.description import Role
+    from rushhour.report.figure.places import Key
     from rushhour.spec.figure import Figure
     from rushhour.spec.published import Published
     from rushhour.spec.sweep import Sweep
@@ -67,7 +67,7 @@ def build(
         looks.styles,
         over_time=True,
         same=max(tops) <= _APART * min(tops),
-        notes=(*notes, *looks.notes, *left_out(len(panels))),
+        notes=(*notes, *looks.notes, *left_out(len(panels), MAX_PANELS)),
     )
 
 
@@ -130,8 +130,3 @@ class _Drawer:
             level = np.full(2, told.value)
             found.append(Trace(MODELS[name].title, look, model_group(name), role, np.array(self.span), level))
         return neutral(found)
-
-
-def left_out(panels: int) -> tuple[str, ...]:
-    """What is said of panels that are too many."""
-    return (f"The first {MAX_PANELS} of {panels} panels.",) if panels > MAX_PANELS else ()

@@ -10,14 +10,14 @@ import numpy as np
 
 from rushhour.metrics.catalog import METRICS
 from rushhour.models.registry import MODELS
-from rushhour.quantities.words import scale_for
-from rushhour.report.compare import published
-from rushhour.report.compare.curves import MAX_LINES, MAX_PANELS
-from rushhour.report.compare.legend import Looks, entries, model_group, neutral
-from rushhour.report.compare.places import Layout, factor_axis, layout, words
-from rushhour.report.compare.plot import Axis, Facet, Plot, Trace
-from rushhour.report.compare.titles import title_of
+from rushhour.report.figure import published
+from rushhour.report.figure.curves import MAX_LINES, MAX_PANELS
+from rushhour.report.figure.description import Axis, Facet, Plot, Trace
+from rushhour.report.figure.legend import Looks, entries, model_group, neutral
+from rushhour.report.figure.places import Layout, factor_axis, layout, left_out, words
+from rushhour.report.figure.titles import title_of
 from rushhour.report.model import said
+from rushhour.report.tables import scale_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
     from rushhour.models.case import Prediction
     from rushhour.quantities.words import Scale
-    from rushhour.report.compare.collect import Taken
-    from rushhour.report.compare.places import Key
-    from rushhour.report.compare.plot import Role
+    from rushhour.report.figure.collect import Taken
+    from rushhour.report.figure.description import Role
+    from rushhour.report.figure.places import Key
     from rushhour.series.series import Shape
     from rushhour.spec.figure import Figure
     from rushhour.spec.published import Published
@@ -65,7 +65,7 @@ def build(
 ) -> Plot | None:
     """The figure of values that were taken; None if none is defined."""
     assert figure.x is not None
-    known = [one for one in taken if one.value is not None]
+    known = [one for one in taken if one.valid and one.value is not None]
     if not known:
         return None
     where = layout(figure, sweep, [one.factors for one in known])
@@ -76,7 +76,7 @@ def build(
     x, places = factor_axis(figure.x, levels, figure.x_scale)
     panels = where.sorted(where.panels, [where.panel(one.factors) for one in known])
     fitting = published.over_factor(tables, figure.y)
-    scale = scale_for([one.value for one in known], METRICS[figure.y].unit)
+    scale = scale_of(figure.y, METRICS[figure.y].unit, [one.value for one in known])
     drawer = _Drawer(figure, where, looks, places, x.numeric, fitting, scale)
     facets = tuple(
         drawer.facet(panel, [one for one in known if where.panel(one.factors) == panel])
@@ -84,7 +84,7 @@ def build(
     )
     tops = [facet.top for facet in facets]
     counts = {len(spot.values) for spot in drawer.spots}
-    undefined = sum(one.value is None for one in taken)
+    undefined = sum(one.valid and one.value is None for one in taken)
     return Plot(
         figure.title,
         figure.source or "",
@@ -97,19 +97,29 @@ def build(
         looks.styles,
         over_time=False,
         same=max(tops) <= _APART * min(tops),
-        notes=(*notes, *_counted(counts), *_undefined(undefined), *looks.notes),
+        notes=(
+            *notes,
+            *_counted(counts),
+            *_undefined(undefined),
+            *looks.notes,
+            *left_out(len(panels), MAX_PANELS),
+        ),
     )
 
 
 def _counted(counts: set[int]) -> tuple[str, ...]:
     if counts == {1}:
-        return ()
+        return ("Each point is one run.",)
     many = str(max(counts)) if len(counts) == 1 else f"{min(counts)} to {max(counts)}"
     return (f"Points are means of {many} repetitions, bars go from the least to the greatest.",)
 
 
 def _undefined(undefined: int) -> tuple[str, ...]:
-    return (f"In {undefined} runs the metric is undefined.",) if undefined else ()
+    return (
+        (f"In {undefined} {'run' if undefined == 1 else 'runs'} the metric is undefined.",)
+        if undefined
+        else ()
+    )
 
 
 @dataclass
@@ -175,6 +185,7 @@ class _Drawer:
             np.array([max(some) for some in values]) if several else None,
             self._shape,
             tuple(self._words(some) for some in values),
+            tuple(spot.taken[0].run for spot in spots),
         )
 
     def _at(self, line: Key, spots: Sequence[_Spot]) -> NDArray[np.float64]:

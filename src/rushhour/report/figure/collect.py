@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from pydantic import ValidationError
 
-from rushhour.metrics.catalog import METRICS
 from rushhour.metrics.completion import DISTRIBUTIONS, transfers
 from rushhour.metrics.value import TOTAL
 from rushhour.models.case import cases
 from rushhour.models.registry import MODELS, predict
 from rushhour.quantities.factors import matches
-from rushhour.report.compare import curves, distribution, matrix, points
-from rushhour.report.compare.distribution import Shares, shares
 from rushhour.report.curves import Curve, thinned
+from rushhour.report.figure import curves, distribution, matrix, points
+from rushhour.report.figure.distribution import Shares, shares
 from rushhour.report.model import kernel_name
 from rushhour.report.panels import bottlenecks
 from rushhour.series.series import RUN, SERIES
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
     from rushhour.metrics.value import MetricValue
     from rushhour.models.case import Prediction
     from rushhour.record.record import Record, ResultSet
-    from rushhour.report.compare.plot import Drawing
+    from rushhour.report.figure.description import Drawing
     from rushhour.spec.published import Published
 
 POINTS = 400_000
@@ -58,6 +57,7 @@ class Taken:
     shares: Shares | None = None
     predictions: Mapping[str, Prediction] | None = None
     duration_s: float = 0.0
+    valid: bool = True
 
 
 class Collector:
@@ -94,7 +94,8 @@ class Collector:
                 continue
             if not record.valid:
                 self._invalid[place] += 1
-                continue
+                if figure.kind != "matrix":
+                    continue
             if figure.x is None and record.manifest.repetition:
                 self._repeated[place] = True
                 continue
@@ -110,11 +111,16 @@ class Collector:
         """The figures for which there was something to draw, in the scenario's order."""
         made = []
         for place, figure in enumerate(self.figures):
-            notes = [f"{self._invalid[place]} invalid runs are left out."] if self._invalid[place] else []
+            notes = left_out_invalid(self._invalid[place])
             notes += ["Of repetitions the first is drawn."] if self._repeated[place] else []
             drawing = _drawing(figure, self._sweep, self._taken[place], self._published, tuple(notes))
             made += [drawing] if drawing is not None else []
         return made
+
+
+def left_out_invalid(runs: int) -> list[str]:
+    """What is said of invalid runs that a figure leaves out."""
+    return [f"{runs} invalid {'run is' if runs == 1 else 'runs are'} left out."] if runs else []
 
 
 def figures_of(results: ResultSet) -> list[Drawing]:
@@ -167,6 +173,7 @@ def _taken(record: Record, figure: Figure, run: int, found: Found) -> Taken:
         found.shares,
         _predictions(record, figure, kind, name) if figure.model else None,
         record.context.duration_ns / 1e9,
+        record.valid,
     )
 
 
@@ -273,8 +280,3 @@ def _within(curve: Curve, span: tuple[Any, Any]) -> Curve:
     high = len(curve.t_s) if end is None else int(np.searchsorted(curve.t_s, end.ns / 1e9, side="right"))
     low = max(0, low - 1) if curve.shape == "hold" else low
     return Curve(curve.label, None, curve.t_s[low:high], curve.values[low:high], curve.shape)
-
-
-def unit_of(quantity: str, *, over_time: bool) -> str:
-    """The unit of a metric, or of a series."""
-    return SERIES[quantity].unit if over_time else METRICS[quantity].unit

@@ -8,11 +8,11 @@ import pytest
 from report_records import make_copies
 
 from rushhour.record.record import ResultSet
-from rushhour.report import compare
-from rushhour.report.compare.collect import Taken
-from rushhour.report.compare.distribution import MOST, build, shares
-from rushhour.report.compare.drawing import draw
-from rushhour.report.compare.plot import Plot
+from rushhour.report import figure as engine
+from rushhour.report.figure.collect import Taken
+from rushhour.report.figure.description import Plot
+from rushhour.report.figure.distribution import MOST, build, shares
+from rushhour.report.figure.paper import draw
 from rushhour.spec.figure import Figure
 from rushhour.spec.sweep import Sweep
 
@@ -118,7 +118,7 @@ def test_the_samples_of_a_series_are_those_of_the_records(tmp_path: Path) -> Non
     about = {"scenario": {"resolved": {"figure": [figure], "sweep": {"cc": ["reno", "cubic"]}}}}
     (tmp_path / "set" / "set.json").write_text(json.dumps(about))
     results = ResultSet.open(tmp_path / "set")
-    (plot,) = compare.figures_of(results)
+    (plot,) = engine.figures_of(results)
     assert isinstance(plot, Plot)
     series = next(iter(results)).series("srtt_us", flow="long")
     values = series.values[(series.t_s >= 2) & np.isfinite(series.values)]

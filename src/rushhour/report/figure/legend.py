@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rushhour.report.compare.plot import Entry, Style
-from rushhour.report.compare.titles import name_of, spoken
+from rushhour.report.figure.description import Entry, Style
+from rushhour.report.figure.titles import name_of, spoken
 from rushhour.spec.levels import worth
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from rushhour.report.compare.places import Key, Layout
-    from rushhour.report.compare.plot import Facet, Trace
+    from rushhour.report.figure.description import Facet, Trace
+    from rushhour.report.figure.places import Key, Layout
 
 _RAMP = 3
 """Levels of numbers from which on colours run with them."""

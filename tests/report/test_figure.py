@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 from rushhour.models.case import Prediction
-from rushhour.report.compare import curves, matrix, points
-from rushhour.report.compare.collect import Taken
-from rushhour.report.compare.places import factor_axis, layout, rounds
-from rushhour.report.compare.plot import Plot, Trace
-from rushhour.report.compare.titles import name_of, spoken, title_of
 from rushhour.report.curves import Curve
+from rushhour.report.figure import curves, matrix, points
+from rushhour.report.figure.collect import Taken
+from rushhour.report.figure.description import Plot, Trace
+from rushhour.report.figure.places import factor_axis, layout
+from rushhour.report.figure.ticks import rounds
+from rushhour.report.figure.titles import name_of, spoken, title_of
 from rushhour.spec.figure import Figure
 from rushhour.spec.published import Published
 from rushhour.spec.sweep import Sweep
@@ -110,7 +111,7 @@ def test_undefined_values_are_counted_not_drawn() -> None:
     some = [taken(CELLS[0], 0, value=1.0), taken(CELLS[2], 1, value=None)]
     plot = points.build(GOODPUT, SWEEP, some, (), ())
     assert plot is not None
-    assert plot.notes == ("In 1 runs the metric is undefined.",)
+    assert plot.notes == ("Each point is one run.", "In 1 run the metric is undefined.")
     assert points.build(GOODPUT, SWEEP, some[1:], (), ()) is None
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rushhour.report import embed
-from rushhour.report.compare.plot import Plot
+from rushhour.report.figure.description import Plot
 
 if TYPE_CHECKING:
-    from rushhour.report.compare.plot import Axis, Drawing, Facet, Trace
     from rushhour.report.embed import Columns
+    from rushhour.report.figure.description import Axis, Drawing, Facet, Trace
 
 
 def packed(drawing: Drawing) -> str:
@@ -50,4 +50,4 @@ def _trace(plot: Plot, trace: Trace, columns: Columns) -> dict[str, Any]:
             places[name] = len(columns)
             columns.append((values, x_scale if name == "t" else embed.value_scale(values)))
     words = {"label": trace.label, "look": trace.look, "group": trace.group, "role": trace.role}
-    return {**words, "shape": trace.shape, "said": trace.said, "columns": places}
+    return {**words, "shape": trace.shape, "said": trace.said, "runs": trace.runs, "columns": places}

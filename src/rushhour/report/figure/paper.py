@@ -11,14 +11,14 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogFormatterSciNotation, LogLocator, NullFormatter
 
-from rushhour.report.compare.plot import THEORETICAL, Matrix, Style
+from rushhour.report.figure.description import THEORETICAL, Matrix, Style
+from rushhour.report.figure.ticks import apart
 from rushhour.report.figures import COLOURS, DASHES, STEPS, STYLE, categories, encoded, plain
-from rushhour.report.lines import apart
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from rushhour.report.compare.plot import Drawing, Entry, Facet, Plot, Sheet, Trace
+    from rushhour.report.figure.description import Drawing, Entry, Facet, Plot, Sheet, Trace
 
 RAMP = ("#440f57", "#3b528b", "#21788c", "#2a9d7f", "#6bb83d", "#d1a10f")
 """Colours of levels that are numbers, from the least to the greatest; lightness rises along them."""

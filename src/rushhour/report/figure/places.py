@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from rushhour.quantities.words import scale_for
-from rushhour.report.compare.plot import Axis
-from rushhour.report.compare.titles import name_of, spoken
-from rushhour.report.lines import wide
+from rushhour.report.figure.description import Axis
+from rushhour.report.figure.ticks import rounds, wide
+from rushhour.report.figure.titles import name_of, spoken
 from rushhour.report.model import said
 from rushhour.spec.figure import OWN
 from rushhour.spec.levels import worth
@@ -127,15 +127,6 @@ def _rounded(name: str, values: Sequence[float], unit: str) -> Axis:
     return Axis(name_of(name), unit=scale.unit, ticks=ticks)
 
 
-def rounds(low: float, high: float) -> list[float]:
-    """Round numbers from `low` to `high`, four to eight of them."""
-    span = high - low
-    power = 10.0 ** math.floor(math.log10(span))
-    step = next(step for step in (0.1, 0.2, 0.25, 0.5, 1, 2) if span / (step * power) <= 8) * power
-    first = math.ceil(low / step - 1e-9)
-    return [number * step for number in range(first, math.floor(high / step + 1e-9) + 1)]
-
-
 def _linear(values: Sequence[float]) -> list[float]:
     width = values[-1] - values[0] or 1.0
     return [(value - values[0]) / width for value in values] if len(values) > 1 else [0.5]
@@ -148,3 +139,8 @@ def _logarithmic(values: Sequence[float]) -> list[float]:
         step = (logs[-1] - logs[0]) / (len(logs) - 1) if len(logs) > 1 else 1.0
         logs = [logs[0] - step, *logs]
     return _linear(logs)
+
+
+def left_out(panels: int, most: int) -> tuple[str, ...]:
+    """What is said of panels that are too many."""
+    return (f"The first {most} of {panels} panels.",) if panels > most else ()

@@ -16,6 +16,8 @@ Role = Literal["measured", "model", "doubtful", "published"]
 """What a trace is: our measurement, theory, theory outside its range, a document's numbers."""
 
 THEORETICAL: tuple[Role, ...] = ("model", "doubtful")
+SHADES = 9
+"""Steps of a matrix's colour scale, from the least value to the greatest."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,7 @@ class Trace:
 
     `look` is the number of its style, None is neutral; `group` is the entry of the legend it belongs to.
     `low` and `high` are the least and greatest over repetitions; `said` is what a reader is told of each
-    point (empty: of none).
+    point, `runs` the run that each leads to (both empty: of none).
     """
 
     label: str
@@ -73,6 +75,7 @@ class Trace:
     high: NDArray[np.float64] | None = None
     shape: Shape = "line"
     said: tuple[str, ...] = ()
+    runs: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -120,7 +123,7 @@ class Plot:
 
 @dataclass(frozen=True)
 class Field:
-    """One field of a matrix: its value, its shade (0 the least), the run it leads to."""
+    """One field of a matrix: its value, its shade (0 the least; None: no valid run), the run it leads to."""
 
     value: float | None
     text: str
@@ -153,6 +156,11 @@ class Matrix:
     least: str
     greatest: str
     notes: tuple[str, ...] = field(default=())
+
+    @property
+    def label(self) -> str:
+        """The metric with its unit."""
+        return f"{self.quantity}, {self.scale.unit}" if self.scale.unit else self.quantity
 
 
 Drawing = Plot | Matrix

@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from rushhour.metrics.catalog import METRICS
-from rushhour.quantities.words import scale_for
-from rushhour.report.compare.curves import MAX_PANELS
-from rushhour.report.compare.places import Layout, layout, words
-from rushhour.report.compare.plot import Field, Matrix, Sheet
-from rushhour.report.compare.titles import name_of, spoken, title_of
-from rushhour.report.heat import SHADES
+from rushhour.report.figure.description import SHADES, Field, Matrix, Sheet
+from rushhour.report.figure.places import Layout, layout, left_out, words
+from rushhour.report.figure.titles import name_of, spoken, title_of
 from rushhour.report.model import said
+from rushhour.report.tables import scale_of
 from rushhour.spec.levels import worth
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rushhour.quantities.words import Scale
-    from rushhour.report.compare.collect import Taken
+    from rushhour.report.figure.collect import Taken
     from rushhour.spec.figure import Figure
     from rushhour.spec.sweep import Sweep
 
+MAX_SHEETS = 60
 Shaded = tuple[float, float, Callable[[float], float]]
 """Least and greatest of what the shades grade, and how a value becomes that."""
 _WIDE = 8
@@ -33,8 +33,8 @@ _WIDE = 8
 def build(figure: Figure, sweep: Sweep, taken: Sequence[Taken], notes: tuple[str, ...]) -> Matrix | None:
     """The matrix of values that were taken; None if none is defined."""
     assert figure.x is not None
-    known = [one for one in taken if one.value is not None]
-    if not known:
+    known = [one for one in taken if one.value is not None or not one.valid]
+    if all(one.value is None for one in known):
         return None
     where = layout(figure, sweep, [one.factors for one in known])
     # A matrix has no lines: what else varies makes sheets.
@@ -44,20 +44,20 @@ def build(figure: Figure, sweep: Sweep, taken: Sequence[Taken], notes: tuple[str
     for one in known:
         groups.setdefault((*where.panel(one.factors), *where.line(one.factors)), []).append(one)
     cells = {key: _cells(figure, some) for key, some in groups.items()}
-    values = [value for some in cells.values() for value, _ in some.values()]
-    scale = scale_for(values, METRICS[figure.quantity].unit)
+    values = [value for some in cells.values() for value, _ in some.values() if value is not None]
+    scale = scale_of(figure.quantity, METRICS[figure.quantity].unit, values)
     low, high = min(values), max(values)
     shaded: Shaded = (low, high, float)
     if low > 0 and high / low >= _WIDE:
         shaded = (math.log(low), math.log(high), math.log)
     sheets = []
-    for key in where.sorted(names, groups)[:MAX_PANELS]:
+    for key in where.sorted(names, groups)[:MAX_SHEETS]:
         fields = {at: _field(*found, scale, shaded) for at, found in cells[key].items()}
         grid = tuple(tuple(fields.get((row, column)) for column in columns) for row in rows)
         sheets.append(Sheet(words(names, key), grid))
     notes = (*notes, "Shades follow the logarithm.") if shaded[2] is math.log else notes
-    repeated = max(len({one.repetition for one in some}) for some in groups.values())
-    notes = (*notes, f"Means of {repeated} repetitions.") if repeated > 1 else notes
+    notes = (*notes, *_counted(known, names, figure))
+    notes = (*notes, *left_out(len(groups), MAX_SHEETS))
     return Matrix(
         figure.title,
         figure.source or "",
@@ -75,6 +75,17 @@ def build(figure: Figure, sweep: Sweep, taken: Sequence[Taken], notes: tuple[str
     )
 
 
+def _counted(taken: Sequence[Taken], names: Sequence[str], figure: Figure) -> tuple[str, ...]:
+    """How many runs the fields are means of."""
+    factors = (*names, figure.x or "", figure.y)
+    keys = (tuple(said(one.factors.get(name)) for name in factors) for one in taken if one.valid)
+    counts = set(Counter(keys).values())
+    if counts == {1}:
+        return ()
+    many = str(max(counts)) if len(counts) == 1 else f"{min(counts)} to {max(counts)}"
+    return (f"Means of {many} repetitions.",)
+
+
 def _levels(where: Layout, name: str, taken: Sequence[Taken]) -> list[str]:
     """Levels in the order of the sweep; numbers by their size."""
     order = where.order[name]
@@ -83,19 +94,24 @@ def _levels(where: Layout, name: str, taken: Sequence[Taken]) -> list[str]:
     return levels if found is None else [level for _, level in sorted(zip(found.values, levels, strict=True))]
 
 
-def _cells(figure: Figure, taken: Sequence[Taken]) -> dict[tuple[str, str], tuple[float, int]]:
-    """Mean and first run of each field: (row, column) to (value, run)."""
+def _cells(figure: Figure, taken: Sequence[Taken]) -> dict[tuple[str, str], tuple[float | None, int]]:
+    """Mean (None: no valid run) and first run of each field: (row, column) to (value, run)."""
     found: dict[tuple[str, str], list[Taken]] = {}
     for one in taken:
         found.setdefault((said(one.factors.get(figure.y)), said(one.factors.get(figure.x or ""))), []).append(
             one
         )
-    return {
-        at: (sum(one.value or 0.0 for one in some) / len(some), some[0].run) for at, some in found.items()
-    }
+    return {at: _mean(some) for at, some in found.items()}
 
 
-def _field(value: float, run: int, scale: Scale, shaded: Shaded) -> Field:
+def _mean(taken: Sequence[Taken]) -> tuple[float | None, int]:
+    values = [one.value for one in taken if one.valid and one.value is not None]
+    return (sum(values) / len(values) if values else None), taken[0].run
+
+
+def _field(value: float | None, run: int, scale: Scale, shaded: Shaded) -> Field:
+    if value is None:
+        return Field(None, "invalid", None, run)
     low, high, grade = shaded
     shade = round((SHADES - 1) * (grade(value) - low) / (high - low)) if high > low else 0
     return Field(value, scale.text(value), shade, run)

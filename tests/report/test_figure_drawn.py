@@ -13,8 +13,9 @@ from test_browser import drive
 
 from rushhour.models.registry import MODELS
 from rushhour.record.record import ResultSet
-from rushhour.report import compare, embed
-from rushhour.report.compare.drawing import along, draw
+from rushhour.report import embed
+from rushhour.report import figure as engine
+from rushhour.report.figure.paper import along, draw
 from rushhour.report.gallery import draw as draw_all
 from rushhour.report.html import render
 
@@ -62,8 +63,8 @@ def test_the_page_holds_every_figure(results: ResultSet) -> None:
 
 
 def test_the_curve_of_a_figure_is_that_of_the_record(results: ResultSet) -> None:
-    plot = compare.figures_of(results)[0]
-    assert isinstance(plot, compare.Plot)
+    plot = engine.figures_of(results)[0]
+    assert isinstance(plot, engine.Plot)
     trace = plot.facets[0].traces[0]
     series = next(iter(results)).series("snd_cwnd", flow=trace.label.split(" · ")[-1])
     assert trace.y.max() == series.values.max()
@@ -71,11 +72,11 @@ def test_the_curve_of_a_figure_is_that_of_the_record(results: ResultSet) -> None
 
 
 def test_an_svg_has_its_words_as_text_and_a_line_for_each_trace(results: ResultSet) -> None:
-    for drawing in compare.figures_of(results):
+    for drawing in engine.figures_of(results):
         tree = ET.fromstring(draw(drawing, "svg"))
         words = [element.text or "" for element in tree.iter("{http://www.w3.org/2000/svg}text")]
         assert any(drawing.title in text for text in words), drawing.title
-        if not isinstance(drawing, compare.Plot):
+        if not isinstance(drawing, engine.Plot):
             assert sum(re.fullmatch(r"[01]\.\d+", text) is not None for text in words) >= 6
             continue
         assert {entry.label for entry in drawing.entries} <= set(words)
@@ -93,7 +94,7 @@ def test_the_same_records_give_the_same_files(results: ResultSet, tmp_path: Path
 
 
 def test_fonts_are_in_a_pdf_as_letters(results: ResultSet) -> None:
-    made = draw(compare.figures_of(results)[2], "pdf")
+    made = draw(engine.figures_of(results)[2], "pdf")
     assert b"/Type /Font" in made
     # Type 3 fonts are drawings of letters; an editor cannot change such text.
     assert b"/Subtype /Type3" not in made
@@ -101,7 +102,7 @@ def test_fonts_are_in_a_pdf_as_letters(results: ResultSet) -> None:
 
 def test_a_set_of_another_version_has_no_figures_and_still_a_report(tmp_path: Path) -> None:
     odd = result_set(tmp_path / "odd", [{"title": "x", "y": "snd_cwnd", "future": 1}], {"cc": ["reno"]})
-    assert compare.figures_of(odd) == []
+    assert engine.figures_of(odd) == []
     assert 'class="figure-data"' not in render(odd)
 
 

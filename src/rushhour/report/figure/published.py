@@ -11,7 +11,7 @@ from rushhour.quantities.measures import convert
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from rushhour.report.compare.collect import Taken
+    from rushhour.report.figure.collect import Taken
     from rushhour.spec.published import Published, Value
 
 KINDS: Mapping[str, str] = {
