@@ -131,7 +131,7 @@ def test_the_page_counts_names_and_explains(tmp_path: Path) -> None:
     assert text.startswith("before\n")
     assert text.endswith("\nafter\n")
     assert "old" not in text
-    assert "not judged" not in text
+    assert "were not judged" not in text
     assert "1 were not judged" in page.table([*rows, (other, None)])
     page.write(rows, place, kept)
     assert place.read_text() == text
