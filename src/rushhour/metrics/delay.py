@@ -68,8 +68,8 @@ METRICS = [
     *distribution(
         "srtt",
         ("flow",),
-        "the smoothed RTT (RFC 6298, as the kernel keeps it) at each ACK that reached the sender while "
-        "the flow was active after the warm-up; without per-ACK readings, at each sample of tcp_info.",
+        "the smoothed RTT (RFC 6298, as the kernel keeps it) at each ACK that reached the sender while the "
+        "flow was active after the warm-up; without per-ACK readings, at each sample of tcp_info.",
         srtt,
     ),
     Metric(
@@ -77,14 +77,14 @@ METRICS = [
         "µs",
         "lower",
         ("flow",),
-        "The least tcpi_min_rtt the kernel reported: the smallest unsmoothed RTT of any segment of the flow.",
+        "The least tcpi_min_rtt: the smallest unsmoothed RTT of any segment of the flow.",
         _min_rtt,
     ),
     *distribution(
         "ping_rtt",
         ("flow",),
         "the round-trip time of ICMP echo requests sent after the warm-up (RFC 2681); requests without an "
-        "answer are left out here and counted by loss.",
+        "answer count in loss.",
         _after_warmup("ping_rtt_us", "ping"),
     ),
     Metric(
@@ -92,24 +92,22 @@ METRICS = [
         "µs",
         "lower",
         ("flow",),
-        "Standard deviation of the round-trip time of ICMP echo requests sent after the warm-up, "
-        "√(mean of squares - square of the mean): what ping prints as mdev.",
+        "Standard deviation of ping_rtt, √(mean of squares - square of the mean): what ping prints as mdev.",
         _mdev,
     ),
     *distribution(
         "one_way_delay",
         ("flow",),
         "the one-way delay (RFC 7679) of the UDP datagrams that arrived after the warm-up, duplicates "
-        "included, by the same clock at both sides; between machines by clocks that were compared before and "
-        "after, to within the error that a note states.",
+        "included; between machines by compared clocks, to within the error that a note states.",
         _after_warmup("one_way_delay_us", "udp"),
         doubt=_clocks,
     ),
     *distribution(
         "ipdv",
         ("flow",),
-        "the absolute IP packet delay variation (RFC 3393): |delay(n) - delay(n-1)| over pairs of "
-        "datagrams that are neighbours in sequence, both arrived, the second after the warm-up.",
+        "|delay(n) - delay(n-1)| (RFC 3393) of datagrams that are neighbours in sequence, both arrived, "
+        "the second after the warm-up.",
         _after_warmup("ipdv_us", "udp", absolute=True),
     ),
 ]
