@@ -30,7 +30,11 @@ say = Console(stderr=True, highlight=False)
 @click.option("--quick", is_flag=True, help="Judge by the quick suite only.")
 @click.option("--no-stop", is_flag=True, help="Judge every cell, also after the first that is worse.")
 @click.option("--fresh", is_flag=True, help="Judge also what is known.")
-@click.option("--write", is_flag=True, help="Put the table into docs/mutants.md.")
+@click.option(
+    "--write",
+    is_flag=True,
+    help="Put the table into docs/mutants.md, every judgement into mutants/found.csv.",
+)
 def main(
     names: tuple[str, ...],
     *,

@@ -11,6 +11,7 @@ import numpy as np
 
 from rushhour.lab.base import CancelledError, Job, canonical, sha256
 from rushhour.lab.kernel import Kernel
+from rushhour.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -74,7 +75,7 @@ def write(destination: Path, job: Job, mbit: float, key: str = "") -> Path:
     manifest: dict[str, Any] = {
         **job.labels, "key": key or destination.name, "context": job.context, "kernel": job.kernel.identity,
         "agent": {"sha256": AGENT}, "host": {}, "elapsed_s": 0.0, "virtual_s": 11.0,
-        "seed": job.plan["seed"], "rushhour": "0.1.0",
+        "seed": job.plan["seed"], "rushhour": __version__,
     }  # fmt: skip
     outcomes = [builders.outcome(flow["id"], bytes_received=received) for flow in job.plan["flows"]]
     return builders.record(

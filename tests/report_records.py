@@ -17,6 +17,7 @@ from builders import INTERFACE, TCP_PROBE, TCP_RETRANSMIT, qdisc, rows, tcp_info
 
 from rushhour.record.seal import RecordWriter, sealed
 from rushhour.record.tables import write_table
+from rushhour.version import __version__
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -80,7 +81,7 @@ def make_record(
             },
             "agent": {"version": "0.1.0", "sha256": "a" * 64},
             "lab": "uml",
-            "rushhour": "0.1.0",
+            "rushhour": __version__,
             "host": {"cpu_model": "Example CPU"},
             "elapsed_s": 2.1,
             "virtual_s": seconds + 1,

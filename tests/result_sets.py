@@ -10,6 +10,7 @@ import builders as make
 
 from rushhour.record.record import ResultSet
 from rushhour.record.seal import write_json
+from rushhour.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -97,7 +98,7 @@ def _record(folder: Path, number: int, rate: float, window: int, manifest: dict[
         outcomes=[make.outcome(0, bytes_received=int(rate * 1e6 / 8 * 10))],
         manifest=manifest
         | {
-            "key": key, "seed": 1 + 100 * manifest["repetition"], "rushhour": "0.1.0",
+            "key": key, "seed": 1 + 100 * manifest["repetition"], "rushhour": __version__,
             "host": {"cpu_model": "x"}, "elapsed_s": 0.5, "virtual_s": 10.0,
         },
     )  # fmt: skip

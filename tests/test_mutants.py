@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import subprocess
 from collections import Counter
 from dataclasses import replace
@@ -112,21 +113,37 @@ def test_the_page_counts_names_and_explains(tmp_path: Path) -> None:
         (replace(other, missed="nobody can see it"), Judgement(other.name, "same")),
         (calm, Judgement(calm.name, "better", "cubic", "cc=reno", "loss", 0.1)),
     ]
-    place = tmp_path / "page.md"
+    place, kept = tmp_path / "page.md", tmp_path / "found.csv"
     place.write_text(f"before\n{page.BEGIN}\nold\n{page.END}\nafter\n")
-    page.write(rows, place)
+    page.write(rows, place, kept)
     text = place.read_text()
     assert "1 of 2 faults caught (50%), 1 false alarms in 1 harmless changes" in text
-    assert "cubic cc=cubic: goodput -25.00%" in text
+    assert f"[{fault.name}](../mutants/faults/{fault.name}.patch)" in text
+    judged = list(csv.DictReader(kept.read_text().splitlines()))
+    said = {one["mutant"]: (one["verdict"], one["by"], one["build_s"], one["judge_s"]) for one in judged}
+    assert said == {
+        fault.name: ("caught", "cubic cc=cubic: goodput -25.00%", "4", "9"),
+        other.name: ("same", "", "0", "0"),
+        calm.name: ("better", "cubic cc=reno: loss +10.00%", "0", "0"),
+    }
     assert "nobody can see it" in text
-    assert "**better**: cubic cc=reno: loss +10.00%" in text
+    assert f"False alarm: [{calm.name}](../mutants/harmless/{calm.name}.patch), **better** by cubic" in text
     assert text.startswith("before\n")
     assert text.endswith("\nafter\n")
     assert "old" not in text
-    assert "not judged" not in text
+    assert "were not judged" not in text
     assert "1 were not judged" in page.table([*rows, (other, None)])
-    page.write(rows, place)
+    page.write(rows, place, kept)
     assert place.read_text() == text
+
+
+def test_the_file_of_judgements_has_every_mutant() -> None:
+    judged = {
+        one["mutant"]: one["what"] for one in csv.DictReader(page.FOUND.read_text("utf-8").splitlines())
+    }
+    assert judged == {mutant.name: mutant.subject for mutant in patches.load()}
+    text = page.PAGE.read_text("utf-8")
+    assert [name for name in judged if f"/{name}.patch)" not in text] == []
 
 
 @pytest.mark.virtual

@@ -1,3 +1,3 @@
 """The version of Rush Hour, as pyproject.toml has it."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

@@ -5,6 +5,7 @@ Run `python docs/generate.py` after a change; a test compares the two.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import click
@@ -19,11 +20,16 @@ _HEAD = """\
 
 *Rendered from the help pages by `python docs/generate.py`; do not edit.*
 
-Results and documents go to standard output, people's words to standard error. With `--json` standard output
-is one JSON document and nothing else. Errors say what was tried, what came back, and what to do next; a wrong
-word on the command line gives exit code 2.
+Results and documents go to standard output, messages to standard error. `--json` prints one JSON document and
+nothing else. Every command takes `-h` and `--help`. A wrong command line gives exit code 2.
 """
 _WIDTH = 80
+# What the head says of all commands.
+_COMMON = re.compile(
+    r"^ +(?:-h, --help +Show this message and exit|--json +One JSON document on standard output)\.\n?",
+    re.MULTILINE,
+)
+_NOTHING = re.compile(r"\n*^Options:\s*(?=\n\S|\Z)", re.MULTILINE)
 
 
 def render() -> str:
@@ -36,7 +42,8 @@ def _pages(command: click.Command, parent: click.Context | None, name: str) -> I
         command, parent, info_name=name, terminal_width=_WIDTH, max_content_width=_WIDTH,
         help_option_names=["-h", "--help"],
     )  # fmt: skip
-    yield f"## {context.command_path}\n\n```text\n{command.get_help(context)}\n```\n"
+    said = _NOTHING.sub("\n", _COMMON.sub("", command.get_help(context) + "\n")).strip()
+    yield f"## {context.command_path}\n\n```text\n{said}\n```\n"
     if isinstance(command, click.Group):
         for part in command.list_commands(context):
             found = command.get_command(context, part)

@@ -79,10 +79,9 @@ METRICS = [
         "s",
         "lower",
         ("end",),
-        "How long flows need to use a rate that has risen: from the rise of the bottleneck's rate to the "
-        "first 100 ms (or sampling interval, if that is longer) in which at least 95 % of what the new rate "
-        "carries left the queue; the longest of all rises that hold for a second while flows are active. "
-        "Undefined if one was never used up.",
+        "From a rise of the bottleneck's rate to the first 100 ms (or sampling interval, if longer) in "
+        "which at least 95 % of the new rate was used; the longest of all rises that hold for a second "
+        "while flows are active. Undefined if one was never used up.",
         _fill_time,
     ),
     Metric(
@@ -90,9 +89,8 @@ METRICS = [
         "µs",
         "lower",
         ("end",),
-        "What a fall of the rate piles up: the greatest queue delay of the bottleneck (bytes waiting over "
-        "the lower rate) at any sample while that rate held; the greatest of all falls that hold for a "
-        "second while flows are active.",
+        "The greatest queue delay of the bottleneck (bytes waiting over the lower rate) while a fallen "
+        "rate held; of all falls that hold for a second while flows are active.",
         _fall_delay,
     ),
 ]

@@ -110,9 +110,8 @@ METRICS = [
         "bit/s",
         "none",
         ("class",),
-        "Bits that a class sent, of whole frames as its shaper counts them, over the time from when the "
-        "first of its flows was active after the warm-up to when the last was; of a class without flows "
-        "over the whole experiment after the warm-up. By the class's own counters.",
+        "Bits that a class sent (whole frames, by its own counters) over the time in which its flows were "
+        "active after the warm-up; of a class without flows over all of it.",
         _rate,
     ),
     Metric(
@@ -128,8 +127,8 @@ METRICS = [
         "1",
         "none",
         ("class",),
-        "Fraction of its packets that a class of htb sent on tokens of a class above it: borrows / (lends + "
-        "borrows) of struct tc_htb_xstats, since the start of the experiment.",
+        "Fraction of its packets that a class of htb sent on tokens of a class above it: borrows / (lends "
+        "+ borrows) of struct tc_htb_xstats.",
         _borrowed,
     ),
     Metric(
@@ -137,7 +136,7 @@ METRICS = [
         "packets",
         "lower",
         ("class",),
-        "Packets that the queue of a class dropped during the experiment, by the class's own counter.",
+        "Packets that the queue of a class dropped, by the class's own counter.",
         _drops,
     ),
 ]

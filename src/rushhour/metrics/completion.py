@@ -263,20 +263,19 @@ METRICS = [
     *distribution(
         "flow_completion_time",
         ("group",),
-        f"the flow completion time {_OF_GROUP}: from connect() at the flow's start, so with the handshake, "
-        "to the last byte at the receiver. Flows that were not complete at the end are left out; "
-        "flows_unfinished counts them. Also by size, where sizes differ.",
+        f"the flow completion time {_OF_GROUP}: from connect() to the last byte at the receiver; incomplete "
+        "ones count in flows_unfinished. Also by size, where sizes differ.",
         _times,
         telling={"p50": Telling("completion median", 310), "p99": Telling("completion p99", 320)},
     ),
     *distribution(
         "slowdown",
         ("group",),
-        f"the slowdown {_OF_GROUP}: flow completion time over the least that a flow of its size takes on the "
-        "idle path, which is a round trip of SYN and SYN-ACK, the time of its frames (and of the ACK before "
-        "them) at the bottleneck's rate, of the last one on the other links, and one way (as in pFabric, "
-        "SIGCOMM 2013, and Homa, SIGCOMM 2018, there without a handshake). Slow start is not part of the "
-        "least, so a lone flow of more than the initial window is above 1.",
+        f"the slowdown {_OF_GROUP}: completion time over the least on the idle path, which is a round trip "
+        "of SYN and SYN-ACK, the time of its frames (and of the ACK before them) at the bottleneck's rate, "
+        "of the last one on the other links, and one way (as in pFabric, SIGCOMM 2013, and Homa, SIGCOMM "
+        "2018, there without a handshake). Without slow start, so a lone flow of more than the initial "
+        "window is above 1.",
         _slowdowns,
         unit="1",
         telling={"p50": Telling("slowdown median", 330), "p99": Telling("slowdown p99", 340)},
@@ -296,17 +295,15 @@ METRICS = [
         "1",
         "none",
         ("group",),
-        "What arrived: the frames of the data of all flows of an arrival process that started after the "
-        "warm-up, over what the bottleneck carries while they arrive. Retransmissions and handshakes are not "
-        "counted.",
+        "The frames of the data of all flows of an arrival process that started after the warm-up, over "
+        "what the bottleneck carries while they arrive. Without retransmissions and handshakes.",
         offered_load,
     ),
     *distribution(
         "query_completion_time",
         ("group",),
-        "the query completion time: several rr or crr flows of a group ask at the same instants; a query "
-        "took from its first request to the last byte of its last response. Queries begun after the warm-up "
-        "and answered by all.",
+        "the time from a query's first request (several rr or crr flows of a group ask at once) to the "
+        "last byte of its last response; of queries begun after the warm-up and answered by all.",
         _query_times,
         telling={"p50": Telling("query median", 360), "p99": Telling("query p99", 370)},
     ),
@@ -315,8 +312,8 @@ METRICS = [
         "bit/s",
         "higher",
         ("group",),
-        "Bits of all responses of the queries answered by all over the sum of their completion times: what a "
-        "client that asks many gets while it waits (incast goodput).",
+        "Bits of all responses of the queries answered by all over the sum of their completion times "
+        "(incast goodput).",
         _query_goodput,
         telling=Telling("query goodput", 380),
     ),
@@ -331,9 +328,8 @@ METRICS = [
         "1/min",
         "higher",
         ("flow",),
-        "Round trips per minute: 60 s over the mean round trip of a probe (ping, rr; crr counts two: "
-        "handshake and request) after the warm-up. The measure of draft-ietf-ippm-responsiveness, with this "
-        "probe in place of its TCP, TLS and HTTP exchanges.",
+        "Round trips per minute: 60 s over the mean round trip of a probe (ping, rr; crr counts two) after "
+        "the warm-up, as draft-ietf-ippm-responsiveness has it for TCP, TLS and HTTP.",
         _rpm,
         telling=Telling("round trips per minute", 400),
     ),

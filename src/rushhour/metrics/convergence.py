@@ -81,10 +81,9 @@ METRICS = [
         "s",
         "lower",
         ("total", "kind"),
-        f"Time from the moment the last flow of a kind is connected to the first of {WINDOWS} consecutive "
-        f"windows of 1 s in each of which the goodput of every flow is within ±{WITHIN:.0%} of their mean; "
-        "windows are counted from that moment, so the resolution is 1 s. RFC 5166, section 2.3 asks for "
-        "such a time and leaves the thresholds open. Undefined if the shares never stay so.",
+        f"Time from the last connection of a kind's flows to the first of {WINDOWS} consecutive windows of "
+        f"1 s in which the goodput of every flow is within ±{WITHIN:.0%} of their mean (RFC 5166, section "
+        "2.3, leaves the thresholds open). Undefined if the shares never stay so.",
         _convergence,
         telling=Telling("convergence", 260),
     ),

@@ -89,8 +89,8 @@ METRICS = [
     *distribution(
         "arrival_gap",
         ("flow",),
-        "the time between two arrivals of a UDP flow, one after the other whatever their numbers, duplicates "
-        "included, both after the warm-up.",
+        "the time between two arrivals of a UDP flow, whatever their numbers, duplicates included, both "
+        "after the warm-up.",
         _arrival_gaps,
         better="none",
     ),
@@ -99,8 +99,7 @@ METRICS = [
         "µs",
         "none",
         ("flow",),
-        "Standard deviation of the one-way delay of the UDP datagrams that arrived after the warm-up, "
-        "duplicates included: √(mean of squares - square of the mean).",
+        "Standard deviation of one_way_delay: √(mean of squares - square of the mean).",
         _spread,
     ),
     Metric(
@@ -109,15 +108,15 @@ METRICS = [
         "none",
         ("flow",),
         "When the first loss of a UDP flow was seen: the arrival of the datagram behind the first number "
-        "that never came. With a queue that drops at its head, the instant of its first drop.",
+        "that never came.",
         _first_loss,
     ),
     *distribution(
         "loss_gap",
         ("flow",),
         "the time from one loss of a UDP flow to the next, each seen when the datagram behind the missing "
-        "ones arrives; numbers missing in a row are one loss. CoDel's control law is interval / √n (RFC "
-        "8289, section 3.3).",
+        "ones arrives; numbers missing in a row are one loss. CoDel's law is interval / √n (RFC 8289, "
+        "section 3.3).",
         _loss_gaps,
         better="none",
     ),

@@ -68,8 +68,8 @@ METRICS = [
     *distribution(
         "srtt",
         ("flow",),
-        "the smoothed RTT (RFC 6298, as the kernel keeps it) at each ACK that reached the sender while "
-        "the flow was active after the warm-up; without per-ACK readings, at each sample of tcp_info.",
+        "the smoothed RTT (RFC 6298, as the kernel keeps it) at each ACK that reached the sender while the "
+        "flow was active after the warm-up; without per-ACK readings, at each sample of tcp_info.",
         srtt,
         title="smoothed round-trip time",
         telling={"p50": Telling("RTT median", 60), "p95": Telling("RTT p95", 70)},
@@ -79,7 +79,7 @@ METRICS = [
         "µs",
         "lower",
         ("flow",),
-        "The least tcpi_min_rtt the kernel reported: the smallest unsmoothed RTT of any segment of the flow.",
+        "The least tcpi_min_rtt: the smallest unsmoothed RTT of any segment of the flow.",
         _min_rtt,
         title="Least round-trip time",
     ),
@@ -87,7 +87,7 @@ METRICS = [
         "ping_rtt",
         ("flow",),
         "the round-trip time of ICMP echo requests sent after the warm-up (RFC 2681); requests without an "
-        "answer are left out here and counted by loss.",
+        "answer count in loss.",
         _after_warmup("ping_rtt_us", "ping"),
         title="echo round-trip time",
         telling={"p50": Telling("echo RTT median", 80), "p95": Telling("echo RTT p95", 90)},
@@ -97,16 +97,14 @@ METRICS = [
         "µs",
         "lower",
         ("flow",),
-        "Standard deviation of the round-trip time of ICMP echo requests sent after the warm-up, "
-        "√(mean of squares - square of the mean): what ping prints as mdev.",
+        "Standard deviation of ping_rtt, √(mean of squares - square of the mean): what ping prints as mdev.",
         _mdev,
     ),
     *distribution(
         "one_way_delay",
         ("flow",),
         "the one-way delay (RFC 7679) of the UDP datagrams that arrived after the warm-up, duplicates "
-        "included, by the same clock at both sides; between machines by clocks that were compared before and "
-        "after, to within the error that a note states.",
+        "included; between machines by compared clocks, to within the error that a note states.",
         _after_warmup("one_way_delay_us", "udp"),
         doubt=_clocks,
         title="one-way delay",
@@ -115,8 +113,8 @@ METRICS = [
     *distribution(
         "ipdv",
         ("flow",),
-        "the absolute IP packet delay variation (RFC 3393): |delay(n) - delay(n-1)| over pairs of "
-        "datagrams that are neighbours in sequence, both arrived, the second after the warm-up.",
+        "|delay(n) - delay(n-1)| (RFC 3393) of datagrams that are neighbours in sequence, both arrived, "
+        "the second after the warm-up.",
         _after_warmup("ipdv_us", "udp", absolute=True),
         title="delay variation (ipdv)",
         telling={"p95": Telling("ipdv p95", 140)},

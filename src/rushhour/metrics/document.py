@@ -6,68 +6,96 @@ Run `python -m rushhour.metrics.document > docs/metrics.md` after a change; a te
 from __future__ import annotations
 
 from textwrap import shorten
+from typing import TYPE_CHECKING
 
 from rushhour.metrics.catalog import METRICS
 from rushhour.metrics.value import STATISTICS
 from rushhour.series.series import SERIES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rushhour.metrics.value import Metric
 
 _HEAD = """\
 # Metrics and series
 
 *Rendered from the catalogue by `python -m rushhour.metrics.document`; do not edit.*
 
-A **metric** is one number of one run at one scope: `total`, `flow:NAME`, `end:LABEL` (a link end: one
-direction's egress, or an ingress), `class:NAME` (a class of a link end; with the end's label where several
-ends have classes), `kind:KIND` (all flows of a kind, where there are several kinds) or `group:NAME` (all
-copies or arrivals of one `[[flow]]`; the flows of an arrival process have no scope of their own). A metric
-that is undefined in a run has no value and says why; it is never a made-up zero. Its name ends in its unit;
-without one it is a count or a fraction. Braces in a name stand for statistics, one metric each: `min`
-(least), `mean`, `p50` (median), `p95`, `p99` (percentiles), `max` (greatest).
+A **metric** is one number of one run at one scope:
 
-Times count from the start of the experiment. A flow is **active** from its connection to the last byte that
-arrived; where that is unknown because the experiment ended first, to the end of its sender. **After the
-warm-up** means the part of a window that lies after the scenario's `warmup`. Windows are cut to readings that
-exist; nothing is interpolated between readings.
+| scope | is |
+|---|---|
+| `total` | the whole run; counters of hosts: all hosts together |
+| `flow:NAME`, `kind:KIND` | a flow (not of an arrival process); all flows of a kind |
+| `group:NAME` | all copies or arrivals of a `[[flow]]` |
+| `end:LABEL`, `node:NAME` | an egress or ingress; a node |
+| `class:NAME` | a class of an end, with the end's label where several ends have classes |
+
+A metric that is undefined in a run has no value and says why; it is never a made-up zero. Its name ends in
+its unit; without one it is a count or a fraction. Braces stand for statistics, one metric each: `min`,
+`mean`, `p50` (median), `p95`, `p99` (percentiles), `max`. The arrow is the better side (↑ higher, ↓ lower).
+
+Times and counters count from the start of the experiment. A flow is **active** from its connection to the
+last byte that arrived (to the end of its sender, where the experiment ended first). **After the warm-up**:
+later than the scenario's `warmup`. Windows are cut to readings; nothing is interpolated. `tcpi_` fields are
+those of the last sample, unless said otherwise.
 
 ## Metrics
 
-| metric | unit | better | scopes | definition |
-|---|---|---|---|---|
+| metric | unit, scopes | definition |
+|---|---|---|
 """
 
 _SERIES = """
 ## Series
 
-Raw samples, one series per flow, per link end, or of the run as a whole. Where two tables are named, the
-first that the record has is read.
+Raw samples, one series per flow, per link end, or of the run. The first table that the record has is read.
 
-| series | unit | of | from | meaning |
-|---|---|---|---|---|
+| series | unit, of | from | meaning |
+|---|---|---|---|
 """
+
+_ARROWS = {"higher": " ↑", "lower": " ↓", "none": ""}
+# How definitions begin, by the statistic that they are of.
+_BEGINNINGS = [(name, words) for name, words in STATISTICS.items()] + [("mean", "mean")]
 
 
 def render() -> str:
-    """The whole document as Markdown. The six metrics of a distribution share a row."""
-    rows: dict[str, str] = {}
+    """The whole document as Markdown. Metrics that differ in their statistic alone share a row."""
+    return _HEAD + "".join(_metrics()) + _SERIES + "".join(_series())
+
+
+def _metrics() -> Iterator[str]:
+    rows: dict[tuple[str, str], list[tuple[str, Metric]]] = {}
     for metric in METRICS.values():
-        name, definition = metric.name, metric.definition
-        for statistic, words in STATISTICS.items():
-            if name.endswith(f"_{statistic}_us") and definition.startswith(f"The {words} of "):
-                name = name.replace(f"_{statistic}_us", f"_{{{','.join(STATISTICS)}}}_us")
-                definition = definition.replace(f"The {words} of", "Statistics of", 1)
-        cells = (f"`{name}`", metric.unit, metric.better, ", ".join(metric.scopes), definition)
-        rows[name] = _row(*cells)
-    series = [
-        _row(
-            f"`{name}`",
-            kind.unit or "1",
-            kind.scope,
-            ", ".join(f"`{table}`" for table in kind.sources),
-            kind.meaning,
+        statistic, rest = _statistic(metric)
+        stem = metric.name.replace(f"_{statistic}", "_{}", 1) if statistic else metric.name
+        rows.setdefault((stem, rest), []).append((statistic, metric))
+    for (stem, rest), alike in rows.items():
+        metric = alike[0][1]
+        several = len(alike) > 1
+        name = stem.replace("{}", "{" + ",".join(statistic for statistic, _ in alike) + "}")
+        yield _row(
+            f"`{name if several else metric.name}`",
+            f"{metric.unit}{_ARROWS[metric.better]} {', '.join(metric.scopes)}",
+            f"{rest[:1].upper()}{rest[1:]}" if several else metric.definition,
         )
-        for name, kind in SERIES.items()
-    ]
-    return _HEAD + "".join(rows.values()) + _SERIES + "".join(series)
+
+
+def _statistic(metric: Metric) -> tuple[str, str]:
+    """Of which statistic a metric is, by its name and how its definition begins, and what it is of."""
+    for name, words in _BEGINNINGS:
+        beginning = f"The {words} of "
+        if f"_{name}" in metric.name and metric.definition.startswith(beginning):
+            return name, metric.definition.removeprefix(beginning)
+    return "", metric.definition
+
+
+def _series() -> Iterator[str]:
+    for name, kind in SERIES.items():
+        tables = ", ".join(f"`{table}`" for table in kind.sources)
+        yield _row(f"`{name}`", f"{kind.unit or '1'}, {kind.scope}", tables, kind.meaning)
 
 
 def names() -> str:

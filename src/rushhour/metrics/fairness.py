@@ -49,8 +49,8 @@ METRICS = [
         "1",
         "none",
         ("flow",),
-        "The flow's part of the goodput of all flows of its kind over the time all of them were active after "
-        "the warm-up; 1/n of n flows is an even part.",
+        "The flow's part of the goodput of all flows of its kind while all of them were active after the "
+        "warm-up; 1/n of n flows is an even part.",
         _shares,
     ),
     Metric(
@@ -58,9 +58,9 @@ METRICS = [
         "1",
         "higher",
         ("total", "kind"),
-        "Jain's fairness index (Σx)² / (n Σx²) of the goodputs x of all n flows of a kind over the time "
-        "all of them were active after the warm-up (Jain, Chiu, Hawe, DEC TR-301, 1984; RFC 5166, section "
-        "2.3). 1 is equal shares, 1/n is one flow having all.",
+        "Jain's fairness index (Σx)² / (n Σx²) of the goodputs x of all n flows of a kind while all of "
+        "them were active after the warm-up (DEC TR-301, 1984; RFC 5166, section 2.3). 1 is equal shares, "
+        "1/n is one flow having all.",
         _jain,
         telling=Telling("Jain index", 50),
     ),

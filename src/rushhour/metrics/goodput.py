@@ -103,10 +103,8 @@ METRICS = [
         "bit/s",
         "higher",
         ("flow", "total"),
-        "Payload bits that reached the receiving application over the time the flow was active, from the "
-        "connection to the last byte received (RFC 2647, section 3.17: what was forwarded, minus what was "
-        "lost or retransmitted). Total: the bits of all flows over the time from the first connection to the "
-        "last byte.",
+        "Payload bits that reached the receiving application over the time the flow was active (RFC 2647, "
+        "section 3.17). Total: of all flows, from the first connection to the last byte.",
         _goodput,
         title="Goodput",
         telling=Telling("goodput", 10),
@@ -116,10 +114,9 @@ METRICS = [
         "bit/s",
         "higher",
         ("flow", "total"),
-        "As goodput_bps, but of the bytes that arrived between the first reading after the warm-up and the "
-        "last before the flow stops, both at readings at which the receiver held nothing behind a hole where "
-        "such are near. Flows of arrival processes, often too short for two readings, are not "
-        "part of it.",
+        "As goodput_bps, of the bytes that arrived between the first reading after the warm-up and the "
+        "last before the flow stops, where possible at readings without a hole at the receiver. Without "
+        "flows of arrival processes.",
         _steady,
         title="Goodput after warm-up",
         telling=Telling("goodput after warm-up", 20),
@@ -138,12 +135,10 @@ METRICS = [
         "1",
         "higher",
         ("end",),
-        "Bits that left the bottleneck over what its rate (as it was at each instant) allows, while flows "
-        "were active after the warm-up: from the first connection (or the first reading after the warm-up) "
-        "to the last reading before the flows stop. Bits are those of whole frames with the 14-byte Ethernet "
-        "header and without preamble, checksum and gap: what the kernel's shapers count. Pings and ACKs "
-        "crossing the same end are part of it. A full bucket at the first reading can bring it above 1 by a "
-        "frame.",
+        "Bits that left the bottleneck over what its rate at each instant allows, from the first "
+        "connection (or reading after the warm-up) to the last reading before the flows stop. Whole frames "
+        "as shapers count them (with the 14-byte Ethernet header, without preamble, checksum and gap), "
+        "pings and ACKs included. A full bucket at the first reading can bring it above 1 by a frame.",
         _utilization,
         telling=Telling("utilization", 40),
     ),

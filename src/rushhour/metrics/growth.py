@@ -200,22 +200,22 @@ METRICS = [
         "none",
         ("flow",),
         "Data in flight as the first ACK of data came, in full segments: the initial window (RFC 6928), or "
-        "less where the application wrote less. Of a sender that had closed by then, whose ACKs are not "
-        "traced, the segments sent by the last sample within a round trip from the connection.",
+        "less where the application wrote less. Of a sender closed by then: the segments sent by the last "
+        "sample within a round trip from the connection.",
         _initial_window,
     ),
     _metric(
         "slow_start_growth",
         "1",
-        "Segments by which the window grew for each segment that was acknowledged, until slow start ended "
-        "for the first time: 1 doubles the window in a round trip (RFC 5681, section 3.1).",
+        "Growth of the window for each acknowledged segment until slow start first ended: 1 doubles it in a "
+        "round trip (RFC 5681, section 3.1).",
         _slow_start_growth,
         "slow start saw one ACK at most",
     ),
     _metric(
         "slow_start_exit_segments",
         "segments",
-        "The window as slow start ended for the first time: at the last ACK before there was a threshold.",
+        "The window as slow start first ended: at the last ACK before there was a threshold.",
         _exit,
         _NO_END,
     ),
@@ -229,23 +229,23 @@ METRICS = [
     _metric(
         "avoidance_growth_segments",
         "segments",
-        "Growth of the window in a round trip (by the mean smoothed RTT) over the longest time in which the "
-        "sender stayed in congestion avoidance: state Open, window not below its threshold. Reno's is 1.",
+        "Growth of the window in a round trip (mean smoothed RTT) over the longest time in congestion "
+        "avoidance (state Open, window not below its threshold). Reno's is 1.",
         _avoidance,
         f"congestion avoidance lasted less than {_ROUND_TRIPS} round trips",
     ),
     _metric(
         "cwnd_decrease_ratio",
         "1",
-        "The slow-start threshold after the first reduction over the window before it: the multiplicative "
-        "decrease, 0.5 of Reno (RFC 5681), 0.7 of CUBIC (RFC 9438).",
+        "The slow-start threshold after the first reduction over the window before it: 0.5 of Reno (RFC "
+        "5681), 0.7 of CUBIC (RFC 9438).",
         _decrease,
         _NO_REDUCTION,
     ),
     _metric(
         "cwnd_after_reduction_segments",
         "segments",
-        "The window as the first reduction was over: at the first ACK that came in Open or Disorder again. "
+        "The window as the first reduction was over: at the first ACK in Open or Disorder again. "
         "Proportional rate reduction brings it to the threshold (RFC 6937).",
         _after,
         _NO_REDUCTION,
@@ -255,8 +255,8 @@ METRICS = [
         "events",
         "none",
         ("flow",),
-        "How often a sender went from Open or Disorder into CWR, Recovery or Loss; on kernels without that "
-        "event (before 5.16) at the samples of tcp_info.",
+        "How often a sender went from Open or Disorder into CWR, Recovery or Loss (before Linux 5.16 by "
+        "the samples of tcp_info).",
         _reductions,
     ),
 ]

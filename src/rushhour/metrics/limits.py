@@ -73,9 +73,8 @@ def _part(limit: str, title: str = "") -> Metric:
         "%",
         "none",
         ("flow",),
-        f"Share of the time from the flow's start to its end in which {LIMITS[limit]}: a part of what the "
-        "kernel calls limited by the congestion window, or busy, taken apart by what queues, states and "
-        "counters show of each sampling interval (docs/explain.md).",
+        f"Share of the flow's time, from its start, in which {LIMITS[limit]}; found from queues, states and "
+        "counters (docs/explain.md).",
         _held(limit),
         title=title,
     )
@@ -87,8 +86,8 @@ def _metric(limit: str, source: str, words: str, title: str = "") -> Metric:
         "%",
         "none",
         ("flow",),
-        f"Share of the time from the connection to the last sample in which {words}: {source}. The four "
-        "limited_*_pct add up to 100. The kernel counts in ticks of 1/HZ; RFC 4898 has these as SndLimTime.",
+        f"Share of the time from the connection to the last sample in which {words}: {source}, in ticks of "
+        "1/HZ (RFC 4898: SndLimTime).",
         _share(limit),
         title=title,
     )

@@ -192,10 +192,9 @@ METRICS = [
         "lower",
         ("flow", "total"),
         "Fraction of UDP datagrams that never arrived: (sent - arrived) / sent, duplicates not counted "
-        "(RFC 7680). Of a ping: fraction of echo requests without an answer. What may still have been on its "
-        "way when the experiment ended is left out: behind the last that arrived, and sent no longer before "
-        "the end than the slowest of the flow took (not of iperf3, which counts for itself). Total: over all "
-        "UDP flows.",
+        "(RFC 7680); of a ping: of echo requests without an answer. What may still have been on its way at "
+        "the end is left out: behind the last that arrived, and sent no longer before the end than the "
+        "slowest of the flow took (not of iperf3, which counts for itself). Total: over all UDP flows.",
         _loss,
         telling=Telling("loss", 150, if_any=True),
     ),
@@ -221,8 +220,7 @@ METRICS = [
         "1",
         "none",
         ("end",),
-        "Fraction of packets that the seeded element of a link end lost during the experiment, by its own "
-        "counters.",
+        "Fraction of packets that the seeded element of a link end lost, by its own counters.",
         _wire_loss,
     ),
     Metric(
@@ -230,7 +228,7 @@ METRICS = [
         "packets",
         "none",
         ("node",),
-        "Packets that netfilter dropped at a node's INPUT during the experiment, by the counter of its rule.",
+        "Packets that netfilter dropped at a node's INPUT, by the counter of its rule.",
         _input_drops,
     ),
     Metric(
@@ -238,8 +236,7 @@ METRICS = [
         "1",
         "none",
         ("end",),
-        "Fraction of packets that netem lost at a link end during the experiment: drops / (drops + packets) "
-        "of its own counters.",
+        "Fraction of packets that netem lost at a link end: drops / (drops + packets) of its own counters.",
         _netem_loss,
     ),
     Metric(
@@ -266,8 +263,8 @@ METRICS = [
         "packets",
         "lower",
         ("flow",),
-        "Greatest extent of reordering: by how many positions of arrival a late datagram came after the "
-        "earliest one with a greater sequence number (RFC 4737, section 4.2); 0 if none was reordered.",
+        "Greatest extent of reordering: how many arrivals after the earliest datagram with a greater "
+        "sequence number a late one came (RFC 4737, section 4.2); 0 if none was reordered.",
         _extent,
     ),
     Metric(
@@ -275,8 +272,8 @@ METRICS = [
         "1",
         "lower",
         ("flow",),
-        "One minus the reorder density at displacement 0 (RFC 5236): fraction of arrived datagrams that "
-        "were not at their place, early or late. `rushhour.metrics.loss.reorder_density` gives the whole "
+        "Fraction of arrived datagrams that were not at their place, early or late: one minus the reorder "
+        "density at displacement 0 (RFC 5236). `rushhour.metrics.loss.reorder_density` gives the whole "
         "density.",
         _displaced,
     ),

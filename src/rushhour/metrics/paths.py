@@ -119,8 +119,8 @@ METRICS = [
         "1",
         "none",
         ("end",),
-        "Packets that a node sent by this cable of a bond, or by this one of several paths, over those that "
-        "it sent by all of them during the experiment. Of a bond they include LACP's own, one a second.",
+        "Packets that a node sent by this cable of a bond, or by this path, over those by all of them; of "
+        "a bond with LACP's own, one a second.",
         _share,
     ),
     Metric(
@@ -128,8 +128,8 @@ METRICS = [
         "%",
         "none",
         ("end",),
-        "Share of the experiment in which a port was stopped by Ethernet's PAUSE, because a queue of the "
-        "node that it sends to was nearly full. Of links with `pause` only.",
+        "Share of the experiment in which a port was stopped by Ethernet's PAUSE. Of links with `pause` "
+        "only.",
         _stopped,
     ),
     Metric(
@@ -146,7 +146,7 @@ METRICS = [
         "none",
         ("flow",),
         "Over how many segments TCP believes that packets may be late without being lost (tcpi_reordering "
-        "at the last sample): net.ipv4.tcp_reordering at first, more as it sees reordering.",
+        "at the last sample; net.ipv4.tcp_reordering at first).",
         counter("reordering"),
     ),
     Metric(
@@ -162,8 +162,8 @@ METRICS = [
         "1",
         "none",
         ("total",),
-        "How often senders found an assumed loss to be false and undid the reduction of "
-        "their windows: TCPFullUndo, TCPPartialUndo, TCPDSACKUndo and TCPLossUndo of all hosts.",
+        "How often senders found an assumed loss to be false and undid the reduction: TCPFullUndo, "
+        "TCPPartialUndo, TCPDSACKUndo and TCPLossUndo.",
         _undone,
         telling=Telling("reductions undone", 220, if_any=True, counts=True),
     ),
@@ -172,8 +172,8 @@ METRICS = [
         "packets",
         "lower",
         ("total", "kind"),
-        "Packets that hosts threw away because a checksum was wrong, by the InCsumErrors of UDP, TCP, ICMP "
-        "and IP. Those of IP headers are in the total alone; what routers throw away is not part of it.",
+        "Packets that hosts threw away because a checksum was wrong: InCsumErrors of UDP, TCP, ICMP and IP "
+        "(of IP headers in the total alone), without routers.",
         _checksums,
         telling=Telling("checksum errors", 230, if_any=True),
     ),
@@ -182,7 +182,7 @@ METRICS = [
         "packets",
         "lower",
         ("total",),
-        "Packets that hosts threw away because the checksum of an IPv4 header was wrong (IpExtInCsumErrors).",
+        "Packets that hosts threw away because an IPv4 header's checksum was wrong (IpExtInCsumErrors).",
         _headers,
     ),
     Metric(
@@ -190,8 +190,7 @@ METRICS = [
         "packets",
         "lower",
         ("total",),
-        "Datagrams that reached their host and found the socket's receive buffer full: UdpRcvbufErrors "
-        "of all hosts.",
+        "Datagrams that found the socket's receive buffer full: UdpRcvbufErrors.",
         _not_read,
         telling=Telling("receive buffer drops", 240, if_any=True),
     ),

@@ -75,10 +75,10 @@ METRICS = [
     *distribution(
         "queue_delay",
         ("flow", "end"),
-        "the queue delay. Of a TCP flow: smoothed RTT minus the RTT of the idle path, at each ACK; where a "
-        "pattern changes that, it is taken as the packets met it and smoothed in the same way. Of a "
-        "bottleneck: the time each packet spent in its queue where that was recorded, else bytes waiting "
-        "over the rate at each sample. While flows were active after the warm-up.",
+        "the queue delay while flows were active after the warm-up. Of a TCP flow: smoothed RTT minus the "
+        "RTT of the idle path, at each ACK; where a pattern changes that, as the packets met it, smoothed "
+        "alike. Of a bottleneck: each packet's time in its queue where that was recorded, else bytes "
+        "waiting over the rate at each sample.",
         _queue_delay,
         telling={"p50": Telling("queue delay median", 100), "p95": Telling("queue delay p95", 110)},
     ),
@@ -95,9 +95,8 @@ METRICS = [
         "packets",
         "lower",
         ("end", "total"),
-        "Packets that the queue or the policer dropped during the experiment, by its own count (of the root "
-        "qdisc, which includes what the qdiscs below it dropped). Losses on the wire, or by netem, are no "
-        "drops.",
+        "Packets that the queue or the policer dropped, by its own count (of the root qdisc, with those "
+        "below it). Losses on the wire, or by netem, are no drops.",
         _drops,
         telling=Telling("drops", 160),
     ),
@@ -106,8 +105,8 @@ METRICS = [
         "packets",
         "none",
         ("end", "total"),
-        "Packets that the queue marked with Congestion Experienced (RFC 3168) during the experiment, by "
-        "the counters of the qdiscs that mark.",
+        "Packets that the queue marked with Congestion Experienced (RFC 3168), by the counters of the "
+        "qdiscs that mark.",
         _marks,
         telling=Telling("marks", 170, if_any=True),
     ),

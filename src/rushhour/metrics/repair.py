@@ -95,7 +95,7 @@ METRICS = [
         "ms",
         "lower",
         ("flow",),
-        "Time that a sender spent in the states Recovery and Loss, repairing what it held to be lost.",
+        "Time that a sender spent in the states Recovery and Loss.",
         _repairing,
     ),
     Metric(
@@ -119,8 +119,8 @@ METRICS = [
         "1",
         "none",
         ("flow",),
-        "ACKs that reached the sender over segments with payload that reached the receiver: 0.5 where every "
-        "second segment is acknowledged (RFC 9293, section 3.8.6.3).",
+        "ACKs that reached the sender over segments with payload that reached the receiver: 0.5 where "
+        "every second one is acknowledged (RFC 9293, section 3.8.6.3).",
         _acks_per_segment,
     ),
 ]

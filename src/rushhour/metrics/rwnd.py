@@ -64,7 +64,7 @@ METRICS = [
         "none",
         ("flow",),
         "The receive window that the receiver advertised: the median over the ACKs that reached the sender "
-        "after the warm-up (over the samples, without per-ACK readings).",
+        "after the warm-up (without per-ACK readings, over the samples).",
         _rwnd,
     ),
     Metric(
@@ -72,8 +72,8 @@ METRICS = [
         "bit/s",
         "none",
         ("flow",),
-        "What that window allows on the idle path, rwnd_bytes · 8 / base RTT, but not more than the payload "
-        "that the bottleneck carries (RFC 6349, section 3.3.1).",
+        "What that window allows on the idle path, rwnd_bytes · 8 / base RTT, at most the payload that the "
+        "bottleneck carries (RFC 6349, section 3.3.1).",
         _rwnd_limit,
     ),
     Metric(
@@ -81,7 +81,7 @@ METRICS = [
         "1",
         "higher",
         ("flow",),
-        "Goodput over rwnd_limit_bps: how much of what the window and the line allow arrived.",
+        "Goodput over rwnd_limit_bps.",
         _rwnd_efficiency,
     ),
 ]

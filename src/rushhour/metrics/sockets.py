@@ -178,8 +178,8 @@ def _metric(name: str, unit: str, definition: str, function: Callable[[Record], 
 
 
 _RTO = "of the retransmission timeout (tcpi_rto) at the samples after the first measured RTT (RFC 6298)"
-_RATIO = "of pacing rate / (window · segment size / smoothed RTT) at the samples: tcp_pacing_ss_ratio (2) in \
-slow start, tcp_pacing_ca_ratio (1.2) in congestion avoidance; BBR has its own"
+_RATIO = "of pacing rate / (window · segment size / smoothed RTT) at the samples: 2 in slow start \
+(tcp_pacing_ss_ratio), 1.2 in congestion avoidance (tcp_pacing_ca_ratio); BBR has its own"
 
 METRICS = [
     _metric("rto_min_us", "µs", f"The least {_RTO}.", _of("rto", _least)),
@@ -209,15 +209,15 @@ METRICS = [
     _metric(
         "segment_mean_bytes",
         "B",
-        "Payload sent over segments with payload sent, retransmissions included: tcpi_bytes_sent / "
-        "tcpi_data_segs_out at the last sample.",
+        "Payload over segments with payload sent, retransmissions included: tcpi_bytes_sent / "
+        "tcpi_data_segs_out.",
         _segment_bytes,
     ),
     _metric(
         "segments_per_packet",
         "1",
         "Segments with payload that a flow sent over packets that left its sender's first end (of one flow "
-        "alone there): with segmentation offload, how many segments TCP hands over as one.",
+        "alone there): what segmentation offload hands over as one.",
         _segments_per_packet,
     ),
     _metric(

@@ -67,11 +67,9 @@ METRICS = [
     *distribution(
         "sojourn",
         ("end", "class", "flow"),
-        "the sojourn time: from when a packet was given to a queue to when the queue gave it "
-        "to the cable, by stamps of each packet at both sides. Of every "
-        "queue, of each of its classes that hold queues, and of a flow's packets in the queue of its "
-        "bottleneck; of those that left it after the warm-up. Packets that the queue dropped have none. "
-        "Only with `readings.sojourn`.",
+        "the sojourn time, from when a packet was given to a queue to when it left for the cable, by "
+        "stamps of each packet that left after the warm-up: of every queue, of each class with a queue, "
+        "and of a flow's packets in the queue of its bottleneck. Only with `readings.sojourn`.",
         _of_places,
     ),
 ]

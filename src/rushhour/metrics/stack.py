@@ -25,7 +25,7 @@ def _sum_of(names: Iterable[str]) -> Callable[[Record], Iterator[Found]]:
 
 def _metric(name: str, better: Better, counters: tuple[str, ...], definition: str) -> Metric:
     told = " + ".join(counter.replace(".", "") for counter in counters)
-    definition = f"{definition} during the experiment, of all hosts: {told}."
+    definition = f"{definition}: {told}."
     return Metric(name, "packets", better, ("total",), definition, _sum_of(counters))
 
 
@@ -58,8 +58,7 @@ METRICS = [
         "reassembly_failures",
         "lower",
         ("Ip.ReasmFails", "Ip6.ReasmFails"),
-        "Failures of hosts to put fragments together, by time, memory or overlap (the kernel counts "
-        "some of them once a fragment)",
+        "Failures to put fragments together, by time, memory or overlap (some count once a fragment)",
     ),
     _metric(
         "icmp_errors_received",
@@ -68,7 +67,6 @@ METRICS = [
             *("Icmp.InDestUnreachs", "Icmp.InTimeExcds", "Icmp.InParmProbs"),
             *("Icmp6.InDestUnreachs", "Icmp6.InPktTooBigs", "Icmp6.InTimeExcds", "Icmp6.InParmProblems"),
         ),
-        "ICMP errors that hosts received: destination unreachable, fragmentation needed or packet too big, "
-        "time exceeded, parameter problem",
+        "ICMP errors that hosts received (unreachable, too big, time exceeded, parameter problem)",
     ),
 ]

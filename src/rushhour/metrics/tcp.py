@@ -158,8 +158,8 @@ METRICS = [
         "segments",
         "none",
         ("flow", "total"),
-        "Segments with payload that reached the receiver, retransmissions and duplicates included: "
-        "tcpi_data_segs_in at its last sample. Total: of all TCP flows.",
+        "Segments with payload that reached the receiver, retransmissions and duplicates included "
+        "(tcpi_data_segs_in). Total: of all TCP flows.",
         _segments_received,
     ),
     Metric(
@@ -175,9 +175,9 @@ METRICS = [
         "segments",
         "lower",
         ("flow", "total"),
-        "Segments that TCP sent again: the greater of the retransmission events traced and "
-        "tcpi_total_retrans at the last sample (an event may carry several segments; the last sample may "
-        "come before the last event). Total: with those of arrival processes, by events.",
+        "Segments that TCP sent again: the greater of the traced events (one may carry several segments) "
+        "and tcpi_total_retrans at the last sample (which may come before the last event). Total: with "
+        "those of arrival processes, by events.",
         _retransmits,
         telling=Telling("retransmits", 180),
     ),
@@ -186,8 +186,8 @@ METRICS = [
         "1",
         "lower",
         ("flow", "total"),
-        "Segments with payload sent again over all that were sent, retransmissions included: "
-        "(tcpi_total_retrans - SYNs sent again) / tcpi_data_segs_out at the last sample.",
+        "Segments with payload sent again over all that were sent: (tcpi_total_retrans - SYNs sent again) "
+        "/ tcpi_data_segs_out.",
         _fraction,
     ),
     Metric(
@@ -195,8 +195,8 @@ METRICS = [
         "segments",
         "lower",
         ("flow",),
-        "Duplicates that the receiver reported by DSACK (tcpi_dsack_dups; RFC 2883): retransmissions that "
-        "were not needed, and duplicates made by the network.",
+        "Duplicates that the receiver reported by DSACK (tcpi_dsack_dups; RFC 2883): needless "
+        "retransmissions, and duplicates made by the network.",
         counter("dsack_dups"),
         telling=Telling("spurious retransmits", 210, if_any=True),
     ),
@@ -206,7 +206,7 @@ METRICS = [
         "lower",
         ("flow", "total"),
         "Retransmission timeouts (tcpi_total_rto, since Linux 6.7), those of the handshake included; of rr "
-        "those of both sides. Total: of all these flows, arrivals not among them.",
+        "those of both sides. Total: without arrivals.",
         _timeouts,
         telling=Telling("timeouts", 190, if_any=True, counts=True),
     ),
@@ -224,8 +224,8 @@ METRICS = [
         "%",
         "higher",
         ("flow",),
-        "TCP efficiency (RFC 6349, section 4.2): (transmitted bytes - retransmitted bytes) / transmitted "
-        "bytes · 100, from tcpi_bytes_sent and tcpi_bytes_retrans at the last sample.",
+        "TCP efficiency (RFC 6349, section 4.2): (tcpi_bytes_sent - tcpi_bytes_retrans) / tcpi_bytes_sent "
+        "· 100.",
         _efficiency,
     ),
     Metric(
@@ -233,9 +233,8 @@ METRICS = [
         "%",
         "lower",
         ("flow",),
-        "Buffer delay (RFC 6349, section 4.3): (average RTT during the transfer - baseline RTT) / "
-        "baseline RTT · 100; the average is of the smoothed RTT at each ACK, the baseline is the RTT of "
-        "the idle path.",
+        "Buffer delay (RFC 6349, section 4.3): (average RTT - baseline RTT) / baseline RTT · 100; the "
+        "average of the smoothed RTT at each ACK, the baseline of the idle path.",
         _buffer_delay,
     ),
 ]

@@ -67,7 +67,7 @@ def _sum(names: tuple[str, ...]) -> Callable[[Record], Iterator[Found]]:
 def _metric(name: str, meaning: str, counters: tuple[str, ...]) -> Metric:
     named = " + ".join(counters)
     whole = tuple(f"TcpExt.{counter}" for counter in counters)
-    definition = f"{meaning}: {named} of TcpExt, of all hosts."
+    definition = f"{meaning}: TcpExt {named}."
     return Metric(name, "events", "none", ("total",), definition, _sum(whole))
 
 

@@ -55,16 +55,15 @@ METRICS = [
         "1/s",
         "higher",
         ("flow", "total"),
-        "Transactions (request and response; with crr also the connection's set-up) that were completed "
-        "after the warm-up while the flow was active, over that time. Total: all of them over the longest "
-        "such time.",
+        "Transactions (request and response; crr: with the connection's set-up) completed after the "
+        "warm-up over the time the flow was active. Total: all of them over the longest such time.",
         _per_second,
         telling=Telling("transactions", 270),
     ),
     *distribution(
         "transaction",
         ("flow",),
-        "the time from sending a request (crr: from connecting) to having the whole response, of the "
+        "the time from sending a request (crr: from connecting) to having the whole response, of "
         "transactions completed after the warm-up.",
         _latency,
         title="transaction time",
@@ -76,7 +75,7 @@ METRICS = [
         "lower",
         ("flow",),
         "Time from the start of a TCP flow of given size, its handshake included, to the last byte at the "
-        "receiver. Undefined if the flow did not complete within the experiment.",
+        "receiver. Undefined if it did not complete.",
         _completion,
         telling=Telling("completion", 300),
     ),

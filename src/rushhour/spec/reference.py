@@ -23,6 +23,8 @@ from rushhour.spec.topology import MAX_NODES, PRESET_KEYS, Direction, Link, Topo
 from rushhour.spec.workload import KINDS_OF_KEY, MAX_FLOWS, Flow
 
 if TYPE_CHECKING:
+    from collections.abc import Set as AbstractSet
+
     from pydantic.fields import FieldInfo
 
     from rushhour.spec.model import Model
@@ -60,9 +62,10 @@ _TITLES: dict[tuple[str, ...], str] = {
 _INTRO = """\
 # The scenario file
 
-One question in TOML. This page is generated from the models that read the file (`docs/generate.py`); so is
-the [JSON Schema](../schema/scenario.schema.json), which editors take by `#:schema ./scenario.schema.json`
-on the file's first line. A whole scenario:
+*Rendered from the models that read the file by `docs/generate.py`; do not edit.*
+
+One question in TOML. Editors take the [JSON Schema](../schema/scenario.schema.json) by
+`#:schema ./scenario.schema.json` on the first line. A whole scenario:
 
 ```toml
 duration = "30s"
@@ -76,25 +79,25 @@ rtt = "20ms"
 cc = "cubic"
 ```
 
-Unknown keys, wrong units, wrong references and contradictions are all reported at once, each with its line.
+All faults (unknown keys, units, references, contradictions) are reported at once, each with its line. In the
+tables `= VALUE` is a key's default.
 """
 
 _UNITS_INTRO = """\
 ## Units
 
-Numbers that measure something are texts with a unit; a bare number is refused, and so are words that mean
-one thing in tc and another elsewhere (`100mbps`, `64kb`, `10m`). Canonical is the largest unit that divides.
+Numbers that measure something are texts with a unit. Bare numbers are refused, and words that mean one thing
+in tc and another elsewhere (`100mbps`, `64kb`, `10m`).
 
 | type | for example | units |
 |---|---|---|
 """
 
-_SWEEP = f"""\
+_SWEEP = """\
 ## `[sweep]`: what varies
 
-Any key can be a factor: a list of values instead of one. The cells are all combinations (at most
-{MAX_CELLS}), the last factor varying fastest. Factors in one `[[sweep.together]]` table have lists of one
-length and vary as one.
+Any key can be a factor: a list of values. The cells are all combinations, the last factor varying fastest.
+Factors in one `[[sweep.together]]` table have lists of one length and vary as one.
 
 ```toml
 [sweep]
@@ -106,34 +109,30 @@ cc = ["cubic", "reno", "bbr"]
 "topology.buffer" = ["50kB", "500kB"]
 ```
 
-The keys are written as `--set KEY=VALUE` takes them:
+Keys, as `--set KEY=VALUE` takes them:
 
 | key | is |
 |---|---|
-| `duration`, `seed`, `family`, … | a key of the top level |
+| `duration`, `seed`, … | a key of the top level |
 | `topology.KEY`, `readings.KEY` | a key of that table |
-| `sysctl.NAME` | a sysctl of all nodes: `sysctl.net.ipv4.tcp_sack` |
-| `flow.FLOW.KEY` | a key of the flow of that name: `flow.short.start` |
-| `flow.*.KEY` | of all flows whose kind has that key |
+| `sysctl.NAME`, `node.NODE.sysctl.NAME` | a sysctl of all nodes (`sysctl.net.ipv4.tcp_sack`), of one |
+| `flow.FLOW.KEY`, `flow.*.KEY` | a key of a flow (`flow.short.start`), of all flows whose kind has it |
 | `flow.FLOW.arrivals.KEY`, `.size.KEY`, `.on.KEY`, `.off.KEY` | a key of that table of a flow |
 | `cc` | short for `flow.*.cc` |
 | `link.LINK.KEY`, `link.*.KEY` | a key of a link, of all links |
-| `link.LINK.bond.KEY` | a key of a link's bond: `link.a-b.bond.mode` |
-| `link.LINK.forward.KEY`, `link.LINK.reverse.KEY` | a key of one direction of a link |
-| `node.NODE.sysctl.NAME` | a sysctl of one node |
-| `label.NAME` | nothing: a number or text that names the cells in tables, figures and `where` |
+| `link.LINK.bond.KEY`, `.forward.KEY`, `.reverse.KEY` | of its bond, of one direction |
 | `pattern.PATTERN.KEY`, `pattern.PATTERN.sine.KEY` | a key of a pattern, of what it follows |
 | `load.LOAD.KEY` | a key of a load |
+| `label.NAME` | nothing: a number or text that names the cells in tables, figures and `where` |
 
-A factor that `--set` gives a value varies no longer. Combinations that make no sense are left out by `skip`,
-in `[sweep]`: each entry names a value, or a list of values, for some factors. Combinations that contradict
-themselves and are not left out are all named in one error.
+A factor that `--set` gives a value varies no longer. `skip` leaves out combinations that make no sense:
+each entry names a value, or a list of values, for some factors. Contradictions that remain are all named.
 
 ```toml
-skip = [{{ cc = "dctcp", ecn = false }}, {{ cc = ["reno", "vegas"], "topology.rtt" = "100ms" }}]
+skip = [{ cc = "dctcp", ecn = false }, { cc = ["reno", "vegas"], "topology.rtt" = "100ms" }]
 ```
 
-A label names what a step means where its keys do not say it, beside them in `[[sweep.together]]`:
+A label says what a step means where its keys do not:
 
 ```toml
 [[sweep.together]]
@@ -146,10 +145,9 @@ _QUICK = """\
 ## `[quick]`: what `--quick` changes
 
 A quick look keeps the first, the middle and the last value of each factor and one run of each cell, and lasts
-ten seconds at most where nothing has a schedule. Where the author knows better, `[quick]` says so: a list for
-a factor are its values (of coupled factors the list of one chooses the steps of all), all else is as
-`--set KEY=VALUE`. Expectations are left out where more changes than the values of factors, and nothing is
-compared with published numbers.
+ten seconds at most where nothing has a schedule. `[quick]` may say otherwise: a list for a factor are its
+values (of coupled factors the list of one chooses the steps of all), all else is as `--set KEY=VALUE`.
+Expectations are left out where more than values of factors changes; published numbers are not compared.
 
 ```toml
 [quick]
@@ -159,8 +157,8 @@ cc = ["cubic", "bbr"]
 """
 
 _PATTERNS = """\
-A pattern changes one key of a link while packets pass. It follows one of `steps`, `sine`, `square`, `ramp`,
-`walk` and `trace`:
+A pattern changes one key of a link while packets pass, by `steps`, `sine`, `square`, `ramp`, `walk` or
+`trace`:
 
 ```toml
 [[pattern]]
@@ -178,12 +176,11 @@ trace = "measured.csv"           # time_s,loss_%
 at_end = "repeat"
 ```
 
-What waits in a queue stays there. A rate is changed at the shaper, which is htb unless the scenario says
-tbf: a frame that has begun to leave is done at the rate at which it began. `0bit` is an outage of at most a
-minute: a last frame leaves, then nothing until the next instant. Delay, jitter and loss hold for packets that
-come to the wire from then on; a packet never overtakes one before it unless `reorder` says so, so after a
-step down the first ones wait for the last of the longer way. The link is calibrated as it is at the start.
-At most 20000 changes a pattern, 1 ms or more apart.
+What waits in a queue stays there. A rate changes at the shaper (htb unless the scenario says tbf): a frame
+that has begun to leave is done at its old rate. `0bit` is an outage of at most a minute: a last frame leaves,
+then nothing until the next instant. Delay, jitter and loss hold for packets that come to the wire from then
+on; none overtakes unless `reorder` says so, so after a step down the first ones wait for the last of the
+longer way. The link is calibrated as at the start. At most 20000 changes a pattern, 1 ms or more apart.
 
 """
 
@@ -202,18 +199,20 @@ star       s1 ─┐                             leaves; all of them send to r1 
 ```
 
 The keys of `[topology]` describe the common links (`══`). A flow without `from` and `to` takes the next pair
-in turn, copy after copy; a flow with one of them takes the partner for the other (`from = "r1"` in a star:
-the leaves in turn). `[[node]]` tables beside a preset may give its nodes settings. A free graph is drawn with
-`[[link]]` tables instead; nodes named there need no table of their own.
+in turn, copy after copy; one with either takes the partner for the other (`from = "r1"` in a star: the leaves
+in turn). `[[node]]` tables may give a preset's nodes settings. A free graph is drawn with `[[link]]` tables;
+nodes named there need no table.
 """
 
 
+_DIRECTION = "## A direction: keys of `[topology]` and `[[link]]`\n\n"
+_OF_DIRECTION = "[a direction](#a-direction-keys-of-topology-and-link)"
+
 _NOTES: dict[tuple[str, ...], str] = {
     ("load",): """\
-Work for processors or memory while the network is measured, as processes of their own. Computing takes no
-time in a virtual kernel, so a scenario with loads says `labs = ["netns", "hosts"]`. A worker with a share
-computes until it has had its share of the time that passed; the record says what it got. Memory under a
-`limit` is kept in a control group, and a quarter of the machine's memory stays free whatever is asked for.
+Work for processors or memory while the network is measured. Computing takes no time in a virtual kernel, so
+a scenario with loads says `labs = ["netns", "hosts"]`. The record says what a worker got of its share. A
+quarter of the machine's memory stays free whatever is asked for.
 
 ```toml
 labs = ["netns", "hosts"]
@@ -228,10 +227,10 @@ share = 0.5       # of each processor of the node
 
 """,
     ("link", "class"): """\
-Classes of a preset divide the common link's rate in the direction of the data, those of a link the rate of
-either direction (`[[link.forward.class]]`: of one). A class may send at its own rate whatever others do, and
-borrow up to its ceiling what others leave unused. What no class names goes to the class without flows, else
-to one that is added, `(rest)`, which owns nothing to speak of and may borrow everything.
+Classes of a preset divide the common link's rate in the direction of the data, those of a link that of either
+direction (`[[link.forward.class]]`: of one). A class has its own rate whatever others do, and borrows up to
+its ceiling what they leave. What no class names goes to the class without flows, else to `(rest)`, which is
+added and lives by borrowing.
 
 ```toml
 [[topology.class]]
@@ -251,20 +250,17 @@ once (`"topology.class" = [[], [{ name = "mice", … }]]`).
 
 """,
     ("link", "police"): """\
-Stands at the ingress of the node that the packets reach, in one direction of a link (of a preset: of the
-data). It counts as a bottleneck without a queue: `police = { rate = "10mbit", burst = "50kB" }`.
+At the ingress of the node that the packets reach (of a preset: with the data): a bottleneck without a queue,
+`police = { rate = "10mbit", burst = "50kB" }`.
 
 """,
     ("flow", "size"): """\
-A bare size is a fixed one: `size = "100kB"`. Sizes are whole bytes, at least 1. What is drawn depends on the
-run's seed and the flow's name alone, so cells that differ in something else meet the same flows at the same
-times.
+A bare size is a fixed one: `size = "100kB"`. What is drawn depends on the run's seed and the flow's name
+alone: cells that differ in something else meet the same flows at the same times.
 
 """,
     ("judge",): """\
-When two kernels are compared, each of these metrics is held against its least difference in
-every cell. A metric with a better side can be better or worse; one without departs, and that is worse. An
-expectation that the base keeps and the candidate breaks is worse, too.
+These metrics [decide a comparison](verdict.md#how-a-cell-is-judged) of two kernels in every cell.
 
 ```toml
 guards = "After a loss {cc} would keep another share of its window (ssthresh of tcp_congestion_ops)"
@@ -296,6 +292,8 @@ def reference() -> str:
         if path == ("topology",):
             sections.append(_GRAPHS)
         sections.append(f"## {title}\n\n{_note(path)}{_table(MODELS[path])}")
+        if path == ("link",):
+            sections.append(_DIRECTION + _rows(Direction, _shared()))
     limits = f"""\
 At most {MAX_FLOWS} flows with all their copies, {MAX_NODES} nodes, {MAX_CELLS} cells, {MAX_SAMPLES} samples,
 1 MiB of file."""
@@ -310,10 +308,12 @@ def _unit_row(
 
 
 def _note(path: tuple[str, ...]) -> str:
+    if path == ("topology",):
+        return f"With the keys of {_OF_DIRECTION}, for the common links.\n\n"
     if path == ("link",):
         return (
-            "All keys but `between`, `name`, `mtu`, `offload` and `shape_at` can be given for one direction\n"
-            "alone, in `[link.forward]` (first → second node) and `[link.reverse]`.\n\n"
+            f"With the keys of {_OF_DIRECTION}, which can also be given for\n"
+            "one direction alone, in `[link.forward]` (first → second node) and `[link.reverse]`.\n\n"
         )
     if path == ("pattern",):
         return _PATTERNS
@@ -323,12 +323,31 @@ def _note(path: tuple[str, ...]) -> str:
 
 
 def _table(model: type[Model]) -> str:
-    rows = ["| key | type | default | meaning |", "|---|---|---|---|"]
+    shared = _shared() if issubclass(model, Topology | Link) else frozenset()
+    return _rows(model, {name for name, _ in _ordered(model)} - shared)
+
+
+def _shared() -> frozenset[str]:
+    """The keys that a preset's common link and a link of a graph have alike, told once."""
+    return frozenset(
+        name
+        for name, field in Direction.model_fields.items()
+        if all(_said(one.model_fields[name]) == _said(field) for one in (Topology, Link))
+    )
+
+
+def _said(field: FieldInfo) -> tuple[object, ...]:
+    return field.alias, field.description, field.annotation, field.default
+
+
+def _rows(model: type[Model], names: AbstractSet[str]) -> str:
+    rows = ["| key | type | meaning |", "|---|---|---|"]
     for name, field in _ordered(model):
-        key = field.alias or name
-        rows.append(
-            f"| `{key}` | {_type(field.annotation)} | {_default(field)} | {_meaning(model, key, field)} |"
-        )
+        if name in names:
+            key = field.alias or name
+            rows.append(
+                f"| `{key}` | {_type(field.annotation)}{_default(field)} | {_meaning(model, key, field)} |"
+            )
     return "\n".join(rows) + "\n"
 
 
@@ -351,11 +370,11 @@ def _meaning(model: type[Model], key: str, field: FieldInfo) -> str:
 
 def _default(field: FieldInfo) -> str:
     if field.is_required():
-        return "required"
+        return ", required"
     value = field.default
     if value is None or value is PydanticUndefined or value in ("", ()) or hasattr(value, "model_fields"):
         return ""
-    return f"`{json.dumps(value) if isinstance(value, bool | int | str) else json.dumps(str(value))}`"
+    return f" = `{json.dumps(value) if isinstance(value, bool | int | str) else json.dumps(str(value))}`"
 
 
 def _type(annotation: Any) -> str:

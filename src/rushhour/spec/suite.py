@@ -23,22 +23,17 @@ _HEAD = """\
 
 *Rendered from the catalogue by `docs/generate.py`; do not edit.*
 
-The suite is a study like any other (`rushhour run suite`), made to be compared: `rushhour compare BASE
-CANDIDATE` runs it on two kernels and judges every cell. Its scenarios are small (a few seconds of virtual
-time at low rates, one behaviour each), so that a cell costs about 0.16 s of CPU time, most of it booting
-the kernel and making the network.
+The suite is a study (`rushhour run suite`) made to be compared: `rushhour compare BASE CANDIDATE` runs it
+on two kernels and [judges every cell](verdict.md). A cell shows one behaviour in a few seconds of virtual
+time (0.16 s of CPU time). Losses are chosen packets, or seeded: what differs is the kernel. What a kernel
+lacks is skipped.
 
-* **guards** says what a change in the cell would mean to a user, and which functions or RFCs it watches;
-  the report says it beside each cell that differs.
-* **Judges** (`[[judge]]`) are the metrics that decide, each with the least difference that matters. Most
-  are neutral on purpose (an initial window, a share that is kept after a loss, the time of a probe): there
-  any departure from the base is `worse`, also one that makes this one transfer faster.
-* **Laws** (`[[expect]]`) come from RFCs and the kernel's own constants. A candidate that breaks a law which
-  the base keeps is `worse`.
-* Losses are chosen packets, or drawn by the seeded element: the same on every kernel. So what differs is
-  the kernel.
-
-A quick look (`--quick`) has cells of every area. A sysctl or algorithm that a kernel lacks skips the cell.
+* *Italics* stand for the cell's value in **guards**: what a change would mean to a user, and which
+  functions or RFCs it watches.
+* **Judges** are the metrics that decide. Most are neutral on purpose: any departure from the base is
+  `worse`.
+* **Laws** (`[[expect]]`) come from RFCs and the kernel's constants; one that the candidate alone breaks is
+  `worse`.
 
 """
 
@@ -47,10 +42,10 @@ _ADD = """\
 
 1. Think of a constant or a branch in the kernel, and of what a user would notice if it were wrong.
 2. Write `src/rushhour/catalog/suite/NAME.toml`: a short sweep, `guards`, at least one `[[judge]]` that
-   would move, and laws where there are any. Name it in a chapter of `study.toml`.
-3. Break the kernel (a one-line patch; [mutants](../mutants)) and see that `rushhour compare` says `worse`,
-   and why. Tune no minimum to reach that: if nothing moves, the experiment is wrong.
-4. `python docs/generate.py` writes this page."""
+   would move, laws. Name it in a chapter of `study.toml`; `python docs/generate.py` writes this page.
+3. Break the kernel by a one-line patch ([mutants](mutants.md)) and see that `rushhour compare` says
+   `worse`, and why. Tune no minimum to reach that: if nothing moves, the experiment is wrong.
+"""
 
 
 def page() -> str:
@@ -80,12 +75,12 @@ def _cells(scenario: Scenario) -> int:
 
 
 def _area(chapter: Chapter, loaded: dict[str, Scenario]) -> str:
-    rows = ["| scenario | cells | what a change would mean | judged by |", "|---|---|---|---|"]
+    rows = ["| scenario, cells | what a change would mean | judged by |", "|---|---|---|"]
     for name in chapter.scenarios:
         one = loaded[name]
         judges = ", ".join(dict.fromkeys(f"`{judge.metric}`" for judge in one.judge))
         laws = f"; {len(one.expect)} laws" if len(one.expect) > 1 else "; a law" if one.expect else ""
-        rows.append(f"| `{name}` | {_cells(one)} | {_guards(one)} | {judges}{laws} |")
+        rows.append(f"| `{name}`, {_cells(one)} | {_guards(one)} | {judges}{laws} |")
     return f"## {chapter.title}\n\n{chapter.text.strip()}\n\n" + "\n".join(rows) + "\n"
 
 
