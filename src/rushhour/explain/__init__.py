@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from rushhour.causes.finding import Finding, Remedy
 from rushhour.explain.evidence import Evidence, evidence
-from rushhour.explain.finding import Finding, Remedy
 from rushhour.explain.ranking import findings
 from rushhour.series.timeline import LIMITS, Timeline
 from rushhour.series.waits import Wait

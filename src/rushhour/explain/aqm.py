@@ -6,17 +6,17 @@ import math
 import re
 from typing import TYPE_CHECKING
 
-from rushhour.explain.finding import Finding, Remedy
-from rushhour.explain.words import part, reached
+from rushhour.causes.finding import Remedy
+from rushhour.causes.thresholds import CODEL_INTERVAL_S
+from rushhour.explain.words import found, part, reached
 from rushhour.quantities.short import rounded_up, time
 from rushhour.quantities.units import Duration, UnitError
 
 if TYPE_CHECKING:
+    from rushhour.causes.finding import Finding
     from rushhour.explain.evidence import Evidence
 
 CODEL = ("codel", "fq_codel")
-INTERVAL_S = 0.1
-"""CoDel's interval by default: about the longest round trip of those who share it (RFC 8289, section 4.3)."""
 MANAGED = "fq_codel"
 TARGET_S = 0.005
 TARGET_PART = 0.05
@@ -42,18 +42,18 @@ def impatient_queue(e: Evidence) -> Finding | None:
     if overrides and e.buffer_key and e.buffer is not None and e.buffer < needed:
         overrides[e.buffer_key] = f"{needed}B"
     share = e.shares.get("losses", 0.0) + e.shares.get("marks", 0.0)
-    return Finding("impatient_queue", share, says, Remedy(advice, "", overrides), "impatient")
+    return found("impatient-queue", share, says, Remedy(advice, (), overrides), limit="impatient")
 
 
 def interval_s(queue: str) -> float:
     """The interval of a CoDel queue, in tc's words."""
     found = dict(_SETTINGS.findall(queue)).get("interval")
     if found is None:
-        return INTERVAL_S
+        return CODEL_INTERVAL_S
     try:
         return Duration.parse(found).ns * 1e-9
     except UnitError:
-        return INTERVAL_S
+        return CODEL_INTERVAL_S
 
 
 def patient(e: Evidence) -> str:
@@ -67,7 +67,7 @@ def patient(e: Evidence) -> str:
 def managing(e: Evidence) -> str:
     """The words of a queue that manages itself and separates flows, fit for this path's round trip."""
     trip = e.base_rtt_s or 0.0
-    return MANAGED + (_settings(trip) if trip > INTERVAL_S else "")
+    return MANAGED + (_settings(trip) if trip > CODEL_INTERVAL_S else "")
 
 
 def target_s(e: Evidence) -> float:

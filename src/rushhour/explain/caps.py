@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from rushhour.explain.evidence import DELAY_BASED, OPTION_SACK, OPTION_WSCALE
+from rushhour.causes.evidence import DELAY_BASED, OPTION_SACK, OPTION_WSCALE
+from rushhour.causes.thresholds import SHALLOW, UNSCALED
 from rushhour.models import mathis, pftk
 
 if TYPE_CHECKING:
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
 
     from rushhour.explain.evidence import Evidence
 
-UNSCALED = 65535
-"""The greatest window without scaling (RFC 7323)."""
 OF_BUFFER = 0.4
 """At least this part of a socket's buffer holds payload, where it was not seen: packets cost the rest."""
 WINDOWED = 0.8
@@ -46,9 +45,6 @@ FRAME = 1514
 MOST = 0.5
 HELD = 0.25
 """From this share of the time on, a limit that is known by what it did allows no more than there was."""
-SHALLOW = 0.5
-"""A buffer below this part of a BDP runs empty after each reduction: a lone Reno flow needs one BDP, CUBIC
-(1 - beta)/beta of it, 0.43."""
 STALLED = 0.5
 """Part of a bounded window that is in flight where losses make it wait for the gap to be filled."""
 ACK_BITS = 66 * 8

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rushhour.causes.evidence import OPTION_SACK, OPTION_WSCALE
+from rushhour.causes.thresholds import WAITED, WAITED_S
 from rushhour.explain.traffic import Beside, beside
 from rushhour.metrics.queue import since_start
 from rushhour.metrics.tcp import ideal_bps, last
@@ -24,12 +26,6 @@ if TYPE_CHECKING:
     from rushhour.record.decode import Rows
     from rushhour.record.record import Record
     from rushhour.series.timeline import Timeline
-
-WAITED, WAITED_S = 0.3, 0.002
-"""ACKs that wait longer than this part of the idle round trip, and this time, hold a flow back."""
-DELAY_BASED = frozenset({"vegas", "nv", "lp", "cdg", "westwood", "yeah", "veno", "illinois"})
-"""Algorithms that slow down, or give way, on delay (net/ipv4/tcp_*.c)."""
-OPTION_SACK, OPTION_WSCALE = 2, 4  # TCPI_OPT_* of <linux/tcp.h>
 
 
 @dataclass(frozen=True)
@@ -115,6 +111,22 @@ class Evidence:
     group: str = ""
     own: Mapping[str, frozenset[str]] = field(default_factory=dict)
     moved: int = 0
+
+    def limited(self, *limits: str) -> float:
+        """Share of the time in which these limits held together."""
+        return min(1.0, sum(self.shares.get(limit, 0.0) for limit in limits))
+
+    def called(self, host: str) -> str:
+        """A host as a sentence calls it: by its node's name."""
+        return host
+
+    def program(self, host: str) -> str:
+        """The application at an end."""
+        return f"The {'sending' if host == self.sender else 'receiving'} application on {host}"
+
+    def setting(self, host: str, name: str) -> str | None:
+        """A sysctl of a host; None where the scenario does not set it."""
+        return self.sysctls.get(host, {}).get(name)
 
     @property
     def bdp(self) -> float | None:

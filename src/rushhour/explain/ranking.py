@@ -11,30 +11,32 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from rushhour.causes.cause import SEVERITIES
+from rushhour.causes.evidence import DELAY_BASED
+from rushhour.causes.ranking import gravest_first
+from rushhour.causes.thresholds import (
+    FAR,
+    HIDDEN,
+    LEAST_BURST,
+    MAIN,
+    MATTERS,
+    RISKY,
+    WAITED,
+    WORTH_DOING,
+    WORTH_SAYING,
+)
 from rushhour.explain.caps import by_theory, caps, reached_bps
 from rushhour.explain.causes import RULES
-from rushhour.explain.evidence import DELAY_BASED, WAITED
-from rushhour.explain.losses import LEAST_BURST, policer, random_loss, would_overflow
+from rushhour.explain.hosts import by_rule
+from rushhour.explain.losses import policer, random_loss, would_overflow
 from rushhour.quantities.short import rate, rounded_down
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
+    from rushhour.causes.finding import Finding
     from rushhour.explain.evidence import Evidence
-    from rushhour.explain.finding import Finding
 
-WORTH_SAYING = 0.1
-"""A limit below this share of the time is not spoken of."""
-WORTH_DOING = 0.05
-"""An advice that brings less than this part more promises no rate."""
-MATTERS, FAR = 0.2, 0.9
-"""A limit that held for this share of the time matters below this part of what the path has for the flow."""
-MAIN = 0.3
-"""A limit that held for this share of the time is a main one."""
-RISKY = 0.6
-"""Advice whose lower bound is below this part of what there is may do harm."""
-HIDDEN = 0.9
-"""A limit below this part of the flow's share of the path would hold it next."""
 BEHIND = {
     "receiver": "the receiver's window",
     "sndbuf": "the send buffer",
@@ -53,11 +55,11 @@ def findings(known: Evidence) -> tuple[Finding, ...]:
             continue
         found = _first(known, limit)
         if found is not None:
-            made.setdefault(found.cause, found)
+            made.setdefault(found.key, found)
     for found in _hidden(known, {found.limit for found in made.values()}, made):
-        made.setdefault(found.cause, found)
+        made.setdefault(found.key, found)
     said = _promised(known, sorted(made.values(), key=lambda found: _rank(known, found)))
-    return tuple(sorted(said, key=_place))
+    return tuple(gravest_first(replace(found, severity=SEVERITIES[_place(found)]) for found in said))
 
 
 def _place(found: Finding) -> int:
@@ -70,7 +72,10 @@ def _place(found: Finding) -> int:
 
 def _first(known: Evidence, limit: str) -> Finding | None:
     """What the first rule of a limit says that knows the flow."""
-    found = next((found for rule in RULES[limit] if (found := rule(known)) is not None), None)
+    if limit not in RULES:
+        found = by_rule(known, limit)
+    else:
+        found = next((found for rule in RULES[limit] if (found := rule(known)) is not None), None)
     return found if found is None or found.limit else replace(found, limit=limit)
 
 
@@ -87,10 +92,10 @@ def _helps(found: Finding) -> bool:
 
 def _removed(known: Evidence, found: Finding) -> set[str]:
     # What queues and policers drop goes with them; what chance takes on the way stays.
-    if found.cause not in ("shallow_buffer", "policer"):
+    if found.key not in ("shallow-queue", "policer"):
         return {found.limit}
     # Who sends below a policed rate finds the bucket full, if it holds what a paced flow sends at once.
-    roomy = found.cause == "policer" and (known.bucket or 0) >= LEAST_BURST
+    roomy = found.key == "policer" and (known.bucket or 0) >= LEAST_BURST
     return {"drops", "shallow"} | ({"policer", "early"} if roomy else set())
 
 
@@ -103,14 +108,14 @@ def _hidden(known: Evidence, held: set[str], made: Collection[str]) -> Iterable[
         found = _by_chance(known) if limit == "losses" else _first(known, limit)
         if found is not None:
             says = f"Behind that, {BEHIND[limit]} allows {known.name} about {rate(allowed)}."
-            yield replace(found, says=says, limit=limit, share=known.shares.get(limit, 0.0))
+            yield replace(found, title=says, limit=limit, limited=known.shares.get(limit, 0.0))
     if "losses" in held:
         yield from _more_losses(known, made)
     elif (behind := would_overflow(known)) is not None:
         yield behind
     acks = known.acks_wait is not None or known.ack_loss > 0
     gives_way = (
-        known.cc in DELAY_BASED and "other_algorithm" not in made and known.goodput_bps < HIDDEN * share
+        known.cc in DELAY_BASED and "other-algorithm" not in made and known.goodput_bps < HIDDEN * share
     )
     for limit, holds in (("acks", acks), ("window", gives_way), ("path", _held_up(known))):
         found = _first(known, limit) if holds and limit not in held else None
@@ -136,7 +141,7 @@ def _more_losses(known: Evidence, made: Collection[str]) -> Iterable[Finding]:
         if found is not None:
             yield replace(found, limit="losses")
     theory = by_theory(known, known.base_rtt_s or 0.0)
-    said = {"random_loss", "sack"} & {*made}
+    said = {"random-loss", "sack-off"} & {*made}
     if theory is not None and theory < HIDDEN * (known.fair_bps or 0) and not said:
         found = _by_chance(known)
         if found is not None:

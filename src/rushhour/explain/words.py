@@ -4,13 +4,37 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rushhour.explain.finding import Remedy
+from rushhour.causes.finding import Command, Finding, Remedy
+from rushhour.causes.table import CAUSES
 from rushhour.quantities.short import percent, rate
 
 if TYPE_CHECKING:
+    from rushhour.causes.evidence import Cure, Named
     from rushhour.explain.evidence import Evidence
 
 NAMED = 3
+
+
+def found(
+    key: str, share: float, says: str, remedy: Remedy | None = None, *, limit: str = "", where: str = ""
+) -> Finding:
+    """A finding on a flow; how much it matters is the ranking's to say."""
+    cause = CAUSES[key]
+    return Finding(key, "note", says, where, (), share, remedy, cause.layer, cause.source, limit)
+
+
+def told(e: Evidence, one: Named, share: float, limit: str = "") -> Finding:
+    """What a rule of every flow says of this one."""
+    return found(one.key, share, f"{reached(e)}. {one.says}", remedy(e, one.cure), limit=limit)
+
+
+def remedy(e: Evidence, cure: Cure | None) -> Remedy | None:
+    """A cure as commands and as `--set` of the scenario."""
+    if cure is None:
+        return None
+    overrides = {e.sysctl_key(one.host, one.name): one.value for one in cure.settings}
+    overrides |= {f"{e.flow_key}.{name}": value for name, value in cure.socket.items()}
+    return Remedy(cure.advice, tuple(Command(one.host, one.command) for one in cure.settings), overrides)
 
 
 def reached(e: Evidence) -> str:
@@ -47,8 +71,3 @@ def beside(e: Evidence) -> str:
 def part(e: Evidence, limit: str) -> str:
     """For how much of its time a limit held the flow."""
     return f"for {percent(e.shares.get(limit, 0.0))} of its time"
-
-
-def sysctl(e: Evidence, advice: str, host: str, name: str, value: str) -> Remedy:
-    """The remedy that sets a sysctl on `host`; `advice` says so."""
-    return Remedy(advice, f"sysctl -w {name}='{value}'", {e.sysctl_key(host, name): value})
