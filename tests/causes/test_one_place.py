@@ -25,7 +25,7 @@ ROW = """    Cause(
 """
 OF_EVERY_FLOW = '''
 
-def made_up(e: Evidence, share: float) -> Named:
+def made_up(e: RecordedFlow, share: float) -> Named:
     """Made up."""
     return said("made-up", e.sender, Cure("Wake up."), host=e.called(e.sender))
 
@@ -48,7 +48,7 @@ from rushhour.diagnosis.bottleneck import causes
 from rushhour.diagnosis.case import Case
 from rushhour.diagnosis.facts import Facts
 from rushhour.diagnosis.measured import Measured, Tcp
-from rushhour.explain import Evidence, findings
+from rushhour.explain import RecordedFlow, findings
 
 flow = Tcp(goodput_bps=1e6, steady_bps=1e6, shares={"pacing": 0.9}, cc="cubic")
 m = Measured("a→b", idle_rtt_ns=1000000, single=flow)
@@ -56,7 +56,7 @@ case = Case(Facts("alice", {}), Facts("bob", {}), {"a→b": m})
 print("measured", [one.key for one in causes(m)])
 mine = [one for one in rules.judge(case) if one.key == "made-up"]
 print("judged", [(one.key, one.title, one.layer, one.source) for one in mine])
-known = Evidence("bulk", "s1", "r1", "cubic", 1.0, 1e6, {"pacing": 0.9}, None)
+known = RecordedFlow("bulk", "s1", "r1", "cubic", 1.0, 1e6, {"pacing": 0.9}, None)
 print("explained", [one.explained() for one in findings(known)])
 print("documented", "| `made-up` (`made_up`) | warning |" in page())
 """

@@ -8,14 +8,14 @@ import pytest
 
 from rushhour.causes.evidence import OPTION_SACK, OPTION_WSCALE
 from rushhour.causes.rules import RULES as SHARED
-from rushhour.explain import LIMITS, Evidence, findings
+from rushhour.explain import LIMITS, RecordedFlow, findings
 from rushhour.explain.causes import RULES
 from rushhour.explain.evidence import Other
 from rushhour.explain.traffic import Beside
 from rushhour.quantities.short import percent, rate, rounded_up, size, time
 from rushhour.series.waits import Wait
 
-FLOW = Evidence(
+FLOW = RecordedFlow(
     name="bulk",
     sender="a",
     receiver="b",

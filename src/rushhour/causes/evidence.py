@@ -65,6 +65,10 @@ class Evidence(Protocol):
         """Segments sent again."""
 
     @property
+    def damaged(self) -> int:
+        """Packets that came to the receiver's host with a wrong checksum."""
+
+    @property
     def asked(self) -> Mapping[str, float]:
         """What the program set of its socket: rcvbuf, sndbuf, pacing_bps."""
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from rushhour.causes.evidence import DELAY_BASED, OPTION_SACK, OPTION_WSCALE, Cure, Evidence, Named, Setting
 from rushhour.causes.table import CAUSES
-from rushhour.causes.thresholds import LEAST_RMEM, LEAST_WMEM, MARGIN, UNSCALED
+from rushhour.causes.thresholds import DAMAGED, LEAST_RMEM, LEAST_WMEM, MARGIN, UNSCALED
 from rushhour.quantities.short import percent, rate, rounded_up, size
 
 if TYPE_CHECKING:
@@ -63,6 +63,20 @@ def no_sack(e: Evidence, share: float) -> Named | None:
         hosts=_and(e, hosts),
         proof=f"; {e.retransmits} segments were sent again, and {held(share)} the window was small",
     )
+
+
+def corruption(e: Evidence, _: float) -> Named | None:
+    """Packets arrive damaged, and are dropped by their checksum."""
+    if not damages(e.damaged, e.retransmits):
+        return None
+    cure = Cure("Repair the link: what damages packets is a cable, a card or a device on the way.")
+    host, damaged = e.called(e.receiver), f"{e.damaged} packets"
+    return said("corruption", e.receiver, cure, way="", host=host, damaged=damaged)
+
+
+def damages(wrong: int, retransmits: int) -> bool:
+    """Whether so many wrong checksums explain so many retransmissions."""
+    return wrong > max(2, DAMAGED * retransmits)
 
 
 def off(e: Evidence, name: str) -> list[str]:

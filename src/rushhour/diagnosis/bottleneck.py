@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from rushhour.causes.held import Held
 from rushhour.causes.rules import named
 from rushhour.causes.thresholds import BUSY, DELAYED_SEGMENTS, EMPTIED, MAIN, QUOTA, WORTH_SAYING
-from rushhour.diagnosis.flow import Flow
+from rushhour.diagnosis.flow import MeasuredFlow
 from rushhour.diagnosis.losses import behind_a_hole, cause_of_losses, holes_explain
 from rushhour.diagnosis.possible import bdp, possible_bps
 from rushhour.quantities.short import percent, rate, size, time
@@ -69,7 +69,7 @@ def _receiver(m: Measured, tcp: Tcp) -> Held | None:
 def _by_rule(m: Measured, tcp: Tcp, limit: str, law: str) -> Held | None:
     """What the rule of a limit names, if it held."""
     share = tcp.limited(limit)
-    found = named(Flow(m, tcp), limit, share) if share else None
+    found = named(MeasuredFlow(m, tcp), limit, share) if share else None
     return None if found is None else Held(found.key, found.where, share, law, possible_bps(m), limit)
 
 
@@ -136,7 +136,7 @@ def _host(m: Measured, end: str, share: float, limit: str, law: str) -> Held | N
         law = f"{law}; its busiest processor was busy for {percent(cpu.busiest)} of the time"
         return Held("cpu-busy", end, share, law, possible_bps(m))
     assert m.single is not None
-    found = named(Flow(m, m.single), limit, share)
+    found = named(MeasuredFlow(m, m.single), limit, share)
     return None if found is None else Held(found.key, end, share, law, possible_bps(m), limit)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from rushhour.diagnosis.possible import bdp
+from rushhour.diagnosis.possible import bdp, wrong_checksums
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,7 +17,7 @@ _NOTHING: Mapping[str, float] = {}
 
 
 @dataclass(frozen=True, slots=True)
-class Flow:
+class MeasuredFlow:
     """The single TCP flow of a direction; `rushhour.causes.evidence.Evidence`.
 
     `case` is None where only the measurements are known; hosts are then called `a` and `b`.
@@ -81,6 +81,11 @@ class Flow:
     def retransmits(self) -> int:
         """Segments sent again."""
         return self.tcp.retransmits
+
+    @property
+    def damaged(self) -> int:
+        """Packets that came to the receiver with a wrong checksum."""
+        return wrong_checksums(self.m)
 
     @property
     def asked(self) -> Mapping[str, float]:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from rushhour.causes.evidence import OPTION_SACK
 from rushhour.causes.held import Held
+from rushhour.causes.rules import damages
 from rushhour.causes.thresholds import (
     CROWDED,
-    DAMAGED,
     DEAD_NS,
     DEAD_RUN,
     EMPTY,
@@ -33,16 +33,13 @@ from rushhour.causes.thresholds import (
     SURELY,
     TRAIN_LOST,
 )
-from rushhour.diagnosis.possible import bdp, possible_bps
+from rushhour.diagnosis.possible import bdp, possible_bps, wrong_checksums
 from rushhour.quantities.short import percent, rate, time
 
 if TYPE_CHECKING:
     from rushhour.diagnosis.measured import Measured, Tcp, Udp
 
     Told = tuple[str, str]
-
-WRONG = ("Tcp.InCsumErrors", "Udp.InCsumErrors", "Icmp.InCsumErrors")
-"""Counters of packets with a wrong checksum."""
 
 
 def behind_a_hole(m: Measured, tcp: Tcp) -> bool:
@@ -155,10 +152,9 @@ def late(m: Measured, tcp: Tcp) -> bool:
 
 def damaged(m: Measured) -> int:
     """Packets whose checksum was wrong, as the receiving end counted; 0 where they do not explain losses."""
-    risen = m.counters.get(m.receiver, {})
-    found = int(sum(value for name, value in risen.items() if name in WRONG or "crc" in name))
+    found = wrong_checksums(m)
     again = m.single.retransmits if m.single is not None else 0
-    return found if found > max(2, DAMAGED * again) else 0
+    return found if damages(found, again) else 0
 
 
 def dead(m: Measured) -> bool:

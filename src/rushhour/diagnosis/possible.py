@@ -23,6 +23,16 @@ def possible_bps(m: Measured) -> float | None:
     return max(most or 0.0, train.rate_bps) if ends > 0.5 and train.loss < TRAIN_LOST else most
 
 
+WRONG = ("Tcp.InCsumErrors", "Udp.InCsumErrors", "Icmp.InCsumErrors")
+"""Counters of packets with a wrong checksum."""
+
+
+def wrong_checksums(m: Measured) -> int:
+    """Packets that came to the receiving end with a wrong checksum, as its stack and its card counted."""
+    risen = m.counters.get(m.receiver, {})
+    return int(sum(value for name, value in risen.items() if name in WRONG or "crc" in name))
+
+
 def bdp(m: Measured) -> float:
     """Bytes in flight that fill the path, if the ends let it; 0 where that is not known."""
     return (possible_bps(m) or 0) * (m.idle_rtt_ns or 0) / 8e9

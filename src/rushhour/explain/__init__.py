@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rushhour.causes.finding import Finding, Remedy
-from rushhour.explain.evidence import Evidence, evidence
+from rushhour.explain.evidence import RecordedFlow, evidence
 from rushhour.explain.ranking import findings
 from rushhour.series.timeline import LIMITS, Timeline
 from rushhour.series.waits import Wait
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "LIMITS",
-    "Evidence",
     "Explanation",
     "Finding",
+    "RecordedFlow",
     "Remedy",
     "Timeline",
     "Wait",

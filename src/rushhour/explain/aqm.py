@@ -14,7 +14,7 @@ from rushhour.quantities.units import Duration, UnitError
 
 if TYPE_CHECKING:
     from rushhour.causes.finding import Finding
-    from rushhour.explain.evidence import Evidence
+    from rushhour.explain.evidence import RecordedFlow
 
 CODEL = ("codel", "fq_codel")
 MANAGED = "fq_codel"
@@ -24,7 +24,7 @@ TARGET_PART = 0.05
 _SETTINGS = re.compile(r"\s+(target|interval)\s+(\S+)")
 
 
-def impatient_queue(e: Evidence) -> Finding | None:
+def impatient_queue(e: RecordedFlow) -> Finding | None:
     """CoDel takes a queue for a standing one that a sender has not even heard of."""
     wanted = patient(e)
     if not wanted or not e.queue_drops + e.marked:
@@ -56,7 +56,7 @@ def interval_s(queue: str) -> float:
         return CODEL_INTERVAL_S
 
 
-def patient(e: Evidence) -> str:
+def patient(e: RecordedFlow) -> str:
     """The words of the same queue with an interval of this path's round trip; empty where it has that."""
     trip = e.base_rtt_s or 0.0
     if e.queue.partition(" ")[0] not in CODEL or trip <= 1.2 * interval_s(e.queue):
@@ -64,13 +64,13 @@ def patient(e: Evidence) -> str:
     return _SETTINGS.sub("", e.queue) + _settings(trip)
 
 
-def managing(e: Evidence) -> str:
+def managing(e: RecordedFlow) -> str:
     """The words of a queue that manages itself and separates flows, fit for this path's round trip."""
     trip = e.base_rtt_s or 0.0
     return MANAGED + (_settings(trip) if trip > CODEL_INTERVAL_S else "")
 
 
-def target_s(e: Evidence) -> float:
+def target_s(e: RecordedFlow) -> float:
     """The target of such a queue: the wait that it lets stand."""
     return max(TARGET_S, TARGET_PART * (e.base_rtt_s or 0.0))
 

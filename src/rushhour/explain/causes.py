@@ -1,7 +1,7 @@
 """The rules: from the evidence about a flow to causes.
 
-A rule is a function `Evidence → Finding | None`, listed here under the limit that it explains; of the rules
-of one limit the first that knows the flow speaks. Limits that are not here have the rules of every flow
+A rule is a function `RecordedFlow → Finding | None`, listed here under the limit that it explains; of the
+rules of one limit the first that knows the flow speaks. Limits that are not here have the rules of every flow
 (`rushhour.causes.rules`), which serve diagnoses, too. To add a cause: one row of the table of causes, one
 function, one word here, one cell in tests/truth/test_explain.py that has it and nothing else.
 """
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from rushhour.causes.finding import Finding
-    from rushhour.explain.evidence import Evidence
+    from rushhour.explain.evidence import RecordedFlow
 
-    Rule = Callable[[Evidence], Finding | None]
+    Rule = Callable[[RecordedFlow], Finding | None]
 
 RULES: Mapping[str, tuple[Rule, ...]] = {
     "handshake": (hosts.handshake,),
@@ -29,6 +29,7 @@ RULES: Mapping[str, tuple[Rule, ...]] = {
     "timeouts": (losses.no_sack, losses.timeouts),
     "losses": (
         losses.policer,
+        losses.corruption,
         losses.reordering,
         losses.no_sack,
         losses.random_loss,

@@ -39,7 +39,7 @@ class Other:
 
 
 @dataclass(frozen=True)
-class Evidence:
+class RecordedFlow:
     """One TCP flow. Sizes in bytes, times in s, rates in bit/s of payload unless said; None: not known.
 
     Attributes:
@@ -54,6 +54,7 @@ class Evidence:
         options: TCPI_OPT_* that both ends agreed on.
         handshake_s: From the start to the connection; `syns`: how many SYNs were sent again.
         moved: Payload that arrived.
+        damaged: Packets that came to the receiver's node with a wrong checksum, of all flows.
         waits: The wait in every queue, of data and of ACKs, the longest first.
         beside: What else crosses the bottleneck and is no lasting TCP flow.
         wire_loss: Share of data packets lost on the wires, without SYNs; `ack_loss` of ACKs.
@@ -111,6 +112,7 @@ class Evidence:
     group: str = ""
     own: Mapping[str, frozenset[str]] = field(default_factory=dict)
     moved: int = 0
+    damaged: int = 0
 
     def limited(self, *limits: str) -> float:
         """Share of the time in which these limits held together."""
@@ -177,7 +179,7 @@ class Evidence:
 _ASKED = ("rcvbuf", "sndbuf", "rate_bps", "pacing_bps", "bytes", "read_bps", "message_bytes")
 
 
-def evidence(record: Record, flow: Flow) -> Evidence | None:
+def evidence(record: Record, flow: Flow) -> RecordedFlow | None:
     """What a record knows of a TCP flow; None where the flow never sent or the kernel gave no readings."""
     found = record.once(timelines).get(flow.id)
     span = flow.active_ns
@@ -194,7 +196,7 @@ def evidence(record: Record, flow: Flow) -> Evidence | None:
     segments = last(record, flow, "data_segs_out") or 0
     again = max(0, (last(record, flow, "total_retrans") or 0) - syns)
     others = tuple(_others(record, flow))
-    return Evidence(
+    return RecordedFlow(
         name=flow.name,
         sender=str(planned.get("from", "")),
         receiver=str(planned.get("to", "")),
@@ -242,6 +244,7 @@ def evidence(record: Record, flow: Flow) -> Evidence | None:
         group=flow.group,
         own=keys.own_sysctls(keys.scenario(record)),
         moved=flow.outcome.bytes_received or 0,
+        damaged=_damaged(record, str(planned.get("to", ""))),
     )
 
 
@@ -262,6 +265,12 @@ def _policed_too(record: Record, flow: Flow, policers: Sequence[End]) -> tuple[s
     tight = min(policers, key=lambda end: end.rate_bps or 0, default=None)
     others = [other for other in record.flows("tcp") if other.id != flow.id]
     return tuple(other.group for other in others if tight is not None and tight.end in other.crossed)
+
+
+def _damaged(record: Record, node: str) -> int:
+    """By how much TCP's counter of wrong checksums rose at a node."""
+    counters = (record.result.get("counters") or {}).get(node) or {}
+    return int(counters.get("Tcp.InCsumErrors", 0))
 
 
 def _algorithm(record: Record, flow: Flow) -> str:

@@ -12,7 +12,7 @@ from rushhour.quantities.short import rounded_up, time
 
 if TYPE_CHECKING:
     from rushhour.causes.finding import Finding
-    from rushhour.explain.evidence import Evidence
+    from rushhour.explain.evidence import RecordedFlow
 
 FASTER = {
     "reader": ("read_bps", "read_rate"),
@@ -22,7 +22,7 @@ FASTER = {
 """A rate that a scenario may set, and its key."""
 
 
-def by_rule(e: Evidence, limit: str) -> Finding | None:
+def by_rule(e: RecordedFlow, limit: str) -> Finding | None:
     """What the rules of every flow say of a limit."""
     share = e.shares.get(limit, 0.0)
     one = named(e, limit, share)
@@ -32,21 +32,21 @@ def by_rule(e: Evidence, limit: str) -> Finding | None:
     return replace(finding, remedy=_faster(e, finding.remedy, *FASTER[limit])) if limit in FASTER else finding
 
 
-def _faster(e: Evidence, remedy: Remedy | None, asked: str, key: str) -> Remedy | None:
+def _faster(e: RecordedFlow, remedy: Remedy | None, asked: str, key: str) -> Remedy | None:
     """A rate that the scenario sets, raised to twice what the path carries, so that it limits no more."""
     if remedy is None or asked not in e.asked or not e.possible_bps:
         return remedy
     return replace(remedy, overrides={f"{e.flow_key}.{key}": f"{rounded_up(2 * e.possible_bps)}bit"})
 
 
-def receiver(e: Evidence) -> Finding | None:
+def receiver(e: RecordedFlow) -> Finding | None:
     """The receiver's window; not one that holds the idle path, where the round trip is long as ACKs wait."""
     finding = by_rule(e, "receiver")
     waits = e.acks_wait is not None and finding is not None and finding.remedy is None
     return None if waits else finding
 
 
-def handshake(e: Evidence) -> Finding | None:
+def handshake(e: RecordedFlow) -> Finding | None:
     """Opening the connection took a good part of the time."""
     if not e.handshake_s:
         return None
@@ -67,7 +67,7 @@ def handshake(e: Evidence) -> Finding | None:
     return found("handshake", e.shares.get("handshake", 0.0), says, Remedy(advice))
 
 
-def slow_start(e: Evidence) -> Finding | None:
+def slow_start(e: RecordedFlow) -> Finding | None:
     """The transfer was over before the window had grown."""
     trip = f" of {time(e.base_rtt_s)}" if e.base_rtt_s else ""
     says = (
@@ -86,7 +86,7 @@ def slow_start(e: Evidence) -> Finding | None:
     return found("slow-start", e.shares["slow_start"], says, Remedy(advice))
 
 
-def small_window(e: Evidence) -> Finding | None:
+def small_window(e: RecordedFlow) -> Finding | None:
     """The algorithm itself stays small: it follows delay, or paces."""
     finding = by_rule(e, "window")
     if finding is None or e.shares.get("window"):

@@ -6,10 +6,10 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from rushhour.causes import rules
 from rushhour.causes.evidence import DELAY_BASED, OPTION_SACK, Setting
 from rushhour.causes.finding import Command, Remedy
 from rushhour.causes.rules import held, sentence
-from rushhour.causes.rules import no_sack as sack_off
 from rushhour.causes.thresholds import BBR_LOSS, BELOW_POLICER, LEAST_BURST, SHALLOW, SPURIOUS
 from rushhour.explain.caps import grown
 from rushhour.explain.hosts import by_rule
@@ -19,7 +19,7 @@ from rushhour.quantities.short import percent, rate, rounded_up, size, time
 
 if TYPE_CHECKING:
     from rushhour.causes.finding import Finding
-    from rushhour.explain.evidence import Evidence
+    from rushhour.explain.evidence import RecordedFlow
 
 SETTLED_TRIPS, HEAVY_LOSS = 200, 0.02
 KEPT = 0.8
@@ -28,7 +28,7 @@ OF_POLICED = 0.8
 """Part of a policed rate that a flow paced below it gets at least."""
 
 
-def policer(e: Evidence) -> Finding | None:
+def policer(e: RecordedFlow) -> Finding | None:
     """Packets above a policed rate are dropped, not queued (Flach et al., SIGCOMM 2016)."""
     if not e.policed or e.policed <= e.queue_drops:
         return None
@@ -55,7 +55,13 @@ def policer(e: Evidence) -> Finding | None:
     return found("policer", _share(e), says, Remedy(advice, (), overrides, expected, instead=instead))
 
 
-def reordering(e: Evidence) -> Finding | None:
+def corruption(e: RecordedFlow) -> Finding | None:
+    """Packets that arrived damaged and were dropped by their checksum."""
+    one = rules.corruption(e, _share(e))
+    return None if one is None else told(e, one, _share(e))
+
+
+def reordering(e: RecordedFlow) -> Finding | None:
     """What was taken for loss had only been overtaken: the receiver reports duplicates (RFC 2883)."""
     if not e.options & OPTION_SACK:  # without it most of what is sent again after a timeout had arrived
         return None
@@ -72,13 +78,13 @@ def reordering(e: Evidence) -> Finding | None:
     return found("reordering", _share(e), says, Remedy(advice))
 
 
-def no_sack(e: Evidence) -> Finding | None:
+def no_sack(e: RecordedFlow) -> Finding | None:
     """Without selective acknowledgements of several losses in a window one is repaired a round trip."""
-    one = sack_off(e, _share(e))
+    one = rules.no_sack(e, _share(e))
     return None if one is None else told(e, one, _share(e), "sack")
 
 
-def random_loss(e: Evidence) -> Finding | None:
+def random_loss(e: RecordedFlow) -> Finding | None:
     """Losses on the way, not in a queue: the algorithm takes them for congestion."""
     if not e.wire_loss or not e.retransmits or e.wire_loss * e.segments <= e.queue_drops:
         return None
@@ -98,7 +104,7 @@ def random_loss(e: Evidence) -> Finding | None:
     )
 
 
-def _by_bbr(e: Evidence) -> float:
+def _by_bbr(e: RecordedFlow) -> float:
     """Part of the path that BBR fills at least: losses end its startup early; it probes each 8 trips."""
     trips = e.length_s / max(e.base_rtt_s or 0.0, 1e-6)
     if trips >= SETTLED_TRIPS:
@@ -106,7 +112,7 @@ def _by_bbr(e: Evidence) -> float:
     return 0.6 * KEPT if e.wire_loss < HEAVY_LOSS else 0.25 * KEPT
 
 
-def _theory(e: Evidence) -> str:
+def _theory(e: RecordedFlow) -> str:
     """What theory allows at this loss; of Reno, which CUBIC follows on short paths."""
     if e.cc not in ("reno", "cubic") or not e.mss or not e.rtt_s or pftk.outside(e.wire_loss):
         return ""
@@ -119,7 +125,7 @@ def _theory(e: Evidence) -> str:
     return f" (at a round trip of {time(e.rtt_s)} {whose} allows Reno {rate(allowed)})"
 
 
-def shallow_buffer(e: Evidence) -> Finding | None:
+def shallow_buffer(e: RecordedFlow) -> Finding | None:
     """The queue at the bottleneck is so short that it runs empty after each reduction."""
     if not e.queue_drops or e.buffer is None or not e.bdp or e.buffer >= SHALLOW * e.bdp:
         return None
@@ -134,14 +140,14 @@ def shallow_buffer(e: Evidence) -> Finding | None:
     return found("shallow-queue", _share(e), says, _longer_queue(e))
 
 
-def _longer_queue(e: Evidence) -> Remedy:
+def _longer_queue(e: RecordedFlow) -> Remedy:
     wanted = rounded_up(e.bdp or 0)
     advice = f"Give that queue {size(wanted)}, one BDP; or send with pacing (bbr, or fq on {e.sender})."
     helps = bool(e.buffer_key) and e.cc not in DELAY_BASED  # those do not fill it
     return Remedy(advice, (), {e.buffer_key: f"{wanted}B"} if helps else {})
 
 
-def would_overflow(e: Evidence) -> Finding | None:
+def would_overflow(e: RecordedFlow) -> Finding | None:
     """The queue at the bottleneck is too short for more, though nothing was dropped yet."""
     if e.buffer is None or e.buffer >= SHALLOW * (e.bdp or 0) or e.cc.startswith("bbr"):
         return None
@@ -154,7 +160,7 @@ def would_overflow(e: Evidence) -> Finding | None:
     return found("shallow-queue", 0.0, says, _longer_queue(e), limit="shallow")
 
 
-def any_loss(e: Evidence) -> Finding | None:
+def any_loss(e: RecordedFlow) -> Finding | None:
     """Losses, of which no more is known."""
     if not e.retransmits:
         return None
@@ -164,7 +170,7 @@ def any_loss(e: Evidence) -> Finding | None:
     return found("losses", _share(e), says)
 
 
-def timeouts(e: Evidence) -> Finding | None:
+def timeouts(e: RecordedFlow) -> Finding | None:
     """Nothing came back that could have told of the loss; the sender waited."""
     where = f"; {percent(e.wire_loss)} of its packets were lost on the way" if e.wire_loss else ""
     where = f"; the queue at {e.bottleneck} dropped {e.queue_drops} packets" if e.queue_drops else where
@@ -181,12 +187,12 @@ def timeouts(e: Evidence) -> Finding | None:
     return found("timeouts", e.shares.get("timeouts", 0.0), says, Remedy(advice))
 
 
-def marked(e: Evidence) -> Finding | None:
+def marked(e: RecordedFlow) -> Finding | None:
     """Marks keep the window low."""
     finding = by_rule(e, "marks")
     advice = f"Let the queue at {e.bottleneck} mark later; or send with dctcp, at both ends."
     return finding and replace(finding, remedy=Remedy(advice))
 
 
-def _share(e: Evidence) -> float:
+def _share(e: RecordedFlow) -> float:
     return e.shares.get("losses", 0.0) + e.shares.get("timeouts", 0.0)

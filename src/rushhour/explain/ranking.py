@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
     from rushhour.causes.finding import Finding
-    from rushhour.explain.evidence import Evidence
+    from rushhour.explain.evidence import RecordedFlow
 
 BEHIND = {
     "receiver": "the receiver's window",
@@ -47,7 +47,7 @@ BEHIND = {
 }
 
 
-def findings(known: Evidence) -> tuple[Finding, ...]:
+def findings(known: RecordedFlow) -> tuple[Finding, ...]:
     """What the rules find: limits that held, and limits behind them, in order of what their remedies gain."""
     made: dict[str, Finding] = {}
     for limit, share in known.shares.items():
@@ -70,7 +70,7 @@ def _place(found: Finding) -> int:
     return 1 if found.share >= WORTH_SAYING or found.remedy is not None else 2
 
 
-def _first(known: Evidence, limit: str) -> Finding | None:
+def _first(known: RecordedFlow, limit: str) -> Finding | None:
     """What the first rule of a limit says that knows the flow."""
     if limit not in RULES:
         found = by_rule(known, limit)
@@ -79,7 +79,7 @@ def _first(known: Evidence, limit: str) -> Finding | None:
     return found if found is None or found.limit else replace(found, limit=limit)
 
 
-def _rank(known: Evidence, found: Finding) -> tuple[float, float]:
+def _rank(known: RecordedFlow, found: Finding) -> tuple[float, float]:
     """By gain where there is one, then by share of the time."""
     reached = reached_bps(known, _removed(known, found))
     gain = 0.0 if reached is None or not _helps(found) else reached - known.goodput_bps
@@ -90,7 +90,7 @@ def _helps(found: Finding) -> bool:
     return found.remedy is not None and bool(found.remedy.overrides)
 
 
-def _removed(known: Evidence, found: Finding) -> set[str]:
+def _removed(known: RecordedFlow, found: Finding) -> set[str]:
     # What queues and policers drop goes with them; what chance takes on the way stays.
     if found.key not in ("shallow-queue", "policer"):
         return {found.limit}
@@ -99,7 +99,7 @@ def _removed(known: Evidence, found: Finding) -> set[str]:
     return {"drops", "shallow"} | ({"policer", "early"} if roomy else set())
 
 
-def _hidden(known: Evidence, held: set[str], made: Collection[str]) -> Iterable[Finding]:
+def _hidden(known: RecordedFlow, held: set[str], made: Collection[str]) -> Iterable[Finding]:
     """Limits that have not held, because another did, and would be next."""
     share = known.fair_bps or 0.0
     for limit, allowed in sorted(caps(known, {"acks"}).items(), key=lambda pair: pair[1]):
@@ -123,18 +123,18 @@ def _hidden(known: Evidence, held: set[str], made: Collection[str]) -> Iterable[
             yield found
 
 
-def _held_up(known: Evidence) -> bool:
+def _held_up(known: RecordedFlow) -> bool:
     """Whether its data wait in a queue that others fill."""
     wait = known.data_wait
     return wait is not None and bool(known.others) and wait.median_s > WAITED * (known.base_rtt_s or 0)
 
 
-def _by_chance(known: Evidence) -> Finding | None:
+def _by_chance(known: RecordedFlow) -> Finding | None:
     # What queues drop may hide what chance takes; it shows when they drop no more.
     return random_loss(replace(known, queue_drops=0))
 
 
-def _more_losses(known: Evidence, made: Collection[str]) -> Iterable[Finding]:
+def _more_losses(known: RecordedFlow, made: Collection[str]) -> Iterable[Finding]:
     """What else lost packets, besides what is said to have."""
     if known.policed and "policer" not in made:
         found = policer(replace(known, queue_drops=0))
@@ -148,7 +148,7 @@ def _more_losses(known: Evidence, made: Collection[str]) -> Iterable[Finding]:
             yield replace(found, limit="losses")
 
 
-def _promised(known: Evidence, ranked: list[Finding]) -> Iterable[Finding]:
+def _promised(known: RecordedFlow, ranked: list[Finding]) -> Iterable[Finding]:
     """The findings with what their remedies bring, each together with those before it."""
     removed: set[str] = set()
     overrides: dict[str, str] = {}
@@ -174,7 +174,7 @@ def _promised(known: Evidence, ranked: list[Finding]) -> Iterable[Finding]:
     return _kept(known, said)
 
 
-def _kept(known: Evidence, said: list[Finding]) -> Iterable[Finding]:
+def _kept(known: RecordedFlow, said: list[Finding]) -> Iterable[Finding]:
     """What promises no more than there is, or than an advice before it, promises nothing.
 
     Where a later advice builds on it, it is said, and tried together with that; alone it stands without a
@@ -207,12 +207,12 @@ def _gains(found: Finding, least: float) -> bool:
     return found.remedy is not None and (found.remedy.expected_bps or 0.0) > least
 
 
-def _matters(known: Evidence, found: Finding) -> bool:
+def _matters(known: RecordedFlow, found: Finding) -> bool:
     """Whether a limit held so long, and cost so much, that its advice stands without a number."""
     return found.share >= MATTERS and known.goodput_bps < FAR * (known.fair_bps or 0)
 
 
-def _least(known: Evidence, removed: set[str], most: float) -> float | None:
+def _least(known: RecordedFlow, removed: set[str], most: float) -> float | None:
     """What is reached at least without some limits, no more than `most`, rounded down as it is said."""
     reached = reached_bps(known, removed)
     least = most if reached is None else min(reached, most)

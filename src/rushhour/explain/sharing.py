@@ -14,7 +14,7 @@ from rushhour.quantities.short import percent, rate, rounded_up, time
 
 if TYPE_CHECKING:
     from rushhour.causes.finding import Finding
-    from rushhour.explain.evidence import Evidence, Other
+    from rushhour.explain.evidence import Other, RecordedFlow
     from rushhour.series.waits import Wait
 
 
@@ -24,7 +24,7 @@ LEAST_BUFFER = 60_000
 """A queue that separates flows needs room for tens of packets, bytes."""
 
 
-def pushed_aside(e: Evidence) -> Finding | None:
+def pushed_aside(e: RecordedFlow) -> Finding | None:
     """The path is full, but of others."""
     fair = e.fair_bps
     if not e.others or fair is None or e.goodput_bps >= UNFAIR * fair:
@@ -50,11 +50,11 @@ def pushed_aside(e: Evidence) -> Finding | None:
     return found("unequal", share, f"{says} The flows had not come to equal shares.")
 
 
-def _longer(e: Evidence, other: Other) -> bool:
+def _longer(e: RecordedFlow, other: Other) -> bool:
     return bool(e.base_rtt_s and other.base_rtt_s and e.base_rtt_s >= RTT_BIAS * other.base_rtt_s)
 
 
-def _queue(e: Evidence) -> dict[str, str]:
+def _queue(e: RecordedFlow) -> dict[str, str]:
     """What has the bottleneck's queue separate flows, unless it does."""
     if not e.queue_key or not plain(e.queue):
         return {}
@@ -63,7 +63,7 @@ def _queue(e: Evidence) -> dict[str, str]:
     return {e.queue_key: managing(e)} | ({e.buffer_key: f"{wanted}B"} if short else {})
 
 
-def ack_queue(e: Evidence) -> Finding | None:
+def ack_queue(e: RecordedFlow) -> Finding | None:
     """The ACKs wait in a queue on their way back, longer than the idle round trip takes."""
     there, data = e.acks_wait, e.data_wait
     if there is None or (data is not None and data.median_s > there.median_s):
@@ -81,7 +81,7 @@ def ack_queue(e: Evidence) -> Finding | None:
     return found("ack-queue", share, says, Remedy(advice, (), overrides), limit="acks", where=there.label)
 
 
-def acks_wait_most(e: Evidence) -> Finding | None:
+def acks_wait_most(e: RecordedFlow) -> Finding | None:
     """A full path whose round trip is most of all the ACKs' wait."""
     there = e.acks_wait
     if there is None or there.median_s <= (e.base_rtt_s or 0):
@@ -90,7 +90,7 @@ def acks_wait_most(e: Evidence) -> Finding | None:
     return None if has_all and not plain(there.queue) else ack_queue(e)
 
 
-def ack_loss(e: Evidence) -> Finding | None:
+def ack_loss(e: RecordedFlow) -> Finding | None:
     """Many ACKs are lost on their way back: what they would have let go waits for the next."""
     if e.ack_loss < LOST_ACKS:
         return None
@@ -114,7 +114,7 @@ def _fillers(wait: Wait) -> str:
     return f"What fills that queue is {named}."
 
 
-def bufferbloat(e: Evidence) -> Finding | None:
+def bufferbloat(e: RecordedFlow) -> Finding | None:
     """The path is full and its queue stands."""
     longest = e.data_wait
     waited = e.queue_s if longest is None else longest.median_s
@@ -137,7 +137,7 @@ def bufferbloat(e: Evidence) -> Finding | None:
     return found("bufferbloat", e.shares.get("path", 0.0), says, remedy, limit="path", where=where)
 
 
-def _managed_wait_s(e: Evidence, wait: Wait | None) -> float | None:
+def _managed_wait_s(e: RecordedFlow, wait: Wait | None) -> float | None:
     """The median wait that fq_codel keeps at most; None where senders are there that do not answer it."""
     deaf = [e.cc, *(other.cc for other in e.others)]
     if e.beside or any(cc.startswith("bbr") for cc in deaf) or not e.possible_bps:
@@ -147,7 +147,7 @@ def _managed_wait_s(e: Evidence, wait: Wait | None) -> float | None:
     return TARGETS * target_s(e) + MANAGED_PACKETS * streams * PACKET_BITS / rate_bps
 
 
-def sender_shaper(e: Evidence) -> Finding | None:
+def sender_shaper(e: RecordedFlow) -> Finding | None:
     """The bottleneck is a shaper on the sender, where TCP small queues hold back what would wait."""
     if not e.at_sender:
         return None
@@ -160,7 +160,7 @@ def sender_shaper(e: Evidence) -> Finding | None:
     return found("shaper-on-the-sender", e.shares.get("path", 0.0), says)
 
 
-def full_path(e: Evidence) -> Finding | None:
+def full_path(e: RecordedFlow) -> Finding | None:
     """As it should be, or full of what does not give way."""
     share = e.shares.get("path", 0.0)
     if e.taken_bps < TAKEN * (e.possible_bps or 0):
@@ -169,7 +169,7 @@ def full_path(e: Evidence) -> Finding | None:
     return found("beside-others", share, says)
 
 
-def _full(e: Evidence) -> str:
+def _full(e: RecordedFlow) -> str:
     if e.others:
         return (
             f"{e.name} had {rate(e.goodput_bps)}{beside(e)}, and an equal share of {e.bottleneck} among "

@@ -71,11 +71,8 @@ def small_mtu(case: Case) -> Iterator[Finding]:
         yield finding(
             "small-mtu",
             "warning" if mtu < 1000 else "note",
-            (
-                f"The MTU of {common.device(facts)} at {common.name(case, end)} is {mtu}: "
-                f"{100 - 100 * share:.0f} % "
-                "of the line go to headers."
-            ),
+            f"The MTU of {common.device(facts)} at {common.name(case, end)} is {mtu}: "
+            f"{100 - 100 * share:.0f} % of the line go to headers.",
             end,
             evidence=(told(end, "MTU", mtu),),
             gain=f"{(1460 / 1518) / share - 1:.0%} more payload with 1500",
@@ -103,11 +100,8 @@ def offloads(case: Case) -> Iterator[Finding]:
         yield finding(
             "offloads-off",
             "warning" if hurts else "note",
-            (
-                f"{', '.join(off)} {'is' if len(off) == 1 else 'are'} off on {dev} at "
-                f"{common.name(case, end)}: the "
-                "processor handles every packet by itself."
-            ),
+            f"{', '.join(off)} {'is' if len(off) == 1 else 'are'} off on {dev} at "
+            f"{common.name(case, end)}: the processor handles every packet by itself.",
             end,
             evidence=(
                 *(told(end, f"{word} ({OFFLOADS[word]})", "off") for word in off),
@@ -140,10 +134,8 @@ def cut_small(case: Case) -> Iterator[Finding]:
         yield finding(
             "few-segments-at-once",
             "warning" if fastest >= FAST_BPS or common.busiest(case, end) >= 0.8 else "note",
-            (
-                f"{dev} at {common.name(case, end)} takes {segments} segments of {size} bytes together "
-                "at most: offloads are as good as off."
-            ),
+            f"{dev} at {common.name(case, end)} takes {segments} segments of {size} bytes together "
+            "at most: offloads are as good as off.",
             end,
             evidence=(told(end, "gso_max_size", size), told(end, "gso_max_segs", segments)),
             gain="a fraction of the processor time at the same rate",
@@ -193,11 +185,8 @@ def emulated_card(case: Case) -> Iterator[Finding]:
             yield finding(
                 "emulated-card",
                 "warning",
-                (
-                    f"{common.name(case, end)} is a virtual machine with an imitated {driver} "
-                    "card: every packet "
-                    "stops the machine."
-                ),
+                f"{common.name(case, end)} is a virtual machine with an imitated {driver} card: every "
+                "packet stops the machine.",
                 end,
                 evidence=(
                     told(end, "driver", driver),
@@ -225,12 +214,8 @@ def small_queue(case: Case) -> Iterator[Finding]:
         yield finding(
             "transmit-queue-too-short",
             "warning" if rose else "note",
-            (
-                f"The transmit queue of {dev} at {common.name(case, end)} holds {length} "
-                f"packet{'' if length == 1 else 's'}: "
-                "bursts are dropped "
-                "before they leave."
-            ),
+            f"The transmit queue of {dev} at {common.name(case, end)} holds {length} "
+            f"packet{'' if length == 1 else 's'}: bursts are dropped before they leave.",
             end,
             evidence=(
                 told(end, "txqueuelen", length),

@@ -62,11 +62,8 @@ def busy(case: Case) -> Iterator[Finding]:
         yield finding(
             "machine-busy",
             "note",
-            (
-                f"{common.name(case, end)} was busy ({percent(loads[end] or 0)} of its processors) "
-                "before anything was "
-                "measured: rates may be too low."
-            ),
+            f"{common.name(case, end)} was busy ({percent(loads[end] or 0)} of its processors) before "
+            "anything was measured: rates may be too low.",
             end,
             evidence=(
                 told(end, "processors busy", percent(loads[end] or 0)),
@@ -96,10 +93,8 @@ def governor(case: Case) -> Iterator[Finding]:
         yield finding(
             "processor-kept-slow",
             "warning" if hurts else "note",
-            (
-                f"The processors of {common.name(case, end)} are kept slow "
-                f"({', '.join(slow) or 'frequency capped'})."
-            ),
+            f"The processors of {common.name(case, end)} are kept slow "
+            f"({', '.join(slow) or 'frequency capped'}).",
             end,
             evidence=(
                 told(end, "governor", counted(governors) if governors else "unknown"),
@@ -132,11 +127,8 @@ def deep_sleep(case: Case) -> Iterator[Finding]:
             yield finding(
                 "deep-idle-states",
                 "note",
-                (
-                    f"Processors of {common.name(case, end)} may take {slowest} µs to wake up; "
-                    "the round trip is "
-                    f"{duration(rtt)}."
-                ),
+                f"Processors of {common.name(case, end)} may take {slowest} µs to wake up; the round "
+                f"trip is {duration(rtt)}.",
                 end,
                 evidence=(told(end, "idle states (µs to wake)", states),),
                 gain=f"round trips shorter by up to {slowest} µs each way",
@@ -211,11 +203,8 @@ def far_interrupts(case: Case) -> Iterator[Finding]:
             yield finding(
                 "interrupts-on-the-far-node",
                 "warning" if _speed(facts) >= TEN_GIGABIT and far == used else "note",
-                (
-                    f"{dev} at {common.name(case, end)} is at NUMA node {slot.get('numa_node')}, but "
-                    "processors of "
-                    "another node serve it."
-                ),
+                f"{dev} at {common.name(case, end)} is at NUMA node {slot.get('numa_node')}, but "
+                "processors of another node serve it.",
                 end,
                 evidence=(
                     told(end, f"processors near {dev}", slot.get("local_cpus")),

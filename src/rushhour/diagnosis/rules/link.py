@@ -32,10 +32,7 @@ def half_duplex(case: Case) -> Iterator[Finding]:
             yield finding(
                 "half-duplex",
                 "critical",
-                (
-                    f"{dev} at {common.name(case, end)} runs at half duplex: data and "
-                    "acknowledgements collide."
-                ),
+                f"{dev} at {common.name(case, end)} runs at half duplex: data and acknowledgements collide.",
                 end,
                 evidence=(
                     told(end, f"{dev} duplex", "half"),
@@ -57,11 +54,8 @@ def collisions(case: Case) -> Iterator[Finding]:
             yield finding(
                 "collisions",
                 "warning",
-                (
-                    f"Collisions on the line of {common.name(case, end)} while it was measured: "
-                    "the ends of the "
-                    "cable disagree on duplex."
-                ),
+                f"Collisions on the line of {common.name(case, end)} while it was measured: the ends of "
+                "the cable disagree on duplex.",
                 end,
                 evidence=tuple(
                     told(end, f"{name} rose by", f"{by:.0f}") for name, by in sorted(rose.items())
@@ -110,11 +104,8 @@ def speeds(case: Case) -> Iterator[Finding]:
         yield finding(
             "speeds-differ",
             "note",
-            (
-                f"{common.name(case, slow)} is connected at {mbps(known[slow])}, "
-                f"{common.name(case, fast)} at {mbps(known[fast])}: a "
-                "queue stands where they meet."
-            ),
+            f"{common.name(case, slow)} is connected at {mbps(known[slow])}, {common.name(case, fast)} "
+            f"at {mbps(known[fast])}: a queue stands where they meet.",
             slow,
             evidence=tuple(told(end, "speed", mbps(speed)) for end, speed in known.items()),
         )
@@ -129,10 +120,8 @@ def members(case: Case) -> Iterator[Finding]:
             yield finding(
                 "member-down",
                 "warning",
-                (
-                    f"{dev}, a member of {told_of['master']} at {common.name(case, end)}, is down: "
-                    "the others carry its part."
-                ),
+                f"{dev}, a member of {told_of['master']} at {common.name(case, end)}, is down: "
+                "the others carry its part.",
                 end,
                 evidence=(told(end, f"{dev} state", told_of.get("state")),),
                 gain="the rate of the whole bond, and a spare",
@@ -150,11 +139,8 @@ def flow_control(case: Case) -> Iterator[Finding]:
             yield finding(
                 "flow-control-one-sided",
                 "note",
-                (
-                    f"{common.name(case, end)} sends pause frames, {common.name(case, across)} is "
-                    f"set not to heed any: rings of {common.name(case, end)} "
-                    "overflow in bursts."
-                ),
+                f"{common.name(case, end)} sends pause frames, {common.name(case, across)} is set not to "
+                f"heed any: rings of {common.name(case, end)} overflow in bursts.",
                 across,
                 evidence=tuple(
                     told(one, "flow control", f"rx {switch(pause[one]['rx'])}, tx {switch(pause[one]['tx'])}")
@@ -176,10 +162,8 @@ def paused(case: Case) -> Iterator[Finding]:
             yield finding(
                 "paused-by-the-network",
                 "warning",
-                (
-                    f"The network told {common.name(case, end)} to pause while it sent: a switch "
-                    "or the other card is full."
-                ),
+                f"The network told {common.name(case, end)} to pause while it sent: a switch "
+                "or the other card is full.",
                 end,
                 evidence=tuple(
                     told(end, f"{name} rose by", f"{by:.0f}") for name, by in sorted(rose.items())[:5]
@@ -264,11 +248,8 @@ def narrow_line(case: Case) -> Iterator[Finding]:
             yield finding(
                 "line-is-full",
                 "note",
-                (
-                    f"{direction} fills the line of {common.name(case, slow)} "
-                    f"({mbps(known[slow])}): only a faster "
-                    "link would help."
-                ),
+                f"{direction} fills the line of {common.name(case, slow)} ({mbps(known[slow])}): only a "
+                "faster link would help.",
                 direction,
                 evidence=(
                     Proof(direction, "goodput of one flow", rate(reached)),

@@ -38,8 +38,7 @@ def port_blocked(case: Case, m: Measured, cause: Held) -> Finding:
     """Echoes pass, connections do not."""
     title = (
         f"TCP from {name(case, m.sender)} to {name(case, m.receiver)} is blocked (ports {FIRST_PORT} and "
-        "above), "
-        "while echo requests are answered: a firewall."
+        "above), while echo requests are answered: a firewall."
     )
     fix = (Command(m.receiver, "nft list ruleset"), Command(m.receiver, "iptables -nvL"))
     return made(cause, m, title, fix)
@@ -66,8 +65,7 @@ def black_hole(case: Case, m: Measured, cause: Held) -> Finding:
     passed = m.sizes.passed
     title = (
         f"Packets above {passed or 'some'} bytes vanish on the way {m.direction} without an error (a "
-        "path-MTU black "
-        f"hole): connections are made, and data never arrives."
+        "path-MTU black hole): connections are made, and data never arrives."
     )
     fix = [setting(m.sender, "net.ipv4.tcp_mtu_probing", 1)]
     if passed:

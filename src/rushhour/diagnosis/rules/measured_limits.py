@@ -11,7 +11,7 @@ from rushhour.causes.rules import named, sentence
 from rushhour.causes.table import CAUSES
 from rushhour.causes.thresholds import ALL_BUSY, FOREIGN, GRAVE, MAIN, OTHERS_BUSY, RESENT
 from rushhour.diagnosis.bottleneck import causes
-from rushhour.diagnosis.flow import Flow
+from rushhour.diagnosis.flow import MeasuredFlow
 from rushhour.diagnosis.possible import bdp
 from rushhour.diagnosis.rules import measured_broken as broken
 from rushhour.diagnosis.rules import measured_losses as losses
@@ -77,7 +77,7 @@ def _doubted(found: Finding, m: Measured, cause: Held) -> Finding:
 def _by_rule(case: Case, m: Measured, cause: Held) -> Finding:
     """What the rule of its limit says, and what is set for it."""
     assert m.single is not None
-    one = named(Flow(m, m.single, case), cause.limit, cause.limited)
+    one = named(MeasuredFlow(m, m.single, case), cause.limit, cause.limited)
     assert one is not None
     fix = commands(one) or _look(case, m, cause)
     return replace(made(cause, m, one.says, fix), where=one.where)
@@ -121,8 +121,7 @@ def _busy(case: Case, m: Measured, cause: Held) -> Finding:
     stolen = f", {percent(cpu.steal)} of it taken by the hypervisor" if cpu.steal >= 0.1 else ""
     title = (
         f"{name(case, cause.where)} has no processor time left (the busiest is at "
-        f"{percent(cpu.busiest)}{stolen}): "
-        f"{held(cause)} the network waited for it."
+        f"{percent(cpu.busiest)}{stolen}): {held(cause)} the network waited for it."
     )
     fix = (Command(cause.where, "ps -eo pid,psr,pcpu,comm --sort=-pcpu | head"),)
     return made(cause, m, title, fix)
@@ -132,9 +131,8 @@ def _cpu_limited(case: Case, m: Measured, cause: Held) -> Finding:
     cpu = m.cpu[cause.where]
     soft = f", {percent(cpu.softirq)} of it in soft interrupts" if cpu.softirq >= 0.3 else ""
     title = (
-        f"A processor of {name(case, cause.where)} is full ({percent(cpu.busiest)}{soft}), the path is "
-        "not: one flow "
-        f"is as fast as this machine."
+        f"A processor of {name(case, cause.where)} is full ({percent(cpu.busiest)}{soft}), the path is not: "
+        "one flow is as fast as this machine."
     )
     found = made(cause, m, title, (Command(cause.where, "mpstat -P ALL 1 3"),))
     others = cpu.others or 0.0

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from rushhour.causes.finding import Command
 from rushhour.causes.rules import no_sack, sentence
 from rushhour.causes.thresholds import BBR_LOSS, BELOW_POLICER, USED
-from rushhour.diagnosis.flow import Flow
+from rushhour.diagnosis.flow import MeasuredFlow
 from rushhour.diagnosis.losses import at_a_full_queue
-from rushhour.diagnosis.possible import bdp
+from rushhour.diagnosis.possible import bdp, wrong_checksums
 from rushhour.diagnosis.rules.measured_words import (
     commands,
     dev,
@@ -123,11 +123,8 @@ def reordering(case: Case, m: Measured, cause: Held) -> Finding:
 
 def corruption(case: Case, m: Measured, cause: Held) -> Finding:
     """Packets arrive damaged."""
-    title = (
-        f"Packets {m.direction} arrive damaged: {cause.law.rpartition(', and ')[2]} at "
-        f"{name(case, m.receiver)}. "
-        "A cable, a card or a device on the way is faulty."
-    )
+    wrong, host = f"{wrong_checksums(m)} packets", name(case, m.receiver)
+    title = sentence(cause.key, way=f"{m.direction} ", host=host, damaged=wrong)
     return made(cause, m, title, tuple(_look(case, end) for end in ("a", "b")))
 
 
@@ -140,7 +137,7 @@ def sack_off(case: Case, m: Measured, cause: Held) -> Finding | None:
         title = f"{text}. Lost segments are repaired one a round trip, {held(cause)} the window was small."
         return replace(made(cause, m, title, look), layer="path")
     assert m.single is not None
-    found = no_sack(Flow(m, m.single, case), cause.limited)
+    found = no_sack(MeasuredFlow(m, m.single, case), cause.limited)
     assert found is not None
     return made(cause, m, found.says, commands(found))
 

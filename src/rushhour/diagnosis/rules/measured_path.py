@@ -99,10 +99,8 @@ def half_duplex(case: Case) -> Iterator[Finding]:
     yield finding(
         "half-duplex",
         "warning",
-        (
-            f"The two directions share one medium: while both are busy {slow} keeps {percent(kept[slow])} of "
-            "its rate."
-        ),
+        f"The two directions share one medium: while both are busy {slow} keeps {percent(kept[slow])} of "
+        "its rate.",
         slow,
         evidence=tuple(
             Proof(way, "alone, and with the other", f"{rate(alone[way])}, {rate(both[way])}") for way in both
@@ -119,8 +117,7 @@ def large_packets(case: Case) -> Iterator[Finding]:
             continue
         title = (
             f"Packets above {m.sizes.passed} bytes vanish on the way {m.direction}, though "
-            f"{name(case, m.sender)} "
-            f"may send them: datagrams and tunnels will fail, TCP found its way."
+            f"{name(case, m.sender)} may send them: datagrams and tunnels will fail, TCP found its way."
         )
         yield finding(
             "large-packets-lost",
@@ -229,10 +226,8 @@ def _blocked(m: Measured) -> Iterator[Finding]:
         yield finding(
             "udp-blocked",
             "warning",
-            (
-                f"UDP is blocked {m.direction}: of {m.udp.sent} datagrams not one arrived, while TCP gets "
-                "through; calls, QUIC, DNS and tunnels fail or fall back."
-            ),
+            f"UDP is blocked {m.direction}: of {m.udp.sent} datagrams not one arrived, while TCP gets "
+            "through; calls, QUIC, DNS and tunnels fail or fall back.",
             m.direction,
             evidence=(Proof(m.direction, "datagrams", f"{m.udp.sent} sent, 0 arrived"), *reached(m)),
             fix=(Command(m.receiver, "nft list ruleset"), Command(m.receiver, "iptables -nvL")),

@@ -49,10 +49,8 @@ def drops(case: Case) -> Iterator[Finding]:
             yield finding(
                 "packet-filter-drops",
                 severity,
-                (
-                    f"A rule of the packet filter at {common.name(case, end)} drops "
-                    f"{_what(rule, partial)} (chain {place})."
-                ),
+                f"A rule of the packet filter at {common.name(case, end)} drops "
+                f"{_what(rule, partial)} (chain {place}).",
                 end,
                 evidence=(
                     told(end, "rule", f"{place}, handle {rule['handle']}: {' '.join(rule['expressions'])}"),
@@ -88,10 +86,8 @@ def policy(case: Case) -> Iterator[Finding]:
             yield finding(
                 "packet-filter-closed",
                 "critical",
-                (
-                    f"The packet filter at {common.name(case, end)} drops what no rule allows "
-                    f"(chain {place}, at {chain['hook']}), and no connection came through."
-                ),
+                f"The packet filter at {common.name(case, end)} drops what no rule allows "
+                f"(chain {place}, at {chain['hook']}), and no connection came through.",
                 end,
                 evidence=(told(end, f"policy of {place}", "drop"), told(direction, "TCP", single.error)),
                 fix=(common.shell(end, f"nft list chain {place}   # allow the ports of the measurement"),),

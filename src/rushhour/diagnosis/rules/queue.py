@@ -101,10 +101,8 @@ def emulation(case: Case) -> Iterator[Finding]:
             yield finding(
                 "netem-on-the-device",
                 "critical",
-                (
-                    f"netem on {dev} at {common.name(case, end)} disturbs the traffic on purpose: "
-                    f"{', '.join(does) or 'limit only'}."
-                ),
+                f"netem on {dev} at {common.name(case, end)} disturbs the traffic on purpose: "
+                f"{', '.join(does) or 'limit only'}.",
                 end,
                 evidence=(
                     told(end, f"queue on {dev}", " ".join(["netem", *does])),
@@ -129,10 +127,8 @@ def policer(case: Case) -> Iterator[Finding]:
                     yield finding(
                         "policer-on-the-device",
                         "critical",
-                        (
-                            f"A policer at {hook} of {dev} at {common.name(case, end)} drops what "
-                            f"exceeds {told_rate}."
-                        ),
+                        f"A policer at {hook} of {dev} at {common.name(case, end)} drops what "
+                        f"exceeds {told_rate}.",
                         end,
                         evidence=(
                             told(end, f"{one['kind']} filter, {hook} of {dev}", f"police rate {told_rate}"),
@@ -177,11 +173,8 @@ def long_queue(case: Case) -> Iterator[Finding]:
                 yield finding(
                     "queue-too-long",
                     "warning",
-                    (
-                        f"The queue on {dev} at {common.name(case, end)} takes {duration(drains)} "
-                        "to drain: under "
-                        "load everything waits that long."
-                    ),
+                    f"The queue on {dev} at {common.name(case, end)} takes {duration(drains)} to drain: "
+                    "under load everything waits that long.",
                     end,
                     evidence=(
                         told(end, f"queue on {dev}", qdisc(found)),
@@ -215,10 +208,8 @@ def slow_line(case: Case) -> Iterator[Finding]:
                 yield finding(
                     "fifo-before-a-slow-line",
                     "note",
-                    (
-                        f"{dev} at {common.name(case, end)} queues {length} packets first in, first out: "
-                        f"{duration(drains)} at its speed."
-                    ),
+                    f"{dev} at {common.name(case, end)} queues {length} packets first in, first out: "
+                    f"{duration(drains)} at its speed.",
                     end,
                     evidence=(told(end, "txqueuelen", length), told(end, "queue", "pfifo_fast")),
                     gain="short waits for everything beside a bulk transfer",

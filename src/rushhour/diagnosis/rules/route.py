@@ -68,10 +68,8 @@ def mtu(case: Case) -> Iterator[Finding]:
             yield finding(
                 "route-mtu",
                 "warning" if fixed < 1280 or locked else "note",
-                (
-                    f"The route of {common.name(case, end)} fixes packets at {fixed} bytes; the "
-                    f"device takes {device}."
-                ),
+                f"The route of {common.name(case, end)} fixes packets at {fixed} bytes; the "
+                f"device takes {device}.",
                 end,
                 evidence=(
                     told(end, "route", shown_route(facts.get("route", "entry"))),
@@ -84,11 +82,8 @@ def mtu(case: Case) -> Iterator[Finding]:
             yield finding(
                 "path-mtu-learned",
                 "note",
-                (
-                    f"{common.name(case, end)} has learned that the path carries packets of "
-                    f"{learned} bytes, "
-                    f"{device - learned} fewer than its device."
-                ),
+                f"{common.name(case, end)} has learned that the path carries packets of {learned} bytes, "
+                f"{device - learned} fewer than its device.",
                 end,
                 evidence=(
                     told(end, "MTU of the path", learned),
@@ -175,11 +170,8 @@ def beginning(case: Case) -> Iterator[Finding]:
             yield finding(
                 "route-advmss",
                 "warning",
-                (
-                    f"The route of {common.name(case, end)} asks the other end for segments of "
-                    f"{segment} bytes; "
-                    f"{mtu - common.HEADERS} would fit."
-                ),
+                f"The route of {common.name(case, end)} asks the other end for segments of {segment} "
+                f"bytes; {mtu - common.HEADERS} would fit.",
                 end,
                 evidence=(told(end, "advmss", segment), told(end, "MTU of the device", mtu)),
                 gain=f"{payload(mtu) / payload(segment + common.HEADERS) - 1:.1%} more payload",
@@ -189,10 +181,8 @@ def beginning(case: Case) -> Iterator[Finding]:
             yield finding(
                 "route-rto-min",
                 "warning",
-                (
-                    f"The route of {common.name(case, end)} makes every retransmission timeout at "
-                    f"least {least} ms."
-                ),
+                f"The route of {common.name(case, end)} makes every retransmission timeout at "
+                f"least {least} ms.",
                 end,
                 evidence=(told(end, "rto_min", f"{least} ms"),),
                 gain="losses at the end of a transfer are repaired after 200 ms and more, not seconds",
@@ -271,10 +261,8 @@ def algorithm(case: Case) -> Iterator[Finding]:
             yield finding(
                 "route-congestion-control",
                 "note",
-                (
-                    f"The route of {common.name(case, end)} sends by {chosen}, although {default} "
-                    "is the default."
-                ),
+                f"The route of {common.name(case, end)} sends by {chosen}, although {default} "
+                "is the default.",
                 end,
                 evidence=(told(end, "congctl of the route", chosen), Proof(end, "default", str(default))),
             )

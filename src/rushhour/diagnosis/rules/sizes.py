@@ -64,11 +64,8 @@ def discovery(case: Case) -> Iterator[Finding]:
         yield finding(
             "path-mtu-discovery-off",
             "warning" if cut else "note",
-            (
-                f"{common.name(case, from_)} does not learn the path's MTU: routers cut its "
-                "packets to pieces, or "
-                "TCP uses small ones."
-            ),
+            f"{common.name(case, from_)} does not learn the path's MTU: routers cut its packets to "
+            "pieces, or TCP uses small ones.",
             from_,
             evidence=(told(from_, name, common.setting(facts, name)),),
             gain="no fragments; a lost fragment costs the whole packet",
@@ -98,10 +95,8 @@ def clamped(case: Case) -> Iterator[Finding]:
         yield finding(
             "segments-clamped",
             "warning" if single.mss < fits / 2 else "note",
-            (
-                f"Something on the way makes the segments {direction} {single.mss} bytes small; "
-                f"{fits} would fit."
-            ),
+            f"Something on the way makes the segments {direction} {single.mss} bytes small; "
+            f"{fits} would fit.",
             direction,
             evidence=(
                 Proof(direction, "payload of a segment", f"{single.mss} B"),

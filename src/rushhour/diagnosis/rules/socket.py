@@ -164,11 +164,8 @@ def caps(case: Case) -> Iterator[Finding]:
             yield finding(
                 name.rpartition(".")[2].replace("_", "-") + "-small",
                 "note",
-                (
-                    f"Programs at {common.name(case, end)} that set their own buffer get at most "
-                    f"{binary(most)}; "
-                    f"{direction} holds {binary(bdp)}."
-                ),
+                f"Programs at {common.name(case, end)} that set their own buffer get at most "
+                f"{binary(most)}; {direction} holds {binary(bdp)}.",
                 end,
                 evidence=(told(end, name, most), Proof(direction, "the path holds", binary(bdp))),
                 gain="none for programs that leave their buffers to the kernel",
@@ -186,10 +183,8 @@ def datagrams(case: Case) -> Iterator[Finding]:
         yield finding(
             "udp-receive-buffer-full",
             "note" if common.is_busy(case, end) else "warning",
-            (
-                f"Datagrams reached {common.name(case, end)} and were dropped there: their "
-                "socket's buffer was full."
-            ),
+            f"Datagrams reached {common.name(case, end)} and were dropped there: their "
+            "socket's buffer was full.",
             end,
             evidence=(
                 *(told(end, f"{name} rose by", f"{by:.0f}") for name, by in sorted(lost.items())),
@@ -215,11 +210,8 @@ def memory(case: Case) -> Iterator[Finding]:
         yield finding(
             "tcp-memory-pressure",
             severity,
-            (
-                f"TCP at {common.name(case, end)} is short of memory: buffers shrink and packets "
-                "that arrived are "
-                "thrown away."
-            ),
+            f"TCP at {common.name(case, end)} is short of memory: buffers shrink and packets that "
+            "arrived are thrown away.",
             end,
             evidence=(
                 told(end, "pages in use (sockstat TCP mem)", used),
@@ -250,10 +242,8 @@ def memory_below_path(case: Case) -> Iterator[Finding]:
         yield finding(
             "tcp-mem-too-small",
             "warning",
-            (
-                f"All TCP sockets at {common.name(case, end)} together may use {binary(limits[1] * 4096)}; "
-                f"one flow needs {binary(2 * most)}."
-            ),
+            f"All TCP sockets at {common.name(case, end)} together may use {binary(limits[1] * 4096)}; "
+            f"one flow needs {binary(2 * most)}.",
             end,
             evidence=(
                 told(end, "net.ipv4.tcp_mem (pages)", limits),

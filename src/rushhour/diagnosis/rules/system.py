@@ -33,11 +33,8 @@ def slot(case: Case) -> Iterator[Finding]:
             yield finding(
                 "slot-too-narrow",
                 "critical" if carries < 0.8 * speed * 1e6 else "warning",
-                (
-                    f"{dev} at {common.name(case, end)} has a line of {mbps(speed)} in a PCIe "
-                    "slot that carries "
-                    f"about {rate(carries)}."
-                ),
+                f"{dev} at {common.name(case, end)} has a line of {mbps(speed)} in a PCIe slot that "
+                f"carries about {rate(carries)}.",
                 end,
                 evidence=(
                     told(end, "slot now", f"{found['speed_gts']} GT/s x{found['width']}"),
@@ -62,11 +59,8 @@ def backlog(case: Case) -> Iterator[Finding]:
             yield finding(
                 "backlog-overflow",
                 "warning",
-                (
-                    f"{common.name(case, end)} dropped packets that had arrived: the queue of a "
-                    "processor was full "
-                    "(netdev_max_backlog)."
-                ),
+                f"{common.name(case, end)} dropped packets that had arrived: the queue of a processor "
+                "was full (netdev_max_backlog).",
                 end,
                 evidence=(
                     *(told(end, f"{name} rose by", f"{by:.0f}") for name, by in sorted(rose.items())),
@@ -89,11 +83,8 @@ def squeezed(case: Case) -> Iterator[Finding]:
         yield finding(
             "budget-used-up",
             "note",
-            (
-                f"{common.name(case, end)} stopped receiving {sum(rose.values()):.0f} times "
-                "although packets were "
-                "left (netdev_budget)."
-            ),
+            f"{common.name(case, end)} stopped receiving {sum(rose.values()):.0f} times although packets "
+            "were left (netdev_budget).",
             end,
             evidence=(
                 told(end, "net.core.netdev_budget", budget),
@@ -172,11 +163,8 @@ def quota(case: Case) -> Iterator[Finding]:
             yield finding(
                 "memory-limit",
                 "note",
-                (
-                    f"Programs started like this one may use {binary(memory)} at "
-                    f"{common.name(case, end)}, socket "
-                    "buffers included."
-                ),
+                f"Programs started like this one may use {binary(memory)} at {common.name(case, end)}, "
+                "socket buffers included.",
                 end,
                 evidence=(told(end, "limit of the cgroup", binary(memory)),),
             )
@@ -192,11 +180,8 @@ def clock(case: Case) -> Iterator[Finding]:
         yield finding(
             "slow-clock",
             "warning",
-            (
-                f"{common.name(case, end)} reads the time from {name}, which takes about a "
-                "microsecond; TCP reads it "
-                "for every packet."
-            ),
+            f"{common.name(case, end)} reads the time from {name}, which takes about a microsecond; TCP "
+            "reads it for every packet.",
             end,
             evidence=(
                 told(end, "clock source", name),
@@ -227,11 +212,8 @@ def tracking(case: Case) -> Iterator[Finding]:
         yield finding(
             "connection-table-full",
             "critical" if count >= 0.95 * most else "warning",
-            (
-                f"The table of tracked connections at {common.name(case, end)} is "
-                f"{percent(count / most)} full: new "
-                "ones are dropped beyond."
-            ),
+            f"The table of tracked connections at {common.name(case, end)} is {percent(count / most)} "
+            "full: new ones are dropped beyond.",
             end,
             evidence=(told(end, "nf_conntrack_count", count), told(end, "nf_conntrack_max", most)),
             gain="no connection is refused at random",

@@ -32,10 +32,8 @@ def ecn(case: Case) -> Iterator[Finding]:
     yield finding(
         "ecn-mismatch",
         "note",
-        (
-            f"{common.name(case, asks[0])} asks for congestion marks (ECN), "
-            f"{common.name(case, refuses[0])} refuses them: queues must drop."
-        ),
+        f"{common.name(case, asks[0])} asks for congestion marks (ECN), "
+        f"{common.name(case, refuses[0])} refuses them: queues must drop.",
         refuses[0],
         evidence=tuple(told(end, name, value) for end, value in values.items()),
         gain="no retransmissions where a queue can mark",
@@ -65,10 +63,8 @@ def reno(case: Case) -> Iterator[Finding]:
         yield finding(
             "reno-on-a-long-path",
             "warning" if hurts else "note",
-            (
-                f"{common.name(case, from_)} sends by Reno, which on this path needs {needs:.0f} "
-                "s to recover from one loss."
-            ),
+            f"{common.name(case, from_)} sends by Reno, which on this path needs {needs:.0f} "
+            "s to recover from one loss.",
             from_,
             evidence=(
                 told(from_, "congestion control", "reno"),
@@ -132,11 +128,8 @@ def not_allowed(case: Case) -> Iterator[Finding]:
         yield finding(
             "congestion-control-missing",
             "note",
-            (
-                f"The other end sends by {wanted}; {common.name(case, end)} sends by "
-                f"{values[end]} and has no "
-                f"{wanted} loaded."
-            ),
+            f"The other end sends by {wanted}; {common.name(case, end)} sends by {values[end]} and has "
+            f"no {wanted} loaded.",
             end,
             evidence=(
                 told(end, "available", available),
