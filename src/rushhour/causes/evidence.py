@@ -72,9 +72,6 @@ class Evidence(Protocol):
     def asked(self) -> Mapping[str, float]:
         """What the program set of its socket: rcvbuf, sndbuf, pacing_bps."""
 
-    def limited(self, *limits: str) -> float:
-        """Share of the time in which these limits held together (of `rushhour.series.timeline.LIMITS`)."""
-
     def called(self, host: str) -> str:
         """How a sentence calls a host."""
 

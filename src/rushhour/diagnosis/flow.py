@@ -92,10 +92,6 @@ class MeasuredFlow:
         """Nothing: our own programs leave their sockets to the kernel."""
         return _NOTHING
 
-    def limited(self, *limits: str) -> float:
-        """Share of the time in which these limits held together."""
-        return self.tcp.limited(*limits)
-
     def called(self, host: str) -> str:
         """An end as a sentence calls it: `a (alice)`."""
         return host if self.case is None else self.case.called(host)

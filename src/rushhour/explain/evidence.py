@@ -114,10 +114,6 @@ class RecordedFlow:
     moved: int = 0
     damaged: int = 0
 
-    def limited(self, *limits: str) -> float:
-        """Share of the time in which these limits held together."""
-        return min(1.0, sum(self.shares.get(limit, 0.0) for limit in limits))
-
     def called(self, host: str) -> str:
         """A host as a sentence calls it: by its node's name."""
         return host

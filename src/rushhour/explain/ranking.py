@@ -165,7 +165,7 @@ def _promised(known: RecordedFlow, ranked: list[Finding]) -> Iterable[Finding]:
         removed |= _removed(known, found)
         instead = overrides | dict(remedy.instead) if remedy.instead else {}
         first, overrides = not overrides, overrides | dict(remedy.overrides)
-        advice = remedy.advice if first else f"Besides that: {remedy.advice}"
+        advice = remedy.advice if first else f"Besides that: {remedy.advice[0].lower()}{remedy.advice[1:]}"
         remedy = replace(remedy, advice=advice, overrides=dict(overrides), instead=instead)
         if remedy.expected_wait_s is None:
             most = min(most, math.inf if remedy.expected_bps is None else remedy.expected_bps)

@@ -42,7 +42,7 @@ def bufferbloat(case: Case) -> Iterator[Finding]:
         title = sentence(
             "bufferbloat",
             where=f"before the bottleneck {m.direction}",
-            wait=time(queue / 1e9),
+            wait=f"up to {time(queue / 1e9)}",
             idle=time(idle / 1e9),
         )
         held = size((m.capacity_bps or 0) * queue / 8e9)
