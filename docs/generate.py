@@ -4,6 +4,7 @@ import json
 import sys
 from pathlib import Path
 
+from rushhour.causes.document import page as causes
 from rushhour.cli.document import render as commands
 from rushhour.cli.manual import render as manual
 from rushhour.lab.host.inventory import schema as inventory
@@ -19,6 +20,7 @@ def inventory_schema() -> str:
 
 
 GENERATED = {
+    ROOT / "docs/causes.md": causes,
     ROOT / "docs/scenario.md": reference,
     ROOT / "docs/commands.md": commands,
     ROOT / "docs/suite.md": suite,

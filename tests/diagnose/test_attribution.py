@@ -8,6 +8,8 @@ import pytest
 from virtual_paths import VirtualPath
 
 from rushhour.diagnosis.bottleneck import causes
+from rushhour.explain import explain
+from rushhour.record.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,6 +40,10 @@ def test_the_one_cause_is_named_first_and_the_way_back_is_not_blamed(key: str, t
     there = causes(found["a→b"])
     assert there[0].key == key, (there, found["a→b"])
     assert there[0].limited > 0.4
+    # The record of the single flow, explained for itself, has the same cause first.
+    (single,) = tmp_path.glob("*-single-a-to-b")
+    first = explain(Record.open(single))[0].findings[0]
+    assert first.key == key, first
     if key not in ("slow-reader", "slow-writer", "sack-off", "window-scaling-off"):  # these hold both ways
         assert causes(found["b→a"])[0].key == "path-rate"
 

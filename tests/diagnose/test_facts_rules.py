@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+import ast
 import shlex
 from pathlib import Path as File
 from typing import Any
@@ -12,10 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from servers import MIB, changed, server
 
+from rushhour.causes.cause import LAYERS, SEVERITIES
+from rushhour.causes.finding import PLACES, Finding
+from rushhour.causes.table import CAUSES
 from rushhour.diagnosis import rules
 from rushhour.diagnosis.case import Case, Path
 from rushhour.diagnosis.facts import Facts
-from rushhour.diagnosis.finding import LAYERS, PLACES, Finding
 from rushhour.diagnosis.measured import Cpu, Measured, Sizes, Tcp
 from rushhour.diagnosis.rules import (
     device,
@@ -202,7 +204,8 @@ def test_a_fault_is_found_and_nothing_worse_is_said(key: str) -> None:
     assert mine[0].evidence
     assert mine[0].source
     assert mine[0].title.endswith(".")
-    order = ["critical", "warning", "note"]
+    order: list[str] = list(SEVERITIES)
+    assert all(order.index(one.severity) >= order.index(CAUSES[one.key].worst) for one in found)
     worse = [one.key for one in found if order.index(one.severity) < order.index(severity)]
     # What one fault brings with it may be graver than itself, but only these.
     assert set(worse) <= {"link-below-its-speed", "received-by-one-processor"}, worse
@@ -211,11 +214,12 @@ def test_a_fault_is_found_and_nothing_worse_is_said(key: str) -> None:
 def test_every_finding_of_these_rules_has_a_fault_that_draws_it() -> None:
     written = set()
     for module in (device, host, link, packet_filter, queue, route, sizes, socket, system, tcp):
-        text = File(str(module.__file__)).read_text(encoding="utf-8")
-        written |= {
-            key for line in re.findall(r"\n +key=(.*),", text) for key in re.findall(r'"([a-z-]{5,})"', line)
-        }
-    assert written <= {*FAULTS, "-small"}, written - {*FAULTS}
+        for node in ast.walk(ast.parse(File(str(module.__file__)).read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "finding":
+                texts = (one.value for one in ast.walk(node.args[0]) if isinstance(one, ast.Constant))
+                written |= {text for text in texts if text in CAUSES}
+    assert len(written) > 50
+    assert written <= {*FAULTS}, written - {*FAULTS}
 
 
 @pytest.mark.parametrize(

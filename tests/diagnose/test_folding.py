@@ -7,18 +7,20 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rushhour.diagnosis.finding import LAYERS, PLACES, SEVERITIES, Command, Evidence, Finding
-from rushhour.diagnosis.fold import EXPLAINS, folded
-from rushhour.diagnosis.rules.measured_limits import MAKERS
+from rushhour.causes.cause import LAYERS, SEVERITIES
+from rushhour.causes.finding import PLACES, Command, Finding, Proof, Remedy
+from rushhour.causes.ranking import folded
+from rushhour.causes.table import CAUSES
 
 READ = Finding(
-    "receive-buffer-too-small", "note", "socket", "tcp_rmem is small", "b",
-    (Evidence("b", "tcp_rmem", "4096 65536 65536"),), fix=(Command("b", "sysctl -w x=1"),),
-    source="ip-sysctl.rst",
+    "receive-buffer-too-small", "note", "tcp_rmem is small", "b",
+    (Proof("b", "tcp_rmem", "4096 65536 65536"),),
+    remedy=Remedy(commands=(Command("b", "sysctl -w x=1"),)), source="ip-sysctl.rst",
 )  # fmt: skip
 SEEN = Finding(
-    "receive-buffer-too-small", "critical", "socket", "the window was full", "b",
-    (Evidence("b", "because", "window < path"),), "ten times", 0.9, (Command("b", "other"),), "RFC 7323",
+    "receive-buffer-too-small", "critical", "the window was full", "b",
+    (Proof("b", "because", "window < path"),),
+    0.9, Remedy(commands=(Command("b", "other"),), gain="ten times"), source="RFC 7323",
 )  # fmt: skip
 
 
@@ -33,28 +35,25 @@ def test_what_was_read_and_what_was_measured_of_one_cause_are_one_finding() -> N
 
 
 def test_a_direction_and_the_end_of_it_that_has_the_cause_are_one() -> None:
-    way = Finding("sack-off", "warning", "tcp", "lost segments take long", "a→b", limited=0.5)
-    end = Finding("sack-off", "note", "tcp", "tcp_sack is 0", "b")
+    way = Finding("sack-off", "warning", "lost segments take long", "a→b", limited=0.5)
+    end = Finding("sack-off", "note", "tcp_sack is 0", "b")
     [one] = folded([way, end])
     assert (one.where, one.severity, one.limited) == ("b", "warning", 0.5)
 
 
 def test_a_consequence_is_a_note_that_names_its_cause() -> None:
-    cause = Finding("shaper-on-the-sender", "warning", "queue", "tbf on eth0", "a")
-    follows = Finding("asymmetric-path", "warning", "path", "a→b is slower", "a→b", limited=0.9)
-    elsewhere = Finding("asymmetric-path", "warning", "path", "b→a is slower", "b→a", limited=0.9)
+    cause = Finding("shaper-on-the-sender", "warning", "tbf on eth0", "a")
+    follows = Finding("asymmetric-path", "warning", "a→b is slower", "a→b", limited=0.9)
+    elsewhere = Finding("asymmetric-path", "warning", "b→a is slower", "b→a", limited=0.9)
     first, second = folded([follows, cause])
     assert (first.key, second.key, second.severity) == ("shaper-on-the-sender", "asymmetric-path", "note")
     assert second.evidence[0].value == "shaper-on-the-sender"
-    assert (
-        folded([elsewhere, Finding("shaper-on-the-sender", "note", "queue", "", "a")])[0].key
-        == "asymmetric-path"
-    )
+    assert folded([elsewhere, Finding("shaper-on-the-sender", "note", "", "a")])[0].key == "asymmetric-path"
 
 
 def test_losses_follow_from_small_segments() -> None:
-    small = Finding("segments-clamped", "warning", "path", "524 bytes", "b→a")
-    lost = Finding("losses", "warning", "path", "sent again", "b→a", limited=0.4)
+    small = Finding("segments-clamped", "warning", "524 bytes", "b→a")
+    lost = Finding("losses", "warning", "sent again", "b→a", limited=0.4)
     assert [(one.key, one.severity) for one in folded([lost, small])] == [
         ("segments-clamped", "warning"),
         ("losses", "note"),
@@ -65,21 +64,16 @@ def test_losses_follow_from_small_segments() -> None:
 
 
 def test_what_our_own_program_held_back_is_read_first_of_what_is_as_grave() -> None:
-    ours = Finding("slow-writer", "warning", "application", "our own sender", "a", limited=0.6)
-    other = Finding("receive-buffer-too-small", "warning", "socket", "window full", "b", limited=0.8)
+    ours = Finding("slow-writer", "warning", "our own sender", "a", limited=0.6)
+    other = Finding("receive-buffer-too-small", "warning", "window full", "b", limited=0.8)
     assert [one.key for one in folded([other, ours])] == ["slow-writer", "receive-buffer-too-small"]
     grave = replace(other, severity="critical")
     assert folded([ours, grave])[0].key == "receive-buffer-too-small"
 
 
-def test_every_cause_has_a_finding_of_its_name() -> None:
-    assert "path-rate" in MAKERS
-    assert not set(EXPLAINS) & {"path-rate"}
-
-
 FINDINGS = st.builds(
     Finding,
-    key=st.sampled_from(sorted({*EXPLAINS, *(key for keys in EXPLAINS.values() for key in keys)})),
+    key=st.sampled_from(sorted(CAUSES)),
     severity=st.sampled_from(SEVERITIES),
     layer=st.sampled_from(LAYERS),
     title=st.just("something"),

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from rushhour.causes.ranking import folded
 from rushhour.diagnosis.bottleneck import causes
 from rushhour.diagnosis.case import Case
 from rushhour.diagnosis.facts import Facts
-from rushhour.diagnosis.fold import folded
 from rushhour.diagnosis.measured import Cpu, Measured, Sizes, Tcp, Train, Udp
 from rushhour.diagnosis.rules import measured_limits, measured_path
 
 if TYPE_CHECKING:
-    from rushhour.diagnosis.finding import Finding
+    from rushhour.causes.finding import Finding
 
 MS = 1_000_000
 A = Facts(

@@ -128,7 +128,7 @@ def wrong(cell: Fault, trial: Trial, *, cures: bool = True) -> Iterator[str]:
         if found.remedy is not None and found.remedy.overrides:
             yield from (f"{found.cause}: {what}" for what in _broken(found, before, scenario, trial))
         if found.remedy is not None and found.remedy.instead:
-            other = replace(found, remedy=Remedy(found.remedy.advice, "", found.remedy.instead))
+            other = replace(found, remedy=Remedy(found.remedy.advice, overrides=found.remedy.instead))
             yield from (f"{found.cause}, instead: {what}" for what in _broken(other, before, scenario, trial))
     if cures:
         yield from _unnamed(cell, before, trial)

@@ -6,14 +6,16 @@ from dataclasses import replace
 
 import pytest
 
-from rushhour.explain import LIMITS, Evidence, findings
+from rushhour.causes.evidence import OPTION_SACK, OPTION_WSCALE
+from rushhour.causes.rules import RULES as SHARED
+from rushhour.explain import LIMITS, RecordedFlow, findings
 from rushhour.explain.causes import RULES
-from rushhour.explain.evidence import OPTION_SACK, OPTION_WSCALE, Other
+from rushhour.explain.evidence import Other
 from rushhour.explain.traffic import Beside
 from rushhour.quantities.short import percent, rate, rounded_up, size, time
 from rushhour.series.waits import Wait
 
-FLOW = Evidence(
+FLOW = RecordedFlow(
     name="bulk",
     sender="a",
     receiver="b",
@@ -32,7 +34,7 @@ FLOW = Evidence(
 
 
 def test_every_limit_has_rules_and_every_rule_a_limit() -> None:
-    assert set(RULES) == set(LIMITS)
+    assert {*RULES, *SHARED} == set(LIMITS)
 
 
 def test_a_receive_buffer_is_proposed_by_what_part_of_it_becomes_window() -> None:
@@ -43,7 +45,10 @@ def test_a_receive_buffer_is_proposed_by_what_part_of_it_becomes_window() -> Non
     assert first.remedy.command == "sysctl -w net.ipv4.tcp_rmem='4096 131072 3800000'"
     # At least 85 % of the path, less the round trips in which the window grows to it.
     assert first.remedy.expected_bps == 78.8e6
-    assert "for 90 % of its time the receiver's window (250 kB at most) was full" in first.says
+    assert (
+        "The receive buffer of b is too small: for 90 % of the time its window of 250 kB was full"
+        in first.says
+    )
 
 
 def test_a_socket_option_is_answered_with_half_because_the_kernel_doubles_it() -> None:
@@ -53,7 +58,7 @@ def test_a_socket_option_is_answered_with_half_because_the_kernel_doubles_it() -
 
 
 def test_without_window_scaling_no_buffer_helps() -> None:
-    (first, *_) = findings(replace(FLOW, options=OPTION_SACK))
+    (first, *_) = findings(replace(FLOW, options=OPTION_SACK, window=65535.0))
     assert first.cause == "window_scaling"
 
 

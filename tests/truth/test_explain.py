@@ -227,7 +227,7 @@ def test_traffic_beside_a_flow_is_named_whatever_limits_it(tmp_path: Path) -> No
     assert first.cause == "receive_buffer"
     # All that it sends arrives evenly, from before this flow's handshake ends until this flow ends. Over its
     # own two seconds, with the way's 10 ms at their beginning, it would be 30 · (2 - 0.0102) / 2 = 29.85.
-    assert ", beside video (udp) with 30 Mbit/s:" in first.says
+    assert ", beside video (udp) with 30 Mbit/s." in first.says
     assert all("nothing else limits" not in finding.says for finding in found.findings)
 
 

@@ -287,15 +287,13 @@ def _entry(outcome: Outcome, metrics: dict[str, list[MetricValue]], *, explained
 
 
 def _why(one: Explanation) -> dict[str, Any]:
-    from dataclasses import asdict
-
     return {
         "flow": one.flow,
         "limit": one.limit,
         "goodput_bps": one.goodput_bps,
         "possible_bps": one.possible_bps,
         "shares": dict(one.shares),
-        "findings": [asdict(found) for found in one.findings],
+        "findings": [found.explained() for found in one.findings],
     }
 
 

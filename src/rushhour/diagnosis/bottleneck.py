@@ -2,7 +2,7 @@
 
 The kernel's chronometer and counters take a flow's time apart (`rushhour.series.timeline`); the losses among
 it are told apart here by what the other measurements say. Every attribution is an inequality between measured
-numbers, stated beside it (`law`) with its source. Pure: `Measured` → `Cause`s, the greatest share first.
+numbers, stated beside it (`law`). Pure: `Measured` → causes that held, the greatest share first.
 """
 
 from __future__ import annotations
@@ -10,28 +10,19 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from rushhour.diagnosis.cause import Cause, possible_bps
+from rushhour.causes.held import Held
+from rushhour.causes.rules import named
+from rushhour.causes.thresholds import BUSY, DELAYED_SEGMENTS, EMPTIED, MAIN, QUOTA, WORTH_SAYING
+from rushhour.diagnosis.flow import MeasuredFlow
 from rushhour.diagnosis.losses import behind_a_hole, cause_of_losses, holes_explain
-from rushhour.explain.evidence import OPTION_WSCALE
+from rushhour.diagnosis.possible import bdp, possible_bps
 from rushhour.quantities.short import percent, rate, size, time
 
 if TYPE_CHECKING:
     from rushhour.diagnosis.measured import Cpu, Measured, Tcp
 
-WORTH = 0.1
-"""Shares below are not spoken of."""
-BUSY = 0.9
-"""Part of one processor from which it counts as full; what is left are clock ticks."""
-QUOTA = 0.05
-"""Share of the time in which a quota may stop a program before it is held responsible."""
-UNSCALED = 65535
-EMPTIED, SEGMENTS = 0.5, 8
-"""A full window that is read at once is emptied once a round trip. Below this part of the rate that this
-gives the reader was late; windows of fewer segments wait for delayed acknowledgements, too."""
-CHRONO = "tcp_chrono_start(), net/ipv4/tcp_output.c (RFC 4898: SndLimTime)"
 
-
-def causes(m: Measured) -> list[Cause]:
+def causes(m: Measured) -> list[Held]:
     """What limited one flow in this direction, the greatest share of its time first."""
     if m.single is None:
         return []
@@ -40,11 +31,11 @@ def causes(m: Measured) -> list[Cause]:
         return [broken]
     found = [_receiver(m, m.single), _sndbuf(m, m.single), _sender(m, m.single), _reader(m, m.single)]
     found += [cause_of_losses(m, m.single), _algorithm(m, m.single), _path(m, m.single)]
-    known = [cause for cause in found if cause is not None and cause.limited >= WORTH]
+    known = [cause for cause in found if cause is not None and cause.limited >= WORTH_SAYING]
     return sorted(known, key=lambda cause: -cause.limited)
 
 
-def _broken(m: Measured, tcp: Tcp) -> Cause | None:
+def _broken(m: Measured, tcp: Tcp) -> Held | None:
     """No transfer at all."""
     if tcp.error is not None and not tcp.goodput_bps:
         return _closed(m, tcp.error)
@@ -53,59 +44,50 @@ def _broken(m: Measured, tcp: Tcp) -> Cause | None:
     lost = m.sizes.lost
     law = f"packets of {m.sizes.passed} B pass, of {lost} B vanish in silence" if lost else "no data crossed"
     key = "mtu-black-hole" if lost else "stalled"
-    return Cause(key, "ip", m.direction, 1.0, law, "RFC 2923, section 2.1; RFC 4821")
+    return Held(key, m.direction, 1.0, law)
 
 
-def _closed(m: Measured, error: str) -> Cause:
+def _closed(m: Measured, error: str) -> Held:
     """No connection: nothing passes, nothing comes back, or only echoes pass."""
     arrived = m.train.received if m.train is not None else 0
     if m.ping_loss is not None and m.ping_loss < 1:
         law = f"echo requests are answered, the connection is not: {error}"
-        return Cause("port-blocked", "ip", m.direction, 1.0, law, "RFC 9293, 3.10.7.3")
+        return Held("port-blocked", m.direction, 1.0, law)
     if arrived:
         law = f"{arrived} datagrams arrived, answers to them do not come back"
-        return Cause("no-answers", "ip", m.direction, 1.0, law, "RFC 1122, 3.3.1")
-    return Cause(
-        "unreachable", "ip", m.direction, 1.0, "no echo, no datagram, no connection", "RFC 1122, 3.3.1"
-    )
+        return Held("no-answers", m.direction, 1.0, law)
+    return Held("unreachable", m.direction, 1.0, "no echo, no datagram, no connection")
 
 
-def _receiver(m: Measured, tcp: Tcp) -> Cause | None:
-    share, window = tcp.limited("receiver"), tcp.window or tcp.inflight
-    if not share or not window or behind_a_hole(m, tcp) or _emptied_late(m, tcp):
+def _receiver(m: Measured, tcp: Tcp) -> Held | None:
+    if behind_a_hole(m, tcp) or _emptied_late(m, tcp):
         return None
-    unscaled = tcp.options is not None and not tcp.options & OPTION_WSCALE and window <= UNSCALED
-    key = "window-scaling-off" if unscaled else "receive-buffer-too-small"
-    return Cause(
-        key,
-        "socket",
-        m.receiver,
-        share,
-        f"in flight ≤ window {size(window)} < {size(_bdp(m))} that the path holds",
-        f"{CHRONO}; RFC 7323, 2.2",
-        possible_bps(m),
-    )
+    law = f"in flight ≤ window {size(tcp.window or tcp.inflight or 0)} < {size(bdp(m))} that the path holds"
+    return _by_rule(m, tcp, "receiver", law)
 
 
-def _sndbuf(m: Measured, tcp: Tcp) -> Cause | None:
-    share = tcp.limited("sndbuf")
-    if not share:
-        return None
+def _by_rule(m: Measured, tcp: Tcp, limit: str, law: str) -> Held | None:
+    """What the rule of a limit names, if it held."""
+    share = tcp.limited(limit)
+    found = named(MeasuredFlow(m, tcp), limit, share) if share else None
+    return None if found is None else Held(found.key, found.where, share, law, possible_bps(m), limit)
+
+
+def _sndbuf(m: Measured, tcp: Tcp) -> Held | None:
     flight = tcp.steady_bps * (m.idle_rtt_ns or 0) / 8e9
     law = f"in flight ≈ {size(flight)}, which is what a send buffer of {size(tcp.sndbuf or 0)} "
-    law += f"carries, < {size(_bdp(m))} that the path holds"
-    return Cause("send-buffer-too-small", "socket", m.sender, share, law, CHRONO, possible_bps(m))
+    return _by_rule(m, tcp, "sndbuf", f"{law}carries, < {size(bdp(m))} that the path holds")
 
 
-def _sender(m: Measured, tcp: Tcp) -> Cause | None:
+def _sender(m: Measured, tcp: Tcp) -> Held | None:
     """The generator always has data, so an idle sender is one whose processor was taken."""
     share = tcp.limited("application")
     if not share:
         return None
-    return _host(m, m.sender, share, "slow-writer", "the kernel had nothing to send")
+    return _host(m, m.sender, share, "application", "the kernel had nothing to send")
 
 
-def _reader(m: Measured, tcp: Tcp) -> Cause | None:
+def _reader(m: Measured, tcp: Tcp) -> Held | None:
     late = _emptied_late(m, tcp)
     share = tcp.limited("reader", *(("receiver",) if late else ()))
     if not share:
@@ -114,7 +96,7 @@ def _reader(m: Measured, tcp: Tcp) -> Cause | None:
         m,
         m.receiver,
         share,
-        "slow-reader",
+        "reader",
         late or f"{size(tcp.unread or 0)} lay unread, half a window or more",
     )
 
@@ -126,7 +108,13 @@ def _emptied_late(m: Measured, tcp: Tcp) -> str | None:
     kernel's chronometer calls the time that of the window.
     """
     share, window, idle = tcp.limited("receiver"), tcp.window or tcp.inflight, m.idle_rtt_ns
-    if not share or not window or not idle or window < SEGMENTS * (tcp.mss or 0) or not tcp.steady_bps:
+    if (
+        not share
+        or not window
+        or not idle
+        or window < DELAYED_SEGMENTS * (tcp.mss or 0)
+        or not tcp.steady_bps
+    ):
         return None
     # Echoes, not TCP's own round trips: ACKs of data that nobody reads are delayed.
     trip_ns = max(idle, tcp.loaded_rtt_ns or 0)
@@ -138,35 +126,34 @@ def _emptied_late(m: Measured, tcp: Tcp) -> str | None:
     return f"a full window of {size(window)} was emptied once in {every}, a round trip takes {trip}"
 
 
-def _host(m: Measured, end: str, share: float, key: str, law: str) -> Cause:
+def _host(m: Measured, end: str, share: float, limit: str, law: str) -> Held | None:
     """A program that does not keep up: its quota, its processor, or itself."""
     cpu = m.cpu.get(end)
     if cpu is not None and (cpu.throttled or 0) > QUOTA:
         law = f"{law}; its CPU quota stopped it for {percent(cpu.throttled or 0)} of the time"
-        return Cause(
-            "cpu-quota", "host", end, share, law, "cgroup-v2.rst, cpu.stat; sched-bwc.rst", possible_bps(m)
-        )
+        return Held("cpu-quota", end, share, law, possible_bps(m))
     if cpu is not None and _full(cpu):
         law = f"{law}; its busiest processor was busy for {percent(cpu.busiest)} of the time"
-        return Cause("cpu-busy", "host", end, share, law, "proc_stat(5)", possible_bps(m))
-    return Cause(key, "application", end, share, law, CHRONO, possible_bps(m))
+        return Held("cpu-busy", end, share, law, possible_bps(m))
+    assert m.single is not None
+    found = named(MeasuredFlow(m, m.single), limit, share)
+    return None if found is None else Held(found.key, end, share, law, possible_bps(m), limit)
 
 
 def _full(cpu: Cpu) -> bool:
-    return cpu.busiest >= BUSY or cpu.steal >= WORTH
+    return cpu.busiest >= BUSY or cpu.steal >= WORTH_SAYING
 
 
-def _algorithm(m: Measured, tcp: Tcp) -> Cause | None:
+def _algorithm(m: Measured, tcp: Tcp) -> Held | None:
     """A window below what the path holds without loss: delay-based control, pacing, or a short transfer."""
-    for limit, key in (("pacing", "pacing"), ("marks", "marked"), ("window", "small-window")):
-        share = tcp.limited(limit)
-        if share >= 0.3:
-            law = f"window {size(tcp.cwnd or 0)} of {tcp.cc} without a loss on a path of {size(_bdp(m))}"
-            return Cause(key, "tcp", m.sender, share, law, "tcp_info(7); RFC 5681", possible_bps(m))
+    for limit in ("pacing", "marks", "window"):
+        if tcp.limited(limit) >= MAIN:
+            law = f"window {size(tcp.cwnd or 0)} of {tcp.cc} without a loss on a path of {size(bdp(m))}"
+            return _by_rule(m, tcp, limit, law)
     return None
 
 
-def _path(m: Measured, tcp: Tcp) -> Cause | None:
+def _path(m: Measured, tcp: Tcp) -> Held | None:
     """The path was full: no less arrived than in any other measurement. Who narrows it?"""
     share = tcp.limited("path")
     most = m.capacity_bps
@@ -176,11 +163,11 @@ def _path(m: Measured, tcp: Tcp) -> Cause | None:
         cpu = m.cpu.get(end)
         if cpu is not None and _full(cpu) and not _queued(m):
             law = f"a processor busy for {percent(cpu.busiest)}, and no queue on the way"
-            return Cause("cpu-limited", "host", end, share, law, "proc_stat(5)")
+            return Held("cpu-limited", end, share, law)
     law = f"{rate(tcp.steady_bps)} ≥ 90 % of {rate(most)}, the most that ever arrived"
     if _queued(m):
         law += f", and a queue of {time((m.queue_ns or 0) / 1e9)}"
-    return Cause("path-rate", "path", m.direction, share, law, "RFC 6349, section 3.3")
+    return Held("path-rate", m.direction, share, law)
 
 
 def _queued(m: Measured) -> bool:
@@ -188,7 +175,3 @@ def _queued(m: Measured) -> bool:
     idle, queue = m.idle_rtt_ns, m.queue_ns
     noise = max(200_000, 2 * ((m.idle_rtt_p95_ns or 0) - (idle or 0)))
     return queue is not None and queue > noise
-
-
-def _bdp(m: Measured) -> float:
-    return (possible_bps(m) or 0) * (m.idle_rtt_ns or 0) / 8e9

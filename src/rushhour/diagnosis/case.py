@@ -49,6 +49,11 @@ class Case:
         """The facts of `a` or of `b`."""
         return self.a if end == "a" else self.b
 
+    def called(self, end: str) -> str:
+        """An end as a sentence calls it: `a (alice)`."""
+        place = self.facts(end).place
+        return f"{end} ({place})" if place and place != end else end
+
 
 def other(end: str) -> End:
     """The end across."""

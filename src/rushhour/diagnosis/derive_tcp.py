@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rushhour.causes.thresholds import FULL
 from rushhour.diagnosis.measured import Tcp
 from rushhour.metrics.tcp import last, retransmitted
 from rushhour.record import decode
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 
     Numbers = NDArray[np.float64]
 
-FULL = 0.9
-"""Part of the most that ever arrived from which the path counts as full: 5 % of noise on either side."""
 STRETCH_S = 0.2
 TRIPS = 4
 """The peak is taken over so long, or so many round trips: a burst out of a buffer is shorter."""

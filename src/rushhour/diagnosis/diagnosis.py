@@ -5,27 +5,24 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from rushhour.causes.ranking import follows
+from rushhour.causes.thresholds import MAIN, UNWELL
 from rushhour.diagnosis.bottleneck import causes
 from rushhour.diagnosis.case import DIRECTIONS, outgoing
-from rushhour.diagnosis.fold import EXPLAINS
 from rushhour.quantities.short import percent, rate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from rushhour.causes.finding import Finding
+    from rushhour.causes.held import Held
     from rushhour.diagnosis.case import Case
-    from rushhour.diagnosis.cause import Cause
-    from rushhour.diagnosis.finding import Finding
     from rushhour.diagnosis.table import Row
 
 FORMAT = "rushhour-diagnosis/1"
 FOUND, NOTHING = 1, 0
 SOUND = "Nothing is wrong"
-FAR = 0.7
-"""Part of what the path carries below which one flow is not well, though no finding says why."""
-IDLE = 0.3
-"""Share of its time in which a program's connection had nothing to send, to be spoken of in the answer."""
 
 
 @dataclass(frozen=True)
@@ -112,13 +109,13 @@ def bottleneck(case: Case, findings: Sequence[Finding]) -> Bottleneck | None:
         if finding.severity == "note":
             continue
         for way, cause in sorted(limits, key=lambda pair: pair[0] != _way(finding)):
-            if cause.key == finding.key or cause.key in EXPLAINS.get(finding.key, ()):
+            if cause.key == finding.key or follows(cause.key, finding.key):
                 return Bottleneck(way, finding.layer, cause.limited, finding.key, finding.title)
         if finding.limited is not None:
             way = _way(finding)
             return Bottleneck(way, finding.layer, finding.limited, finding.key, finding.title)
     way, cause = max(limits, key=lambda pair: (pair[0] == DIRECTIONS[0], pair[1].limited))
-    return Bottleneck(way, cause.layer, cause.limited, None, _sound(case, way, cause))
+    return Bottleneck(way, cause.cause.layer, cause.limited, None, _sound(case, way, cause))
 
 
 def _way(finding: Finding) -> str:
@@ -126,12 +123,12 @@ def _way(finding: Finding) -> str:
     return finding.where if len(finding.where) > 1 else outgoing(finding.where)
 
 
-def _sound(case: Case, way: str, cause: Cause) -> str:
+def _sound(case: Case, way: str, cause: Held) -> str:
     """What limits where nothing is wrong: something always does."""
     flows = [(one.direction, one.single) for one in case.measured.values() if one.single is not None]
     reached = [f"{rate(tcp.steady_bps or tcp.goodput_bps)} {direction}" for direction, tcp in flows]
     both = " and ".join(reached)
-    waiting = next((one for one in case.connections if one.idle >= IDLE), None)
+    waiting = next((one for one in case.connections if one.idle >= MAIN), None)
     if waiting is not None:
         program = (
             f"the program that writes {waiting.name} ({waiting.where}) gives only {rate(waiting.rate_bps)}"
@@ -144,7 +141,7 @@ def _sound(case: Case, way: str, cause: Cause) -> str:
     held = f"{way} was limited by {cause.key} for {percent(cause.limited)} of the time"
     most = case.measured[way].capacity_bps or 0.0
     single = case.measured[way].single
-    if single is not None and single.steady_bps < FAR * most:
+    if single is not None and single.steady_bps < UNWELL * most:
         return (
             f"One flow {way} got {rate(single.steady_bps)} of {rate(most)}; it {held.partition(' was ')[2]}."
         )

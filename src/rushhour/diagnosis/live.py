@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rushhour.causes.ranking import folded
 from rushhour.diagnosis import measure, processors
 from rushhour.diagnosis.case import DIRECTIONS, ENDS, Case, other
 from rushhour.diagnosis.case import Path as Way
-from rushhour.diagnosis.cause import possible_bps
 from rushhour.diagnosis.connections import moving
 from rushhour.diagnosis.diagnosis import Diagnosis
-from rushhour.diagnosis.fold import folded
 from rushhour.diagnosis.gather import counters, gather, recount
+from rushhour.diagnosis.possible import possible_bps
 from rushhour.diagnosis.procedure import Procedure
 from rushhour.diagnosis.rules import judge
 from rushhour.diagnosis.rules.measured_broken import no_way

@@ -8,45 +8,38 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rushhour.diagnosis.cause import TRAIN_LOST, Cause, possible_bps
-from rushhour.explain.evidence import OPTION_SACK
+from rushhour.causes.evidence import OPTION_SACK
+from rushhour.causes.held import Held
+from rushhour.causes.rules import damages
+from rushhour.causes.thresholds import (
+    CROWDED,
+    DEAD_NS,
+    DEAD_RUN,
+    EMPTY,
+    ENOUGH,
+    FELL,
+    HOLE_TIMEOUT_S,
+    HOLE_TRIPS,
+    LATE,
+    LOST,
+    NO_QUEUE,
+    NO_QUEUE_NS,
+    POLICED,
+    POLICED_RESENT,
+    QUEUE_NS,
+    RANDOM,
+    SOME,
+    SPACIOUS,
+    SURELY,
+    TRAIN_LOST,
+)
+from rushhour.diagnosis.possible import bdp, possible_bps, wrong_checksums
 from rushhour.quantities.short import percent, rate, time
 
 if TYPE_CHECKING:
-    from rushhour.diagnosis.finding import Layer
     from rushhour.diagnosis.measured import Measured, Tcp, Udp
 
-    Told = tuple[str, Layer, str, str]
-
-LATE = 0.005
-"""Part of datagrams that came late from which reordering is spoken of; three segments late are taken for lost
-(RFC 5681, 3.2), unless the sender has learnt of it."""
-RANDOM, SURELY = 0.2, 0.01
-"""Datagrams below the path's rate must lose at least this part of what TCP sent again; so much is enough by
-itself, because a flow of a few segments says little."""
-POLICED = 0.05
-FELL, POLICED_RESENT = 2.0, 0.05
-"""A policer's bucket may hold a second's worth; then the rate falls at once, and what is above it is lost."""
-NO_QUEUE_NS, NO_QUEUE = 2_000_000, 0.1
-DAMAGED = 0.2
-WRONG = ("Tcp.InCsumErrors", "Udp.InCsumErrors", "Icmp.InCsumErrors")
-"""Part of the segments sent again that wrong checksums must account for."""
-LOST = 0.001
-DEAD_NS, DEAD_RUN = 20_000_000, 16
-"""Longer than any queue's overflow at the rate of the datagrams: a link that is gone."""
-SOME = 2
-"""Datagrams lost below the path's rate that are no accident: no queue is full there."""
-ENOUGH = 3
-"""Datagrams that would be missing if TCP's losses were chance, from which their absence says they are not:
-that none of three is missing happens once in twenty times (the rule of three)."""
-QUEUE_NS, EMPTY = 5_000_000, 0.25
-"""A queue that is known to hold so much, and the part of it that was full when segments were lost."""
-CROWDED = 0.5
-"""Part of the longest wait from which a queue counts as full: the smoothed RTT follows it late."""
-HOLE_TRIPS, HOLE_TIMEOUT_S = 2, 1.0
-"""How long one segment that was lost may keep those behind it from the program (RFC 6298, 2.4)."""
-SPACIOUS = 1.5
-"""Times what the path holds from which a window is no limit as long as nothing is missing."""
+    Told = tuple[str, str]
 
 
 def behind_a_hole(m: Measured, tcp: Tcp) -> bool:
@@ -54,7 +47,7 @@ def behind_a_hole(m: Measured, tcp: Tcp) -> bool:
 
     (What is out of order stays in the receive buffer until the hole is filled: RFC 9293, 3.8.6.)
     """
-    holds = (possible_bps(m) or 0) * (m.idle_rtt_ns or 0) / 8e9
+    holds = bdp(m)
     spacious = holds and (tcp.window or 0) > SPACIOUS * holds
     return bool(spacious and holes_explain(m, tcp))
 
@@ -69,18 +62,18 @@ def holes_explain(m: Measured, tcp: Tcp) -> bool:
     return 0 < tcp.limited("receiver") * tcp.seconds <= open_s
 
 
-def cause_of_losses(m: Measured, tcp: Tcp) -> Cause | None:
+def cause_of_losses(m: Measured, tcp: Tcp) -> Held | None:
     """Why segments were sent again, and the share of the time in which that kept the window small."""
     share = tcp.limited("losses", "timeouts", *(("receiver",) if behind_a_hole(m, tcp) else ()))
     if not share or not tcp.retransmits + tcp.reorder_events:
         return None
-    key, layer, law, source = _kind(m, tcp)
+    key, law = _kind(m, tcp)
     expected = None if key == "policer" else possible_bps(m)
-    return Cause(key, layer, m.direction, share, law, source, expected)
+    return Held(key, m.direction, share, law, expected)
 
 
 def _kind(m: Measured, tcp: Tcp) -> Told:
-    """Key, layer, law and source of the first that holds."""
+    """Key and law of the first that holds."""
     again = f"{percent(tcp.retransmit_share)} of the segments were sent again"
     return next(found for kind in _KINDS if (found := kind(m, tcp, again)) is not None)
 
@@ -89,24 +82,21 @@ def _late(m: Measured, tcp: Tcp, _: str) -> Told | None:
     if m.udp is None or not late(m, tcp):
         return None
     law = f"{percent(m.udp.reordered)} of datagrams came late, {tcp.reorder_events} segments were overtaken"
-    return "reordering", "path", law, "RFC 4737, section 4; RFC 5681, 3.2"
+    return "reordering", law
 
 
 def _damaged(m: Measured, _: Tcp, again: str) -> Told | None:
     if not damaged(m):
         return None
     law = f"{again}, and {damaged(m)} packets came with a wrong checksum"
-    return "corruption", "path", law, "RFC 1071; RFC 9293, 3.1"
-
-
-FLACH = "Flach et al., SIGCOMM 2016, section 3"
+    return "corruption", law
 
 
 def _dead(m: Measured, _: Tcp, again: str) -> Told | None:
     if m.udp is None or not dead(m):
         return None
     law = f"{m.udp.loss_run:.0f} datagrams in a row were lost, {time(m.udp.dead_ns / 1e9)}; TCP: {again}"
-    return "outages", "path", law, "RFC 3357, section 4; RFC 6298, section 5"
+    return "outages", law
 
 
 def _policed(m: Measured, _: Tcp, __: str) -> Told | None:
@@ -114,14 +104,14 @@ def _policed(m: Measured, _: Tcp, __: str) -> Told | None:
         return None
     law = f"datagrams at {rate(m.line.rate_bps)} lost {percent(m.line.loss)} without a queue"
     law += f", at {rate(m.udp.rate_bps)} {percent(m.udp.loss)}" if m.udp is not None else ""
-    return "policer", "path", law, FLACH
+    return "policer", law
 
 
 def _emptied(m: Measured, tcp: Tcp, again: str) -> Told | None:
     if not emptied(m, tcp):
         return None
     law = f"the rate fell from {rate(tcp.peak_bps)} to {rate(tcp.steady_bps)}, {again}{_no_queue(m, tcp)}"
-    return "policer", "path", law, FLACH
+    return "policer", law
 
 
 def _random(m: Measured, tcp: Tcp, again: str) -> Told | None:
@@ -132,24 +122,24 @@ def _random(m: Measured, tcp: Tcp, again: str) -> Told | None:
         law = f"{_lost(m.udp)} below the path's rate, where no queue drops; TCP: {law}"
     if before_the_queue(m, tcp):
         law += f", while the queue holds {time((m.queue_ns or 0) / 1e9)}"
-    return "random-loss", "path", law, "Mathis et al., CCR 27(3), 1997"
+    return "random-loss", law
 
 
 def _short(m: Measured, _: Tcp, again: str) -> Told | None:
     if m.train is None or not short(m):
         return None
     law = f"of trains of 64 packets {percent(m.train.loss)} were dropped; {again}"
-    return "shallow-queue", "queue", law, "Appenzeller et al., SIGCOMM 2004"
+    return "shallow-queue", law
 
 
 def _no_sack(_: Measured, tcp: Tcp, again: str) -> Told | None:
     if tcp.options is None or tcp.options & OPTION_SACK:
         return None
-    return "sack-off", "tcp", f"{again}, one a round trip without SACK", "RFC 2018; RFC 6675"
+    return "sack-off", f"{again}, one a round trip without SACK"
 
 
 def _some(_: Measured, __: Tcp, again: str) -> Told | None:
-    return "losses", "path", again, "RFC 5681"
+    return "losses", again
 
 
 def late(m: Measured, tcp: Tcp) -> bool:
@@ -162,10 +152,9 @@ def late(m: Measured, tcp: Tcp) -> bool:
 
 def damaged(m: Measured) -> int:
     """Packets whose checksum was wrong, as the receiving end counted; 0 where they do not explain losses."""
-    risen = m.counters.get(m.receiver, {})
-    found = int(sum(value for name, value in risen.items() if name in WRONG or "crc" in name))
+    found = wrong_checksums(m)
     again = m.single.retransmits if m.single is not None else 0
-    return found if found > max(2, DAMAGED * again) else 0
+    return found if damages(found, again) else 0
 
 
 def dead(m: Measured) -> bool:

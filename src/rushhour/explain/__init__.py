@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rushhour.explain.evidence import Evidence, evidence
-from rushhour.explain.finding import Finding, Remedy
+from rushhour.causes.finding import Finding, Remedy
+from rushhour.explain.evidence import RecordedFlow, evidence
 from rushhour.explain.ranking import findings
 from rushhour.series.timeline import LIMITS, Timeline
 from rushhour.series.waits import Wait
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "LIMITS",
-    "Evidence",
     "Explanation",
     "Finding",
+    "RecordedFlow",
     "Remedy",
     "Timeline",
     "Wait",

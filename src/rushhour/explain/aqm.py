@@ -6,17 +6,17 @@ import math
 import re
 from typing import TYPE_CHECKING
 
-from rushhour.explain.finding import Finding, Remedy
-from rushhour.explain.words import part, reached
+from rushhour.causes.finding import Remedy
+from rushhour.causes.thresholds import CODEL_INTERVAL_S
+from rushhour.explain.words import found, part, reached
 from rushhour.quantities.short import rounded_up, time
 from rushhour.quantities.units import Duration, UnitError
 
 if TYPE_CHECKING:
-    from rushhour.explain.evidence import Evidence
+    from rushhour.causes.finding import Finding
+    from rushhour.explain.evidence import RecordedFlow
 
 CODEL = ("codel", "fq_codel")
-INTERVAL_S = 0.1
-"""CoDel's interval by default: about the longest round trip of those who share it (RFC 8289, section 4.3)."""
 MANAGED = "fq_codel"
 TARGET_S = 0.005
 TARGET_PART = 0.05
@@ -24,7 +24,7 @@ TARGET_PART = 0.05
 _SETTINGS = re.compile(r"\s+(target|interval)\s+(\S+)")
 
 
-def impatient_queue(e: Evidence) -> Finding | None:
+def impatient_queue(e: RecordedFlow) -> Finding | None:
     """CoDel takes a queue for a standing one that a sender has not even heard of."""
     wanted = patient(e)
     if not wanted or not e.queue_drops + e.marked:
@@ -42,21 +42,21 @@ def impatient_queue(e: Evidence) -> Finding | None:
     if overrides and e.buffer_key and e.buffer is not None and e.buffer < needed:
         overrides[e.buffer_key] = f"{needed}B"
     share = e.shares.get("losses", 0.0) + e.shares.get("marks", 0.0)
-    return Finding("impatient_queue", share, says, Remedy(advice, "", overrides), "impatient")
+    return found("impatient-queue", share, says, Remedy(advice, (), overrides), limit="impatient")
 
 
 def interval_s(queue: str) -> float:
     """The interval of a CoDel queue, in tc's words."""
     found = dict(_SETTINGS.findall(queue)).get("interval")
     if found is None:
-        return INTERVAL_S
+        return CODEL_INTERVAL_S
     try:
         return Duration.parse(found).ns * 1e-9
     except UnitError:
-        return INTERVAL_S
+        return CODEL_INTERVAL_S
 
 
-def patient(e: Evidence) -> str:
+def patient(e: RecordedFlow) -> str:
     """The words of the same queue with an interval of this path's round trip; empty where it has that."""
     trip = e.base_rtt_s or 0.0
     if e.queue.partition(" ")[0] not in CODEL or trip <= 1.2 * interval_s(e.queue):
@@ -64,13 +64,13 @@ def patient(e: Evidence) -> str:
     return _SETTINGS.sub("", e.queue) + _settings(trip)
 
 
-def managing(e: Evidence) -> str:
+def managing(e: RecordedFlow) -> str:
     """The words of a queue that manages itself and separates flows, fit for this path's round trip."""
     trip = e.base_rtt_s or 0.0
-    return MANAGED + (_settings(trip) if trip > INTERVAL_S else "")
+    return MANAGED + (_settings(trip) if trip > CODEL_INTERVAL_S else "")
 
 
-def target_s(e: Evidence) -> float:
+def target_s(e: RecordedFlow) -> float:
     """The target of such a queue: the wait that it lets stand."""
     return max(TARGET_S, TARGET_PART * (e.base_rtt_s or 0.0))
 

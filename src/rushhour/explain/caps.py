@@ -9,17 +9,16 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from rushhour.explain.evidence import DELAY_BASED, OPTION_SACK, OPTION_WSCALE
+from rushhour.causes.evidence import DELAY_BASED, OPTION_SACK, OPTION_WSCALE
+from rushhour.causes.thresholds import SHALLOW, UNSCALED
 from rushhour.models import mathis, pftk
 from rushhour.tc.kinds import SEPARATING
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from rushhour.explain.evidence import Evidence
+    from rushhour.explain.evidence import RecordedFlow
 
-UNSCALED = 65535
-"""The greatest window without scaling (RFC 7323)."""
 OF_BUFFER = 0.4
 """At least this part of a socket's buffer holds payload, where it was not seen: packets cost the rest."""
 WINDOWED = 0.8
@@ -47,15 +46,12 @@ FRAME = 1514
 MOST = 0.5
 HELD = 0.25
 """From this share of the time on, a limit that is known by what it did allows no more than there was."""
-SHALLOW = 0.5
-"""A buffer below this part of a BDP runs empty after each reduction: a lone Reno flow needs one BDP, CUBIC
-(1 - beta)/beta of it, 0.43."""
 STALLED = 0.5
 """Part of a bounded window that is in flight where losses make it wait for the gap to be filled."""
 ACK_BITS = 66 * 8
 
 
-def caps(e: Evidence, removed: Collection[str] = ()) -> dict[str, float]:
+def caps(e: RecordedFlow, removed: Collection[str] = ()) -> dict[str, float]:
     """Limit → the goodput that it allows at least, of those that are known, without those `removed`."""
     trip = max(1e-6, (e.base_rtt_s or 0) + _waiting_s(e, removed) + _separated_s(e, removed))
     found = {
@@ -79,13 +75,13 @@ def caps(e: Evidence, removed: Collection[str] = ()) -> dict[str, float]:
     }
 
 
-def _at_most_held(e: Evidence, limit: str, rate: float) -> float:
+def _at_most_held(e: RecordedFlow, limit: str, rate: float) -> float:
     """What a limit allows is no more than what there was while it held, for most of the time."""
     share = e.connected(limit)
     return min(rate, e.goodput_bps / share) if share >= MOST else rate
 
 
-def reached_bps(e: Evidence, removed: Collection[str]) -> float | None:
+def reached_bps(e: RecordedFlow, removed: Collection[str]) -> float | None:
     """The goodput that is reached at least without the limits of `removed`; None where that is not known."""
     share = _share(e, removed)
     if share is None or _frees_others(e, removed):
@@ -95,7 +91,7 @@ def reached_bps(e: Evidence, removed: Collection[str]) -> float | None:
     return grown(e, min([share, *caps(e, removed).values()]))
 
 
-def _frees_others(e: Evidence, removed: Collection[str]) -> bool:
+def _frees_others(e: RecordedFlow, removed: Collection[str]) -> bool:
     """Whether a sysctl is changed that holds flows the other way, too, in whose queue our ACKs will wait."""
     for_all = {"receiver": "rcvbuf", "sndbuf": "sndbuf"}
     changed = any(limit in removed and key not in e.asked for limit, key in for_all.items())
@@ -112,7 +108,7 @@ def _times(rate: float | None, part: float) -> float | None:
     return None if rate is None else part * rate
 
 
-def early_loss_bps(e: Evidence, room: float, trip: float) -> float:
+def early_loss_bps(e: RecordedFlow, room: float, trip: float) -> float:
     """What a flow reaches that lost in its first round trips, and grows an eighth of a segment a trip since.
 
     A bucket, or a queue, that has no `room` (in bytes) for a window sent at once drops from the first ones in
@@ -121,32 +117,32 @@ def early_loss_bps(e: Evidence, room: float, trip: float) -> float:
     return 8 * (e.mss or 1448) * (max(INITIAL_SEGMENTS / 2, room / FRAME) + e.length_s / trip / 8) / trip
 
 
-def _shallow(e: Evidence, trip: float) -> float | None:
+def _shallow(e: RecordedFlow, trip: float) -> float | None:
     """A queue that ends slow start long before the window fills the path."""
     if e.buffer is None or e.buffer >= SHALLOW * (e.bdp or 0) or e.cc.startswith("bbr"):
         return None
     return early_loss_bps(e, e.buffer, trip)
 
 
-def _held(e: Evidence, *limits: str) -> float | None:
+def _held(e: RecordedFlow, *limits: str) -> float | None:
     """What there is, where these limits held for a good part of the time: more needs them taken away."""
     return e.goodput_bps if sum(e.connected(limit) for limit in limits) >= HELD else None
 
 
-def _waiting_s(e: Evidence, removed: Collection[str]) -> float:
+def _waiting_s(e: RecordedFlow, removed: Collection[str]) -> float:
     """What ACKs wait on their way back."""
     back = e.acks_wait
     return 0.0 if back is None or "acks" in removed else back.median_s
 
 
-def _separated_s(e: Evidence, removed: Collection[str]) -> float:
+def _separated_s(e: RecordedFlow, removed: Collection[str]) -> float:
     """What ACKs wait still where their queue separates them from data: for packets that are being sent."""
     back = e.acks_wait
     known = back is not None and "acks" in removed and back.flows and back.rate_bps
     return BEING_SENT * 8 * FRAME / back.rate_bps if known and back is not None else 0.0
 
 
-def _receiver(e: Evidence, trip: float) -> float | None:
+def _receiver(e: RecordedFlow, trip: float) -> float | None:
     """The receiver's window per round trip, where its growth is bounded."""
     if not e.options & OPTION_WSCALE:
         return _moving(e) * WINDOWED * 8 * UNSCALED / trip
@@ -160,11 +156,11 @@ def _receiver(e: Evidence, trip: float) -> float | None:
     return _moving(e) * WINDOWED * 8 * window / trip
 
 
-def _moving(e: Evidence) -> float:
+def _moving(e: RecordedFlow) -> float:
     return STALLED if e.wire_loss and e.retransmits else 1.0
 
 
-def _sndbuf(e: Evidence, trip: float) -> float | None:
+def _sndbuf(e: RecordedFlow, trip: float) -> float | None:
     """What the send buffer holds per round trip, where its growth is bounded."""
     most = e.sysctls.get(e.sender, {}).get("net.ipv4.tcp_wmem")
     if e.shares.get("sndbuf", 0) > 0.1 and e.inflight:
@@ -174,7 +170,7 @@ def _sndbuf(e: Evidence, trip: float) -> float | None:
     return None if most is None else _moving(e) * 8 * OF_BUFFER * float(most.split()[-1]) / trip
 
 
-def _losses(e: Evidence, trip: float, removed: Collection[str]) -> float | None:
+def _losses(e: RecordedFlow, trip: float, removed: Collection[str]) -> float | None:
     """What a sender that answers single losses gets by theory at this loss, or what it got.
 
     Where queues drop no more, what chance takes stays: by theory, or as it was where that knows no such loss.
@@ -186,7 +182,7 @@ def _losses(e: Evidence, trip: float, removed: Collection[str]) -> float | None:
     return theory if held is None else held
 
 
-def by_theory(e: Evidence, trip: float) -> float | None:
+def by_theory(e: RecordedFlow, trip: float) -> float | None:
     """What the law of Mathis et al. or the model of Padhye et al. promises at the loss on the way."""
     if not e.wire_loss or not e.retransmits or e.cc.startswith("bbr") or not e.mss:
         return None
@@ -197,7 +193,7 @@ def by_theory(e: Evidence, trip: float) -> float | None:
     return RANDOM_LOSS * pftk.rate_bps(e.mss, trip, e.wire_loss, pftk.timeout_s(trip))
 
 
-def _share(e: Evidence, removed: Collection[str]) -> float | None:
+def _share(e: RecordedFlow, removed: Collection[str]) -> float | None:
     """What the path gives this flow at least, if it asks for it."""
     fair = e.fair_bps
     if fair is None:
@@ -221,19 +217,19 @@ def _share(e: Evidence, removed: Collection[str]) -> float | None:
     return (ROUGH if not deep else FEWER if few else SMOOTH) * (BESIDE_DATA if beside else 1.0) * share
 
 
-def _bias(e: Evidence) -> float:
+def _bias(e: RecordedFlow) -> float:
     """What a longer round trip leaves of a share: the rate of a flow that losses hold goes by one over it."""
     nearest = min((other.base_rtt_s for other in e.others if other.base_rtt_s), default=None)
     return 1.0 if nearest is None or not e.base_rtt_s else min(1.0, nearest / e.base_rtt_s)
 
 
-def _tiny(e: Evidence, removed: Collection[str]) -> bool:
+def _tiny(e: RecordedFlow, removed: Collection[str]) -> bool:
     """Whether the queue holds so few packets that two ACKs at once overrun it."""
     tiny = e.buffer is not None and e.buffer <= INITIAL_SEGMENTS * FRAME and e.buffer < SHALLOW * (e.bdp or 0)
     return tiny and "shallow" not in removed
 
 
-def _ack_part(e: Evidence) -> float:
+def _ack_part(e: RecordedFlow) -> float:
     """What part of the path's rate the ACKs' fair part of their queue acknowledges, one for two segments."""
     there = e.acks_wait
     if there is None or not there.rate_bps or not e.possible_bps:
@@ -248,7 +244,7 @@ MANAGED_TRIP_S = 0.06
 interval of 100 ms fits trips of tens of ms (RFC 8289)."""
 
 
-def grown(e: Evidence, rate: float) -> float:
+def grown(e: RecordedFlow, rate: float) -> float:
     """Goodput over the whole transfer at this rate, with the round trips in which the window grows to it."""
     trip = max(1e-6, e.base_rtt_s or 0)
     first = INITIAL_SEGMENTS * (e.mss or 1448)

@@ -1,9 +1,9 @@
 """The rules: from the evidence about a flow to causes.
 
-A rule is a function `Evidence → Finding | None`, listed here under the limit that it explains; of the rules
-of one limit the first that knows the flow speaks. Thresholds stand beside the rules with their reasons;
-docs/explain.md says both in words. To add a cause: one function, one word here, one cell in
-tests/truth/test_explain.py that has it and nothing else.
+A rule is a function `RecordedFlow → Finding | None`, listed here under the limit that it explains; of the
+rules of one limit the first that knows the flow speaks. Limits that are not here have the rules of every flow
+(`rushhour.causes.rules`), which serve diagnoses, too. To add a cause: one row of the table of causes, one
+function, one word here, one cell in tests/truth/test_explain.py that has it and nothing else.
 """
 
 from __future__ import annotations
@@ -15,24 +15,21 @@ from rushhour.explain import aqm, hosts, losses, sharing
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from rushhour.explain.evidence import Evidence
-    from rushhour.explain.finding import Finding
+    from rushhour.causes.finding import Finding
+    from rushhour.explain.evidence import RecordedFlow
 
-    Rule = Callable[[Evidence], Finding | None]
+    Rule = Callable[[RecordedFlow], Finding | None]
 
 RULES: Mapping[str, tuple[Rule, ...]] = {
     "handshake": (hosts.handshake,),
     "acks": (sharing.ack_queue, sharing.ack_loss),
-    "receiver": (hosts.window_scaling, hosts.receive_buffer),
-    "reader": (hosts.slow_reader,),
-    "sndbuf": (hosts.send_buffer,),
-    "application": (hosts.slow_writer,),
-    "pacing": (hosts.pacing,),
+    "receiver": (hosts.receiver,),
     "slow_start": (hosts.slow_start,),
     "window": (hosts.small_window,),
     "timeouts": (losses.no_sack, losses.timeouts),
     "losses": (
         losses.policer,
+        losses.corruption,
         losses.reordering,
         losses.no_sack,
         losses.random_loss,

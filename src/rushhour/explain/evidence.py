@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rushhour.causes.evidence import OPTION_SACK, OPTION_WSCALE
+from rushhour.causes.thresholds import WAITED, WAITED_S
 from rushhour.explain.traffic import Beside, beside
 from rushhour.metrics.queue import since_start
 from rushhour.metrics.tcp import ideal_bps, last
@@ -25,12 +27,6 @@ if TYPE_CHECKING:
     from rushhour.record.record import Record
     from rushhour.series.timeline import Timeline
 
-WAITED, WAITED_S = 0.3, 0.002
-"""ACKs that wait longer than this part of the idle round trip, and this time, hold a flow back."""
-DELAY_BASED = frozenset({"vegas", "nv", "lp", "cdg", "westwood", "yeah", "veno", "illinois"})
-"""Algorithms that slow down, or give way, on delay (net/ipv4/tcp_*.c)."""
-OPTION_SACK, OPTION_WSCALE = 2, 4  # TCPI_OPT_* of <linux/tcp.h>
-
 
 @dataclass(frozen=True)
 class Other:
@@ -43,7 +39,7 @@ class Other:
 
 
 @dataclass(frozen=True)
-class Evidence:
+class RecordedFlow:
     """One TCP flow. Sizes in bytes, times in s, rates in bit/s of payload unless said; None: not known.
 
     Attributes:
@@ -58,6 +54,7 @@ class Evidence:
         options: TCPI_OPT_* that both ends agreed on.
         handshake_s: From the start to the connection; `syns`: how many SYNs were sent again.
         moved: Payload that arrived.
+        damaged: Packets that came to the receiver's node with a wrong checksum, of all flows.
         waits: The wait in every queue, of data and of ACKs, the longest first.
         beside: What else crosses the bottleneck and is no lasting TCP flow.
         wire_loss: Share of data packets lost on the wires, without SYNs; `ack_loss` of ACKs.
@@ -115,6 +112,19 @@ class Evidence:
     group: str = ""
     own: Mapping[str, frozenset[str]] = field(default_factory=dict)
     moved: int = 0
+    damaged: int = 0
+
+    def called(self, host: str) -> str:
+        """A host as a sentence calls it: by its node's name."""
+        return host
+
+    def program(self, host: str) -> str:
+        """The application at an end."""
+        return f"The {'sending' if host == self.sender else 'receiving'} application on {host}"
+
+    def setting(self, host: str, name: str) -> str | None:
+        """A sysctl of a host; None where the scenario does not set it."""
+        return self.sysctls.get(host, {}).get(name)
 
     @property
     def bdp(self) -> float | None:
@@ -165,7 +175,7 @@ class Evidence:
 _ASKED = ("rcvbuf", "sndbuf", "rate_bps", "pacing_bps", "bytes", "read_bps", "message_bytes")
 
 
-def evidence(record: Record, flow: Flow) -> Evidence | None:
+def evidence(record: Record, flow: Flow) -> RecordedFlow | None:
     """What a record knows of a TCP flow; None where the flow never sent or the kernel gave no readings."""
     found = record.once(timelines).get(flow.id)
     span = flow.active_ns
@@ -182,7 +192,7 @@ def evidence(record: Record, flow: Flow) -> Evidence | None:
     segments = last(record, flow, "data_segs_out") or 0
     again = max(0, (last(record, flow, "total_retrans") or 0) - syns)
     others = tuple(_others(record, flow))
-    return Evidence(
+    return RecordedFlow(
         name=flow.name,
         sender=planned.from_,
         receiver=planned.to,
@@ -230,6 +240,7 @@ def evidence(record: Record, flow: Flow) -> Evidence | None:
         group=flow.group,
         own=keys.own_sysctls(record.manifest.scenario.resolved),
         moved=flow.outcome.bytes_received or 0,
+        damaged=_damaged(record, str(planned.get("to", ""))),
     )
 
 
@@ -250,6 +261,12 @@ def _policed_too(record: Record, flow: Flow, policers: Sequence[End]) -> tuple[s
     tight = min(policers, key=lambda end: end.rate_bps or 0, default=None)
     others = [other for other in record.flows("tcp") if other.id != flow.id]
     return tuple(other.group for other in others if tight is not None and tight.end in other.crossed)
+
+
+def _damaged(record: Record, node: str) -> int:
+    """By how much TCP's counter of wrong checksums rose at a node."""
+    counters = (record.result.get("counters") or {}).get(node) or {}
+    return int(counters.get("Tcp.InCsumErrors", 0))
 
 
 def _algorithm(record: Record, flow: Flow) -> str:

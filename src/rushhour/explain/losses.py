@@ -6,42 +6,39 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rushhour.explain.caps import SHALLOW, grown
-from rushhour.explain.evidence import DELAY_BASED, OPTION_SACK
-from rushhour.explain.finding import Finding, Remedy
-from rushhour.explain.words import part, reached, sysctl
+from rushhour.causes import rules
+from rushhour.causes.evidence import DELAY_BASED, OPTION_SACK, Setting
+from rushhour.causes.finding import Command, Remedy
+from rushhour.causes.rules import held, sentence
+from rushhour.causes.thresholds import BBR_LOSS, BELOW_POLICER, LEAST_BURST, SHALLOW, SPURIOUS
+from rushhour.explain.caps import grown
+from rushhour.explain.hosts import by_rule
+from rushhour.explain.words import found, part, reached, told
 from rushhour.models import mathis, pftk
 from rushhour.quantities.short import percent, rate, rounded_up, size, time
 
 if TYPE_CHECKING:
-    from rushhour.explain.evidence import Evidence
+    from rushhour.causes.finding import Finding
+    from rushhour.explain.evidence import RecordedFlow
 
-SPURIOUS = 0.5
-"""From this part of its retransmissions not needed (reported by the receiver as duplicates, or more than was
-lost on the way), reordering is the cause, not loss."""
-BBR_LOSS = 0.1
-"""Up to this loss BBR is proposed: it ignores single losses, and its probing has a quarter to spare."""
 SETTLED_TRIPS, HEAVY_LOSS = 200, 0.02
 KEPT = 0.8
 """Part of the path that such a sender fills at least."""
 OF_POLICED = 0.8
 """Part of a policed rate that a flow paced below it gets at least."""
-BELOW_POLICER = 0.95
-"""Part of a policed rate to send at: what is above, headers among it, is dropped."""
-LEAST_BURST = 15_140
-"""Ten packets, as many as a sender may begin with (RFC 6928): a smaller bucket drops of these."""
 
 
-def policer(e: Evidence) -> Finding | None:
+def policer(e: RecordedFlow) -> Finding | None:
     """Packets above a policed rate are dropped, not queued (Flach et al., SIGCOMM 2016)."""
     if not e.policed or e.policed <= e.queue_drops:
         return None
     limit = e.policer_bps or 0
     of_all = f" of its {1 + len(e.policed_too)} flows" if e.policed_too else ""
-    says = (
-        f"{reached(e)}: a policer dropped {e.policed} packets{of_all} above {rate(limit)}, and {_small(e)} "
-        "the window was too small for what it lets through."
+    dropped = (
+        f"it dropped {e.policed} packets{of_all}, and {held(_share(e))} the window was too small for what it "
+        "lets through"
     )
+    says = f"{reached(e)}. {sentence('policer', way='', rate=rate(limit), proof=dropped)}"
     # The bucket is one for all: who is paced beside others that are not has their drops.
     sharing = 1 + len(e.policed_too)
     left = max(0.0, BELOW_POLICER * limit - e.taken_bps)
@@ -55,10 +52,16 @@ def policer(e: Evidence) -> Finding | None:
     overrides = {f"{key}.pacing": f"{wanted}bit" for key in paced} if wanted else {}
     instead = {e.burst_key: f"{burst}B"} if e.burst_key and small else {}
     expected = grown(e, OF_POLICED / BELOW_POLICER * left / sharing) or None
-    return Finding("policer", _share(e), says, Remedy(advice, "", overrides, expected, instead=instead))
+    return found("policer", _share(e), says, Remedy(advice, (), overrides, expected, instead=instead))
 
 
-def reordering(e: Evidence) -> Finding | None:
+def corruption(e: RecordedFlow) -> Finding | None:
+    """Packets that arrived damaged and were dropped by their checksum."""
+    one = rules.corruption(e, _share(e))
+    return None if one is None else told(e, one, _share(e))
+
+
+def reordering(e: RecordedFlow) -> Finding | None:
     """What was taken for loss had only been overtaken: the receiver reports duplicates (RFC 2883)."""
     if not e.options & OPTION_SACK:  # without it most of what is sent again after a timeout had arrived
         return None
@@ -66,50 +69,42 @@ def reordering(e: Evidence) -> Finding | None:
     spurious = max(e.duplicates, e.retransmits - round(lost))
     if not e.retransmits or spurious < SPURIOUS * e.retransmits:
         return None
-    says = (
-        f"{reached(e)}: at least {spurious} of its {e.retransmits} retransmissions were not needed, the "
-        "packets had only been overtaken; each time the window was made smaller."
+    needless = (
+        f"at least {spurious} of {e.retransmits} retransmissions were not needed, and each made the window "
+        "smaller"
     )
+    says = f"{reached(e)}. {sentence('reordering', way='on the way', proof=needless)}"
     advice = "Keep a flow's packets on one path (balance per flow, not per packet)."
-    return Finding("reordering", _share(e), says, Remedy(advice))
+    return found("reordering", _share(e), says, Remedy(advice))
 
 
-def no_sack(e: Evidence) -> Finding | None:
+def no_sack(e: RecordedFlow) -> Finding | None:
     """Without selective acknowledgements of several losses in a window one is repaired a round trip."""
-    if e.options & OPTION_SACK or not e.retransmits:
-        return None
-    says = (
-        f"{reached(e)}: {e.retransmits} segments were sent again without selective acknowledgements, one a "
-        f"round trip, and {e.timeouts} timeouts were waited for."
-    )
-    advice = f"Switch selective acknowledgements on at both ends, {e.sender} and {e.receiver}."
-    remedy = sysctl(e, advice, e.sender, "net.ipv4.tcp_sack", "1")
-    there = sysctl(e, advice, e.receiver, "net.ipv4.tcp_sack", "1")
-    remedy = replace(remedy, overrides={**remedy.overrides, **there.overrides})
-    return Finding("sack", _share(e), says, remedy, "sack")
+    one = rules.no_sack(e, _share(e))
+    return None if one is None else told(e, one, _share(e), "sack")
 
 
-def random_loss(e: Evidence) -> Finding | None:
+def random_loss(e: RecordedFlow) -> Finding | None:
     """Losses on the way, not in a queue: the algorithm takes them for congestion."""
     if not e.wire_loss or not e.retransmits or e.wire_loss * e.segments <= e.queue_drops:
         return None
-    says = (
-        f"{reached(e)}: {percent(e.wire_loss)} of its packets were lost on the way, not in a queue, and "
-        f"{e.cc} takes each for congestion{_theory(e)}."
-    )
+    lost = percent(e.wire_loss)
+    what = sentence("random-loss", lost=lost, way="", cc=e.cc, host=e.sender, theory=_theory(e))
+    says = f"{reached(e)}. {what}"
     if e.cc.startswith("bbr") or e.wire_loss > BBR_LOSS:
-        return Finding(
-            "random_loss", _share(e), says, Remedy("Repair the link: no algorithm likes this loss.")
-        )
+        return found("random-loss", _share(e), says, Remedy("Repair the link: no algorithm likes this loss."))
     advice = (
         f"Repair the link; or send with an algorithm that does not answer single losses (bbr on {e.sender})."
     )
-    command, overrides = "sysctl -w net.ipv4.tcp_congestion_control=bbr", {f"{e.flow_key}.cc": "bbr"}
+    bbr = Setting(e.sender, "net.ipv4.tcp_congestion_control", "bbr")
+    overrides = {f"{e.flow_key}.cc": bbr.value}
     expected = _by_bbr(e) * (1 - e.wire_loss) * e.fair_bps if e.fair_bps else None
-    return Finding("random_loss", _share(e), says, Remedy(advice, command, overrides, expected))
+    return found(
+        "random-loss", _share(e), says, Remedy(advice, (Command(bbr.host, bbr.command),), overrides, expected)
+    )
 
 
-def _by_bbr(e: Evidence) -> float:
+def _by_bbr(e: RecordedFlow) -> float:
     """Part of the path that BBR fills at least: losses end its startup early; it probes each 8 trips."""
     trips = e.length_s / max(e.base_rtt_s or 0.0, 1e-6)
     if trips >= SETTLED_TRIPS:
@@ -117,7 +112,7 @@ def _by_bbr(e: Evidence) -> float:
     return 0.6 * KEPT if e.wire_loss < HEAVY_LOSS else 0.25 * KEPT
 
 
-def _theory(e: Evidence) -> str:
+def _theory(e: RecordedFlow) -> str:
     """What theory allows at this loss; of Reno, which CUBIC follows on short paths."""
     if e.cc not in ("reno", "cubic") or not e.mss or not e.rtt_s or pftk.outside(e.wire_loss):
         return ""
@@ -130,25 +125,29 @@ def _theory(e: Evidence) -> str:
     return f" (at a round trip of {time(e.rtt_s)} {whose} allows Reno {rate(allowed)})"
 
 
-def shallow_buffer(e: Evidence) -> Finding | None:
+def shallow_buffer(e: RecordedFlow) -> Finding | None:
     """The queue at the bottleneck is so short that it runs empty after each reduction."""
     if not e.queue_drops or e.buffer is None or not e.bdp or e.buffer >= SHALLOW * e.bdp:
         return None
-    says = (
-        f"{reached(e)}: the queue at {e.bottleneck} holds {size(e.buffer)}, the path {size(e.bdp)}; it "
-        f"dropped {e.queue_drops} packets, and {_small(e)} the window was too small."
+    what = sentence(
+        "shallow-queue",
+        where=f"at {e.bottleneck}",
+        proof=f"it holds {size(e.buffer)} and dropped {e.queue_drops} packets",
+        held=held(_share(e)),
+        bdp=size(e.bdp),
     )
-    return Finding("shallow_buffer", _share(e), says, _longer_queue(e))
+    says = f"{reached(e)}. {what}"
+    return found("shallow-queue", _share(e), says, _longer_queue(e))
 
 
-def _longer_queue(e: Evidence) -> Remedy:
+def _longer_queue(e: RecordedFlow) -> Remedy:
     wanted = rounded_up(e.bdp or 0)
     advice = f"Give that queue {size(wanted)}, one BDP; or send with pacing (bbr, or fq on {e.sender})."
     helps = bool(e.buffer_key) and e.cc not in DELAY_BASED  # those do not fill it
-    return Remedy(advice, "", {e.buffer_key: f"{wanted}B"} if helps else {})
+    return Remedy(advice, (), {e.buffer_key: f"{wanted}B"} if helps else {})
 
 
-def would_overflow(e: Evidence) -> Finding | None:
+def would_overflow(e: RecordedFlow) -> Finding | None:
     """The queue at the bottleneck is too short for more, though nothing was dropped yet."""
     if e.buffer is None or e.buffer >= SHALLOW * (e.bdp or 0) or e.cc.startswith("bbr"):
         return None
@@ -158,21 +157,20 @@ def would_overflow(e: Evidence) -> Finding | None:
         f"Behind that, the queue at {e.bottleneck} holds {size(e.buffer)}, the path {size(e.bdp or 0)}: it "
         "would run over long before the window fills the path."
     )
-    return Finding("shallow_buffer", 0.0, says, _longer_queue(e), "shallow")
+    return found("shallow-queue", 0.0, says, _longer_queue(e), limit="shallow")
 
 
-def any_loss(e: Evidence) -> Finding | None:
+def any_loss(e: RecordedFlow) -> Finding | None:
     """Losses, of which no more is known."""
     if not e.retransmits:
         return None
-    says = (
-        f"{reached(e)}: it sent {e.retransmits} of {e.segments} segments again, "
-        f"and {_small(e)} its window was below what the path holds."
-    )
-    return Finding("losses", _share(e), says)
+    again = percent(e.retransmits / max(1, e.segments))
+    what = sentence("losses", again=again, way="", when="", held=held(_share(e)))
+    says = f"{reached(e)}. {what}"
+    return found("losses", _share(e), says)
 
 
-def timeouts(e: Evidence) -> Finding | None:
+def timeouts(e: RecordedFlow) -> Finding | None:
     """Nothing came back that could have told of the loss; the sender waited."""
     where = f"; {percent(e.wire_loss)} of its packets were lost on the way" if e.wire_loss else ""
     where = f"; the queue at {e.bottleneck} dropped {e.queue_drops} packets" if e.queue_drops else where
@@ -186,22 +184,15 @@ def timeouts(e: Evidence) -> Finding | None:
             "Fewer senders at a time, a longer queue there, or marks (ECN); within a data centre a shorter "
             "least timeout (ip route change … rto_min 5ms)."
         )
-    return Finding("timeouts", e.shares.get("timeouts", 0.0), says, Remedy(advice))
+    return found("timeouts", e.shares.get("timeouts", 0.0), says, Remedy(advice))
 
 
-def marked(e: Evidence) -> Finding | None:
+def marked(e: RecordedFlow) -> Finding | None:
     """Marks keep the window low."""
-    says = (
-        f"{reached(e)}: {e.marked} of its segments were marked, and {part(e, 'marks')} its window was below "
-        "what the path holds."
-    )
+    finding = by_rule(e, "marks")
     advice = f"Let the queue at {e.bottleneck} mark later; or send with dctcp, at both ends."
-    return Finding("marks", e.shares.get("marks", 0.0), says, Remedy(advice))
+    return finding and replace(finding, remedy=Remedy(advice))
 
 
-def _share(e: Evidence) -> float:
+def _share(e: RecordedFlow) -> float:
     return e.shares.get("losses", 0.0) + e.shares.get("timeouts", 0.0)
-
-
-def _small(e: Evidence) -> str:
-    return f"for {percent(_share(e))} of its time"

@@ -11,30 +11,32 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from rushhour.causes.cause import SEVERITIES
+from rushhour.causes.evidence import DELAY_BASED
+from rushhour.causes.ranking import gravest_first
+from rushhour.causes.thresholds import (
+    FAR,
+    HIDDEN,
+    LEAST_BURST,
+    MAIN,
+    MATTERS,
+    RISKY,
+    WAITED,
+    WORTH_DOING,
+    WORTH_SAYING,
+)
 from rushhour.explain.caps import by_theory, caps, reached_bps
 from rushhour.explain.causes import RULES
-from rushhour.explain.evidence import DELAY_BASED, WAITED
-from rushhour.explain.losses import LEAST_BURST, policer, random_loss, would_overflow
+from rushhour.explain.hosts import by_rule
+from rushhour.explain.losses import policer, random_loss, would_overflow
 from rushhour.quantities.short import rate, rounded_down
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-    from rushhour.explain.evidence import Evidence
-    from rushhour.explain.finding import Finding
+    from rushhour.causes.finding import Finding
+    from rushhour.explain.evidence import RecordedFlow
 
-WORTH_SAYING = 0.1
-"""A limit below this share of the time is not spoken of."""
-WORTH_DOING = 0.05
-"""An advice that brings less than this part more promises no rate."""
-MATTERS, FAR = 0.2, 0.9
-"""A limit that held for this share of the time matters below this part of what the path has for the flow."""
-MAIN = 0.3
-"""A limit that held for this share of the time is a main one."""
-RISKY = 0.6
-"""Advice whose lower bound is below this part of what there is may do harm."""
-HIDDEN = 0.9
-"""A limit below this part of the flow's share of the path would hold it next."""
 BEHIND = {
     "receiver": "the receiver's window",
     "sndbuf": "the send buffer",
@@ -45,7 +47,7 @@ BEHIND = {
 }
 
 
-def findings(known: Evidence) -> tuple[Finding, ...]:
+def findings(known: RecordedFlow) -> tuple[Finding, ...]:
     """What the rules find: limits that held, and limits behind them, in order of what their remedies gain."""
     made: dict[str, Finding] = {}
     for limit, share in known.shares.items():
@@ -53,11 +55,11 @@ def findings(known: Evidence) -> tuple[Finding, ...]:
             continue
         found = _first(known, limit)
         if found is not None:
-            made.setdefault(found.cause, found)
+            made.setdefault(found.key, found)
     for found in _hidden(known, {found.limit for found in made.values()}, made):
-        made.setdefault(found.cause, found)
+        made.setdefault(found.key, found)
     said = _promised(known, sorted(made.values(), key=lambda found: _rank(known, found)))
-    return tuple(sorted(said, key=_place))
+    return tuple(gravest_first(replace(found, severity=SEVERITIES[_place(found)]) for found in said))
 
 
 def _place(found: Finding) -> int:
@@ -68,13 +70,16 @@ def _place(found: Finding) -> int:
     return 1 if found.share >= WORTH_SAYING or found.remedy is not None else 2
 
 
-def _first(known: Evidence, limit: str) -> Finding | None:
+def _first(known: RecordedFlow, limit: str) -> Finding | None:
     """What the first rule of a limit says that knows the flow."""
-    found = next((found for rule in RULES[limit] if (found := rule(known)) is not None), None)
+    if limit not in RULES:
+        found = by_rule(known, limit)
+    else:
+        found = next((found for rule in RULES[limit] if (found := rule(known)) is not None), None)
     return found if found is None or found.limit else replace(found, limit=limit)
 
 
-def _rank(known: Evidence, found: Finding) -> tuple[float, float]:
+def _rank(known: RecordedFlow, found: Finding) -> tuple[float, float]:
     """By gain where there is one, then by share of the time."""
     reached = reached_bps(known, _removed(known, found))
     gain = 0.0 if reached is None or not _helps(found) else reached - known.goodput_bps
@@ -85,16 +90,16 @@ def _helps(found: Finding) -> bool:
     return found.remedy is not None and bool(found.remedy.overrides)
 
 
-def _removed(known: Evidence, found: Finding) -> set[str]:
+def _removed(known: RecordedFlow, found: Finding) -> set[str]:
     # What queues and policers drop goes with them; what chance takes on the way stays.
-    if found.cause not in ("shallow_buffer", "policer"):
+    if found.key not in ("shallow-queue", "policer"):
         return {found.limit}
     # Who sends below a policed rate finds the bucket full, if it holds what a paced flow sends at once.
-    roomy = found.cause == "policer" and (known.bucket or 0) >= LEAST_BURST
+    roomy = found.key == "policer" and (known.bucket or 0) >= LEAST_BURST
     return {"drops", "shallow"} | ({"policer", "early"} if roomy else set())
 
 
-def _hidden(known: Evidence, held: set[str], made: Collection[str]) -> Iterable[Finding]:
+def _hidden(known: RecordedFlow, held: set[str], made: Collection[str]) -> Iterable[Finding]:
     """Limits that have not held, because another did, and would be next."""
     share = known.fair_bps or 0.0
     for limit, allowed in sorted(caps(known, {"acks"}).items(), key=lambda pair: pair[1]):
@@ -103,14 +108,14 @@ def _hidden(known: Evidence, held: set[str], made: Collection[str]) -> Iterable[
         found = _by_chance(known) if limit == "losses" else _first(known, limit)
         if found is not None:
             says = f"Behind that, {BEHIND[limit]} allows {known.name} about {rate(allowed)}."
-            yield replace(found, says=says, limit=limit, share=known.shares.get(limit, 0.0))
+            yield replace(found, title=says, limit=limit, limited=known.shares.get(limit, 0.0))
     if "losses" in held:
         yield from _more_losses(known, made)
     elif (behind := would_overflow(known)) is not None:
         yield behind
     acks = known.acks_wait is not None or known.ack_loss > 0
     gives_way = (
-        known.cc in DELAY_BASED and "other_algorithm" not in made and known.goodput_bps < HIDDEN * share
+        known.cc in DELAY_BASED and "other-algorithm" not in made and known.goodput_bps < HIDDEN * share
     )
     for limit, holds in (("acks", acks), ("window", gives_way), ("path", _held_up(known))):
         found = _first(known, limit) if holds and limit not in held else None
@@ -118,32 +123,32 @@ def _hidden(known: Evidence, held: set[str], made: Collection[str]) -> Iterable[
             yield found
 
 
-def _held_up(known: Evidence) -> bool:
+def _held_up(known: RecordedFlow) -> bool:
     """Whether its data wait in a queue that others fill."""
     wait = known.data_wait
     return wait is not None and bool(known.others) and wait.median_s > WAITED * (known.base_rtt_s or 0)
 
 
-def _by_chance(known: Evidence) -> Finding | None:
+def _by_chance(known: RecordedFlow) -> Finding | None:
     # What queues drop may hide what chance takes; it shows when they drop no more.
     return random_loss(replace(known, queue_drops=0))
 
 
-def _more_losses(known: Evidence, made: Collection[str]) -> Iterable[Finding]:
+def _more_losses(known: RecordedFlow, made: Collection[str]) -> Iterable[Finding]:
     """What else lost packets, besides what is said to have."""
     if known.policed and "policer" not in made:
         found = policer(replace(known, queue_drops=0))
         if found is not None:
             yield replace(found, limit="losses")
     theory = by_theory(known, known.base_rtt_s or 0.0)
-    said = {"random_loss", "sack"} & {*made}
+    said = {"random-loss", "sack-off"} & {*made}
     if theory is not None and theory < HIDDEN * (known.fair_bps or 0) and not said:
         found = _by_chance(known)
         if found is not None:
             yield replace(found, limit="losses")
 
 
-def _promised(known: Evidence, ranked: list[Finding]) -> Iterable[Finding]:
+def _promised(known: RecordedFlow, ranked: list[Finding]) -> Iterable[Finding]:
     """The findings with what their remedies bring, each together with those before it."""
     removed: set[str] = set()
     overrides: dict[str, str] = {}
@@ -160,7 +165,7 @@ def _promised(known: Evidence, ranked: list[Finding]) -> Iterable[Finding]:
         removed |= _removed(known, found)
         instead = overrides | dict(remedy.instead) if remedy.instead else {}
         first, overrides = not overrides, overrides | dict(remedy.overrides)
-        advice = remedy.advice if first else f"Besides that: {remedy.advice}"
+        advice = remedy.advice if first else f"Besides that: {remedy.advice[0].lower()}{remedy.advice[1:]}"
         remedy = replace(remedy, advice=advice, overrides=dict(overrides), instead=instead)
         if remedy.expected_wait_s is None:
             most = min(most, math.inf if remedy.expected_bps is None else remedy.expected_bps)
@@ -169,7 +174,7 @@ def _promised(known: Evidence, ranked: list[Finding]) -> Iterable[Finding]:
     return _kept(known, said)
 
 
-def _kept(known: Evidence, said: list[Finding]) -> Iterable[Finding]:
+def _kept(known: RecordedFlow, said: list[Finding]) -> Iterable[Finding]:
     """What promises no more than there is, or than an advice before it, promises nothing.
 
     Where a later advice builds on it, it is said, and tried together with that; alone it stands without a
@@ -202,12 +207,12 @@ def _gains(found: Finding, least: float) -> bool:
     return found.remedy is not None and (found.remedy.expected_bps or 0.0) > least
 
 
-def _matters(known: Evidence, found: Finding) -> bool:
+def _matters(known: RecordedFlow, found: Finding) -> bool:
     """Whether a limit held so long, and cost so much, that its advice stands without a number."""
     return found.share >= MATTERS and known.goodput_bps < FAR * (known.fair_bps or 0)
 
 
-def _least(known: Evidence, removed: set[str], most: float) -> float | None:
+def _least(known: RecordedFlow, removed: set[str], most: float) -> float | None:
     """What is reached at least without some limits, no more than `most`, rounded down as it is said."""
     reached = reached_bps(known, removed)
     least = most if reached is None else min(reached, most)

@@ -4,37 +4,27 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rushhour.causes.finding import Remedy
+from rushhour.causes.rules import sentence
+from rushhour.causes.thresholds import ALONE, LOST_ACKS, RTT_BIAS, STANDING_S, TAKEN, UNFAIR
 from rushhour.explain.aqm import managing, target_s
 from rushhour.explain.caps import MANAGED_TRIP_S, plain
-from rushhour.explain.finding import Finding, Remedy
-from rushhour.explain.words import NAMED, beside, of_possible, reached
+from rushhour.explain.words import NAMED, beside, found, of_possible, reached
 from rushhour.quantities.short import percent, rate, rounded_up, time
 
 if TYPE_CHECKING:
-    from rushhour.explain.evidence import Evidence, Other
+    from rushhour.causes.finding import Finding
+    from rushhour.explain.evidence import Other, RecordedFlow
     from rushhour.series.waits import Wait
 
-_MOST = 0.9
-"""Share of a flow's time from which on nothing but the path limits it."""
 
-STANDING_S = 0.02
-"""A queue whose median wait is longer, and longer than the idle round trip, is bufferbloat: four times the
-5 ms that CoDel aims at (RFC 8289)."""
-UNFAIR = 0.6
-"""Below this part of an equal share a flow counts as pushed aside; a fair queue gives it at least that."""
-RTT_BIAS = 1.5
-"""From this ratio of base RTTs on, the longer path explains the smaller share."""
 TARGETS, MANAGED_PACKETS, PACKET_BITS = 3, 3, 12112
 """The median wait that fq_codel keeps: three of its targets, and a few packets of every flow."""
 LEAST_BUFFER = 60_000
 """A queue that separates flows needs room for tens of packets, bytes."""
-LOST_ACKS = 0.05
-"""From this loss on ACKs are missed: an ACK tells of all data before it, so few lost ones cost nothing."""
-TAKEN = 0.05
-"""From this part of the bottleneck on, traffic beside a flow is a cause of its own."""
 
 
-def pushed_aside(e: Evidence) -> Finding | None:
+def pushed_aside(e: RecordedFlow) -> Finding | None:
     """The path is full, but of others."""
     fair = e.fair_bps
     if not e.others or fair is None or e.goodput_bps >= UNFAIR * fair:
@@ -47,24 +37,24 @@ def pushed_aside(e: Evidence) -> Finding | None:
     share = e.shares.get("path", 0.0)
     separate = f"separate the flows in the queue at {e.bottleneck} (fq_codel, cake, fq)."
     if big.cc != e.cc:
-        remedy = Remedy(f"Use one algorithm on this path, or {separate}", "", _queue(e), UNFAIR * fair)
+        remedy = Remedy(f"Use one algorithm on this path, or {separate}", (), _queue(e), UNFAIR * fair)
         says += f" {e.cc} gives way to {big.cc}."
-        return Finding("other_algorithm", share, says, remedy, "unfair", e.bottleneck)
+        return found("other-algorithm", share, says, remedy, limit="unfair", where=e.bottleneck)
     if _longer(e, big):
         says += (
             f" Its round trip is longer ({time(e.base_rtt_s or 0)}, not {time(big.base_rtt_s or 0)}), so its "
             "window grows more slowly."
         )
-        remedy = Remedy(f"{separate[0].upper()}{separate[1:]}", "", _queue(e), UNFAIR * fair)
-        return Finding("longer_path", share, says, remedy, "unfair", e.bottleneck)
-    return Finding("unequal", share, f"{says} The flows had not come to equal shares.")
+        remedy = Remedy(f"{separate[0].upper()}{separate[1:]}", (), _queue(e), UNFAIR * fair)
+        return found("longer-path", share, says, remedy, limit="unfair", where=e.bottleneck)
+    return found("unequal", share, f"{says} The flows had not come to equal shares.")
 
 
-def _longer(e: Evidence, other: Other) -> bool:
+def _longer(e: RecordedFlow, other: Other) -> bool:
     return bool(e.base_rtt_s and other.base_rtt_s and e.base_rtt_s >= RTT_BIAS * other.base_rtt_s)
 
 
-def _queue(e: Evidence) -> dict[str, str]:
+def _queue(e: RecordedFlow) -> dict[str, str]:
     """What has the bottleneck's queue separate flows, unless it does."""
     if not e.queue_key or not plain(e.queue):
         return {}
@@ -73,7 +63,7 @@ def _queue(e: Evidence) -> dict[str, str]:
     return {e.queue_key: managing(e)} | ({e.buffer_key: f"{wanted}B"} if short else {})
 
 
-def ack_queue(e: Evidence) -> Finding | None:
+def ack_queue(e: RecordedFlow) -> Finding | None:
     """The ACKs wait in a queue on their way back, longer than the idle round trip takes."""
     there, data = e.acks_wait, e.data_wait
     if there is None or (data is not None and data.median_s > there.median_s):
@@ -85,22 +75,22 @@ def ack_queue(e: Evidence) -> Finding | None:
     share = e.shares.get("acks", 0.0)
     if not plain(there.queue):
         advice = f"Send less at {there.label}, or give it a higher rate: its queue lets ACKs pass already."
-        return Finding("ack_queue", share, says, Remedy(advice), "acks", there.label)
+        return found("ack-queue", share, says, Remedy(advice), limit="acks", where=there.label)
     advice = f"Let {there.label} separate its flows (fq_codel, cake), so that ACKs need not wait for data."
     overrides = {there.queue_key: managing(e)} if there.queue_key else {}
-    return Finding("ack_queue", share, says, Remedy(advice, "", overrides), "acks", there.label)
+    return found("ack-queue", share, says, Remedy(advice, (), overrides), limit="acks", where=there.label)
 
 
-def acks_wait_most(e: Evidence) -> Finding | None:
+def acks_wait_most(e: RecordedFlow) -> Finding | None:
     """A full path whose round trip is most of all the ACKs' wait."""
     there = e.acks_wait
     if there is None or there.median_s <= (e.base_rtt_s or 0):
         return None
-    has_all = e.goodput_bps >= _MOST * (e.fair_bps or 0)
+    has_all = e.goodput_bps >= ALONE * (e.fair_bps or 0)
     return None if has_all and not plain(there.queue) else ack_queue(e)
 
 
-def ack_loss(e: Evidence) -> Finding | None:
+def ack_loss(e: RecordedFlow) -> Finding | None:
     """Many ACKs are lost on their way back: what they would have let go waits for the next."""
     if e.ack_loss < LOST_ACKS:
         return None
@@ -109,7 +99,7 @@ def ack_loss(e: Evidence) -> Finding | None:
         "end of a transfer, then waits for the next one, or for a timeout."
     )
     advice = "Repair the link on the way back."
-    return Finding("ack_loss", e.shares.get("acks", 0.0), says, Remedy(advice), "ack_loss")
+    return found("ack-loss", e.shares.get("acks", 0.0), says, Remedy(advice), limit="ack_loss")
 
 
 def _waited(wait: Wait | None) -> str:
@@ -124,7 +114,7 @@ def _fillers(wait: Wait) -> str:
     return f"What fills that queue is {named}."
 
 
-def bufferbloat(e: Evidence) -> Finding | None:
+def bufferbloat(e: RecordedFlow) -> Finding | None:
     """The path is full and its queue stands."""
     longest = e.data_wait
     waited = e.queue_s if longest is None else longest.median_s
@@ -133,10 +123,8 @@ def bufferbloat(e: Evidence) -> Finding | None:
     where = e.bottleneck if longest is None else longest.label
     key = e.queue_key if longest is None else longest.queue_key
     queue = e.queue if longest is None else longest.queue
-    says = (
-        f"{_full(e)} The queue at {where} makes everything behind it wait {time(waited)}, on an idle round "
-        f"trip of {time(e.base_rtt_s or 0)}."
-    )
+    idle = time(e.base_rtt_s or 0)
+    says = f"{_full(e)} {sentence('bufferbloat', where=f'at {where}', wait=time(waited), idle=idle)}"
     advice = f"No rate is to be gained; for delay's sake let {where} manage its queue (fq_codel, cake)."
     overrides = {key: managing(e)} if key and plain(queue) else {}
     most = _managed_wait_s(e, longest) if overrides else None
@@ -144,12 +132,12 @@ def bufferbloat(e: Evidence) -> Finding | None:
         # Nothing is certain of the wait, and on so long a path a queue that drops early costs rate.
         advice, overrides = f"{advice} On so long a path that costs part of the rate.", {}
     if most is not None and most >= waited:
-        return Finding("bufferbloat", e.shares.get("path", 0.0), says, None, "path", where)
-    remedy = Remedy(advice, "", overrides, expected_wait_s=most)
-    return Finding("bufferbloat", e.shares.get("path", 0.0), says, remedy, "path", where)
+        return found("bufferbloat", e.shares.get("path", 0.0), says, None, limit="path", where=where)
+    remedy = Remedy(advice, (), overrides, expected_wait_s=most)
+    return found("bufferbloat", e.shares.get("path", 0.0), says, remedy, limit="path", where=where)
 
 
-def _managed_wait_s(e: Evidence, wait: Wait | None) -> float | None:
+def _managed_wait_s(e: RecordedFlow, wait: Wait | None) -> float | None:
     """The median wait that fq_codel keeps at most; None where senders are there that do not answer it."""
     deaf = [e.cc, *(other.cc for other in e.others)]
     if e.beside or any(cc.startswith("bbr") for cc in deaf) or not e.possible_bps:
@@ -159,34 +147,36 @@ def _managed_wait_s(e: Evidence, wait: Wait | None) -> float | None:
     return TARGETS * target_s(e) + MANAGED_PACKETS * streams * PACKET_BITS / rate_bps
 
 
-def sender_shaper(e: Evidence) -> Finding | None:
+def sender_shaper(e: RecordedFlow) -> Finding | None:
     """The bottleneck is a shaper on the sender, where TCP small queues hold back what would wait."""
     if not e.at_sender:
         return None
+    most = rate(e.possible_bps or e.goodput_bps)
+    what = sentence("shaper-on-the-sender", dev=e.sender, rate=most, arrives=", and that is what arrives")
     says = (
-        f"{e.name} had {of_possible(e)}: the shaper on {e.sender} itself is the limit. TCP "
-        "small queues keep its queue short, so the window says nothing about the network behind."
+        f"{e.name} had {of_possible(e)}. {what} TCP small queues keep its queue short, so the window says "
+        "nothing about the network behind."
     )
-    return Finding("sender_shaper", e.shares.get("path", 0.0), says)
+    return found("shaper-on-the-sender", e.shares.get("path", 0.0), says)
 
 
-def full_path(e: Evidence) -> Finding | None:
+def full_path(e: RecordedFlow) -> Finding | None:
     """As it should be, or full of what does not give way."""
     share = e.shares.get("path", 0.0)
     if e.taken_bps < TAKEN * (e.possible_bps or 0):
-        return Finding("path", share, _full(e))
+        return found("path-rate", share, _full(e))
     says = f"{_full(e)} What is beside it leaves {rate(max(0.0, (e.possible_bps or 0) - e.taken_bps))}."
-    return Finding("others", share, says)
+    return found("beside-others", share, says)
 
 
-def _full(e: Evidence) -> str:
+def _full(e: RecordedFlow) -> str:
     if e.others:
         return (
             f"{e.name} had {rate(e.goodput_bps)}{beside(e)}, and an equal share of {e.bottleneck} among "
             f"{1 + len(e.others)} TCP flows is {rate(e.fair_bps or 0)}: the path was full."
         )
     share = e.shares.get("path", 0.0)
-    if share < _MOST:
+    if share < ALONE:
         return f"{e.name} had {of_possible(e)}: for {percent(share)} of its time the path was full."
     alone = "" if e.beside else ", nothing else limits"
     return f"{e.name} had {of_possible(e)}: the path was full{alone}."

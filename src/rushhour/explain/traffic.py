@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rushhour.causes.thresholds import SPOKEN_OF
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from rushhour.record.context import Flow
     from rushhour.record.record import Record
-
-WORTH = 0.01
-"""Traffic below this part of the bottleneck's rate is not spoken of."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +45,7 @@ def beside(record: Record, flow: Flow, lasting: Iterable[str]) -> tuple[Beside, 
         name = other.group if kind == "arrivals" else other.name
         found[name, kind] = found.get((name, kind), 0.0) + 8 * _bytes(record, other, span) / seconds
     named = (Beside(name, kind, rate) for (name, kind), rate in found.items())
-    least = WORTH * (flow.bottleneck_bps or 0)
+    least = SPOKEN_OF * (flow.bottleneck_bps or 0)
     return tuple(sorted((one for one in named if one.rate_bps > least), key=lambda one: -one.rate_bps))
 
 

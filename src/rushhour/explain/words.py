@@ -4,27 +4,51 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rushhour.explain.finding import Remedy
+from rushhour.causes.finding import Command, Finding, Remedy
+from rushhour.causes.table import CAUSES
 from rushhour.quantities.short import percent, rate
 
 if TYPE_CHECKING:
-    from rushhour.explain.evidence import Evidence
+    from rushhour.causes.evidence import Cure, Named
+    from rushhour.explain.evidence import RecordedFlow
 
 NAMED = 3
 
 
-def reached(e: Evidence) -> str:
+def found(
+    key: str, share: float, says: str, remedy: Remedy | None = None, *, limit: str = "", where: str = ""
+) -> Finding:
+    """A finding on a flow; how much it matters is the ranking's to say."""
+    cause = CAUSES[key]
+    return Finding(key, "note", says, where, (), share, remedy, cause.layer, cause.source, limit)
+
+
+def told(e: RecordedFlow, one: Named, share: float, limit: str = "") -> Finding:
+    """What a rule of every flow says of this one."""
+    return found(one.key, share, f"{reached(e)}. {one.says}", remedy(e, one.cure), limit=limit)
+
+
+def remedy(e: RecordedFlow, cure: Cure | None) -> Remedy | None:
+    """A cure as commands and as `--set` of the scenario."""
+    if cure is None:
+        return None
+    overrides = {e.sysctl_key(one.host, one.name): one.value for one in cure.settings}
+    overrides |= {f"{e.flow_key}.{name}": value for name, value in cure.socket.items()}
+    return Remedy(cure.advice, tuple(Command(one.host, one.command) for one in cure.settings), overrides)
+
+
+def reached(e: RecordedFlow) -> str:
     """How a sentence about a flow below its path's rate begins."""
     return f"{e.name} reached {of_possible(e)}"
 
 
-def of_possible(e: Evidence) -> str:
+def of_possible(e: RecordedFlow) -> str:
     """What a flow had of what its bottleneck carries, and who else was there: 7.4 Mbit/s of 19.1 Mbit/s."""
     possible = f" of {rate(e.possible_bps)}" if e.possible_bps else ""
     return f"{rate(e.goodput_bps)}{possible}{shared(e)}{beside(e)}"
 
 
-def shared(e: Evidence) -> str:
+def shared(e: RecordedFlow) -> str:
     """With how many lasting TCP flows it shares its bottleneck."""
     if not e.others:
         return ""
@@ -33,7 +57,7 @@ def shared(e: Evidence) -> str:
     return f" that it shares with {len(e.others)} other TCP flows"
 
 
-def beside(e: Evidence) -> str:
+def beside(e: RecordedFlow) -> str:
     """The traffic beside it that is no lasting TCP flow, the greatest three by name."""
     if not e.beside:
         return ""
@@ -44,11 +68,6 @@ def beside(e: Evidence) -> str:
     return f", beside {' and '.join(named)}"
 
 
-def part(e: Evidence, limit: str) -> str:
+def part(e: RecordedFlow, limit: str) -> str:
     """For how much of its time a limit held the flow."""
     return f"for {percent(e.shares.get(limit, 0.0))} of its time"
-
-
-def sysctl(e: Evidence, advice: str, host: str, name: str, value: str) -> Remedy:
-    """The remedy that sets a sysctl on `host`; `advice` says so."""
-    return Remedy(advice, f"sysctl -w {name}='{value}'", {e.sysctl_key(host, name): value})

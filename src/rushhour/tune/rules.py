@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from rushhour.causes.thresholds import FAST_BPS
 from rushhour.quantities.short import binary, duration, rate
 from rushhour.tune import buffers
 from rushhour.tune.advice import Advice
@@ -17,7 +18,6 @@ _IP = "Documentation/networking/ip-sysctl.rst"
 _NET = "Documentation/admin-guide/sysctl/net.rst"
 _OFFLOADS = "Documentation/networking/segmentation-offloads.rst"
 
-FAST_BPS = 1e9
 VERY_FAST_BPS = 10e9
 USUAL_MTU, JUMBO_MTU = 1500, 9000
 LOSSY, FAR_NS = 1e-3, 10e6

@@ -23,8 +23,8 @@ from rushhour.diagnosis.rules import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from rushhour.causes.finding import Finding
     from rushhour.diagnosis.case import Case
-    from rushhour.diagnosis.finding import Finding
 
     Rule: TypeAlias = Callable[[Case], Iterable[Finding]]
 

@@ -5,22 +5,21 @@ from __future__ import annotations
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
+from rushhour.causes.finding import Command, Proof
+from rushhour.causes.thresholds import FULL, MACHINE_BUSY, OTHERS_BUSY, WORTH_SAYING
 from rushhour.diagnosis.case import DIRECTIONS, ENDS, receiver, sender
-from rushhour.diagnosis.cause import possible_bps
-from rushhour.diagnosis.finding import Command, Evidence
+from rushhour.diagnosis.possible import possible_bps
 from rushhour.diagnosis.rules import measured_words as words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from rushhour.causes.cause import Severity
     from rushhour.diagnosis.case import Case, End
     from rushhour.diagnosis.facts import Facts
-    from rushhour.diagnosis.finding import Severity
 
 HEADERS = 40
 """IPv4 and TCP without options, in bytes."""
-FAST_BPS = 1e9
-"""From here on the work per packet begins to fill a processor: 83 000 packets of 1500 bytes a second."""
 # Devices whose speed and duplex are made up, or not of a line.
 VIRTUAL = frozenset(
     ("veth", "virtio_net", "tun", "tap", "bridge", "bonding", "dummy", "ifb", "macvlan", "vxlan", "hv_netvsc")
@@ -64,7 +63,7 @@ def bdp_bytes(case: Case, direction: str) -> float | None:
     return None if rate is None or rtt is None else rate * rtt / 8e9
 
 
-def is_full(case: Case, direction: str, share: float = 0.9) -> bool:
+def is_full(case: Case, direction: str, share: float = FULL) -> bool:
     """Whether one flow already reaches what the direction carries: then no setting held it back."""
     rate, reached = rate_bps(case, direction), reached_bps(case, direction)
     return rate is not None and reached is not None and reached >= share * rate
@@ -79,7 +78,7 @@ def limited(case: Case, direction: str, *limits: str) -> float | None:
 
 def proven(severity: Severity | None, share: float | None) -> Severity | None:
     """A limit that held for less than a tenth of the time while it was measured is worth a note at most."""
-    return "note" if severity is not None and share is not None and share < 0.1 else severity
+    return "note" if severity is not None and share is not None and share < WORTH_SAYING else severity
 
 
 def retransmitted(case: Case, direction: str) -> float:
@@ -116,7 +115,7 @@ def softirq(case: Case, end: str) -> float:
 def is_busy(case: Case, end: str) -> bool:
     """Whether others kept the processors of an end busy, before or while it was measured."""
     others = max((m.cpu[end].others or 0.0 for m in case.measured.values() if end in m.cpu), default=0.0)
-    return others >= 0.3 or (case.facts(end).get("cpu", "mean", "busy") or 0.0) >= 0.6
+    return others >= OTHERS_BUSY or (case.facts(end).get("cpu", "mean", "busy") or 0.0) >= MACHINE_BUSY
 
 
 def device(facts: Facts) -> str:
@@ -177,6 +176,6 @@ def algorithm(facts: Facts) -> str | None:
     return str(chosen) if chosen else None
 
 
-def told(end: str, what: str, value: Any) -> Evidence:
+def told(end: str, what: str, value: Any) -> Proof:
     """A reading of an end as evidence."""
-    return Evidence(end, what, str(value))
+    return Proof(end, what, str(value))

@@ -4,50 +4,47 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rushhour.causes.finding import Command, Proof, finding
+from rushhour.causes.table import CAUSES
+from rushhour.causes.thresholds import MAIN, UNREAD
 from rushhour.diagnosis.case import receiver, sender
-from rushhour.diagnosis.finding import Command, Evidence, Finding
 from rushhour.diagnosis.rules.measured_words import name
 from rushhour.quantities.short import percent, rate, size
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from rushhour.causes.finding import Finding
     from rushhour.diagnosis.case import Case, End
     from rushhour.diagnosis.connections import Connection
-    from rushhour.diagnosis.finding import Layer, Severity
 
-HELD = 0.3
-"""Share of the time from which a limit of a program's connection is spoken of, as of a measured flow."""
-UNREAD = 16_384
-"""Bytes that lie unread at a look: more than a program that keeps up leaves behind."""
 MOST = 5
 """Connections that are told of."""
-_SOURCE = "tcp_chrono_start(), net/ipv4/tcp_output.c (RFC 4898: SndLimTime); ss(8)"
 
 
 def connections(case: Case) -> Iterator[Finding]:
     """What each connection over which data went waited for, before anything was measured."""
     for one in case.connections[:MOST]:
         from_, to = sender(one.where), receiver(one.where)
-        if one.rwnd >= HELD and one.unread >= UNREAD:
+        if one.rwnd >= MAIN and one.unread >= UNREAD:
             title = (
                 f"The program on {name(case, to)} that reads {one.name} is too slow: {size(one.unread)} lay "
                 f"unread, and for {percent(one.rwnd)} of the time the sender waited for it."
             )
             yield _found(one, "connection-slow-reader", title, to, one.rwnd)
-        elif one.rwnd >= HELD:
+        elif one.rwnd >= MAIN:
             title = (
                 f"The receive buffer of a connection on {name(case, to)} ({one.name}) is full for "
                 f"{percent(one.rwnd)} of the time: its program sets SO_RCVBUF, or tcp_rmem bounds it."
             )
             yield _found(one, "connection-receive-buffer", title, to, one.rwnd)
-        elif one.sndbuf >= HELD:
+        elif one.sndbuf >= MAIN:
             title = (
                 f"The send buffer of a connection on {name(case, from_)} ({one.name}) is full for "
                 f"{percent(one.sndbuf)} of the time: its program sets SO_SNDBUF, or tcp_wmem bounds it."
             )
             yield _found(one, "connection-send-buffer", title, from_, one.sndbuf)
-        elif one.idle >= HELD:
+        elif one.idle >= MAIN:
             title = (
                 f"The program on {name(case, from_)} that writes {one.name} gives {rate(one.rate_bps)}: for "
                 f"{percent(one.idle)} of the time the network waited for it."
@@ -55,23 +52,14 @@ def connections(case: Case) -> Iterator[Finding]:
             yield _found(one, "connection-slow-writer", title, from_, one.idle)
 
 
-_KINDS: dict[str, tuple[Severity, Layer]] = {
-    "connection-slow-reader": ("critical", "application"),
-    "connection-receive-buffer": ("warning", "socket"),
-    "connection-send-buffer": ("warning", "socket"),
-    "connection-slow-writer": ("note", "application"),
-}
-
-
 def _found(one: Connection, key: str, title: str, end: End, share: float) -> Finding:
-    severity, layer = _KINDS[key]
     ends = (
-        Evidence(
+        Proof(
             sender(one.where), "sent", f"{rate(one.rate_bps)} by {one.cc}, {one.retransmits} segments again"
         ),
-        Evidence(sender(one.where), "unsent", size(one.unsent)),
-        Evidence(receiver(one.where), "unread", size(one.unread)),
+        Proof(sender(one.where), "unsent", size(one.unsent)),
+        Proof(receiver(one.where), "unread", size(one.unread)),
     )
     port = one.port if end == sender(one.where) else one.peer_port
     look = Command(end, f"ss -tinmp '( sport = :{port} )'")
-    return Finding(key, severity, layer, title, end, ends, None, share, (look,), _SOURCE)
+    return finding(key, CAUSES[key].worst, title, end, evidence=ends, limited=share, fix=(look,))

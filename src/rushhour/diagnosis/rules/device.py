@@ -5,20 +5,21 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from rushhour.diagnosis.finding import Evidence, Finding
+from rushhour.causes.finding import Proof, finding
+from rushhour.causes.thresholds import FAST_BPS, SMALL_QUEUE
 from rushhour.diagnosis.rules import common
 from rushhour.diagnosis.rules.common import told
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from rushhour.causes.finding import Finding
     from rushhour.diagnosis.case import Case
 
 # Drivers' own names for packets that found no room.
 NO_ROOM = re.compile(
     r"(no_?buf|missed|fifo|no_dma|out_of_buffer|rx_drops?$|discard|no_desc|alloc_fail)", re.IGNORECASE
 )
-SMALL_QUEUE = 100
 
 
 def mtus(case: Case) -> Iterator[Finding]:
@@ -32,16 +33,17 @@ def mtus(case: Case) -> Iterator[Finding]:
     lost = measured.sizes.vanished if measured is not None else None
     direct = common.is_direct(case)
     grave = (lost is not None and lost <= sizes[large]) or direct
-    vanish = () if lost is None else (Evidence(toward, "smallest packet that vanished", f"{lost} B"),)
+    vanish = () if lost is None else (Proof(toward, "smallest packet that vanished", f"{lost} B"),)
     small_dev, large_dev = (common.device(case.facts(end)) for end in (small, large))
-    yield Finding(
-        key="mtu-mismatch",
-        severity="warning" if grave else "note",
-        layer="device",
-        title=f"{common.name(case, large)} sends packets of up to {sizes[large]} bytes, "
-        f"{common.name(case, small)} takes {sizes[small]}: "
-        + ("larger ones vanish." if grave else "routers between have to tell."),
-        where=small,
+    yield finding(
+        "mtu-mismatch",
+        "warning" if grave else "note",
+        (
+            f"{common.name(case, large)} sends packets of up to {sizes[large]} bytes, "
+            f"{common.name(case, small)} takes {sizes[small]}: "
+            + ("larger ones vanish." if grave else "routers between have to tell.")
+        ),
+        small,
         evidence=(*(told(end, "MTU", size) for end, size in sizes.items()), *vanish),
         gain="UDP and every protocol without MSS get through",
         fix=(
@@ -56,7 +58,6 @@ def mtus(case: Case) -> Iterator[Finding]:
                 "network carries no more",
             ),
         ),
-        source="RFC 1191; RFC 4821, section 1; ip-link(8), mtu",
     )
 
 
@@ -67,18 +68,15 @@ def small_mtu(case: Case) -> Iterator[Finding]:
         if mtu is None or mtu >= 1280:
             continue
         share = (mtu - common.HEADERS) / (mtu + 18)
-        yield Finding(
-            key="small-mtu",
-            severity="warning" if mtu < 1000 else "note",
-            layer="device",
-            title=f"The MTU of {common.device(facts)} at {common.name(case, end)} is {mtu}: "
-            f"{100 - 100 * share:.0f} % "
-            "of the line go to headers.",
-            where=end,
+        yield finding(
+            "small-mtu",
+            "warning" if mtu < 1000 else "note",
+            f"The MTU of {common.device(facts)} at {common.name(case, end)} is {mtu}: "
+            f"{100 - 100 * share:.0f} % of the line go to headers.",
+            end,
             evidence=(told(end, "MTU", mtu),),
             gain=f"{(1460 / 1518) / share - 1:.0%} more payload with 1500",
             fix=(common.shell(end, f"ip link set dev {common.device(facts)} mtu 1500"),),
-            source="RFC 6349, 3.1 (overhead by MTU); RFC 8200, section 5 (1280 is IPv6's least)",
         )
 
 
@@ -97,23 +95,23 @@ def offloads(case: Case) -> Iterator[Finding]:
             continue
         fastest = max(common.rate_bps(case, direction) or 0 for direction in ("a→b", "b→a"))
         busy = common.busiest(case, end)
-        hurts = fastest >= common.FAST_BPS or busy >= 0.8
+        hurts = fastest >= FAST_BPS or busy >= 0.8
         dev = common.device(facts)
-        yield Finding(
-            key="offloads-off",
-            severity="warning" if hurts else "note",
-            layer="device",
-            title=f"{', '.join(off)} {'is' if len(off) == 1 else 'are'} off on {dev} at "
-            f"{common.name(case, end)}: the "
-            "processor handles every packet by itself.",
-            where=end,
+        yield finding(
+            "offloads-off",
+            "warning" if hurts else "note",
+            f"{', '.join(off)} {'is' if len(off) == 1 else 'are'} off on {dev} at "
+            f"{common.name(case, end)}: the processor handles every packet by itself.",
+            end,
             evidence=(
                 *(told(end, f"{word} ({OFFLOADS[word]})", "off") for word in off),
                 *((told(end, "busiest processor", f"{100 * busy:.0f} %"),) if busy else ()),
             ),
-            gain="a fraction of the processor time at the same rate"
-            if hurts
-            else "none at this rate; less processor time",
+            gain=(
+                "a fraction of the processor time at the same rate"
+                if hurts
+                else "none at this rate; less processor time"
+            ),
             fix=(
                 common.ethtool(
                     end,
@@ -122,7 +120,6 @@ def offloads(case: Case) -> Iterator[Finding]:
                     "GenericReceiveOffload=yes",
                 ),
             ),
-            source="Documentation/networking/segmentation-offloads.rst; ethtool(8), -K",
         )
 
 
@@ -134,17 +131,15 @@ def cut_small(case: Case) -> Iterator[Finding]:
             continue
         fastest = max(common.rate_bps(case, direction) or 0 for direction in ("a→b", "b→a"))
         dev = common.device(facts)
-        yield Finding(
-            key="few-segments-at-once",
-            severity="warning" if fastest >= common.FAST_BPS or common.busiest(case, end) >= 0.8 else "note",
-            layer="device",
-            title=f"{dev} at {common.name(case, end)} takes {segments} segments of {size} bytes together "
+        yield finding(
+            "few-segments-at-once",
+            "warning" if fastest >= FAST_BPS or common.busiest(case, end) >= 0.8 else "note",
+            f"{dev} at {common.name(case, end)} takes {segments} segments of {size} bytes together "
             "at most: offloads are as good as off.",
-            where=end,
+            end,
             evidence=(told(end, "gso_max_size", size), told(end, "gso_max_segs", segments)),
             gain="a fraction of the processor time at the same rate",
             fix=(common.shell(end, f"ip link set dev {dev} gso_max_size 65536 gso_max_segs 65535"),),
-            source="ip-link(8), gso_max_size; Documentation/networking/segmentation-offloads.rst",
         )
 
 
@@ -162,22 +157,22 @@ def rings(case: Case) -> Iterator[Finding]:
         now, most = (facts.get("link", "rings", name) for name in ("rx", "rx-max"))
         larger = bool(now and most and now < most)
         dev = common.device(facts)
-        yield Finding(
-            key="receive-ring-overflow",
-            severity="critical" if larger else "warning",
-            layer="device",
-            title=f"{dev} at {common.name(case, end)} dropped packets because its receive ring was full"
-            + (f" ({now} of at most {most})." if larger else "."),
-            where=end,
+        yield finding(
+            "receive-ring-overflow",
+            "critical" if larger else "warning",
+            (
+                f"{dev} at {common.name(case, end)} dropped packets because its receive ring was full"
+                + (f" ({now} of at most {most})." if larger else ".")
+            ),
+            end,
             evidence=(
                 *(told(end, f"{name} rose by", f"{by:.0f}") for name, by in sorted(rose.items())[:5]),
                 told(end, "rx ring", f"{now} of {most}" if now else "unknown"),
             ),
             gain="bursts are kept instead of lost; if drops go on, a processor is too slow",
-            fix=(common.ethtool(end, f"-G {dev} rx {most}", f"[Link] RxBufferSize={most}"),)
-            if larger
-            else (),
-            source="ethtool(8), -G; Documentation/networking/statistics.rst, rx_missed_errors",
+            fix=(
+                (common.ethtool(end, f"-G {dev} rx {most}", f"[Link] RxBufferSize={most}"),) if larger else ()
+            ),
         )
 
 
@@ -187,20 +182,17 @@ def emulated_card(case: Case) -> Iterator[Finding]:
     for end, facts in common.ends(case):
         driver = facts.get("link", "driver", "name")
         if facts.get("virtualisation", "hypervisor") and driver in slow:
-            yield Finding(
-                key="emulated-card",
-                severity="warning",
-                layer="device",
-                title=f"{common.name(case, end)} is a virtual machine with an imitated {driver} "
-                "card: every packet "
-                "stops the machine.",
-                where=end,
+            yield finding(
+                "emulated-card",
+                "warning",
+                f"{common.name(case, end)} is a virtual machine with an imitated {driver} card: every "
+                "packet stops the machine.",
+                end,
                 evidence=(
                     told(end, "driver", driver),
                     told(end, "virtual machine", facts.get("virtualisation", "product") or "yes"),
                 ),
                 gain="several times the packet rate with a paravirtual card (virtio-net, vmxnet3)",
-                source="Documentation/driver-api/virtio/virtio.rst",
             )
 
 
@@ -219,15 +211,12 @@ def small_queue(case: Case) -> Iterator[Finding]:
             continue
         rose = common.risen(case, end, ".root.drops")
         dev = common.device(facts)
-        yield Finding(
-            key="transmit-queue-too-short",
-            severity="warning" if rose else "note",
-            layer="queue",
-            title=f"The transmit queue of {dev} at {common.name(case, end)} holds {length} "
-            f"packet{'' if length == 1 else 's'}: "
-            "bursts are dropped "
-            "before they leave.",
-            where=end,
+        yield finding(
+            "transmit-queue-too-short",
+            "warning" if rose else "note",
+            f"The transmit queue of {dev} at {common.name(case, end)} holds {length} "
+            f"packet{'' if length == 1 else 's'}: bursts are dropped before they leave.",
+            end,
             evidence=(
                 told(end, "txqueuelen", length),
                 *(told(end, f"{name} rose by", f"{by:.0f}") for name, by in rose.items()),
@@ -240,7 +229,6 @@ def small_queue(case: Case) -> Iterator[Finding]:
                     "[Link] TransmitQueueLength=1000 in a file /etc/systemd/network/*.link",
                 ),
             ),
-            source="ip-link(8), txqueuelen; tc-pfifo_fast(8)",
         )
 
 

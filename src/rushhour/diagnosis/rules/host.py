@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rushhour.diagnosis.finding import Finding
+from rushhour.causes.finding import finding
+from rushhour.causes.thresholds import MACHINE_BUSY
 from rushhour.diagnosis.gather.text import processors
 from rushhour.diagnosis.rules import common
 from rushhour.diagnosis.rules.common import told
@@ -14,13 +15,13 @@ from rushhour.quantities.short import duration, percent
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from rushhour.causes.finding import Finding
     from rushhour.diagnosis.case import Case
     from rushhour.diagnosis.facts import Facts
 
 TEN_GIGABIT = 10_000
 # Drivers that choose the frequency themselves: their "powersave" is not the slowest step.
 SELF_CHOOSING = frozenset(("intel_pstate", "amd-pstate-epp", "amd_pstate_epp"))
-BUSY = 0.6
 _SCALING = "Documentation/networking/scaling.rst"
 
 
@@ -37,38 +38,33 @@ def stolen(case: Case) -> Iterator[Finding]:
         steal = max(before, during)
         if steal < 0.05:
             continue
-        yield Finding(
-            key="stolen-time",
-            severity="critical" if steal >= 0.2 else "warning",
-            layer="host",
-            title=f"The host takes {percent(steal)} of the processors of {common.name(case, end)} "
-            "away (steal).",
-            where=end,
+        yield finding(
+            "stolen-time",
+            "critical" if steal >= 0.2 else "warning",
+            (f"The host takes {percent(steal)} of the processors of {common.name(case, end)} away (steal)."),
+            end,
             evidence=(
                 told(end, "steal before measuring", percent(before)),
                 told(end, "steal while measuring", percent(during)),
             ),
             gain="steady rates and shorter delays on a host that is not overbooked",
-            source="proc_stat(5), steal",
         )
 
 
 def busy(case: Case) -> Iterator[Finding]:
     """Other work on the machine, before anything was measured."""
     loads = {end: facts.get("cpu", "mean", "busy") for end, facts in common.ends(case)}
-    high = [end for end, load in loads.items() if load is not None and load >= BUSY]
+    high = [end for end, load in loads.items() if load is not None and load >= MACHINE_BUSY]
     if high and case.a.get("host", "boot_id") == case.b.get("host", "boot_id") is not None:
         high = high[:1]
     for end in high:
         facts = case.facts(end)
-        yield Finding(
-            key="machine-busy",
-            severity="note",
-            layer="host",
-            title=f"{common.name(case, end)} was busy ({percent(loads[end] or 0)} of its processors) "
-            "before anything was "
-            "measured: rates may be too low.",
-            where=end,
+        yield finding(
+            "machine-busy",
+            "note",
+            f"{common.name(case, end)} was busy ({percent(loads[end] or 0)} of its processors) before "
+            "anything was measured: rates may be too low.",
+            end,
             evidence=(
                 told(end, "processors busy", percent(loads[end] or 0)),
                 told(end, "load average", facts.get("cpu", "load")),
@@ -76,7 +72,6 @@ def busy(case: Case) -> Iterator[Finding]:
             ),
             gain="a fair measurement: run it again when the machine is quiet",
             fix=(common.shell(end, "top -b -n 1 | head -20   # who is it?"),),
-            source="proc_loadavg(5); proc_stat(5)",
         )
 
 
@@ -95,13 +90,12 @@ def governor(case: Case) -> Iterator[Finding]:
         if not slow and not capped:
             continue
         hurts = common.busiest(case, end) >= 0.8 or _speed(facts) >= TEN_GIGABIT
-        yield Finding(
-            key="processor-kept-slow",
-            severity="warning" if hurts else "note",
-            layer="host",
-            title=f"The processors of {common.name(case, end)} are kept slow "
+        yield finding(
+            "processor-kept-slow",
+            "warning" if hurts else "note",
+            f"The processors of {common.name(case, end)} are kept slow "
             f"({', '.join(slow) or 'frequency capped'}).",
-            where=end,
+            end,
             evidence=(
                 told(end, "governor", counted(governors) if governors else "unknown"),
                 told(end, "frequency now", f"{(facts.get('cpu', 'khz_now') or 0) / 1e6:.2f} GHz"),
@@ -110,15 +104,16 @@ def governor(case: Case) -> Iterator[Finding]:
             ),
             gain="more packets a second, shorter delays",
             fix=(
-                common.shell(
-                    end,
-                    "cpupower frequency-set -g performance",
-                    "a service that does so at boot (cpupower.service)",
-                ),
-            )
-            if slow
-            else (common.shell(end, f"cpupower frequency-set -u {highest}"),),
-            source="Documentation/admin-guide/pm/cpufreq.rst",
+                (
+                    common.shell(
+                        end,
+                        "cpupower frequency-set -g performance",
+                        "a service that does so at boot (cpupower.service)",
+                    ),
+                )
+                if slow
+                else (common.shell(end, f"cpupower frequency-set -u {highest}"),)
+            ),
         )
 
 
@@ -129,18 +124,15 @@ def deep_sleep(case: Case) -> Iterator[Finding]:
         states: Mapping[str, int | None] = facts.get("cpu", "idle_states_us") or {}
         slowest = max((latency for latency in states.values() if latency), default=0)
         if rtt and slowest >= 50 and slowest * 1e3 > rtt / 4:
-            yield Finding(
-                key="deep-idle-states",
-                severity="note",
-                layer="host",
-                title=f"Processors of {common.name(case, end)} may take {slowest} µs to wake up; "
-                "the round trip is "
-                f"{duration(rtt)}.",
-                where=end,
+            yield finding(
+                "deep-idle-states",
+                "note",
+                f"Processors of {common.name(case, end)} may take {slowest} µs to wake up; the round "
+                f"trip is {duration(rtt)}.",
+                end,
                 evidence=(told(end, "idle states (µs to wake)", states),),
                 gain=f"round trips shorter by up to {slowest} µs each way",
                 fix=(common.shell(end, "cpupower idle-set -D 50"),),
-                source="Documentation/admin-guide/pm/cpuidle.rst; cpupower-idle-set(1)",
             )
 
 
@@ -175,13 +167,11 @@ def one_processor(case: Case) -> Iterator[Finding]:
         if not fix:
             mask = f"{(1 << min(count, 32)) - 1:x}"
             fix.append(common.shell(end, f"echo {mask} | tee /sys/class/net/{dev}/queues/rx-*/rps_cpus"))
-        yield Finding(
-            key="received-by-one-processor",
-            severity="warning" if soft >= 0.7 else "note",
-            layer="host",
-            title=f"One processor of {common.name(case, end)} receives all packets of {dev}; there "
-            f"are {count}.",
-            where=end,
+        yield finding(
+            "received-by-one-processor",
+            "warning" if soft >= 0.7 else "note",
+            (f"One processor of {common.name(case, end)} receives all packets of {dev}; there are {count}."),
+            end,
             evidence=(
                 told(end, "queues in use", f"{queues} of {most}" if most else facts.get("link", "queues")),
                 told(
@@ -191,7 +181,6 @@ def one_processor(case: Case) -> Iterator[Finding]:
             ),
             gain="receiving by several processors, for several flows",
             fix=tuple(fix),
-            source=_SCALING,
         )
 
 
@@ -211,14 +200,12 @@ def far_interrupts(case: Case) -> Iterator[Finding]:
             far = used - local
             if not facts.get("cpu", "nodes") or not local or not far:
                 continue
-            yield Finding(
-                key="interrupts-on-the-far-node",
-                severity="warning" if _speed(facts) >= TEN_GIGABIT and far == used else "note",
-                layer="host",
-                title=f"{dev} at {common.name(case, end)} is at NUMA node {slot.get('numa_node')}, but "
-                "processors of "
-                "another node serve it.",
-                where=end,
+            yield finding(
+                "interrupts-on-the-far-node",
+                "warning" if _speed(facts) >= TEN_GIGABIT and far == used else "note",
+                f"{dev} at {common.name(case, end)} is at NUMA node {slot.get('numa_node')}, but "
+                "processors of another node serve it.",
+                end,
                 evidence=(
                     told(end, f"processors near {dev}", slot.get("local_cpus")),
                     told(end, "processors that serve its interrupts", ",".join(map(str, sorted(used)))),
@@ -230,7 +217,6 @@ def far_interrupts(case: Case) -> Iterator[Finding]:
                     )
                     for one in card.get("interrupts", [])[:4]
                 ),
-                source=f"{_SCALING}; Documentation/core-api/irq/irq-affinity.rst",
             )
 
 

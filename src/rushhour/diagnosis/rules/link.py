@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from rushhour.diagnosis.finding import Evidence, Finding
+from rushhour.causes.finding import Proof, finding
+from rushhour.causes.thresholds import MANY_CHANGES
 from rushhour.diagnosis.rules import common
 from rushhour.diagnosis.rules.common import told
 from rushhour.diagnosis.shown import mbps, switch
@@ -14,12 +15,12 @@ from rushhour.quantities.short import rate
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from rushhour.causes.cause import Severity
+    from rushhour.causes.finding import Finding
     from rushhour.diagnosis.case import Case
-    from rushhour.diagnosis.finding import Severity
 
 # Drivers' own names for pause frames.
 PAUSED = re.compile(r"(pause|xoff)", re.IGNORECASE)
-MANY_CHANGES = 10
 
 
 def half_duplex(case: Case) -> Iterator[Finding]:
@@ -28,14 +29,11 @@ def half_duplex(case: Case) -> Iterator[Finding]:
         for dev, card in common.cards(facts):
             if card.get("duplex") != "half":
                 continue
-            fixed = card.get("autoneg") is False
-            yield Finding(
-                key="half-duplex",
-                severity="critical",
-                layer="device",
-                title=f"{dev} at {common.name(case, end)} runs at half duplex: data and "
-                "acknowledgements collide.",
-                where=end,
+            yield finding(
+                "half-duplex",
+                "critical",
+                f"{dev} at {common.name(case, end)} runs at half duplex: data and acknowledgements collide.",
+                end,
                 evidence=(
                     told(end, f"{dev} duplex", "half"),
                     told(end, "autonegotiation", switch(card.get("autoneg"))),
@@ -44,10 +42,6 @@ def half_duplex(case: Case) -> Iterator[Finding]:
                 ),
                 gain="both directions at once, no late collisions",
                 fix=(common.ethtool(end, f"-s {dev} autoneg on", "[Link] AutoNegotiation=yes"),),
-                source="IEEE 802.3, clause 28 (a partner with fixed settings is taken for half "
-                "duplex); ethtool(8), -s"
-                if fixed
-                else "IEEE 802.3, clause 28; ethtool(8), -s",
             )
 
 
@@ -57,19 +51,16 @@ def collisions(case: Case) -> Iterator[Finding]:
         rose = common.risen(case, end, ".collisions")
         half = [dev for dev, card in common.cards(facts) if card.get("duplex") == "half"]
         if rose and not half:
-            yield Finding(
-                key="collisions",
-                severity="warning",
-                layer="device",
-                title=f"Collisions on the line of {common.name(case, end)} while it was measured: "
-                "the ends of the "
-                "cable disagree on duplex.",
-                where=end,
+            yield finding(
+                "collisions",
+                "warning",
+                f"Collisions on the line of {common.name(case, end)} while it was measured: the ends of "
+                "the cable disagree on duplex.",
+                end,
                 evidence=tuple(
                     told(end, f"{name} rose by", f"{by:.0f}") for name, by in sorted(rose.items())
                 ),
                 fix=(common.ethtool(end, f"-s {common.device(facts)} autoneg on"),),
-                source="IEEE 802.3, clause 28",
             )
 
 
@@ -85,12 +76,11 @@ def negotiated_down(case: Case) -> Iterator[Finding]:
             offered = card.get("advertised_mbps")
             held = offered is not None and offered <= speed
             severity: Severity = "critical" if partner else ("warning" if held else "note")
-            yield Finding(
-                key="link-below-its-speed",
-                severity=severity,
-                layer="device",
-                title=f"{dev} at {common.name(case, end)} runs at {mbps(speed)}; it can do {mbps(able)}.",
-                where=end,
+            yield finding(
+                "link-below-its-speed",
+                severity,
+                f"{dev} at {common.name(case, end)} runs at {mbps(speed)}; it can do {mbps(able)}.",
+                end,
                 evidence=(
                     told(end, f"{dev} speed", mbps(speed)),
                     told(end, "supported", mbps(able)),
@@ -100,7 +90,6 @@ def negotiated_down(case: Case) -> Iterator[Finding]:
                 ),
                 gain=f"{mbps(most)} instead of {mbps(speed)}; if the settings are right, change the cable",
                 fix=(common.ethtool(end, f"-s {dev} autoneg on", "[Link] AutoNegotiation=yes"),),
-                source="IEEE 802.3, clause 28; ethtool(8), -s",
             )
 
 
@@ -112,16 +101,13 @@ def speeds(case: Case) -> Iterator[Finding]:
     }
     slow, fast = sorted(known, key=lambda end: known[end])
     if known[slow] and known[slow] < known[fast]:
-        yield Finding(
-            key="speeds-differ",
-            severity="note",
-            layer="device",
-            title=f"{common.name(case, slow)} is connected at {mbps(known[slow])}, "
-            f"{common.name(case, fast)} at {mbps(known[fast])}: a "
-            "queue stands where they meet.",
-            where=slow,
+        yield finding(
+            "speeds-differ",
+            "note",
+            f"{common.name(case, slow)} is connected at {mbps(known[slow])}, {common.name(case, fast)} "
+            f"at {mbps(known[fast])}: a queue stands where they meet.",
+            slow,
             evidence=tuple(told(end, "speed", mbps(speed)) for end, speed in known.items()),
-            source="ethtool(8)",
         )
 
 
@@ -131,17 +117,15 @@ def members(case: Case) -> Iterator[Finding]:
         for dev, told_of in (facts.get("link", "under") or {}).items():
             if told_of.get("master") is None or told_of.get("state", "up") == "up":
                 continue
-            yield Finding(
-                key="member-down",
-                severity="warning",
-                layer="device",
-                title=f"{dev}, a member of {told_of['master']} at {common.name(case, end)}, is down: "
+            yield finding(
+                "member-down",
+                "warning",
+                f"{dev}, a member of {told_of['master']} at {common.name(case, end)}, is down: "
                 "the others carry its part.",
-                where=end,
+                end,
                 evidence=(told(end, f"{dev} state", told_of.get("state")),),
                 gain="the rate of the whole bond, and a spare",
                 fix=(common.shell(end, f"ip -s link show dev {dev}   # cable, plug, and the switch's port"),),
-                source="Documentation/networking/bonding.rst",
             )
 
 
@@ -152,20 +136,17 @@ def flow_control(case: Case) -> Iterator[Finding]:
         return
     for end, across in (("a", "b"), ("b", "a")):
         if pause[end]["tx"] and not pause[across]["rx"]:
-            yield Finding(
-                key="flow-control-one-sided",
-                severity="note",
-                layer="device",
-                title=f"{common.name(case, end)} sends pause frames, {common.name(case, across)} is "
-                f"set not to heed any: rings of {common.name(case, end)} "
-                "overflow in bursts.",
-                where=across,
+            yield finding(
+                "flow-control-one-sided",
+                "note",
+                f"{common.name(case, end)} sends pause frames, {common.name(case, across)} is set not to "
+                f"heed any: rings of {common.name(case, end)} overflow in bursts.",
+                across,
                 evidence=tuple(
                     told(one, "flow control", f"rx {switch(pause[one]['rx'])}, tx {switch(pause[one]['tx'])}")
                     for one in pause
                 ),
                 fix=(common.ethtool(across, f"-A {common.device(case.facts(across))} rx on tx on"),),
-                source="IEEE 802.3, annex 31B; ethtool(8), -A",
             )
 
 
@@ -178,17 +159,15 @@ def paused(case: Case) -> Iterator[Finding]:
             if name.startswith("driver.") and PAUSED.search(name) and "tx" not in name
         }
         if rose:
-            yield Finding(
-                key="paused-by-the-network",
-                severity="warning",
-                layer="device",
-                title=f"The network told {common.name(case, end)} to pause while it sent: a switch "
+            yield finding(
+                "paused-by-the-network",
+                "warning",
+                f"The network told {common.name(case, end)} to pause while it sent: a switch "
                 "or the other card is full.",
-                where=end,
+                end,
                 evidence=tuple(
                     told(end, f"{name} rose by", f"{by:.0f}") for name, by in sorted(rose.items())[:5]
                 ),
-                source="IEEE 802.3, annex 31B",
             )
 
 
@@ -205,13 +184,11 @@ def errors(case: Case) -> Iterator[Finding]:
             often = packets >= 100_000 and damaged > 1e-5 * packets
             if not rose and not often:
                 continue
-            yield Finding(
-                key="damaged-frames",
-                severity="critical" if rose else "warning",
-                layer="device",
-                title=f"Frames arrive damaged on {dev} at {common.name(case, end)}: cable, plug or "
-                "transceiver.",
-                where=end,
+            yield finding(
+                "damaged-frames",
+                "critical" if rose else "warning",
+                (f"Frames arrive damaged on {dev} at {common.name(case, end)}: cable, plug or transceiver."),
+                end,
                 evidence=(
                     *(told(end, f"{name} rose by", f"{by:.0f}") for name, by in sorted(rose.items())),
                     *(told(end, f"{name} since boot", count) for name, count in since.items() if count),
@@ -221,7 +198,6 @@ def errors(case: Case) -> Iterator[Finding]:
                 fix=(
                     common.shell(end, f"ethtool -S {dev} | grep -i err   # then change cable or transceiver"),
                 ),
-                source="Documentation/networking/statistics.rst; IEEE 802.3, 3.2.9 (FCS)",
             )
 
 
@@ -233,23 +209,23 @@ def flapping(case: Case) -> Iterator[Finding]:
             changes = card.get("carrier_changes") or 0
             if not rose and changes <= MANY_CHANGES:
                 continue
-            yield Finding(
-                key="link-flaps",
-                severity="critical" if rose else "note",
-                layer="device",
-                title=f"The link of {dev} at {common.name(case, end)} "
-                + (
-                    "went away while it was measured."
-                    if rose
-                    else f"came and went {changes} times since boot."
+            yield finding(
+                "link-flaps",
+                "critical" if rose else "note",
+                (
+                    f"The link of {dev} at {common.name(case, end)} "
+                    + (
+                        "went away while it was measured."
+                        if rose
+                        else f"came and went {changes} times since boot."
+                    )
                 ),
-                where=end,
+                end,
                 evidence=(
                     told(end, f"{dev} carrier changes", changes),
                     *(told(end, f"{name} rose by", f"{by:.0f}") for name, by in rose.items()),
                 ),
                 fix=(common.shell(end, f"journalctl -k -g {dev}   # when, and what else happened then"),),
-                source="Documentation/ABI/testing/sysfs-class-net, carrier_changes",
             )
 
 
@@ -269,19 +245,16 @@ def narrow_line(case: Case) -> Iterator[Finding]:
             continue
         slow = min(known, key=lambda end: known[end])
         if reached >= 0.85 * known[slow] * 1e6:
-            yield Finding(
-                key="line-is-full",
-                severity="note",
-                layer="device",
-                title=f"{direction} fills the line of {common.name(case, slow)} "
-                f"({mbps(known[slow])}): only a faster "
-                "link would help.",
-                where=direction,
+            yield finding(
+                "line-is-full",
+                "note",
+                f"{direction} fills the line of {common.name(case, slow)} ({mbps(known[slow])}): only a "
+                "faster link would help.",
+                direction,
                 evidence=(
-                    Evidence(direction, "goodput of one flow", rate(reached)),
+                    Proof(direction, "goodput of one flow", rate(reached)),
                     told(slow, "speed", mbps(known[slow])),
                 ),
-                source="RFC 6349, 4.1.1",
             )
 
 

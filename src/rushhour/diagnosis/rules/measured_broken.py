@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rushhour.diagnosis.finding import Command, Evidence, Finding
+from rushhour.causes.finding import Command, Proof, finding
 from rushhour.diagnosis.rules.measured_words import address, dev, made, name, setting
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from rushhour.causes.finding import Finding
+    from rushhour.causes.held import Held
     from rushhour.diagnosis.case import Case
-    from rushhour.diagnosis.cause import Cause
     from rushhour.diagnosis.measured import Measured
     from rushhour.errors import HostError
 
 FIRST_PORT = 5001
 
 
-def unreachable(case: Case, m: Measured, cause: Cause) -> Finding:
+def unreachable(case: Case, m: Measured, cause: Held) -> Finding:
     """Nothing gets through at all."""
     title = (
         f"{name(case, m.receiver)} cannot be reached from {name(case, m.sender)}: what is sent to its data "
@@ -33,25 +34,24 @@ def unreachable(case: Case, m: Measured, cause: Cause) -> Finding:
     return made(cause, m, title, fix)
 
 
-def port_blocked(case: Case, m: Measured, cause: Cause) -> Finding:
+def port_blocked(case: Case, m: Measured, cause: Held) -> Finding:
     """Echoes pass, connections do not."""
     title = (
         f"TCP from {name(case, m.sender)} to {name(case, m.receiver)} is blocked (ports {FIRST_PORT} and "
-        "above), "
-        "while echo requests are answered: a firewall."
+        "above), while echo requests are answered: a firewall."
     )
     fix = (Command(m.receiver, "nft list ruleset"), Command(m.receiver, "iptables -nvL"))
     return made(cause, m, title, fix)
 
 
-def no_answers(case: Case, m: Measured, cause: Cause) -> Finding:
+def no_answers(case: Case, m: Measured, cause: Held) -> Finding:
     """What is sent arrives, and nothing comes back."""
     back = f"{m.receiver}→{m.sender}"
     title = f"Packets {m.direction} arrive, but nothing comes back: packets {back} are dropped on the way."
     return made(cause, m, title, (Command(m.receiver, f"traceroute -n {address(case, m.receiver)}"),))
 
 
-def stalled(case: Case, m: Measured, cause: Cause) -> Finding:
+def stalled(case: Case, m: Measured, cause: Held) -> Finding:
     """A connection was made, and nothing followed."""
     title = (
         f"Connections {m.direction} are made and then nothing arrives: data from {name(case, m.sender)} "
@@ -60,13 +60,12 @@ def stalled(case: Case, m: Measured, cause: Cause) -> Finding:
     return made(cause, m, title, (Command(m.sender, f"traceroute -n -T {address(case, m.sender)}"),))
 
 
-def black_hole(case: Case, m: Measured, cause: Cause) -> Finding:
+def black_hole(case: Case, m: Measured, cause: Held) -> Finding:
     """Large packets vanish, and nobody says so."""
     passed = m.sizes.passed
     title = (
         f"Packets above {passed or 'some'} bytes vanish on the way {m.direction} without an error (a "
-        "path-MTU black "
-        f"hole): connections are made, and data never arrives."
+        "path-MTU black hole): connections are made, and data never arrives."
     )
     fix = [setting(m.sender, "net.ipv4.tcp_mtu_probing", 1)]
     if passed:
@@ -76,15 +75,12 @@ def black_hole(case: Case, m: Measured, cause: Cause) -> Finding:
 
 def no_way(error: HostError, peers: Mapping[str, str]) -> Finding:
     """The kernels themselves know no way between the ends; `peers` are the addresses of the other, by end."""
-    return Finding(
+    return finding(
         "no-route",
         "critical",
-        "ip",
         f"No packet can go from one end to the other and back: {error.message}.",
         "a→b",
-        tuple(Evidence(end, "address of the other", peer) for end, peer in peers.items()),
-        "any transfer at all",
-        None,
-        tuple(Command(end, f"ip route get {peer}") for end, peer in peers.items()),
-        "RFC 1122, 3.3.1; ip-route(8)",
+        evidence=tuple(Proof(end, "address of the other", peer) for end, peer in peers.items()),
+        gain="any transfer at all",
+        fix=tuple(Command(end, f"ip route get {peer}") for end, peer in peers.items()),
     )

@@ -5,10 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rushhour.diagnosis.finding import Command
+from rushhour.causes.finding import Command
+from rushhour.causes.rules import no_sack, sentence
+from rushhour.causes.thresholds import BBR_LOSS, BELOW_POLICER, USED
+from rushhour.diagnosis.flow import MeasuredFlow
 from rushhour.diagnosis.losses import at_a_full_queue
+from rushhour.diagnosis.possible import bdp, wrong_checksums
 from rushhour.diagnosis.rules.measured_words import (
-    bdp,
+    commands,
     dev,
     held,
     made,
@@ -18,29 +22,29 @@ from rushhour.diagnosis.rules.measured_words import (
     sysctl,
     taken_out,
 )
-from rushhour.explain.losses import BBR_LOSS, BELOW_POLICER
 from rushhour.quantities.short import percent, rate, rounded_up, size, time
 
 if TYPE_CHECKING:
+    from rushhour.causes.finding import Finding
+    from rushhour.causes.held import Held
     from rushhour.diagnosis.case import Case
-    from rushhour.diagnosis.cause import Cause
-    from rushhour.diagnosis.finding import Finding
     from rushhour.diagnosis.measured import Measured
 
-ENOUGH = 0.85
-"""Part of what the path carries from which losses cost nothing: they are how TCP finds the rate."""
 CC = "net.ipv4.tcp_congestion_control"
 
 
-def random_loss(case: Case, m: Measured, cause: Cause) -> Finding:
+def random_loss(case: Case, m: Measured, cause: Held) -> Finding:
     """Packets vanish although nothing is full."""
     assert m.single is not None
     proof = m.udp is not None and m.udp.loss > 0 and not m.udp.crowded
     lost = m.udp.loss if m.udp is not None and proof else m.single.retransmit_share
-    title = (
-        f"{percent(lost)} of the packets {m.direction} are lost on the way although the path is not full, "
-        "and "
-        f"{m.single.cc} on {name(case, m.sender)} takes each for congestion."
+    title = sentence(
+        cause.key,
+        lost=percent(lost),
+        way=f"{m.direction} ",
+        cc=m.single.cc,
+        host=name(case, m.sender),
+        theory="",
     )
     fix = tuple(_look(case, end) for end in ("a", "b"))
     if lost <= BBR_LOSS and "bbr" in _available(case, m.sender) and m.single.cc != "bbr":
@@ -48,13 +52,15 @@ def random_loss(case: Case, m: Measured, cause: Cause) -> Finding:
     return made(cause, m, title, fix)
 
 
-def policer(case: Case, m: Measured, cause: Cause) -> Finding:
+def policer(case: Case, m: Measured, cause: Held) -> Finding:
     """A rate is enforced by dropping."""
     limit = _enforced(m)
-    title = (
-        f"A policer on the way {m.direction} drops what exceeds about {rate(limit)} instead of letting it "
-        "wait: "
-        f"{percent(m.single.retransmit_share if m.single else 0)} of TCP's segments were sent again."
+    again = percent(m.single.retransmit_share if m.single else 0)
+    title = sentence(
+        cause.key,
+        way=f"on the way {m.direction} ",
+        rate=f"about {rate(limit)}",
+        proof=f"{again} of TCP's segments were sent again",
     )
     shaped = rounded_up(BELOW_POLICER * limit / 1000) if limit else 1000
     words = f"tc qdisc replace dev {dev(case, m.sender)} root tbf rate {shaped}kbit burst 16kb latency 50ms"
@@ -75,7 +81,7 @@ def _enforced(m: Measured) -> float:
     return min(lossy, reached) if lossy and reached else lossy or reached
 
 
-def outages(case: Case, m: Measured, cause: Cause) -> Finding:
+def outages(case: Case, m: Measured, cause: Held) -> Finding:
     """The way is dead for a while, and comes back."""
     assert m.udp is not None
     title = (
@@ -89,62 +95,54 @@ def outages(case: Case, m: Measured, cause: Cause) -> Finding:
     return made(cause, m, title, fix)
 
 
-def shallow_queue(case: Case, m: Measured, cause: Cause) -> Finding:
+def shallow_queue(case: Case, m: Measured, cause: Held) -> Finding:
     """The queue before the bottleneck is shorter than a burst."""
-    title = (
-        f"The queue before the bottleneck {m.direction} is too short: it drops bursts of 64 packets, while "
-        f"datagrams evenly spaced pass; {held(cause)} losses kept the window below the {size(bdp(m))} of "
-        "the path."
+    title = sentence(
+        cause.key,
+        where=f"before the bottleneck {m.direction}",
+        proof="it drops bursts of 64 packets, while datagrams evenly spaced pass",
+        held=held(cause),
+        bdp=size(bdp(m)),
     )
     fix = Command(m.sender, f"tc qdisc replace dev {dev(case, m.sender)} root fq")
-    return made(cause, m, title, (fix,), f"{cause.source}; tc-fq(8)")
+    return made(cause, m, title, (fix,))
 
 
-def reordering(case: Case, m: Measured, cause: Cause) -> Finding:
+def reordering(case: Case, m: Measured, cause: Held) -> Finding:
     """Packets are overtaken."""
     assert m.udp is not None
-    title = (
-        f"Packets overtake each other on the way {m.direction}: {percent(m.udp.reordered)} of datagrams "
-        "came late, "
-        f"by up to {m.udp.reorder_extent} places; TCP takes some of them for lost."
-    )
+    late = f"{percent(m.udp.reordered)} of datagrams came late, by up to {m.udp.reorder_extent} places"
+    title = sentence(cause.key, way=f"on the way {m.direction}", proof=late)
     known = sysctl(case, m.sender, "net.ipv4.tcp_max_reordering")
     extent = max(m.udp.reorder_extent + 1, 10)
     fix = [setting(m.sender, "net.ipv4.tcp_reordering", extent)]
     if isinstance(known, int) and known < extent:
         fix = [setting(m.sender, "net.ipv4.tcp_max_reordering", 2 * extent), *fix]
-    return made(cause, m, title, tuple(fix), f"{cause.source}; ip-sysctl.rst, tcp_reordering")
+    return made(cause, m, title, tuple(fix))
 
 
-def corruption(case: Case, m: Measured, cause: Cause) -> Finding:
+def corruption(case: Case, m: Measured, cause: Held) -> Finding:
     """Packets arrive damaged."""
-    title = (
-        f"Packets {m.direction} arrive damaged: {cause.law.rpartition(', and ')[2]} at "
-        f"{name(case, m.receiver)}. "
-        "A cable, a card or a device on the way is faulty."
-    )
+    wrong, host = f"{wrong_checksums(m)} packets", name(case, m.receiver)
+    title = sentence(cause.key, way=f"{m.direction} ", host=host, damaged=wrong)
     return made(cause, m, title, tuple(_look(case, end) for end in ("a", "b")))
 
 
-def sack_off(case: Case, m: Measured, cause: Cause) -> Finding | None:
+def sack_off(case: Case, m: Measured, cause: Held) -> Finding | None:
     """Several losses in a window take a round trip each."""
     if _enough(m):
         return None
-    key = "net.ipv4.tcp_sack"
-    if on_at_both(case, key):
+    if on_at_both(case, "net.ipv4.tcp_sack"):
         text, look = taken_out(case, m, "SACK permitted (sackOK)")
         title = f"{text}. Lost segments are repaired one a round trip, {held(cause)} the window was small."
         return replace(made(cause, m, title, look), layer="path")
-    off = [end for end in ("a", "b") if sysctl(case, end, key) == 0] or ["a", "b"]
-    who = " and ".join(name(case, end) for end in off)
-    title = (
-        f"Selective acknowledgements (SACK) are off at {who}: lost segments are repaired one a round trip, "
-        f"{held(cause)} the window was small."
-    )
-    return made(cause, m, title, tuple(setting(end, key, 1) for end in off))
+    assert m.single is not None
+    found = no_sack(MeasuredFlow(m, m.single, case), cause.limited)
+    assert found is not None
+    return made(cause, m, found.says, commands(found))
 
 
-def some(case: Case, m: Measured, cause: Cause) -> Finding | None:
+def some(case: Case, m: Measured, cause: Held) -> Finding | None:
     """Losses whose origin the other measurements do not show."""
     assert m.single is not None
     if _enough(m):
@@ -157,17 +155,14 @@ def some(case: Case, m: Measured, cause: Cause) -> Finding | None:
             "the queue was full: so TCP finds the path's rate. In a longer transfer they weigh less."
         )
         return replace(made(cause, m, title), severity="note")
-    title = (
-        f"{percent(m.single.retransmit_share)} of the segments {m.direction} were sent again{when}; "
-        f"{held(cause)} "
-        "losses kept the window small. Their origin did not show."
-    )
+    again = percent(m.single.retransmit_share)
+    title = sentence(cause.key, again=again, way=f"{m.direction} ", when=when, held=held(cause))
     return made(cause, m, title, tuple(_look(case, end) for end in ("a", "b")))
 
 
 def _enough(m: Measured) -> bool:
     most = m.capacity_bps
-    return m.single is not None and most is not None and m.single.steady_bps >= ENOUGH * most
+    return m.single is not None and most is not None and m.single.steady_bps >= USED * most
 
 
 def _look(case: Case, end: str) -> Command:

@@ -5,29 +5,28 @@ from __future__ import annotations
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
+from rushhour.causes import rules
+from rushhour.causes.finding import Command, Proof, finding
+from rushhour.causes.thresholds import GRAVE, WORTH
 from rushhour.diagnosis.case import ENDS
-from rushhour.diagnosis.cause import possible_bps
-from rushhour.diagnosis.finding import Command, Evidence, Finding
 from rushhour.quantities.short import percent, rate, time
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from rushhour.causes.cause import Severity
+    from rushhour.causes.evidence import Named
+    from rushhour.causes.finding import Finding
+    from rushhour.causes.held import Held
     from rushhour.diagnosis.case import Case
-    from rushhour.diagnosis.cause import Cause
-    from rushhour.diagnosis.finding import Severity
     from rushhour.diagnosis.measured import Measured
 
-GRAVE, WORTH = 2.0, 1.15
-"""Factor that mending a cause gains from which it is critical, from which it is worth a warning. Below, what
-was measured may be luck."""
 SYSCTLS = "/etc/sysctl.d/90-rushhour.conf"
 
 
 def name(case: Case, end: str) -> str:
     """An end as a sentence calls it: `a (alice)`."""
-    place = case.facts(end).place
-    return f"{end} ({place})" if place and place != end else end
+    return case.called(end)
 
 
 def dev(case: Case, end: str) -> str:
@@ -41,7 +40,7 @@ def address(case: Case, end: str) -> str:
     return str(route or "ADDRESS").partition("/")[0]
 
 
-def grave(m: Measured, cause: Cause) -> Severity:
+def grave(m: Measured, cause: Held) -> Severity:
     """How grave a cause is, by what mending it would gain."""
     got = m.single.goodput_bps if m.single is not None else 0.0
     if not got or (m.single is not None and m.single.stalled):
@@ -52,7 +51,7 @@ def grave(m: Measured, cause: Cause) -> Severity:
     return "critical" if factor >= GRAVE else "warning" if factor >= WORTH else "note"
 
 
-def gain(m: Measured, cause: Cause) -> str | None:
+def gain(m: Measured, cause: Held) -> str | None:
     """What one flow would reach without it."""
     if cause.expected_bps is None or m.single is None:
         return None
@@ -61,25 +60,25 @@ def gain(m: Measured, cause: Cause) -> str | None:
     return f"one flow from {rate(m.single.goodput_bps)} to about {rate(cause.expected_bps)}"
 
 
-def evidence(m: Measured, cause: Cause) -> tuple[Evidence, ...]:
+def evidence(m: Measured, cause: Held) -> tuple[Proof, ...]:
     """The numbers of a cause: its law first, then what TCP and UDP reached."""
-    return (Evidence(cause.where, "because", cause.law), *reached(m))
+    return (Proof(cause.where, "because", cause.law), *reached(m))
 
 
-def reached(m: Measured) -> Iterator[Evidence]:
+def reached(m: Measured) -> Iterator[Proof]:
     """What was measured in a direction, one line each."""
     way, tcp = m.direction, m.single
     if tcp is not None and not tcp.error:
-        yield Evidence(
+        yield Proof(
             way, "one TCP flow", f"{rate(tcp.goodput_bps)}, {percent(tcp.retransmit_share)} sent again"
         )
     if m.several is not None:
-        yield Evidence(way, f"{m.several.flows} TCP flows", rate(m.several.goodput_bps))
+        yield Proof(way, f"{m.several.flows} TCP flows", rate(m.several.goodput_bps))
     if m.udp is not None:
-        yield Evidence(way, f"UDP at {rate(m.udp.rate_bps)}", f"{percent(m.udp.loss)} lost")
+        yield Proof(way, f"UDP at {rate(m.udp.rate_bps)}", f"{percent(m.udp.loss)} lost")
     if m.idle_rtt_ns is not None:
         loaded = f", {time(m.loaded_rtt_ns / 1e9)} under load" if m.loaded_rtt_ns else ""
-        yield Evidence(way, "round trip", f"{time(m.idle_rtt_ns / 1e9)} idle{loaded}")
+        yield Proof(way, "round trip", f"{time(m.idle_rtt_ns / 1e9)} idle{loaded}")
 
 
 def setting(end: str, key: str, value: object) -> Command:
@@ -91,6 +90,16 @@ def setting(end: str, key: str, value: object) -> Command:
 def sysctl(case: Case, end: str, key: str) -> Any:
     """A sysctl of an end; None where it is not known."""
     return case.facts(end).get("sysctl", key)
+
+
+def commands(one: Named) -> tuple[Command, ...]:
+    """What sets what a cure sets; the congestion control for all flows of its host."""
+    if one.cure is None:
+        return ()
+    every = [(what.host, what.name, what.value) for what in one.cure.settings]
+    if "cc" in one.cure.socket:
+        every.append((one.where, "net.ipv4.tcp_congestion_control", one.cure.socket["cc"]))
+    return tuple(setting(*what) for what in every)
 
 
 def on_at_both(case: Case, key: str) -> bool:
@@ -108,37 +117,21 @@ def taken_out(case: Case, m: Measured, option: str) -> tuple[str, tuple[Command,
     return text, tuple(Command(end, f"tcpdump -c 4 -ni {dev(case, end)} {look}") for end in ENDS)
 
 
-def triple(case: Case, end: str, key: str, most: int) -> str:
-    """Least, usual and greatest buffer, the greatest raised to `most`."""
-    known = sysctl(case, end, key)
-    usual = {"net.ipv4.tcp_rmem": (4096, 131072), "net.ipv4.tcp_wmem": (4096, 16384)}[key]
-    least, middle = known[:2] if isinstance(known, list) and len(known) == 3 else usual
-    return f"{least} {max(int(middle), usual[1])} {most}"
-
-
-def made(
-    cause: Cause, m: Measured, title: str, fix: tuple[Command, ...] = (), source: str | None = None
-) -> Finding:
+def made(cause: Held, m: Measured, title: str, fix: tuple[Command, ...] = (), source: str = "") -> Finding:
     """A finding of a cause, by what all have alike."""
-    return Finding(
-        key=cause.key,
-        severity=grave(m, cause),
-        layer=cause.layer,
-        title=title,
-        where=cause.where,
+    return finding(
+        cause.key,
+        grave(m, cause),
+        title,
+        cause.where,
         evidence=evidence(m, cause),
         gain=gain(m, cause),
         limited=cause.limited,
         fix=fix,
-        source=source or cause.source,
+        source=source,
     )
 
 
-def held(cause: Cause) -> str:
+def held(cause: Held) -> str:
     """For how much of the time a cause held."""
-    return f"for {percent(cause.limited)} of the time"
-
-
-def bdp(m: Measured) -> float:
-    """Bytes in flight that fill the path, if the ends let it."""
-    return (possible_bps(m) or 0) * (m.idle_rtt_ns or 0) / 8e9
+    return rules.held(cause.limited)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from rushhour.causes.finding import finding
+from rushhour.causes.thresholds import LOST
 from rushhour.diagnosis.case import DIRECTIONS, receiver
-from rushhour.diagnosis.finding import Finding
 from rushhour.diagnosis.gather.counters import filter_name
 from rushhour.diagnosis.rules import common
 from rushhour.diagnosis.rules.common import told
@@ -14,12 +15,12 @@ from rushhour.quantities.short import rate
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from rushhour.causes.cause import Severity
+    from rushhour.causes.finding import Finding
     from rushhour.diagnosis.case import Case
-    from rushhour.diagnosis.finding import Severity
 
 # Expressions by which a rule drops some packets of a flow and lets others pass.
 PARTIAL = frozenset(("limit", "hashlimit", "numgen", "statistic", "quota", "random", "length"))
-LOST = 0.001
 
 
 def _loses(case: Case) -> bool:
@@ -45,13 +46,12 @@ def drops(case: Case) -> Iterator[Finding]:
                 "critical" if counted and lossy else "warning" if partial and lossy else "note"
             )
             place = f"{rule['family']} {rule['table']} {rule['chain']}"
-            yield Finding(
-                key="packet-filter-drops",
-                severity=severity,
-                layer="ip",
-                title=f"A rule of the packet filter at {common.name(case, end)} drops "
+            yield finding(
+                "packet-filter-drops",
+                severity,
+                f"A rule of the packet filter at {common.name(case, end)} drops "
                 f"{_what(rule, partial)} (chain {place}).",
-                where=end,
+                end,
                 evidence=(
                     told(end, "rule", f"{place}, handle {rule['handle']}: {' '.join(rule['expressions'])}"),
                     *(told(end, "packets dropped meanwhile", f"{by:.0f}") for by in counted.values()),
@@ -61,7 +61,6 @@ def drops(case: Case) -> Iterator[Finding]:
                     common.shell(end, f"nft -a list chain {place}"),
                     common.shell(end, f"nft delete rule {place} handle {rule['handle']}"),
                 ),
-                source="nft(8), VERDICT STATEMENTS, LIMIT STATEMENT; iptables-extensions(8)",
             )
 
 
@@ -84,16 +83,14 @@ def policy(case: Case) -> Iterator[Finding]:
         closed = [one for one in case.facts(end).get("firewall", "chains") or [] if one["policy"] == "drop"]
         for chain in closed:
             place = f"{chain['family']} {chain['table']} {chain['chain']}"
-            yield Finding(
-                key="packet-filter-closed",
-                severity="critical",
-                layer="ip",
-                title=f"The packet filter at {common.name(case, end)} drops what no rule allows "
+            yield finding(
+                "packet-filter-closed",
+                "critical",
+                f"The packet filter at {common.name(case, end)} drops what no rule allows "
                 f"(chain {place}, at {chain['hook']}), and no connection came through.",
-                where=end,
+                end,
                 evidence=(told(end, f"policy of {place}", "drop"), told(direction, "TCP", single.error)),
                 fix=(common.shell(end, f"nft list chain {place}   # allow the ports of the measurement"),),
-                source="nft(8), CHAINS",
             )
 
 
@@ -106,16 +103,16 @@ def actions(case: Case) -> Iterator[Finding]:
                 if not does and one["kind"] != "bpf":
                     continue
                 hook = one["hook"] if one["hook"] != "root" else "egress"
-                yield Finding(
-                    key="filter-on-the-device",
-                    severity="note",
-                    layer="queue",
-                    title=f"A {one['kind']} filter handles packets at {hook} of {dev} at "
-                    f"{common.name(case, end)}" + (f" ({', '.join(does)})." if does else "."),
-                    where=end,
+                yield finding(
+                    "filter-on-the-device",
+                    "note",
+                    (
+                        f"A {one['kind']} filter handles packets at {hook} of {dev} at "
+                        f"{common.name(case, end)}" + (f" ({', '.join(does)})." if does else ".")
+                    ),
+                    end,
                     evidence=(told(end, f"{hook} of {dev}", f"{one['kind']}, priority {one['priority']}"),),
                     fix=(common.shell(end, f"tc -s filter show dev {dev} {one['hook']}"),),
-                    source="tc(8), FILTERS; tc-bpf(8)",
                 )
 
 

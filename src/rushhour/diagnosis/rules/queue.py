@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rushhour.diagnosis.finding import Evidence, Finding
+from rushhour.causes.finding import Proof, finding
+from rushhour.causes.rules import sentence
+from rushhour.causes.thresholds import LONG_QUEUE_NS
 from rushhour.diagnosis.rules import common
 from rushhour.diagnosis.rules.common import told
 from rushhour.diagnosis.shown import qdisc
@@ -13,12 +15,10 @@ from rushhour.quantities.short import binary, duration, rate
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from rushhour.causes.cause import Severity
+    from rushhour.causes.finding import Finding
     from rushhour.diagnosis.case import Case
     from rushhour.diagnosis.facts import Facts
-    from rushhour.diagnosis.finding import Severity
-
-# A queue that takes longer to drain than this makes every conversation wait (RFC 8289, 3.2 aims at 5 ms).
-LONG_QUEUE_NS = 200e6
 
 
 def queues(facts: Facts) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -55,18 +55,21 @@ def shaper(case: Case) -> Iterator[Finding]:
             # What a shaper counts has headers; payload comes to 90 % of it and more with common packets.
             at_it = reached is not None and reached >= 0.8 * cap
             severity: Severity = "critical" if at_it else ("warning" if reached is None else "note")
-            yield Finding(
-                key="shaper-on-the-sender",
-                severity=severity,
-                layer="queue",
-                title=f"A shaper on {dev} at {common.name(case, from_)} lets {rate(cap)} through"
-                + (", and that is what arrives." if at_it else "."),
-                where=from_,
+            yield finding(
+                "shaper-on-the-sender",
+                severity,
+                sentence(
+                    "shaper-on-the-sender",
+                    dev=f"{dev} at {common.name(case, from_)}",
+                    rate=rate(cap),
+                    arrives=", and that is what arrives" if at_it else "",
+                ),
+                from_,
                 evidence=(
                     told(from_, f"queue on {dev}", qdisc(found)),
                     told(from_, "rate", rate(cap)),
                     *_held_back(case, from_, dev, found),
-                    *((Evidence(direction, "goodput of one flow", rate(reached)),) if reached else ()),
+                    *((Proof(direction, "goodput of one flow", rate(reached)),) if reached else ()),
                 ),
                 gain="what the line carries",
                 fix=(common.shell(from_, f"tc qdisc del dev {dev} root"),),
@@ -74,7 +77,7 @@ def shaper(case: Case) -> Iterator[Finding]:
             )
 
 
-def _held_back(case: Case, end: str, dev: str, found: Mapping[str, Any]) -> Iterator[Evidence]:
+def _held_back(case: Case, end: str, dev: str, found: Mapping[str, Any]) -> Iterator[Proof]:
     """How often a shaper let packets wait while the path was measured, if it was."""
     name = f"qdisc.{dev}.{found['kind']}.{found['parent']}.overlimits"
     if case.measured:
@@ -95,20 +98,18 @@ def emulation(case: Case) -> Iterator[Finding]:
                 if options.get(f"{word}_us")
             ]
             does += [f"{word} {options[word]:.2%}" for word in ("loss", "duplicate") if options.get(word)]
-            yield Finding(
-                key="netem-on-the-device",
-                severity="critical",
-                layer="queue",
-                title=f"netem on {dev} at {common.name(case, end)} disturbs the traffic on purpose: "
+            yield finding(
+                "netem-on-the-device",
+                "critical",
+                f"netem on {dev} at {common.name(case, end)} disturbs the traffic on purpose: "
                 f"{', '.join(does) or 'limit only'}.",
-                where=end,
+                end,
                 evidence=(
                     told(end, f"queue on {dev}", " ".join(["netem", *does])),
                     told(end, "limit", f"{options.get('limit_packets')} packets"),
                 ),
                 gain="the path without it",
                 fix=(common.shell(end, f"tc qdisc del dev {dev} root"),),
-                source="tc-netem(8)",
             )
 
 
@@ -123,21 +124,18 @@ def policer(case: Case) -> Iterator[Finding]:
                     cap = action["options"].get("rate_bps")
                     told_rate = rate(cap) if cap else "unknown"
                     hook = one["hook"] if one["hook"] != "root" else "egress"
-                    yield Finding(
-                        key="policer-on-the-device",
-                        severity="critical",
-                        layer="queue",
-                        title=f"A policer at {hook} of {dev} at {common.name(case, end)} drops what "
+                    yield finding(
+                        "policer-on-the-device",
+                        "critical",
+                        f"A policer at {hook} of {dev} at {common.name(case, end)} drops what "
                         f"exceeds {told_rate}.",
-                        where=end,
+                        end,
                         evidence=(
                             told(end, f"{one['kind']} filter, {hook} of {dev}", f"police rate {told_rate}"),
                             told(end, "bucket", binary(action["options"].get("burst_bytes") or 0)),
                         ),
                         gain="waiting instead of loss: a shaper, or a bucket of rate times RTT",
                         fix=(common.shell(end, f"tc filter del dev {dev} {one['hook']}"),),
-                        source="tc-police(8); Flach et al., An Internet-Wide Analysis of Traffic "
-                        "Policing, SIGCOMM 2016",
                     )
 
 
@@ -152,16 +150,14 @@ def drops(case: Case) -> Iterator[Finding]:
         kinds = {one["kind"] for _, one in queues(facts)}
         # Queues that manage their length drop to keep it short: that is their work.
         managed = kinds & {"fq_codel", "codel", "cake", "pie", "fq_pie", "red"}
-        yield Finding(
-            key="drops-in-the-own-queue",
-            severity="note" if managed else "warning",
-            layer="queue",
-            title=f"{common.name(case, end)} dropped packets in its own queue before they left.",
-            where=end,
+        yield finding(
+            "drops-in-the-own-queue",
+            "note" if managed else "warning",
+            f"{common.name(case, end)} dropped packets in its own queue before they left.",
+            end,
             evidence=tuple(told(end, f"{name} rose by", f"{by:.0f}") for name, by in sorted(rose.items())),
             gain="no retransmissions of what never left",
             fix=(common.shell(end, f"tc qdisc replace dev {common.device(facts)} root fq"),),
-            source="tc(8); tc-fq(8)",
         )
 
 
@@ -174,14 +170,12 @@ def long_queue(case: Case) -> Iterator[Finding]:
             limit = options.get("limit_bytes") or 1514 * (options.get("limit_packets") or 0)
             drains = limit * 8e9 / cap if cap and limit else 0
             if drains >= LONG_QUEUE_NS and found["kind"] in {"tbf", "bfifo", "pfifo"}:
-                yield Finding(
-                    key="queue-too-long",
-                    severity="warning",
-                    layer="queue",
-                    title=f"The queue on {dev} at {common.name(case, end)} takes {duration(drains)} "
-                    "to drain: under "
-                    "load everything waits that long.",
-                    where=end,
+                yield finding(
+                    "queue-too-long",
+                    "warning",
+                    f"The queue on {dev} at {common.name(case, end)} takes {duration(drains)} to drain: "
+                    "under load everything waits that long.",
+                    end,
                     evidence=(
                         told(end, f"queue on {dev}", qdisc(found)),
                         told(end, "limit", binary(limit)),
@@ -189,15 +183,16 @@ def long_queue(case: Case) -> Iterator[Finding]:
                     ),
                     gain=f"round trips shorter by up to {duration(drains)} under load",
                     fix=(
-                        common.shell(
-                            end,
-                            f"tc qdisc change dev {dev} root {found['kind']} rate {cap}bit "
-                            f"burst {options.get('burst_bytes') or 1600} latency 50ms",
-                        ),
-                    )
-                    if found["kind"] == "tbf"
-                    else (common.shell(end, f"tc qdisc replace dev {dev} root fq_codel"),),
-                    source="RFC 7567, section 2; RFC 8289, 3.2",
+                        (
+                            common.shell(
+                                end,
+                                f"tc qdisc change dev {dev} root {found['kind']} rate {cap}bit "
+                                f"burst {options.get('burst_bytes') or 1600} latency 50ms",
+                            ),
+                        )
+                        if found["kind"] == "tbf"
+                        else (common.shell(end, f"tc qdisc replace dev {dev} root fq_codel"),)
+                    ),
                 )
 
 
@@ -210,13 +205,12 @@ def slow_line(case: Case) -> Iterator[Finding]:
             plain = any(one["kind"] in {"pfifo_fast", "pfifo"} and name == dev for name, one in queues(facts))
             drains = 1514 * 8e9 * length / (speed * 1e6) if speed and length else 0
             if plain and drains >= LONG_QUEUE_NS / 2:
-                yield Finding(
-                    key="fifo-before-a-slow-line",
-                    severity="note",
-                    layer="queue",
-                    title=f"{dev} at {common.name(case, end)} queues {length} packets first in, first out: "
+                yield finding(
+                    "fifo-before-a-slow-line",
+                    "note",
+                    f"{dev} at {common.name(case, end)} queues {length} packets first in, first out: "
                     f"{duration(drains)} at its speed.",
-                    where=end,
+                    end,
                     evidence=(told(end, "txqueuelen", length), told(end, "queue", "pfifo_fast")),
                     gain="short waits for everything beside a bulk transfer",
                     fix=(
@@ -226,7 +220,6 @@ def slow_line(case: Case) -> Iterator[Finding]:
                             "net.core.default_qdisc = fq_codel in /etc/sysctl.d",
                         ),
                     ),
-                    source="RFC 7567, section 2; tc-fq_codel(8)",
                 )
 
 

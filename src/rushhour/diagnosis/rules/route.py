@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rushhour.diagnosis.finding import Evidence, Finding
+from rushhour.causes.finding import Proof, finding
 from rushhour.diagnosis.rules import common
 from rushhour.diagnosis.rules.common import told
 from rushhour.diagnosis.shown import route as shown_route
@@ -13,9 +13,9 @@ from rushhour.quantities.short import binary, rate
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from rushhour.causes.finding import Command, Finding
     from rushhour.diagnosis.case import Case
     from rushhour.diagnosis.facts import Facts
-    from rushhour.diagnosis.finding import Command
 
 SEGMENT = 1448
 KEPT = dict.fromkeys(("mtu", "window", "cwnd", "ssthresh", "initcwnd", "initrwnd", "advmss"), "") | {
@@ -65,36 +65,31 @@ def mtu(case: Case) -> Iterator[Finding]:
             continue
         if fixed and fixed < device:
             locked = "mtu" in (facts.get("route", "entry", "locked") or [])
-            yield Finding(
-                key="route-mtu",
-                severity="warning" if fixed < 1280 or locked else "note",
-                layer="ip",
-                title=f"The route of {common.name(case, end)} fixes packets at {fixed} bytes; the "
+            yield finding(
+                "route-mtu",
+                "warning" if fixed < 1280 or locked else "note",
+                f"The route of {common.name(case, end)} fixes packets at {fixed} bytes; the "
                 f"device takes {device}.",
-                where=end,
+                end,
                 evidence=(
                     told(end, "route", shown_route(facts.get("route", "entry"))),
                     told(end, "MTU of the device", device),
                 ),
                 gain=f"{payload(device) / payload(fixed) - 1:.1%} more payload",
                 fix=_fix(end, facts, "mtu"),
-                source=f"{_IP_ROUTE}, mtu",
             )
         elif learned and learned < device:
-            yield Finding(
-                key="path-mtu-learned",
-                severity="note",
-                layer="path",
-                title=f"{common.name(case, end)} has learned that the path carries packets of "
-                f"{learned} bytes, "
+            yield finding(
+                "path-mtu-learned",
+                "note",
+                f"{common.name(case, end)} has learned that the path carries packets of {learned} bytes, "
                 f"{device - learned} fewer than its device.",
-                where=end,
+                end,
                 evidence=(
                     told(end, "MTU of the path", learned),
                     told(end, "forgotten in", f"{facts.get('route', 'found', 'expires_s')} s"),
                     told(end, "MTU of the device", device),
                 ),
-                source="RFC 1191; RFC 8201",
             )
 
 
@@ -132,71 +127,66 @@ def window(case: Case) -> Iterator[Finding]:
                 and cap < 0.95 * flow
                 and not common.is_full(case, direction)
             )
-            yield Finding(
-                key=f"route-{word}",
-                severity="critical" if hurts else "note",
-                layer="ip",
-                title=f"The route of {common.name(case, end)} limits the {word} to {binary(most)}"
-                + (f": {rate(cap)} on this path." if cap else "."),
-                where=end,
+            yield finding(
+                f"route-{word}",
+                "critical" if hurts else "note",
+                (
+                    f"The route of {common.name(case, end)} limits the {word} to {binary(most)}"
+                    + (f": {rate(cap)} on this path." if cap else ".")
+                ),
+                end,
                 evidence=(told(end, "route", shown_route(facts.get("route", "found"))),),
                 gain=f"up to {rate(flow)} instead of {rate(cap)}" if hurts and flow and cap else None,
                 limited=common.limited(case, direction, "receiver" if word == "window" else "window"),
                 fix=_fix(end, facts, word),
-                source=f"{_IP_ROUTE}, {word}",
             )
 
 
 def beginning(case: Case) -> Iterator[Finding]:
     """Initial windows that were changed, and other values that hold connections down."""
     for end, facts in common.ends(case):
-        found = facts.get("route", "entry") or {}
-        first = found.get("initcwnd")
+        entry = facts.get("route", "entry") or {}
+        first = entry.get("initcwnd")
         if first is not None and first != 10:
             slow = first < 10
-            yield Finding(
-                key="initial-window-small" if slow else "initial-window-large",
-                severity="warning" if first < 4 else "note",
-                layer="ip",
-                title=f"Connections of {common.name(case, end)} begin with {first} segments instead of 10: "
-                + (
-                    "short transfers take more round trips."
-                    if slow
-                    else "bursts may overflow a queue at once."
+            yield finding(
+                "initial-window-small" if slow else "initial-window-large",
+                "warning" if first < 4 else "note",
+                (
+                    f"Connections of {common.name(case, end)} begin with {first} segments instead of 10: "
+                    + (
+                        "short transfers take more round trips."
+                        if slow
+                        else "bursts may overflow a queue at once."
+                    )
                 ),
-                where=end,
-                evidence=(told(end, "route", shown_route(found)),),
+                end,
+                evidence=(told(end, "route", shown_route(entry)),),
                 gain="short transfers end earlier" if slow else "no loss at the first round trip",
                 fix=_fix(end, facts, "initcwnd"),
-                source=f"RFC 6928; {_IP_ROUTE}, initcwnd",
             )
-        segment, mtu = found.get("advmss"), facts.get("link", "mtu")
+        segment, mtu = entry.get("advmss"), facts.get("link", "mtu")
         if segment and mtu and segment < mtu - 120:
-            yield Finding(
-                key="route-advmss",
-                severity="warning",
-                layer="ip",
-                title=f"The route of {common.name(case, end)} asks the other end for segments of "
-                f"{segment} bytes; "
-                f"{mtu - common.HEADERS} would fit.",
-                where=end,
+            yield finding(
+                "route-advmss",
+                "warning",
+                f"The route of {common.name(case, end)} asks the other end for segments of {segment} "
+                f"bytes; {mtu - common.HEADERS} would fit.",
+                end,
                 evidence=(told(end, "advmss", segment), told(end, "MTU of the device", mtu)),
                 gain=f"{payload(mtu) / payload(segment + common.HEADERS) - 1:.1%} more payload",
                 fix=_fix(end, facts, "advmss"),
-                source=f"{_IP_ROUTE}, advmss",
             )
-        if (least := found.get("rto_min")) and least > 1000:
-            yield Finding(
-                key="route-rto-min",
-                severity="warning",
-                layer="ip",
-                title=f"The route of {common.name(case, end)} makes every retransmission timeout at "
+        if (least := entry.get("rto_min")) and least > 1000:
+            yield finding(
+                "route-rto-min",
+                "warning",
+                f"The route of {common.name(case, end)} makes every retransmission timeout at "
                 f"least {least} ms.",
-                where=end,
+                end,
                 evidence=(told(end, "rto_min", f"{least} ms"),),
                 gain="losses at the end of a transfer are repaired after 200 ms and more, not seconds",
                 fix=_fix(end, facts, "rto_min"),
-                source=f"{_IP_ROUTE}, rto_min; RFC 6298",
             )
 
 
@@ -205,16 +195,14 @@ def asymmetric(case: Case) -> Iterator[Finding]:
     gates = {end: facts.get("route", "found", "gateway") for end, facts in common.ends(case)}
     devices = {end: facts.get("route", "found", "dev") for end, facts in common.ends(case)}
     if all(devices.values()) and "lo" not in devices.values() and bool(gates["a"]) != bool(gates["b"]):
-        yield Finding(
-            key="asymmetric-route",
-            severity="note",
-            layer="ip",
-            title="The ends reach each other by different ways: one by a gateway, the other directly.",
-            where="a→b",
+        yield finding(
+            "asymmetric-route",
+            "note",
+            "The ends reach each other by different ways: one by a gateway, the other directly.",
+            "a→b",
             evidence=tuple(
                 told(end, "route", f"via {gate}" if gate else "direct") for end, gate in gates.items()
             ),
-            source="RFC 1812, 5.2; a firewall that sees half of a connection may drop it",
         )
 
 
@@ -234,18 +222,16 @@ def resolution(case: Case) -> Iterator[Finding]:
         if state not in {"failed", "incomplete"} and not by_hand:
             continue
         does = "has an address set by hand, and nothing comes through" if by_hand else "does not answer"
-        yield Finding(
-            key="next-hop-set-by-hand" if by_hand else "next-hop-silent",
-            severity="critical",
-            layer="ip",
-            title=f"The next hop of {common.name(case, end)}, {hop}, {does}.",
-            where=end,
+        yield finding(
+            "next-hop-set-by-hand" if by_hand else "next-hop-silent",
+            "critical",
+            f"The next hop of {common.name(case, end)}, {hop}, {does}.",
+            end,
             evidence=(
                 told(end, f"neighbour {hop}", state),
                 told(end, "its hardware address", facts.get("route", "neighbour", "hardware")),
             ),
             fix=(common.shell(end, f"ip neighbour del {hop} dev {common.device(facts)}"),),
-            source="RFC 826; RFC 4861, 7.3; ip-neighbour(8)",
         )
 
 
@@ -255,16 +241,14 @@ def lifetime(case: Case) -> Iterator[Finding]:
         ttl = common.setting(facts, "net.ipv4.ip_default_ttl")
         if ttl is None or ttl >= 32:
             continue
-        yield Finding(
-            key="packets-live-too-short",
-            severity="critical" if _is_cut_off(case) else "note",
-            layer="ip",
-            title=f"Packets of {common.name(case, end)} pass {ttl} routers at most, then they are dropped.",
-            where=end,
+        yield finding(
+            "packets-live-too-short",
+            "critical" if _is_cut_off(case) else "note",
+            f"Packets of {common.name(case, end)} pass {ttl} routers at most, then they are dropped.",
+            end,
             evidence=(told(end, "net.ipv4.ip_default_ttl", ttl),),
             gain="packets that arrive, however many routers are between",
             fix=(common.sysctl(end, "net.ipv4.ip_default_ttl", 64),),
-            source="RFC 1122, 3.2.1.7; Documentation/networking/ip-sysctl.rst, ip_default_ttl",
         )
 
 
@@ -274,15 +258,13 @@ def algorithm(case: Case) -> Iterator[Finding]:
         chosen = facts.get("route", "entry", "congctl")
         default = common.setting(facts, "net.ipv4.tcp_congestion_control")
         if chosen and chosen != default:
-            yield Finding(
-                key="route-congestion-control",
-                severity="note",
-                layer="ip",
-                title=f"The route of {common.name(case, end)} sends by {chosen}, although {default} "
+            yield finding(
+                "route-congestion-control",
+                "note",
+                f"The route of {common.name(case, end)} sends by {chosen}, although {default} "
                 "is the default.",
-                where=end,
-                evidence=(told(end, "congctl of the route", chosen), Evidence(end, "default", str(default))),
-                source=f"{_IP_ROUTE}, congctl",
+                end,
+                evidence=(told(end, "congctl of the route", chosen), Proof(end, "default", str(default))),
             )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rushhour.diagnosis.finding import Evidence, Finding
+from rushhour.causes.finding import Proof, finding
 from rushhour.diagnosis.rules import common
 from rushhour.diagnosis.rules import measured_words as words
 from rushhour.diagnosis.rules.common import told
@@ -12,6 +12,7 @@ from rushhour.diagnosis.rules.common import told
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from rushhour.causes.finding import Finding
     from rushhour.diagnosis.case import Case
     from rushhour.diagnosis.facts import Facts
 
@@ -36,20 +37,18 @@ def probing(case: Case) -> Iterator[Finding]:
             if blocked
             else f"the path's MTU is {narrow}, the device's {mtu}"
         )
-        yield Finding(
-            key="mtu-probing-off",
-            severity="warning" if blocked else "note",
-            layer="tcp",
-            title=f"{common.name(case, from_)} relies on ICMP to learn the path's MTU: {hole}.",
-            where=from_,
+        yield finding(
+            "mtu-probing-off",
+            "warning" if blocked else "note",
+            f"{common.name(case, from_)} relies on ICMP to learn the path's MTU: {hole}.",
+            from_,
             evidence=(
                 told(from_, "net.ipv4.tcp_mtu_probing", 0),
                 told(from_, "MTU of the device", mtu),
-                Evidence(direction, "MTU of the path", str(narrow)),
+                Proof(direction, "MTU of the path", str(narrow)),
             ),
             gain="connections survive a router that drops in silence",
             fix=(common.sysctl(from_, "net.ipv4.tcp_mtu_probing", 1),),
-            source=f"RFC 4821; RFC 2923, 2.1; {_IP_SYSCTL}, tcp_mtu_probing",
         )
 
 
@@ -62,18 +61,15 @@ def discovery(case: Case) -> Iterator[Finding]:
         measured = case.measured.get(direction)
         narrow, mtu = measured.path_mtu if measured is not None else None, facts.get("link", "mtu")
         cut = narrow is not None and mtu is not None and narrow < mtu
-        yield Finding(
-            key="path-mtu-discovery-off",
-            severity="warning" if cut else "note",
-            layer="ip",
-            title=f"{common.name(case, from_)} does not learn the path's MTU: routers cut its "
-            "packets to pieces, or "
-            "TCP uses small ones.",
-            where=from_,
+        yield finding(
+            "path-mtu-discovery-off",
+            "warning" if cut else "note",
+            f"{common.name(case, from_)} does not learn the path's MTU: routers cut its packets to "
+            "pieces, or TCP uses small ones.",
+            from_,
             evidence=(told(from_, name, common.setting(facts, name)),),
             gain="no fragments; a lost fragment costs the whole packet",
             fix=(common.sysctl(from_, name, 0),),
-            source=f"RFC 1191; RFC 8900; {_IP_SYSCTL}, ip_no_pmtu_disc",
         )
 
 
@@ -96,16 +92,15 @@ def clamped(case: Case) -> Iterator[Finding]:
         fits = min(sizes) - common.HEADERS - OPTIONS
         if single.mss >= fits - SLACK:
             continue
-        yield Finding(
-            key="segments-clamped",
-            severity="warning" if single.mss < fits / 2 else "note",
-            layer="path",
-            title=f"Something on the way makes the segments {direction} {single.mss} bytes small; "
+        yield finding(
+            "segments-clamped",
+            "warning" if single.mss < fits / 2 else "note",
+            f"Something on the way makes the segments {direction} {single.mss} bytes small; "
             f"{fits} would fit.",
-            where=direction,
+            direction,
             evidence=(
-                Evidence(direction, "payload of a segment", f"{single.mss} B"),
-                Evidence(direction, "smallest MTU known", f"{min(sizes)} B"),
+                Proof(direction, "payload of a segment", f"{single.mss} B"),
+                Proof(direction, "smallest MTU known", f"{min(sizes)} B"),
             ),
             gain=f"{fits / single.mss:.1f} times fewer packets",
             fix=(
@@ -115,7 +110,6 @@ def clamped(case: Case) -> Iterator[Finding]:
                     "on these routers",
                 ),
             ),
-            source="RFC 9293, 3.7.1; iptables-extensions(8), TCPMSS; nft(8), tcp option maxseg",
         )
 
 

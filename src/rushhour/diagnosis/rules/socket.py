@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from rushhour.causes.finding import Proof, finding
+from rushhour.causes.rules import sentence
+from rushhour.causes.thresholds import LETS_ENOUGH, LETS_LITTLE
 from rushhour.diagnosis.case import DIRECTIONS
-from rushhour.diagnosis.finding import Evidence, Finding
 from rushhour.diagnosis.rules import common
 from rushhour.diagnosis.rules.common import told
 from rushhour.diagnosis.shown import sizes
@@ -14,11 +17,13 @@ from rushhour.quantities.short import binary, duration, rate
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rushhour.diagnosis.case import Case
+    from rushhour.causes.cause import Severity
+    from rushhour.causes.finding import Finding
+    from rushhour.diagnosis.case import Case, End
     from rushhour.diagnosis.facts import Facts
-    from rushhour.diagnosis.finding import Severity
 
 _MIB = 1 << 20
+RMEM, WMEM = "net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"
 # The default of tcp_rmem[2] (tcp_init, net/ipv4/tcp.c); less is never recommended.
 LEAST = 6 * _MIB
 _IP_SYSCTL = "Documentation/networking/ip-sysctl.rst"
@@ -43,92 +48,107 @@ def recommended(bdp: float) -> int:
     return max(LEAST, -(-int(4 * bdp) // _MIB) * _MIB)
 
 
-def _gravity(limit_bps: float, rate_bps: float, *, full: bool) -> Severity | None:
-    """How much a limit matters that lies below what the path carries; None if it does not."""
-    if full or limit_bps >= 0.95 * rate_bps:
-        return None
-    return "critical" if limit_bps < 0.7 * rate_bps else "warning"
+@dataclass(frozen=True, slots=True)
+class _Buffer:
+    """A buffer of one end beside what a direction carries.
+
+    `values` are least, default and greatest bytes; `bdp` is in bytes; `share` is for how much of its time the
+    measured flow waited for this buffer, None where that was not measured.
+    """
+
+    direction: str
+    end: End
+    facts: Facts
+    values: list[int]
+    bdp: float
+    flow_bps: float
+    rtt_ns: float
+    share: float | None
+    full: bool
+
+    def bps(self, window: float) -> float:
+        """The rate that a window in bytes lets through."""
+        return window * 8e9 / self.rtt_ns
+
+    def severity(self, limit_bps: float) -> Severity | None:
+        """How much a limit matters that lies below what the path carries; None if it does not."""
+        if self.full or limit_bps >= LETS_ENOUGH * self.flow_bps:
+            return None
+        return common.proven("critical" if limit_bps < LETS_LITTLE * self.flow_bps else "warning", self.share)
+
+    @property
+    def wanted(self) -> list[int]:
+        """The values with a greatest one that holds the path."""
+        return [*self.values[:2], max(self.values[2], recommended(self.bdp))]
+
+    @property
+    def path(self) -> Proof:
+        """What the path holds, as evidence."""
+        holds = f"{binary(self.bdp)} ({rate(self.flow_bps)} for {duration(self.rtt_ns)})"
+        return Proof(self.direction, "the path holds", holds)
+
+
+def _buffers(case: Case, name: str, limit: str) -> Iterator[_Buffer]:
+    """The buffers that a sysctl sets: tcp_rmem at each receiver, or tcp_wmem at each sender."""
+    for direction, from_, sending, to, receiving in common.directions(case):
+        end, facts = (to, receiving) if name == RMEM else (from_, sending)
+        values, bdp = common.setting(facts, name), common.bdp_bytes(case, direction)
+        flow, rtt = common.rate_bps(case, direction), common.rtt_ns(case)
+        if isinstance(values, list) and bdp is not None and flow and rtt:
+            share, full = common.limited(case, direction, limit), common.is_full(case, direction)
+            yield _Buffer(direction, end, facts, values, bdp, flow, rtt, share, full)
 
 
 def receive_buffer(case: Case) -> Iterator[Finding]:
     """The receiver's window, at its greatest, is smaller than the path."""
-    for direction, _, _, to, facts in common.directions(case):
-        values = common.setting(facts, "net.ipv4.tcp_rmem")
-        bdp, flow, rtt = (
-            common.bdp_bytes(case, direction),
-            common.rate_bps(case, direction),
-            common.rtt_ns(case),
-        )
-        if not isinstance(values, list) or bdp is None or not flow or not rtt:
-            continue
-        grows = common.setting(facts, "net.ipv4.tcp_moderate_rcvbuf") != 0
-        window = window_of(
-            values[2] if grows else values[1], common.setting(facts, "net.ipv4.tcp_adv_win_scale") or 1
-        )
-        limit = window * 8e9 / rtt
-        share = common.limited(case, direction, "receiver")
-        severity = common.proven(_gravity(limit, flow, full=common.is_full(case, direction)), share)
+    for one in _buffers(case, RMEM, "receiver"):
+        grows = common.setting(one.facts, "net.ipv4.tcp_moderate_rcvbuf") != 0
+        scale = common.setting(one.facts, "net.ipv4.tcp_adv_win_scale") or 1
+        window = window_of(one.values[2] if grows else one.values[1], scale)
+        limit = one.bps(window)
+        severity = one.severity(limit)
         if severity is None:
             continue
-        wanted = [values[0], values[1], max(values[2], recommended(bdp))]
-        fix = [] if wanted == values else [common.sysctl(to, "net.ipv4.tcp_rmem", wanted)]
+        key = "receive-buffer-too-small" if grows else "receive-autotuning-off"
+        lets = f"it lets at most {rate(limit)} through, and the path carries {rate(one.flow_bps)}"
+        fix = [] if one.wanted == one.values else [common.sysctl(one.end, RMEM, one.wanted)]
         if not grows:
-            fix.append(common.sysctl(to, "net.ipv4.tcp_moderate_rcvbuf", 1))
-        yield Finding(
-            key="receive-buffer-too-small" if grows else "receive-autotuning-off",
-            severity=severity,
-            layer="socket",
-            title=f"The receive buffer at {common.name(case, to)} lets at most {rate(limit)} "
-            "through; the path carries "
-            f"{rate(flow)}.",
-            where=to,
+            fix.append(common.sysctl(one.end, "net.ipv4.tcp_moderate_rcvbuf", 1))
+        yield finding(
+            key,
+            severity,
+            sentence(key, host=common.name(case, one.end), proof=lets),
+            one.end,
             evidence=(
-                told(to, "net.ipv4.tcp_rmem", sizes(values)),
-                told(to, "net.ipv4.tcp_moderate_rcvbuf", int(grows)),
-                told(to, "greatest window", binary(window)),
-                Evidence(direction, "the path holds", f"{binary(bdp)} ({rate(flow)} for {duration(rtt)})"),
+                told(one.end, RMEM, sizes(one.values)),
+                told(one.end, "net.ipv4.tcp_moderate_rcvbuf", int(grows)),
+                told(one.end, "greatest window", binary(window)),
+                one.path,
             ),
-            gain=f"up to {rate(flow)} instead of {rate(limit)}",
-            limited=share,
+            gain=f"up to {rate(one.flow_bps)} instead of {rate(limit)}",
+            limited=one.share,
             fix=tuple(fix),
-            source=f"{_IP_SYSCTL}, tcp_rmem; RFC 6349, 3.3.1; RFC 7323, 2",
         )
 
 
 def send_buffer(case: Case) -> Iterator[Finding]:
     """The sender may not keep as much as the path holds."""
-    for direction, from_, facts, _, _ in common.directions(case):
-        values = common.setting(facts, "net.ipv4.tcp_wmem")
-        bdp, flow, rtt = (
-            common.bdp_bytes(case, direction),
-            common.rate_bps(case, direction),
-            common.rtt_ns(case),
-        )
-        if not isinstance(values, list) or bdp is None or not flow or not rtt:
-            continue
+    for one in _buffers(case, WMEM, "sndbuf"):
         # sk_wmem_queued counts whole buffers, headers included: at best as many bytes are in flight.
-        limit = values[2] * 8e9 / rtt
-        share = common.limited(case, direction, "sndbuf")
-        severity = common.proven(_gravity(limit, flow, full=common.is_full(case, direction)), share)
+        limit = one.bps(one.values[2])
+        severity = one.severity(limit)
         if severity is None:
             continue
-        wanted = [values[0], values[1], max(values[2], recommended(bdp))]
-        yield Finding(
-            key="send-buffer-too-small",
-            severity=severity,
-            layer="socket",
-            title=f"The send buffer at {common.name(case, from_)} keeps at most {binary(values[2])} "
-            "in flight; the path "
-            f"holds {binary(bdp)}.",
-            where=from_,
-            evidence=(
-                told(from_, "net.ipv4.tcp_wmem", sizes(values)),
-                Evidence(direction, "the path holds", f"{binary(bdp)} ({rate(flow)} for {duration(rtt)})"),
-            ),
-            gain=f"up to {rate(flow)} instead of {rate(limit)}",
-            limited=share,
-            fix=(common.sysctl(from_, "net.ipv4.tcp_wmem", wanted),),
-            source=f"{_IP_SYSCTL}, tcp_wmem; tcp_sndbuf_expand(), net/ipv4/tcp_input.c",
+        keeps = f"it keeps at most {binary(one.values[2])} in flight, and the path holds {binary(one.bdp)}"
+        yield finding(
+            "send-buffer-too-small",
+            severity,
+            sentence("send-buffer-too-small", host=common.name(case, one.end), proof=keeps),
+            one.end,
+            evidence=(told(one.end, WMEM, sizes(one.values)), one.path),
+            gain=f"up to {rate(one.flow_bps)} instead of {rate(limit)}",
+            limited=one.share,
+            fix=(common.sysctl(one.end, WMEM, one.wanted),),
         )
 
 
@@ -141,18 +161,15 @@ def caps(case: Case) -> Iterator[Finding]:
             # The kernel doubles what is asked for (sock_setsockopt), and half of that becomes window.
             if bdp is None or not isinstance(most, int) or most >= bdp:
                 continue
-            yield Finding(
-                key=name.rpartition(".")[2].replace("_", "-") + "-small",
-                severity="note",
-                layer="socket",
-                title=f"Programs at {common.name(case, end)} that set their own buffer get at most "
-                f"{binary(most)}; "
-                f"{direction} holds {binary(bdp)}.",
-                where=end,
-                evidence=(told(end, name, most), Evidence(direction, "the path holds", binary(bdp))),
+            yield finding(
+                name.rpartition(".")[2].replace("_", "-") + "-small",
+                "note",
+                f"Programs at {common.name(case, end)} that set their own buffer get at most "
+                f"{binary(most)}; {direction} holds {binary(bdp)}.",
+                end,
+                evidence=(told(end, name, most), Proof(direction, "the path holds", binary(bdp))),
                 gain="none for programs that leave their buffers to the kernel",
                 fix=(common.sysctl(end, name, recommended(bdp) // 2),),
-                source="socket(7), SO_RCVBUF and SO_SNDBUF; tcp(7)",
             )
 
 
@@ -163,13 +180,12 @@ def datagrams(case: Case) -> Iterator[Finding]:
         if not lost:
             continue
         default = common.setting(facts, "net.core.rmem_default")
-        yield Finding(
-            key="udp-receive-buffer-full",
-            severity="note" if common.is_busy(case, end) else "warning",
-            layer="socket",
-            title=f"Datagrams reached {common.name(case, end)} and were dropped there: their "
+        yield finding(
+            "udp-receive-buffer-full",
+            "note" if common.is_busy(case, end) else "warning",
+            f"Datagrams reached {common.name(case, end)} and were dropped there: their "
             "socket's buffer was full.",
-            where=end,
+            end,
             evidence=(
                 *(told(end, f"{name} rose by", f"{by:.0f}") for name, by in sorted(lost.items())),
                 told(end, "net.core.rmem_default", "unknown" if default is None else binary(default)),
@@ -179,7 +195,6 @@ def datagrams(case: Case) -> Iterator[Finding]:
                 common.sysctl(end, "net.core.rmem_default", 4 * _MIB),
                 common.sysctl(end, "net.core.rmem_max", 8 * _MIB),
             ),
-            source="udp(7), SO_RCVBUF; RFC 4113, udpInErrors",
         )
 
 
@@ -192,14 +207,12 @@ def memory(case: Case) -> Iterator[Finding]:
         if not isinstance(limits, list) or not (rose or (used or 0) >= limits[0]):
             continue
         severity: Severity = "critical" if rose or (used or 0) >= limits[1] else "warning"
-        yield Finding(
-            key="tcp-memory-pressure",
-            severity=severity,
-            layer="socket",
-            title=f"TCP at {common.name(case, end)} is short of memory: buffers shrink and packets "
-            "that arrived are "
-            "thrown away.",
-            where=end,
+        yield finding(
+            "tcp-memory-pressure",
+            severity,
+            f"TCP at {common.name(case, end)} is short of memory: buffers shrink and packets that "
+            "arrived are thrown away.",
+            end,
             evidence=(
                 told(end, "pages in use (sockstat TCP mem)", used),
                 told(end, "net.ipv4.tcp_mem (pages)", limits),
@@ -207,7 +220,6 @@ def memory(case: Case) -> Iterator[Finding]:
             ),
             gain="windows open again",
             fix=(common.sysctl(end, "net.ipv4.tcp_mem", _more_pages(facts, limits)),),
-            source=f"{_IP_SYSCTL}, tcp_mem",
         )
 
 
@@ -227,20 +239,18 @@ def memory_below_path(case: Case) -> Iterator[Finding]:
         limits = common.setting(facts, "net.ipv4.tcp_mem")
         if not isinstance(limits, list) or limits[1] * 4096 >= 2 * most:
             continue
-        yield Finding(
-            key="tcp-mem-too-small",
-            severity="warning",
-            layer="socket",
-            title=f"All TCP sockets at {common.name(case, end)} together may use {binary(limits[1] * 4096)}; "
+        yield finding(
+            "tcp-mem-too-small",
+            "warning",
+            f"All TCP sockets at {common.name(case, end)} together may use {binary(limits[1] * 4096)}; "
             f"one flow needs {binary(2 * most)}.",
-            where=end,
+            end,
             evidence=(
                 told(end, "net.ipv4.tcp_mem (pages)", limits),
-                Evidence("a→b", "the path holds", binary(most)),
+                Proof("a→b", "the path holds", binary(most)),
             ),
             gain="no pressure while a flow fills the path",
             fix=(common.sysctl(end, "net.ipv4.tcp_mem", _more_pages(facts, limits)),),
-            source=f"{_IP_SYSCTL}, tcp_mem",
         )
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rushhour.diagnosis.finding import Evidence, Finding
+from rushhour.causes.finding import Proof, finding
+from rushhour.causes.table import CAUSES
+from rushhour.causes.thresholds import UNSCALED
 from rushhour.diagnosis.rules import common
 from rushhour.diagnosis.rules.common import told
 from rushhour.diagnosis.shown import plain
@@ -14,11 +16,10 @@ from rushhour.quantities.short import percent, rate
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from rushhour.causes.cause import Severity
+    from rushhour.causes.finding import Finding
     from rushhour.diagnosis.case import Case
-    from rushhour.diagnosis.finding import Severity
 
-IP_SYSCTL = "Documentation/networking/ip-sysctl.rst"
-UNSCALED = 65535
 _DIRECTIONS = ("a→b", "b→a")
 # How long a segment may live (RFC 7323, 5.1): sequence numbers must not come round within it.
 _LIFETIME_S = 120
@@ -26,20 +27,20 @@ _LIFETIME_S = 120
 
 @dataclass(frozen=True)
 class Weight:
-    """How grave it is on a path that an option is off, and what shows it; `detail` ends the title."""
+    """How grave it is on a path that an option is off, and what shows it; `proof` ends the title."""
 
     severity: Severity = "note"
-    evidence: tuple[Evidence, ...] = ()
+    evidence: tuple[Proof, ...] = ()
     gain: str | None = None
     limited: float | None = None
-    detail: str = ""
+    proof: str = ""
 
 
 @dataclass(frozen=True)
 class Switch:
     """A setting that is 0 or 1 at each end.
 
-    `title` has `{where}`, the ends where it is off, and `{detail}`; `weigh` gives None where its absence does
+    `title` has `{hosts}`, the ends where it is off, and `{proof}`; `weigh` gives None where its absence does
     not matter on the path; a `gain` of its weight comes before its own.
     """
 
@@ -47,7 +48,6 @@ class Switch:
     sysctl: str
     title: str
     gain: str | None
-    source: str
     weigh: Callable[[Case], Weight | None]
 
     def found(self, case: Case) -> Iterator[Finding]:
@@ -58,19 +58,17 @@ class Switch:
         weight = self.weigh(case) if off else None
         if weight is None:
             return
-        where = " and ".join(common.name(case, end) for end in off)
+        hosts = " and ".join(common.name(case, end) for end in off)
         known = tuple(told(end, name, plain(value)) for end, value in values.items() if value is not None)
-        yield Finding(
-            key=self.key,
-            severity=weight.severity,
-            layer="tcp",
-            title=self.title.format(where=where, detail=weight.detail),
-            where=off[0],
+        yield finding(
+            self.key,
+            weight.severity,
+            self.title.format(hosts=hosts, proof=weight.proof),
+            off[0],
             evidence=known + weight.evidence,
             gain=weight.gain or self.gain,
             limited=weight.limited,
             fix=tuple(common.sysctl(end, name, 1) for end in off),
-            source=f"{self.source}; {IP_SYSCTL}, {self.sysctl}",
         )
 
 
@@ -82,11 +80,11 @@ def _scaling(case: Case) -> Weight:
     limited = common.limited(case, direction, "receiver")
     if limit is None:
         return Weight(limited=limited)
-    detail = f", {rate(limit)} on this path"
+    proof = f", {rate(limit)} on this path"
     if limit >= 0.95 * flows[direction] or common.is_full(case, direction):
-        return Weight(limited=limited, detail=detail)
+        return Weight(limited=limited, proof=proof)
     gain = f"up to {rate(flows[direction])} instead of {rate(limit)}"
-    return Weight("critical", gain=gain, limited=limited, detail=detail)
+    return Weight("critical", gain=gain, limited=limited, proof=proof)
 
 
 def _repair(case: Case) -> Weight:
@@ -94,7 +92,7 @@ def _repair(case: Case) -> Weight:
     direction = max(again, key=lambda one: again[one])
     if again[direction] <= 0:
         return Weight()
-    return Weight("warning", (Evidence(direction, "segments sent again", percent(again[direction])),))
+    return Weight("warning", (Proof(direction, "segments sent again", percent(again[direction])),))
 
 
 def _wrapping(case: Case) -> Weight:
@@ -113,32 +111,28 @@ def _spurious(case: Case) -> Weight | None:
 WINDOW_SCALING = Switch(
     "window-scaling-off",
     "tcp_window_scaling",
-    "Window scaling is off at {where}: no connection has a window above 64 KiB{detail}.",
+    CAUSES["window-scaling-off"].says,
     None,
-    "RFC 7323, section 2",
     _scaling,
 )
 SACK = Switch(
     "sack-off",
     "tcp_sack",
-    "Selective acknowledgements are off at {where}: of several losses one is repaired a round trip.",
+    CAUSES["sack-off"].says,
     "losses are repaired within one round trip",
-    "RFC 2018; RFC 6675",
     _repair,
 )
 TIMESTAMPS = Switch(
     "timestamps-off",
     "tcp_timestamps",
-    "TCP timestamps are off at {where}: the RTT is measured less well, old segments may pass as new.",
+    "TCP timestamps are off at {hosts}: the RTT is measured less well, old segments may pass as new.",
     "better retransmission timeouts; spurious retransmissions are recognised",
-    "RFC 7323, sections 4 and 5",
     _wrapping,
 )
 DSACK = Switch(
     "dsack-off",
     "tcp_dsack",
-    "Duplicate acknowledgements (DSACK) are off at {where}: reordering is taken for loss.",
+    "Duplicate acknowledgements (DSACK) are off at {hosts}: reordering is taken for loss.",
     "windows that were cut for nothing are restored",
-    "RFC 2883",
     _spurious,
 )

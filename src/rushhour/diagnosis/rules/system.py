@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rushhour.diagnosis.finding import Finding
+from rushhour.causes.finding import finding
+from rushhour.causes.rules import sentence
 from rushhour.diagnosis.rules import common
 from rushhour.diagnosis.rules.common import told
 from rushhour.diagnosis.shown import mbps
@@ -13,8 +14,9 @@ from rushhour.quantities.short import binary, percent, rate
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from rushhour.causes.cause import Severity
+    from rushhour.causes.finding import Finding
     from rushhour.diagnosis.case import Case
-    from rushhour.diagnosis.finding import Severity
 
 SLOW_CLOCKS = frozenset(("hpet", "acpi_pm", "jiffies", "refined-jiffies", "pit"))
 
@@ -28,14 +30,12 @@ def slot(case: Case) -> Iterator[Finding]:
             if not speed or not carries or carries >= speed * 1e6:
                 continue
             most = f"{found.get('max_speed_gts')} GT/s x{found.get('max_width')}"
-            yield Finding(
-                key="slot-too-narrow",
-                severity="critical" if carries < 0.8 * speed * 1e6 else "warning",
-                layer="host",
-                title=f"{dev} at {common.name(case, end)} has a line of {mbps(speed)} in a PCIe "
-                "slot that carries "
-                f"about {rate(carries)}.",
-                where=end,
+            yield finding(
+                "slot-too-narrow",
+                "critical" if carries < 0.8 * speed * 1e6 else "warning",
+                f"{dev} at {common.name(case, end)} has a line of {mbps(speed)} in a PCIe slot that "
+                f"carries about {rate(carries)}.",
+                end,
                 evidence=(
                     told(end, "slot now", f"{found['speed_gts']} GT/s x{found['width']}"),
                     told(end, "card and slot could do", most),
@@ -43,7 +43,6 @@ def slot(case: Case) -> Iterator[Finding]:
                 ),
                 gain=f"{mbps(speed)} instead of {rate(carries)}: move the card to a wider slot",
                 fix=(common.shell(end, f"lspci -s {found['bus']} -vv | grep -i lnk   # then move the card"),),
-                source="PCI Express Base Specification 3.0, 4.2; Neugebauer et al., SIGCOMM 2018",
             )
 
 
@@ -57,21 +56,18 @@ def backlog(case: Case) -> Iterator[Finding]:
         }
         length = common.setting(facts, "net.core.netdev_max_backlog")
         if rose:
-            yield Finding(
-                key="backlog-overflow",
-                severity="warning",
-                layer="host",
-                title=f"{common.name(case, end)} dropped packets that had arrived: the queue of a "
-                "processor was full "
-                "(netdev_max_backlog).",
-                where=end,
+            yield finding(
+                "backlog-overflow",
+                "warning",
+                f"{common.name(case, end)} dropped packets that had arrived: the queue of a processor "
+                "was full (netdev_max_backlog).",
+                end,
                 evidence=(
                     *(told(end, f"{name} rose by", f"{by:.0f}") for name, by in sorted(rose.items())),
                     told(end, "net.core.netdev_max_backlog", length),
                 ),
                 gain="bursts wait instead of being lost",
                 fix=(common.sysctl(end, "net.core.netdev_max_backlog", max(10_000, 4 * (length or 0))),),
-                source="Documentation/admin-guide/sysctl/net.rst, netdev_max_backlog",
             )
 
 
@@ -84,14 +80,12 @@ def squeezed(case: Case) -> Iterator[Finding]:
         budget, usecs = (
             common.setting(facts, f"net.core.netdev_budget{suffix}") for suffix in ("", "_usecs")
         )
-        yield Finding(
-            key="budget-used-up",
-            severity="note",
-            layer="host",
-            title=f"{common.name(case, end)} stopped receiving {sum(rose.values()):.0f} times "
-            "although packets were "
-            "left (netdev_budget).",
-            where=end,
+        yield finding(
+            "budget-used-up",
+            "note",
+            f"{common.name(case, end)} stopped receiving {sum(rose.values()):.0f} times although packets "
+            "were left (netdev_budget).",
+            end,
             evidence=(
                 told(end, "net.core.netdev_budget", budget),
                 told(end, "net.core.netdev_budget_usecs", usecs),
@@ -101,7 +95,6 @@ def squeezed(case: Case) -> Iterator[Finding]:
                 common.sysctl(end, "net.core.netdev_budget", max(600, 2 * (budget or 0))),
                 common.sysctl(end, "net.core.netdev_budget_usecs", max(8000, 2 * (usecs or 0))),
             ),
-            source="Documentation/admin-guide/sysctl/net.rst, netdev_budget",
         )
 
 
@@ -115,13 +108,14 @@ def swapping(case: Case) -> Iterator[Finding]:
         if not rose and not short and stalls < 10:
             continue
         severity: Severity = "critical" if rose or stalls >= 10 else "warning"
-        yield Finding(
-            key="memory-short",
-            severity=severity,
-            layer="host",
-            title=f"{common.name(case, end)} is short of memory"
-            + (" and was swapping while it was measured." if rose else "."),
-            where=end,
+        yield finding(
+            "memory-short",
+            severity,
+            (
+                f"{common.name(case, end)} is short of memory"
+                + (" and was swapping while it was measured." if rose else ".")
+            ),
+            end,
             evidence=(
                 told(end, "available", f"{binary(left or 0)} of {binary(total or 0)}"),
                 told(end, "swap in use", binary(facts.get("memory", "swap_used") or 0)),
@@ -130,7 +124,6 @@ def swapping(case: Case) -> Iterator[Finding]:
             ),
             gain="programs that read and write in time",
             fix=(common.shell(end, "ps -eo rss,comm --sort=-rss | head   # who holds it?"),),
-            source="proc_meminfo(5); Documentation/accounting/psi.rst; Giurgiu & Vanderauwera 2010, 3.1",
         )
 
 
@@ -142,14 +135,16 @@ def quota(case: Case) -> Iterator[Finding]:
             (m.cpu[end].throttled or 0.0 for m in case.measured.values() if end in m.cpu), default=0.0
         )
         if cpus is not None and cpus < (facts.get("cpu", "count") or 1):
-            yield Finding(
-                key="cpu-quota",
-                severity="warning" if throttled > 0.05 else "note",
-                layer="host",
-                title=f"Programs started like this one may use {cpus:g} processors at "
-                f"{common.name(case, end)}"
-                + (f"; it was stopped for {percent(throttled)} of the time." if throttled else "."),
-                where=end,
+            yield finding(
+                "cpu-quota",
+                "warning" if throttled > 0.05 else "note",
+                sentence(
+                    "cpu-quota",
+                    host=common.name(case, end),
+                    cpus=f" to {cpus:g} processors",
+                    proof=f": it stopped them for {percent(throttled)} of the time" if throttled else "",
+                ),
+                end,
                 evidence=(
                     told(end, "quota of the cgroup", f"{cpus:g} CPUs"),
                     told(end, "stopped while measuring", percent(throttled)),
@@ -163,20 +158,15 @@ def quota(case: Case) -> Iterator[Finding]:
                         "container it runs in",
                     ),
                 ),
-                source="Documentation/admin-guide/cgroup-v2.rst, cpu.max; "
-                "Documentation/scheduler/sched-bwc.rst",
             )
         if memory is not None and memory < 64 << 20:
-            yield Finding(
-                key="memory-limit",
-                severity="note",
-                layer="host",
-                title=f"Programs started like this one may use {binary(memory)} at "
-                f"{common.name(case, end)}, socket "
-                "buffers included.",
-                where=end,
+            yield finding(
+                "memory-limit",
+                "note",
+                f"Programs started like this one may use {binary(memory)} at {common.name(case, end)}, "
+                "socket buffers included.",
+                end,
                 evidence=(told(end, "limit of the cgroup", binary(memory)),),
-                source="Documentation/admin-guide/cgroup-v2.rst, memory.max, memory.stat sock",
             )
 
 
@@ -187,30 +177,29 @@ def clock(case: Case) -> Iterator[Finding]:
         if name not in SLOW_CLOCKS:
             continue
         better = [one for one in facts.get("time", "available") or [] if one not in SLOW_CLOCKS]
-        yield Finding(
-            key="slow-clock",
-            severity="warning",
-            layer="host",
-            title=f"{common.name(case, end)} reads the time from {name}, which takes about a "
-            "microsecond; TCP reads it "
-            "for every packet.",
-            where=end,
+        yield finding(
+            "slow-clock",
+            "warning",
+            f"{common.name(case, end)} reads the time from {name}, which takes about a microsecond; TCP "
+            "reads it for every packet.",
+            end,
             evidence=(
                 told(end, "clock source", name),
                 told(end, "available", " ".join(facts.get("time", "available") or [])),
             ),
             gain="less time per packet, finer pacing",
             fix=(
-                common.shell(
-                    end,
-                    f"echo {better[0]} | tee "
-                    "/sys/devices/system/clocksource/clocksource0/current_clocksource",
-                    f"clocksource={better[0]} on the kernel's command line",
-                ),
-            )
-            if better
-            else (),
-            source="Documentation/timers/timekeeping.rst; Documentation/virt/kvm/x86/timekeeping.rst",
+                (
+                    common.shell(
+                        end,
+                        f"echo {better[0]} | tee "
+                        "/sys/devices/system/clocksource/clocksource0/current_clocksource",
+                        f"clocksource={better[0]} on the kernel's command line",
+                    ),
+                )
+                if better
+                else ()
+            ),
         )
 
 
@@ -220,18 +209,15 @@ def tracking(case: Case) -> Iterator[Finding]:
         count, most = (facts.get("firewall", f"conntrack_{name}") for name in ("count", "max"))
         if not count or not most or count < 0.75 * most:
             continue
-        yield Finding(
-            key="connection-table-full",
-            severity="critical" if count >= 0.95 * most else "warning",
-            layer="host",
-            title=f"The table of tracked connections at {common.name(case, end)} is "
-            f"{percent(count / most)} full: new "
-            "ones are dropped beyond.",
-            where=end,
+        yield finding(
+            "connection-table-full",
+            "critical" if count >= 0.95 * most else "warning",
+            f"The table of tracked connections at {common.name(case, end)} is {percent(count / most)} "
+            "full: new ones are dropped beyond.",
+            end,
             evidence=(told(end, "nf_conntrack_count", count), told(end, "nf_conntrack_max", most)),
             gain="no connection is refused at random",
             fix=(common.sysctl(end, "net.netfilter.nf_conntrack_max", 4 * most),),
-            source="Documentation/networking/nf_conntrack-sysctl.rst, nf_conntrack_max",
         )
 
 

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rushhour.diagnosis.finding import Command, Evidence, Finding
+from rushhour.causes.finding import Command, Proof, finding
 from rushhour.diagnosis.rules import common
 from rushhour.diagnosis.rules.common import told
-from rushhour.diagnosis.rules.switches import DSACK, IP_SYSCTL, SACK, TIMESTAMPS, WINDOW_SCALING
+from rushhour.diagnosis.rules.switches import DSACK, SACK, TIMESTAMPS, WINDOW_SCALING
 from rushhour.quantities.short import binary, duration, rate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from rushhour.causes.cause import Severity
+    from rushhour.causes.finding import Finding
     from rushhour.diagnosis.case import Case
     from rushhour.diagnosis.facts import Facts
-    from rushhour.diagnosis.finding import Severity
 
 SEGMENT = 1448
 
@@ -28,17 +29,15 @@ def ecn(case: Case) -> Iterator[Finding]:
     refuses = [end for end, value in values.items() if value == 0]
     if not asks or not refuses:
         return
-    yield Finding(
-        key="ecn-mismatch",
-        severity="note",
-        layer="tcp",
-        title=f"{common.name(case, asks[0])} asks for congestion marks (ECN), "
+    yield finding(
+        "ecn-mismatch",
+        "note",
+        f"{common.name(case, asks[0])} asks for congestion marks (ECN), "
         f"{common.name(case, refuses[0])} refuses them: queues must drop.",
-        where=refuses[0],
+        refuses[0],
         evidence=tuple(told(end, name, value) for end, value in values.items()),
         gain="no retransmissions where a queue can mark",
         fix=(common.sysctl(refuses[0], name, 2),),
-        source=f"RFC 3168, section 6.1; {IP_SYSCTL}, tcp_ecn",
     )
 
 
@@ -61,21 +60,19 @@ def reno(case: Case) -> Iterator[Finding]:
         if needs < 2:
             continue
         hurts = needs >= 10 and not common.is_full(case, direction)
-        yield Finding(
-            key="reno-on-a-long-path",
-            severity="warning" if hurts else "note",
-            layer="tcp",
-            title=f"{common.name(case, from_)} sends by Reno, which on this path needs {needs:.0f} "
+        yield finding(
+            "reno-on-a-long-path",
+            "warning" if hurts else "note",
+            f"{common.name(case, from_)} sends by Reno, which on this path needs {needs:.0f} "
             "s to recover from one loss.",
-            where=from_,
+            from_,
             evidence=(
                 told(from_, "congestion control", "reno"),
-                Evidence(direction, "path", f"{rate(flow)}, {duration(rtt)}"),
+                Proof(direction, "path", f"{rate(flow)}, {duration(rtt)}"),
                 told(from_, "available", common.setting(facts, "net.ipv4.tcp_available_congestion_control")),
             ),
             gain="cubic fills the path again in a time that hardly depends on the RTT",
             fix=(_algorithm(from_, facts),),
-            source="RFC 5681, 3.1; RFC 9438, section 1",
         )
 
 
@@ -106,12 +103,11 @@ def odd_algorithm(case: Case) -> Iterator[Finding]:
         why, source = ODD[algorithm]
         reached, carries = common.reached_bps(case, direction), common.rate_bps(case, direction)
         hurts = reached is not None and carries is not None and reached < 0.8 * carries
-        yield Finding(
-            key="odd-congestion-control",
-            severity="warning" if hurts else "note",
-            layer="tcp",
-            title=f"{common.name(case, from_)} sends by {algorithm}, which {why}.",
-            where=from_,
+        yield finding(
+            "odd-congestion-control",
+            "warning" if hurts else "note",
+            f"{common.name(case, from_)} sends by {algorithm}, which {why}.",
+            from_,
             evidence=(told(from_, "congestion control", algorithm),),
             gain="a fair share beside other traffic",
             fix=(common.sysctl(from_, name, "cubic"),),
@@ -129,14 +125,12 @@ def not_allowed(case: Case) -> Iterator[Finding]:
         available = common.setting(facts, "net.ipv4.tcp_available_congestion_control")
         if wanted is None or available is None or wanted in available.split() or wanted == "reno":
             continue
-        yield Finding(
-            key="congestion-control-missing",
-            severity="note",
-            layer="tcp",
-            title=f"The other end sends by {wanted}; {common.name(case, end)} sends by "
-            f"{values[end]} and has no "
-            f"{wanted} loaded.",
-            where=end,
+        yield finding(
+            "congestion-control-missing",
+            "note",
+            f"The other end sends by {wanted}; {common.name(case, end)} sends by {values[end]} and has "
+            f"no {wanted} loaded.",
+            end,
             evidence=(
                 told(end, "available", available),
                 *(told(one, "default", value) for one, value in values.items()),
@@ -148,7 +142,6 @@ def not_allowed(case: Case) -> Iterator[Finding]:
                     f"modprobe tcp_{wanted} && sysctl -w net.ipv4.tcp_congestion_control={wanted}",
                 ),
             ),
-            source=f"{IP_SYSCTL}, tcp_available_congestion_control",
         )
 
 
@@ -169,15 +162,13 @@ def small_limits(case: Case) -> Iterator[Finding]:
             if not isinstance(value, int) or value >= least:
                 continue
             severity: Severity = "note" if common.is_full(case, direction) else "warning"
-            yield Finding(
-                key=section.replace("_", "-") + "-small",
-                severity=severity,
-                layer="tcp",
-                title=f"{section} at {common.name(case, from_)} is {value}: {effect}.",
-                where=from_,
+            yield finding(
+                section.replace("_", "-") + "-small",
+                severity,
+                f"{section} at {common.name(case, from_)} is {value}: {effect}.",
+                from_,
                 evidence=(told(from_, name, binary(value) if "ratio" not in name else f"{value} %"),),
                 fix=(common.sysctl(from_, name, usual),),
-                source=f"{IP_SYSCTL}, {section}",
             )
 
 
@@ -209,18 +200,16 @@ def unusual(case: Case) -> Iterator[Finding]:
         if not changed:
             continue
         names = ", ".join(f"{name.rpartition('.')[2]} {value}" for name, value in changed.items())
-        yield Finding(
-            key="unusual-settings",
-            severity="note",
-            layer="tcp",
-            title=f"{common.name(case, end)} has settings that are not the kernel's own: {names}.",
-            where=end,
+        yield finding(
+            "unusual-settings",
+            "note",
+            f"{common.name(case, end)} has settings that are not the kernel's own: {names}.",
+            end,
             evidence=tuple(
                 told(end, name, f"{value}, usually {USUAL[name][0]}: {USUAL[name][1]}")
                 for name, value in changed.items()
             ),
             fix=tuple(common.sysctl(end, name, USUAL[name][0]) for name in changed),
-            source=IP_SYSCTL,
         )
 
 

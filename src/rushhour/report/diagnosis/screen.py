@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
+    from rushhour.causes.finding import Finding
     from rushhour.diagnosis.diagnosis import Diagnosis
-    from rushhour.diagnosis.finding import Finding
 
 COLOURS = {"critical": "bold red", "warning": "yellow", "note": "cyan"}
 MOST_NOTES = 6

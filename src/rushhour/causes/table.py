@@ -1,0 +1,45 @@
+"""The table of causes: everything that `explain` and `diagnose` can name, once.
+
+To add a cause: one row in one of the files that stand here, and the rule that finds it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rushhour.causes import at_hosts, on_flows, on_paths
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from rushhour.causes.cause import Cause
+
+SECTIONS: Mapping[str, tuple[Cause, ...]] = {
+    "What the ends of a flow hold back": on_flows.AT_THE_HOSTS,
+    "Where losses come from": on_flows.LOSSES,
+    "A full path": on_flows.PATHS,
+    "Nothing passes": on_paths.NOTHING_PASSES,
+    "Paths that treat packets unevenly": on_paths.UNEVEN,
+    "Packet sizes": on_paths.SIZES,
+    "Connections of programs": on_paths.CONNECTIONS,
+    "Sockets": at_hosts.SOCKETS,
+    "TCP's settings": at_hosts.TCP,
+    "Packet filters": at_hosts.FILTERS,
+    "Routes": at_hosts.ROUTES,
+    "Queues on devices": at_hosts.QUEUES,
+    "Lines": at_hosts.LINES,
+    "Cards": at_hosts.CARDS,
+    "Machines": at_hosts.MACHINES,
+}
+"""Heading → its causes, in the order of documents."""
+
+
+def _rows() -> Iterator[Cause]:
+    return (cause for section in SECTIONS.values() for cause in section)
+
+
+CAUSES: Mapping[str, Cause] = {cause.key: cause for cause in _rows()}
+"""Key → cause."""
+
+WORDS: Mapping[str, str] = {cause.word: cause.key for cause in _rows() if cause.word}
+"""The word of an explanation → key."""

@@ -1,0 +1,148 @@
+"""The thresholds by which causes are told and weighed: each once, with what it means and its source.
+
+A threshold is a number like any other. Those without a source are of this laboratory: cells that have one
+cause each hold them (`tests/truth/test_explain.py`, `tests/diagnose/test_attribution.py`).
+"""
+
+from __future__ import annotations
+
+from typing import Self
+
+
+class Threshold(float):
+    """A number that decides.
+
+    Attributes:
+        means: What the number is, in a phrase.
+        source: The document that gives it; empty where it was found here.
+    """
+
+    means: str
+    source: str
+
+    def __new__(cls, value: float, means: str, source: str = "") -> Self:
+        """A threshold of this value."""
+        made = super().__new__(cls, value)
+        made.means, made.source = means, source
+        return made
+
+
+T = Threshold
+
+# How long a limit held, and what its remedy gains.
+WORTH_SAYING = T(0.1, "share of the time from which a limit is spoken of")
+MAIN = T(0.3, "share of the time from which a limit is a main one, and a finding of `diagnose`")
+MATTERS = T(0.2, "share of the time from which a limit matters though nobody can say what it costs")
+WORTH_DOING = T(0.05, "part that an advice brings more, below which it promises no rate")
+GRAVE = T(2.0, "factor to be gained from which a measured cause is critical")
+WORTH = T(1.15, "factor to be gained from which it is a warning; below, what was measured may be luck")
+FAR = T(0.9, "part of what the path has for a flow below which a limit costs something")
+HIDDEN = T(0.9, "part of a flow's share of the path below which a hidden limit would hold it next")
+RISKY = T(0.6, "part of the goodput below which the lower bound of an advice makes it no `--set`")
+
+# Windows and buffers.
+UNSCALED = T(65535, "bytes of the greatest window without scaling", "RFC 7323, section 2")
+MARGIN = T(1.5, "times what the path holds that a proposed buffer has: overhead and auto-tuning vary")
+LEAST_RMEM = T(131072, "bytes of the least tcp_rmem proposed: its default", "tcp(7), tcp_rmem")
+LEAST_WMEM = T(65536, "bytes of the least tcp_wmem proposed: room for a few super-packets")
+EMPTIED = T(0.5, "part of window / RTT below which a full window was emptied late: the reader's fault")
+DELAYED_SEGMENTS = T(8, "segments of a window below which delayed ACKs explain that")
+SPACIOUS = T(1.5, "times what the path holds from which a window is no limit while nothing is missing")
+HOLE_TRIPS = T(2, "round trips for which a lost segment may keep those behind it from the program")
+HOLE_TIMEOUT_S = T(1.0, "seconds for which one that is sent again by a timeout may", "RFC 6298, 2.4")
+SHALLOW = T(
+    0.5,
+    "part of a BDP below which a queue runs empty after each reduction: Reno needs one BDP, CUBIC 0.43",
+    "Appenzeller et al., SIGCOMM 2004; RFC 9438, 4.6",
+)
+
+FULL = T(0.9, "part of the most that ever arrived in a direction from which the path counts as full")
+LETS_ENOUGH = T(0.95, "part of it from which what a buffer lets through is enough")
+LETS_LITTLE = T(0.7, "part of it below which a buffer is a critical limit")
+
+# Processors and programs.
+BUSY = T(0.9, "part of one processor from which it is full; the rest are clock ticks")
+QUOTA = T(0.05, "share of the time in which a quota stopped a program, from which it is responsible")
+FOREIGN = T(0.5, "part of the processors that other programs must have before they are to blame")
+ALL_BUSY = T(0.95, "part of the processors that must be busy before other programs are to blame")
+UNREAD = T(16_384, "bytes unread at a look, more than a program that keeps up leaves behind")
+
+MACHINE_BUSY = T(0.6, "part of the processors from which a machine is busy")
+OTHERS_BUSY = T(0.3, "processors' worth of other programs, likewise while it is measured")
+FAST_BPS = T(1e9, "bit/s from which the work for each packet begins to fill a processor")
+
+# Losses told apart.
+SPURIOUS = T(0.5, "part of the retransmissions not needed, from which it is reordering, not loss", "RFC 2883")
+LATE = T(0.005, "part of datagrams late from which reordering is spoken of", "RFC 5681, 3.2")
+BBR_LOSS = T(0.1, "loss up to which BBR is proposed: it ignores single losses")
+BELOW_POLICER = T(0.95, "part of a policed rate to send at: what is above, headers among it, is dropped")
+LEAST_BURST = T(15_140, "bytes of the least bucket that passes a first window of ten packets", "RFC 6928")
+RANDOM = T(0.2, "part of TCP's retransmissions that datagrams must lose, too, to call it chance")
+SURELY = T(0.01, "loss of datagrams that is enough by itself")
+SOME = T(2, "datagrams lost below the path's rate that are no accident")
+ENOUGH = T(
+    3,
+    "datagrams that would be missing if TCP's losses were chance, to tell that they are not: that none is "
+    "missing happens once in twenty times",
+    "rule of three",
+)
+POLICED = T(0.05, "loss of datagrams at the link's rate from which a policer is spoken of")
+FELL = T(2.0, "factor by which the rate falls when a policer's bucket is empty")
+POLICED_RESENT = T(0.05, "part of the segments sent again then")
+NO_QUEUE_NS = T(2_000_000, "ns of RTT above the idle one, with the next, that are no queue")
+NO_QUEUE = T(0.1, "part of the idle RTT, likewise")
+QUEUE_NS = T(5_000_000, "ns of queue from which it is known how much it holds")
+EMPTY = T(0.25, "part of a queue that is nearly empty")
+CROWDED = T(0.5, "part of the longest wait from which a queue counts as full: the smoothed RTT follows late")
+DAMAGED = T(0.2, "part of the retransmissions that wrong checksums must account for")
+LOST = T(0.001, "loss of datagrams that is none")
+DEAD_NS = T(20_000_000, "ns without a datagram, longer than any queue's overflow")
+DEAD_RUN = T(16, "datagrams lost in a row, likewise")
+TRAIN_LOST = T(0.1, "part of the trains' packets that only a queue shorter than a train drops")
+USED = T(
+    0.85, "part of what the path carries from which losses cost nothing: they are how TCP finds the rate"
+)
+RESENT = T(0.02, "part of the segments sent again that no busy processor explains")
+
+# Queues, and who shares them.
+ALONE = T(0.9, "share of a flow's time from which on nothing but the path limits it")
+CODEL_INTERVAL_S = T(
+    0.1, "seconds of CoDel's interval, about the longest RTT of those who share it", "RFC 8289, 4.3"
+)
+STANDING_S = T(
+    0.02, "seconds of median wait from which a queue of a record stands: four targets", "RFC 8289, 4.3"
+)
+BLOAT_NS = T(100_000_000, "ns of the longest wait under load that spoil calls and shells", "ITU-T G.114")
+BLOAT_TRIPS = T(2, "round trips of queue; a loss-based flow needs one BDP, and not more")
+UNFAIR = T(0.6, "part of an equal share below which a flow is pushed aside")
+RTT_BIAS = T(1.5, "ratio of base RTTs from which the longer path explains the smaller share")
+LOST_ACKS = T(0.05, "loss of ACKs from which they are missed: each tells of all data before it")
+TAKEN = T(0.05, "part of the bottleneck from which traffic beside a flow is a cause of its own")
+WAITED = T(0.3, "part of the idle RTT that ACKs wait, with the next, to hold a flow back")
+WAITED_S = T(0.002, "seconds that ACKs wait, likewise")
+
+SPOKEN_OF = T(0.01, "part of the bottleneck below which traffic beside a flow is not spoken of")
+LONG_QUEUE_NS = T(
+    200e6, "ns from which a device's queue takes too long to drain; CoDel aims at 5 ms", "RFC 8289, 3.2"
+)
+SMALL_QUEUE = T(100, "packets of a transmit queue below which one system call overruns it")
+MANY_CHANGES = T(10, "times that a link may have come and gone since boot")
+
+# The path between two hosts.
+UNEQUAL = T(1.5, "factor between the directions from which a path is asymmetric")
+HALF_DUPLEX = T(
+    0.65, "part of its rate that a direction keeps beside the other, below which they share a medium"
+)
+SOME_LOSS = T(0.002, "part of datagrams lost, late or doubled that other traffic notices")
+ECHOES_LOST = T(0.15, "part of echoes lost on the idle path that is spoken of")
+JITTER_NS = T(5_000_000, "ns of the 95th percentile of the idle RTT above its median, with the next")
+JITTER = T(0.2, "part of the median, likewise")
+WELL = T(0.8, "part of what the path carries from which jitter did no harm")
+UNWELL = T(0.7, "part of the best rate below which one flow is not well, though no finding says why")
+
+del T
+
+
+def thresholds() -> dict[str, Threshold]:
+    """Every threshold by its name, in the order of this file."""
+    return {name: value for name, value in globals().items() if isinstance(value, Threshold)}
