@@ -135,7 +135,7 @@ def test_a_metric_is_its_function_and_a_line_of_the_catalogue(copy: Copy, tmp_pa
     run = report_records.make_record(tmp_path / "run")
     copy.rushhour("report", str(run), "--format", "md", "--out", str(tmp_path / "run.md"))
     assert "| letters | goodput \\[Mbit/s\\] |" in (tmp_path / "run.md").read_text("utf-8")
-    title = "from rushhour.report.compare.titles import title_of; print(title_of('letters'))"
+    title = "from rushhour.report.figure.titles import title_of; print(title_of('letters'))"
     assert copy.python(title) == "Length of the name\n"
 
 
@@ -150,7 +150,7 @@ SERIES = """    "advertised": _of_flow(
 SAMPLES = """
 from pathlib import Path
 from rushhour.record.record import Record
-from rushhour.report.compare.titles import title_of
+from rushhour.report.figure.titles import title_of
 from rushhour.series.series import SERIES
 series = Record.open(Path({run!r})).series("advertised", flow=0)
 print(len(series) > 0, series.unit, SERIES["advertised"].shape, title_of("advertised"))

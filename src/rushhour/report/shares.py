@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rushhour.report.model import FlowLine, RunView
 
 METRIC = "goodput_share"
+TITLE = "Share of the goodput"
 PERCENT = Scale(0.01, "%", 1)
 """How shares are shown: the metric is a ratio."""
 MAX_SHARERS = 4

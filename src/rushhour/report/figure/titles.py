@@ -6,6 +6,7 @@ import re
 
 from rushhour.metrics.catalog import METRICS
 from rushhour.quantities.words import quantity
+from rushhour.report import shares
 from rushhour.report.tables import TELLING
 from rushhour.series.series import SERIES
 from rushhour.spec.levels import worth
@@ -25,6 +26,8 @@ _ACRONYMS = {"rtt": "RTT", "tcp": "TCP", "fct": "FCT"}
 
 def title_of(quantity: str) -> str:
     """The title of a metric or series: `Goodput`, `Queue delay, 95th percentile`."""
+    if quantity == shares.METRIC:
+        return shares.TITLE
     known = [table[quantity] for table in (SERIES, METRICS) if quantity in table]
     if title := next((one.title for one in known if one.title), ""):
         return title
