@@ -131,7 +131,7 @@ def test_a_metric_is_its_function_and_a_line_of_the_catalogue(copy: Copy, tmp_pa
     copy.add(catalogue, "    limits,\n    loss,\n    paths,\n", "    letters,\n")
     copy.add(catalogue, "    goodput,\n    delay,\n    queue,\n    sojourn", "    letters,\n")
     assert len(copy.touched()) == 2
-    assert "| `letters` | 1 | none | flow | The letters of a flow's name." in copy.rushhour("help", "metrics")
+    assert "| `letters` | 1 flow | The letters of a flow's name." in copy.rushhour("help", "metrics")
     run = report_records.make_record(tmp_path / "run")
     copy.rushhour("report", str(run), "--format", "md", "--out", str(tmp_path / "run.md"))
     assert "| letters | goodput \\[Mbit/s\\] |" in (tmp_path / "run.md").read_text("utf-8")
