@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import click
 
 from rushhour.cli import SETTINGS
 from rushhour.cli.db import DB
 from rushhour.cli.screen import echo, tell_json
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rushhour.history.series import Series
 
 
 @click.command(context_settings=SETTINGS, short_help="Show a metric over kernels, and where it changed.")
@@ -66,24 +71,26 @@ def history(
             store, metric, scenario, _where(wheres), scope=scope, kernels=kernels, lab=lab, since=since,
             by=by, limit=limit + 1,
         )  # fmt: skip
-        where = store.where
-    more = len(found) > limit
-    found = found[:limit]
+        about = {"metric": metric, "where": store.where, "by": by}
+    _tell(found[:limit], about if as_json else None, out)
+    if len(found) > limit:
+        echo(f"the first {limit} series; more with --limit, fewer with --where", err=True)
+
+
+def _tell(found: Sequence[Series], about: Mapping[str, str] | None, out: Path | None) -> None:
+    """Write the page to `out`; print JSON that begins with `about`, or without both a table."""
     if out is not None:
         from rushhour.report.history import write
 
         write(found, out)
-        echo(out, err=as_json)
-    if as_json:
-        document = {"metric": metric, "where": where, "by": by, "series": [one.document() for one in found]}
-        tell_json(document)
+        echo(out, err=about is not None)
+    if about is not None:
+        tell_json({**about, "series": [one.document() for one in found]})
     elif out is None:
         from rushhour.cli.screen import printer
         from rushhour.report.history import show
 
         show(found, printer())
-    if more:
-        echo(f"the first {limit} series; more with --limit, fewer with --where", err=True)
 
 
 def _where(words: tuple[str, ...]) -> dict[str, list[str]]:

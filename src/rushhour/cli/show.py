@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from rushhour.plan import Cell
     from rushhour.plan.lower import Lowered
+    from rushhour.record.plan_file import PlanFile
     from rushhour.spec import Published, Scenario
 
 
@@ -60,19 +61,7 @@ def show(
     first = lowered.plan
     machines = _machines(lowered, hosts, places) if hosts or places else None
     if as_json:
-        hosts_too = {} if machines is None else {"hosts": machines}
-        tell_json(
-            {
-                "scenario": loaded.canonical(),
-                "cells": [{"index": cell.index, "factors": cell.factors} for cell in every],
-                "plan": first,
-                "commands": planning.commands(first),
-                **hosts_too,
-                "published": [
-                    table.model_dump(mode="json", by_alias=True, exclude_none=True) for table in published
-                ],
-            }
-        )
+        tell_json(_document(loaded, every, first, machines, published))
     elif machines is not None:
         _tell_machines(machines)
     elif plan:
@@ -84,6 +73,25 @@ def show(
         _judged(loaded)
         _published(published)
         echo(f"\nTo run it: rushhour {shlex.join(['run', scenario, *_given(sets)])}", err=True)
+
+
+def _document(
+    loaded: Scenario,
+    every: Sequence[Cell],
+    first: PlanFile,
+    machines: dict[str, Any] | None,
+    published: Sequence[Published],
+) -> dict[str, Any]:
+    from rushhour import plan as planning
+
+    return {
+        "scenario": loaded.canonical(),
+        "cells": [{"index": cell.index, "factors": cell.factors} for cell in every],
+        "plan": first,
+        "commands": planning.commands(first),
+        **({} if machines is None else {"hosts": machines}),
+        "published": [table.model_dump(mode="json", by_alias=True, exclude_none=True) for table in published],
+    }
 
 
 def _machines(lowered: Lowered, hosts: Path | None, places: tuple[str, ...]) -> dict[str, Any]:

@@ -65,7 +65,16 @@ def lower(scenario: Scenario, seed: int) -> Lowered:
     layout = Layout(scenario, with_patterns(resolve(scenario), scenario, seed))
     flows = scheduled(layout, seed)
     _check_sojourn(layout)
-    plan: dict[str, object] = {
+    plan = _always(layout, scenario, flows, seed) | _where_asked(layout, scenario)
+    made = planned(plan)
+    if needed := tools(made):
+        made = planned(plan | {"tools": needed})
+    return Lowered(made, read(ContextFile, context(layout, flows), "the context"))
+
+
+def _always(layout: Layout, scenario: Scenario, flows: Sequence[Scheduled], seed: int) -> dict[str, object]:
+    """What every plan has."""
+    return {
         "format": FORMAT,
         "seed": seed,
         "duration_ns": scenario.span.ns,
@@ -85,6 +94,11 @@ def lower(scenario: Scenario, seed: int) -> Lowered:
         "readings": scenario.readings.model_dump(),
         "calibration": calibration(layout),
     }
+
+
+def _where_asked(layout: Layout, scenario: Scenario) -> dict[str, object]:
+    """What a plan has only if the scenario asks for it: a plan without it is the same as ever."""
+    plan: dict[str, object] = {}
     if layout.addressing.devices:
         plan["devices"] = [_device(layout, device) for device in layout.addressing.devices]
     if rules := list(_rules(layout)):
@@ -97,10 +111,7 @@ def lower(scenario: Scenario, seed: int) -> Lowered:
         plan["loads"] = loads
     if layout.arrivals:
         plan["ingress"] = [_ingress(layout, arrival) for arrival in layout.arrivals]
-    made = planned(plan)
-    if needed := tools(made):
-        made = planned(plan | {"tools": needed})
-    return Lowered(made, read(ContextFile, context(layout, flows), "the context"))
+    return plan
 
 
 def _check_sojourn(layout: Layout) -> None:

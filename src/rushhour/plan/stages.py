@@ -226,17 +226,6 @@ def _queue(queue: Queue, link: Link, rtt_ns: int) -> Stage:
     controlled = link.bond is not None and link.bond.mode == LACP
     if controlled:
         qdiscs, classes = beside_control(qdiscs, classes)
-    ends = [t_ns for t_ns, _ in queue.course[1:]] + [NEVER_NS]
-
-    def lines(rate_bps: int, until_ns: int) -> tuple[str, ...]:
-        found = change_lines(replace(queue, rate_bps=rate_bps), limit, link.frame, until_ns)
-        return tuple(below_control(line) for line in found) if controlled else tuple(found)
-
-    changes = tuple(
-        Change(t_ns, "rate", value, lines(int(value), end_ns - t_ns))
-        for (t_ns, value), end_ns in zip(queue.course, ends, strict=False)
-        if t_ns > 0
-    )
     inner = stated_rate(queue.words)
     outer = inner if queue.rate_bps is None else first.rate_bps
     own = queue.words.partition(" ")[2] if queue.words.split()[:1] == ["netem"] else ""
@@ -248,10 +237,25 @@ def _queue(queue: Queue, link: Link, rtt_ns: int) -> Stage:
         stated,
         queue.words,
         delay_ns=netem.delay_ns(own)[0],
-        changes=changes,
+        changes=_rate_changes(queue, limit, link.frame, controlled=controlled),
         inner_bps=inner,
         flow_bps=stated_flow_rate(queue.words),
         loss=netem.loss(own),
+    )
+
+
+def _rate_changes(queue: Queue, limit: Limit, frame: int, *, controlled: bool) -> tuple[Change, ...]:
+    """When the queue's rate changes, and by which lines; `controlled`: packets of the bond pass beside it."""
+    ends = [t_ns for t_ns, _ in queue.course[1:]] + [NEVER_NS]
+
+    def lines(rate_bps: int, until_ns: int) -> tuple[str, ...]:
+        found = change_lines(replace(queue, rate_bps=rate_bps), limit, frame, until_ns)
+        return tuple(below_control(line) for line in found) if controlled else tuple(found)
+
+    return tuple(
+        Change(t_ns, "rate", value, lines(int(value), end_ns - t_ns))
+        for (t_ns, value), end_ns in zip(queue.course, ends, strict=False)
+        if t_ns > 0
     )
 
 
