@@ -8,11 +8,13 @@ from pathlib import Path
 from string import Formatter
 
 import pytest
+from sentences import is_said
 
 from rushhour import causes as room
 from rushhour import diagnosis, explain
 from rushhour.causes.cause import LAYERS, SEVERITIES
 from rushhour.causes.document import page
+from rushhour.causes.finding import Finding
 from rushhour.causes.table import CAUSES, SECTIONS, WORDS
 from rushhour.causes.thresholds import thresholds
 
@@ -104,3 +106,7 @@ def test_no_rule_keeps_a_threshold_for_itself_that_the_table_has() -> None:
 def test_the_page_is_of_these_tables() -> None:
     path = Path(__file__).parents[2] / "docs" / "causes.md"
     assert path.read_text(encoding="utf-8") == page(), "python docs/generate.py"
+
+
+def test_a_title_of_its_own_is_no_sentence_of_the_table() -> None:
+    assert not is_said(Finding("policer", "note", "Something drops packets.", "a→b"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from sentences import is_said
 
 from rushhour.causes.evidence import OPTION_SACK, OPTION_WSCALE
 from rushhour.causes.rules import RULES as SHARED
@@ -71,10 +72,13 @@ def test_without_window_scaling_no_buffer_helps() -> None:
         ({"retransmits": 10, "queue_drops": 10, "buffer": 15_000.0}, "shallow_buffer"),
         ({"retransmits": 10, "queue_drops": 10, "buffer": 2e6}, "losses"),
         ({"retransmits": 10, "policed": 10, "policer_bps": 30e6}, "policer"),
+        ({"retransmits": 10, "damaged": 10}, "corruption"),
     ],
 )
 def test_what_losses_come_from(change: dict[str, float], cause: str) -> None:
-    assert findings(replace(FLOW, shares={"losses": 1.0}, **change))[0].cause == cause  # type: ignore[arg-type]
+    (first, *_) = findings(replace(FLOW, shares={"losses": 1.0}, **change))  # type: ignore[arg-type]
+    assert first.cause == cause
+    assert is_said(first), first
 
 
 @pytest.mark.parametrize(

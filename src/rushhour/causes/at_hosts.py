@@ -273,6 +273,7 @@ LINES = (
         "device",
         "Both directions share one medium",
         f"{CLAUSE_28} (a partner with fixed settings is taken for half duplex); ethtool(8), -s",
+        says="Both directions share one medium: {proof}.",
         leads_to=("collisions", "random-loss"),
     ),
     Cause("collisions", "device", "Frames collide on a full-duplex line", CLAUSE_28, "warning"),

@@ -146,7 +146,7 @@ LOSSES = (
         "path",
         "Packets are overtaken, and TCP takes them for lost",
         f"RFC 4737, section 4; RFC 5681, 3.2; RFC 2883; {IP_SYSCTL}, tcp_reordering",
-        says="Packets overtake each other {way}: {proof}; TCP takes them for lost.",
+        says="Packets overtake each other on the way{way}: {proof}.",
         word="reordering",
         known_by=(
             "half of the retransmissions or more were not needed: reported by DSACK, or more than was "
@@ -173,6 +173,7 @@ LOSSES = (
         "path",
         "The way is dead for a while, again and again",
         "RFC 3357, section 4; RFC 6298, section 5",
+        says="The way {way} goes dead for about {dead} at a time: {proof}.",
         leads_to=("random-loss", "losses", "policer", "datagram-loss", "echo-loss", "shallow-queue"),
     ),
     Cause(

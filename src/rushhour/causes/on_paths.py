@@ -78,8 +78,16 @@ UNEVEN = (
         "Datagrams are lost below the path's rate, though TCP copes",
         "RFC 7680; RFC 4737; RFC 5560",
         "warning",
+        says="Datagrams {way} are lost: {proof}.",
     ),
-    Cause("duplicates", "path", "Datagrams arrive twice", "RFC 7680; RFC 4737; RFC 5560", "warning"),
+    Cause(
+        "duplicates",
+        "path",
+        "Datagrams arrive twice",
+        "RFC 7680; RFC 4737; RFC 5560",
+        "warning",
+        says="Datagrams {way} arrive twice: {proof}.",
+    ),
     Cause(
         "segments-clamped",
         "path",

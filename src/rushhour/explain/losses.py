@@ -71,9 +71,9 @@ def reordering(e: RecordedFlow) -> Finding | None:
         return None
     needless = (
         f"at least {spurious} of {e.retransmits} retransmissions were not needed, and each made the window "
-        "smaller"
+        "smaller: TCP took packets for lost"
     )
-    says = f"{reached(e)}. {sentence('reordering', way='on the way', proof=needless)}"
+    says = f"{reached(e)}. {sentence('reordering', way='', proof=needless)}"
     advice = "Keep a flow's packets on one path (balance per flow, not per packet)."
     return found("reordering", _share(e), says, Remedy(advice))
 

@@ -84,10 +84,9 @@ def _enforced(m: Measured) -> float:
 def outages(case: Case, m: Measured, cause: Held) -> Finding:
     """The way is dead for a while, and comes back."""
     assert m.udp is not None
-    title = (
-        f"The way {m.direction} goes dead for about {time(m.udp.dead_ns / 1e9)} at a time: "
-        f"{m.udp.loss_run:.0f} datagrams in a row were lost. A link flaps, a route changes, or radio fades."
-    )
+    lost = f"{m.udp.loss_run:.0f} datagrams in a row were lost"
+    proof = f"{lost}; a link flaps, a route changes, or radio fades"
+    title = sentence(cause.key, way=m.direction, dead=time(m.udp.dead_ns / 1e9), proof=proof)
     fix = tuple(
         Command(end, f"cat /sys/class/net/{dev(case, end)}/carrier_changes; dmesg | grep -i 'link is'")
         for end in ("a", "b")
@@ -112,7 +111,7 @@ def reordering(case: Case, m: Measured, cause: Held) -> Finding:
     """Packets are overtaken."""
     assert m.udp is not None
     late = f"{percent(m.udp.reordered)} of datagrams came late, by up to {m.udp.reorder_extent} places"
-    title = sentence(cause.key, way=f"on the way {m.direction}", proof=late)
+    title = sentence(cause.key, way=f" {m.direction}", proof=f"{late}; TCP takes some of them for lost")
     known = sysctl(case, m.sender, "net.ipv4.tcp_max_reordering")
     extent = max(m.udp.reorder_extent + 1, 10)
     fix = [setting(m.sender, "net.ipv4.tcp_reordering", extent)]
