@@ -30,7 +30,7 @@ def made_up(e: RecordedFlow, share: float) -> Named:
     return said("made-up", e.sender, Cure("Wake up."), host=e.called(e.sender))
 
 
-RULES = {**RULES, "pacing": (made_up,)}
+RULES = {**RULES, "LIMIT": (made_up,)}
 '''
 ON_FACTS = '''
 
@@ -50,13 +50,13 @@ from rushhour.diagnosis.facts import Facts
 from rushhour.diagnosis.measured import Measured, Tcp
 from rushhour.explain import RecordedFlow, findings
 
-flow = Tcp(goodput_bps=1e6, steady_bps=1e6, shares={"pacing": 0.9}, cc="cubic")
+flow = Tcp(goodput_bps=1e6, steady_bps=1e6, shares={"LIMIT": 0.9}, cc="cubic", retransmits=9, segments=99)
 m = Measured("a→b", idle_rtt_ns=1000000, single=flow)
 case = Case(Facts("alice", {}), Facts("bob", {}), {"a→b": m})
 print("measured", [one.key for one in causes(m)])
 mine = [one for one in rules.judge(case) if one.key == "made-up"]
 print("judged", [(one.key, one.title, one.layer, one.source) for one in mine])
-known = RecordedFlow("bulk", "s1", "r1", "cubic", 1.0, 1e6, {"pacing": 0.9}, None)
+known = RecordedFlow("bulk", "s1", "r1", "cubic", 1.0, 1e6, {"LIMIT": 0.9}, None)
 print("explained", [one.explained() for one in findings(known)])
 print("documented", "| `made-up` (`made_up`) | warning |" in page())
 """
@@ -78,10 +78,10 @@ class House:
         path.write_text(text.replace(before, after + before) if before else text + after, "utf-8")
         self.touched.add(name)
 
-    def ask(self) -> dict[str, str]:
-        """What the copy says: measured, judged, explained, documented."""
+    def ask(self, limit: str = "pacing") -> dict[str, str]:
+        """What the copy says of a flow that a limit held: measured, judged, explained, documented."""
         told = os.environ | {"PYTHONPATH": str(self.folder)}
-        words = [sys.executable, "-c", ASK]
+        words = [sys.executable, "-c", ASK.replace("LIMIT", limit)]
         lines = subprocess.run(words, env=told, capture_output=True, text=True, check=True).stdout
         return dict(line.split(" ", 1) for line in lines.splitlines())
 
@@ -94,9 +94,10 @@ def house(tmp_path: Path) -> House:
     return made
 
 
-def test_a_cause_that_any_flow_may_have_is_named_by_run_and_diagnose_with_two_files(house: House) -> None:
-    house.change("causes/rules.py", "\n\ndef named(", OF_EVERY_FLOW)
-    said = house.ask()
+@pytest.mark.parametrize("limit", ["pacing", "losses"])
+def test_a_cause_that_any_flow_may_have_is_two_files_for_run_and_diagnose(house: House, limit: str) -> None:
+    house.change("causes/rules.py", "\n\ndef named(", OF_EVERY_FLOW.replace("LIMIT", limit))
+    said = house.ask(limit)
     assert said["measured"] == "['made-up']"
     assert "('made-up', 'a (alice) is made up.', 'host', 'RFC 2549')" in said["judged"]
     assert "'cause': 'made_up'" in said["explained"]

@@ -159,10 +159,7 @@ LOSSES = (
         "path",
         "Packets arrive damaged",
         "RFC 1071; RFC 9293, 3.1",
-        says=(
-            "Packets {way}arrive damaged at {host}: {damaged} came with a wrong checksum. A cable, a card or "
-            "a device on the way is faulty."
-        ),
+        says=("Packets arrive damaged at {host}: {proof}. A cable, a card or a device on the way is faulty."),
         leads_to=("random-loss", "datagram-loss", "losses"),
         word="corruption",
         known_by="wrong checksums at the receiver, for a fifth of the retransmissions or more",

@@ -55,9 +55,9 @@ def policer(e: RecordedFlow) -> Finding | None:
     return found("policer", _share(e), says, Remedy(advice, (), overrides, expected, instead=instead))
 
 
-def corruption(e: RecordedFlow) -> Finding | None:
-    """Packets that arrived damaged and were dropped by their checksum."""
-    one = rules.corruption(e, _share(e))
+def of_every_flow(e: RecordedFlow) -> Finding | None:
+    """What the rules of every flow say of losses."""
+    one = rules.named(e, "losses", _share(e))
     return None if one is None else told(e, one, _share(e))
 
 

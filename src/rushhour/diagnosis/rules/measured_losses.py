@@ -10,10 +10,11 @@ from rushhour.causes.rules import no_sack, sentence
 from rushhour.causes.thresholds import BBR_LOSS, BELOW_POLICER, USED
 from rushhour.diagnosis.flow import MeasuredFlow
 from rushhour.diagnosis.losses import at_a_full_queue
-from rushhour.diagnosis.possible import bdp, wrong_checksums
+from rushhour.diagnosis.possible import bdp
 from rushhour.diagnosis.rules.measured_words import (
     commands,
     dev,
+    errors_at,
     held,
     made,
     name,
@@ -46,7 +47,7 @@ def random_loss(case: Case, m: Measured, cause: Held) -> Finding:
         host=name(case, m.sender),
         theory="",
     )
-    fix = tuple(_look(case, end) for end in ("a", "b"))
+    fix = tuple(errors_at(case, end) for end in ("a", "b"))
     if lost <= BBR_LOSS and "bbr" in _available(case, m.sender) and m.single.cc != "bbr":
         fix = (*fix, setting(m.sender, CC, "bbr"))
     return made(cause, m, title, fix)
@@ -120,13 +121,6 @@ def reordering(case: Case, m: Measured, cause: Held) -> Finding:
     return made(cause, m, title, tuple(fix))
 
 
-def corruption(case: Case, m: Measured, cause: Held) -> Finding:
-    """Packets arrive damaged."""
-    wrong, host = f"{wrong_checksums(m)} packets", name(case, m.receiver)
-    title = sentence(cause.key, way=f"{m.direction} ", host=host, damaged=wrong)
-    return made(cause, m, title, tuple(_look(case, end) for end in ("a", "b")))
-
-
 def sack_off(case: Case, m: Measured, cause: Held) -> Finding | None:
     """Several losses in a window take a round trip each."""
     if _enough(m):
@@ -156,16 +150,12 @@ def some(case: Case, m: Measured, cause: Held) -> Finding | None:
         return replace(made(cause, m, title), severity="note")
     again = percent(m.single.retransmit_share)
     title = sentence(cause.key, again=again, way=f"{m.direction} ", when=when, held=held(cause))
-    return made(cause, m, title, tuple(_look(case, end) for end in ("a", "b")))
+    return made(cause, m, title, tuple(errors_at(case, end) for end in ("a", "b")))
 
 
 def _enough(m: Measured) -> bool:
     most = m.capacity_bps
     return m.single is not None and most is not None and m.single.steady_bps >= USED * most
-
-
-def _look(case: Case, end: str) -> Command:
-    return Command(end, f"ethtool -S {dev(case, end)} | grep -iE 'err|drop|crc|miss'")
 
 
 def _available(case: Case, end: str) -> str:
