@@ -18,7 +18,7 @@ from rushhour.causes.finding import Finding
 from rushhour.causes.table import CAUSES, SECTIONS, WORDS
 from rushhour.causes.thresholds import thresholds
 
-TABLES = {"on_flows.py", "on_paths.py", "at_hosts.py", "table.py"}
+TABLES = {"on_flows.py", "on_paths.py", "at_hosts.py", "on_devices.py", "table.py"}
 MADE = {
     "route-window",
     "route-cwnd",
