@@ -115,7 +115,7 @@ def test_a_queue_of_the_acks_gets_the_advice_not_that_of_the_data() -> None:
     assert (first.cause, first.where) == ("ack_queue", "home → isp")
     assert first.remedy is not None
     assert first.remedy.overrides == {"link.home-isp.forward.queue": "fq_codel"}
-    assert "its ACKs waited 400 ms in the queue at home → isp" in first.says
+    assert "Its ACKs waited 400 ms in the queue at home → isp" in first.says
     assert "its data did not wait. What fills that queue is up." in first.says
 
 
@@ -126,6 +126,7 @@ def test_a_limit_behind_another_is_told_and_its_advice_holds_both() -> None:
     first, second = findings(both)
     assert (first.cause, second.cause) == ("receive_buffer", "send_buffer")
     assert "Behind that, the send buffer allows bulk about 32 Mbit/s" in second.says
+    assert first.says.startswith("bulk reached 20 Mbit/s of 100 Mbit/s. The receive buffer of b is too small")
     assert first.remedy is not None
     assert second.remedy is not None
     assert first.remedy.overrides == {"flow.bulk.rcvbuf": "1900000B"}
@@ -163,6 +164,8 @@ def test_a_lost_syn_is_the_handshakes() -> None:
     assert "took 3.1 s of 3.45 s in all" in first.says
     assert "sent again 2 times" in first.says
     assert "A lost SYN sets the slow-start threshold" in second.says
+    # What it reached is said once.
+    assert [one.says.count("bulk reached 20 Mbit/s of 100 Mbit/s.") for one in (first, second)] == [1, 0]
 
 
 def test_a_queue_that_is_too_quick_for_the_path_gets_an_interval_that_fits() -> None:
