@@ -53,6 +53,7 @@ AT_THE_HOSTS = (
         known_by="limit `reader`",
         helps="the application",
         ours=True,
+        doubtful=True,
     ),
     Cause(
         "slow-writer",
@@ -65,6 +66,7 @@ AT_THE_HOSTS = (
         known_by="limit `application`",
         helps="the application",
         ours=True,
+        doubtful=True,
     ),
     Cause(
         "cpu-busy",
@@ -81,6 +83,7 @@ AT_THE_HOSTS = (
         "Documentation/admin-guide/cgroup-v2.rst, cpu.max, cpu.stat; Documentation/scheduler/sched-bwc.rst",
         says="A CPU quota holds programs on {host}{cpus}{proof}.",
         leads_to=("cpu-busy", "slow-reader", "slow-writer"),
+        certain=True,
     ),
     Cause(
         "cpu-limited",
@@ -89,6 +92,7 @@ AT_THE_HOSTS = (
         "proc_stat(5)",
         worst="warning",
         ours=True,
+        doubtful=True,
     ),
     Cause(
         "pacing",
@@ -119,6 +123,7 @@ AT_THE_HOSTS = (
         word="window",
         known_by="limit `window`",
         helps="of algorithms that follow delay: another",
+        doubtful=True,
     ),
     Cause(
         "handshake",
@@ -164,6 +169,7 @@ LOSSES = (
         word="corruption",
         known_by="wrong checksums at the receiver, for a fifth of the retransmissions or more",
         helps="repair the link",
+        certain=True,
     ),
     Cause(
         "outages",
@@ -257,6 +263,7 @@ LOSSES = (
         ),
         word="losses",
         known_by="retransmissions, of which no more is known",
+        doubtful=True,
     ),
 )
 

@@ -40,13 +40,6 @@ if TYPE_CHECKING:
     Maker = Callable[[Case, Measured, Held], Finding | None]
 
 
-DOUBTFUL = ("losses", "slow-reader", "slow-writer", "small-window", "cpu-limited")
-CERTAIN = frozenset(
-    ("unreachable", "port-blocked", "no-answers", "stalled", "mtu-black-hole", "cpu-quota", "corruption")
-)
-"""What no rate shows, but counters, or that nothing passed at all: whoever was slow, it holds."""
-
-
 def limits(case: Case) -> Iterator[Finding]:
     """What held a single flow back in each direction.
 
@@ -57,7 +50,7 @@ def limits(case: Case) -> Iterator[Finding]:
     found = [one for m in case.measured.values() for one in _of(case, m)]
     ours = any(CAUSES[one.key].ours and one.severity != "note" for one in found)
     for one in found:
-        grave = one.severity == "critical" and ours and one.key not in CERTAIN
+        grave = one.severity == "critical" and ours and not CAUSES[one.key].certain
         yield replace(one, severity="warning") if grave else one
 
 
@@ -76,7 +69,7 @@ def _doubted(found: Finding, m: Measured, cause: Held) -> Finding:
     """What a machine may have caused that others keep busy is no more than a note."""
     got = m.single.goodput_bps if m.single is not None else 0.0
     lossy = m.single is not None and m.single.retransmit_share > RESENT
-    if found.key not in DOUBTFUL or lossy or (cause.expected_bps or 0) >= GRAVE * got:
+    if not CAUSES[found.key].doubtful or lossy or (cause.expected_bps or 0) >= GRAVE * got:
         return found
     busy = [
         cpu for cpu in m.cpu.values() if (cpu.others or 0) >= FOREIGN * cpu.count and cpu.mean >= ALL_BUSY
