@@ -209,6 +209,10 @@ def test_a_policer_that_passes_a_bdp_at_once_is_the_other_way_to_pacing() -> Non
     # 80 % of what is policed, less the round trips in which the window grows to it.
     assert first.remedy.expected_bps is not None
     assert 0.7 * 30e6 < first.remedy.expected_bps < 0.8 * 30e6
+    # On a short path ten packets, which a sender begins with; a size, no fraction of a byte.
+    (short, *_) = findings(replace(POLICED, base_rtt_s=0.001, bucket=3000.0))
+    assert short.remedy is not None
+    assert short.remedy.instead == {"topology.police.burst": "15140B"}
     (large, *_) = findings(replace(POLICED, bucket=500_000.0))
     assert large.remedy is not None
     assert large.remedy.instead == {}

@@ -45,7 +45,7 @@ def policer(e: RecordedFlow) -> Finding | None:
     wanted = int(left / sharing)
     each = f" each of the {sharing} flows" if sharing > 1 else ""
     advice = f"Send{each} below the policed rate, paced or shaped to {rate(wanted)}"
-    burst = max(LEAST_BURST, rounded_up(limit * (e.base_rtt_s or 0) / 8))
+    burst = max(int(LEAST_BURST), rounded_up(limit * (e.base_rtt_s or 0) / 8))
     small = e.bucket is not None and e.bucket < burst
     advice += f"; or let the policer pass a burst of {size(burst)}, one BDP." if small else "."
     paced = dict.fromkeys([e.flow_key, *(f"flow.{group}" for group in e.policed_too)])
