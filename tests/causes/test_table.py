@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import ast
+import copy
+import json
+import pickle
 import re
 from pathlib import Path
 from string import Formatter
@@ -86,6 +89,13 @@ def test_a_threshold_is_a_number_with_a_meaning() -> None:
         assert one.means, name
         assert one.means[-1] != "."
         assert one > 0
+
+
+def test_a_threshold_can_be_copied_and_written_like_any_number() -> None:
+    one = thresholds()["RESENT"]
+    assert copy.deepcopy(one) == pickle.loads(pickle.dumps(one)) == one
+    assert copy.deepcopy(one).means == one.means
+    assert json.dumps(one) == "0.02"
 
 
 def test_no_rule_keeps_a_threshold_for_itself_that_the_table_has() -> None:
