@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import ast
+import copy
+import json
+import pickle
 import re
 from pathlib import Path
 from string import Formatter
 
 import pytest
+from sentences import is_said
 
 from rushhour import causes as room
 from rushhour import diagnosis, explain
 from rushhour.causes.cause import LAYERS, SEVERITIES
 from rushhour.causes.document import page
+from rushhour.causes.finding import Finding
 from rushhour.causes.table import CAUSES, SECTIONS, WORDS
 from rushhour.causes.thresholds import thresholds
 
-TABLES = {"on_flows.py", "on_paths.py", "at_hosts.py", "table.py"}
+TABLES = {"on_flows.py", "on_paths.py", "at_hosts.py", "on_devices.py", "table.py"}
 MADE = {
     "route-window",
     "route-cwnd",
@@ -86,6 +91,13 @@ def test_a_threshold_is_a_number_with_a_meaning() -> None:
         assert one > 0
 
 
+def test_a_threshold_can_be_copied_and_written_like_any_number() -> None:
+    one = thresholds()["RESENT"]
+    assert copy.deepcopy(one) == pickle.loads(pickle.dumps(one)) == one
+    assert copy.deepcopy(one).means == one.means
+    assert json.dumps(one) == "0.02"
+
+
 def test_no_rule_keeps_a_threshold_for_itself_that_the_table_has() -> None:
     """A module that gives a number to one of these names again has a second threshold for one thing."""
     again = {
@@ -104,3 +116,7 @@ def test_no_rule_keeps_a_threshold_for_itself_that_the_table_has() -> None:
 def test_the_page_is_of_these_tables() -> None:
     path = Path(__file__).parents[2] / "docs" / "causes.md"
     assert path.read_text(encoding="utf-8") == page(), "python docs/generate.py"
+
+
+def test_a_title_of_its_own_is_no_sentence_of_the_table() -> None:
+    assert not is_said(Finding("policer", "note", "Something drops packets.", "a→b"))

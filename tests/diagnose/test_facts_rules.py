@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sentences import is_said
 from servers import MIB, changed, server
 
 from rushhour.causes.cause import LAYERS, SEVERITIES
@@ -204,6 +205,7 @@ def test_a_fault_is_found_and_nothing_worse_is_said(key: str) -> None:
     assert mine[0].evidence
     assert mine[0].source
     assert mine[0].title.endswith(".")
+    assert all(is_said(one) for one in found), found
     order: list[str] = list(SEVERITIES)
     assert all(order.index(one.severity) >= order.index(CAUSES[one.key].worst) for one in found)
     worse = [one.key for one in found if order.index(one.severity) < order.index(severity)]

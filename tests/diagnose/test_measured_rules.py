@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from sentences import is_said
 
 from rushhour.causes.ranking import folded
 from rushhour.diagnosis.bottleneck import causes
@@ -129,6 +130,7 @@ def test_each_cause_has_its_finding(m: Measured, key: str, where: str) -> None:
     measuring = key in ("slow-writer", "slow-reader", "cpu-busy")
     assert finding.severity in (("warning",) if measuring else ("critical", "warning"))
     assert ("Our own" in finding.title) == (key in ("slow-writer", "slow-reader"))
+    assert is_said(finding)
     assert finding.fix
     assert finding.source
     assert finding.limited == pytest.approx(0.95)
@@ -265,3 +267,19 @@ def test_losses_that_datagrams_do_not_have_are_no_chance() -> None:
     assert found(replace(rare, udp=Udp(66e6, 66e6, 4309, 4309)))[0].key == "losses"
     # Too few to tell.
     assert found(replace(m, udp=replace(clean, sent=200, received=200)))[0].key == "random-loss"
+
+
+def test_what_hurts_datagrams_alone_is_said_in_the_words_of_its_cause() -> None:
+    clean = Udp(75e6, 75e6, 2500, 2500, gap_ns=160_000)
+    seen = {
+        "datagram-loss": replace(clean, received=2470),
+        "outages": replace(clean, received=2300, loss_run=200.0),
+        "reordering": replace(clean, reordered=0.05),
+        "duplicates": replace(clean, duplicates=125),
+    }
+    for key, udp in seen.items():
+        case = Case(A, B, {"a→b": replace(SOUND, udp=udp), "b→a": replace(SOUND, direction="b→a")})
+        [finding] = measured_path.other_loss(case)
+        assert (finding.key, finding.severity) == (key, "warning")
+        assert is_said(finding), finding.title
+        assert finding.title.endswith("though TCP copes.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from sentences import is_said
 
 from rushhour.causes.evidence import OPTION_SACK, OPTION_WSCALE
 from rushhour.causes.rules import RULES as SHARED
@@ -71,10 +72,13 @@ def test_without_window_scaling_no_buffer_helps() -> None:
         ({"retransmits": 10, "queue_drops": 10, "buffer": 15_000.0}, "shallow_buffer"),
         ({"retransmits": 10, "queue_drops": 10, "buffer": 2e6}, "losses"),
         ({"retransmits": 10, "policed": 10, "policer_bps": 30e6}, "policer"),
+        ({"retransmits": 10, "damaged": 10}, "corruption"),
     ],
 )
 def test_what_losses_come_from(change: dict[str, float], cause: str) -> None:
-    assert findings(replace(FLOW, shares={"losses": 1.0}, **change))[0].cause == cause  # type: ignore[arg-type]
+    (first, *_) = findings(replace(FLOW, shares={"losses": 1.0}, **change))  # type: ignore[arg-type]
+    assert first.cause == cause
+    assert is_said(first), first
 
 
 @pytest.mark.parametrize(
@@ -111,7 +115,7 @@ def test_a_queue_of_the_acks_gets_the_advice_not_that_of_the_data() -> None:
     assert (first.cause, first.where) == ("ack_queue", "home → isp")
     assert first.remedy is not None
     assert first.remedy.overrides == {"link.home-isp.forward.queue": "fq_codel"}
-    assert "its ACKs waited 400 ms in the queue at home → isp" in first.says
+    assert "Its ACKs waited 400 ms in the queue at home → isp" in first.says
     assert "its data did not wait. What fills that queue is up." in first.says
 
 
@@ -122,6 +126,7 @@ def test_a_limit_behind_another_is_told_and_its_advice_holds_both() -> None:
     first, second = findings(both)
     assert (first.cause, second.cause) == ("receive_buffer", "send_buffer")
     assert "Behind that, the send buffer allows bulk about 32 Mbit/s" in second.says
+    assert first.says.startswith("bulk reached 20 Mbit/s of 100 Mbit/s. The receive buffer of b is too small")
     assert first.remedy is not None
     assert second.remedy is not None
     assert first.remedy.overrides == {"flow.bulk.rcvbuf": "1900000B"}
@@ -159,6 +164,8 @@ def test_a_lost_syn_is_the_handshakes() -> None:
     assert "took 3.1 s of 3.45 s in all" in first.says
     assert "sent again 2 times" in first.says
     assert "A lost SYN sets the slow-start threshold" in second.says
+    # What it reached is said once.
+    assert [one.says.count("bulk reached 20 Mbit/s of 100 Mbit/s.") for one in (first, second)] == [1, 0]
 
 
 def test_a_queue_that_is_too_quick_for_the_path_gets_an_interval_that_fits() -> None:
@@ -202,6 +209,10 @@ def test_a_policer_that_passes_a_bdp_at_once_is_the_other_way_to_pacing() -> Non
     # 80 % of what is policed, less the round trips in which the window grows to it.
     assert first.remedy.expected_bps is not None
     assert 0.7 * 30e6 < first.remedy.expected_bps < 0.8 * 30e6
+    # On a short path ten packets, which a sender begins with; a size, no fraction of a byte.
+    (short, *_) = findings(replace(POLICED, base_rtt_s=0.001, bucket=3000.0))
+    assert short.remedy is not None
+    assert short.remedy.instead == {"topology.police.burst": "15140B"}
     (large, *_) = findings(replace(POLICED, bucket=500_000.0))
     assert large.remedy is not None
     assert large.remedy.instead == {}

@@ -31,6 +31,8 @@ class Cause:
         known_by: by what a record shows it; empty: only `diagnose` finds it.
         helps: what helps, as an explanation advises it.
         ours: it held the measuring programs back: it says how far to trust a number, not what is broken.
+        certain: no rate shows it, but counters, or that nothing passed at all: whoever was slow, it holds.
+        doubtful: other programs that keep a machine busy may have caused what shows it.
     """
 
     key: str
@@ -44,3 +46,5 @@ class Cause:
     known_by: str = ""
     helps: str = ""
     ours: bool = False
+    certain: bool = False
+    doubtful: bool = False

@@ -111,9 +111,13 @@ class Cure:
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A cause that a rule names: its key, the host that has to act, what is said of it, what would help."""
+    """A cause that a rule names: its key, the host that has to act, what is said of it, what would help.
+
+    `law` is what shows it, in numbers, where the share of the time and the path do not.
+    """
 
     key: str
     where: str
     says: str
     cure: Cure | None = None
+    law: str = ""

@@ -53,6 +53,7 @@ AT_THE_HOSTS = (
         known_by="limit `reader`",
         helps="the application",
         ours=True,
+        doubtful=True,
     ),
     Cause(
         "slow-writer",
@@ -65,6 +66,7 @@ AT_THE_HOSTS = (
         known_by="limit `application`",
         helps="the application",
         ours=True,
+        doubtful=True,
     ),
     Cause(
         "cpu-busy",
@@ -81,6 +83,7 @@ AT_THE_HOSTS = (
         "Documentation/admin-guide/cgroup-v2.rst, cpu.max, cpu.stat; Documentation/scheduler/sched-bwc.rst",
         says="A CPU quota holds programs on {host}{cpus}{proof}.",
         leads_to=("cpu-busy", "slow-reader", "slow-writer"),
+        certain=True,
     ),
     Cause(
         "cpu-limited",
@@ -89,6 +92,7 @@ AT_THE_HOSTS = (
         "proc_stat(5)",
         worst="warning",
         ours=True,
+        doubtful=True,
     ),
     Cause(
         "pacing",
@@ -119,6 +123,7 @@ AT_THE_HOSTS = (
         word="window",
         known_by="limit `window`",
         helps="of algorithms that follow delay: another",
+        doubtful=True,
     ),
     Cause(
         "handshake",
@@ -146,7 +151,7 @@ LOSSES = (
         "path",
         "Packets are overtaken, and TCP takes them for lost",
         f"RFC 4737, section 4; RFC 5681, 3.2; RFC 2883; {IP_SYSCTL}, tcp_reordering",
-        says="Packets overtake each other {way}: {proof}; TCP takes them for lost.",
+        says="Packets overtake each other on the way{way}: {proof}.",
         word="reordering",
         known_by=(
             "half of the retransmissions or more were not needed: reported by DSACK, or more than was "
@@ -159,20 +164,19 @@ LOSSES = (
         "path",
         "Packets arrive damaged",
         "RFC 1071; RFC 9293, 3.1",
-        says=(
-            "Packets {way}arrive damaged at {host}: {damaged} came with a wrong checksum. A cable, a card or "
-            "a device on the way is faulty."
-        ),
+        says=("Packets arrive damaged at {host}: {proof}. A cable, a card or a device on the way is faulty."),
         leads_to=("random-loss", "datagram-loss", "losses"),
         word="corruption",
         known_by="wrong checksums at the receiver, for a fifth of the retransmissions or more",
         helps="repair the link",
+        certain=True,
     ),
     Cause(
         "outages",
         "path",
         "The way is dead for a while, again and again",
         "RFC 3357, section 4; RFC 6298, section 5",
+        says="The way {way} goes dead for about {dead} at a time: {proof}.",
         leads_to=("random-loss", "losses", "policer", "datagram-loss", "echo-loss", "shallow-queue"),
     ),
     Cause(
@@ -259,6 +263,7 @@ LOSSES = (
         ),
         word="losses",
         known_by="retransmissions, of which no more is known",
+        doubtful=True,
     ),
 )
 

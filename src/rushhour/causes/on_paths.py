@@ -18,12 +18,17 @@ NOTHING_PASSES = (
         "Nothing gets through",
         "RFC 1122, 3.3.1",
         leads_to=("port-blocked", "no-answers"),
+        certain=True,
     ),
-    Cause("port-blocked", "ip", "Echoes pass, TCP connections do not", "RFC 9293, 3.10.7.3"),
+    Cause("port-blocked", "ip", "Echoes pass, TCP connections do not", "RFC 9293, 3.10.7.3", certain=True),
     Cause("udp-blocked", "ip", "TCP passes, datagrams do not", "RFC 8085; RFC 4787, section 5", "warning"),
-    Cause("no-answers", "ip", "Packets arrive, and nothing comes back", "RFC 1122, 3.3.1"),
+    Cause("no-answers", "ip", "Packets arrive, and nothing comes back", "RFC 1122, 3.3.1", certain=True),
     Cause(
-        "stalled", "ip", "Connections are made, and then nothing arrives", "RFC 2923, section 2.1; RFC 4821"
+        "stalled",
+        "ip",
+        "Connections are made, and then nothing arrives",
+        "RFC 2923, section 2.1; RFC 4821",
+        certain=True,
     ),
     Cause(
         "mtu-black-hole",
@@ -31,6 +36,7 @@ NOTHING_PASSES = (
         "Large packets vanish without an error, and TCP with them",
         "RFC 2923, section 2.1; RFC 4821",
         leads_to=("large-packets-lost", "mtu-probing-off", "datagram-loss"),
+        certain=True,
     ),
     Cause(
         "large-packets-lost",
@@ -78,8 +84,16 @@ UNEVEN = (
         "Datagrams are lost below the path's rate, though TCP copes",
         "RFC 7680; RFC 4737; RFC 5560",
         "warning",
+        says="Datagrams {way} are lost: {proof}.",
     ),
-    Cause("duplicates", "path", "Datagrams arrive twice", "RFC 7680; RFC 4737; RFC 5560", "warning"),
+    Cause(
+        "duplicates",
+        "path",
+        "Datagrams arrive twice",
+        "RFC 7680; RFC 4737; RFC 5560",
+        "warning",
+        says="Datagrams {way} arrive twice: {proof}.",
+    ),
     Cause(
         "segments-clamped",
         "path",

@@ -67,16 +67,12 @@ def no_sack(e: Evidence, share: float) -> Named | None:
 
 def corruption(e: Evidence, _: float) -> Named | None:
     """Packets arrive damaged, and are dropped by their checksum."""
-    if not damages(e.damaged, e.retransmits):
+    if e.damaged <= max(2, DAMAGED * e.retransmits):
         return None
     cure = Cure("Repair the link: what damages packets is a cable, a card or a device on the way.")
-    host, damaged = e.called(e.receiver), f"{e.damaged} packets"
-    return said("corruption", e.receiver, cure, way="", host=host, damaged=damaged)
-
-
-def damages(wrong: int, retransmits: int) -> bool:
-    """Whether so many wrong checksums explain so many retransmissions."""
-    return wrong > max(2, DAMAGED * retransmits)
+    came = f"{e.damaged} packets came with a wrong checksum"
+    says = sentence("corruption", host=e.called(e.receiver), proof=came)
+    return Named("corruption", e.receiver, says, cure, came)
 
 
 def off(e: Evidence, name: str) -> list[str]:
@@ -207,6 +203,7 @@ RULES: Mapping[str, tuple[Rule, ...]] = {
     "pacing": (pacing,),
     "window": (small_window,),
     "marks": (marked,),
+    "losses": (corruption,),
 }
 """Limit → its rules, in order."""
 

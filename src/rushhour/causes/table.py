@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rushhour.causes import at_hosts, on_flows, on_paths
+from rushhour.causes import at_hosts, on_devices, on_flows, on_paths
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -26,10 +26,10 @@ SECTIONS: Mapping[str, tuple[Cause, ...]] = {
     "TCP's settings": at_hosts.TCP,
     "Packet filters": at_hosts.FILTERS,
     "Routes": at_hosts.ROUTES,
-    "Queues on devices": at_hosts.QUEUES,
-    "Lines": at_hosts.LINES,
-    "Cards": at_hosts.CARDS,
-    "Machines": at_hosts.MACHINES,
+    "Queues on devices": on_devices.QUEUES,
+    "Lines": on_devices.LINES,
+    "Cards": on_devices.CARDS,
+    "Machines": on_devices.MACHINES,
 }
 """Heading → its causes, in the order of documents."""
 

@@ -20,7 +20,7 @@ class Threshold(float):
     means: str
     source: str
 
-    def __new__(cls, value: float, means: str, source: str = "") -> Self:
+    def __new__(cls, value: float, means: str = "", source: str = "") -> Self:
         """A threshold of this value."""
         made = super().__new__(cls, value)
         made.means, made.source = means, source

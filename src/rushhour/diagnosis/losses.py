@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from rushhour.causes.evidence import OPTION_SACK
 from rushhour.causes.held import Held
-from rushhour.causes.rules import damages
+from rushhour.causes.rules import named
 from rushhour.causes.thresholds import (
     CROWDED,
     DEAD_NS,
@@ -33,7 +33,8 @@ from rushhour.causes.thresholds import (
     SURELY,
     TRAIN_LOST,
 )
-from rushhour.diagnosis.possible import bdp, possible_bps, wrong_checksums
+from rushhour.diagnosis.flow import MeasuredFlow
+from rushhour.diagnosis.possible import bdp, possible_bps
 from rushhour.quantities.short import percent, rate, time
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def cause_of_losses(m: Measured, tcp: Tcp) -> Held | None:
         return None
     key, law = _kind(m, tcp)
     expected = None if key == "policer" else possible_bps(m)
-    return Held(key, m.direction, share, law, expected)
+    return Held(key, m.direction, share, law, expected, "losses")
 
 
 def _kind(m: Measured, tcp: Tcp) -> Told:
@@ -85,11 +86,10 @@ def _late(m: Measured, tcp: Tcp, _: str) -> Told | None:
     return "reordering", law
 
 
-def _damaged(m: Measured, _: Tcp, again: str) -> Told | None:
-    if not damaged(m):
-        return None
-    law = f"{again}, and {damaged(m)} packets came with a wrong checksum"
-    return "corruption", law
+def _by_rule(m: Measured, tcp: Tcp, again: str) -> Told | None:
+    """What the rules of every flow know."""
+    one = named(MeasuredFlow(m, tcp), "losses", tcp.limited("losses", "timeouts"))
+    return None if one is None else (one.key, f"{again}, and {one.law}" if one.law else again)
 
 
 def _dead(m: Measured, _: Tcp, again: str) -> Told | None:
@@ -148,13 +148,6 @@ def late(m: Measured, tcp: Tcp) -> bool:
         return False
     spurious = tcp.duplicates >= tcp.retransmits / 2 or tcp.reorder_events >= tcp.retransmits
     return m.udp.loss < m.udp.reordered and (spurious or tcp.reorder_events > 0)
-
-
-def damaged(m: Measured) -> int:
-    """Packets whose checksum was wrong, as the receiving end counted; 0 where they do not explain losses."""
-    found = wrong_checksums(m)
-    again = m.single.retransmits if m.single is not None else 0
-    return found if damages(found, again) else 0
 
 
 def dead(m: Measured) -> bool:
@@ -229,4 +222,4 @@ def _no_queue(m: Measured, tcp: Tcp) -> str:
     return f" at a round trip of {time(tcp.rtt_at_loss_ns / 1e9)} (idle {time(m.idle_rtt_ns / 1e9)})"
 
 
-_KINDS = (_late, _damaged, _dead, _policed, _random, _no_sack, _emptied, _short, _some)
+_KINDS = (_late, _by_rule, _dead, _policed, _random, _no_sack, _emptied, _short, _some)

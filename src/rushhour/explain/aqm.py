@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from rushhour.causes.finding import Remedy
 from rushhour.causes.thresholds import CODEL_INTERVAL_S
-from rushhour.explain.words import found, part, reached
+from rushhour.explain.words import found, part
 from rushhour.quantities.short import rounded_up, time
 from rushhour.quantities.units import Duration, UnitError
 
@@ -31,10 +31,10 @@ def impatient_queue(e: RecordedFlow) -> Finding | None:
         return None
     limit = "marks" if e.marked else "losses"
     what = f"{e.marked} segments were marked" if e.marked else f"{e.queue_drops} packets were dropped"
+    interval, trip = time(interval_s(e.queue)), time(e.base_rtt_s or 0)
     says = (
-        f"{reached(e)}: {part(e, limit)} its window was too small. {what[0].upper()}{what[1:]} by the queue "
-        f"at {e.bottleneck}, whose interval of {time(interval_s(e.queue))} is below the round trip of "
-        f"{time(e.base_rtt_s or 0)}: it answers before the sender can."
+        f"{what} by the queue at {e.bottleneck}, whose interval of {interval} is below the round trip of "
+        f"{trip}: it answers before the sender can, and {part(e, limit)} the window was too small."
     )
     advice = f"Give that queue an interval of a round trip, its target a part of that: {wanted}."
     overrides = {e.queue_key: wanted} if e.queue_key else {}

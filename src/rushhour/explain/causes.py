@@ -29,7 +29,7 @@ RULES: Mapping[str, tuple[Rule, ...]] = {
     "timeouts": (losses.no_sack, losses.timeouts),
     "losses": (
         losses.policer,
-        losses.corruption,
+        losses.of_every_flow,
         losses.reordering,
         losses.no_sack,
         losses.random_loss,

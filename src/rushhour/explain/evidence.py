@@ -240,7 +240,7 @@ def evidence(record: Record, flow: Flow) -> RecordedFlow | None:
         group=flow.group,
         own=keys.own_sysctls(record.manifest.scenario.resolved),
         moved=flow.outcome.bytes_received or 0,
-        damaged=_damaged(record, str(planned.get("to", ""))),
+        damaged=_damaged(record, planned.to),
     )
 
 
@@ -265,8 +265,7 @@ def _policed_too(record: Record, flow: Flow, policers: Sequence[End]) -> tuple[s
 
 def _damaged(record: Record, node: str) -> int:
     """By how much TCP's counter of wrong checksums rose at a node."""
-    counters = (record.result.get("counters") or {}).get(node) or {}
-    return int(counters.get("Tcp.InCsumErrors", 0))
+    return record.result.counters.get(node, {}).get("Tcp.InCsumErrors", 0)
 
 
 def _algorithm(record: Record, flow: Flow) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rushhour.causes.finding import Remedy
 from rushhour.causes.rules import named
-from rushhour.explain.words import found, part, reached, told
+from rushhour.explain.words import found, part, told
 from rushhour.quantities.short import rounded_up, time
 
 if TYPE_CHECKING:
@@ -51,8 +51,7 @@ def handshake(e: RecordedFlow) -> Finding | None:
     if not e.handshake_s:
         return None
     says = (
-        f"{e.name} took {time(e.handshake_s)} of {time(e.handshake_s + e.length_s)} in all to open its "
-        "connection"
+        f"It took {time(e.handshake_s)} of {time(e.handshake_s + e.length_s)} in all to open its connection"
     )
     if e.syns:
         times = "once, after a wait" if e.syns == 1 else f"{e.syns} times, each after a wait"
@@ -71,8 +70,8 @@ def slow_start(e: RecordedFlow) -> Finding | None:
     """The transfer was over before the window had grown."""
     trip = f" of {time(e.base_rtt_s)}" if e.base_rtt_s else ""
     says = (
-        f"{reached(e)}: {part(e, 'slow_start')} ({time(e.length_s)} in all) it was in slow start, its window "
-        f"not yet grown to what the path holds. Each doubling takes a round trip{trip}."
+        f"It was in slow start {part(e, 'slow_start')} ({time(e.length_s)} in all), its window not yet grown "
+        f"to what the path holds. Each doubling takes a round trip{trip}."
     )
     if e.syns:
         says += (

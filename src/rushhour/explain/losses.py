@@ -13,7 +13,7 @@ from rushhour.causes.rules import held, sentence
 from rushhour.causes.thresholds import BBR_LOSS, BELOW_POLICER, LEAST_BURST, SHALLOW, SPURIOUS
 from rushhour.explain.caps import grown
 from rushhour.explain.hosts import by_rule
-from rushhour.explain.words import found, part, reached, told
+from rushhour.explain.words import found, part, told
 from rushhour.models import mathis, pftk
 from rushhour.quantities.short import percent, rate, rounded_up, size, time
 
@@ -38,14 +38,14 @@ def policer(e: RecordedFlow) -> Finding | None:
         f"it dropped {e.policed} packets{of_all}, and {held(_share(e))} the window was too small for what it "
         "lets through"
     )
-    says = f"{reached(e)}. {sentence('policer', way='', rate=rate(limit), proof=dropped)}"
+    says = sentence("policer", way="", rate=rate(limit), proof=dropped)
     # The bucket is one for all: who is paced beside others that are not has their drops.
     sharing = 1 + len(e.policed_too)
     left = max(0.0, BELOW_POLICER * limit - e.taken_bps)
     wanted = int(left / sharing)
     each = f" each of the {sharing} flows" if sharing > 1 else ""
     advice = f"Send{each} below the policed rate, paced or shaped to {rate(wanted)}"
-    burst = max(LEAST_BURST, rounded_up(limit * (e.base_rtt_s or 0) / 8))
+    burst = max(int(LEAST_BURST), rounded_up(limit * (e.base_rtt_s or 0) / 8))
     small = e.bucket is not None and e.bucket < burst
     advice += f"; or let the policer pass a burst of {size(burst)}, one BDP." if small else "."
     paced = dict.fromkeys([e.flow_key, *(f"flow.{group}" for group in e.policed_too)])
@@ -55,9 +55,9 @@ def policer(e: RecordedFlow) -> Finding | None:
     return found("policer", _share(e), says, Remedy(advice, (), overrides, expected, instead=instead))
 
 
-def corruption(e: RecordedFlow) -> Finding | None:
-    """Packets that arrived damaged and were dropped by their checksum."""
-    one = rules.corruption(e, _share(e))
+def of_every_flow(e: RecordedFlow) -> Finding | None:
+    """What the rules of every flow say of losses."""
+    one = rules.named(e, "losses", _share(e))
     return None if one is None else told(e, one, _share(e))
 
 
@@ -71,9 +71,9 @@ def reordering(e: RecordedFlow) -> Finding | None:
         return None
     needless = (
         f"at least {spurious} of {e.retransmits} retransmissions were not needed, and each made the window "
-        "smaller"
+        "smaller: TCP took packets for lost"
     )
-    says = f"{reached(e)}. {sentence('reordering', way='on the way', proof=needless)}"
+    says = sentence("reordering", way="", proof=needless)
     advice = "Keep a flow's packets on one path (balance per flow, not per packet)."
     return found("reordering", _share(e), says, Remedy(advice))
 
@@ -89,8 +89,7 @@ def random_loss(e: RecordedFlow) -> Finding | None:
     if not e.wire_loss or not e.retransmits or e.wire_loss * e.segments <= e.queue_drops:
         return None
     lost = percent(e.wire_loss)
-    what = sentence("random-loss", lost=lost, way="", cc=e.cc, host=e.sender, theory=_theory(e))
-    says = f"{reached(e)}. {what}"
+    says = sentence("random-loss", lost=lost, way="", cc=e.cc, host=e.sender, theory=_theory(e))
     if e.cc.startswith("bbr") or e.wire_loss > BBR_LOSS:
         return found("random-loss", _share(e), says, Remedy("Repair the link: no algorithm likes this loss."))
     advice = (
@@ -129,14 +128,13 @@ def shallow_buffer(e: RecordedFlow) -> Finding | None:
     """The queue at the bottleneck is so short that it runs empty after each reduction."""
     if not e.queue_drops or e.buffer is None or not e.bdp or e.buffer >= SHALLOW * e.bdp:
         return None
-    what = sentence(
+    says = sentence(
         "shallow-queue",
         where=f"at {e.bottleneck}",
         proof=f"it holds {size(e.buffer)} and dropped {e.queue_drops} packets",
         held=held(_share(e)),
         bdp=size(e.bdp),
     )
-    says = f"{reached(e)}. {what}"
     return found("shallow-queue", _share(e), says, _longer_queue(e))
 
 
@@ -165,8 +163,7 @@ def any_loss(e: RecordedFlow) -> Finding | None:
     if not e.retransmits:
         return None
     again = percent(e.retransmits / max(1, e.segments))
-    what = sentence("losses", again=again, way="", when="", held=held(_share(e)))
-    says = f"{reached(e)}. {what}"
+    says = sentence("losses", again=again, way="", when="", held=held(_share(e)))
     return found("losses", _share(e), says)
 
 
@@ -175,8 +172,8 @@ def timeouts(e: RecordedFlow) -> Finding | None:
     where = f"; {percent(e.wire_loss)} of its packets were lost on the way" if e.wire_loss else ""
     where = f"; the queue at {e.bottleneck} dropped {e.queue_drops} packets" if e.queue_drops else where
     says = (
-        f"{reached(e)}: {part(e, 'timeouts')} it waited for retransmission timeouts ({e.timeouts}), each of "
-        f"200 ms and more{where}."
+        f"It waited {part(e, 'timeouts')} for retransmission timeouts ({e.timeouts}), each of 200 ms and "
+        f"more{where}."
     )
     advice = "Repair the link: timeouts come where a whole window, or its end, is lost."
     if e.queue_drops:

@@ -29,6 +29,7 @@ from rushhour.explain.caps import by_theory, caps, reached_bps
 from rushhour.explain.causes import RULES
 from rushhour.explain.hosts import by_rule
 from rushhour.explain.losses import policer, random_loss, would_overflow
+from rushhour.explain.words import reached
 from rushhour.quantities.short import rate, rounded_down
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from rushhour.causes.finding import Finding
     from rushhour.explain.evidence import RecordedFlow
 
+BEHIND_THAT = "Behind that,"
 BEHIND = {
     "receiver": "the receiver's window",
     "sndbuf": "the send buffer",
@@ -59,7 +61,20 @@ def findings(known: RecordedFlow) -> tuple[Finding, ...]:
     for found in _hidden(known, {found.limit for found in made.values()}, made):
         made.setdefault(found.key, found)
     said = _promised(known, sorted(made.values(), key=lambda found: _rank(known, found)))
-    return tuple(gravest_first(replace(found, severity=SEVERITIES[_place(found)]) for found in said))
+    ranked = gravest_first(replace(found, severity=SEVERITIES[_place(found)]) for found in said)
+    return tuple(_introduced(known, ranked))
+
+
+def _introduced(known: RecordedFlow, ranked: Iterable[Finding]) -> Iterable[Finding]:
+    """The findings; what the flow reached is said once, by the first of those that held."""
+    told = False
+    for found in ranked:
+        told |= rate(known.goodput_bps) in found.title
+        if told or found.title.startswith(BEHIND_THAT):
+            yield found
+        else:
+            told = True
+            yield replace(found, title=f"{reached(known)} {found.title}")
 
 
 def _place(found: Finding) -> int:
@@ -107,7 +122,7 @@ def _hidden(known: RecordedFlow, held: set[str], made: Collection[str]) -> Itera
             continue
         found = _by_chance(known) if limit == "losses" else _first(known, limit)
         if found is not None:
-            says = f"Behind that, {BEHIND[limit]} allows {known.name} about {rate(allowed)}."
+            says = f"{BEHIND_THAT} {BEHIND[limit]} allows {known.name} about {rate(allowed)}."
             yield replace(found, title=says, limit=limit, limited=known.shares.get(limit, 0.0))
     if "losses" in held:
         yield from _more_losses(known, made)

@@ -9,7 +9,7 @@ from rushhour.causes.rules import sentence
 from rushhour.causes.thresholds import ALONE, LOST_ACKS, RTT_BIAS, STANDING_S, TAKEN, UNFAIR
 from rushhour.explain.aqm import managing, target_s
 from rushhour.explain.caps import MANAGED_TRIP_S, plain
-from rushhour.explain.words import NAMED, beside, found, of_possible, reached
+from rushhour.explain.words import NAMED, beside, found, of_possible
 from rushhour.quantities.short import percent, rate, rounded_up, time
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def ack_queue(e: RecordedFlow) -> Finding | None:
     if there is None or (data is not None and data.median_s > there.median_s):
         return None
     says = (
-        f"{reached(e)}: its ACKs waited {time(there.median_s)} in the queue at {there.label}, on an idle "
+        f"Its ACKs waited {time(there.median_s)} in the queue at {there.label}, on an idle "
         f"round trip of {time(e.base_rtt_s or 0)}; its data {_waited(data)}. {_fillers(there)}"
     )
     share = e.shares.get("acks", 0.0)
@@ -95,7 +95,7 @@ def ack_loss(e: RecordedFlow) -> Finding | None:
     if e.ack_loss < LOST_ACKS:
         return None
     says = (
-        f"{reached(e)}: {percent(e.ack_loss)} of its ACKs were lost on the way back. A small window, or the "
+        f"{percent(e.ack_loss)} of its ACKs were lost on the way back. A small window, or the "
         "end of a transfer, then waits for the next one, or for a timeout."
     )
     advice = "Repair the link on the way back."

@@ -25,7 +25,7 @@ def found(
 
 def told(e: RecordedFlow, one: Named, share: float, limit: str = "") -> Finding:
     """What a rule of every flow says of this one."""
-    return found(one.key, share, f"{reached(e)}. {one.says}", remedy(e, one.cure), limit=limit)
+    return found(one.key, share, one.says, remedy(e, one.cure), limit=limit)
 
 
 def remedy(e: RecordedFlow, cure: Cure | None) -> Remedy | None:
@@ -38,8 +38,8 @@ def remedy(e: RecordedFlow, cure: Cure | None) -> Remedy | None:
 
 
 def reached(e: RecordedFlow) -> str:
-    """How a sentence about a flow below its path's rate begins."""
-    return f"{e.name} reached {of_possible(e)}"
+    """What is said first of a flow below its path's rate."""
+    return f"{e.name} reached {of_possible(e)}."
 
 
 def of_possible(e: RecordedFlow) -> str:

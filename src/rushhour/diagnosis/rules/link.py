@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from rushhour.causes.finding import Proof, finding
+from rushhour.causes.rules import sentence
 from rushhour.causes.thresholds import MANY_CHANGES
 from rushhour.diagnosis.rules import common
 from rushhour.diagnosis.rules.common import told
@@ -32,7 +33,7 @@ def half_duplex(case: Case) -> Iterator[Finding]:
             yield finding(
                 "half-duplex",
                 "critical",
-                f"{dev} at {common.name(case, end)} runs at half duplex: data and acknowledgements collide.",
+                sentence("half-duplex", proof=f"{dev} at {common.name(case, end)} runs at half duplex"),
                 end,
                 evidence=(
                     told(end, f"{dev} duplex", "half"),

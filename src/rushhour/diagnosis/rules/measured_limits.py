@@ -11,11 +11,21 @@ from rushhour.causes.rules import named, sentence
 from rushhour.causes.table import CAUSES
 from rushhour.causes.thresholds import ALL_BUSY, FOREIGN, GRAVE, MAIN, OTHERS_BUSY, RESENT
 from rushhour.diagnosis.bottleneck import causes
+from rushhour.diagnosis.case import ENDS
 from rushhour.diagnosis.flow import MeasuredFlow
 from rushhour.diagnosis.possible import bdp
 from rushhour.diagnosis.rules import measured_broken as broken
 from rushhour.diagnosis.rules import measured_losses as losses
-from rushhour.diagnosis.rules.measured_words import commands, dev, held, made, name, on_at_both, taken_out
+from rushhour.diagnosis.rules.measured_words import (
+    commands,
+    dev,
+    errors_at,
+    held,
+    made,
+    name,
+    on_at_both,
+    taken_out,
+)
 from rushhour.quantities.short import percent, size
 
 if TYPE_CHECKING:
@@ -30,13 +40,6 @@ if TYPE_CHECKING:
     Maker = Callable[[Case, Measured, Held], Finding | None]
 
 
-DOUBTFUL = ("losses", "slow-reader", "slow-writer", "small-window", "cpu-limited")
-CERTAIN = frozenset(
-    ("unreachable", "port-blocked", "no-answers", "stalled", "mtu-black-hole", "cpu-quota", "corruption")
-)
-"""What no rate shows, but counters, or that nothing passed at all: whoever was slow, it holds."""
-
-
 def limits(case: Case) -> Iterator[Finding]:
     """What held a single flow back in each direction.
 
@@ -47,7 +50,7 @@ def limits(case: Case) -> Iterator[Finding]:
     found = [one for m in case.measured.values() for one in _of(case, m)]
     ours = any(CAUSES[one.key].ours and one.severity != "note" for one in found)
     for one in found:
-        grave = one.severity == "critical" and ours and one.key not in CERTAIN
+        grave = one.severity == "critical" and ours and not CAUSES[one.key].certain
         yield replace(one, severity="warning") if grave else one
 
 
@@ -66,7 +69,7 @@ def _doubted(found: Finding, m: Measured, cause: Held) -> Finding:
     """What a machine may have caused that others keep busy is no more than a note."""
     got = m.single.goodput_bps if m.single is not None else 0.0
     lossy = m.single is not None and m.single.retransmit_share > RESENT
-    if found.key not in DOUBTFUL or lossy or (cause.expected_bps or 0) >= GRAVE * got:
+    if not CAUSES[found.key].doubtful or lossy or (cause.expected_bps or 0) >= GRAVE * got:
         return found
     busy = [
         cpu for cpu in m.cpu.values() if (cpu.others or 0) >= FOREIGN * cpu.count and cpu.mean >= ALL_BUSY
@@ -79,17 +82,19 @@ def _by_rule(case: Case, m: Measured, cause: Held) -> Finding:
     assert m.single is not None
     one = named(MeasuredFlow(m, m.single, case), cause.limit, cause.limited)
     assert one is not None
-    fix = commands(one) or _look(case, m, cause)
-    return replace(made(cause, m, one.says, fix), where=one.where)
+    found = made(cause, m, one.says, commands(one) or _look(case, m, cause))
+    return found if cause.where == m.direction else replace(found, where=one.where)
 
 
 def _look(case: Case, m: Measured, cause: Held) -> tuple[Command, ...]:
     """Where to look where nothing is to be set."""
+    if cause.limit == "losses":
+        return tuple(errors_at(case, end) for end in ENDS)
     looks = {
         "pacing": f"tc -s qdisc show dev {dev(case, m.sender)}",
-        "marked": "sysctl -w net.ipv4.tcp_ecn=0",
+        "marks": "sysctl -w net.ipv4.tcp_ecn=0",
     }
-    return (Command(cause.where, looks.get(cause.key, "top -H -b -n 1 | head -20")),)
+    return (Command(cause.where, looks.get(cause.limit, "top -H -b -n 1 | head -20")),)
 
 
 def _window_scaling(case: Case, m: Measured, cause: Held) -> Finding:
@@ -163,7 +168,6 @@ MAKERS: Mapping[str, Maker] = {
     "cpu-limited": _cpu_limited,
     "small-window": _small_window,
     "reordering": losses.reordering,
-    "corruption": losses.corruption,
     "outages": losses.outages,
     "policer": losses.policer,
     "random-loss": losses.random_loss,

@@ -10,10 +10,11 @@ from rushhour.causes.rules import no_sack, sentence
 from rushhour.causes.thresholds import BBR_LOSS, BELOW_POLICER, USED
 from rushhour.diagnosis.flow import MeasuredFlow
 from rushhour.diagnosis.losses import at_a_full_queue
-from rushhour.diagnosis.possible import bdp, wrong_checksums
+from rushhour.diagnosis.possible import bdp
 from rushhour.diagnosis.rules.measured_words import (
     commands,
     dev,
+    errors_at,
     held,
     made,
     name,
@@ -46,7 +47,7 @@ def random_loss(case: Case, m: Measured, cause: Held) -> Finding:
         host=name(case, m.sender),
         theory="",
     )
-    fix = tuple(_look(case, end) for end in ("a", "b"))
+    fix = tuple(errors_at(case, end) for end in ("a", "b"))
     if lost <= BBR_LOSS and "bbr" in _available(case, m.sender) and m.single.cc != "bbr":
         fix = (*fix, setting(m.sender, CC, "bbr"))
     return made(cause, m, title, fix)
@@ -84,10 +85,9 @@ def _enforced(m: Measured) -> float:
 def outages(case: Case, m: Measured, cause: Held) -> Finding:
     """The way is dead for a while, and comes back."""
     assert m.udp is not None
-    title = (
-        f"The way {m.direction} goes dead for about {time(m.udp.dead_ns / 1e9)} at a time: "
-        f"{m.udp.loss_run:.0f} datagrams in a row were lost. A link flaps, a route changes, or radio fades."
-    )
+    lost = f"{m.udp.loss_run:.0f} datagrams in a row were lost"
+    proof = f"{lost}; a link flaps, a route changes, or radio fades"
+    title = sentence(cause.key, way=m.direction, dead=time(m.udp.dead_ns / 1e9), proof=proof)
     fix = tuple(
         Command(end, f"cat /sys/class/net/{dev(case, end)}/carrier_changes; dmesg | grep -i 'link is'")
         for end in ("a", "b")
@@ -112,20 +112,13 @@ def reordering(case: Case, m: Measured, cause: Held) -> Finding:
     """Packets are overtaken."""
     assert m.udp is not None
     late = f"{percent(m.udp.reordered)} of datagrams came late, by up to {m.udp.reorder_extent} places"
-    title = sentence(cause.key, way=f"on the way {m.direction}", proof=late)
+    title = sentence(cause.key, way=f" {m.direction}", proof=f"{late}; TCP takes some of them for lost")
     known = sysctl(case, m.sender, "net.ipv4.tcp_max_reordering")
     extent = max(m.udp.reorder_extent + 1, 10)
     fix = [setting(m.sender, "net.ipv4.tcp_reordering", extent)]
     if isinstance(known, int) and known < extent:
         fix = [setting(m.sender, "net.ipv4.tcp_max_reordering", 2 * extent), *fix]
     return made(cause, m, title, tuple(fix))
-
-
-def corruption(case: Case, m: Measured, cause: Held) -> Finding:
-    """Packets arrive damaged."""
-    wrong, host = f"{wrong_checksums(m)} packets", name(case, m.receiver)
-    title = sentence(cause.key, way=f"{m.direction} ", host=host, damaged=wrong)
-    return made(cause, m, title, tuple(_look(case, end) for end in ("a", "b")))
 
 
 def sack_off(case: Case, m: Measured, cause: Held) -> Finding | None:
@@ -157,16 +150,12 @@ def some(case: Case, m: Measured, cause: Held) -> Finding | None:
         return replace(made(cause, m, title), severity="note")
     again = percent(m.single.retransmit_share)
     title = sentence(cause.key, again=again, way=f"{m.direction} ", when=when, held=held(cause))
-    return made(cause, m, title, tuple(_look(case, end) for end in ("a", "b")))
+    return made(cause, m, title, tuple(errors_at(case, end) for end in ("a", "b")))
 
 
 def _enough(m: Measured) -> bool:
     most = m.capacity_bps
     return m.single is not None and most is not None and m.single.steady_bps >= USED * most
-
-
-def _look(case: Case, end: str) -> Command:
-    return Command(end, f"ethtool -S {dev(case, end)} | grep -iE 'err|drop|crc|miss'")
 
 
 def _available(case: Case, end: str) -> str:

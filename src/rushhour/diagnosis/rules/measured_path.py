@@ -99,8 +99,7 @@ def half_duplex(case: Case) -> Iterator[Finding]:
     yield finding(
         "half-duplex",
         "warning",
-        f"The two directions share one medium: while both are busy {slow} keeps {percent(kept[slow])} of "
-        "its rate.",
+        sentence("half-duplex", proof=f"while one is busy {slow} keeps {percent(kept[slow])} of its rate"),
         slow,
         evidence=tuple(
             Proof(way, "alone, and with the other", f"{rate(alone[way])}, {rate(both[way])}") for way in both
@@ -203,20 +202,13 @@ def other_loss(case: Case) -> Iterator[Finding]:
             continue
         named = {cause.key for cause in causes(m) if cause.limited >= MAIN}
         if dead(m) and "outages" not in named:
-            gone = f"The way {m.direction} goes dead for about {time(m.udp.dead_ns / 1e9)} at a time:"
-            yield _beside(case, m, "outages", f"{gone} {percent(m.udp.loss)} of datagrams are lost")
+            yield _beside(case, m, "outages", f"{percent(m.udp.loss)} of datagrams were lost")
         elif m.udp.loss >= SOME_LOSS and not named & {"random-loss", "corruption", "policer", "outages"}:
-            yield _beside(
-                case, m, "datagram-loss", f"{percent(m.udp.loss)} of datagrams {m.direction} are lost"
-            )
+            yield _beside(case, m, "datagram-loss", percent(m.udp.loss))
         if m.udp.reordered >= SOME_LOSS and "reordering" not in named:
-            late = percent(m.udp.reordered)
-            yield _beside(
-                case, m, "reordering", f"{late} of datagrams {m.direction} arrive late, out of order"
-            )
+            yield _beside(case, m, "reordering", f"{percent(m.udp.reordered)} of datagrams came late")
         if m.udp.duplicates >= max(2, SOME_LOSS * m.udp.sent):
-            twice = percent(m.udp.duplicates / m.udp.sent)
-            yield _beside(case, m, "duplicates", f"{twice} of datagrams {m.direction} arrive twice")
+            yield _beside(case, m, "duplicates", percent(m.udp.duplicates / m.udp.sent))
 
 
 def _blocked(m: Measured) -> Iterator[Finding]:
@@ -234,16 +226,21 @@ def _blocked(m: Measured) -> Iterator[Finding]:
         )
 
 
-def _beside(case: Case, m: Measured, key: str, what: str) -> Finding:
+def _beside(case: Case, m: Measured, key: str, seen: str) -> Finding:
+    """What datagrams show of a cause that did not limit TCP."""
     assert m.udp is not None
-    below = f"at {rate(m.udp.rate_bps)}, below what the path carries"
+    proof = (
+        f"{seen} at {rate(m.udp.rate_bps)}, below what the path carries; calls, games and tunnels suffer, "
+        "though TCP copes"
+    )
+    way = f" {m.direction}" if key == "reordering" else m.direction
     # A sender that was kept waiting sends in bursts, a receiver reads too late.
     busy = m.udp.crowded or (key == "datagram-loss" and any(common.is_busy(case, end) for end in ("a", "b")))
     counts = f"{m.udp.sent} sent, {m.udp.received} arrived, {m.udp.duplicates} twice"
     return finding(
         key,
         "note" if busy else "warning",
-        f"{what} {below}: calls, games and tunnels suffer, though TCP copes.",
+        sentence(key, way=way, dead=time(m.udp.dead_ns / 1e9), proof=proof),
         m.direction,
         evidence=(Proof(m.direction, "datagrams", counts), *reached(m)),
         fix=tuple(Command(end, f"ip -s -s link show dev {dev(case, end)}") for end in ("a", "b")),

@@ -34,6 +34,11 @@ def dev(case: Case, end: str) -> str:
     return quote(str(case.facts(end).get("link", "dev") or "DEV"))
 
 
+def errors_at(case: Case, end: str) -> Command:
+    """Where to look for what an end's card counted."""
+    return Command(end, f"ethtool -S {dev(case, end)} | grep -iE 'err|drop|crc|miss'")
+
+
 def address(case: Case, end: str) -> str:
     """The address of the other end, as an end's route was asked for."""
     route = case.facts(end).get("route", "found", "to") or case.facts(end).get("route", "to")
