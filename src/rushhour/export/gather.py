@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from rushhour.errors import ReportError
 from rushhour.export.case import Case, Number, Report, Status
 from rushhour.record.folders import read_sets
-from rushhour.record.record import Record, ResultSet, read_json
+from rushhour.record.json_file import read_json
+from rushhour.record.record import Record, ResultSet
 from rushhour.report.reproduce import run_command
 from rushhour.report.verdict import markdown
 from rushhour.report.verdict.advice import of_cell

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from rushhour.errors import AgentError, UnsupportedError
 from rushhour.lab import console
 from rushhour.lab.base import CancelledError
-from rushhour.record.record import read_json
+from rushhour.record.json_file import read_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

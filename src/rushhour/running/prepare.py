@@ -14,8 +14,8 @@ from rushhour.lab import clock, kernel
 from rushhour.lab.realtime import running_kernel
 from rushhour.metrics.vocabulary import VOCABULARY
 from rushhour.plan import expand
+from rushhour.record.json_file import read_set
 from rushhour.record.manifest import REAL_TIME
-from rushhour.record.record import read_set
 from rushhour.record.seal import SET_FILE
 from rushhour.running.batch import Batch
 from rushhour.spec.published import settled

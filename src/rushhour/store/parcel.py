@@ -19,7 +19,7 @@ from rushhour.errors import RecordError
 from rushhour.plan.cells import label_of
 from rushhour.record.document import read
 from rushhour.record.folders import BASELINE, VERDICT, result_sets
-from rushhour.record.record import Record, ResultSet, read_json
+from rushhour.record.json_file import read_json
 from rushhour.record.told import told
 from rushhour.record.verdict_file import FORMAT, VerdictFile
 from rushhour.spec.sweep import Sweep, known_sweep
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from rushhour.metrics.value import MetricValue
     from rushhour.record.baseline_file import KeptRun, KeptScenario
+    from rushhour.record.record import Record, ResultSet
 
 _STAMP = re.compile(r"(\d{4})(\d\d)(\d\d)-(\d\d)(\d\d)(\d\d)(-\d+)?")
 # What tells kernels apart: the name they are called by, and what they are made of.
