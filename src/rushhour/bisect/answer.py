@@ -46,7 +46,7 @@ def _parent(bench: Bench, answer: Commit, state: State) -> str:
     return next((one for one in parents if bench.build(one) is not None), state.question.good)
 
 
-def _verdict(bench: Bench, before: str, after: str, ends: Ends, state: State) -> dict[str, Any]:
+def _verdict(bench: Bench, before: str, after: str, ends: Ends, state: State) -> dict[str, object]:
     """The cell before and after the commit: its verdict, and the first divergence."""
     count = len(ends.between.good.trials)
     for commit in (before, after):

@@ -160,7 +160,7 @@ def _about(study: StudyFile) -> Study | None:
     return None if study.file is None else load_study(study.file)
 
 
-def _studies(studies: dict[str, StudyFile], entries: Sequence[dict[str, Any]], console: Console) -> None:
+def _studies(studies: dict[str, StudyFile], entries: Sequence[dict[str, object]], console: Console) -> None:
     from rich.text import Text
 
     for name, study in studies.items():

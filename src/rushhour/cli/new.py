@@ -136,7 +136,7 @@ def _reader(known: dict[str, Any], name: str) -> Callable[[str], Any]:
     return read
 
 
-def _alone(chosen: dict[str, Any], vary: tuple[str, ...]) -> None:
+def _alone(chosen: dict[str, object], vary: tuple[str, ...]) -> None:
     from rushhour.errors import UsageError
 
     if chosen or vary:

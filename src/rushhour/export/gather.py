@@ -159,7 +159,7 @@ def _told(values: Iterable[MetricValue], scenario: Mapping[str, Any]) -> Iterato
             yield Number(one.metric, one.scope, one.value, one.unit)
 
 
-def _label(factors: Mapping[str, Any], kernel: object, repetition: int) -> str:
+def _label(factors: Mapping[str, object], kernel: object, repetition: int) -> str:
     parts = [f"{key}={value}" for key, value in factors.items()]
     parts += [f"kernel={kernel}"] if kernel else []
     return " ".join([*parts, f"run={repetition + 1}"])

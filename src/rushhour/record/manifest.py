@@ -39,7 +39,7 @@ class Resolved(Document):
     flow: tuple[Mapping[str, Any], ...] = ()
     link: tuple[Mapping[str, Any], ...] = ()
     node: tuple[Mapping[str, Any], ...] = ()
-    pattern: tuple[Mapping[str, Any], ...] = ()
+    pattern: tuple[Mapping[str, object], ...] = ()
     topology: Mapping[str, Any] = EMPTY
     readings: Mapping[str, Any] = EMPTY
     sysctl: Mapping[str, Any] = EMPTY
@@ -165,4 +165,4 @@ class Manifest(Conditions):
     valid: bool = False
     invalid_reasons: tuple[str, ...] = ()
     files: Mapping[str, str]
-    context: Mapping[str, Any]
+    context: Mapping[str, object]

@@ -92,7 +92,7 @@ class Record:
         return cls(path, manifest)
 
     @classmethod
-    def being_made(cls, path: Path, manifest: Mapping[str, Any]) -> Record:
+    def being_made(cls, path: Path, manifest: Mapping[str, object]) -> Record:
         """The record that this folder will be: its files have no checksums yet, so none is checked."""
         whole = read(Manifest, {**manifest, "files": {}}, str(path / MANIFEST))
         return cls(path, whole, Seal(path, None))

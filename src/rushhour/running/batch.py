@@ -213,7 +213,7 @@ class Batch:
                 hint="choose another place with --out, or make room",
             ) from error
 
-    def _order(self) -> dict[str, Any]:
+    def _order(self) -> dict[str, object]:
         """In real time: the lab, and the numbers of the runs in the order in which they were made."""
         if not self.real_time:
             return {}

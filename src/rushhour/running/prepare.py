@@ -116,7 +116,7 @@ def _batch(
     return Batch(file.name, scenario, expand(scenario), kernels, repeat, scenario.seed, quick, folder)
 
 
-def _chapters(text: Traversable) -> dict[str, Any]:
+def _chapters(text: Traversable) -> dict[str, object]:
     return spec.load_study(text).model_dump(mode="json", exclude_none=True)
 
 

@@ -109,7 +109,7 @@ def _problem(detail: ErrorDetails, models: Models) -> Problem:
     return _bad_value(path, kind, detail["input"], detail["msg"], models)
 
 
-def _bad_value(path: Path, kind: str, found: Any, message: str, models: Models) -> Problem:
+def _bad_value(path: Path, kind: str, found: object, message: str, models: Models) -> Problem:
     shown = _show(found)
     if kind == "literal_error":
         return Problem(path, f"{shown} is not allowed", nearest(str(found), _choices(path, models)))
@@ -153,7 +153,7 @@ def _choices(path: Path, models: Models) -> list[str]:
     return _words(field.annotation) if field else []
 
 
-def _words(annotation: Any) -> list[str]:
+def _words(annotation: object) -> list[str]:
     words: list[str] = []
     for part in get_args(annotation):
         words += [part] if isinstance(part, str) else _words(part)

@@ -143,7 +143,7 @@ class Scenario(Model):
 
     @model_validator(mode="before")
     @classmethod
-    def _name_flows(cls, value: Any) -> Any:
+    def _name_flows(cls, value: object) -> object:
         return name_flows(value)
 
     @property

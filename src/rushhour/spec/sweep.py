@@ -208,7 +208,7 @@ def _refuse(key: str, message: str) -> None:
     raise PydanticCustomError("factor", "{message}", {"message": message, "factor": key})
 
 
-def known_sweep(written: Mapping[str, Any]) -> Sweep:
+def known_sweep(written: Mapping[str, object]) -> Sweep:
     """The sweep that a record or a set keeps; an empty one (every factor is said) if it makes no sense."""
     try:
         return Sweep.model_validate(written)

@@ -129,7 +129,7 @@ def digest(*what: Any) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
 
-def kernel_digest(identity: Mapping[str, Any]) -> str:
+def kernel_digest(identity: Mapping[str, object]) -> str:
     """What tells a kernel from others."""
     return digest(*(identity.get(name) for name in _KERNEL))
 

@@ -78,7 +78,7 @@ def _link(connection: Connection, place: int, made: str, folders: Mapping[int, s
 
 
 def _put_runs(
-    connection: Connection, runs: Sequence[RunParcel], found_in: Mapping[str, Any]
+    connection: Connection, runs: Sequence[RunParcel], found_in: Mapping[str, object]
 ) -> tuple[dict[str, int], int]:
     """The ids of runs by digest, and how many are new. Values that were measured anew replace the old."""
     table = schema.runs
@@ -185,7 +185,7 @@ def _cells(connection: Connection, runs: Iterable[RunParcel]) -> dict[str, int]:
     return _add(connection, schema.cells, schema.cells.c.digest, rows)
 
 
-def put_kernels(connection: Connection, kernels: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+def put_kernels(connection: Connection, kernels: Sequence[Mapping[str, object]]) -> dict[str, int]:
     """The ids of kernels by digest; those that are new are added."""
     rows = {
         kernel_digest(one): {
@@ -200,7 +200,7 @@ def put_kernels(connection: Connection, kernels: Sequence[Mapping[str, Any]]) ->
     return _add(connection, schema.kernels, schema.kernels.c.digest, rows)
 
 
-def _agents(connection: Connection, agents: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+def _agents(connection: Connection, agents: Iterable[Mapping[str, object]]) -> dict[str, int]:
     rows = {str(one.get("sha256") or ""): {"version": str(one.get("version") or "")} for one in agents}
     return _add(connection, schema.agents, schema.agents.c.sha256, rows)
 

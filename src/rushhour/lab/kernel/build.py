@@ -129,7 +129,7 @@ def _make(
         made = make.compile(lambda count: tell(Step("compiling", count, total and max(total, count))))
     files = {**image.stripped(place, log), "config": place / ".config", "build.log": log}
     identity = _identity(name, found, place, files[image.IMAGE], lacking)
-    origin: dict[str, Any] = {
+    origin: dict[str, object] = {
         "source": found.spec,
         "inputs": inputs,
         "key": found.key,
@@ -156,7 +156,7 @@ def _told_of(found: sources.Source, tree: Path) -> Iterator[None]:
 
 def _identity(
     name: str, found: sources.Source, place: Path, kept: Path, lacking: list[str]
-) -> dict[str, Any]:
+) -> dict[str, object]:
     return {
         "name": name,
         "release": (place / "include/config/kernel.release").read_text().strip(),

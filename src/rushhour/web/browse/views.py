@@ -105,7 +105,7 @@ class _Views:
         """What is said while nothing is stored."""
         return _pages(request).page("browse/nothing.html", where=self.shelf.shown)
 
-    def runs_page(self, words: Asked) -> dict[str, Any]:
+    def runs_page(self, words: Asked) -> dict[str, object]:
         """What the filters of the runs offer; of a set its figures."""
         digest = words.word("set")
         return {"choices": self.shelf.choices()} | (sets.page(self.shelf, digest) if digest else sets.NONE)
