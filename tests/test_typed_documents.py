@@ -104,7 +104,7 @@ def test_the_first_manifests_are_still_read() -> None:
 
 def test_the_first_plans_and_results_are_still_read() -> None:
     # As version 0.1 wrote them: no devices, no ingress, no changes, no counters, no machine.
-    end = {"node": "a", "dev": "b", "qdiscs": [], "wire": None, "filters": []}
+    end: dict[str, Any] = {"node": "a", "dev": "b", "qdiscs": [], "wire": None, "filters": []}
     flow = {"id": 0, "name": "one", "kind": "tcp", "from": "a", "to": "b", "start_ns": 0, "stop_ns": None}
     old = {"format": "rushhour-plan/1", "seed": 1, "nodes": [{"name": "a"}], "flows": [flow]}
     plan = read(PlanFile, {**old, "links": [{"name": "a-b", "ends": [end, {**end, "node": "b"}]}]}, "here")

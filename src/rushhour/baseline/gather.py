@@ -30,7 +30,7 @@ _COMMON = ("kernel", "agent", "lab")
 class Material:
     """What is to be kept: facts in common, scenarios, runs with their records, and the index."""
 
-    common: Mapping[str, Any]
+    common: Mapping[str, object]
     scenarios: Sequence[Mapping[str, Any]]
     runs: Sequence[tuple[KeptRun, Path | None]]
     index: Sequence[Part]
@@ -40,7 +40,7 @@ class Material:
 class _Taken:
     run: KeptRun
     record: Path
-    common: Mapping[str, Any]
+    common: Mapping[str, object]
     tools: Mapping[str, Any]
     rows: Part
 

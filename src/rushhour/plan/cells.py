@@ -60,7 +60,7 @@ def expand(scenario: Scenario) -> list[Cell]:
 
 
 def _fault(
-    key: str, message: str, hint: str | None, values: Sequence[Mapping[str, Any]], scenario: Scenario
+    key: str, message: str, hint: str | None, values: Sequence[Mapping[str, object]], scenario: Scenario
 ) -> Fault:
     """What contradicts itself in which combinations, and how to leave them out."""
     shown = "; ".join(_label(cell) for cell in values[:NAMED])

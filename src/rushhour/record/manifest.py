@@ -33,7 +33,7 @@ class Resolved(Document):
     trace: Mapping[str, str] = EMPTY
     source: Source = Source()
     sweep: Mapping[str, Any] = EMPTY
-    figure: tuple[Mapping[str, Any], ...] = ()
+    figure: tuple[Mapping[str, object], ...] = ()
     expect: tuple[Mapping[str, Any], ...] = ()
     judge: tuple[Mapping[str, Any], ...] = ()
     flow: tuple[Mapping[str, Any], ...] = ()
@@ -41,7 +41,7 @@ class Resolved(Document):
     node: tuple[Mapping[str, Any], ...] = ()
     pattern: tuple[Mapping[str, object], ...] = ()
     topology: Mapping[str, Any] = EMPTY
-    readings: Mapping[str, Any] = EMPTY
+    readings: Mapping[str, object] = EMPTY
     sysctl: Mapping[str, Any] = EMPTY
 
 

@@ -6,7 +6,7 @@ Takes a `ValidationError` of a `Scenario`, gives `Problem`s.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, get_args
 
 from rushhour.spec.arrivals import Arrivals, SizeLaw, TimeLaw
 from rushhour.spec.check.problem import Path, Problem
@@ -160,7 +160,7 @@ def _words(annotation: object) -> list[str]:
     return words
 
 
-def _show(value: Any) -> str:
+def _show(value: object) -> str:
     """Show a value as TOML would write it, shortened."""
     text = {True: "true", False: "false"}.get(value) if isinstance(value, bool) else None
     text = text or (f'"{value}"' if isinstance(value, str) else repr(value))

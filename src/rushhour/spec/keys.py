@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from copy import deepcopy
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rushhour.spec.arrivals import Arrivals, SizeLaw, TimeLaw
 from rushhour.spec.control import Class, Police
@@ -73,7 +73,7 @@ def nearest(word: str, allowed: Iterable[str]) -> str:
     return f"{guess}allowed: {shown}" if shown else f"{guess}there is none"
 
 
-def put(document: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
+def put(document: Mapping[str, object], values: Mapping[str, object]) -> dict[str, object]:
     """Give a copy of the document with each value at its key.
 
     Raises:

@@ -169,7 +169,7 @@ def value_of(word: str) -> object:
 
 
 def _fault(
-    problem: Problem, document: Mapping[str, Any], lines: dict[str, int], file: str, given: set[str]
+    problem: Problem, document: Mapping[str, object], lines: dict[str, int], file: str, given: set[str]
 ) -> Fault:
     key = show_key(problem.path, document)
     if key in given or (key.endswith(".cc") and "cc" in given):

@@ -106,7 +106,7 @@ def _fewer_steps(table: Mapping[str, list[Any]], given: Mapping[str, list[Any]])
     return {key: [values[place] for place in steps] for key, values in table.items()}
 
 
-def _few(values: list[Any]) -> list[Any]:
+def _few(values: list[object]) -> list[object]:
     picked = {0, len(values) // 2, len(values) - 1} if len(values) > VALUES else range(len(values))
     return [values[place] for place in sorted(picked)]
 

@@ -74,7 +74,7 @@ class Expect(Model):
     )
 
 
-def _flat(value: Any) -> Any:
+def _flat(value: object) -> object:
     return flatten(value) if isinstance(value, dict) else value
 
 

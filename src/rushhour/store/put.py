@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 # Values looked up at once; SQLite takes 32766.
 _CHUNK = 5000
 
-Rows = list[dict[str, Any]]
+Rows = list[dict[str, object]]
 
 
 def put(connection: Connection, parcel: Parcel, now: str) -> int:
@@ -262,7 +262,7 @@ def _put_cells(connection: Connection, comparison: int, cells: Sequence[Compared
 _CELL = ("scenario", "title", "label", "guards", "verdict", "reason")
 
 
-def _metric(one: JudgedMetric) -> dict[str, Any]:
+def _metric(one: JudgedMetric) -> dict[str, object]:
     low, high = one.interval or (None, None)
     names = ("metric", "scope", "unit", "better", "verdict", "reason")
     return {

@@ -58,7 +58,7 @@ _JSON = (
 )
 
 
-def cell_ids(connection: Connection, scenario: str | None, where: Mapping[str, Any]) -> list[int]:
+def cell_ids(connection: Connection, scenario: str | None, where: Mapping[str, object]) -> list[int]:
     """The cells of a scenario whose factors are these."""
     query = select(schema.cells.c.id, schema.cells.c.factors)
     if scenario:

@@ -90,7 +90,7 @@ def _judge(expect: Mapping[str, object], values: Sequence[MetricValue]) -> Itera
         )
 
 
-def _at(expect: Mapping[str, Any], values: Sequence[MetricValue]) -> Sequence[MetricValue]:
+def _at(expect: Mapping[str, object], values: Sequence[MetricValue]) -> Sequence[MetricValue]:
     if expect.get("flow"):
         return [value for value in values if value.scope == f"flow:{expect['flow']}"]
     if expect.get("scope"):

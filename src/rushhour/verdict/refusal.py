@@ -7,7 +7,7 @@ comparison is refused with what differs; `--variable` declares what may.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rushhour.errors import UsageError
 from rushhour.record.manifest import VIRTUAL
@@ -157,7 +157,7 @@ def settings_of(scenario: Mapping[str, object]) -> dict[str, str]:
     return {key: str(value) for key, value in _keys(scenario).items()}
 
 
-def _keys(scenario: Mapping[str, Any]) -> dict[str, Any]:
+def _keys(scenario: Mapping[str, object]) -> dict[str, object]:
     return dict(_flat("", _settings(scenario)))
 
 
@@ -165,7 +165,7 @@ def _settings(scenario: Mapping[str, object]) -> dict[str, object]:
     return {key: value for key, value in scenario.items() if key not in _WORDS}
 
 
-def _flat(prefix: str, value: Any) -> Iterator[tuple[str, Any]]:
+def _flat(prefix: str, value: object) -> Iterator[tuple[str, object]]:
     if isinstance(value, dict):
         for key, inner in value.items():
             yield from _flat(f"{prefix}.{key}" if prefix else str(key), inner)

@@ -13,7 +13,7 @@ import re
 import shutil
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rushhour.errors import KernelError
 from rushhour.lab import packages
@@ -171,7 +171,7 @@ def _identity(
     }
 
 
-def _key(identity: dict[str, Any]) -> str:
+def _key(identity: dict[str, object]) -> str:
     """Hash of what makes a kernel this kernel; its name and its origin do not."""
     parts = {
         key: identity[key]

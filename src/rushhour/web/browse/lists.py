@@ -104,7 +104,7 @@ def scenarios(shelf: Shelf, asked: Asked) -> dict[str, Any]:
     return {"scenarios": [asdict(one) for one in rows], **more}
 
 
-def baselines(shelf: Shelf, _asked: Asked) -> dict[str, Any]:
+def baselines(shelf: Shelf, _asked: Asked) -> dict[str, object]:
     """Every version of every baseline that was imported."""
     rows = [asdict(one) for one in shelf.store().baselines()]
     return {"baselines": [{name: row[name] for name in row if name != "folder"} for row in rows]}

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from rushhour.web.answers import Pages
 
-    Values = Callable[..., dict[str, Any]]
+    Values = Callable[..., dict[str, object]]
 
 _KINDS = {".json": "application/json", ".log": "text/plain; charset=utf-8"}
 _SAFE = re.compile(r"[^A-Za-z0-9._-]+")
