@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from rushhour.errors import UnsupportedError
 from rushhour.lab.uml import UmlLab
-from rushhour.record.record import read_json
+from rushhour.record.json_file import read_json
 from rushhour.running.prepare import prepare
 
 if TYPE_CHECKING:

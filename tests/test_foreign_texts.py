@@ -15,7 +15,7 @@ from result_sets import kernel, result_set
 from rushhour.cli.profile import profile
 from rushhour.errors import ScenarioError
 from rushhour.plain import cell, harmless, is_control
-from rushhour.record.record import read_json
+from rushhour.record.json_file import read_json
 from rushhour.report import export
 from rushhour.spec import parse_scenario
 

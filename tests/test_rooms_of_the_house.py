@@ -50,6 +50,7 @@ def floors(house: Path) -> subprocess.CompletedProcess[str]:
         ("verdict/rule.py", "import rushhour.report.tables", "rushhour.verdict is not allowed to import"),
         ("store/core.py", "import rushhour.history", "rushhour.store is not allowed to import"),
         ("spec/load.py", "import rushhour.lab.clock", "rushhour.spec is not allowed to import"),
+        ("spec/load.py", "import rushhour.metrics.value", "rushhour.spec is not allowed to import"),
     ],
 )
 def test_an_import_of_a_room_above_is_found(house: Path, place: str, line: str, said: str) -> None:

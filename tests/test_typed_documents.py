@@ -12,6 +12,9 @@ import pytest
 from rushhour.errors import RecordError
 from rushhour.record.document import EMPTY, Document, read
 from rushhour.record.manifest import Manifest
+from rushhour.record.plan_file import PlanFile
+from rushhour.record.result_file import ResultFile
+from rushhour.record.verdict_file import VerdictFile
 
 
 class Seat(Document):
@@ -97,3 +100,56 @@ def test_the_first_manifests_are_still_read() -> None:
     for name in ("files", "context"):
         with pytest.raises(RecordError, match=f"^here: {name} is None"):
             read(Manifest, {key: value for key, value in old.items() if key != name}, "here")
+
+
+def test_the_first_plans_and_results_are_still_read() -> None:
+    # As version 0.1 wrote them: no devices, no ingress, no changes, no counters, no machine.
+    end: dict[str, Any] = {"node": "a", "dev": "b", "qdiscs": [], "wire": None, "filters": []}
+    flow = {"id": 0, "name": "one", "kind": "tcp", "from": "a", "to": "b", "start_ns": 0, "stop_ns": None}
+    old = {"format": "rushhour-plan/1", "seed": 1, "nodes": [{"name": "a"}], "flows": [flow]}
+    plan = read(PlanFile, {**old, "links": [{"name": "a-b", "ends": [end, {**end, "node": "b"}]}]}, "here")
+    assert (plan.devices, plan.ingress, plan.changes, plan.pauses, plan.calibration.paths) == (
+        (),
+        (),
+        (),
+        None,
+        (),
+    )
+    assert (plan.flow(0).from_, plan.flow(0).stop_ns, plan.flow(7).to) == ("a", None, "")
+    assert [place and place.node for place in map(plan.place, (-1, 0, 1, 2))] == [None, "a", "b", None]
+    result = read(ResultFile, {"format": "rushhour-result/1", "flows": [{"id": 0}]}, "here")
+    assert (result.counters, result.machine, result.kernel.release, result.flows[0].error) == (
+        {},
+        {},
+        "",
+        None,
+    )
+
+
+def test_an_arrival_stands_behind_the_ends_of_links_and_an_emulator_says_its_own_number() -> None:
+    link = {"ends": [{"node": "a"}, {"node": "b"}]}
+    plan = read(PlanFile, {"links": [link], "ingress": [{"end": 2, "node": "b", "ifb": "ifb2"}]}, "here")
+    found = plan.place(2)
+    assert found is not None
+    assert found.ifb == "ifb2"
+    assert plan.place(3) is None
+    machines = read(PlanFile, {"egress": [{"end": 5, "node": "mid", "dev": "eth1"}]}, "here")
+    assert [place and place.dev for place in map(machines.place, (4, 5))] == [None, "eth1"]
+
+
+def test_the_first_verdicts_are_still_read() -> None:
+    # Without what came later: guards, known changes, changed keys, the number of planned cells.
+    metric = {"metric": "loss", "verdict": "worse", "interval": None, "change": None}
+    cell = {"scenario": "suite/x", "verdict": "worse", "metrics": [metric], "divergence": None}
+    old = {"format": "rushhour-verdict/1", "verdict": "worse", "base": {"name": "one"}, "candidate": {}}
+    verdict = read(VerdictFile, {**old, "cells": [cell]}, "here")
+    assert [side.name for side in verdict.sides] == ["one", None]
+    (found,) = verdict.cells
+    assert (found.metrics[0].base.mean, found.metrics[0].interval, found.runs.base, found.broken) == (
+        None,
+        (),
+        (),
+        [],
+    )
+    with pytest.raises(RecordError, match=r"^here: cells.0.metrics.0.metric is None; expected something"):
+        read(VerdictFile, {**old, "cells": [{**cell, "metrics": [{}]}]}, "here")

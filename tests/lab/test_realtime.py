@@ -13,8 +13,9 @@ from rushhour.errors import RushHourError, UnsupportedError, UsageError
 from rushhour.lab import realtime
 from rushhour.lab.base import Job
 from rushhour.record import kept
+from rushhour.record.json_file import read_json
 from rushhour.record.plan_file import planned
-from rushhour.record.record import Record, read_json
+from rushhour.record.record import Record
 from rushhour.report.reproduce import reproduction, run_command
 from rushhour.running import runner
 

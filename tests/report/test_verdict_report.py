@@ -16,6 +16,8 @@ from verdict_documents import cell, document, drawn, metric, side
 
 from rushhour.cli import SETTINGS, cli
 from rushhour.errors import ReportError
+from rushhour.record.document import read
+from rushhour.record.verdict_file import DivergenceFile
 from rushhour.report.embed import unpack
 from rushhour.report.verdict import html, markdown, terminal
 from rushhour.report.verdict.cell import MINUS
@@ -305,7 +307,7 @@ def test_an_event_of_one_side_only_does_not_shift_the_others() -> None:
 
     base = [at(1, "ACK 1", 9), at(1, "retransmits", 9), at(2, "ACK 2", 8), at(3, "ACK 3", 7)]
     candidate = [at(1, "ACK 1", 9), at(2, "ACK 2", 8), at(3, "ACK 3", 6)]
-    found = rows({"before": {}, "after": {"base": base, "candidate": candidate}})
+    found = rows(read(DivergenceFile, {"after": {"base": base, "candidate": candidate}}, "here"))
     assert found is not None
     signs = [line.sign + line.texts[1] for line in found.after]
     assert signs == [" ACK 1", "-retransmits", " ACK 2", "-ACK 3", "+ACK 3"]

@@ -30,7 +30,7 @@ _COMMON = ("kernel", "agent", "lab")
 class Material:
     """What is to be kept: facts in common, scenarios, runs with their records, and the index."""
 
-    common: Mapping[str, Any]
+    common: Mapping[str, object]
     scenarios: Sequence[Mapping[str, Any]]
     runs: Sequence[tuple[KeptRun, Path | None]]
     index: Sequence[Part]
@@ -40,7 +40,7 @@ class Material:
 class _Taken:
     run: KeptRun
     record: Path
-    common: Mapping[str, Any]
+    common: Mapping[str, object]
     tools: Mapping[str, Any]
     rows: Part
 
@@ -64,7 +64,7 @@ def gather(source: Path | Baseline, kernel: str | None = None) -> Material:
     if isinstance(source, Baseline):
         return _of_baseline(source)
     taken: list[_Taken] = []
-    scenarios: dict[str, Mapping[str, Any]] = {}
+    scenarios: dict[str, Mapping[str, object]] = {}
     for results in result_sets(source):
         mine = _runs(results, kernel)
         taken += mine
@@ -134,7 +134,7 @@ def _run(record: Record) -> KeptRun:
     return read(KeptRun, document, str(record.path))
 
 
-def _scenario(results: ResultSet, run: _Taken, kernel: str | None) -> dict[str, Any]:
+def _scenario(results: ResultSet, run: _Taken, kernel: str | None) -> dict[str, object]:
     about = results.about
     known = about.scenario or Record.open(run.record).manifest.scenario
     fates = {
@@ -151,13 +151,13 @@ def _scenario(results: ResultSet, run: _Taken, kernel: str | None) -> dict[str, 
     }
 
 
-def _common(taken: Sequence[_Taken], source: Path) -> Mapping[str, Any]:
+def _common(taken: Sequence[_Taken], source: Path) -> Mapping[str, object]:
     """What all runs share; of the host's programs what any run had, for not every scenario needs them."""
     for name in _COMMON:
         count = len({json.dumps(one.common[name], sort_keys=True) for one in taken})
         if count > 1:
             raise _several(name, count, source)
-    tools: dict[str, Any] = {}
+    tools: dict[str, object] = {}
     for one in taken:
         for tool, facts in one.tools.items():
             if tools.setdefault(tool, facts) != facts:

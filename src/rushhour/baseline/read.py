@@ -10,7 +10,8 @@ from rushhour.errors import RecordError
 from rushhour.record.baseline_file import BaselineFile
 from rushhour.record.document import read
 from rushhour.record.folders import BASELINE
-from rushhour.record.record import Record, read_json
+from rushhour.record.json_file import read_json
+from rushhour.record.record import Record
 from rushhour.record.seal import checksum
 from rushhour.summary import index
 

@@ -19,7 +19,7 @@ from rushhour.baseline.read import Baseline
 from rushhour.errors import RecordError, UsageError
 from rushhour.files import places
 from rushhour.record.folders import BASELINE
-from rushhour.record.record import read_json
+from rushhour.record.json_file import read_json
 from rushhour.record.seal import write_json
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rushhour.errors import RushHourError
 from rushhour.report.verdict import output
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 VERDICT = "verdict"
 
 
-def conclude(history: History, bench: Bench, last: Ahead, ends: Ends, state: State) -> dict[str, Any]:
+def conclude(history: History, bench: Bench, last: Ahead, ends: Ends, state: State) -> dict[str, object]:
     """What was found, as entries of the document; kernels that nobody needs any more are removed."""
     candidates = [history.about(commit) for commit in last.candidates]
     good, bad, words = ends.values
-    found: dict[str, Any] = {
+    found: dict[str, object] = {
         "metric": {"good": good, "bad": bad, "words": words, "reason": ends.mark.reason},
         "candidates": [commit.document() for commit in candidates],
     }
@@ -46,7 +46,7 @@ def _parent(bench: Bench, answer: Commit, state: State) -> str:
     return next((one for one in parents if bench.build(one) is not None), state.question.good)
 
 
-def _verdict(bench: Bench, before: str, after: str, ends: Ends, state: State) -> dict[str, Any]:
+def _verdict(bench: Bench, before: str, after: str, ends: Ends, state: State) -> dict[str, object]:
     """The cell before and after the commit: its verdict, and the first divergence."""
     count = len(ends.between.good.trials)
     for commit in (before, after):

@@ -105,7 +105,7 @@ def compare(
     return made.exit
 
 
-def _export(document: dict[str, Any], forms: tuple[str, ...], folder: Path) -> None:
+def _export(document: dict[str, object], forms: tuple[str, ...], folder: Path) -> None:
     if not forms:
         return
     from rushhour.export.gather import of_verdict

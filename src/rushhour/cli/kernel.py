@@ -6,7 +6,7 @@ import json
 import sys
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -184,7 +184,7 @@ def _origin(one: Kernel) -> str:
     return " ".join([*words, *([facts["commit"][:12]] if "commit" in facts else [])])
 
 
-def _facts(one: Kernel) -> dict[str, Any]:
+def _facts(one: Kernel) -> dict[str, object]:
     facts = {**one.identity, "id": one.id, "image": str(one.image), "config": str(one.config)}
     package = {"name": one.package.name, "version": one.package.version} if one.package else None
     return {**facts, "package": package, **one.origin()}

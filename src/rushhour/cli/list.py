@@ -96,7 +96,7 @@ def _entries(study: StudyFile, words: Sequence[str]) -> list[dict[str, Any]]:
     return entries
 
 
-def _found(words: Sequence[str], said: Iterable[str | None], document: dict[str, Any]) -> list[str] | None:
+def _found(words: Sequence[str], said: Iterable[str | None], document: dict[str, object]) -> list[str] | None:
     """Where in the file the words are that nothing that is said has; None where one is nowhere."""
     text = " ".join(part for part in said if part).casefold()
     places: dict[str, None] = {}
@@ -123,7 +123,7 @@ def _at(word: str, key: str, values: Sequence[str]) -> str:
 _PROSE = frozenset({"title", "question", "description", "guards", "caption", "source", "document"})
 
 
-def _keys(value: Any, path: str) -> Iterator[tuple[str, list[str]]]:
+def _keys(value: object, path: str) -> Iterator[tuple[str, list[str]]]:
     """Every key of a document (`topology.queue`, also one that varies) with its values; prose is left out."""
     if isinstance(value, dict):
         for key, inner in value.items():
@@ -160,7 +160,7 @@ def _about(study: StudyFile) -> Study | None:
     return None if study.file is None else load_study(study.file)
 
 
-def _studies(studies: dict[str, StudyFile], entries: Sequence[dict[str, Any]], console: Console) -> None:
+def _studies(studies: dict[str, StudyFile], entries: Sequence[dict[str, object]], console: Console) -> None:
     from rich.text import Text
 
     for name, study in studies.items():

@@ -116,7 +116,7 @@ def _is_table(about: Mapping[str, Any]) -> bool:
     return any("$ref" in part or part.get("type") == "object" for part in parts)
 
 
-def _called(kind: str, table: Mapping[str, Any]) -> str:
+def _called(kind: str, table: Mapping[str, object]) -> str:
     between = table.get("between")
     if kind == "link" and "name" not in table and isinstance(between, list):
         return "-".join(map(str, between))

@@ -42,7 +42,7 @@ QUESTIONS = {
 @click.option("--question", metavar="TEXT", help="The question it answers.")
 @click.option("--vary", multiple=True, metavar="KEY=A,B,…", help="Any other key with values to compare.")
 @click.option("--like", metavar="SCENARIO", help="A copy of this one instead.")
-def new(file: str, *, like: str | None, vary: tuple[str, ...], **given: Any) -> None:
+def new(file: str, *, like: str | None, vary: tuple[str, ...], **given: object) -> None:
     """Write a commented scenario into FILE (default scenario.toml; - for standard output).
 
     On a terminal, and without options, it asks a few questions. Several values with commas between them
@@ -136,7 +136,7 @@ def _reader(known: dict[str, Any], name: str) -> Callable[[str], Any]:
     return read
 
 
-def _alone(chosen: dict[str, Any], vary: tuple[str, ...]) -> None:
+def _alone(chosen: dict[str, object], vary: tuple[str, ...]) -> None:
     from rushhour.errors import UsageError
 
     if chosen or vary:

@@ -59,7 +59,7 @@ def restore(
         sys.exit(1)
 
 
-def failed(told: dict[str, list[dict[str, Any]]]) -> bool:
+def failed(told: dict[str, list[dict[str, object]]]) -> bool:
     """Whether something was not put back."""
     return any(entry["outcome"] in _BAD for entries in told.values() for entry in entries)
 

@@ -159,7 +159,7 @@ def _carry_out(
 
 def _finish(
     batch: Batch, outcomes: list[Outcome], console: Console | None, *, report: bool
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Print a batch's results and write its report; what is to be said of it as JSON."""
     from rushhour.report.gather import indexed
     from rushhour.summary.comparison import compare, document
@@ -167,7 +167,7 @@ def _finish(
     mine = sorted((one for one in outcomes if one.batch is batch), key=lambda one: one.run.number)
     page: Path | None = None
     metrics: dict[str, list[MetricValue]] = {}
-    published: list[dict[str, Any]] = []
+    published: list[dict[str, object]] = []
     if any(outcome.folder for outcome in mine):
         results = batch.results()
         metrics, published = indexed(results), document(results.once(compare))
@@ -192,7 +192,7 @@ def _finish(
 
 def _finish_study(
     batches: list[Batch], out: Path | None, console: Console | None, *, report: bool
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Write one report of all batches and print what it says; the same as JSON."""
     from rushhour.record.folders import write_sets
     from rushhour.record.record import ResultSet
@@ -256,7 +256,7 @@ def store(folders: list[Path], db: str | None, words: Console) -> None:
         words.print(failure, style="yellow", highlight=False, markup=False, soft_wrap=True)
 
 
-def _entry(outcome: Outcome, metrics: dict[str, list[MetricValue]], *, explained: bool) -> dict[str, Any]:
+def _entry(outcome: Outcome, metrics: dict[str, list[MetricValue]], *, explained: bool) -> dict[str, object]:
     """A run as JSON; explained only where someone reads it, for that reads its tables again."""
     from dataclasses import asdict
 
@@ -286,7 +286,7 @@ def _entry(outcome: Outcome, metrics: dict[str, list[MetricValue]], *, explained
     }
 
 
-def _why(one: Explanation) -> dict[str, Any]:
+def _why(one: Explanation) -> dict[str, object]:
     return {
         "flow": one.flow,
         "limit": one.limit,

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 from rushhour.errors import ReportError
 from rushhour.export.case import Case, Number, Report, Status
 from rushhour.record.folders import read_sets
-from rushhour.record.record import Record, ResultSet, read_json
+from rushhour.record.json_file import read_json
+from rushhour.record.record import Record, ResultSet
 from rushhour.report.reproduce import run_command
 from rushhour.report.verdict import markdown
 from rushhour.report.verdict.advice import of_cell
 from rushhour.report.verdict.departure import number_of, told, word
+from rushhour.report.verdict.story import read_verdict
 from rushhour.summary import index
 from rushhour.summary.expectations import judge
 
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rushhour.metrics.value import MetricValue
+    from rushhour.record.verdict_file import JudgedMetric, VerdictFile
 
 VERDICT = "verdict.json"
 _AGAIN = "compare again, or take it from a copy"
@@ -45,67 +48,64 @@ def gather(place: Path) -> Report:
     return of_results([ResultSet.open(place)] if sets is None else sets, place.resolve().name)
 
 
-def of_verdict(document: Mapping[str, Any]) -> Report:
+def of_verdict(document: Mapping[str, object]) -> Report:
     """The cells of a comparison; `inconclusive` is `skip`, for nothing was decided.
 
     Raises:
         ReportError: this is no verdict's document.
     """
     try:
-        text = markdown(document)  # refuses what is no verdict of a known format
-        base, candidate = document["base"], document["candidate"]
+        whole = read_verdict(document)
+        base, candidate = whole.sides
         return Report(
-            name=f"{base['name']}..{candidate['name']}",
-            headline=_headline(document),
-            cases=[*_cells(document), *_missing(document)],
-            kernel=candidate.get("kernel") or {},
-            made=str(document.get("made") or ""),
-            seconds=float(document.get("elapsed_s") or 0.0),
+            name=f"{base.name}..{candidate.name}",
+            headline=_headline(whole),
+            cases=[*_cells(whole), *_missing(whole)],
+            kernel=candidate.kernel,
+            made=whole.made,
+            seconds=whole.elapsed_s,
             properties={
-                "base": str(base["name"]),
-                "candidate": str(candidate["name"]),
-                "verdict": str(document["verdict"]),
-                "lab": str(candidate.get("lab") or ""),
+                "base": str(base.name),
+                "candidate": str(candidate.name),
+                "verdict": whole.verdict,
+                "lab": candidate.lab or "",
             },
-            summary=text,
+            summary=markdown(whole),
         )
-    except (LookupError, TypeError, AttributeError, ValueError) as error:
+    except LookupError as error:  # a word that is no verdict
         raise ReportError(f"the verdict is not whole ({error!r})", where=VERDICT, hint=_AGAIN) from error
 
 
-def _headline(document: Mapping[str, Any]) -> str:
-    verdict, counts = told(document["verdict"], document["counts"], number_of(document["cells"]))
+def _headline(document: VerdictFile) -> str:
+    verdict, counts = told(document.verdict, document.counts, number_of(document.cells))
     numbers = ", ".join(f"{number} {name}" for name, number in counts.items() if number)
     return f"{verdict}: {numbers}"
 
 
-def _cells(document: Mapping[str, Any]) -> Iterator[Case]:
-    for cell in document["cells"]:
+def _cells(document: VerdictFile) -> Iterator[Case]:
+    for cell in document.cells:
         steps = of_cell(cell, document)
         yield Case(
-            scenario=str(cell["scenario"]),
-            label=str(cell.get("label") or ""),
-            status=_STATUS[cell["verdict"]],
-            reason="" if cell["verdict"] == "same" else f"{word(cell)}: {cell.get('reason') or ''}",
-            numbers=[*_numbers(cell.get("metrics") or ())],
+            scenario=cell.scenario,
+            label=cell.label,
+            status=_STATUS[cell.verdict],
+            reason="" if cell.verdict == "same" else f"{word(cell)}: {cell.reason}",
+            numbers=[*_numbers(cell.metrics)],
             command=steps[0].command if steps else "",
-            guards=str(cell.get("guards") or ""),
+            guards=cell.guards,
         )
 
 
-def _numbers(metrics: Iterable[Mapping[str, Any]]) -> Iterator[Number]:
+def _numbers(metrics: Iterable[JudgedMetric]) -> Iterator[Number]:
     for metric in metrics:
-        value = (metric.get("candidate") or {}).get("mean")
-        if value is not None:
-            base = (metric.get("base") or {}).get("mean")
-            name, scope, unit = (str(metric[key]) for key in ("metric", "scope", "unit"))
-            yield Number(name, scope, float(value), unit, None if base is None else float(base))
+        if metric.candidate.mean is not None:
+            yield Number(metric.metric, metric.scope, metric.candidate.mean, metric.unit, metric.base.mean)
 
 
-def _missing(document: Mapping[str, Any]) -> Iterator[Case]:
-    for cell in document.get("missing") or ():
-        reason = f"not compared: {cell.get('reason') or 'one side has no such cell'}"
-        yield Case(str(cell["scenario"]), str(cell.get("label") or ""), "skip", reason)
+def _missing(document: VerdictFile) -> Iterator[Case]:
+    for cell in document.missing:
+        reason = f"not compared: {cell.reason or 'one side has no such cell'}"
+        yield Case(cell.scenario, cell.label, "skip", reason)
 
 
 def of_results(sets: Sequence[ResultSet], name: str) -> Report:
@@ -159,7 +159,7 @@ def _told(values: Iterable[MetricValue], scenario: Mapping[str, Any]) -> Iterato
             yield Number(one.metric, one.scope, one.value, one.unit)
 
 
-def _label(factors: Mapping[str, Any], kernel: object, repetition: int) -> str:
+def _label(factors: Mapping[str, object], kernel: object, repetition: int) -> str:
     parts = [f"{key}={value}" for key, value in factors.items()]
     parts += [f"kernel={kernel}"] if kernel else []
     return " ".join([*parts, f"run={repetition + 1}"])

@@ -59,8 +59,8 @@ def _architecture(kernel: Mapping[str, object]) -> dict[str, str]:
     return {"architecture": "um"} if kernel else {}
 
 
-def _tests(case: Case, build: str, report: Report) -> Iterator[dict[str, Any]]:
-    whole: dict[str, Any] = {
+def _tests(case: Case, build: str, report: Report) -> Iterator[dict[str, object]]:
+    whole: dict[str, object] = {
         "id": f"{ORIGIN}:{_short(build, report.name, report.made, case.name)}",
         "origin": ORIGIN,
         "build_id": build,

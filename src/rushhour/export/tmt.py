@@ -6,7 +6,7 @@ Written as JSON, which is YAML: no quoting rules of ours. tmt's schema: tmt/sche
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rushhour.export.case import one_line
 
@@ -30,7 +30,7 @@ def tmt(report: Report) -> str:
     return json.dumps([whole, *(_result(case) for case in report.cases)], indent=1, ensure_ascii=False) + "\n"
 
 
-def _result(case: Case) -> dict[str, Any]:
+def _result(case: Case) -> dict[str, object]:
     notes = [one_line(text) for text in (case.reason, case.command) if text]
     return {
         "name": "/" + "/".join(case.words),

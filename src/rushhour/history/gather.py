@@ -127,7 +127,7 @@ def _narrowed(asked: Select[Any], kernels: Sequence[str], lab: str | None, since
 
 
 def _nothing(
-    connection: Connection, metric: str, scenario: str | None, where: Mapping[str, Any]
+    connection: Connection, metric: str, scenario: str | None, where: Mapping[str, object]
 ) -> UsageError:
     names = [row[0] for row in connection.execute(select(schema.cells.c.scenario).distinct())]
     if not names:

@@ -13,7 +13,7 @@ import selectors
 import socket
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rushhour.errors import RushHourError, UsageError
 
@@ -186,7 +186,7 @@ def _seat(guest: _Guest, table: _Table) -> str:
 
 def _end(table: _Table) -> dict[str, str]:
     """Tell everybody how it ended."""
-    outcome: dict[str, Any] = {"failure": table.failure} if table.failure else {"said": table.said}
+    outcome: dict[str, object] = {"failure": table.failure} if table.failure else {"said": table.said}
     for guest in table.guests:
         if guest.party:
             _send(guest, outcome)
@@ -195,7 +195,7 @@ def _end(table: _Table) -> dict[str, str]:
     return table.said
 
 
-def _send(guest: _Guest, message: dict[str, Any]) -> None:
+def _send(guest: _Guest, message: dict[str, object]) -> None:
     try:
         guest.socket.settimeout(5)
         guest.socket.sendall(json.dumps(message).encode() + b"\n")

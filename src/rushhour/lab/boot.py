@@ -7,7 +7,7 @@ import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rushhour.lab import agent as agents
 from rushhour.lab import uml
@@ -53,14 +53,14 @@ def boot(kernel: Kernel, agent: Agent | None = None) -> Booted:
     return Booted(time.monotonic() - began, [*ending.warnings])
 
 
-def _end(node: str, dev: str, number: int) -> dict[str, Any]:
+def _end(node: str, dev: str, number: int) -> dict[str, object]:
     return {
         "node": node, "dev": dev, "mac": f"02:00:00:00:00:0{number}", "mtu": 1500,
         "addresses": [f"10.0.0.{number}/30"], "offload": False, "qdiscs": [], "wire": None, "filters": [],
     }  # fmt: skip
 
 
-PLAN: dict[str, Any] = {
+PLAN: dict[str, object] = {
     "format": "rushhour-plan/1",
     "seed": 1,
     "duration_ns": 20_000_000,

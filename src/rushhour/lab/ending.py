@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rushhour.errors import AgentError, UnsupportedError
 from rushhour.lab import console
 from rushhour.lab.base import CancelledError
-from rushhour.record.record import read_json
+from rushhour.record.json_file import read_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rushhour.lab.confine import Ending, Sandbox
 
 
-def result_of(ending: Ending, sandbox: Sandbox, where: str, *, native: bool = False) -> Mapping[str, Any]:
+def result_of(ending: Ending, sandbox: Sandbox, where: str, *, native: bool = False) -> Mapping[str, object]:
     """What the agent reports (`result.json`) of a run that went well.
 
     Args:
@@ -44,7 +44,7 @@ def result_of(ending: Ending, sandbox: Sandbox, where: str, *, native: bool = Fa
     return report
 
 
-def agent_error(error: Any, where: str) -> AgentError:
+def agent_error(error: object, where: str) -> AgentError:
     """The error that an agent reports; `UnsupportedError` where the kernel lacks something."""
     if not isinstance(error, dict):
         return AgentError("the agent failed without a reason", where=where, hint="look at console.log")

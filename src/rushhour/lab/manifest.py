@@ -19,8 +19,9 @@ from rushhour.metrics.calibration import invalid_reasons
 from rushhour.metrics.doubts import doubts
 from rushhour.record import kept
 from rushhour.record.document import read
+from rushhour.record.json_file import read_json
 from rushhour.record.manifest import REAL_TIME
-from rushhour.record.record import Record, read_json
+from rushhour.record.record import Record
 from rushhour.record.result_file import ResultFile
 from rushhour.record.seal import FORMAT, MANIFEST, seal, sealed, write_json
 from rushhour.version import __version__

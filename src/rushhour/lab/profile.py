@@ -101,7 +101,7 @@ class Change(Model):
         """Whether it is made at a device that is not named."""
         return self.dev is None and self.kind not in _OF_NO_DEVICE
 
-    def words_for_agent(self, device: str | None) -> dict[str, Any]:
+    def words_for_agent(self, device: str | None) -> dict[str, object]:
         """The change as the agent takes it; `device` is the experiment's."""
         told = self.model_dump(
             by_alias=True, exclude_none=True, exclude={"reason", "source", "optional", "if_there"}

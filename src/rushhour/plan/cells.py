@@ -60,7 +60,7 @@ def expand(scenario: Scenario) -> list[Cell]:
 
 
 def _fault(
-    key: str, message: str, hint: str | None, values: Sequence[Mapping[str, Any]], scenario: Scenario
+    key: str, message: str, hint: str | None, values: Sequence[Mapping[str, object]], scenario: Scenario
 ) -> Fault:
     """What contradicts itself in which combinations, and how to leave them out."""
     shown = "; ".join(_label(cell) for cell in values[:NAMED])
@@ -73,19 +73,19 @@ def _fault(
     )
 
 
-def _common(values: Sequence[Mapping[str, Any]], scenario: Scenario) -> dict[str, Any]:
+def _common(values: Sequence[Mapping[str, object]], scenario: Scenario) -> dict[str, object]:
     """The fewest values that name these combinations and no others; of the first alone if there are none."""
     shared = {key: level for key, level in values[0].items() if all(cell[key] == level for cell in values)}
     named = sum(matches(shared, cell) for cell in scenario.sweep.combinations())
     return shared if shared and named == len(values) else dict(values[0])
 
 
-def label_of(factors: Mapping[str, Any], sweep: Sweep) -> str:
+def label_of(factors: Mapping[str, object], sweep: Sweep) -> str:
     """The name of a cell of this sweep (`Cell.label`)."""
     return _label({key: value for key, value in factors.items() if key not in sweep.unsaid})
 
 
-def _label(values: Mapping[str, Any]) -> str:
+def _label(values: Mapping[str, object]) -> str:
     return ", ".join(f"{key}={value}" for key, value in values.items())
 
 

@@ -36,7 +36,7 @@ _SETTINGS = {
 TIMESTAMPS = "net.ipv4.tcp_timestamps"  # of IPv6, too
 
 
-def context(layout: Layout, flows: Sequence[Scheduled]) -> dict[str, Any]:
+def context(layout: Layout, flows: Sequence[Scheduled]) -> dict[str, object]:
     """Give the context as in docs/overview.md, plain JSON values."""
     ways = {pair: layout.step_ways(*pair) for pair in layout.ways}
     known = {flow.name: _flow(layout, flow, ways) for flow in layout.flows}
@@ -131,7 +131,7 @@ def payload_of(layout: Layout, flow: PlannedFlow) -> tuple[int, int]:
     )
 
 
-def _one(one: Scheduled, known: dict[str, dict[str, Any]]) -> dict[str, Any]:
+def _one(one: Scheduled, known: dict[str, dict[str, object]]) -> dict[str, object]:
     """One flow of the run, by what is known of the scenario's flow that it belongs to."""
     flow = one.flow
     name = flow.name.rpartition(".")[0] if one.arrival else flow.name
@@ -139,7 +139,7 @@ def _one(one: Scheduled, known: dict[str, dict[str, Any]]) -> dict[str, Any]:
     return entry | {"arrival": list(one.arrival)} if one.arrival else entry
 
 
-def _flow(layout: Layout, flow: PlannedFlow, ways: Ways) -> dict[str, Any]:
+def _flow(layout: Layout, flow: PlannedFlow, ways: Ways) -> dict[str, object]:
     there, back = ways[flow.sender, flow.receiver], ways[flow.receiver, flow.sender]
     scenario = layout.scenario
     payload, frame = payload_of(layout, flow)
@@ -183,11 +183,11 @@ def _taken(
     return heavy if limited and len(heavy) > 1 and layout.takes_turns(*pair) else heavy[:1]
 
 
-def _more(layout: Layout, flow: PlannedFlow, way: list[Step], taken: list[list[Step]]) -> dict[str, Any]:
+def _more(layout: Layout, flow: PlannedFlow, way: list[Step], taken: list[list[Step]]) -> dict[str, object]:
     """What is to say of a flow with a limit of its own, or whose bottleneck moves."""
     own = [round(most / share) for stage, share in _stages(layout, taken) for most in _own(stage, flow.group)]
     moved = _in_turn(layout, way)
-    told: dict[str, Any] = {"ceiling_bps": min(own)} if own else {}
+    told: dict[str, object] = {"ceiling_bps": min(own)} if own else {}
     return told | ({"bottleneck_ends": moved} if moved else {})
 
 
@@ -207,13 +207,13 @@ def _stages(layout: Layout, ways: list[list[Step]]) -> Iterator[tuple[Stage, flo
 
 def _alternatives(
     layout: Layout, flow: PlannedFlow, there: list[list[Step]], back: list[list[Step]]
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """What is to say of a flow whose packets may take several ways, if they may.
 
     One whose packets take them in turn may use the rates of all; any other is on one of them.
     """
     ways = {"ways": there, "reverse_ways": back}
-    told: dict[str, Any] = {
+    told: dict[str, object] = {
         key: [_numbers(layout, way) for way in several] for key, several in ways.items() if len(several) > 1
     }
     heavy = back if _answers_more(flow.keys) else there
@@ -279,7 +279,7 @@ def _timestamps(layout: Layout, flow: PlannedFlow) -> bool:
     return True
 
 
-def _ends(layout: Layout) -> list[dict[str, Any]]:
+def _ends(layout: Layout) -> list[dict[str, object]]:
     names, bundled = labels.of_ends(layout), labels.bundles(layout)
     ends = []
     for number, cable in enumerate(layout.cables):
@@ -299,7 +299,7 @@ def _ends(layout: Layout) -> list[dict[str, Any]]:
     return ends
 
 
-def _end(layout: Layout, stage: Stage) -> dict[str, Any]:
+def _end(layout: Layout, stage: Stage) -> dict[str, object]:
     """What a stage does, as the context has it; `over_time` and `classes` only where there are some."""
     end = settings(layout, stage) | {
         "buffer_bytes": stage.limit.bytes,

@@ -6,30 +6,23 @@ path or a tree one of that, every other graph a list of its links.
 
 from __future__ import annotations
 
-from itertools import groupby
 from typing import TYPE_CHECKING
 
+from rushhour.plan.drawn_flows import flow_lines, pattern_lines, table
 from rushhour.plan.loads import load_row
 from rushhour.plan.presets import resolve
 from rushhour.quantities.units import Duration, Rate
-from rushhour.spec import conversations
-from rushhour.spec.course import course
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rushhour.plan.graph import Direction, Graph, Link, Queue, Wire
-    from rushhour.spec import Conversation
-    from rushhour.spec.course import Course
     from rushhour.spec.scenario import Scenario
     from rushhour.spec.topology import Topology
-    from rushhour.spec.workload import Flow
 
 MOST_HOSTS = 6  # drawn at one side; of more the first, the second and the last
 MOST_ROUTERS = 5
-MOST_FLOWS = 24
 MOST_LINKS = 60
-_BARS = 40
 
 
 def drawing(scenario: Scenario) -> str:
@@ -41,8 +34,8 @@ def drawing(scenario: Scenario) -> str:
         parts = [_chain(scenario.topology), _conditions(graph, scenario.topology)]
     else:
         parts = [_fan(graph, scenario.topology), _conditions(graph, scenario.topology)]
-    parts += [_flows(scenario), _patterns(scenario)]
-    parts += [_table([load_row(load, scenario) for load in scenario.load])]
+    parts += [flow_lines(scenario), pattern_lines(scenario)]
+    parts += [table([load_row(load, scenario) for load in scenario.load])]
     return "\n\n".join("\n".join(line.rstrip() for line in lines) for lines in parts if lines) + "\n"
 
 
@@ -158,7 +151,7 @@ def _conditions(graph: Graph, topology: Topology) -> list[str]:
             ("hosts' links", listed + (", …" if len(topology.access_rates) > 8 else "") + " (by pair)")
         )
     rows += _link_options(graph.links[0])
-    return _table([[name, text] for name, text in rows])
+    return table([[name, text] for name, text in rows])
 
 
 def _impairments(graph: Graph, topology: Topology) -> list[tuple[str, str]]:
@@ -236,7 +229,7 @@ def _tree(graph: Graph, root: str) -> list[str]:
             grow(peer, node, under)
 
     grow(root, "", "")
-    return _table(rows)
+    return table(rows)
 
 
 def _link_list(graph: Graph) -> list[str]:
@@ -246,7 +239,7 @@ def _link_list(graph: Graph) -> list[str]:
         first, *more = _direction_texts(link, towards=True)
         rows.append([link.a, "═══", link.b, first])
         rows += [["", "", "", text] for text in more]
-    lines = _table(rows)
+    lines = table(rows)
     hidden = len(graph.links) - MOST_LINKS
     return [*lines, f"… and {hidden} more links"] if hidden > 0 else lines
 
@@ -305,100 +298,3 @@ def _link_options(link: Link) -> list[tuple[str, str]]:
         hashed = f", {link.bond.hash}" if link.bond.hash else ""
         options.append(("each of", f"{link.bond.links} cables by {link.bond.mode}{hashed}"))
     return options + ([("shaped at", "the sender")] if link.own_egress else [])
-
-
-def _table(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Columns aligned, two spaces between them."""
-    if not rows:
-        return []
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    return ["  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)) for row in rows]
-
-
-# Flows --------------------------------------------------------------------------------------------------
-
-
-def _flows(scenario: Scenario) -> list[str]:
-    rows: list[list[str]] = []
-    for _, talks in groupby(conversations(scenario), key=lambda talk: talk.position):
-        if len(rows) == MOST_FLOWS:
-            break
-        rows.append(_flow_row(scenario, list(talks)))
-    lines = _table(rows)
-    hidden = len(scenario.flow) - MOST_FLOWS
-    return [*lines, f"… and {hidden} more flows"] if hidden > 0 else lines
-
-
-def _patterns(scenario: Scenario) -> list[str]:
-    """What changes over time: each pattern as a line of bars over the experiment, with its range."""
-    rows = []
-    for pattern in scenario.pattern:
-        changes = course(pattern, scenario.span.ns, scenario.trace, scenario.seed)
-        where = " ".join(word for word in (pattern.link, pattern.direction) if word)
-        low, high = (_said(pattern.key, pick(value for _, value in changes)) for pick in (min, max))
-        extent = low if low == high else f"{low} … {high}"
-        rows.append([f"{pattern.key} {where}".strip(), _bars(changes, scenario.span.ns), extent, pattern.way])
-    return _table(rows)
-
-
-def _bars(changes: Course, span_ns: int) -> str:
-    """The mean over each of forty equal times, a dot before the first instant."""
-    top = max(value for _, value in changes) or 1.0
-    ends = [t_ns for t_ns, _ in changes[1:]] + [span_ns]
-    bars = ""
-    for part in range(_BARS):
-        begin, done = span_ns * part // _BARS, span_ns * (part + 1) // _BARS
-        held = [
-            (max(0, min(end, done) - max(t_ns, begin)), value)
-            for (t_ns, value), end in zip(changes, ends, strict=True)
-        ]
-        known = sum(length for length, _ in held)
-        mean = sum(length * value for length, value in held) / known if known else 0.0
-        bars += "▁▂▃▄▅▆▇█"[min(7, int(8 * mean / top))] if known else "·"
-    return bars
-
-
-def _said(key: str, value: float) -> str:
-    if key == "loss":
-        return f"{100 * value:.3g}%"
-    # Three digits tell enough of a value that comes from a sine.
-    step = 10 ** max(0, len(str(int(value))) - 3)
-    short = round(value / step) * step
-    return str(Rate(short)) if key == "rate" else str(Duration(short))
-
-
-def _from_to(names: list[str | None]) -> str:
-    """The first and the last of the copies' ends, or the one that all share."""
-    first, last = names[0] or "?", names[-1] or "?"
-    return first if len(set(names)) == 1 else f"{first} … {last}"
-
-
-def _flow_row(scenario: Scenario, talks: list[Conversation]) -> list[str]:
-    """A flow's name, way, kind, time and limits."""
-    keys = talks[0].flow
-    sender, receiver = _from_to([talk.sender for talk in talks]), _from_to([talk.receiver for talk in talks])
-    name = keys.label + (f" ×{keys.count}" if keys.count > 1 else "")  # noqa: RUF001 the sign is meant
-    until = keys.start.ns + keys.duration.ns if keys.duration else scenario.span.ns
-    endless = keys.duration is None and keys.arrivals is None
-    open_end = endless and (keys.bytes or keys.datagrams or keys.transactions)
-    time = f"{keys.start} → {'done' if open_end else Duration(until)}"
-    limits = {
-        "": keys.bytes,
-        "at": keys.rate,
-        "paced at": keys.pacing,
-        "read at": keys.read_rate,
-        "datagrams": keys.datagrams,
-        "transactions": keys.transactions,
-    }
-    more = ", ".join(f"{word} {value}".strip() for word, value in limits.items() if value is not None)
-    more = ", ".join(part for part in (_arrivals(keys), more) if part)
-    return [name, f"{sender} → {receiver}", f"{keys.kind} {keys.cc or ''}".strip(), time, more]
-
-
-def _arrivals(keys: Flow) -> str:
-    """An arrival process in words: `poisson arrivals of load 0.6, pareto sizes of 100kB`."""
-    if keys.arrivals is None or keys.size is None:
-        return ""
-    how = f"load {keys.arrivals.load:g}" if keys.arrivals.load is not None else f"{keys.arrivals.rate}"
-    size = f"{keys.size.distribution} sizes" + (f" of {keys.size.mean}" if keys.size.mean else "")
-    return f"{keys.arrivals.process} arrivals, {how}, {size}"

@@ -8,7 +8,7 @@ lost that PAUSE promises to keep.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rushhour.errors import PlanError
 from rushhour.plan.queues import NS
@@ -25,7 +25,7 @@ LEAST_INTERVAL_NS = 1000
 STOP, GO = (3, 4), (1, 2)
 
 
-def pauses(layout: Layout) -> dict[str, Any] | None:
+def pauses(layout: Layout) -> dict[str, object] | None:
     """The plan's entry; None where no link has `pause`.
 
     Raises:
@@ -97,7 +97,7 @@ def _queues_of(layout: Layout, node: str, but: int) -> Iterator[tuple[int, Stage
             yield from _queue_ends(layout, number, link.a == node)
 
 
-def _watched(end: int, stage: Stage, frame: int) -> dict[str, Any]:
+def _watched(end: int, stage: Stage, frame: int) -> dict[str, object]:
     limit = stage.limit
     size = limit.packets if limit.packets is not None else limit.in_bytes(frame)
     packets = {"packets": True} if limit.packets is not None else {}

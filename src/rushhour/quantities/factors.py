@@ -13,7 +13,7 @@ def matches(where: Mapping[str, Any], factors: Mapping[str, Any]) -> bool:
     return all(key in factors and _is(factors[key], wanted) for key, wanted in where.items())
 
 
-def _is(value: Any, wanted: Any) -> bool:
+def _is(value: object, wanted: object) -> bool:
     choices = wanted if isinstance(wanted, list | tuple) else [wanted]
     # A value of `--set` may be a number where the file has a text.
     return any(value == choice or str(value) == str(choice) for choice in choices)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rushhour.quantities.units import UnitError, parsed
 
@@ -104,7 +104,7 @@ class Tolerance:
 
     @classmethod
     def __get_pydantic_core_schema__(
-        cls, _source: Any, _handler: GetCoreSchemaHandler
+        cls, _source: object, _handler: GetCoreSchemaHandler
     ) -> core_schema.CoreSchema:
         """How pydantic reads one from a file and writes it back."""
         return parsed(cls, cls.parse)

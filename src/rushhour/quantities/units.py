@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Self, TypeVar
 
 from pydantic_core import PydanticCustomError, core_schema
 
@@ -111,7 +111,7 @@ class _Quantity:
 
     @classmethod
     def __get_pydantic_core_schema__(
-        cls, _source: Any, _handler: GetCoreSchemaHandler
+        cls, _source: object, _handler: GetCoreSchemaHandler
     ) -> core_schema.CoreSchema:
         return parsed(cls, cls.parse)
 

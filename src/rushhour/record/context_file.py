@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any
 
 from rushhour.record.document import EMPTY, Amount, Document, Exact
 
@@ -37,7 +36,7 @@ class ContextEnd(Document):
     queue: str | None = None
     role: str = "plain"
     serial_bps: Exact | None = None
-    over_time: Mapping[str, Any] = EMPTY
+    over_time: Mapping[str, object] = EMPTY
     classes: tuple[ContextClass, ...] = ()
     bundle: str | None = None
 

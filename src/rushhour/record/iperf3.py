@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from rushhour.errors import RecordError
 from rushhour.record.document import Amount, Count, Document
@@ -125,7 +125,7 @@ def read(path: Path, side: Side) -> Iperf3Report:
     return parse(document, side, str(path))
 
 
-def parse(document: Any, side: Side, where: str) -> Iperf3Report:
+def parse(document: object, side: Side, where: str) -> Iperf3Report:
     """Read a report that is JSON already; see `read`."""
     if isinstance(document, dict) and "error" in document:
         raise RecordError(f"iperf3 reports: {str(document['error'])[:200]}", where=where)

@@ -68,7 +68,7 @@ def own_sysctls(resolved: Mapping[str, Any]) -> dict[str, frozenset[str]]:
     }
 
 
-def _names(table: Mapping[str, Any], before: str = "") -> Iterable[str]:
+def _names(table: Mapping[str, object], before: str = "") -> Iterable[str]:
     for key, value in table.items():
         if isinstance(value, dict):
             yield from _names(value, f"{before}{key}.")

@@ -33,15 +33,15 @@ class Resolved(Document):
     trace: Mapping[str, str] = EMPTY
     source: Source = Source()
     sweep: Mapping[str, Any] = EMPTY
-    figure: tuple[Mapping[str, Any], ...] = ()
+    figure: tuple[Mapping[str, object], ...] = ()
     expect: tuple[Mapping[str, Any], ...] = ()
     judge: tuple[Mapping[str, Any], ...] = ()
     flow: tuple[Mapping[str, Any], ...] = ()
     link: tuple[Mapping[str, Any], ...] = ()
     node: tuple[Mapping[str, Any], ...] = ()
-    pattern: tuple[Mapping[str, Any], ...] = ()
+    pattern: tuple[Mapping[str, object], ...] = ()
     topology: Mapping[str, Any] = EMPTY
-    readings: Mapping[str, Any] = EMPTY
+    readings: Mapping[str, object] = EMPTY
     sysctl: Mapping[str, Any] = EMPTY
 
 
@@ -165,4 +165,4 @@ class Manifest(Conditions):
     valid: bool = False
     invalid_reasons: tuple[str, ...] = ()
     files: Mapping[str, str]
-    context: Mapping[str, Any]
+    context: Mapping[str, object]

@@ -6,7 +6,6 @@ file that is damaged, foreign or newer is a `RecordError` that says which and wh
 
 from __future__ import annotations
 
-import json
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -15,18 +14,17 @@ import numpy as np
 
 from rushhour.errors import RecordError
 from rushhour.extras import need
-from rushhour.files.regular import read_regular
 from rushhour.metrics.value import MetricValue
-from rushhour.plain import harmless, may_speak
 from rushhour.record import decode, iperf3
 from rushhour.record.context import Context, Flow, read_context
 from rushhour.record.document import read
+from rushhour.record.json_file import AGAIN, read_json, read_set
 from rushhour.record.manifest import Manifest
 from rushhour.record.plan_file import PlanFile
 from rushhour.record.result_file import ResultFile
 from rushhour.record.seal import FORMAT, MANIFEST, SET_FILE, RecordWriter, seal
 from rushhour.record.set_file import SetFile
-from rushhour.record.sound import Seal, check_manifest, check_set
+from rushhour.record.sound import Seal, check_manifest
 from rushhour.record.tables import Table, read_table
 from rushhour.series.series import Series, make
 
@@ -38,10 +36,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-__all__ = ["MetricValue", "Record", "RecordWriter", "ResultSet", "Series", "read_json", "seal"]
+__all__ = ["MetricValue", "Record", "RecordWriter", "ResultSet", "Series", "seal"]
 
-# A manifest or result of a thousand flows has about a megabyte.
-_MAX_JSON = 64 << 20
 # TC_H_ROOT and TC_H_INGRESS of <linux/pkt_sched.h>.
 _ROOT, _INGRESS = 0xFFFFFFFF, 0xFFFFFFF1
 # Sockets that carry no tcp_info: TIME_WAIT, LISTEN, NEW_SYN_RECV.
@@ -91,12 +87,12 @@ class Record:
                 if newer
                 else "it was not written by rushhour",
             )
-        manifest = read(Manifest, document, str(path / MANIFEST), hint=_AGAIN)
+        manifest = read(Manifest, document, str(path / MANIFEST), hint=AGAIN)
         check_manifest(path, manifest)
         return cls(path, manifest)
 
     @classmethod
-    def being_made(cls, path: Path, manifest: Mapping[str, Any]) -> Record:
+    def being_made(cls, path: Path, manifest: Mapping[str, object]) -> Record:
         """The record that this folder will be: its files have no checksums yet, so none is checked."""
         whole = read(Manifest, {**manifest, "files": {}}, str(path / MANIFEST))
         return cls(path, whole, Seal(path, None))
@@ -116,13 +112,13 @@ class Record:
     def plan(self) -> PlanFile:
         """The plan that the agent was given (docs/plan-format.md)."""
         path = self._seal.sound("plan.json")
-        return read(PlanFile, read_json(path), str(path), hint=_AGAIN)
+        return read(PlanFile, read_json(path), str(path), hint=AGAIN)
 
     @cached_property
     def result(self) -> ResultFile:
         """What the agent reports (`result.json`)."""
         path = self._seal.sound("result.json")
-        return read(ResultFile, read_json(path), str(path), hint=_AGAIN)
+        return read(ResultFile, read_json(path), str(path), hint=AGAIN)
 
     @cached_property
     def context(self) -> Context:
@@ -209,7 +205,7 @@ class Record:
             table = read_table(path)
             if table.name != name:
                 raise RecordError(
-                    f"the file holds the table {table.name[:60]!r}", where=str(path), hint=_AGAIN
+                    f"the file holds the table {table.name[:60]!r}", where=str(path), hint=AGAIN
                 )
             self._tables[name] = table
         return self._tables[name]
@@ -365,40 +361,6 @@ class ResultSet:
         from rushhour.summary import index  # noqa: PLC0415 - of many that read records, few write one
 
         return index.write(self)
-
-
-_AGAIN = "the file is missing or damaged; run the cell again with --fresh"
-
-
-def read_json(path: Path, hint: str = _AGAIN) -> Mapping[str, Any]:
-    """A JSON object from a file; `hint` says what to do where there is none.
-
-    Raises:
-        RecordError: the file cannot be read, is too large, or is no JSON object.
-    """
-    try:
-        raw = read_regular(path, _MAX_JSON)
-        value = harmless(json.loads(raw)) if may_speak(raw) else json.loads(raw)
-        if b"\\u" in raw:
-            json.dumps(value, ensure_ascii=False).encode()  # half a character cannot be written again
-    except OSError as error:
-        raise RecordError(f"cannot read the file: {error.strerror}", where=str(path), hint=hint) from error
-    except (ValueError, RecursionError) as error:
-        raise RecordError(f"the file is not JSON: {error}", where=str(path), hint=hint) from error
-    if not isinstance(value, dict):
-        raise RecordError("the file holds no JSON object", where=str(path), hint=hint)
-    return value
-
-
-def read_set(path: Path) -> SetFile:
-    """What a `set.json` says, which is what was written there.
-
-    Raises:
-        RecordError: as of `read_json`, or a value has another shape, or it was changed after the runs.
-    """
-    document = read(SetFile, read_json(path), str(path), hint=_AGAIN)
-    check_set(path, document)
-    return document
 
 
 def _group(rows: decode.Rows, column: str) -> tuple[decode.Rows, Mapping[int, slice]]:

@@ -59,12 +59,12 @@ class RecordWriter:
         rooms.remove(self._room)
         os.close(self._lock)
 
-    def seal(self, manifest: Mapping[str, Any]) -> Path:
+    def seal(self, manifest: Mapping[str, object]) -> Path:
         """Seal the folder under its final name; see `seal`."""
         return seal(self.folder, manifest, self.destination)
 
 
-def seal(folder: Path, manifest: Mapping[str, Any], destination: Path | None = None) -> Path:
+def seal(folder: Path, manifest: Mapping[str, object], destination: Path | None = None) -> Path:
     """Add checksums of every file, write the manifest, make it durable, rename the folder to `destination`.
 
     Without `destination` the folder keeps its name. A record that is already there is replaced.
@@ -94,7 +94,7 @@ def seal(folder: Path, manifest: Mapping[str, Any], destination: Path | None = N
         raise _cannot("seal the record", folder, error) from error
 
 
-def sealed(manifest: Mapping[str, Any]) -> dict[str, Any]:
+def sealed(manifest: Mapping[str, object]) -> dict[str, object]:
     """The manifest with its own checksum, under `sealed`: that of what is read again."""
     return {**manifest, SEALED: manifest_sum(json.loads(json.dumps(manifest)))}
 
@@ -108,7 +108,7 @@ def manifest_sum(manifest: Mapping[str, Any]) -> str:
     return hashlib.sha256(text).hexdigest()
 
 
-def _spelled(value: Mapping[str, Any]) -> bytes:
+def _spelled(value: Mapping[str, object]) -> bytes:
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return text.encode("utf-8", "surrogatepass")
 
@@ -119,7 +119,7 @@ def checksum(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def write_json(path: Path, value: Mapping[str, Any]) -> None:
+def write_json(path: Path, value: Mapping[str, object]) -> None:
     """Write JSON beside `path`, then rename it into place, durably: nobody ever sees half of it."""
     # In one piece: json.dump would write word by word.
     text = json.dumps(value, indent=1, ensure_ascii=False) + "\n"

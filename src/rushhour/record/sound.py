@@ -9,7 +9,7 @@ import os
 import re
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rushhour.errors import RecordError
 from rushhour.record.seal import MANIFEST, SEALED, manifest_sum
@@ -95,7 +95,7 @@ class Seal:
             raise _damaged("was added after the run", self.folder / name)
 
 
-def check_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
+def check_manifest(folder: Path, manifest: Mapping[str, object]) -> None:
     """Check a manifest against its own checksum; those of earlier versions have none.
 
     Raises:
@@ -105,7 +105,7 @@ def check_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
         raise _damaged("was changed after the run: it does not fit its own checksum", folder / MANIFEST)
 
 
-def check_set(path: Path, about: Mapping[str, Any]) -> None:
+def check_set(path: Path, about: Mapping[str, object]) -> None:
     """Check what a `set.json` says against its own checksum; those of earlier versions have none.
 
     Raises:
@@ -119,7 +119,7 @@ def check_set(path: Path, about: Mapping[str, Any]) -> None:
         )
 
 
-def _fits(document: Mapping[str, Any]) -> bool:
+def _fits(document: Mapping[str, object]) -> bool:
     try:
         return SEALED not in document or document[SEALED] == manifest_sum(document)
     except RecursionError:

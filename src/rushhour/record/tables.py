@@ -136,7 +136,7 @@ def write_table(
         ) from error
 
 
-def _read_header(path: Path) -> tuple[dict[str, Any], int, int]:
+def _read_header(path: Path) -> tuple[dict[str, object], int, int]:
     # The header, the offset of the first row, the size of the file.
     try:
         with open_regular(path) as file:

@@ -88,9 +88,9 @@ class Batch:
     folder: Path
     asked: Mapping[str, Any] = field(default_factory=dict, compare=False)
     published: Sequence[Published] = ()
-    study: Mapping[str, Any] | None = field(default=None, compare=False)
+    study: Mapping[str, object] | None = field(default=None, compare=False)
     lab: str = "uml"
-    failures: list[dict[str, Any]] = field(default_factory=list, compare=False)
+    failures: list[dict[str, object]] = field(default_factory=list, compare=False)
     skipped: list[dict[str, Any]] = field(default_factory=list, compare=False)
 
     def __len__(self) -> int:
@@ -213,7 +213,7 @@ class Batch:
                 hint="choose another place with --out, or make room",
             ) from error
 
-    def _order(self) -> dict[str, Any]:
+    def _order(self) -> dict[str, object]:
         """In real time: the lab, and the numbers of the runs in the order in which they were made."""
         if not self.real_time:
             return {}

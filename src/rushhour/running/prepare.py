@@ -14,8 +14,8 @@ from rushhour.lab import clock, kernel
 from rushhour.lab.realtime import running_kernel
 from rushhour.metrics.vocabulary import VOCABULARY
 from rushhour.plan import expand
+from rushhour.record.json_file import read_set
 from rushhour.record.manifest import REAL_TIME
-from rushhour.record.record import read_set
 from rushhour.record.seal import SET_FILE
 from rushhour.running.batch import Batch
 from rushhour.spec.published import settled
@@ -116,7 +116,7 @@ def _batch(
     return Batch(file.name, scenario, expand(scenario), kernels, repeat, scenario.seed, quick, folder)
 
 
-def _chapters(text: Traversable) -> dict[str, Any]:
+def _chapters(text: Traversable) -> dict[str, object]:
     return spec.load_study(text).model_dump(mode="json", exclude_none=True)
 
 

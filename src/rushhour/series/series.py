@@ -87,7 +87,7 @@ def make(record: Record, name: str, flow: int | str | None, end: int | str | Non
     return Series(name, kind.unit, label, np.zeros(0), np.zeros(0), "")
 
 
-def _owner(record: Record, name: str, flow: int | str | None, end: int | str | None) -> tuple[Any, str]:
+def _owner(record: Record, name: str, flow: int | str | None, end: int | str | None) -> tuple[object, str]:
     """Whose samples are to be read, and its label."""
     scope = SERIES[name].scope
     if scope == RUN:

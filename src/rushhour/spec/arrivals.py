@@ -5,7 +5,7 @@ Laws are of intent: what is drawn from them with a run's seed is the plan's busi
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
@@ -61,7 +61,7 @@ class TimeLaw(Model):
     mean: Duration = Field(description="mean of what is drawn")
 
 
-def _fixed(value: Any) -> Any:
+def _fixed(value: object) -> object:
     return {"distribution": "fixed", "mean": value} if not isinstance(value, dict | Model) else value
 
 

@@ -119,10 +119,10 @@ def _check_keys(text: str, file: str) -> None:
                 raise ScenarioError([Fault(file, number, "", message, hint)])
 
 
-def _check_values(document: dict[str, Any], text: str, file: str) -> None:
+def _check_values(document: dict[str, object], text: str, file: str) -> None:
     """Refuse numbers beyond TOML's, and more than a person would ever write."""
     tables = 0
-    values: list[tuple[tuple[str | int, ...], Any]] = [((), document)]
+    values: list[tuple[tuple[str | int, ...], object]] = [((), document)]
     while values:
         path, value = values.pop()
         if isinstance(value, dict):

@@ -65,7 +65,7 @@ def examine(
     return (None if found else scenario), found
 
 
-def _sweep(document: Mapping[str, Any]) -> tuple[Sweep, list[Problem]]:
+def _sweep(document: Mapping[str, object]) -> tuple[Sweep, list[Problem]]:
     try:
         return Sweep.model_validate(document.get("sweep", {})), []
     except ValidationError as error:
@@ -74,8 +74,8 @@ def _sweep(document: Mapping[str, Any]) -> tuple[Sweep, list[Problem]]:
 
 
 def _put_known(
-    document: Mapping[str, Any], values: Mapping[str, Any]
-) -> tuple[dict[str, Any], list[Problem]]:
+    document: Mapping[str, object], values: Mapping[str, object]
+) -> tuple[dict[str, object], list[Problem]]:
     """Put the values of factors whose keys exist; give a problem for each that does not."""
     fixed, unknown = dict(document), []
     for key, value in values.items():
@@ -86,7 +86,7 @@ def _put_known(
     return fixed, unknown
 
 
-def _judge(document: Mapping[str, Any], words: Vocabulary | None) -> tuple[Scenario | None, list[Problem]]:
+def _judge(document: Mapping[str, object], words: Vocabulary | None) -> tuple[Scenario | None, list[Problem]]:
     """Judge keys, then contradictions; the sweep is left aside."""
     rest = deepcopy({key: value for key, value in document.items() if key != "sweep"})
     found: list[Problem] = []
@@ -107,9 +107,9 @@ def _judge(document: Mapping[str, Any], words: Vocabulary | None) -> tuple[Scena
     return None, found
 
 
-def _cut(document: Any, path: Path) -> bool:
+def _cut(document: object, path: Path) -> bool:
     """Remove the value at a path; False where there is none to remove."""
-    table: Any = document
+    table: object = document
     for part in path[:-1]:
         table = inside(table, part)
     if path == ("topology", "preset") and isinstance(table, dict):
@@ -121,7 +121,7 @@ def _cut(document: Any, path: Path) -> bool:
     return False
 
 
-def inside(value: Any, part: str | int) -> Any:
+def inside(value: object, part: str | int) -> object:
     """Give what a table or an array holds under one part of a path; None where there is nothing."""
     if isinstance(value, dict):
         return value.get(part)
@@ -163,11 +163,11 @@ def _check_quick(scenario: Scenario, words: Vocabulary | None) -> Iterator[Probl
 
 
 def _check_factors(
-    document: Mapping[str, Any], sweep: Sweep, first: Mapping[str, Any], words: Vocabulary | None
+    document: Mapping[str, object], sweep: Sweep, first: Mapping[str, object], words: Vocabulary | None
 ) -> Iterator[Problem]:
     """Judge each step of each factor beside the first values of the others with which it is not left out."""
     for factor in sweep.factors:
-        known: list[dict[str, Any]] = []
+        known: list[dict[str, object]] = []
         for step in factor.steps[1:]:
             values = sweep.beside(first, dict(zip(factor.keys, step, strict=True)))
             if values is None:
@@ -186,7 +186,10 @@ def _check_factors(
 
 
 def _check_effect(
-    document: Mapping[str, Any], factor: Factor, first: Mapping[str, Any], varied: list[dict[str, Any]]
+    document: Mapping[str, object],
+    factor: Factor,
+    first: Mapping[str, object],
+    varied: list[dict[str, object]],
 ) -> Iterator[Problem]:
     """Refuse a factor whose steps are all one experiment since the factors after it set the same keys."""
     if any(key.startswith(LABEL) for key in factor.keys) or len(set(map(str, factor.steps))) < 2:

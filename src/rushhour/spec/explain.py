@@ -6,7 +6,7 @@ Takes a `ValidationError` of a `Scenario`, gives `Problem`s.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, get_args
 
 from rushhour.spec.arrivals import Arrivals, SizeLaw, TimeLaw
 from rushhour.spec.check.problem import Path, Problem
@@ -109,7 +109,7 @@ def _problem(detail: ErrorDetails, models: Models) -> Problem:
     return _bad_value(path, kind, detail["input"], detail["msg"], models)
 
 
-def _bad_value(path: Path, kind: str, found: Any, message: str, models: Models) -> Problem:
+def _bad_value(path: Path, kind: str, found: object, message: str, models: Models) -> Problem:
     shown = _show(found)
     if kind == "literal_error":
         return Problem(path, f"{shown} is not allowed", nearest(str(found), _choices(path, models)))
@@ -153,14 +153,14 @@ def _choices(path: Path, models: Models) -> list[str]:
     return _words(field.annotation) if field else []
 
 
-def _words(annotation: Any) -> list[str]:
+def _words(annotation: object) -> list[str]:
     words: list[str] = []
     for part in get_args(annotation):
         words += [part] if isinstance(part, str) else _words(part)
     return words
 
 
-def _show(value: Any) -> str:
+def _show(value: object) -> str:
     """Show a value as TOML would write it, shortened."""
     text = {True: "true", False: "false"}.get(value) if isinstance(value, bool) else None
     text = text or (f'"{value}"' if isinstance(value, str) else repr(value))

@@ -57,6 +57,6 @@ def placeholders(text: str) -> list[str]:
     return _PLACEHOLDER.findall(text)
 
 
-def filled(text: str, values: Mapping[str, Any]) -> str:
+def filled(text: str, values: Mapping[str, object]) -> str:
     """Give the text with these factors' values for their placeholders; others stay."""
     return _PLACEHOLDER.sub(lambda found: str(values.get(found[1], found[0])), text)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 WHERE = "the metric asked for"
 
 
-def judged_by(scenario: Scenario, judge: Mapping[str, Any], words: Vocabulary | None = None) -> Scenario:
+def judged_by(scenario: Scenario, judge: Mapping[str, object], words: Vocabulary | None = None) -> Scenario:
     """The scenario judged by one metric and nothing else, no expectations either.
 
     Args:

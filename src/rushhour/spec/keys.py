@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from copy import deepcopy
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rushhour.spec.arrivals import Arrivals, SizeLaw, TimeLaw
 from rushhour.spec.control import Class, Police
@@ -73,7 +73,7 @@ def nearest(word: str, allowed: Iterable[str]) -> str:
     return f"{guess}allowed: {shown}" if shown else f"{guess}there is none"
 
 
-def put(document: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
+def put(document: Mapping[str, object], values: Mapping[str, object]) -> dict[str, object]:
     """Give a copy of the document with each value at its key.
 
     Raises:
@@ -85,7 +85,7 @@ def put(document: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any
     return result
 
 
-def _put(document: dict[str, Any], key: str, value: Any) -> None:
+def _put(document: dict[str, object], key: str, value: object) -> None:
     head, _, rest = key.partition(".")
     if key.startswith(LABEL):
         return  # it names the cell and is nothing of the experiment
@@ -108,7 +108,7 @@ def _put(document: dict[str, Any], key: str, value: Any) -> None:
         )
 
 
-def _put_named(document: dict[str, Any], key: str, value: Any) -> None:
+def _put_named(document: dict[str, object], key: str, value: object) -> None:
     """Put into the tables of flows, links or nodes that a key names."""
     kind, _, rest = key.partition(".")
     tables = {_name(kind, table, index): table for index, table in enumerate(_tables(document, kind))}
@@ -133,7 +133,7 @@ def _put_named(document: dict[str, Any], key: str, value: Any) -> None:
         _put_table(table, field, value, kind, key)
 
 
-def _put_table(table: dict[str, Any], rest: str, value: Any, kind: str, key: str) -> None:
+def _put_table(table: dict[str, object], rest: str, value: object, kind: str, key: str) -> None:
     side, _, inner = rest.partition(".")
     if inner and side in _WITHIN.get(kind, {}):
         _put_field(_inner(table, side, key), inner, value, _WITHIN[kind][side], key)
@@ -143,7 +143,7 @@ def _put_table(table: dict[str, Any], rest: str, value: Any, kind: str, key: str
         _put_field(table, rest, value, _NAMED[kind], key)
 
 
-def _put_field(table: dict[str, Any], name: str, value: Any, model: type[Model], key: str) -> None:
+def _put_field(table: dict[str, object], name: str, value: object, model: type[Model], key: str) -> None:
     allowed = [field for field in fields(model) if field != "name"]
     head, _, inner = name.partition(".")
     if inner and head == "police" and head in allowed:
@@ -157,7 +157,7 @@ def _put_field(table: dict[str, Any], name: str, value: Any, model: type[Model],
     table[name] = value
 
 
-def _put_class(table: dict[str, Any], name: str, value: Any, key: str) -> None:
+def _put_class(table: dict[str, object], name: str, value: object, key: str) -> None:
     """Put into the table of the class that `CLASS.KEY` names."""
     classes = {str(entry.get("name")): entry for entry in _tables(table, "class")}
     # Names may hold dots: the longest that fits is meant.
@@ -168,11 +168,11 @@ def _put_class(table: dict[str, Any], name: str, value: Any, key: str) -> None:
     _put_field(classes[which], name[len(which) + 1 :], value, Class, key)
 
 
-def _put_sysctl(table: dict[str, Any], name: str, value: Any, key: str) -> None:
+def _put_sysctl(table: dict[str, object], name: str, value: object, key: str) -> None:
     table["sysctl"] = flatten(_inner(table, "sysctl", key)) | {name: value}
 
 
-def _inner(table: dict[str, Any], name: str, key: str) -> dict[str, Any]:
+def _inner(table: dict[str, object], name: str, key: str) -> dict[str, object]:
     """Give the table of a name within a table, made where it is missing."""
     inner = table.setdefault(name, {})
     if not isinstance(inner, dict):
@@ -180,12 +180,12 @@ def _inner(table: dict[str, Any], name: str, key: str) -> dict[str, Any]:
     return inner
 
 
-def _tables(document: dict[str, Any], kind: str) -> list[dict[str, Any]]:
+def _tables(document: dict[str, object], kind: str) -> list[dict[str, object]]:
     tables = document.get(kind, [])
     return [table for table in tables if isinstance(table, dict)] if isinstance(tables, list | tuple) else []
 
 
-def _name(kind: str, table: dict[str, Any], index: int) -> str:
+def _name(kind: str, table: dict[str, object], index: int) -> str:
     between = table.get("between")
     if kind == "link" and "name" not in table and isinstance(between, list | tuple):
         return "-".join(str(node) for node in between)
@@ -193,7 +193,7 @@ def _name(kind: str, table: dict[str, Any], index: int) -> str:
     return str(table.get("name", called))
 
 
-def known_keys(document: dict[str, Any]) -> list[str]:
+def known_keys(document: dict[str, object]) -> list[str]:
     """Keys with a table in front that this document's topology and flows offer, for suggestions."""
     keys = [f"topology.{name}" for name in fields(Topology)]
     for kind, model in _NAMED.items():

@@ -157,7 +157,7 @@ def apply_sets(document: dict[str, Any], sets: Sequence[str]) -> tuple[dict[str,
     return document, faults
 
 
-def value_of(word: str) -> Any:
+def value_of(word: str) -> object:
     """Read a value as TOML would; what is no TOML is a text, so that units need no quotes."""
     try:
         value = tomllib.loads(f"value = {word}")["value"]
@@ -169,7 +169,7 @@ def value_of(word: str) -> Any:
 
 
 def _fault(
-    problem: Problem, document: Mapping[str, Any], lines: dict[str, int], file: str, given: set[str]
+    problem: Problem, document: Mapping[str, object], lines: dict[str, int], file: str, given: set[str]
 ) -> Fault:
     key = show_key(problem.path, document)
     if key in given or (key.endswith(".cc") and "cc" in given):
@@ -179,10 +179,10 @@ def _fault(
     return Fault(file, line, key, problem.message, problem.hint)
 
 
-def show_key(path: KeyPath, document: Mapping[str, Any]) -> str:
+def show_key(path: KeyPath, document: Mapping[str, object]) -> str:
     """Write a path as `--set` would take it: tables of an array by their name, else by number from 1."""
     parts: list[str] = []
-    value: Any = document
+    value: object = document
     for part in path:
         value = inside(value, part)
         if isinstance(part, int):

@@ -25,7 +25,7 @@ class Model(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, validate_by_name=False, validate_by_alias=True)
 
 
-def _sysctls(value: Any) -> Any:
+def _sysctls(value: object) -> object:
     """Flatten `net.ipv4.tcp_sack = 0`, quoted or as TOML's nested tables, to `{"net.ipv4.tcp_sack": "0"}`."""
     if not isinstance(value, dict):
         return value
@@ -41,7 +41,7 @@ def _sysctls(value: Any) -> Any:
     return dict(sorted(flat.items()))
 
 
-def _sysctl_value(key: str, value: Any) -> str:
+def _sysctl_value(key: str, value: object) -> str:
     if isinstance(value, bool):
         return str(int(value))
     if isinstance(value, int):
@@ -81,6 +81,6 @@ def flatten(table: dict[str, Any], prefix: str = "") -> dict[str, Any]:
 Sysctls = Annotated[
     dict[str, str],
     BeforeValidator(
-        _sysctls, json_schema_input_type=dict[str, str | int | bool | list[int | str] | dict[str, Any]]
+        _sysctls, json_schema_input_type=dict[str, str | int | bool | list[int | str] | dict[str, object]]
     ),
 ]

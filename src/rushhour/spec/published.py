@@ -7,7 +7,7 @@ about and the cells whose numbers it holds.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import BeforeValidator, Field, ValidationError
 
@@ -37,7 +37,7 @@ SEED = "seed"
 """Cells that differ in nothing else are repetitions."""
 _BEGIN = "begin with a [[published]] table: source, title, metric, unit and values"
 Where = Annotated[
-    dict[str, Any], BeforeValidator(lambda found: flatten(found) if isinstance(found, dict) else found)
+    dict[str, object], BeforeValidator(lambda found: flatten(found) if isinstance(found, dict) else found)
 ]
 
 
@@ -209,7 +209,7 @@ def _flows(scenario: Scenario) -> list[str]:
     return names
 
 
-def _check_where(where: Mapping[str, Any], over: Collection[str], sweep: Sweep) -> Iterator[Problem]:
+def _check_where(where: Mapping[str, object], over: Collection[str], sweep: Sweep) -> Iterator[Problem]:
     factors = sweep.values
     for key, wanted in where.items():
         if key not in factors:
@@ -242,13 +242,13 @@ def _check_tried(table: Published, scenario: Scenario | None, file: Traversable)
             )
 
 
-def unnamed(where: Mapping[str, Any], sweep: Sweep, over: Collection[str] = ()) -> list[str]:
+def unnamed(where: Mapping[str, object], sweep: Sweep, over: Collection[str] = ()) -> list[str]:
     """The factors that `where` and `over` leave more than one value of; of keys that vary as one, one."""
     found = []
     for factor in sweep.factors:
         named = {key: where[key] for key in factor.keys if key in where}
         cells = [dict(zip(factor.keys, step, strict=True)) for step in factor.steps]
-        left: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+        left: dict[tuple[object, ...], list[dict[str, object]]] = {}
         for cell in cells:
             if matches(named, cell):
                 left.setdefault(tuple(str(cell[key]) for key in factor.keys if key in over), []).append(cell)
@@ -259,7 +259,9 @@ def unnamed(where: Mapping[str, Any], sweep: Sweep, over: Collection[str] = ()) 
     return found
 
 
-def settled(tables: Iterable[Published], fixed: Mapping[str, Any], factors: Iterable[str]) -> list[Published]:
+def settled(
+    tables: Iterable[Published], fixed: Mapping[str, object], factors: Iterable[str]
+) -> list[Published]:
     """Give what the tables say of the cells that are left when factors are fixed at these values.
 
     `factors` are the keys that vary still.

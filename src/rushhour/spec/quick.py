@@ -23,7 +23,7 @@ LONGEST = Duration(10 * 10**9)
 """Length by rule of an experiment in which all flows run from the beginning to the end."""
 
 
-def as_told(document: Mapping[str, Any], quick: Mapping[str, Any]) -> dict[str, Any]:
+def as_told(document: Mapping[str, object], quick: Mapping[str, object]) -> dict[str, object]:
     """Give the document with what `[quick]` says: a list for a factor are its values, all else is as `--set`.
 
     Of coupled factors the values of one choose the steps of all. Factors that it does not name are thinned
@@ -41,7 +41,7 @@ def as_told(document: Mapping[str, Any], quick: Mapping[str, Any]) -> dict[str, 
     return _without_expectations(left) if quick.keys() - lists.keys() else left
 
 
-def by_rule(document: Mapping[str, Any]) -> dict[str, Any]:
+def by_rule(document: Mapping[str, object]) -> dict[str, object]:
     """Give the document with the first, middle and last value of each factor, and one run of each cell."""
     return _thinned(document, {})
 
@@ -56,7 +56,7 @@ def shorter(document: Mapping[str, Any]) -> dict[str, Any] | None:
     return _without_expectations(dict(document) | {"duration": str(LONGEST)})
 
 
-def _without_expectations(document: Mapping[str, Any]) -> dict[str, Any]:
+def _without_expectations(document: Mapping[str, object]) -> dict[str, object]:
     return {key: value for key, value in document.items() if key != "expect"}
 
 
@@ -106,7 +106,7 @@ def _fewer_steps(table: Mapping[str, list[Any]], given: Mapping[str, list[Any]])
     return {key: [values[place] for place in steps] for key, values in table.items()}
 
 
-def _few(values: list[Any]) -> list[Any]:
+def _few(values: list[object]) -> list[object]:
     picked = {0, len(values) // 2, len(values) - 1} if len(values) > VALUES else range(len(values))
     return [values[place] for place in sorted(picked)]
 

@@ -74,7 +74,7 @@ class Expect(Model):
     )
 
 
-def _flat(value: Any) -> Any:
+def _flat(value: object) -> object:
     return flatten(value) if isinstance(value, dict) else value
 
 
@@ -143,7 +143,7 @@ class Scenario(Model):
 
     @model_validator(mode="before")
     @classmethod
-    def _name_flows(cls, value: Any) -> Any:
+    def _name_flows(cls, value: object) -> object:
         return name_flows(value)
 
     @property

@@ -113,7 +113,7 @@ class Sweep(RootModel[dict[str, Any]]):
             return whole
         return sum(1 for _ in self.combinations())
 
-    def beside(self, first: Mapping[str, Any], step: Mapping[str, Any]) -> dict[str, Any] | None:
+    def beside(self, first: Mapping[str, object], step: Mapping[str, object]) -> dict[str, object] | None:
         """A combination with the values of a step that is not left out; else as in `first` if that goes."""
         values = dict(first) | dict(step)
         if not any(matches(entry, values) for entry in self.skip):
@@ -193,7 +193,7 @@ def _check_values(single: dict[str, Any], coupled: list[dict[str, Any]]) -> None
             )
 
 
-def _check_label(key: str, values: list[Any]) -> None:
+def _check_label(key: str, values: list[object]) -> None:
     """Refuse labels that could not stand in a table."""
     if _LABEL_NAME.match(key.removeprefix(LABEL)) is None:
         _refuse(key, 'a label has a name of letters, digits, ".", "_" and "-": "label.over-subscription"')
@@ -208,7 +208,7 @@ def _refuse(key: str, message: str) -> None:
     raise PydanticCustomError("factor", "{message}", {"message": message, "factor": key})
 
 
-def known_sweep(written: Mapping[str, Any]) -> Sweep:
+def known_sweep(written: Mapping[str, object]) -> Sweep:
     """The sweep that a record or a set keeps; an empty one (every factor is said) if it makes no sense."""
     try:
         return Sweep.model_validate(written)

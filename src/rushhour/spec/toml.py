@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
-def scenario_toml(canonical: Mapping[str, Any]) -> str:
+def scenario_toml(canonical: Mapping[str, object]) -> str:
     """A scenario in its canonical form (`Scenario.canonical`) as a file that `rushhour run` takes."""
     return dumps({key: value for key, value in canonical.items() if value not in ("", {}, [], None)})
 
@@ -77,7 +77,7 @@ def _long(text: str) -> str:
     return '"""\n' + "\n".join(_text(line)[1:-1] for line in text.split("\n")) + '"""'
 
 
-def value_word(value: Any) -> str:
+def value_word(value: object) -> str:
     """A value as `--set` reads it: a text without quotes where it cannot be taken for something else."""
     if not isinstance(value, str):
         return inline(value)

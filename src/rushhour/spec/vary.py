@@ -23,7 +23,7 @@ def document(scenario: Scenario) -> dict[str, Any]:
     return scenario.model_dump(mode="json", by_alias=True, exclude_unset=True)
 
 
-def with_values(scenario: Scenario, values: Mapping[str, Any]) -> Scenario:
+def with_values(scenario: Scenario, values: Mapping[str, object]) -> Scenario:
     """Give the scenario of one cell: the values at their keys, nothing left to vary.
 
     Raises:

@@ -233,7 +233,7 @@ def translated(url: URL) -> Iterator[None]:
         raise StoreError("the database is damaged", where=shown(url), hint=_COPY) from error
 
 
-def _words(original: Any, error: exc.SQLAlchemyError) -> tuple[str, str]:
+def _words(original: object, error: exc.SQLAlchemyError) -> tuple[str, str]:
     name = getattr(original, "sqlite_errorname", None)
     if name:
         known = next((words for code, words in _SQLITE.items() if name.startswith(code)), None)

@@ -240,7 +240,7 @@ class Store:
         there = (folder for folder in folders if (folder / "manifest.json").is_file())
         return next(there, None) or kept.find(key)
 
-    def info(self) -> dict[str, Any]:
+    def info(self) -> dict[str, object]:
         """What the database is and how much is in it."""
         tables = ("kernels", "cells", "runs", "sets", "measurements", "comparisons", "baselines")
 

@@ -17,9 +17,11 @@ from typing import TYPE_CHECKING, Any
 from rushhour.baseline.read import Baseline, raw_digests
 from rushhour.errors import RecordError
 from rushhour.plan.cells import label_of
+from rushhour.record.document import read
 from rushhour.record.folders import BASELINE, VERDICT, result_sets
-from rushhour.record.record import Record, ResultSet, read_json
+from rushhour.record.json_file import read_json
 from rushhour.record.told import told
+from rushhour.record.verdict_file import FORMAT, VerdictFile
 from rushhour.spec.sweep import Sweep, known_sweep
 from rushhour.summary import index
 
@@ -29,8 +31,8 @@ if TYPE_CHECKING:
 
     from rushhour.metrics.value import MetricValue
     from rushhour.record.baseline_file import KeptRun, KeptScenario
+    from rushhour.record.record import Record, ResultSet
 
-VERDICT_FORMAT = "rushhour-verdict/1"
 _STAMP = re.compile(r"(\d{4})(\d\d)(\d\d)-(\d\d)(\d\d)(\d\d)(-\d+)?")
 # What tells kernels apart: the name they are called by, and what they are made of.
 _KERNEL = ("name", "release", "image_sha256")
@@ -102,7 +104,7 @@ class ComparisonParcel:
 
     digest: str
     folder: Path
-    document: Mapping[str, Any]
+    document: VerdictFile
 
 
 @dataclass(frozen=True)
@@ -127,7 +129,7 @@ def digest(*what: Any) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
 
-def kernel_digest(identity: Mapping[str, Any]) -> str:
+def kernel_digest(identity: Mapping[str, object]) -> str:
     """What tells a kernel from others."""
     return digest(*(identity.get(name) for name in _KERNEL))
 
@@ -278,36 +280,21 @@ def _sound(value: MetricValue) -> MetricValue:
 
 def _comparison(folder: Path) -> Iterator[Parcel]:
     document = read_json(folder / VERDICT, _COMPARE_AGAIN)
-    if document.get("format") != VERDICT_FORMAT:
+    if document.get("format") != FORMAT:
         raise RecordError(
-            f"the verdict has the format {str(document.get('format'))[:60]!r}; "
-            f"this program reads {VERDICT_FORMAT!r}",
+            f"the verdict has the format {str(document.get('format'))[:60]!r}; this program reads {FORMAT!r}",
             where=str(folder / VERDICT),
             hint="compare again, or read it with the rushhour that wrote it",
         )
-    if not _is_whole(document):
-        raise RecordError("the verdict is not whole", where=str(folder / VERDICT), hint=_COMPARE_AGAIN)
-    for side in ("base", "candidate"):
-        facts = document.get(side)
-        records = facts.get("records") if isinstance(facts, dict) else None
+    whole = read(VerdictFile, document, str(folder / VERDICT), _COMPARE_AGAIN)
+    for side, facts in (("base", whole.base), ("candidate", whole.candidate)):
         # Records that lie elsewhere are somebody else's folder: they are imported by their own name.
-        if isinstance(records, str) and records == side and (folder / side).is_dir():
+        if facts.records == side and (folder / side).is_dir():
             yield from parcels(folder / side)
-    yield ComparisonParcel(digest("comparison", document), folder.resolve(), document)
+    yield ComparisonParcel(digest("comparison", document), folder.resolve(), whole)
 
 
 _COMPARE_AGAIN = "compare again, or take it from a copy"
-
-
-def _is_whole(document: Mapping[str, Any]) -> bool:
-    """Whether a verdict has what is stored of it."""
-    cells = document.get("cells")
-    return (
-        all(isinstance(document.get(key), str) for key in ("made", "verdict"))
-        and all(isinstance(document.get(side), dict) for side in ("base", "candidate"))
-        and isinstance(cells, list)
-        and all(isinstance(cell, dict) and {"scenario", "verdict"} <= cell.keys() for cell in cells)
-    )
 
 
 def _made(path: Path) -> tuple[str, bool]:

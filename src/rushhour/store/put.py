@@ -16,12 +16,13 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Column, Connection, Table
 
+    from rushhour.record.verdict_file import ComparedCell, JudgedMetric
     from rushhour.store.parcel import Parcel, RunParcel
 
 # Values looked up at once; SQLite takes 32766.
 _CHUNK = 5000
 
-Rows = list[dict[str, Any]]
+Rows = list[dict[str, object]]
 
 
 def put(connection: Connection, parcel: Parcel, now: str) -> int:
@@ -77,7 +78,7 @@ def _link(connection: Connection, place: int, made: str, folders: Mapping[int, s
 
 
 def _put_runs(
-    connection: Connection, runs: Sequence[RunParcel], found_in: Mapping[str, Any]
+    connection: Connection, runs: Sequence[RunParcel], found_in: Mapping[str, object]
 ) -> tuple[dict[str, int], int]:
     """The ids of runs by digest, and how many are new. Values that were measured anew replace the old."""
     table = schema.runs
@@ -184,7 +185,7 @@ def _cells(connection: Connection, runs: Iterable[RunParcel]) -> dict[str, int]:
     return _add(connection, schema.cells, schema.cells.c.digest, rows)
 
 
-def put_kernels(connection: Connection, kernels: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+def put_kernels(connection: Connection, kernels: Sequence[Mapping[str, object]]) -> dict[str, int]:
     """The ids of kernels by digest; those that are new are added."""
     rows = {
         kernel_digest(one): {
@@ -199,7 +200,7 @@ def put_kernels(connection: Connection, kernels: Sequence[Mapping[str, Any]]) ->
     return _add(connection, schema.kernels, schema.kernels.c.digest, rows)
 
 
-def _agents(connection: Connection, agents: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+def _agents(connection: Connection, agents: Iterable[Mapping[str, object]]) -> dict[str, int]:
     rows = {str(one.get("sha256") or ""): {"version": str(one.get("version") or "")} for one in agents}
     return _add(connection, schema.agents, schema.agents.c.sha256, rows)
 
@@ -211,30 +212,30 @@ def _put_comparison(connection: Connection, parcel: ComparisonParcel, now: str) 
         connection.execute(table.update().where(table.c.id == found), {"folder": spelled(parcel.folder)})
         return 0
     place = _next(connection, table)
-    sides = {side: document.get(side) or {} for side in ("base", "candidate")}
-    known = {side: facts["kernel"] for side, facts in sides.items() if isinstance(facts.get("kernel"), dict)}
+    sides = {"base": document.base, "candidate": document.candidate}
+    known = {side: facts.kernel for side, facts in sides.items() if facts.get("kernel") is not None}
     kernels = put_kernels(connection, list(known.values()))
     row = {
         "id": place,
         "digest": parcel.digest,
-        "made": str(document.get("made")),
+        "made": document.made,
         "imported": now,
         "folder": spelled(parcel.folder),
-        "variable": str(document.get("variable")),
-        "verdict": str(document.get("verdict")),
-        "rule": text(document.get("rule") or {}),
-        "counts": text(document.get("counts") or {}),
-        "elapsed_s": document.get("elapsed_s"),
+        "variable": str(document.variable),
+        "verdict": document.verdict,
+        "rule": text(document.rule),
+        "counts": text(dict(document.counts)),
+        "elapsed_s": document.elapsed_s,
     }
     for side, facts in sides.items():
-        row[side] = str(facts.get("name"))
+        row[side] = str(facts.name)
         row[f"{side}_kernel_id"] = kernels[kernel_digest(known[side])] if side in known else None
     connection.execute(table.insert(), row)
-    _put_cells(connection, place, document.get("cells") or [])
+    _put_cells(connection, place, document.cells)
     return 1
 
 
-def _put_cells(connection: Connection, comparison: int, cells: Sequence[Mapping[str, Any]]) -> None:
+def _put_cells(connection: Connection, comparison: int, cells: Sequence[ComparedCell]) -> None:
     start = _next(connection, schema.verdict_cells)
     metric = _next(connection, schema.verdict_metrics)
     rows: Rows = []
@@ -244,14 +245,14 @@ def _put_cells(connection: Connection, comparison: int, cells: Sequence[Mapping[
             {
                 "id": place,
                 "comparison_id": comparison,
-                "number": int(cell.get("cell") or 0),
-                "factors": json.dumps(cell.get("factors") or {}, ensure_ascii=False),
-                "identical": cell.get("identical") is True,
-                "seeds": text(cell.get("seeds") or []),
-                **{name: str(cell.get(name) or "") for name in _CELL},
+                "number": cell.cell,
+                "factors": json.dumps(dict(cell.factors), ensure_ascii=False),
+                "identical": cell.identical,
+                "seeds": text(list(cell.seeds)),
+                **{name: getattr(cell, name) for name in _CELL},
             }
         )
-        for one in cell.get("metrics") or ():
+        for one in cell.metrics:
             metrics.append(_metric(one) | {"id": metric, "verdict_cell_id": place})
             metric += 1
     _insert(connection, schema.verdict_cells, rows)
@@ -261,14 +262,14 @@ def _put_cells(connection: Connection, comparison: int, cells: Sequence[Mapping[
 _CELL = ("scenario", "title", "label", "guards", "verdict", "reason")
 
 
-def _metric(one: Mapping[str, Any]) -> dict[str, Any]:
-    low, high = one.get("interval") or (None, None)
+def _metric(one: JudgedMetric) -> dict[str, object]:
+    low, high = one.interval or (None, None)
     names = ("metric", "scope", "unit", "better", "verdict", "reason")
     return {
-        **{name: str(one.get(name) or "") for name in names},
-        "base": (one.get("base") or {}).get("mean"),
-        "candidate": (one.get("candidate") or {}).get("mean"),
-        "change": one.get("change"),
+        **{name: getattr(one, name) for name in names},
+        "base": one.base.mean,
+        "candidate": one.candidate.mean,
+        "change": one.change,
         "low": low,
         "high": high,
     }

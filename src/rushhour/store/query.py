@@ -58,7 +58,7 @@ _JSON = (
 )
 
 
-def cell_ids(connection: Connection, scenario: str | None, where: Mapping[str, Any]) -> list[int]:
+def cell_ids(connection: Connection, scenario: str | None, where: Mapping[str, object]) -> list[int]:
     """The cells of a scenario whose factors are these."""
     query = select(schema.cells.c.id, schema.cells.c.factors)
     if scenario:
@@ -66,7 +66,7 @@ def cell_ids(connection: Connection, scenario: str | None, where: Mapping[str, A
     return [place for place, text in connection.execute(query) if is_cell(where, json.loads(text))]
 
 
-def is_cell(where: Mapping[str, Any], factors: Mapping[str, Any]) -> bool:
+def is_cell(where: Mapping[str, object], factors: Mapping[str, object]) -> bool:
     """Whether a cell of these factors is meant."""
     short = {name.rpartition(".")[2]: value for name, value in factors.items()}
     return matches(where, {**short, **factors})

@@ -110,7 +110,7 @@ class ComparisonRow:
     candidate: str
     base_kernel_id: int | None
     candidate_kernel_id: int | None
-    rule: Mapping[str, Any]
+    rule: Mapping[str, object]
     counts: Mapping[str, int]
     elapsed_s: float | None
     tags: Sequence[str]

@@ -184,7 +184,7 @@ def _at(table: Published, values: Sequence[MetricValue]) -> list[MetricValue]:
 
 def _rows_of(table: Published, value: Value, runs: Iterable[_Run], values: _Values) -> Iterator[Compared]:
     """The number held against its cell; against each cell that the document does not tell apart."""
-    cells: dict[tuple[Any, ...], list[_Run]] = {}
+    cells: dict[tuple[object, ...], list[_Run]] = {}
     for run in runs:
         if matches(value.where, run.factors):
             cells.setdefault(tuple(run.factors.get(key) for key in table.over), []).append(run)
@@ -194,7 +194,7 @@ def _rows_of(table: Published, value: Value, runs: Iterable[_Run], values: _Valu
 
 
 def _compared(
-    table: Published, value: Value, where: Mapping[str, Any], mine: Sequence[_Run], values: _Values
+    table: Published, value: Value, where: Mapping[str, object], mine: Sequence[_Run], values: _Values
 ) -> Compared:
     kind = table.kind_of(value)
     found, notes = [], Counter[str]()
@@ -258,7 +258,7 @@ def document(comparisons: Iterable[Comparison]) -> list[dict[str, Any]]:
     ]
 
 
-def _rows(comparison: Comparison) -> Iterator[dict[str, Any]]:
+def _rows(comparison: Comparison) -> Iterator[dict[str, object]]:
     for row in comparison.rows:
         yield {
             "where": dict(row.where),

@@ -57,7 +57,7 @@ def judge(
     return verdicts
 
 
-def _judge(expect: Mapping[str, Any], values: Sequence[MetricValue]) -> Iterator[Verdict]:
+def _judge(expect: Mapping[str, object], values: Sequence[MetricValue]) -> Iterator[Verdict]:
     name, wanted = str(expect.get("metric")), _wanted(expect)
     of_metric = [value for value in values if value.metric == name]
     chosen = _at(expect, of_metric)
@@ -90,7 +90,7 @@ def _judge(expect: Mapping[str, Any], values: Sequence[MetricValue]) -> Iterator
         )
 
 
-def _at(expect: Mapping[str, Any], values: Sequence[MetricValue]) -> Sequence[MetricValue]:
+def _at(expect: Mapping[str, object], values: Sequence[MetricValue]) -> Sequence[MetricValue]:
     if expect.get("flow"):
         return [value for value in values if value.scope == f"flow:{expect['flow']}"]
     if expect.get("scope"):
@@ -109,7 +109,7 @@ def _holds(expect: Mapping[str, Any], value: float) -> bool:
     )
 
 
-def _wanted(expect: Mapping[str, Any]) -> str:
+def _wanted(expect: Mapping[str, object]) -> str:
     parts = [
         f"{words} {expect[key]:g}"
         for key, words in (("min", "≥"), ("max", "≤"))

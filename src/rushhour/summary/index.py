@@ -240,7 +240,7 @@ def _spread(rows: Sequence[Part], cells: Sequence[Any]) -> list[Any]:
     return [*chain.from_iterable(each)]
 
 
-def _each(rows: Sequence[Part], name: str) -> list[Any]:
+def _each(rows: Sequence[Part], name: str) -> list[object]:
     return [getattr(value, name) for part in rows for value in part.values]
 
 

@@ -79,7 +79,7 @@ def summarise(records: Iterable[Record]) -> list[Row]:
 
     Invalid runs are left out: what was measured on untrue links is not averaged with what was not.
     """
-    gathered: dict[tuple[str, str, int], tuple[Mapping[str, Any], list[list[MetricValue]]]] = {}
+    gathered: dict[tuple[str, str, int], tuple[Mapping[str, object], list[list[MetricValue]]]] = {}
     for record in records:
         if record.valid:
             cell = gathered.setdefault(_cell(record), (record.factors, []))
@@ -87,7 +87,9 @@ def summarise(records: Iterable[Record]) -> list[Row]:
     return [row for cell, (factors, runs) in sorted(gathered.items()) for row in _rows(cell, factors, runs)]
 
 
-def _rows(cell: tuple[str, str, int], factors: Mapping[str, Any], runs: list[list[MetricValue]]) -> list[Row]:
+def _rows(
+    cell: tuple[str, str, int], factors: Mapping[str, object], runs: list[list[MetricValue]]
+) -> list[Row]:
     values: dict[tuple[str, str, str], list[float | None]] = {}
     for run in runs:
         for value in run:

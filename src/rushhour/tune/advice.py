@@ -67,7 +67,7 @@ class End:
         """The faster direction's rate."""
         return max(self.out_bps or 0.0, self.in_bps or 0.0)
 
-    def set_sysctl(self, name: str, value: Any, reason: str, source: str) -> Advice:
+    def set_sysctl(self, name: str, value: object, reason: str, source: str) -> Advice:
         """Advise a sysctl."""
         change = {"kind": "sysctl", "name": name, "value": value}
         now = self.sysctl(name)

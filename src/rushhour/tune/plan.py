@@ -35,7 +35,7 @@ class Plan:
     """What of the path was told instead of measured."""
     profile: str | None = None
     applied: Mapping[str, Any] | None = None
-    verified: Mapping[str, Any] | None = None
+    verified: Mapping[str, object] | None = None
     notes: tuple[str, ...] = field(default=())
 
     def changes(self, end: str) -> list[dict[str, Any]]:
@@ -123,5 +123,5 @@ def persistent(plan: Plan, end: str) -> str:
     return "\n".join(lines)
 
 
-def _value(value: Any) -> str:
+def _value(value: object) -> str:
     return " ".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rushhour.causes.thresholds import FAST_BPS
 from rushhour.quantities.short import binary, duration, rate
@@ -242,7 +242,7 @@ def offloads(end: End) -> Iterator[Advice]:
 
 def governor(end: End) -> Iterator[Advice]:
     """CPUs that are awake when packets come."""
-    governors: dict[str, Any] = end.facts.get("cpu", "governor") or {}
+    governors: dict[str, object] = end.facts.get("cpu", "governor") or {}
     slow = [name for name in governors if name in {"powersave", "ondemand", "conservative"}]
     if slow and end.fastest_bps >= FAST_BPS:
         reason = "a CPU that is half asleep is late for bursts"

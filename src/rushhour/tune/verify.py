@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rushhour.diagnosis.case import DIRECTIONS
 
@@ -15,7 +15,7 @@ MATTERS = 0.1
 QUEUE_MATTERS_NS = 5e6
 
 
-def compared(before: Case, after: Case) -> dict[str, Any]:
+def compared(before: Case, after: Case) -> dict[str, object]:
     """What was measured before and after in each direction, and the verdict: better, worse or same."""
     ways = {}
     for way in DIRECTIONS:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rushhour.record import decode
 from rushhour.verdict import traces
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rushhour.record.record import Record
     from rushhour.verdict.alignment import Difference
 
-    Rows = list[dict[str, Any]]
+    Rows = list[dict[str, object]]
     Sides = tuple[Record, Record]
 
 SIDES = ("base", "candidate")

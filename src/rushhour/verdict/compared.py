@@ -6,7 +6,7 @@ Takes two `SideCell`s, gives `Compared` values, before any of them is judged.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from rushhour.metrics.catalog import METRICS
 from rushhour.metrics.value import NO_READING, TOTAL, MetricValue
@@ -186,14 +186,14 @@ def _own(minimum: str | None, rule: Rule) -> Tolerance:
     return share(rule.minimum) if minimum is None else Tolerance.parse(minimum)
 
 
-def _tolerance(judge: Mapping[str, Any]) -> Tolerance | None:
+def _tolerance(judge: Mapping[str, object]) -> Tolerance | None:
     try:
         return None if judge.get("minimum") is None else Tolerance.parse(judge["minimum"])
     except UnitError:  # a record of another version: what is usual there
         return None
 
 
-def _is_here(judge: Mapping[str, Any], factors: Mapping[str, Any]) -> bool:
+def _is_here(judge: Mapping[str, object], factors: Mapping[str, object]) -> bool:
     where = judge.get("where")
     return matches(where, factors) if isinstance(where, dict) else True
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rushhour.record.record import Record
     from rushhour.verdict.alignment import Difference, Kind
 
-    Rows = Sequence[Mapping[str, Any]]
+    Rows = Sequence[Mapping[str, object]]
 
 
 @dataclass(frozen=True)

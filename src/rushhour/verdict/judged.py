@@ -132,7 +132,7 @@ def estimate(what: Compared, rule: Rule, *, virtual: bool) -> Judged:
     return Judged(what, found, matters, paired=virtual)
 
 
-def _statistics(values: Sequence[float]) -> dict[str, Any]:
+def _statistics(values: Sequence[float]) -> dict[str, object]:
     return {
         "n": len(values),
         "mean": sum(values) / len(values) if values else None,

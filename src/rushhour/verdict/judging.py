@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from rushhour.errors import UsageError
 from rushhour.lab import clock
+from rushhour.record.verdict_file import FORMAT
 from rushhour.verdict.cell import CellVerdict, Examined, conclude, examine
 from rushhour.verdict.refusal import Change, changed_of, check
 from rushhour.verdict.rule import EXIT, ORDER, Decision, Rule, adjust, worst
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rushhour.verdict.side import Side, SideCell
-
-FORMAT = "rushhour-verdict/1"
 
 
 @dataclass(frozen=True)

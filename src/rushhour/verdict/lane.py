@@ -78,7 +78,7 @@ class Lane:
             write_sets([ResultSet(batch.folder) for batch in used], folder)
 
 
-def of_kernel(one: Kernel, batches: Sequence[Batch], folder: Path, given: dict[str, Any]) -> Lane:
+def of_kernel(one: Kernel, batches: Sequence[Batch], folder: Path, given: dict[str, object]) -> Lane:
     """The lane of a kernel that runs these batches, its records in `folder`."""
     side = Side(one.name, "kernel", given={**given, "kernel": dict(one.identity)}, records=str(folder))
     made = {}
@@ -115,7 +115,7 @@ def _is_called(scenario: str, word: str) -> bool:
     return word in (scenario, scenario.partition("/")[0]) or Path(word).name == scenario.rpartition("/")[2]
 
 
-def of_records(side: Side, folder: Path, given: dict[str, Any]) -> Lane:
+def of_records(side: Side, folder: Path, given: dict[str, object]) -> Lane:
     """The lane of recorded runs; where their kernel and agent are here, it can have more."""
     one = built(side) if side.fact("agent") == given["agent"] and side.fact("lab") in VIRTUAL else None
     if one is None:

@@ -7,7 +7,7 @@ comparison is refused with what differs; `--variable` declares what may.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rushhour.errors import UsageError
 from rushhour.record.manifest import VIRTUAL
@@ -144,7 +144,7 @@ def _differs(before: SideCell, after: SideCell) -> bool:
     return bool(known) and next(changed_keys(before.resolved, after.resolved), None) is not None
 
 
-def changed_keys(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+def changed_keys(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[tuple[str, str, str]]:
     """The keys of two scenarios in canonical form that differ and matter: key, old and new value."""
     old, new = (_keys(scenario) for scenario in (before, after))
     for key in [*old, *(key for key in new if key not in old)]:
@@ -152,20 +152,20 @@ def changed_keys(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterato
             yield key, str(old.get(key, NOTHING)), str(new.get(key, NOTHING))
 
 
-def settings_of(scenario: Mapping[str, Any]) -> dict[str, str]:
+def settings_of(scenario: Mapping[str, object]) -> dict[str, str]:
     """The keys of a scenario in canonical form that matter, each with its value in words."""
     return {key: str(value) for key, value in _keys(scenario).items()}
 
 
-def _keys(scenario: Mapping[str, Any]) -> dict[str, Any]:
+def _keys(scenario: Mapping[str, object]) -> dict[str, object]:
     return dict(_flat("", _settings(scenario)))
 
 
-def _settings(scenario: Mapping[str, Any]) -> dict[str, Any]:
+def _settings(scenario: Mapping[str, object]) -> dict[str, object]:
     return {key: value for key, value in scenario.items() if key not in _WORDS}
 
 
-def _flat(prefix: str, value: Any) -> Iterator[tuple[str, Any]]:
+def _flat(prefix: str, value: object) -> Iterator[tuple[str, object]]:
     if isinstance(value, dict):
         for key, inner in value.items():
             yield from _flat(f"{prefix}.{key}" if prefix else str(key), inner)

@@ -199,13 +199,13 @@ class Side:
         }
 
 
-def key_of(scenario: str, factors: Mapping[str, Any]) -> Key:
+def key_of(scenario: str, factors: Mapping[str, object]) -> Key:
     """A cell's key; a value may be a number here and its text there, and a table in another order."""
     spelled = {name: _spelled(value) for name, value in factors.items()}
     return scenario, json.dumps(spelled, sort_keys=True, ensure_ascii=False)
 
 
-def _spelled(value: Any) -> Any:
+def _spelled(value: object) -> object:
     if isinstance(value, Mapping):
         return {name: _spelled(inner) for name, inner in value.items()}
     if isinstance(value, list | tuple):
@@ -299,7 +299,7 @@ def _kept(one: Baseline, folder: str) -> Sequence[MetricValue]:
     return one.values()[folder]
 
 
-def _expanded(name: str, resolved: Mapping[str, Any]) -> list[SideCell]:
+def _expanded(name: str, resolved: Mapping[str, object]) -> list[SideCell]:
     try:
         return [cell_of(name, cell) for cell in expand(Scenario.model_validate(resolved))]
     except (ValidationError, ScenarioError):  # of another version: its cells are known by their runs
@@ -323,7 +323,7 @@ def cell_of(scenario: str, cell: Cell) -> SideCell:
     return SideCell(scenario, cell.index, cell.factors, cell.label, cell.scenario.canonical())
 
 
-def facts_of(made: Conditions) -> dict[str, Any]:
+def facts_of(made: Conditions) -> dict[str, object]:
     """What must be equal on both sides but for the variable."""
     return {
         "kernel": made.kernel,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 import os
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from pydantic import Field, ValidationError
 
@@ -50,7 +50,7 @@ class Bounds(Model):
             UsageError: an unknown name, or a value of the wrong kind.
         """
         pairs = (word.partition("=") for word in words)
-        given: dict[str, Any] = {
+        given: dict[str, object] = {
             name: int(value) if value.isdecimal() and len(value) < 12 else value for name, _, value in pairs
         }
         try:

@@ -122,10 +122,10 @@ def kernels(checks: Mapping[str, Check]) -> Check:
     return _told(tried, len(there))
 
 
-def _tried(kernel: Kernel, program: Agent) -> dict[str, Any]:
+def _tried(kernel: Kernel, program: Agent) -> dict[str, object]:
     from rushhour.lab.boot import boot  # noqa: PLC0415
 
-    found: dict[str, Any] = {"name": kernel.name, "id": kernel.id, "release": kernel.release}
+    found: dict[str, object] = {"name": kernel.name, "id": kernel.id, "release": kernel.release}
     try:
         done = boot(kernel, program)
     except RushHourError as error:
@@ -145,7 +145,7 @@ def _told(tried: list[dict[str, Any]], count: int) -> Check:
     return Check("kernels", state, "; ".join(words), (), {"kernels": tried})
 
 
-def _reason(one: dict[str, Any]) -> str:
+def _reason(one: dict[str, object]) -> str:
     """Why a kernel does not boot, in a line; the console's last lines are in the facts."""
     first, *said = str(one["why"]).splitlines()
     telling = next((line.strip() for line in reversed(said) if "panic" in line), "")

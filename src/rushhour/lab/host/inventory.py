@@ -194,7 +194,7 @@ def schema() -> dict[str, Any]:
     }
 
 
-def _checked(document: Mapping[str, Any], origin: str) -> Inventory:
+def _checked(document: Mapping[str, object], origin: str) -> Inventory:
     """An inventory that no file says; `origin` stands before the keys of its faults."""
     inventory, problems = _examine(document)
     if inventory is None or problems:
@@ -203,7 +203,7 @@ def _checked(document: Mapping[str, Any], origin: str) -> Inventory:
     return inventory
 
 
-def _examine(document: Mapping[str, Any]) -> tuple[Inventory | None, list[Problem]]:
+def _examine(document: Mapping[str, object]) -> tuple[Inventory | None, list[Problem]]:
     try:
         inventory = Inventory.model_validate(document)
     except ValidationError as error:

@@ -71,7 +71,7 @@ class Prepared:
         self._told.clear()
 
     def _prepare(
-        self, name: str, session: Session, changes: Sequence[Mapping[str, Any]], told: Mapping[str, Any]
+        self, name: str, session: Session, changes: Sequence[Mapping[str, object]], told: Mapping[str, object]
     ) -> None:
         state = session, canonical(list(changes))
         if self._set.get(name) == state:

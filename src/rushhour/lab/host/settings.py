@@ -139,7 +139,7 @@ def text(value: Any) -> str:
     return " ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-def _words(value: Mapping[str, Any]) -> str:
+def _words(value: Mapping[str, object]) -> str:
     if "requested" in value:  # features: on if any of them is
         active = value["active"]
         return text(any(active.values()) if isinstance(active, dict) else active)

@@ -13,7 +13,7 @@ import re
 import shutil
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rushhour.errors import KernelError
 from rushhour.lab import packages
@@ -129,7 +129,7 @@ def _make(
         made = make.compile(lambda count: tell(Step("compiling", count, total and max(total, count))))
     files = {**image.stripped(place, log), "config": place / ".config", "build.log": log}
     identity = _identity(name, found, place, files[image.IMAGE], lacking)
-    origin: dict[str, Any] = {
+    origin: dict[str, object] = {
         "source": found.spec,
         "inputs": inputs,
         "key": found.key,
@@ -156,7 +156,7 @@ def _told_of(found: sources.Source, tree: Path) -> Iterator[None]:
 
 def _identity(
     name: str, found: sources.Source, place: Path, kept: Path, lacking: list[str]
-) -> dict[str, Any]:
+) -> dict[str, object]:
     return {
         "name": name,
         "release": (place / "include/config/kernel.release").read_text().strip(),
@@ -171,7 +171,7 @@ def _identity(
     }
 
 
-def _key(identity: dict[str, Any]) -> str:
+def _key(identity: dict[str, object]) -> str:
     """Hash of what makes a kernel this kernel; its name and its origin do not."""
     parts = {
         key: identity[key]

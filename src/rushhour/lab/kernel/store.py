@@ -114,7 +114,7 @@ def scratch(target: Path) -> Iterator[Path]:
 
 
 def save(
-    name: str, identity: dict[str, Any], key: str, origin: dict[str, Any], files: dict[str, Path]
+    name: str, identity: dict[str, object], key: str, origin: dict[str, object], files: dict[str, Path]
 ) -> Kernel:
     """Put a kernel into the store under `name`; an equal one that is there becomes the newest again."""
     folder = cache("kernels", f"{name}-{key[:12]}")

@@ -7,14 +7,15 @@ the difference is luck or a fault: the runs are exact, so every difference there
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rushhour.report.tables import TELLING
 from rushhour.verdict.refusal import NOTHING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
+    from rushhour.record.verdict_file import VerdictFile
     from rushhour.report.verdict.cell import Cell, Metric
     from rushhour.report.verdict.story import Story
 
@@ -28,14 +29,13 @@ _TITLES = {name: telling.title for name, telling in TELLING.items()}
 _ORDER = {name: place for place, name in enumerate(TELLING)}
 
 
-def changes(document: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+def changes(document: VerdictFile) -> list[tuple[str, str, str]]:
     """The keys that differ with the value of both sides; empty for a comparison of kernels."""
 
-    def value(one: Mapping[str, Any], side: str) -> str:
-        return "the default" if one[side] == NOTHING else str(one[side])
+    def said(value: object) -> str:
+        return "the default" if value == NOTHING else str(value)
 
-    changed = document.get("changed") or []
-    return [(str(one["key"]), value(one, "base"), value(one, "candidate")) for one in changed]
+    return [(one.key, said(one.base), said(one.candidate)) for one in document.changed]
 
 
 def headline(changed: Sequence[tuple[str, str, str]]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rushhour.metrics.catalog import METRICS
 from rushhour.quantities.words import NONE, quantity, scale_for
@@ -16,6 +16,13 @@ from rushhour.report.verdict.order import ORDER
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from rushhour.record.verdict_file import (
+        ComparedCell,
+        DivergenceFile,
+        JudgedMetric,
+        KnownChange,
+        VerdictFile,
+    )
     from rushhour.report.verdict.advice import Step
 
 MAX_LINES = 24
@@ -89,10 +96,10 @@ class Cell:
     broken: Sequence[str]
     failures: Sequence[tuple[str, str]]
     warnings: Sequence[str]
-    divergence: Mapping[str, Any] | None
+    divergence: DivergenceFile | None
     known: Sequence[Known]
     steps: Sequence[Step]
-    source: Mapping[str, Any]
+    source: ComparedCell
 
     @property
     def name(self) -> str:
@@ -130,54 +137,45 @@ def short_label(text: str) -> str:
     return _FACTOR.sub(r"\1=", text)
 
 
-def told_cell(
-    number: int, cell: Mapping[str, Any], areas: Mapping[str, str], document: Mapping[str, Any]
-) -> Cell:
+def told_cell(number: int, cell: ComparedCell, areas: Mapping[str, str], document: VerdictFile) -> Cell:
     """One cell of the document in words; `number` is its place in the order in which cells are told."""
-    scenario = str(cell["scenario"])
-    broken = [
-        str(entry["text"])
-        for entry in cell.get("expectations") or []
-        if entry.get("base") and entry.get("candidate") is False
-    ]
-    metrics = sorted(map(_metric, cell.get("metrics") or []), key=lambda one: ORDER.index(one.verdict))
+    scenario = cell.scenario
+    metrics = sorted(map(_metric, cell.metrics), key=lambda one: ORDER.index(one.verdict))
     made = Cell(
         number,
-        str(cell["verdict"]),
+        cell.verdict,
         scenario,
-        str(cell.get("title") or scenario),
-        short_label(str(cell.get("label") or "")),
+        cell.title or scenario,
+        short_label(cell.label),
         areas.get(scenario, ""),
-        " ".join(str(cell.get("guards") or "").split()),
-        sentence(str(cell.get("reason") or "")),
-        len(cell.get("seeds") or []),
+        " ".join(cell.guards.split()),
+        sentence(cell.reason),
+        len(cell.seeds),
         metrics,
-        broken,
+        cell.broken,
         list(_failures(cell)),
-        [str(warning) for warning in cell.get("warnings") or []],
-        cell.get("divergence"),
-        [known_change(entry) for entry in cell.get("known") or []],
+        cell.warnings,
+        cell.divergence,
+        [known_change(entry) for entry in cell.known],
         of_cell(cell, document),
         cell,
     )
     return _departing(made)
 
 
-def known_change(entry: Mapping[str, Any]) -> Known:
+def known_change(entry: KnownChange) -> Known:
     """A known change of the document in words."""
-    also = tuple(str(one) for one in entry.get("also") or [])
-    texts = {key: str(entry.get(key) or "") for key in ("commit", "subject", "since", "why", "proof")}
-    return Known(**texts, also=also)
+    return Known(entry.commit, entry.subject, entry.since, entry.why, entry.proof, entry.also)
 
 
-def _failures(cell: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    for side in ("base", "candidate"):
-        runs = (cell.get("runs") or {}).get(side) or []
-        failed = [run for run in runs if run.get("error")]
+def _failures(cell: ComparedCell) -> Iterator[tuple[str, str]]:
+    for side, runs in (("base", cell.runs.base), ("candidate", cell.runs.candidate)):
+        failed = [(run.seed, run.error) for run in runs if run.error]
         if failed:
             number = f"{len(failed)} of {plural(len(runs), 'run')}"
-            lines = str(failed[0]["error"]).strip().splitlines()
-            yield f"{side}: {number} failed, with seed {failed[0].get('seed')}", "\n".join(lines[-MAX_LINES:])
+            seed, words = failed[0]
+            lines = words.strip().splitlines()
+            yield f"{side}: {number} failed, with seed {seed}", "\n".join(lines[-MAX_LINES:])
 
 
 def sentence(text: str) -> str:
@@ -188,46 +186,43 @@ def sentence(text: str) -> str:
     return text if not text or text[-1] in ".!?" else f"{text}."
 
 
-def _metric(entry: Mapping[str, Any]) -> Metric:
-    unit = str(entry.get("unit") or "")
-    means = [(entry.get(side) or {}).get("mean") for side in ("base", "candidate")]
+def _metric(entry: JudgedMetric) -> Metric:
+    unit, scope = entry.unit, entry.scope
+    means = [entry.base.mean, entry.candidate.mean]
     scale = scale_for(means, unit)
-    scope = str(entry.get("scope") or "")
     return Metric(
-        str(entry["metric"]),
+        entry.metric,
         "" if scope == "total" else scope,
         scale.with_unit(means[0]),
         scale.with_unit(means[1]),
         _change(entry, unit),
         _interval(entry, unit),
-        str(entry.get("minimum") or ""),
-        str(entry.get("better") or ""),
-        str(entry["verdict"]),
-        sentence(str(entry.get("reason") or "")),
+        entry.minimum,
+        entry.better,
+        entry.verdict,
+        sentence(entry.reason),
         _bar(entry),
     )
 
 
-def _in_share(entry: Mapping[str, Any]) -> bool:
+def _in_share(entry: JudgedMetric) -> bool:
     """Whether a change is said as a share: where that is what its minimum is, and the base is not tiny."""
-    change = entry.get("change")
-    return change is not None and str(entry.get("minimum") or "%").endswith("%") and abs(change) < 10
+    change = entry.change
+    return change is not None and (entry.minimum or "%").endswith("%") and abs(change) < 10
 
 
-def _change(entry: Mapping[str, Any], unit: str) -> str:
-    if _in_share(entry):
-        return _percent(float(entry["change"]))
-    difference = entry.get("difference")
-    return NONE if difference is None else _signed(float(difference), unit)
+def _change(entry: JudgedMetric, unit: str) -> str:
+    if entry.change is not None and _in_share(entry):
+        return _percent(entry.change)
+    return NONE if entry.difference is None else _signed(entry.difference, unit)
 
 
-def _interval(entry: Mapping[str, Any], unit: str) -> str:
+def _interval(entry: JudgedMetric, unit: str) -> str:
     share = _in_share(entry)
-    interval = entry.get("interval" if share else "difference_interval")
-    if not interval:
+    ends = entry.interval if share else entry.difference_interval
+    if not ends:
         return ""
-    ends = [float(end) for end in interval]
-    if useless(ends[0], ends[1], 1.0 if share else abs(float((entry.get("base") or {}).get("mean") or 0.0))):
+    if useless(ends[0], ends[1], 1.0 if share else abs(entry.base.mean or 0.0)):
         return ""
     low, high = ((_percent(end) if share else _signed(end, unit)) for end in ends)
     # The same in every seed: the change itself says it.
@@ -253,14 +248,12 @@ def _sign(value: float) -> str:
     return "+" if value > 0 else MINUS if value < 0 else ""
 
 
-def _bar(entry: Mapping[str, Any]) -> Bar | None:
-    least, difference = entry.get("least"), entry.get("difference")
+def _bar(entry: JudgedMetric) -> Bar | None:
+    least, difference = entry.least, entry.difference
     if not least or difference is None:
         return None
-    low, high = entry.get("difference_interval") or (None, None)
-    at, low, high = (
-        None if value is None else _cut(float(value) / least) for value in (difference, low, high)
-    )
+    low, high = entry.difference_interval or (None, None)
+    at, low, high = (None if value is None else _cut(value / least) for value in (difference, low, high))
     return None if at is None else Bar(at, low, high)
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
+    from rushhour.record.verdict_file import DivergenceFile, EarlierDifference
     from rushhour.report.verdict.cell import Cell
 
 _KINDS = {
@@ -37,17 +38,17 @@ def groups(cells: Iterable[Cell]) -> list[Group]:
     for cell in cells:
         if cell.divergence is not None:
             first = _first(cell.divergence)
-            table = str(first.get("table"))
+            table = first.table
             # What packets and queues did is of one cause in one scenario only.
             place = "" if table.startswith("tcp_") else cell.scenario
-            key = (place, str(first.get("kind")), table, *map(str, first.get("differs") or ()))
-            found.setdefault(key, []).append((cell, str(first.get("sentence"))))
+            key = (place, first.kind, table, *first.differs)
+            found.setdefault(key, []).append((cell, first.sentence))
     made = [Group(_what(*key), those[0][1], [one for one, _ in those]) for key, those in found.items()]
     return sorted((one for one in made if len(one.cells) >= LEAST), key=lambda one: -len(one.cells))
 
 
-def _first(divergence: Mapping[str, Any]) -> Mapping[str, Any]:
-    earlier = [one for one in divergence.get("earlier") or () if one.get("kind") not in ("time", "sent")]
+def _first(divergence: DivergenceFile) -> EarlierDifference:
+    earlier = [one for one in divergence.earlier if one.kind not in ("time", "sent")]
     return earlier[0] if earlier else divergence
 
 

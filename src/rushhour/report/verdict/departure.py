@@ -5,22 +5,22 @@ In a document, in a database and for exit codes such a cell is `worse`; this is 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from rushhour.record.verdict_file import ComparedCell
+
 DEPARTS = "departs"
 
 
-def departs(cell: Mapping[str, Any]) -> bool:
+def departs(cell: ComparedCell) -> bool:
     """Whether a cell of a verdict's document departs; a broken expectation or a failed run is worse."""
-    deciding = [one for one in cell.get("metrics") or [] if one.get("verdict") == "worse"]
-    broken = any(one.get("base") and one.get("candidate") is False for one in cell.get("expectations") or [])
-    runs = cell.get("runs") or {}
-    failed = any(run.get("error") for side in ("base", "candidate") for run in runs.get(side) or [])
-    mere = bool(deciding) and all(one.get("better") == "none" for one in deciding)
-    return cell.get("verdict") == "worse" and mere and not broken and not failed
+    deciding = [one for one in cell.metrics if one.verdict == "worse"]
+    failed = any(run.error for run in (*cell.runs.base, *cell.runs.candidate))
+    mere = bool(deciding) and all(one.better == "none" for one in deciding)
+    return cell.verdict == "worse" and mere and not cell.broken and not failed
 
 
 def told(verdict: str, counts: Mapping[str, int], departing: int) -> tuple[str, dict[str, int]]:
@@ -40,11 +40,11 @@ def told(verdict: str, counts: Mapping[str, int], departing: int) -> tuple[str, 
     return DEPARTS if verdict == "worse" and not left else verdict, split
 
 
-def number_of(cells: Iterable[Mapping[str, Any]]) -> int:
+def number_of(cells: Iterable[ComparedCell]) -> int:
     """How many cells of a verdict's document depart."""
     return sum(map(departs, cells))
 
 
-def word(cell: Mapping[str, Any]) -> str:
+def word(cell: ComparedCell) -> str:
     """The verdict of a cell as people are told it."""
-    return DEPARTS if departs(cell) else str(cell["verdict"])
+    return DEPARTS if departs(cell) else cell.verdict

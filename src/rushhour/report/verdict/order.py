@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
+
+    from rushhour.record.verdict_file import ComparedCell, JudgedMetric
 
 ORDER = ("worse", "invalid", "inconclusive", "better", "same")
 """Verdicts as they are shown."""
 
 
-def ordered(cells: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def ordered(cells: Iterable[ComparedCell]) -> list[ComparedCell]:
     """The cells of a verdict's document, what needs a person first.
 
     By verdict; then runs that died and laws that broke, metrics with a better side, mere departures; then by
@@ -21,22 +23,19 @@ def ordered(cells: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     return sorted(cells, key=_key)
 
 
-def _key(cell: Mapping[str, Any]) -> tuple[int, int, float]:
-    deciding = [one for one in cell.get("metrics") or [] if one["verdict"] == cell["verdict"]]
+def _key(cell: ComparedCell) -> tuple[int, int, float]:
+    deciding = [one for one in cell.metrics if one.verdict == cell.verdict]
     size = max(map(_size, deciding), default=0.0)
-    return ORDER.index(cell["verdict"]), _group(cell, deciding), -size
+    return ORDER.index(cell.verdict), _group(cell, deciding), -size
 
 
-def _group(cell: Mapping[str, Any], deciding: list[Mapping[str, Any]]) -> int:
-    died = any(run.get("error") for run in (cell.get("runs") or {}).get("candidate") or [])
-    broken = any(one.get("base") and one.get("candidate") is False for one in cell.get("expectations") or [])
-    if died or broken:
+def _group(cell: ComparedCell, deciding: list[JudgedMetric]) -> int:
+    if cell.broken or any(run.error for run in cell.runs.candidate):
         return 0
-    return 1 if any(one.get("better") in ("higher", "lower") for one in deciding) else 2
+    return 1 if any(one.better in ("higher", "lower") for one in deciding) else 2
 
 
-def _size(metric: Mapping[str, Any]) -> float:
-    least, difference = metric.get("least"), metric.get("difference")
-    if difference is None:
+def _size(metric: JudgedMetric) -> float:
+    if metric.difference is None:
         return 0.0
-    return abs(difference) / least if least else math.inf
+    return abs(metric.difference) / metric.least if metric.least else math.inf

@@ -9,6 +9,7 @@ from rushhour.files import finished
 from rushhour.record.seal import write_json
 from rushhour.report.verdict import html, markdown
 from rushhour.report.verdict.advice import commands
+from rushhour.report.verdict.story import read_verdict
 from rushhour.verdict.known import explain
 from rushhour.verdict.place import cannot_write
 
@@ -29,7 +30,7 @@ def document(verdict: Verdict, folder: Path) -> dict[str, Any]:
         for runs in cell["runs"].values():
             for run in runs:
                 run["folder"] = _relative(run["folder"], folder)
-    return {**explain(whole), "next": commands(whole)}
+    return {**explain(whole), "next": commands(read_verdict(whole))}
 
 
 def write(verdict: Verdict, folder: Path) -> dict[str, Any]:

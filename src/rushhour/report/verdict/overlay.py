@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rushhour.errors import RecordError
 from rushhour.record.record import Record
@@ -12,9 +12,10 @@ from rushhour.report.panels import panels_of
 from rushhour.report.payload import panel_words
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
+    from rushhour.record.verdict_file import ComparedCell, ComparedRun, DivergenceFile
     from rushhour.report.curves import Curve
     from rushhour.report.embed import Columns
     from rushhour.report.panels import Panel
@@ -36,7 +37,7 @@ class Picture:
     packed: str
 
 
-def picture(cell: Mapping[str, Any], folder: Path) -> Picture | None:
+def picture(cell: ComparedCell, folder: Path) -> Picture | None:
     """Both sides of a cell at the seed of its divergence, or its first; None where records are missing.
 
     Args:
@@ -44,28 +45,28 @@ def picture(cell: Mapping[str, Any], folder: Path) -> Picture | None:
         folder: The folder that the entry's folders are relative to.
     """
     for seed in _seeds(cell):
-        sides = [_record(cell, side, seed, folder) for side in ("base", "candidate")]
+        sides = [_record(runs, seed, folder) for runs in (cell.runs.base, cell.runs.candidate)]
         if sides[0] is not None and sides[1] is not None:
-            return Picture(seed, _packed(sides[0], sides[1], cell.get("divergence")))
+            return Picture(seed, _packed(sides[0], sides[1], cell.divergence))
     return None
 
 
-def _seeds(cell: Mapping[str, Any]) -> list[int]:
-    told = (cell.get("divergence") or {}).get("seed")
-    return list(dict.fromkeys(seed for seed in (told, *(cell.get("seeds") or [])) if seed is not None))
+def _seeds(cell: ComparedCell) -> list[int]:
+    told = None if cell.divergence is None else cell.divergence.seed
+    return list(dict.fromkeys(seed for seed in (told, *cell.seeds) if seed is not None))
 
 
-def _record(cell: Mapping[str, Any], side: str, seed: int, folder: Path) -> Record | None:
-    for run in (cell.get("runs") or {}).get(side) or []:
-        if run.get("seed") == seed and run.get("folder"):
+def _record(runs: Sequence[ComparedRun], seed: int, folder: Path) -> Record | None:
+    for run in runs:
+        if run.seed == seed and run.folder:
             try:
-                return Record.open(folder / run["folder"])
+                return Record.open(folder / run.folder)
             except RecordError:
                 return None
     return None
 
 
-def _packed(base: Record, candidate: Record, divergence: Mapping[str, Any] | None) -> str:
+def _packed(base: Record, candidate: Record, divergence: DivergenceFile | None) -> str:
     duration_s = max(record.context.duration_ns for record in (base, candidate)) / 1e9
     columns: Columns = []
     panels = []
@@ -75,7 +76,7 @@ def _packed(base: Record, candidate: Record, divergence: Mapping[str, Any] | Non
             # The same curve of both sides has the same colour.
             curve["ghost"], curve["place"] = place < ghosts, place % max(1, ghosts)
         panels.append({**words, "both": True})
-    mark_s = None if divergence is None else divergence["t_ns"] / 1e9
+    mark_s = None if divergence is None else divergence.t_ns / 1e9
     header = {
         "label": "",
         "conditions": [],

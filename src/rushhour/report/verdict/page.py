@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rushhour.errors import RecordError
 from rushhour.report.definitions import of_metrics
@@ -42,7 +42,7 @@ class Told:
     rows: Rows | None
 
 
-def html(document: Mapping[str, Any], folder: Path) -> str:
+def html(document: Mapping[str, object], folder: Path) -> str:
     """The page as text; the same verdict and records give the same text.
 
     Args:
@@ -88,7 +88,7 @@ def _told(cells: Sequence[Cell], folder: Path) -> list[Told]:
         made = _drawn(cell, folder)
         if made is not None:
             pictures[cell.number] = made
-    return [Told(cell, pictures.get(cell.number), rows(cell.divergence or {})) for cell in chosen]
+    return [Told(cell, pictures.get(cell.number), rows(cell.divergence)) for cell in chosen]
 
 
 def _drawn(cell: Cell, folder: Path) -> Picture | None:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from rushhour.record.verdict_file import DivergenceFile
+
     Row = Mapping[str, Any]
     Sides = Mapping[str, Sequence[Row]]
 
@@ -74,9 +76,11 @@ def _block(signs: Sequence[str], columns: Sequence[Sequence[str]]) -> str:
     return "\n".join(line.rstrip() for line in padded)
 
 
-def rows(divergence: Mapping[str, Any]) -> Rows | None:
+def rows(divergence: DivergenceFile | None) -> Rows | None:
     """The rows of a divergence's document; None where it has none."""
-    before, after = (divergence.get(part) or {} for part in ("before", "after"))
+    if divergence is None:
+        return None
+    before, after = divergence.before, divergence.after
     every = [row for part in (before, after) for side in part.values() for row in side]
     if not every:
         return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.console import Group
 from rich.padding import Padding
@@ -44,7 +44,7 @@ MAX_LINES = 8
 _SIGNS = {"-": "red", "+": "cyan", " ": "dim"}
 
 
-def terminal(document: Mapping[str, Any]) -> RenderableType:
+def terminal(document: Mapping[str, object]) -> RenderableType:
     """What a console prints of a verdict.
 
     Raises:
@@ -115,7 +115,7 @@ def _cell(cell: Cell) -> Iterator[RenderableType]:
     if cell.telling:
         yield _indented(_metrics(cell))
     if cell.divergence:
-        yield _indented(Text.assemble(("parts   ", "dim"), str(cell.divergence["sentence"])))
+        yield _indented(Text.assemble(("parts   ", "dim"), cell.divergence.sentence))
         found = rows(cell.divergence)
         if found is not None:
             yield _indented(_Events(found), 4)

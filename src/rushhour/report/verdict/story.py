@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from rushhour.errors import ReportError
+from rushhour.errors import RecordError, ReportError
 from rushhour.quantities.words import quantity
+from rushhour.record.document import read
+from rushhour.record.verdict_file import FORMAT, VerdictFile
 from rushhour.report.verdict import beside
 from rushhour.report.verdict.advice import advice
 from rushhour.report.verdict.cell import known_change, plural, short_label, told_cell
@@ -17,10 +19,11 @@ from rushhour.report.verdict.order import ORDER, ordered
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from rushhour.record.verdict_file import ComparedSide, MissingCell
     from rushhour.report.verdict.advice import Step
     from rushhour.report.verdict.cell import Cell, Known
     from rushhour.report.verdict.common import Group
-FORMAT = "rushhour-verdict/1"
+_AGAIN = "compare again, or take it from a copy"
 WORDS = {
     "worse": "Worse",
     "invalid": "Invalid",
@@ -74,34 +77,45 @@ class Story:
         return list(dict.fromkeys(cell.area for cell in self.cells if cell.area))
 
 
-def story(document: Mapping[str, Any]) -> Story:
+def story(document: Mapping[str, object]) -> Story:
     """Read a verdict's document.
 
     Raises:
         ReportError: it is not a verdict, has a newer version, or was damaged.
     """
+    whole = read_verdict(document)
+    try:
+        return _story(whole)
+    except (LookupError, ValueError, OverflowError) as error:  # a word that is no verdict, half an interval
+        raise ReportError(f"the verdict is not whole ({error!r})", hint=_AGAIN) from error
+
+
+def read_verdict(document: Mapping[str, object]) -> VerdictFile:
+    """A verdict's document, typed.
+
+    Raises:
+        ReportError: it is not a verdict, has a newer version, or was damaged.
+    """
+    if isinstance(document, VerdictFile):
+        return document
     if document.get("format") != FORMAT:
         raise ReportError(
             f"this is no verdict that can be read: its format is {document.get('format')!r}, not {FORMAT!r}",
             hint="give the verdict.json that `rushhour compare` wrote",
         )
     try:
-        return _story(document)
-    except (LookupError, TypeError, AttributeError, ValueError, OverflowError) as error:
-        raise ReportError(
-            f"the verdict is not whole ({error!r})", hint="compare again, or take it from a copy"
-        ) from error
+        return read(VerdictFile, document, "")
+    except RecordError as error:
+        raise ReportError(f"the verdict is not whole: {error.message}", hint=_AGAIN) from error
 
 
-def _story(document: Mapping[str, Any]) -> Story:
-    areas, known = _areas(document), document.get("known") or {}
-    cells = [
-        told_cell(number, cell, areas, document) for number, cell in enumerate(ordered(document["cells"]))
-    ]
-    identical = sum(cell.get("identical") is True for cell in document["cells"])
-    counted = {name: int(document["counts"].get(name, 0)) for name in ORDER}
-    verdict, counts = told(str(document["verdict"]), counted, number_of(document["cells"]))
-    base, candidate = (_side(document[side]) for side in ("base", "candidate"))
+def _story(document: VerdictFile) -> Story:
+    areas = _areas(document)
+    cells = [told_cell(number, cell, areas, document) for number, cell in enumerate(ordered(document.cells))]
+    identical = sum(cell.identical for cell in document.cells)
+    counted = {name: document.counts.get(name, 0) for name in ORDER}
+    verdict, counts = told(document.verdict, counted, number_of(document.cells))
+    base, candidate = map(_side, document.sides)
     whole = Story(
         verdict,
         _headline(verdict, counts, identical),
@@ -113,21 +127,21 @@ def _story(document: Mapping[str, Any]) -> Story:
         identical,
         [cell for cell in cells if cell.verdict != "same"],
         [cell for cell in cells if cell.verdict == "same"],
-        [(_name(entry), str(entry.get("reason", ""))) for entry in document.get("missing") or []],
-        [*_unfinished(document), *(str(note) for note in document.get("notes") or [])],
-        [(known_change(one), int(one.get("cells") or 0)) for one in known.get("changes") or []],
-        known.get("unexplained"),
+        [(_name(entry), entry.reason) for entry in document.missing],
+        [*_unfinished(document), *document.notes],
+        [(known_change(one), one.cells) for one in document.known.changes],
+        document.known.unexplained,
         advice(document),
-        str(document.get("rushhour", "")),
+        document.rushhour,
     )
     changed = beside.changes(document)
     return beside.told(whole, changed) if changed else whole
 
 
-def _unfinished(document: Mapping[str, Any]) -> list[str]:
+def _unfinished(document: VerdictFile) -> list[str]:
     """What is said of a comparison that ended before all cells were judged."""
-    judged, planned = len(document["cells"]), int(document.get("planned") or 0)
-    if not document.get("stopped"):
+    judged, planned = len(document.cells), document.planned
+    if not document.stopped:
         return []
     of = f": {judged} of {plural(planned, 'cell')} were judged" if planned > judged else ""
     return [f"It ended before the whole was judged{of}"]
@@ -154,48 +168,45 @@ def _headline(verdict: str, counts: Mapping[str, int], identical: int) -> str:
     }[verdict]
 
 
-def _side(side: Mapping[str, Any]) -> Side:
-    kernel = side.get("kernel") or {}
-    name = str(side.get("name") or kernel.get("name") or "records")
-    release = f"Linux {kernel['release']}" if kernel.get("release") else ""
-    known = str(kernel.get("name") or "")
-    what = f"{release} ({known})" if known not in ("", name) and release else release
+def _side(side: ComparedSide) -> Side:
+    kernel = side.kernel
+    name = side.name or kernel.name or "records"
+    release = f"Linux {kernel.release}" if kernel.release else ""
+    what = f"{release} ({kernel.name})" if kernel.name not in ("", name) and release else release
     return Side(name, what)
 
 
-def _facts(document: Mapping[str, Any]) -> list[tuple[str, str]]:
-    base, candidate, rule = document["base"], document["candidate"], document.get("rule") or {}
-    variable = document.get("variable")
-    facts = [(word, _about(side)) for word, side in (("Base", base), ("Candidate", candidate))]
+def _facts(document: VerdictFile) -> list[tuple[str, str]]:
+    rule, variable = document.rule, document.variable
+    facts = [("Base", _about(document.base)), ("Candidate", _about(document.candidate))]
     varied = ", ".join(map(str, variable)) if isinstance(variable, list) else str(variable or "kernel")
     facts.append(("What differs", f"the {varied}"))
-    labs = list(dict.fromkeys(str(side.get("lab")) for side in (base, candidate) if side.get("lab")))
+    labs = list(dict.fromkeys(side.lab for side in document.sides if side.lab))
     facts.append(("Lab", " and ".join(f"{lab}, virtual time" if lab == "uml" else lab for lab in labs)))
     if rule:
-        least = f"{100 * float(rule.get('minimum', 0)):g} % or what a scenario says"
-        facts.append(("Matters from", f"{least}, at {100 * float(rule.get('confidence', 0)):g} % confidence"))
-        facts.append(("Seeds", f"{rule.get('seeds')} in cells that differ, at most {rule.get('max_seeds')}"))
-    made = str(document.get("made", "")).replace("T", " ").replace("Z", " UTC")
+        least = f"{100 * rule.minimum:g} % or what a scenario says"
+        facts.append(("Matters from", f"{least}, at {100 * rule.confidence:g} % confidence"))
+        facts.append(("Seeds", f"{rule.seeds} in cells that differ, at most {rule.max_seeds}"))
+    made = document.made.replace("T", " ").replace("Z", " UTC")
     if made:
-        facts.append(("Made", f"{made} in {quantity(float(document.get('elapsed_s') or 0), 's')}"))
+        facts.append(("Made", f"{made} in {quantity(document.elapsed_s, 's')}"))
     return [(label, text) for label, text in facts if text]
 
 
-def _about(side: Mapping[str, Any]) -> str:
-    one, kernel = _side(side), side.get("kernel") or {}
-    image = str(kernel.get("image_sha256") or "")[:12]
+def _about(side: ComparedSide) -> str:
+    one, image = _side(side), side.kernel.image_sha256[:12]
     return " · ".join(text for text in (one.name, one.what, image and f"image {image}") if text)
 
 
-def _name(entry: Mapping[str, Any]) -> str:
-    return f"{entry.get('scenario', '')} {short_label(str(entry.get('label') or ''))}".strip()
+def _name(entry: MissingCell) -> str:
+    return f"{entry.scenario} {short_label(entry.label)}".strip()
 
 
-def _areas(document: Mapping[str, Any]) -> dict[str, str]:
+def _areas(document: VerdictFile) -> dict[str, str]:
     """The area of each scenario: the chapter of its study, where the catalogue knows it."""
     from rushhour.spec.catalog import studies  # noqa: PLC0415 - loads the models of scenarios
 
-    named = {str(cell["scenario"]) for cell in document["cells"]}
+    named = {cell.scenario for cell in document.cells}
     found = {name: name.rpartition("/")[0] for name in named}
     for name, study in studies().items():
         loaded = study.load() if any(one.startswith(f"{name}/") for one in named) else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rushhour.report.markdown import said
 from rushhour.report.verdict.cell import plural
@@ -12,6 +12,7 @@ from rushhour.report.verdict.story import WORDS, story
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from rushhour.record.verdict_file import DivergenceFile
     from rushhour.report.verdict.advice import Step
     from rushhour.report.verdict.cell import Cell, Metric
     from rushhour.report.verdict.story import Story
@@ -35,7 +36,7 @@ _SIGNS = {
 }
 
 
-def markdown(document: Mapping[str, Any]) -> str:
+def markdown(document: Mapping[str, object]) -> str:
     """The summary as text of at most `LIMIT` bytes; cells that do not fit are counted.
 
     Raises:
@@ -101,7 +102,7 @@ def _cell(cell: Cell) -> Iterator[str]:
     for which, words in cell.failures:
         yield from (f"The {said(which)}:", "", "```", words.replace("`", "'"), "```", "")
     if cell.divergence:
-        yield f"**Where they part.** {said(str(cell.divergence['sentence']))}"
+        yield f"**Where they part.** {said(cell.divergence.sentence)}"
         yield ""
         yield from _events(cell.divergence)
     yield from _metrics(cell.telling[:MAX_METRICS])
@@ -110,7 +111,7 @@ def _cell(cell: Cell) -> Iterator[str]:
     yield ""
 
 
-def _events(divergence: Mapping[str, Any]) -> Iterator[str]:
+def _events(divergence: DivergenceFile) -> Iterator[str]:
     found = rows(divergence)
     if found is not None:
         yield from ("```diff", found.text().replace("`", "'"), "```", "")

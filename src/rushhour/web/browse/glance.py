@@ -31,7 +31,7 @@ _KEPT = 2000
 _COLOURS = ("#3f83c4", "#e0606f", "#3a9a4b", "#b58900")
 
 
-def glances(store: Store, rows: Sequence[RunRow]) -> list[dict[str, Any]]:
+def glances(store: Store, rows: Sequence[RunRow]) -> list[dict[str, object]]:
     """For each run `goodput`, `rtt` (words) and `differs` (key and value); of a page of runs, at once."""
     values = store.values([row.id for row in rows], [GOODPUT, RTT])
     settings = [_settings(store, row) for row in rows]

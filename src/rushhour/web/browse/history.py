@@ -29,7 +29,7 @@ def values(shelf: Shelf, asked: Asked) -> dict[str, Any]:
     }
 
 
-def _drawn(one: Series, name: str) -> dict[str, Any]:
+def _drawn(one: Series, name: str) -> dict[str, object]:
     def link(point: Point) -> str:
         words = {"scenario": one.scenario, "cell": one.cell, "kernel": point.kernel, "lab": one.lab}
         return f"/runs?{urlencode(words)}"

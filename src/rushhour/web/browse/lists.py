@@ -36,7 +36,7 @@ _SERIES = 24
 _NEW = 6
 
 
-def news(shelf: Shelf, _asked: Asked) -> dict[str, Any]:
+def news(shelf: Shelf, _asked: Asked) -> dict[str, object]:
     """What is new: the latest comparisons, sets and what there is of all."""
     store = shelf.store()
     choices = shelf.choices()
@@ -104,7 +104,7 @@ def scenarios(shelf: Shelf, asked: Asked) -> dict[str, Any]:
     return {"scenarios": [asdict(one) for one in rows], **more}
 
 
-def baselines(shelf: Shelf, _asked: Asked) -> dict[str, Any]:
+def baselines(shelf: Shelf, _asked: Asked) -> dict[str, object]:
     """Every version of every baseline that was imported."""
     rows = [asdict(one) for one in shelf.store().baselines()]
     return {"baselines": [{name: row[name] for name in row if name != "folder"} for row in rows]}
@@ -159,7 +159,7 @@ def run(row: RunRow) -> dict[str, Any]:
     return _without_ids(asdict(row))
 
 
-def result_set(row: SetRow) -> dict[str, Any]:
+def result_set(row: SetRow) -> dict[str, object]:
     """A set as a document; it is called by its digest."""
     return _without_ids(asdict(row))
 
@@ -182,7 +182,7 @@ def cell(store: Store, row: CellVerdict) -> dict[str, Any]:
 _IDS = ("id", "kernel_id", "comparison_id", "base_kernel_id", "candidate_kernel_id", "folder")
 
 
-def _without_ids(row: dict[str, Any]) -> dict[str, Any]:
+def _without_ids(row: dict[str, object]) -> dict[str, object]:
     return {name: value for name, value in row.items() if name not in _IDS}
 
 

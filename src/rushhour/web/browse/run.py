@@ -34,7 +34,7 @@ class Recorded:
     """What a record adds to what is stored of its run."""
 
     folder: Path
-    manifest: dict[str, Any]
+    manifest: dict[str, object]
     conditions: list[str]
     again: Reproduction
 

@@ -15,7 +15,7 @@ from rushhour.web.browse import lists
 if TYPE_CHECKING:
     from rushhour.web.browse.shelf import Shelf
 
-NONE: dict[str, Any] = {"figures": "", "whole": False}
+NONE: dict[str, object] = {"figures": "", "whole": False}
 MOST = 400
 """Runs of a set that are drawn while a visitor waits; of more the report is the place."""
 _KEPT = 20

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rushhour.errors import StoreError
 from rushhour.files import places
@@ -94,7 +94,7 @@ class Shelf:
         """A comparison by its digest."""
         return next(iter(self.store().comparisons(digest=digest, limit=1)), None)
 
-    def thing(self, kind: Any, digest: Any) -> SetRow | ComparisonRow | None:
+    def thing(self, kind: object, digest: object) -> SetRow | ComparisonRow | None:
         """A set or comparison."""
         if not isinstance(digest, str):
             return None

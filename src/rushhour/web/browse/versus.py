@@ -286,7 +286,7 @@ def _equal(one: SideCell, two: SideCell) -> bool:
     return all(before.equals(after) for before, after in shared)
 
 
-def _resolved(cell: SideCell) -> Mapping[str, Any] | None:
+def _resolved(cell: SideCell) -> Mapping[str, object] | None:
     for trial in cell.trials.values():
         try:
             record = trial.record()

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from rushhour.web.answers import Pages
 
-    Values = Callable[..., dict[str, Any]]
+    Values = Callable[..., dict[str, object]]
 
 _KINDS = {".json": "application/json", ".log": "text/plain; charset=utf-8"}
 _SAFE = re.compile(r"[^A-Za-z0-9._-]+")
@@ -105,7 +105,7 @@ class _Views:
         """What is said while nothing is stored."""
         return _pages(request).page("browse/nothing.html", where=self.shelf.shown)
 
-    def runs_page(self, words: Asked) -> dict[str, Any]:
+    def runs_page(self, words: Asked) -> dict[str, object]:
         """What the filters of the runs offer; of a set its figures."""
         digest = words.word("set")
         return {"choices": self.shelf.choices()} | (sets.page(self.shelf, digest) if digest else sets.NONE)

@@ -65,7 +65,7 @@ def raw_sha256(record: Record) -> str:
     return hashlib.sha256("".join(line for line in lines if line.startswith("raw/")).encode()).hexdigest()
 
 
-def _columns(table: Table, values: list[float | None]) -> list[dict[str, Any]]:
+def _columns(table: Table, values: list[float | None]) -> list[dict[str, object]]:
     """Metric, title, value, unit and the value in words, of each column."""
     return [
         {

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rushhour import spec
 from rushhour.errors import RushHourError
@@ -117,16 +117,16 @@ def _borrow(label: str, cell: Scenario, bounds: Bounds) -> Borrowed | None:
     return Borrowed(label, address(shown), shown != setup)
 
 
-def _experiment(plan: Mapping[str, Any]) -> dict[str, Any]:
+def _experiment(plan: Mapping[str, object]) -> dict[str, object]:
     return {key: value for key, value in plan.items() if key not in ("readings", "sample_ns")}
 
 
-def _document(cell: Scenario) -> dict[str, Any]:
+def _document(cell: Scenario) -> dict[str, object]:
     """What the playground can say of a cell; what it cannot is left out, and the plans will differ."""
     topology = cell.topology
     assert topology is not None
     words = topology.model_dump(mode="json", exclude_none=True)
-    document: dict[str, Any] = {
+    document: dict[str, object] = {
         key: words[key]
         for key in ("preset", "rate", "rtt", "buffer", "loss", "jitter", "queue")
         if key in words
@@ -143,7 +143,7 @@ def _document(cell: Scenario) -> dict[str, Any]:
     return document | {"flow": flows}
 
 
-def _flow(flow: Flow, copy: int) -> dict[str, Any]:
+def _flow(flow: Flow, copy: int) -> dict[str, object]:
     words = flow.model_dump(mode="json", by_alias=True, exclude_none=True)
     keys = ("name", "kind", "cc", "start", "duration", "rate", "rcvbuf", "interval")
     found = {key: words[key] for key in keys if key in words}

@@ -155,7 +155,7 @@ class Desk:
                 if not flight.future.cancel():
                     flight.conductor.cancel()
 
-    def _run(self, flight: _Flight, make: Callable[[Record], Any]) -> Any:
+    def _run(self, flight: _Flight, make: Callable[[Record], object]) -> object:
         room = self._begin(flight)
         try:
             with tempfile.TemporaryDirectory(dir=room, ignore_cleanup_errors=True) as folder:

@@ -85,7 +85,7 @@ def _echoes(flow: SetupFlow, setup: Setup) -> float:
     return 2 * max(0, lasts) / max(1, interval)
 
 
-def _document(setup: Setup) -> dict[str, Any]:
+def _document(setup: Setup) -> dict[str, object]:
     seed = {"seed": setup.seed} if setup.seed != 1 else {}
     ecn = {"ecn": True} if setup.ecn else {}
     flows = [_flow(flow, name, setup) for flow, name in zip(setup.flow, names(setup), strict=True)]
@@ -97,10 +97,10 @@ def _document(setup: Setup) -> dict[str, Any]:
     )
 
 
-def _topology(setup: Setup) -> dict[str, Any]:
+def _topology(setup: Setup) -> dict[str, object]:
     count = {"dumbbell": "pairs", "chain": "hops", "star": "leaves"}[setup.preset]
     size = setup.size or (2 if setup.preset == "chain" else len(setup.flow))
-    table: dict[str, Any] = {"preset": setup.preset, count: size, "rate": str(setup.rate)}
+    table: dict[str, object] = {"preset": setup.preset, count: size, "rate": str(setup.rate)}
     if any(flow.rtt for flow in setup.flow) and setup.preset != "chain":
         # Flow k takes pair k, and the pair has the RTT.
         table["rtts"] = [str(setup.flow[k % len(setup.flow)].rtt or setup.rtt) for k in range(size)]

@@ -145,7 +145,7 @@ def to_query(setup: Setup) -> list[tuple[str, str]]:
     return pairs + [("flow", _flow_word(flow)) for flow in setup.flow]
 
 
-def _value(key: str, value: str) -> Any:
+def _value(key: str, value: str) -> object:
     if key in ("size", "seed") and value.isdecimal():
         return int(value)
     if key == "ecn":
@@ -153,10 +153,10 @@ def _value(key: str, value: str) -> Any:
     return value
 
 
-def _flow(word: str) -> tuple[dict[str, Any], list[Fault]]:
+def _flow(word: str) -> tuple[dict[str, object], list[Fault]]:
     """A flow's word: `cubic,start=1s`, `udp,rate=2mbit`, `tcp` for the kernel's own algorithm."""
     kind, *parts = word.split(",")
-    flow: dict[str, Any] = {"kind": kind} if kind in _OTHERS else {}
+    flow: dict[str, object] = {"kind": kind} if kind in _OTHERS else {}
     if kind not in (*_OTHERS, "tcp"):
         flow["cc"] = kind
     wrong = []

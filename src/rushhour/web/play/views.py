@@ -158,7 +158,7 @@ def _named(setup: Setup) -> Setup:
     return setup if setup.kernel else setup.model_copy(update={"kernel": kernels.default().name})
 
 
-def _kernels() -> list[dict[str, Any]]:
+def _kernels() -> list[dict[str, object]]:
     """Name, id and release of each built kernel, the newest of a name only, sorted by name."""
     newest = {one.name: one for one in reversed(kernels.installed()) if not _aside(one)}
     default = kernels.default().name
@@ -180,7 +180,7 @@ def _report(record: Record) -> str:
     return html.render(ResultSet.open(record.path))
 
 
-async def _json(request: Request) -> Any:
+async def _json(request: Request) -> object:
     kind = request.headers.get("content-type", "").partition(";")[0].strip()
     if kind != "application/json":
         raise RefusedError(415, "an experiment is asked for with Content-Type: application/json")

@@ -1,0 +1,190 @@
+"""What a comparison found: `verdict.json`, typed (docs/verdict.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rushhour.record.document import EMPTY, Document
+from rushhour.record.manifest import Kernel
+
+FORMAT = "rushhour-verdict/1"
+
+
+class ComparedSide(Document):
+    """The base or the candidate: a kernel, or records."""
+
+    name: str | None = None
+    kind: str | None = None
+    kernel: Kernel = Kernel()
+    lab: str | None = None
+    records: str | None = None
+
+
+class RuleFile(Document):
+    """By what the comparison decided."""
+
+    minimum: float = 0
+    confidence: float = 0
+    seeds: int | None = None
+    max_seeds: int | None = None
+
+
+class Statistics(Document):
+    """A metric over the runs of one side."""
+
+    mean: float | None = None
+
+
+class JudgedMetric(Document):
+    """A metric of a cell, judged; intervals are a low and a high end."""
+
+    metric: str
+    scope: str = ""
+    unit: str = ""
+    better: str = ""
+    base: Statistics = Statistics()
+    candidate: Statistics = Statistics()
+    change: float | None = None
+    interval: tuple[float, ...] = ()
+    difference: float | None = None
+    difference_interval: tuple[float, ...] = ()
+    minimum: str = ""
+    least: float = 0
+    verdict: str
+    reason: str = ""
+
+
+class ComparedRun(Document):
+    """A run of a side; `error` holds the last words of one that failed."""
+
+    seed: int | None = None
+    folder: str | None = None
+    error: str | None = None
+
+
+class ComparedRuns(Document):
+    """The runs of both sides."""
+
+    base: tuple[ComparedRun, ...] = ()
+    candidate: tuple[ComparedRun, ...] = ()
+
+
+class JudgedExpectation(Document):
+    """An expectation of the scenario, and whether each side kept it; None: it did not run."""
+
+    text: str
+    base: bool | None = None
+    candidate: bool | None = None
+
+    @property
+    def broken(self) -> bool:
+        """Whether the base kept it and the candidate did not."""
+        return self.base is True and self.candidate is False
+
+
+class EarlierDifference(Document):
+    """A difference that came first, and is less than a decision."""
+
+    kind: str = ""
+    table: str = ""
+    differs: tuple[str, ...] = ()
+    sentence: str = ""
+
+
+class DivergenceFile(EarlierDifference):
+    """Where two runs part; `before` and `after` are the rows around it, by side."""
+
+    seed: int | None = None
+    t_ns: int = 0
+    before: Mapping[str, tuple[Mapping[str, Any], ...]] = EMPTY
+    after: Mapping[str, tuple[Mapping[str, Any], ...]] = EMPTY
+    earlier: tuple[EarlierDifference, ...] = ()
+
+
+class KnownChange(Document):
+    """A change of the kernel that explains cells."""
+
+    commit: str = ""
+    subject: str = ""
+    since: str = ""
+    why: str = ""
+    proof: str = ""
+    also: tuple[str, ...] = ()
+    cells: int = 0
+
+
+class KnownChanges(Document):
+    """The changes that were seen, and how many cells that changed none of them explains."""
+
+    changes: tuple[KnownChange, ...] = ()
+    unexplained: int | None = None
+
+
+class ComparedCell(Document):
+    """One cell: its runs, what was judged of it, and the verdict."""
+
+    scenario: str
+    title: str = ""
+    cell: int = 0
+    factors: Mapping[str, Any] = EMPTY
+    label: str = ""
+    guards: str = ""
+    verdict: str
+    reason: str = ""
+    identical: bool = False
+    seeds: tuple[int, ...] = ()
+    runs: ComparedRuns = ComparedRuns()
+    metrics: tuple[JudgedMetric, ...] = ()
+    expectations: tuple[JudgedExpectation, ...] = ()
+    warnings: tuple[str, ...] = ()
+    divergence: DivergenceFile | None = None
+    known: tuple[KnownChange, ...] = ()
+
+    @property
+    def broken(self) -> list[str]:
+        """The expectations that the base kept and the candidate did not."""
+        return [one.text for one in self.expectations if one.broken]
+
+
+class MissingCell(Document):
+    """A cell that was not compared, and why."""
+
+    scenario: str
+    label: str = ""
+    reason: str = ""
+
+
+class ChangedKey(Document):
+    """A key of the scenario that differs between runs of one kernel."""
+
+    key: str
+    base: object = None
+    candidate: object = None
+
+
+class VerdictFile(Document):
+    """All that a comparison found. `variable` is what differs: a word, or a list of them."""
+
+    format: str = ""
+    rushhour: str = ""
+    made: str = ""
+    verdict: str
+    variable: object = None
+    base: ComparedSide
+    candidate: ComparedSide
+    rule: RuleFile = RuleFile()
+    counts: Mapping[str, int] = EMPTY
+    elapsed_s: float = 0
+    stopped: bool = False
+    planned: int = 0
+    changed: tuple[ChangedKey, ...] = ()
+    notes: tuple[str, ...] = ()
+    missing: tuple[MissingCell, ...] = ()
+    cells: tuple[ComparedCell, ...]
+    known: KnownChanges = KnownChanges()
+
+    @property
+    def sides(self) -> tuple[ComparedSide, ComparedSide]:
+        """The base and the candidate."""
+        return self.base, self.candidate
