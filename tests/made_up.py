@@ -57,10 +57,10 @@ class Copy:
 
     def cargo(self, *words: str) -> str:
         """What cargo says of this copy's agent; the crates that it needs are built once for all copies."""
-        agent = {"folder": self.root / "agent", "CARGO_TARGET_DIR": str(ROOT / "agent/target/copies")}
+        agent, shared = self.root / "agent", {"CARGO_TARGET_DIR": str(ROOT / "agent/target/copies")}
         # All copies are one to cargo, and it takes files by their times.
-        self._run("../scripts/cargo", "clean", "-q", "-p", "rushhour-agent", **agent)
-        return self._run("../scripts/cargo", *words, **agent)
+        self._run("../scripts/cargo", "clean", "-q", "-p", "rushhour-agent", folder=agent, **shared)
+        return self._run("../scripts/cargo", *words, folder=agent, **shared)
 
     def _run(self, *command: str, folder: Path | None = None, **more: str) -> str:
         told = os.environ | {"PYTHONPATH": str(self.root / "src"), "COLUMNS": "100"} | more

@@ -14,6 +14,7 @@ from rushhour.report.verdict.advice import of_cell
 from rushhour.report.verdict.departure import number_of, told, word
 from rushhour.summary import index
 from rushhour.summary.expectations import judge
+from rushhour.verdict.vocabulary import WORDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -23,13 +24,6 @@ if TYPE_CHECKING:
 
 VERDICT = "verdict.json"
 _AGAIN = "compare again, or take it from a copy"
-_STATUS: Mapping[str, Status] = {
-    "same": "pass",
-    "better": "pass",
-    "worse": "fail",
-    "invalid": "error",
-    "inconclusive": "skip",
-}
 
 
 def gather(place: Path) -> Report:
@@ -85,7 +79,7 @@ def _cells(document: Mapping[str, Any]) -> Iterator[Case]:
         yield Case(
             scenario=str(cell["scenario"]),
             label=str(cell.get("label") or ""),
-            status=_STATUS[cell["verdict"]],
+            status=WORDS[cell["verdict"]].status,
             reason="" if cell["verdict"] == "same" else f"{word(cell)}: {cell.get('reason') or ''}",
             numbers=[*_numbers(cell.get("metrics") or ())],
             command=steps[0].command if steps else "",

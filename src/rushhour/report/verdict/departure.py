@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from rushhour.verdict.vocabulary import DEPARTS
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-
-DEPARTS = "departs"
 
 
 def departs(cell: Mapping[str, Any]) -> bool:

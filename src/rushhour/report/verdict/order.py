@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from rushhour.verdict.vocabulary import ORDER
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-
-ORDER = ("worse", "invalid", "inconclusive", "better", "same")
-"""Verdicts as they are shown."""
 
 
 def ordered(cells: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

@@ -11,8 +11,9 @@ from rushhour.report.verdict import beside
 from rushhour.report.verdict.advice import advice
 from rushhour.report.verdict.cell import known_change, plural, short_label, told_cell
 from rushhour.report.verdict.common import groups
-from rushhour.report.verdict.departure import DEPARTS, number_of, told
-from rushhour.report.verdict.order import ORDER, ordered
+from rushhour.report.verdict.departure import number_of, told
+from rushhour.report.verdict.order import ordered
+from rushhour.verdict.vocabulary import DEPARTS, ORDER, SHOWN
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,15 +22,6 @@ if TYPE_CHECKING:
     from rushhour.report.verdict.cell import Cell, Known
     from rushhour.report.verdict.common import Group
 FORMAT = "rushhour-verdict/1"
-WORDS = {
-    "worse": "Worse",
-    "invalid": "Invalid",
-    "inconclusive": "Inconclusive",
-    "better": "Better",
-    "same": "Same",
-    DEPARTS: "Departs",
-    "differs": "Beside each other",
-}
 
 
 @dataclass(frozen=True)
@@ -99,7 +91,7 @@ def _story(document: Mapping[str, Any]) -> Story:
         told_cell(number, cell, areas, document) for number, cell in enumerate(ordered(document["cells"]))
     ]
     identical = sum(cell.get("identical") is True for cell in document["cells"])
-    counted = {name: int(document["counts"].get(name, 0)) for name in ORDER}
+    counted: dict[str, int] = {name: int(document["counts"].get(name, 0)) for name in ORDER}
     verdict, counts = told(str(document["verdict"]), counted, number_of(document["cells"]))
     base, candidate = (_side(document[side]) for side in ("base", "candidate"))
     whole = Story(
@@ -145,13 +137,9 @@ def _headline(verdict: str, counts: Mapping[str, int], identical: int) -> str:
         return (
             f"Same: {identical} of {total} cells {be} equal to the byte, no change that matters in the others"
         )
-    return {
-        "worse": f"Worse: {of}" + (f"; {departing} more behave otherwise" if departing else ""),
-        DEPARTS: f"Departs: {of} behave{'s' if number == 1 else ''} otherwise, and none is worse for users",
-        "better": f"Better: {of}, and none worse",
-        "inconclusive": f"Inconclusive: in {of} the runs cannot tell a change from chance",
-        "invalid": f"Invalid: {of} could not be compared",
-    }[verdict]
+    more = f"; {departing} more behave otherwise" if verdict == "worse" and departing else ""
+    behave = "behaves" if number == 1 else "behave"
+    return SHOWN[verdict].headline.format(of=of, behave=behave) + more
 
 
 def _side(side: Mapping[str, Any]) -> Side:
