@@ -56,18 +56,18 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Every file with encoders is a module.
+/// Every file with encoders is a module: of the one that calls this macro, so no path is written down.
 fn modules(folder: &Path) -> Result<String, Box<dyn Error>> {
     let mut paths: Vec<PathBuf> =
         fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<std::io::Result<_>>()?;
     paths.retain(|path| path.extension().is_some_and(|ending| ending == "rs"));
     paths.sort();
-    let mut text = String::new();
+    let mut text = "macro_rules! encoders {\n    () => {\n".to_owned();
     for path in paths {
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
-        let path = path.display().to_string();
-        writeln!(text, "#[path = {path:?}]\npub(super) mod {name};")?;
+        writeln!(text, "        pub(super) mod {name};")?;
     }
+    text.push_str("    };\n}\n");
     Ok(text)
 }
 

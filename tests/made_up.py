@@ -56,9 +56,11 @@ class Copy:
         return self._run(sys.executable, "-m", "rushhour", *words)
 
     def cargo(self, *words: str) -> str:
-        """What cargo says of this copy's agent; the crates it needs are those built for the program."""
-        shared = {"CARGO_TARGET_DIR": str(ROOT / "agent/target")}
-        return self._run("../scripts/cargo", *words, folder=self.root / "agent", **shared)
+        """What cargo says of this copy's agent; the crates that it needs are built once for all copies."""
+        agent, shared = self.root / "agent", {"CARGO_TARGET_DIR": str(ROOT / "agent/target/copies")}
+        # All copies are one to cargo, and it takes files by their times.
+        self._run("../scripts/cargo", "clean", "-q", "-p", "rushhour-agent", folder=agent, **shared)
+        return self._run("../scripts/cargo", *words, folder=agent, **shared)
 
     def _run(self, *command: str, folder: Path | None = None, **more: str) -> str:
         told = os.environ | {"PYTHONPATH": str(self.root / "src"), "COLUMNS": "100"} | more

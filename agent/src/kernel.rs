@@ -1,8 +1,10 @@
-//! The kernel as it is asked: system calls, netlink, eBPF, `/proc/sys`, namespaces, clocks, programs beside it.
+//! The kernel as it is asked: system calls, netlink, eBPF, `/proc/sys`, namespaces, clocks, programs beside it, what is left behind.
 
+pub mod beside;
 pub mod bpf;
 pub mod clock;
 pub mod ethtool;
+pub mod leftover;
 pub mod netlink;
 pub mod netns;
 pub mod sys;

@@ -6,6 +6,7 @@
 mod addresses;
 mod build;
 mod devices;
+pub mod disturb;
 mod emulator;
 pub mod firewall;
 mod found;

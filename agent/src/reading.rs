@@ -10,8 +10,6 @@ pub mod machine;
 mod queue;
 mod socket;
 pub mod sojourn;
-pub mod spread;
-pub mod table;
 pub mod trace;
 mod wire;
 
@@ -25,7 +23,7 @@ use crate::kernel::netns::Nodes;
 use crate::path::Topology;
 use crate::plan::Plan;
 use crate::reading::sojourn::Sojourns;
-use crate::reading::spread::Spread;
+use crate::record::spread::Spread;
 
 use class::Classes;
 use interface::Interfaces;

@@ -9,6 +9,8 @@ use crate::path::firewall::Input;
 use crate::path::QdiscReadBack;
 use crate::reading::counters::Counters;
 use crate::reading::machine::Machine;
+use crate::traffic::load::Taken;
+use crate::traffic::FlowEnd;
 
 pub const FORMAT: &str = "rushhour-result/1";
 
@@ -28,7 +30,7 @@ pub struct Report {
     pub inputs: Vec<Input>,
     /// What loads took, where there were some.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub loads: Vec<crate::traffic::load::Taken>,
+    pub loads: Vec<Taken>,
     /// What each machine in real time did meanwhile, by its node; by no name where all nodes are on one.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub machine: BTreeMap<String, Machine>,
@@ -41,20 +43,6 @@ pub struct Kernel {
     pub release: String,
     pub version: String,
     pub congestion_controls: Vec<String>,
-}
-
-/// How a flow ended; `None` is what did not happen or does not apply.
-#[derive(Debug, Clone, Default, Serialize)]
-pub struct FlowEnd {
-    pub id: u32,
-    pub connected_ns: Option<i64>,
-    pub sender_done_ns: Option<i64>,
-    pub receiver_done_ns: Option<i64>,
-    pub bytes_sent: Option<u64>,
-    pub bytes_received: Option<u64>,
-    pub packets_sent: Option<u64>,
-    pub packets_received: Option<u64>,
-    pub error: Option<String>,
 }
 
 #[derive(Debug, Clone, Default, Serialize)]

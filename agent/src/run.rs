@@ -3,6 +3,5 @@
 pub mod calibration;
 pub mod change;
 pub mod core;
-pub mod disturb;
 pub mod experiment;
 pub mod init;

@@ -5,6 +5,7 @@
 mod action;
 mod by_hand;
 pub mod classifier;
+mod control;
 mod distribution;
 mod filter;
 mod found;

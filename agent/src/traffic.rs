@@ -4,6 +4,7 @@
 //! senders hand over megabytes, receivers wait inside the kernel ([`crate::kernel::sys::socket::discard`],
 //! [`crate::kernel::sys::socket::receive_batch`]). Every end is a [`Task`]: work that blocks, and a [`Switch`] that ends it from outside.
 
+mod end;
 mod holder;
 mod iperf3;
 pub mod load;
@@ -27,8 +28,8 @@ use crate::kernel::netns::Nodes;
 use crate::kernel::sys;
 use crate::kernel::sys::socket::Shutdown;
 use crate::plan::{Flow, Generator, Kind, Plan};
-use crate::result::FlowEnd;
 
+pub use end::FlowEnd;
 use pool::Pool;
 use schedule::{Stop, Switch};
 use tables::Tables;

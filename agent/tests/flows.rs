@@ -11,7 +11,7 @@ use rushhour_agent::kernel::clock::Clock;
 use rushhour_agent::kernel::netns::Nodes;
 use rushhour_agent::kernel::sys;
 use rushhour_agent::plan::Plan;
-use rushhour_agent::result::FlowEnd;
+use rushhour_agent::traffic::FlowEnd;
 use rushhour_agent::run::calibration;
 use rushhour_agent::traffic;
 use serde_json::{json, Value};

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Read;
 use std::process::Command;
 
-use rushhour_agent::reading::table::{sort_by_time, TableWriter};
+use rushhour_agent::record::table::{sort_by_time, TableWriter};
 use serde_json::json;
 
 const ROW: usize = 64;

@@ -31,7 +31,7 @@ use crate::kernel::sys::{self, process, signals};
 
 pub use answers::{Answer, Answers};
 pub use arguments::Arguments;
-pub use keeper::{own_name, sweep, Keeper, Leftover};
+pub use keeper::Keeper;
 use lines::Lines;
 
 pub const FORMAT: &str = "rushhour-serve/1";

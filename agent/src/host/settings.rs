@@ -77,3 +77,12 @@ pub trait Setting {
 pub(crate) fn error(message: impl Into<String>) -> Error {
     Error::new(KIND, message)
 }
+
+/// The name of a device as the kernel allows it (`dev_valid_name`): nothing that could be a path.
+fn device_name(dev: &str) -> Result<()> {
+    let fits = !dev.is_empty() && dev.len() < libc::IFNAMSIZ && !matches!(dev, "." | "..");
+    if fits && dev.bytes().all(|letter| letter.is_ascii_graphic() && !matches!(letter, b'/' | b':')) {
+        return Ok(());
+    }
+    Err(error(format!("{dev:?} is not the name of a device")))
+}

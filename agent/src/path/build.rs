@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::{addresses, devices, egress, ends, ingress, lined, links, pinned, place, Topology};
+use super::{addresses, devices, disturb, egress, ends, ingress, lined, links, pinned, place, Topology};
 use crate::error::{Context, Error, Result, UNSUPPORTED};
 use crate::kernel::netlink::{Message, Socket};
 use crate::kernel::netns::Nodes;
@@ -11,7 +11,6 @@ use crate::kernel::sys;
 use crate::kernel::sysctl;
 use crate::lab::Lab;
 use crate::plan::{Node, Plan};
-use crate::run::disturb;
 
 /// Time for the kernel's workers to notice that links are up and to take IPv6 addresses into use.
 const SETTLE_NS: i64 = 10_000_000;

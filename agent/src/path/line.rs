@@ -199,6 +199,16 @@ pub struct Carrying {
     thread: Option<thread::JoinHandle<Result<Vec<Report>>>>,
 }
 
+impl Drop for Carrying {
+    /// A run that failed takes its line along.
+    fn drop(&mut self) {
+        self.stop = None;
+        if let Some(thread) = self.thread.take() {
+            let _nobody_reads = thread.join();
+        }
+    }
+}
+
 impl Carrying {
     /// Ends the line, whatever is still on its way, and tells of each direction in the order they were joined.
     ///

@@ -6,17 +6,17 @@
 
 use std::collections::HashMap;
 use std::path::Path;
-use std::thread::{self, JoinHandle};
 
 use serde_json::json;
 
-use crate::error::{Context, Error, Result};
+use crate::error::{Error, Result};
+use crate::kernel::beside::{Beside, Gate};
 use crate::kernel::clock::Clock;
 use crate::kernel::netlink::{Message, Socket};
 use crate::kernel::netns::Nodes;
 use crate::path::{self, Topology};
 use crate::plan::{Plan, Watched};
-use crate::reading::table::TableWriter;
+use crate::record::table::TableWriter;
 use crate::tc::{self, Device, Row};
 
 /// `struct tcmsg`, asking for every device.
@@ -49,10 +49,6 @@ pub struct Pauses {
     until_ns: i64,
     table: TableWriter,
 }
-
-/// Ports that are being watched.
-#[derive(Debug)]
-pub struct Pausing(JoinHandle<Result<()>>);
 
 /// Lets every port of the plan go: a new `plug` holds everything.
 pub fn open(plan: &Plan, topology: &mut Topology) -> Result<()> {
@@ -106,18 +102,21 @@ impl Pauses {
         Ok(Some(Self { ports, tell, look, interval_ns, until_ns, table }))
     }
 
-    /// Begins to watch, by `clock`.
-    pub fn start(self, clock: Clock) -> Result<Pausing> {
-        let builder = thread::Builder::new();
-        builder.spawn(move || self.run(clock)).map(Pausing).context("start a thread for pauses")
+    /// Begins to watch, by `clock`; the last look lies before the end of the experiment.
+    ///
+    /// # Errors
+    /// No thread can be made.
+    pub fn start(self, clock: Clock) -> Result<Beside> {
+        Beside::start("pauses", move |gate| self.run(clock, gate))
     }
 
-    fn run(mut self, clock: Clock) -> Result<()> {
+    fn run(mut self, clock: Clock, gate: &Gate) -> Result<()> {
         let mut next_ns = 0;
         while next_ns < self.until_ns && !clock.is_over() {
             clock.sleep_until(next_ns);
             let now_ns = clock.now();
-            self.act(now_ns)?;
+            let Some(done) = gate.pass(|| self.act(now_ns)) else { return Ok(()) };
+            done?;
             // What was missed is not made up for.
             next_ns += self.interval_ns * (1 + ((now_ns - next_ns) / self.interval_ns).max(0));
         }
@@ -167,15 +166,5 @@ impl Pauses {
             })?;
         }
         Ok(found)
-    }
-}
-
-impl Pausing {
-    /// Waits for the last look, which lies before the end of the experiment.
-    ///
-    /// # Errors
-    /// A request that the kernel refused: from then on no port was stopped or let go.
-    pub fn finish(self) -> Result<()> {
-        self.0.join().unwrap_or_else(|_| Err(Error::new("topology", "the thread of the pauses broke down")))
     }
 }

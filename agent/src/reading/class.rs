@@ -8,7 +8,7 @@ use crate::kernel::netlink::{Message, Socket};
 use crate::kernel::netns::Nodes;
 use crate::path::Topology;
 use crate::plan::Plan;
-use crate::reading::table::TableWriter;
+use crate::record::table::TableWriter;
 use crate::tc::Row;
 
 const TCMSG: usize = 20;

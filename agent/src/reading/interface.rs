@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::kernel::netlink::{attribute, u32_at, u64_at, Message, Socket};
 use crate::kernel::netns::Nodes;
 use crate::path::Topology;
-use crate::reading::table::TableWriter;
+use crate::record::table::TableWriter;
 
 const RTM_GETSTATS: u16 = 94;
 const IFLA_STATS_LINK_64: u16 = 1;

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::kernel::sys::{self, cpu};
 use crate::path::Carried;
-use crate::reading::spread::{Spread, Summary};
+use crate::record::spread::{Spread, Summary};
 
 /// Nanoseconds of a tick in which `/proc` counts CPU time (`USER_HZ` is 100 for every program on Linux).
 const TICK_NS: i64 = 10_000_000;

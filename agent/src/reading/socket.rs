@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::kernel::netlink::{attributes, u32_at, Message, Socket};
 use crate::kernel::netns::Nodes;
 use crate::plan::{Kind, Plan, FIRST_PORT, LAST_PORT};
-use crate::reading::table::TableWriter;
+use crate::record::table::TableWriter;
 
 const SOCK_DIAG_BY_FAMILY: u16 = 20;
 /// Every state but `TIME_WAIT`, `CLOSE`, `LISTEN` and the two of half-open requests: those have no `tcp_info`.

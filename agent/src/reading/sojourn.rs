@@ -16,7 +16,7 @@ use crate::kernel::sys::bpf::{Map, MapKind};
 use crate::kernel::sys::ring::Ring;
 use crate::path::{is_carried, place, Topology};
 use crate::plan::Plan;
-use crate::reading::table::TableWriter;
+use crate::record::table::TableWriter;
 use crate::tc::classifier::{self, Side};
 use crate::tc::Device;
 

@@ -16,11 +16,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use crate::error::{Context, Error, Result};
-use crate::host::serve::{own_name, Leftover};
 use crate::kernel::clock::Clock;
+use crate::kernel::leftover::{own_name, Leftover};
 use crate::kernel::sys;
 use crate::plan::{Flow, Plan, Readings, FIRST_PORT, LAST_PORT};
-use crate::reading::table::{self, TableWriter};
+use crate::record::table::{self, TableWriter};
 
 use format::Format;
 use instance::Instance;

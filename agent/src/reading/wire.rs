@@ -7,7 +7,7 @@ use serde_json::json;
 use super::columns;
 use crate::error::Result;
 use crate::path::Topology;
-use crate::reading::table::TableWriter;
+use crate::record::table::TableWriter;
 
 #[derive(Debug)]
 pub struct Wires<'a> {

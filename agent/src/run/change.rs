@@ -6,17 +6,17 @@
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
-use std::thread::{self, JoinHandle};
 
 use serde_json::json;
 
-use crate::error::{Context, Error, Result};
+use crate::error::{Error, Result};
+use crate::kernel::beside::{Beside, Gate};
 use crate::kernel::clock::Clock;
 use crate::kernel::netlink::{Message, Socket};
 use crate::kernel::netns::Nodes;
 use crate::path::{self, Topology, Wired};
 use crate::plan::{Change, Key, Plan, Wire};
-use crate::reading::table::TableWriter;
+use crate::record::table::TableWriter;
 use crate::tc::{self, Device};
 
 const KEY_BYTES: usize = 8;
@@ -54,10 +54,6 @@ pub struct Changes {
     table: TableWriter,
 }
 
-/// Changes that are being carried out.
-#[derive(Debug)]
-pub struct Changing(JoinHandle<Result<()>>);
-
 impl Changes {
     /// Understands every change and opens what they need; `None` when the plan has none.
     pub fn prepare(plan: &Plan, topology: &Topology, nodes: &Nodes, raw: &Path) -> Result<Option<Self>> {
@@ -81,33 +77,37 @@ impl Changes {
         Ok(Some(Self { due, sockets, table }))
     }
 
-    /// Begins to wait for the instants, counted by `clock`.
-    pub fn start(self, clock: Clock) -> Result<Changing> {
-        let builder = thread::Builder::new();
-        builder.spawn(move || self.run(clock)).map(Changing).context("start a thread for changes")
+    /// Begins to wait for the instants, counted by `clock`; all of them lie before the end of the experiment.
+    ///
+    /// # Errors
+    /// No thread can be made.
+    pub fn start(self, clock: Clock) -> Result<Beside> {
+        Beside::start("changes", move |gate| self.run(clock, gate))
     }
 
-    fn run(mut self, clock: Clock) -> Result<()> {
-        for instant in self.due.chunk_by(|one, next| one.change.t_ns == next.change.t_ns) {
+    fn run(mut self, clock: Clock, gate: &Gate) -> Result<()> {
+        let Self { due, sockets, table } = &mut self;
+        for instant in due.chunk_by(|one, next| one.change.t_ns == next.change.t_ns) {
             clock.sleep_until(instant[0].change.t_ns);
-            for due in instant {
-                due.carry_out(&mut self.sockets, clock.start_ns()).map_err(|error| error.at(&due.place))?;
-            }
-            let done_ns = clock.now();
-            instant.iter().try_for_each(|due| due.write(&mut self.table, done_ns))?;
+            let Some(done) = gate.pass(|| carry_out(instant, sockets, table, clock)) else { return Ok(()) };
+            done?;
         }
         self.table.flush()
     }
 }
 
-impl Changing {
-    /// Waits for the last change; all of them lie before the end of the experiment.
-    ///
-    /// # Errors
-    /// A change that the kernel refused: what came after it did not happen.
-    pub fn finish(self) -> Result<()> {
-        self.0.join().unwrap_or_else(|_| Err(Error::new("topology", "the thread of the changes broke down")))
+/// Carries out and notes what is due at one instant.
+fn carry_out(
+    instant: &[Due],
+    sockets: &mut HashMap<String, Socket>,
+    table: &mut TableWriter,
+    clock: Clock,
+) -> Result<()> {
+    for due in instant {
+        due.carry_out(sockets, clock.start_ns()).map_err(|error| error.at(&due.place))?;
     }
+    let done_ns = clock.now();
+    instant.iter().try_for_each(|due| due.write(table, done_ns))
 }
 
 impl Due {

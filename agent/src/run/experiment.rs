@@ -4,24 +4,25 @@ use std::fs;
 use std::path::Path;
 
 use crate::error::{Context, Result};
+use crate::kernel::beside::Beside;
 use crate::kernel::clock::Clock;
 use crate::kernel::netns::Nodes;
 use crate::kernel::sys;
 use crate::kernel::tool;
 use crate::lab::Lab;
+use crate::path::disturb;
 use crate::path::firewall::Firewalls;
-use crate::path::pause::{self, Pauses, Pausing};
+use crate::path::pause::{self, Pauses};
 use crate::path::{self, Topology};
 use crate::plan::Plan;
 use crate::reading::sojourn::{self, Sojourns};
-use crate::reading::table;
 use crate::reading::trace::Trace;
 use crate::reading::Sampler;
+use crate::record::table;
 use crate::result::{Kernel, Report, FORMAT};
 use crate::run::calibration;
-use crate::run::change::{Changes, Changing};
+use crate::run::change::Changes;
 use crate::run::core::Core;
-use crate::run::disturb;
 use crate::traffic;
 use crate::traffic::load::Loads;
 
@@ -34,8 +35,6 @@ const SOME_BITS: i32 = 128;
 const ALL_BITS: i32 = 256;
 /// The number of the first packet on a wire during calibration.
 const CALIBRATION_NUMBERS: u64 = 1 << 48;
-
-type Beside = (Option<Changing>, Option<Pausing>);
 
 /// Runs the plan in `out/plan.json` and leaves raw tables and `result.json` in `out`. Gives whether all went well.
 #[must_use]
@@ -81,7 +80,7 @@ fn attempt(out: &Path, lab: Lab, report: &mut Report) -> Result<()> {
     let sojourns = Sojourns::attach(&plan, &mut topology, clock, &raw)?;
     let mut sampler = Sampler::start(&plan, &topology, &nodes, clock, out)?;
     sampler.take_along(sojourns);
-    let (changing, pausing) = begin(&plan, &topology, &nodes, clock, &raw)?;
+    let beside = begin(&plan, &topology, &nodes, clock, &raw)?;
     let loads = Loads::start(&plan, clock)?;
     let core = Core { lab, plan: &plan, nodes: &nodes, clock, raw: &raw };
     core.drive(prepared, &mut sampler, report)?.sockets.abandon();
@@ -90,8 +89,7 @@ fn attempt(out: &Path, lab: Lab, report: &mut Report) -> Result<()> {
         report.machine.entry(String::new()).or_default().line = Some(carried);
     }
     report.inputs = firewalls.read()?;
-    changing.map_or(Ok(()), Changing::finish)?;
-    pausing.map_or(Ok(()), Pausing::finish)?;
+    beside.into_iter().try_for_each(Beside::finish)?;
     report.loads = loads.finish(clock)?;
     if let Some(trace) = trace {
         report.lost_events = trace.finish()?;
@@ -109,11 +107,12 @@ fn stamped(lost: u64, lab: Lab, raw: &Path, report: &mut Report) -> Result<()> {
 }
 
 /// Changes and pauses as they begin to run beside the flows.
-fn begin(plan: &Plan, topology: &Topology, nodes: &Nodes, clock: Clock, raw: &Path) -> Result<Beside> {
+fn begin(plan: &Plan, topology: &Topology, nodes: &Nodes, clock: Clock, raw: &Path) -> Result<Vec<Beside>> {
     let changes = Changes::prepare(plan, topology, nodes, raw)?.map(|changes| changes.start(clock));
-    let changing = changes.transpose()?;
+    let mut begun: Vec<Beside> = changes.transpose()?.into_iter().collect();
     let pauses = Pauses::prepare(plan, topology, nodes, raw)?.map(|pauses| pauses.start(clock));
-    Ok((changing, pauses.transpose()?))
+    begun.extend(pauses.transpose()?);
+    Ok(begun)
 }
 
 /// The plan, and that the programs it needs are there.

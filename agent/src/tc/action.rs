@@ -3,39 +3,22 @@
 //! They stand in a row: `action skbedit mark 1 pipe action drop`. Each ends with what becomes of the packet then, its
 //! control: `pipe` goes on with the next action, `pass` and `drop` end the row.
 
+use super::control::{self, begins, ACTIONS, CONTROLS, PIPE};
 use super::words::Words;
-use super::{filter, police};
-use super::{handle, NESTED};
+use super::{handle, police, NESTED};
 use crate::error::Result;
 use crate::kernel::netlink::Attributes;
 
-/// Actions by name. What is a control as well is one of `gact`.
-pub const KINDS: [(&str, &[&str]); 4] =
-    [("gact", GENERIC_TAKES), ("mirred", MIRROR_TAKES), ("police", police::TAKES), ("skbedit", EDIT_TAKES)];
-/// What becomes of a packet (`TC_ACT_*`).
-pub const CONTROLS: [(&str, u32); 10] = [
-    ("continue", u32::MAX),
-    ("pass", 0),
-    ("ok", 0),
-    ("reclassify", 1),
-    ("drop", 2),
-    ("shot", 2),
-    ("pipe", PIPE),
-    ("trap", 8),
-    ("jump", JUMP),
-    ("goto", GOTO_CHAIN),
-];
+/// The words of each of [`ACTIONS`].
+const TAKES: [&[&str]; ACTIONS.len()] = [GENERIC_TAKES, MIRROR_TAKES, police::TAKES, EDIT_TAKES];
 const GENERIC_TAKES: &[&str] =
     &["pass", "drop", "pipe", "continue", "reclassify", "trap", "jump", "goto", "random", "index"];
 const MIRROR_TAKES: &[&str] = &["ingress", "egress", "mirror", "redirect", "dev", "index"];
 const EDIT_TAKES: &[&str] =
     &["mark", "priority", "queue_mapping", "ptype", "inheritdsfield", "pipe", "index"];
 
-const PIPE: u32 = 3;
+/// What takes the packet itself away (`TC_ACT_STOLEN`).
 const STOLEN: u32 = 4;
-const JUMP: u32 = 1 << 28;
-const GOTO_CHAIN: u32 = 2 << 28;
-const LARGEST_OPERAND: u32 = (1 << 28) - 1;
 /// `TCA_ACT_MAX_PRIO`: longest row.
 const MOST: u16 = 32;
 
@@ -54,25 +37,6 @@ const INHERIT_DS_FIELD: u64 = 0x20;
 /// A probability of `random` is out of so many.
 const MOST_OF_RANDOM: u16 = 10_000;
 
-/// Whether a word begins an action, after `action` or after another.
-fn begins(word: &str) -> bool {
-    KINDS.iter().any(|(name, _)| *name == word) || control_of(word).is_some()
-}
-
-fn control_of(word: &str) -> Option<u32> {
-    CONTROLS.iter().find(|(name, _)| *name == word).map(|(_, value)| *value)
-}
-
-/// That the word at which an action's own words end is a wrong one of them, unless it goes on with the filter there.
-pub fn ended(words: &Words) -> Result<()> {
-    match words.peek() {
-        Some(word) if !begins(word) && word != "action" && !filter::U32_TAKES.contains(&word) => {
-            Err(words.unknown(word))
-        }
-        _ => Ok(()),
-    }
-}
-
 /// The first action of a line that is not encoded here.
 #[must_use]
 pub fn foreign<'a>(line: &[&'a str]) -> Option<&'a str> {
@@ -83,12 +47,12 @@ pub fn foreign<'a>(line: &[&'a str]) -> Option<&'a str> {
 /// The actions that a line names, each once.
 #[must_use]
 pub fn named(line: &str) -> Vec<&'static str> {
-    let generic = KINDS[0].0;
+    let generic = ACTIONS[0];
     let mut found: Vec<&str> = line
         .split_whitespace()
         .filter_map(|word| {
-            let known = KINDS.iter().find(|(name, _)| *name == word).map(|(name, _)| *name);
-            known.or_else(|| control_of(word).map(|_| generic))
+            let known = ACTIONS.iter().find(|name| **name == word).copied();
+            known.or_else(|| control::of(word).map(|_| generic))
         })
         .collect();
     found.sort_unstable();
@@ -103,17 +67,17 @@ pub fn row(words: &mut Words, follow: &[&str]) -> Result<Attributes> {
     loop {
         while words.skip("action") {}
         let word = words.value("action")?;
-        let control = control_of(word).is_some();
-        let name = if control { "gact" } else { word };
-        let Some((name, takes)) = KINDS.iter().find(|(kind, _)| *kind == name) else {
-            let known = KINDS.map(|(name, _)| name).join(" ");
+        let is_control = control::of(word).is_some();
+        let name = if is_control { "gact" } else { word };
+        let Some((name, takes)) = ACTIONS.iter().zip(TAKES).find(|(kind, _)| **kind == name) else {
+            let known = ACTIONS.join(" ");
             return Err(words.fault(format_args!("'action {word}': known are {known}, and pass drop pipe …")));
         };
         order += 1;
         if order > MOST {
             return Err(words.fault(format_args!("a filter has at most {MOST} actions")));
         }
-        if control {
+        if is_control {
             words.step_back();
         }
         let before = words.begin(name, takes);
@@ -141,23 +105,9 @@ fn one(words: &mut Words, name: &str) -> Result<Attributes> {
     }
 }
 
-/// A control with its operand: `drop`, `jump 2`, `goto chain 5`.
-pub fn control(words: &mut Words) -> Result<Option<u32>> {
-    let Some(word) = words.peek() else { return Ok(None) };
-    let Some(control) = control_of(word) else { return Ok(None) };
-    words.take();
-    let operand = match control {
-        JUMP => words.number_up_to(word, LARGEST_OPERAND)?,
-        GOTO_CHAIN if words.skip("chain") => words.number_up_to("goto chain", LARGEST_OPERAND)?,
-        GOTO_CHAIN => return Err(words.fault("'goto' takes 'chain' and its number")),
-        _ => 0,
-    };
-    Ok(Some(control | operand))
-}
-
 /// A control that must be there.
 fn needed(words: &mut Words) -> Result<u32> {
-    control(words)?.ok_or_else(|| {
+    control::read(words)?.ok_or_else(|| {
         let known = CONTROLS.map(|(name, _)| name).join(" ");
         words.fault(format_args!("it needs one of {known}"))
     })
@@ -217,7 +167,7 @@ fn mirror(words: &mut Words) -> Result<Attributes> {
     }
     let device = words.device("dev")?;
     if copies == 1 {
-        control = self::control(words)?.unwrap_or(control);
+        control = control::read(words)?.unwrap_or(control);
     }
     number = number.max(index(words)?);
     let mut bytes = general(number, control);
@@ -288,9 +238,9 @@ fn edit(words: &mut Words) -> Result<Attributes> {
         edit.read(words, word)?;
         any = true;
     }
-    let control = control(words)?.unwrap_or(PIPE);
+    let control = control::read(words)?.unwrap_or(PIPE);
     let number = index(words)?;
-    ended(words)?;
+    control::ended(words)?;
     if !any && number == 0 {
         return Err(words
             .fault("it needs something to change: mark, priority, queue_mapping, ptype or inheritdsfield"));

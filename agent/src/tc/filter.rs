@@ -8,8 +8,6 @@ use crate::error::Result;
 use crate::kernel::netlink::Attributes;
 
 pub const MATCHALL_TAKES: &[&str] = &["classid", "flowid", "action", "skip_hw", "skip_sw"];
-pub const U32_TAKES: &[&str] =
-    &["match", "classid", "flowid", "action", "police", "indev", "skip_hw", "skip_sw"];
 /// What only tc itself understands: hash tables, and what can be said of an action beside its own words.
 pub const FOREIGN: [&str; 10] =
     ["offset", "hashkey", "divisor", "order", "link", "ht", "sample", "cookie", "hw_stats", "no_percpu"];

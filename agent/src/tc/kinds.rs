@@ -4,7 +4,7 @@
 //! written by it. Every file of the folder beside this one has encoders that rows of the list name.
 
 use super::words::{self, Words};
-use super::{filter, Options};
+use super::{control, filter, Options};
 use crate::error::Result;
 
 type Encode = fn(&mut Words) -> Result<Options>;
@@ -57,11 +57,12 @@ impl Kind {
 }
 
 include!(concat!(env!("OUT_DIR"), "/kinds.rs"));
+encoders!();
 
 /// The filters.
 const FILTERS: [(&str, Encoder); 2] = [
     ("matchall", Encoder { takes: filter::MATCHALL_TAKES, encode: filter::matchall }),
-    ("u32", Encoder { takes: filter::U32_TAKES, encode: filter::u32 }),
+    ("u32", Encoder { takes: control::U32_TAKES, encode: filter::u32 }),
 ];
 
 /// The filter of this name.
@@ -82,15 +83,14 @@ pub const LIST: &str = include_str!("../../../src/rushhour/tc/kinds.json");
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tc::action;
     use serde_json::{json, Value};
 
     #[test]
     fn the_list_has_every_filter_and_action_that_is_encoded_here() {
         let list: Value = serde_json::from_str(LIST).expect("kinds.json parses");
         assert_eq!(list["filters"], json!(FILTERS.map(|(name, _)| name)));
-        assert_eq!(list["actions"], json!(action::KINDS.map(|(name, _)| name)));
-        assert_eq!(list["controls"], json!(action::CONTROLS.map(|(name, _)| name)));
+        assert_eq!(list["actions"], json!(control::ACTIONS));
+        assert_eq!(list["controls"], json!(control::CONTROLS.map(|(name, _)| name)));
         let foreign = json!({
             "filter": filter::FOREIGN,
             "match": filter::FOREIGN_MATCHES,

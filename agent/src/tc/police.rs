@@ -1,6 +1,6 @@
 //! `police`: what exceeds a rate is dropped or marked, without a queue (`tc-police(8)`).
 
-use super::action;
+use super::control;
 use super::rate::{LinkLayer, Rate};
 use super::units::transmit_ticks;
 use super::words::Words;
@@ -55,7 +55,7 @@ struct Police {
 pub fn encode(words: &mut Words) -> Result<Attributes> {
     let mut police = Police { exceeding: RECLASSIFY, ..Police::default() };
     loop {
-        if let Some(control) = action::control(words)? {
+        if let Some(control) = control::read(words)? {
             police.exceeding = control;
         } else if let Some(word) = words.peek().filter(|word| TAKES.contains(word)) {
             words.take();
@@ -64,7 +64,7 @@ pub fn encode(words: &mut Words) -> Result<Attributes> {
             break;
         }
     }
-    action::ended(words)?;
+    control::ended(words)?;
     let same = police.rate;
     police.rate.mtu = police.peak.mtu;
     police.peak = Rate { mpu: same.mpu, overhead: same.overhead, link_layer: same.link_layer, ..police.peak };
@@ -154,7 +154,7 @@ impl Police {
 fn both(words: &mut Words, key: &str) -> Result<(u32, u32)> {
     let word = words.value(key)?;
     let one = |text: &str| {
-        let named = action::CONTROLS.iter().find(|(name, _)| *name == text).map(|(_, value)| *value);
+        let named = control::CONTROLS.iter().find(|(name, _)| *name == text).map(|(_, value)| *value);
         named.or_else(|| text.parse::<i32>().ok().map(|number| number as u32))
     };
     let (exceed, conform) =

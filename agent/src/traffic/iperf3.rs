@@ -17,7 +17,7 @@ use crate::error::{Context, Result};
 use crate::kernel::clock::Clock;
 use crate::kernel::{sys, tool};
 use crate::plan::{Flow, Kind};
-use crate::result::FlowEnd;
+use crate::traffic::FlowEnd;
 
 use super::options;
 use super::schedule::Switch;

@@ -12,7 +12,7 @@ use crate::kernel::clock::realtime_offset_ns;
 use crate::kernel::sys;
 use crate::kernel::sys::socket;
 use crate::plan::Flow;
-use crate::result::FlowEnd;
+use crate::traffic::FlowEnd;
 
 use super::options;
 use super::schedule::Switch;

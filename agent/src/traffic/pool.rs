@@ -12,7 +12,7 @@ use crate::error::{Context, Result};
 use crate::kernel::sys;
 use crate::kernel::sys::socket::Shutdown;
 use crate::plan::{Flow, Generator, Kind, Plan};
-use crate::result::FlowEnd;
+use crate::traffic::FlowEnd;
 
 use super::schedule::Switch;
 use super::{tcp, Outcomes, Side, Stage, Task};

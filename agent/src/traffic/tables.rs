@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::error::Result;
 use crate::plan::Kind;
-use crate::reading::table::TableWriter;
+use crate::record::table::TableWriter;
 
 /// One arrival, echo or transaction. `u32` flow, `u32` number, and two stamps since the start in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

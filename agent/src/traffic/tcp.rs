@@ -10,7 +10,7 @@ use crate::kernel::clock::Clock;
 use crate::kernel::sys;
 use crate::kernel::sys::socket::{self, Repeated, Shutdown};
 use crate::plan::Flow;
-use crate::result::FlowEnd;
+use crate::traffic::FlowEnd;
 
 use super::options;
 use super::schedule::{Periods, Stop, Switch};

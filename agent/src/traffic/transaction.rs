@@ -11,7 +11,7 @@ use crate::kernel::clock::Clock;
 use crate::kernel::sys;
 use crate::kernel::sys::socket::{self, Shutdown};
 use crate::plan::{Flow, Kind};
-use crate::result::FlowEnd;
+use crate::traffic::FlowEnd;
 
 use super::options;
 use super::schedule::{Stop, Switch};

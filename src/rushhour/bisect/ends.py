@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from rushhour.bisect.measure import Bench
     from rushhour.bisect.state import Question
     from rushhour.plan import Cell
-    from rushhour.verdict.rule import Decision, Rule
+    from rushhour.verdict.rule import Rule
     from rushhour.verdict.side import SideCell
+    from rushhour.verdict.vocabulary import Decision
 
     Tell = Callable[[str], None]
 

@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 
     from rushhour.verdict.cell import CellVerdict
     from rushhour.verdict.judged import Judged
-    from rushhour.verdict.rule import Decision, Rule
+    from rushhour.verdict.rule import Rule
     from rushhour.verdict.side import SideCell, Trial
+    from rushhour.verdict.vocabulary import Decision
 
     Runs = Mapping[int, Trial]
 

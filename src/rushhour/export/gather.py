@@ -16,6 +16,7 @@ from rushhour.report.verdict.departure import number_of, told, word
 from rushhour.report.verdict.story import read_verdict
 from rushhour.summary import index
 from rushhour.summary.expectations import judge
+from rushhour.verdict.vocabulary import SHOWN
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,13 +27,6 @@ if TYPE_CHECKING:
 
 VERDICT = "verdict.json"
 _AGAIN = "compare again, or take it from a copy"
-_STATUS: Mapping[str, Status] = {
-    "same": "pass",
-    "better": "pass",
-    "worse": "fail",
-    "invalid": "error",
-    "inconclusive": "skip",
-}
 
 
 def gather(place: Path) -> Report:
@@ -88,7 +82,7 @@ def _cells(document: VerdictFile) -> Iterator[Case]:
         yield Case(
             scenario=cell.scenario,
             label=cell.label,
-            status=_STATUS[cell.verdict],
+            status=SHOWN[cell.verdict].status,
             reason="" if cell.verdict == "same" else f"{word(cell)}: {cell.reason}",
             numbers=[*_numbers(cell.metrics)],
             command=steps[0].command if steps else "",

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 from rushhour.verdict import words
 from rushhour.verdict.compared import compared, expectations, questions
 from rushhour.verdict.judged import Judged, estimate
-from rushhour.verdict.rule import ORDER, Decision, Rule, worst
+from rushhour.verdict.rule import Rule, worst
+from rushhour.verdict.vocabulary import ORDER, Decision
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

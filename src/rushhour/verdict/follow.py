@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rushhour.errors import RushHourError
 from rushhour.verdict.divergence import first_divergence
-from rushhour.verdict.rule import ORDER
+from rushhour.verdict.vocabulary import ORDER
 
 if TYPE_CHECKING:
     from rushhour.verdict.cell import CellVerdict

@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any
 from rushhour.verdict import realtime, words
 from rushhour.verdict.compared import Compared, defined
 from rushhour.verdict.minimum import least
-from rushhour.verdict.rule import Decision, Estimate, decide, paired
+from rushhour.verdict.rule import Estimate, decide, paired
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rushhour.verdict.rule import Rule
+    from rushhour.verdict.vocabulary import Decision
 
 # Of runs in which a quantity is there at all: more than half must have gained or lost it.
 _HALF = 0.5

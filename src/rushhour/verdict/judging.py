@@ -17,7 +17,8 @@ from rushhour.lab import clock
 from rushhour.record.verdict_file import FORMAT
 from rushhour.verdict.cell import CellVerdict, Examined, conclude, examine
 from rushhour.verdict.refusal import Change, changed_of, check
-from rushhour.verdict.rule import EXIT, ORDER, Decision, Rule, adjust, worst
+from rushhour.verdict.rule import Rule, adjust, worst
+from rushhour.verdict.vocabulary import ORDER, WORDS, Decision
 from rushhour.version import __version__
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ class Verdict:
     @property
     def exit(self) -> int:
         """The exit code of this verdict; 0 where no kernel is judged and the runs are valid."""
-        return 0 if self.changed and self.verdict != "invalid" else EXIT[self.verdict]
+        return 0 if self.changed and self.verdict != "invalid" else WORDS[self.verdict].exit
 
     @property
     def counts(self) -> dict[str, int]:

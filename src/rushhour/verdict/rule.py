@@ -13,16 +13,14 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from rushhour.summary.distributions import student_quantile, student_two_sided
+from rushhour.verdict.vocabulary import ORDER
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import ArrayLike
 
-Decision = Literal["same", "better", "worse", "inconclusive", "invalid"]
-ORDER: tuple[Decision, ...] = ("worse", "invalid", "inconclusive", "better", "same")
-"""Verdicts, the worst first: a whole is as its worst part."""
-EXIT: dict[Decision, int] = {"same": 0, "better": 0, "worse": 1, "inconclusive": 3, "invalid": 4}
+    from rushhour.verdict.vocabulary import Decision
 
 SEEDS, MAX_SEEDS = 5, 20
 

@@ -21,10 +21,10 @@ use crate::kernel::clock::Clock;
 use crate::lab::Lab;
 use crate::plan::Plan;
 use crate::reading::Sampler;
-use crate::result::{FlowEnd, Report};
+use crate::result::Report;
 use crate::run::core::Core;
 use crate::traffic::load::Loads;
-use crate::traffic::Sockets;
+use crate::traffic::{FlowEnd, Sockets};
 
 use ready::Ready;
 

@@ -4,8 +4,9 @@ use std::fs;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use super::keeper::{self, Keeper, Leftover};
+use super::keeper::Keeper;
 use crate::error::{Context, Error, Result};
+use crate::kernel::leftover::{self, Leftover};
 use crate::kernel::sys::mounts;
 
 /// Where root mounts a file system of this process's own.
@@ -22,8 +23,8 @@ pub fn make(keeper: &Keeper, private: bool, warnings: &mut Vec<String>) -> Resul
     }
     let mut refusals = Vec::new();
     for folder in places() {
-        keeper::sweep(&folder, PREFIX, Leftover::Folder);
-        let own = folder.join(keeper::own_name(PREFIX));
+        leftover::sweep(&folder, PREFIX, Leftover::Folder);
+        let own = folder.join(leftover::own_name(PREFIX));
         match create(keeper, &own) {
             Ok(()) => return Ok(own),
             Err(error) => refusals.push(error.to_string()),

@@ -129,7 +129,7 @@ fn understand(line: &[u8]) -> (Option<u64>, Result<Request>) {
     let mut map: Map<String, Value> = match serde_json::from_slice(line) {
         Ok(map) => map,
         Err(cause) => {
-            return (None, fault(format!("a request is one JSON object in one line; this is none: {cause}")))
+            return (None, fault(format!("a request must be one JSON object on one line: {cause}")))
         }
     };
     let id = map.remove("id").and_then(|id| id.as_u64());
@@ -178,8 +178,8 @@ mod tests {
     #[test]
     fn what_makes_no_sense_is_answered_with_what_is_wrong() {
         for (line, id, words) in [
-            ("[]", None, "one JSON object in one line"),
-            ("{\"id\": 1", None, "one JSON object in one line"),
+            ("[]", None, "one JSON object on one line"),
+            ("{\"id\": 1", None, "one JSON object on one line"),
             ("{\"do\": \"hello\"}", None, "needs an id"),
             ("{\"id\": -1, \"do\": \"hello\"}", None, "needs an id"),
             ("{\"id\": 4}", Some(4), "needs \"do\""),

@@ -6,8 +6,7 @@ use std::io;
 
 use serde_json::{json, Map, Value};
 
-use super::kinds::device_name;
-use super::{error, link, Setting};
+use super::{device_name, error, link, Setting};
 use crate::error::{Error, Result, UNSUPPORTED};
 use crate::kernel::netlink::u32_at;
 use crate::kernel::sys::{self, ethtool};

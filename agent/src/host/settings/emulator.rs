@@ -5,9 +5,8 @@
 
 use serde_json::{json, Value};
 
-use super::kinds::device_name;
 use super::queue::Queue;
-use super::{error, link, Setting};
+use super::{device_name, error, link, Setting};
 use crate::error::Result;
 use crate::kernel::netlink::{Message, Socket};
 use crate::tc::{self, Device, Order};

@@ -7,8 +7,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{json, Map, Value};
 
-use super::kinds::device_name;
-use super::{link, Setting};
+use super::{device_name, link, Setting};
 use crate::error::{Context, Error, Result, UNSUPPORTED};
 use crate::kernel::ethtool::{Card, SET_FEATURES};
 use crate::kernel::sys::{self, ethtool};

@@ -65,7 +65,7 @@ pub fn parse(change: &Value) -> Result<Box<dyn Setting>> {
     if !known {
         let near = words::nearest(kind, KINDS.iter().copied().chain(["service"]));
         let hint = near.map(|near| format!("Did you mean {near:?}? ")).unwrap_or_default();
-        return Err(error(format!("{kind:?} is no kind of setting"))
+        return Err(error(format!("there is no setting of kind {kind:?}"))
             .hint(format!("{hint}There are: {} service.", KINDS.join(" "))));
     }
     plain(object)
@@ -86,15 +86,6 @@ fn plain(object: &Map<String, Value>) -> Result<Box<dyn Setting>> {
         Change::IrqAffinity { dev, cpus } => Box::new(Affinity::new(dev, cpus)?),
         Change::Emulator { dev, ifbs } => Box::new(Emulator::new(dev, ifbs)?),
     })
-}
-
-/// The name of a device as the kernel allows it (`dev_valid_name`): nothing that could be a path.
-pub(super) fn device_name(dev: &str) -> Result<()> {
-    let fits = !dev.is_empty() && dev.len() < libc::IFNAMSIZ && !matches!(dev, "." | "..");
-    if fits && dev.bytes().all(|letter| letter.is_ascii_graphic() && !matches!(letter, b'/' | b':')) {
-        return Ok(());
-    }
-    Err(error(format!("{dev:?} is not the name of a device")))
 }
 
 #[cfg(test)]

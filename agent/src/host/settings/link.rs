@@ -2,8 +2,7 @@
 
 use serde_json::{json, Value};
 
-use super::kinds::device_name;
-use super::{error, Setting};
+use super::{device_name, error, Setting};
 use crate::error::{Error, Result, UNSUPPORTED};
 use crate::kernel::netlink::{attribute, u32_at, Message, Socket};
 use crate::kernel::sysctl;

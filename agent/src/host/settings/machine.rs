@@ -5,8 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
-use super::kinds::device_name;
-use super::{error, Setting};
+use super::{device_name, error, Setting};
 use crate::error::{Error, Result, UNSUPPORTED};
 
 const CPUS: &str = "/sys/devices/system/cpu";
@@ -44,7 +43,7 @@ pub(super) struct Governor {
 impl Governor {
     pub(super) fn new(value: String) -> Result<Self> {
         if value.is_empty() || !value.bytes().all(|letter| letter.is_ascii_lowercase() || letter == b'_') {
-            return Err(error(format!("{value:?} is no governor")));
+            return Err(error(format!("{value:?} is not the name of a governor")));
         }
         Ok(Self { value, cpus: PathBuf::from(CPUS) })
     }
@@ -116,7 +115,7 @@ impl Affinity {
         if cpus.is_empty()
             || !cpus.bytes().all(|letter| letter.is_ascii_digit() || matches!(letter, b',' | b'-'))
         {
-            return Err(error(format!("{cpus:?} is no list of CPUs")).hint("Like 0-3,8."));
+            return Err(error(format!("{cpus:?} is not a list of CPUs")).hint("Like 0-3,8."));
         }
         Ok(Self { dev, cpus })
     }

@@ -6,8 +6,7 @@
 
 use serde_json::{json, Map, Value};
 
-use super::kinds::device_name;
-use super::{error, link, Setting};
+use super::{device_name, error, link, Setting};
 use crate::error::Result;
 use crate::kernel::netlink::{Message, Socket, CREATE, REPLACE};
 use crate::tc::kinds::Kind;
@@ -61,7 +60,7 @@ impl Queue {
     fn order(&self, ifindex: u32) -> Result<Message> {
         let alone = |kind: &Kind| kind.alone && kind.needs.is_empty() && kind.class.is_none();
         if !Kind::named(self.kind()).is_some_and(alone) {
-            return Err(error(format!("{:?} is no queue discipline that stands alone", self.words))
+            return Err(error(format!("{:?} cannot be the queue of a device by itself", self.words))
                 .hint("Give a kind and its options as for tc: fq limit 10000."));
         }
         let device = Device { name: &self.dev, ifindex };

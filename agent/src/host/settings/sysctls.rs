@@ -36,7 +36,7 @@ impl Sysctl {
     pub(super) fn new(name: String, value: &Value) -> Result<Self> {
         let name = dotted(name);
         if !ALLOWED.iter().any(|prefix| name.starts_with(prefix)) {
-            return Err(error(format!("sysctl {name} is none that Rush Hour changes"))
+            return Err(error(format!("Rush Hour does not change sysctl {name}"))
                 .hint(format!("It changes those that begin with: {}.", ALLOWED.join(" "))));
         }
         if spreads(&name) {
@@ -53,7 +53,7 @@ impl Sysctl {
                 let parts = parts.iter().map(|part| part.as_str().map_or(part.to_string(), words));
                 parts.collect::<Vec<String>>().join(" ")
             }
-            other => return Err(error(format!("{other} is no value of sysctl {name}"))),
+            other => return Err(error(format!("sysctl {name} cannot take {other}"))),
         };
         if value.chars().any(char::is_control) {
             return Err(error(format!("the value of sysctl {name} holds a control character")));

@@ -15,7 +15,7 @@ use crate::kernel::sys::packet::{self, Arrival, Inbox};
 use crate::kernel::sys::time::monotonic_ns;
 use crate::kernel::sys::{files, socket};
 use crate::path::wire;
-use crate::reading::spread::{Spread, Summary};
+use crate::record::spread::{Spread, Summary};
 
 /// Frames given to the kernel in one call.
 const BATCH: usize = 64;

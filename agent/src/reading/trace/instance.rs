@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use super::{Sink, TRACEFS};
 use crate::error::{Context, Error, Result};
-use crate::host::serve::{sweep, Leftover};
+use crate::kernel::leftover::{sweep, Leftover};
 use crate::kernel::sys;
 
 pub const PREFIX: &str = "rushhour-";

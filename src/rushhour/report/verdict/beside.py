@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from rushhour.report.tables import TELLING
 from rushhour.verdict.refusal import NOTHING
+from rushhour.verdict.vocabulary import DIFFERS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from rushhour.report.verdict.cell import Cell, Metric
     from rushhour.report.verdict.story import Story
 
-DIFFERS = "differs"
 MAX_KEYS = 4
 """Changed keys that a headline names."""
 _SEVERAL = 2

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from rushhour.metrics.catalog import METRICS
 from rushhour.quantities.words import NONE, quantity, scale_for
 from rushhour.report.verdict.advice import of_cell
-from rushhour.report.verdict.departure import DEPARTS, departs
-from rushhour.report.verdict.order import ORDER
+from rushhour.report.verdict.departure import departs
+from rushhour.verdict.vocabulary import DEPARTS, ORDER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rushhour.verdict.vocabulary import DEPARTS
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from rushhour.record.verdict_file import ComparedCell
-
-DEPARTS = "departs"
 
 
 def departs(cell: ComparedCell) -> bool:

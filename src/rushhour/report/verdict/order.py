@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from rushhour.verdict.vocabulary import ORDER
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from rushhour.record.verdict_file import ComparedCell, JudgedMetric
-
-ORDER = ("worse", "invalid", "inconclusive", "better", "same")
-"""Verdicts as they are shown."""
 
 
 def ordered(cells: Iterable[ComparedCell]) -> list[ComparedCell]:

@@ -11,7 +11,8 @@ from rushhour.report.shell import PLOTS, digest, joined, template
 from rushhour.report.verdict.cell import REACH
 from rushhour.report.verdict.overlay import picture
 from rushhour.report.verdict.rows import rows
-from rushhour.report.verdict.story import WORDS, story
+from rushhour.report.verdict.story import story
+from rushhour.verdict.vocabulary import DEPARTS, DIFFERS, SHOWN, title
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from rushhour.report.verdict.rows import Rows
 
 _SCRIPTS = (*PLOTS, "parts.js", "verdict.js")
+_PICTURED = (DIFFERS, "worse", DEPARTS, "better", "inconclusive")
 _STYLES = ("uplot/uPlot.min.css", "report.css", "verdict.css")
 MAX_PICTURES = 20
 """Cells that are drawn; the worst come first."""
@@ -58,7 +60,8 @@ def html(document: Mapping[str, object], folder: Path) -> str:
     names = {metric.name for one in told for metric in one.cell.metrics}
     return template("verdict.html").render(
         whole=whole,
-        words=WORDS,
+        title=title(whole.verdict),
+        meanings=_meanings(beside=whole.beside),
         told=told,
         shown={one.cell.number for one in told},
         bar_svg=bar_svg,
@@ -72,14 +75,21 @@ def html(document: Mapping[str, object], folder: Path) -> str:
     )
 
 
+def _meanings(*, beside: bool) -> dict[str, str]:
+    """What the words mean, those of one meaning together; a comparison of runs has one more."""
+    found: dict[str, list[str]] = {}
+    for name, word in SHOWN.items():
+        if beside or name != DIFFERS:
+            found.setdefault(word.means, []).append(name)
+    return {", ".join(names): means for means, names in found.items()}
+
+
 def _told(cells: Sequence[Cell], folder: Path) -> list[Told]:
     """The cells in full; pictures go to those that are worse, then better, then open."""
     chosen = list(cells[:MAX_TOLD])
     wanted = sorted(
         chosen,
-        key=lambda cell: ("differs", "worse", "departs", "better", "inconclusive", "invalid").index(
-            cell.verdict
-        ),
+        key=lambda cell: _PICTURED.index(cell.verdict) if cell.verdict in _PICTURED else len(_PICTURED),
     )
     pictures: dict[int, Picture] = {}
     for cell in wanted:

@@ -14,6 +14,7 @@ from rushhour.report.command import Command
 from rushhour.report.verdict.cell import plural
 from rushhour.report.verdict.rows import rows
 from rushhour.report.verdict.story import story
+from rushhour.verdict.vocabulary import SHOWN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -24,15 +25,6 @@ if TYPE_CHECKING:
     from rushhour.report.verdict.rows import Rows
     from rushhour.report.verdict.story import Story
 
-COLOURS = {
-    "same": "green",
-    "better": "green",
-    "worse": "bold red",
-    "inconclusive": "yellow",
-    "invalid": "magenta",
-    "departs": "yellow",
-    "differs": "cyan",
-}
 MAX_LISTED = 8
 """Cells in the table."""
 MAX_TOLD = 1
@@ -67,9 +59,9 @@ def terminal(document: Mapping[str, object]) -> RenderableType:
 
 
 def _head(whole: Story) -> Iterator[RenderableType]:
-    yield Text(whole.headline, COLOURS[whole.verdict])
+    yield Text(whole.headline, SHOWN[whole.verdict].colour)
     yield Text(whole.lead)
-    counts = [Text(f"{count} {name}", COLOURS[name]) for name, count in whole.counts if count]
+    counts = [Text(f"{count} {name}", SHOWN[name].colour) for name, count in whole.counts if count]
     line = Text(" · ").join(counts)
     if whole.identical:
         line.append(f" ({whole.identical} equal to the byte)", "dim")
@@ -84,7 +76,7 @@ def _table(whole: Story) -> RenderableType:
     table.add_column("cell")
     table.add_column("why")
     for cell in whole.cells[:MAX_LISTED]:
-        table.add_row(Text(cell.verdict, COLOURS[cell.verdict]), Text(cell.name), Text(cell.short))
+        table.add_row(Text(cell.verdict, SHOWN[cell.verdict].colour), Text(cell.name), Text(cell.short))
     left = len(whole.cells) - MAX_LISTED
     if left <= 0:
         return table
@@ -104,7 +96,7 @@ def _changes(whole: Story) -> Iterator[RenderableType]:
 
 
 def _cell(cell: Cell) -> Iterator[RenderableType]:
-    yield Text.assemble((cell.verdict, COLOURS[cell.verdict]), " ", (cell.name, "bold"))
+    yield Text.assemble((cell.verdict, SHOWN[cell.verdict].colour), " ", (cell.name, "bold"))
     if cell.guards:
         yield _indented(Text.assemble(("guards  ", "dim"), cell.guards))
     for change in cell.known:
@@ -150,7 +142,7 @@ def _metrics(cell: Cell) -> RenderableType:
     for metric in cell.telling[:MAX_METRICS]:
         values = [metric.scope, metric.base, metric.candidate, metric.change]
         values += [metric.minimum] if judged else []
-        table.add_row(Text(metric.name, COLOURS[metric.verdict]), *map(Text, values))
+        table.add_row(Text(metric.name, SHOWN[metric.verdict].colour), *map(Text, values))
     left = len(cell.telling) - MAX_METRICS
     return Group(table, Text(f"and {plural(left, 'more metric')}", "dim")) if left > 0 else table
 

@@ -13,8 +13,9 @@ from rushhour.report.verdict import beside
 from rushhour.report.verdict.advice import advice
 from rushhour.report.verdict.cell import known_change, plural, short_label, told_cell
 from rushhour.report.verdict.common import groups
-from rushhour.report.verdict.departure import DEPARTS, number_of, told
-from rushhour.report.verdict.order import ORDER, ordered
+from rushhour.report.verdict.departure import number_of, told
+from rushhour.report.verdict.order import ordered
+from rushhour.verdict.vocabulary import DEPARTS, ORDER, SHOWN
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,15 +25,6 @@ if TYPE_CHECKING:
     from rushhour.report.verdict.cell import Cell, Known
     from rushhour.report.verdict.common import Group
 _AGAIN = "compare again, or take it from a copy"
-WORDS = {
-    "worse": "Worse",
-    "invalid": "Invalid",
-    "inconclusive": "Inconclusive",
-    "better": "Better",
-    "same": "Same",
-    DEPARTS: "Departs",
-    "differs": "Beside each other",
-}
 
 
 @dataclass(frozen=True)
@@ -113,7 +105,7 @@ def _story(document: VerdictFile) -> Story:
     areas = _areas(document)
     cells = [told_cell(number, cell, areas, document) for number, cell in enumerate(ordered(document.cells))]
     identical = sum(cell.identical for cell in document.cells)
-    counted = {name: document.counts.get(name, 0) for name in ORDER}
+    counted: dict[str, int] = {name: document.counts.get(name, 0) for name in ORDER}
     verdict, counts = told(document.verdict, counted, number_of(document.cells))
     base, candidate = map(_side, document.sides)
     whole = Story(
@@ -159,13 +151,9 @@ def _headline(verdict: str, counts: Mapping[str, int], identical: int) -> str:
         return (
             f"Same: {identical} of {total} cells {be} equal to the byte, no change that matters in the others"
         )
-    return {
-        "worse": f"Worse: {of}" + (f"; {departing} more behave otherwise" if departing else ""),
-        DEPARTS: f"Departs: {of} behave{'s' if number == 1 else ''} otherwise, and none is worse for users",
-        "better": f"Better: {of}, and none worse",
-        "inconclusive": f"Inconclusive: in {of} the runs cannot tell a change from chance",
-        "invalid": f"Invalid: {of} could not be compared",
-    }[verdict]
+    more = f"; {departing} more behave otherwise" if verdict == "worse" and departing else ""
+    behave = "behaves" if number == 1 else "behave"
+    return SHOWN[verdict].headline.format(of=of, behave=behave) + more
 
 
 def _side(side: ComparedSide) -> Side:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from rushhour.report.markdown import said
 from rushhour.report.verdict.cell import plural
 from rushhour.report.verdict.rows import rows
-from rushhour.report.verdict.story import WORDS, story
+from rushhour.report.verdict.story import story
+from rushhour.verdict.vocabulary import SHOWN, title
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -25,15 +26,6 @@ MAX_TOLD = 12
 """Cells that are told in full."""
 MAX_METRICS = 6
 MAX_GROUPS = 5
-_SIGNS = {
-    "worse": "❌",
-    "invalid": "⛔",
-    "inconclusive": "❔",
-    "better": "🔼",
-    "departs": "🔁",
-    "differs": "🔀",
-    "same": "✅",
-}
 
 
 def markdown(document: Mapping[str, object]) -> str:
@@ -59,11 +51,11 @@ def markdown(document: Mapping[str, object]) -> str:
 
 
 def _head(whole: Story) -> Iterator[str]:
-    yield f"## {_SIGNS[whole.verdict]} {said(whole.headline)}"
+    yield f"## {SHOWN[whole.verdict].sign} {said(whole.headline)}"
     yield ""
     yield said(whole.lead)
     yield ""
-    counted = [f"{_SIGNS[name]} {count} {name}" for name, count in whole.counts if count]
+    counted = [f"{SHOWN[name].sign} {count} {name}" for name, count in whole.counts if count]
     yield " · ".join(counted) + (f" ({whole.identical} equal to the byte)" if whole.identical else "")
     yield ""
     if not whole.cells:
@@ -71,7 +63,7 @@ def _head(whole: Story) -> Iterator[str]:
     yield "| verdict | cell | why |"
     yield "|---|---|---|"
     for cell in whole.cells[:MAX_LISTED]:
-        yield f"| {_SIGNS[cell.verdict]} {cell.verdict} | {said(cell.name)} | {said(cell.short)} |"
+        yield f"| {SHOWN[cell.verdict].sign} {cell.verdict} | {said(cell.name)} | {said(cell.short)} |"
     if len(whole.cells) > MAX_LISTED:
         yield ""
         yield f"and {plural(len(whole.cells) - MAX_LISTED, 'more cell')}"
@@ -87,8 +79,8 @@ def _head(whole: Story) -> Iterator[str]:
 
 
 def _cell(cell: Cell) -> Iterator[str]:
-    title = f"<b>{_plain(cell.title)}</b> {_plain(cell.label)}"
-    yield f"<details><summary>{_SIGNS[cell.verdict]} {title}</summary>"
+    heading = f"<b>{_plain(cell.title)}</b> {_plain(cell.label)}"
+    yield f"<details><summary>{SHOWN[cell.verdict].sign} {heading}</summary>"
     yield ""
     yield said(cell.reason)
     yield ""
@@ -148,7 +140,7 @@ def _tail(whole: Story) -> Iterator[str]:
     yield from (f"| {said(label)} | {said(text)} |" for label, text in whole.facts)
     yield from (f"\n{said(note)}" for note in whole.notes)
     yield ""
-    yield f"{WORDS[whole.verdict]}: Rush Hour {said(whole.version)}"
+    yield f"{title(whole.verdict)}: Rush Hour {said(whole.version)}"
 
 
 def _steps(steps: Sequence[Step]) -> Iterator[str]:

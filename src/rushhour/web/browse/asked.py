@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from rushhour.store.filters import SORTS
-from rushhour.verdict.rule import ORDER
+from rushhour.verdict.vocabulary import ORDER
 from rushhour.web.answers import RefusedError
 
 if TYPE_CHECKING:
@@ -50,6 +50,11 @@ class Asked:
         if not (word.isascii() and word.isdecimal()) or len(word) > 12 or int(word) > most:
             raise _wrong(name, word, f"a number up to {most}")
         return int(word)
+
+    @property
+    def verdicts(self) -> tuple[str, ...]:
+        """What may be asked for as a verdict."""
+        return ORDER
 
     @property
     def size(self) -> int:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
 import report_records
 from made_up import Copy
+from verdict_documents import cell, document
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -163,3 +165,44 @@ def test_a_series_is_one_entry(copy: Copy, tmp_path: Path) -> None:
     assert "the greatest segment that the peer takes" in copy.rushhour("help", "metrics")
     run = report_records.make_record(tmp_path / "run")
     assert copy.python(SAMPLES.format(run=str(run))) == "True B hold Greatest segment\n"
+
+
+WORD = """    "unsteady": Word(
+        5, "fail", "Unsteady: {of} come and go", "It is there on some days.", "blue", "〰"
+    ),
+"""
+TOLD = """
+import json, sys
+from pathlib import Path
+from rich.console import Console
+from rushhour.report.verdict import html, markdown, terminal
+from rushhour.verdict.rule import worst
+from rushhour.verdict.vocabulary import WORDS
+place = Path({place!r})
+document = json.loads(place.read_text())
+print(worst(["same", "unsteady", "better"]), WORDS["unsteady"].exit)
+Console(width=90).print(terminal(document))
+print(markdown(document))
+print(html(document, place.parent))
+"""
+
+
+def test_a_verdicts_word_is_one_entry(copy: Copy, tmp_path: Path) -> None:
+    """It has its rank, its exit code, its place in every report, and what other systems are told."""
+    place = "src/rushhour/verdict/vocabulary.py"
+    copy.add(place, '    "better": Word(0,', WORD)
+    copy.add(place, '"inconclusive", "invalid"]\n', '"unsteady", ')
+    assert len(copy.touched()) == 1
+    known = document([cell(0, "better"), cell(1, "same")])
+    known["cells"].append(cell(2, "unsteady"))
+    known |= {"verdict": "unsteady", "exit": 5, "counts": known["counts"] | {"unsteady": 1}}
+    (tmp_path / "verdict.json").write_text(json.dumps(known))
+    said = copy.python(TOLD.format(place=str(tmp_path / "verdict.json")))
+    assert said.startswith("unsteady 5\n")
+    assert "## 〰 Unsteady: 1 of 3 cells come and go" in said
+    assert '<h1 class="h-unsteady">Unsteady: 1 of 3 cells come and go</h1>' in said
+    assert "<dt>unsteady</dt><dd>It is there on some days.</dd>" in said
+    assert said.count("1 unsteady") == 4  # in the terminal, in Markdown, and twice on the page
+    exported = copy.rushhour("export", str(tmp_path), "--to", "tap")
+    assert "unsteady" in exported
+    assert exported.count("not ok") == 1

@@ -1,0 +1,17 @@
+//! How flows end.
+
+use serde::Serialize;
+
+/// How a flow ended; `None` is what did not happen or does not apply.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct FlowEnd {
+    pub id: u32,
+    pub connected_ns: Option<i64>,
+    pub sender_done_ns: Option<i64>,
+    pub receiver_done_ns: Option<i64>,
+    pub bytes_sent: Option<u64>,
+    pub bytes_received: Option<u64>,
+    pub packets_sent: Option<u64>,
+    pub packets_received: Option<u64>,
+    pub error: Option<String>,
+}
