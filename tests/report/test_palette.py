@@ -7,7 +7,7 @@ import pytest
 
 from rushhour.report.figure.description import Axis, Entry, Facet, Plot, Role, Style, Trace
 from rushhour.report.figure.overview import Overview
-from rushhour.report.figure.paper import _style
+from rushhour.report.figure.style import line_style
 from rushhour.report.model import FlowLine
 from rushhour.report.palette import Palette
 
@@ -81,5 +81,5 @@ def test_a_ramp_of_numbers_and_the_places_of_points_stay() -> None:
 def test_no_two_theories_are_drawn_alike(role: Role, look: int | None) -> None:
     entries = tuple(Entry(f"model:{name}", name, role, look) for name in "abcd")
     plot = replace(figure("measured"), entries=entries)
-    drawn = [str(_style(entry, plot)) for entry in entries]
+    drawn = [str(line_style(entry, plot)) for entry in entries]
     assert len(set(drawn)) == len(drawn)

@@ -48,12 +48,17 @@ class Axis:
 
 @dataclass(frozen=True)
 class Style:
-    """A line's colour, by number or by its place from 0 to 1 along a ramp; its dashes and marks by number."""
+    """A line's colour, by number or by its place from 0 to 1 along a ramp; its dashes and marks by number.
+
+    Queues and links have colours of their own, a total has none. What is `faint` accompanies another line.
+    """
 
     colour: int
     place: float | None
     dash: int
     mark: int
+    family: Literal["line", "queue", "total"] = "line"
+    faint: bool = False
 
 
 @dataclass(frozen=True)
@@ -79,13 +84,25 @@ class Trace:
 
 
 @dataclass(frozen=True)
+class Level:
+    """A horizontal line that traces are held against, as a buffer or a rate: its value, and its words."""
+
+    value: float
+    said: str
+
+
+@dataclass(frozen=True)
 class Facet:
-    """One panel: the levels it is of, in words, and its traces; `top` is the greatest value to be seen."""
+    """One panel: the levels it is of, in words, its traces, and the levels they are held against.
+
+    `top` is the greatest value to be seen.
+    """
 
     title: str
     traces: tuple[Trace, ...]
     low: float
     top: float
+    levels: tuple[Level, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -103,7 +120,8 @@ class Plot:
     """Traces over time, a factor, or the values of a `distribution`, in panels that share their x axis.
 
     `legend` names the factors that tell the lines apart, `styles` are those of the lines. `same` panels share
-    their y axis. `notes` say what a reader must know.
+    their y axis. `notes` say what a reader must know. Of `lanes` each trace is a row of events, its values
+    how many happened at an instant.
     """
 
     title: str
@@ -119,6 +137,7 @@ class Plot:
     same: bool
     notes: tuple[str, ...] = ()
     distribution: bool = False
+    lanes: bool = False
 
 
 @dataclass(frozen=True)
