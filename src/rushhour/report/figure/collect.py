@@ -24,7 +24,7 @@ from rushhour.spec.sweep import Sweep
 from rushhour.summary import comparison
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from rushhour.metrics.value import MetricValue
     from rushhour.models.case import Prediction
@@ -76,14 +76,18 @@ class Collector:
         self._share = min(MOST, max(LEAST, POINTS // max(1, runs * over_time)))
 
     @classmethod
-    def of(cls, results: ResultSet) -> Collector:
-        """The collector of a result set: figures, sweep and published data as its `set.json` has them."""
+    def of(cls, results: ResultSet, wanted: Callable[[Figure], bool] = lambda _: True) -> Collector:
+        """The collector of a result set: figures, sweep and published data as its `set.json` has them.
+
+        Only figures that are `wanted` are made.
+        """
         resolved = results.about.scenario.resolved
         try:
             figures = [Figure.model_validate(figure) for figure in resolved.figure]
             sweep = Sweep.model_validate(resolved.sweep)
         except ValidationError:  # of another version: the tables are still there to be reported
             return cls((), Sweep())
+        figures = [figure for figure in figures if wanted(figure)]
         return cls(figures, sweep, comparison.published(results), len(results))
 
     def take(self, record: Record, metrics: Sequence[MetricValue], run: int) -> None:
