@@ -33,7 +33,7 @@ def test_a_level_far_above_all_samples_does_not_flatten_them() -> None:
     panel = Panel("queue", "Queue", "bytes", [curve("q", None, 1e5, 2e5, 3e5)], [Limit("buffer", 5e5)])
     plot = figure(panel, 2.0)
     assert plot.facets[0].top == 5e5
-    assert [level.said for level in plot.facets[0].levels] == ["buffer 500 kB"]
+    assert [level.said for level in plot.facets[0].references] == ["buffer 500 kB"]
     assert (plot.y.label, plot.y.divisor) == ("Queue, kB", 1e3)
     flat = figure(Panel("queue", "Queue", "bytes", panel.curves, [Limit("buffer", 5e7)]), 2.0)
     assert flat.facets[0].top == 3e5

@@ -15,7 +15,7 @@ from test_overview import runs
 from rushhour.record.record import ResultSet
 from rushhour.report.braille import Canvas
 from rushhour.report.figure import screen
-from rushhour.report.figure.description import Axis, Drawing, Entry, Facet, Plot, Role, Style, Trace
+from rushhour.report.figure.description import Axis, Drawing, Facet, LegendEntry, Plot, Role, Style, Trace
 from rushhour.report.figure.overview import overviews
 from rushhour.report.terminal import print_results
 
@@ -29,7 +29,7 @@ def text_of(drawing: Drawing, width: int = 80) -> list[str]:
 
 
 def plot(*traces: Trace, log: bool = False) -> Plot:
-    entries = tuple(Entry(one.group, one.label, one.role, one.look) for one in traces)
+    entries = tuple(LegendEntry(one.group, one.label, one.role, one.look) for one in traces)
     styles = tuple(Style(look, None, look, look) for look in range(len(traces)))
     x, y = Axis("loss", ticks=((0.0, "0%"), (1.0, "1%"))), Axis("Goodput", "Mbit/s", 1e6, log=log)
     return Plot(

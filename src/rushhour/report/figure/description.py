@@ -84,7 +84,7 @@ class Trace:
 
 
 @dataclass(frozen=True)
-class Level:
+class Reference:
     """A horizontal line that traces are held against, as a buffer or a rate: its value, and its words."""
 
     value: float
@@ -102,11 +102,11 @@ class Facet:
     traces: tuple[Trace, ...]
     low: float
     top: float
-    levels: tuple[Level, ...] = ()
+    references: tuple[Reference, ...] = ()
 
 
 @dataclass(frozen=True)
-class Entry:
+class LegendEntry:
     """One entry of the legend."""
 
     group: str
@@ -130,7 +130,7 @@ class Plot:
     x: Axis
     y: Axis
     facets: tuple[Facet, ...]
-    entries: tuple[Entry, ...]
+    entries: tuple[LegendEntry, ...]
     legend: str
     styles: tuple[Style, ...]
     over_time: bool
@@ -151,7 +151,7 @@ class Field:
 
 
 @dataclass(frozen=True)
-class Sheet:
+class MatrixPanel:
     """One panel of a matrix: rows of fields; None where no cell was run."""
 
     title: str
@@ -160,7 +160,7 @@ class Sheet:
 
 @dataclass(frozen=True)
 class Matrix:
-    """A metric as colour and number over two factors, a sheet for each level of the others."""
+    """A metric as colour and number over two factors, a panel for each level of the others."""
 
     title: str
     source: str
@@ -171,7 +171,7 @@ class Matrix:
     down: str
     columns: tuple[str, ...]
     names: tuple[str, ...]
-    sheets: tuple[Sheet, ...]
+    panels: tuple[MatrixPanel, ...]
     least: str
     greatest: str
     notes: tuple[str, ...] = field(default=())

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rushhour.quantities.words import quantity, scale_for
-from rushhour.report.figure.description import Axis, Entry, Facet, Level, Plot, Style, Trace
+from rushhour.report.figure.description import Axis, Facet, LegendEntry, Plot, Reference, Style, Trace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,11 +35,11 @@ def figure(panel: Panel, duration_s: float, looks: Sequence[int | None] = ()) ->
     ]
     most = max(greatest, default=0.0)
     levels = tuple(
-        Level(limit.value, f"{limit.label} {quantity(limit.value, panel.unit)}") for limit in panel.limits
+        Reference(limit.value, f"{limit.label} {quantity(limit.value, panel.unit)}") for limit in panel.limits
     )
     top = max([most, *(one.value for one in levels if one.value <= _FLATTENS * most)]) or 1.0
     scale = scale_for([most], panel.unit)
-    entries = tuple(Entry(trace.group, trace.label, "measured", trace.look) for trace in traces)
+    entries = tuple(LegendEntry(trace.group, trace.label, "measured", trace.look) for trace in traces)
     return Plot(
         panel.title,
         "",

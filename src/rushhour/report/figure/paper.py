@@ -29,7 +29,15 @@ from rushhour.report.figure.ticks import apart
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from rushhour.report.figure.description import Drawing, Entry, Facet, Level, Plot, Sheet, Trace
+    from rushhour.report.figure.description import (
+        Drawing,
+        Facet,
+        LegendEntry,
+        MatrixPanel,
+        Plot,
+        Reference,
+        Trace,
+    )
     from rushhour.report.model import RunView
 
 _DECADES = 300
@@ -99,7 +107,7 @@ def _put_caption(figure: Figure, lines: list[str]) -> None:
         figure.supxlabel(plain("\n".join(lines)), fontsize=7.5, x=0.01, ha="left", color=NEUTRAL)
 
 
-def _handle(entry: Entry, plot: Plot) -> Line2D:
+def _handle(entry: LegendEntry, plot: Plot) -> Line2D:
     style = line_style(entry, plot)
     mine = [trace for facet in plot.facets for trace in facet.traces if trace.group == entry.group]
     if plot.over_time and entry.role == "measured" and all(trace.shape == "points" for trace in mine):
@@ -135,7 +143,7 @@ def _legend(figure: Figure, plot: Plot, columns: list[list[tuple[Line2D, str]]])
 def _facet(axes: Axes, plot: Plot, facet: Facet, width: float) -> None:
     for trace in facet.traces:
         _trace(axes, plot, trace)
-    for level in facet.levels:
+    for level in facet.references:
         if level.value <= facet.top:
             _level(axes, plot, level)
     axes.set_title(plain(facet.title), fontsize=8.5, loc="left")
@@ -210,7 +218,7 @@ def _lanes(axes: Axes, plot: Plot) -> None:
     axes.grid(visible=False, axis="y")
 
 
-def _level(axes: Axes, plot: Plot, level: Level) -> None:
+def _level(axes: Axes, plot: Plot, level: Reference) -> None:
     at = level.value / plot.y.divisor
     axes.axhline(at, color="#8f8a80", linewidth=0.9, linestyle=(0, (5, 3)))
     style: dict[str, Any] = {"ha": "right", "va": "bottom", "fontsize": 7, "color": NEUTRAL}
@@ -241,18 +249,18 @@ def _trace(axes: Axes, plot: Plot, trace: Trace) -> None:
 def _matrix(drawing: Matrix, form: str) -> bytes:
     with mpl.rc_context({**STYLE, "axes.grid": False}):
         size = (1.1 + 0.62 * len(drawing.columns), 0.55 + 0.36 * len(drawing.names))
-        across = max(1, min(3, len(drawing.sheets), int(_WIDEST // size[0])))
-        down = -(-len(drawing.sheets) // across)
+        across = max(1, min(3, len(drawing.panels), int(_WIDEST // size[0])))
+        down = -(-len(drawing.panels) // across)
         width = max(4.2, size[0] * across)
         caption = _caption(drawing, width)
         height = 0.7 + size[1] * down + 0.13 * len(caption)
         figure = Figure(figsize=(width, height), layout="constrained")
         grid = figure.subplots(down, across, squeeze=False, sharex=True, sharey=True)
         for place, axes in enumerate(grid.flat):
-            axes.set_visible(place < len(drawing.sheets))
-            if place < len(drawing.sheets):
-                _sheet(axes, drawing, drawing.sheets[place])
-                last = place + across >= len(drawing.sheets)
+            axes.set_visible(place < len(drawing.panels))
+            if place < len(drawing.panels):
+                _matrix_panel(axes, drawing, drawing.panels[place])
+                last = place + across >= len(drawing.panels)
                 axes.tick_params(labelbottom=last)
                 axes.set_xlabel(plain(drawing.across) if last else "")
         _title(figure, drawing)
@@ -261,13 +269,13 @@ def _matrix(drawing: Matrix, form: str) -> bytes:
         return encoded(figure, form)
 
 
-def _sheet(axes: Axes, drawing: Matrix, sheet: Sheet) -> None:
+def _matrix_panel(axes: Axes, drawing: Matrix, panel: MatrixPanel) -> None:
     shades = [
         [np.nan if field is None or field.shade is None else field.shade for field in row]
-        for row in sheet.rows
+        for row in panel.rows
     ]
     axes.imshow(np.array(shades, float), cmap="Blues", vmin=-1, vmax=10, aspect="auto")
-    for y, row in enumerate(sheet.rows):
+    for y, row in enumerate(panel.rows):
         for x, field in enumerate(row):
             if field is not None:
                 dark = field.shade is not None and field.shade >= 6
@@ -275,5 +283,5 @@ def _sheet(axes: Axes, drawing: Matrix, sheet: Sheet) -> None:
                 axes.text(x, y, field.text, ha="center", va="center", fontsize=7.5, color=paint)
     axes.set_xticks(range(len(drawing.columns)), [plain(level) for level in drawing.columns])
     axes.set_yticks(range(len(drawing.names)), [plain(level) for level in drawing.names])
-    axes.set_title(plain(sheet.title), fontsize=8.5, loc="left")
+    axes.set_title(plain(panel.title), fontsize=8.5, loc="left")
     axes.tick_params(length=0)

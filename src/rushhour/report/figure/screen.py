@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-    from rushhour.report.figure.description import Drawing, Entry, Facet, Plot, Sheet, Trace
+    from rushhour.report.figure.description import Drawing, Facet, LegendEntry, MatrixPanel, Plot, Trace
 
 COLOURS = ("blue", "red", "green", "yellow", "magenta", "cyan")
 MARKS, HOLLOW = "●■▲◆▼★", "○□△◇▽☆"
@@ -45,8 +45,8 @@ def show(drawing: Drawing, width: int) -> RenderableType:
     else:
         parts = [Text.assemble((drawing.title, "bold"), (f"  {label}", "dim"))]
     if isinstance(drawing, Matrix):
-        left = len(drawing.sheets) - MAX_PANELS
-        parts += [_sheet(drawing, sheet, width) for sheet in drawing.sheets[:MAX_PANELS]]
+        left = len(drawing.panels) - MAX_PANELS
+        parts += [_matrix_panel(drawing, panel, width) for panel in drawing.panels[:MAX_PANELS]]
     else:
         left = len(drawing.facets) - MAX_PANELS
         parts += _legend(drawing, width)
@@ -63,7 +63,7 @@ def curves(plot: Plot, width: int) -> Iterator[Text]:
     traces = plain[:MAX_CURVES]
     top = max((float(np.nanmax(trace.y, initial=0.0)) for trace in traces), default=0.0)
     more = f"first {MAX_CURVES} of {len(plain)}" if len(plain) > MAX_CURVES else ""
-    notes = "; ".join(part for part in (*(level.said for level in facet.levels[:2]), more) if part)
+    notes = "; ".join(part for part in (*(level.said for level in facet.references[:2]), more) if part)
     yield Text(plot.y.label, "bold").append(f"  {notes}" if notes else "", "not bold dim")
     height = 3 if len(traces) <= 2 else 2
     for trace in traces:
@@ -169,14 +169,14 @@ def _row(label: str, line: Text, style: str) -> Text:
     return Text.assemble((f"{label:>{MARGIN - 2}} ", style), ("│", "dim"), line)
 
 
-def _colour(plot: Plot, drawn: Entry | Trace) -> str:
+def _colour(plot: Plot, drawn: LegendEntry | Trace) -> str:
     if drawn.look is None:
         return "dim"
     style = plot.styles[drawn.look]
     return COLOURS[style.colour % len(COLOURS)]
 
 
-def _mark(plot: Plot, drawn: Entry | Trace) -> str:
+def _mark(plot: Plot, drawn: LegendEntry | Trace) -> str:
     letters = HOLLOW if drawn.role == "published" else MARKS
     return letters[(0 if drawn.look is None else plot.styles[drawn.look].mark) % len(letters)]
 
@@ -195,9 +195,9 @@ def _legend(plot: Plot, width: int) -> Iterator[Text]:
         yield line
 
 
-def _sheet(drawing: Matrix, sheet: Sheet, width: int) -> RenderableType:
-    """A sheet as a table of its numbers: as many columns as fit."""
-    texts = [[field.text if field else "" for field in row] for row in sheet.rows[:MAX_ROWS]]
+def _matrix_panel(drawing: Matrix, panel: MatrixPanel, width: int) -> RenderableType:
+    """A panel as a table of its numbers: as many columns as fit."""
+    texts = [[field.text if field else "" for field in row] for row in panel.rows[:MAX_ROWS]]
     corner = f"{drawing.down} ↓ {drawing.across} →"
     used, kept = 2 + max(len(corner), *(len(name) for name in drawing.names)), 0
     for column, *values in zip(drawing.columns, *texts, strict=True):
@@ -213,9 +213,9 @@ def _sheet(drawing: Matrix, sheet: Sheet, width: int) -> RenderableType:
         f"{many} more {what}{'s' if many > 1 else ''}"
         for many, what in (
             (len(drawing.columns) - kept, "column"),
-            (len(sheet.rows) - len(texts), "row"),
+            (len(panel.rows) - len(texts), "row"),
         )
         if many > 0
     ]
-    title = [Text(sheet.title, "bold")] if sheet.title else []
+    title = [Text(panel.title, "bold")] if panel.title else []
     return Group(*title, table, *([Text(f"In the report: {'; '.join(left)}", "dim")] if left else []))

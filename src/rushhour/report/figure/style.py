@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from rushhour.report.figure.description import Entry, Plot, Trace
+    from rushhour.report.figure.description import LegendEntry, Plot, Trace
 
 COLOURS = ("#1f66ad", "#d1495b", "#228833", "#b58900", "#6f4aa8", "#0f8b9d", "#8c4a2f", "#555b66")
 QUEUES = ("#0f766e", "#a16207", "#86198f", "#3f3f46")
@@ -78,7 +78,7 @@ def along(stops: tuple[str, ...], place: float) -> str:
     return "#" + "".join(f"{part:02x}" for part in mixed)
 
 
-def line_style(drawn: Entry | Trace, plot: Plot) -> dict[str, Any]:
+def line_style(drawn: LegendEntry | Trace, plot: Plot) -> dict[str, Any]:
     """How a trace is drawn: solid or dashed by its look; theory thin and dashed; published hollow."""
     paint = colour(drawn.look, plot)
     style = Style(0, None, 0, 0) if drawn.look is None else plot.styles[drawn.look]
@@ -99,7 +99,7 @@ def line_style(drawn: Entry | Trace, plot: Plot) -> dict[str, Any]:
     return {"color": paint, "linestyle": line, "linewidth": 1.2, "marker": mark, "markersize": 4}
 
 
-def _theory(drawn: Entry | Trace, plot: Plot) -> dict[str, Any]:
+def _theory(drawn: LegendEntry | Trace, plot: Plot) -> dict[str, Any]:
     """Each theory in its own dashes, dotted outside its range; in its own colour where lines have none."""
     models = list(dict.fromkeys(entry.group for entry in plot.entries if entry.role in THEORETICAL))
     number = models.index(drawn.group)
