@@ -14,7 +14,7 @@ from test_overview import runs
 
 from rushhour.record.record import ResultSet
 from rushhour.report.braille import Canvas
-from rushhour.report.figure import screen
+from rushhour.report.figure import figures_of, page, paper, screen
 from rushhour.report.figure.description import Axis, Drawing, Facet, LegendEntry, Plot, Role, Style, Trace
 from rushhour.report.figure.overview import overviews
 from rushhour.report.terminal import print_results
@@ -109,6 +109,36 @@ def screen_of(path: Path) -> str:
     text = io.StringIO()
     print_results(ResultSet.open(path), Console(file=text, width=80, no_color=True))
     return text.getvalue()
+
+
+def test_every_kind_of_figure_is_drawn_by_every_drawer(tmp_path: Path) -> None:
+    cells = [{"cc": cc, "topology.loss": loss} for cc in ("reno", "bbr") for loss in ("0%", "1%")]
+    path = make_set(tmp_path / "set", cells, seconds=6)
+    figures = [
+        {"title": "Windows", "y": "snd_cwnd", "lines": ["topology.loss"], "panels": ["cc"], "from": "1s"},
+        {"title": "Delay", "y": "srtt_p50_us", "x": "topology.loss", "lines": ["cc"], "flow": "long"},
+        {"title": "Fields", "kind": "matrix", "x": "topology.loss", "y": "cc", "metric": "jain_index"},
+        {"title": "Shares", "kind": "cdf", "y": "srtt_us", "lines": ["cc"], "where": {"topology.loss": "0%"}},
+    ]
+    sweep = {"cc": ["reno", "bbr"], "topology.loss": ["0%", "1%"]}
+    about = {"scenario": {"resolved": {"figure": figures, "sweep": sweep}}}
+    (path / "set.json").write_text(json.dumps(about))
+    drawings = figures_of(ResultSet.open(path))
+    assert [drawing.title for drawing in drawings] == ["Windows", "Delay", "Fields", "Shares"]
+    for drawing in drawings:
+        lines = text_of(drawing)
+        assert lines[0].startswith(drawing.title)
+        assert len(lines) >= 4
+        assert max(map(len, lines)) <= 80
+        assert paper.draw(drawing, "svg").startswith(b"<?xml")
+        assert bool(page.packed(drawing)) == isinstance(drawing, Plot)
+    windows, shares = text_of(drawings[0]), text_of(drawings[3])
+    assert (
+        sum(line.split() == ["1", "s", "2.25", "s", "3.5", "s", "4.75", "s", "6", "s"] for line in windows)
+        == 2
+    )
+    assert any("first 3 of 4" in line for line in windows)
+    assert shares[-3].strip() == "Smoothed round-trip time, ms (logarithmic)"
 
 
 def test_a_line_joins_its_points_and_a_gap_stays() -> None:

@@ -216,7 +216,7 @@ def _charts(run: RunView, width: int) -> RenderableType:
     drawn = [over_run.figure(panel, run.duration_s, looks) for panel in run.panels if panel.id in _CHARTS]
     parts = [line for plot in drawn for line in screen.curves(plot, width)]
     if parts:
-        parts.append(screen.instants(run.duration_s, width))
+        parts.append(screen.instants(0.0, run.duration_s, width))
     return Group(*parts, Text())
 
 

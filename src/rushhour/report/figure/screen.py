@@ -38,7 +38,7 @@ _EDGE = 0.04
 
 
 def show(drawing: Drawing, width: int) -> RenderableType:
-    """A figure over a factor, or a matrix, with its title and what a reader must know, in so many letters."""
+    """A figure that compares cells, with its title and what a reader must know, in so many letters."""
     label = drawing.label if isinstance(drawing, Matrix) else drawing.y.label
     if label.startswith(drawing.title):
         parts: list[RenderableType] = [Text(label, "bold")]
@@ -49,36 +49,72 @@ def show(drawing: Drawing, width: int) -> RenderableType:
         parts += [_matrix_panel(drawing, panel, width) for panel in drawing.panels[:MAX_PANELS]]
     else:
         left = len(drawing.facets) - MAX_PANELS
-        parts += _legend(drawing, width)
-        parts += [line for facet in drawing.facets[:MAX_PANELS] for line in points(drawing, facet, width)]
+        # Charts over time or of distributions have their names beside them.
+        parts += [] if drawing.over_time or drawing.distribution else _legend(drawing, width)
+        parts += [line for facet in drawing.facets[:MAX_PANELS] for line in _panel(drawing, facet, width)]
     more = [f"In the report: {left} more {'panel' if left == 1 else 'panels'}."] if left > 0 else []
     said = Text(" ".join((*drawing.notes, *more)), "dim")
     return Group(*parts, Constrain(said, width), Text())
 
 
 def curves(plot: Plot, width: int) -> Iterator[Text]:
-    """A figure over time from 0 on: a chart for each of its first curves, from 0 to the greatest value."""
+    """A panel of a run: its title with what it is held against, and a chart for each of its first curves."""
     (facet,) = plot.facets
-    plain = [trace for trace in facet.traces if trace.look is None or not plot.styles[trace.look].faint]
-    traces = plain[:MAX_CURVES]
+    notes = [*(reference.said for reference in facet.references[:2]), *_more(plot, facet)]
+    yield Text(plot.y.label, "bold").append(f"  {'; '.join(notes)}" if notes else "", "not bold dim")
+    yield from _charts(plot, facet, width)
+
+
+def instants(begin_s: float, end_s: float, width: int) -> Text:
+    """Instants under charts over time: the start, the quarters, the end."""
+    quarters = (0.0, 0.25, 0.5, 0.75, 1.0)
+    return _ticks([(part, f"{begin_s + part * (end_s - begin_s):g} s") for part in quarters], width)
+
+
+def _panel(plot: Plot, facet: Facet, width: int) -> Iterator[Text]:
+    """One panel of a figure that compares cells."""
+    if not (plot.over_time or plot.distribution):
+        yield from points(plot, facet, width)
+        return
+    title = "; ".join(part for part in (facet.title, *_more(plot, facet)) if part)
+    yield from [Text(" " * MARGIN + title, "bold")] if title else []
+    yield from _charts(plot, facet, width)
+    if plot.over_time:
+        yield instants(plot.x.low, plot.x.high, width)
+    else:
+        yield _ticks(apart(plot.x.ticks, width - MARGIN, 1.0), width)
+        yield _ticks([(0.5, plot.x.label)], width)
+
+
+def _plain(plot: Plot, facet: Facet) -> list[Trace]:
+    """The curves that have charts of their own: what was measured, without companions."""
+    return [
+        trace for trace in facet.traces
+        if trace.role == "measured" and (trace.look is None or not plot.styles[trace.look].faint)
+    ]  # fmt: skip
+
+
+def _more(plot: Plot, facet: Facet) -> list[str]:
+    many = len(_plain(plot, facet))
+    return [f"first {MAX_CURVES} of {many}"] if many > MAX_CURVES else []
+
+
+def _charts(plot: Plot, facet: Facet, width: int) -> Iterator[Text]:
+    """A chart for each of the first curves, from 0 to the greatest value of them all."""
+    traces = _plain(plot, facet)[:MAX_CURVES]
+    begin, end = (plot.x.low, plot.x.high) if plot.over_time else (0.0, 1.0)
     top = max((float(np.nanmax(trace.y, initial=0.0)) for trace in traces), default=0.0)
-    more = f"first {MAX_CURVES} of {len(plain)}" if len(plain) > MAX_CURVES else ""
-    notes = "; ".join(part for part in (*(level.said for level in facet.references[:2]), more) if part)
-    yield Text(plot.y.label, "bold").append(f"  {notes}" if notes else "", "not bold dim")
     height = 3 if len(traces) <= 2 else 2
     for trace in traces:
         labels = [f"{top / plot.y.divisor:.4g}", *[""] * (height - 2), "0"]
-        if len(traces) > 1:
-            labels[1] = trace.label[: MARGIN - 2]
-        drawn = Curve(trace.label, None, trace.x, trace.y, trace.shape)
         colour = _colour(plot, trace)
-        for row, line in enumerate(chart(drawn, width - MARGIN, height, plot.x.high, top)):
+        if len(traces) > 1 and len(trace.label) <= MARGIN - 2:
+            labels[1] = trace.label
+        elif len(traces) > 1:
+            yield Text(" " * MARGIN + trace.label[: width - MARGIN], colour)
+        drawn = Curve(trace.label, None, trace.x - begin, trace.y, trace.shape)
+        for row, line in enumerate(chart(drawn, width - MARGIN, height, end - begin, top)):
             yield _row(labels[row], Text(line.rstrip(), colour), colour if row == 1 else "dim")
-
-
-def instants(duration_s: float, width: int) -> Text:
-    """Instants under charts over time: the start, the quarters, the end."""
-    return _ticks([(share, f"{share * duration_s:g} s") for share in (0.0, 0.25, 0.5, 0.75, 1.0)], width)
 
 
 def points(plot: Plot, facet: Facet, width: int) -> Iterator[Text]:
