@@ -271,12 +271,12 @@ def test_a_matrix_has_a_sheet_for_each_level_of_the_rest() -> None:
     some = [taken(cell, n, value=1e6 * n) for n, cell in enumerate(CELLS[:-1])]
     made = matrix.build(figure, SWEEP, some, ())
     assert made is not None
-    assert [sheet.title for sheet in made.sheets] == ["base RTT 10 ms", "base RTT 100 ms"]
+    assert [panel.title for panel in made.panels] == ["base RTT 10 ms", "base RTT 100 ms"]
     assert (made.columns, made.names) == (("0%", "0.01%", "1%"), ("reno", "bbr"))
-    corner = made.sheets[0].rows[0][0]
+    corner = made.panels[0].rows[0][0]
     assert corner is not None
     assert (corner.value, corner.shade, corner.run) == (0.0, 0, 0)
-    assert made.sheets[1].rows[1][2] is None
+    assert made.panels[1].rows[1][2] is None
     assert (made.least, made.greatest) == ("0 Mbit/s", "10.00 Mbit/s")
 
 
@@ -287,7 +287,7 @@ def test_shades_of_a_wide_range_follow_the_logarithm() -> None:
     some = [taken(cell, n, value=10.0**n) for n, cell in enumerate(CELLS[::2][:3])]
     made = matrix.build(figure, SWEEP, some, ())
     assert made is not None
-    assert [field.shade for row in made.sheets[0].rows for field in row if field] == [0, 4, 8]
+    assert [field.shade for row in made.panels[0].rows for field in row if field] == [0, 4, 8]
     assert made.notes == ("Shades follow the logarithm.",)
 
 

@@ -15,7 +15,8 @@ from rushhour.models.registry import MODELS
 from rushhour.record.record import ResultSet
 from rushhour.report import embed
 from rushhour.report import figure as engine
-from rushhour.report.figure.paper import along, draw
+from rushhour.report.figure.paper import draw
+from rushhour.report.figure.style import along
 from rushhour.report.gallery import draw as draw_all
 from rushhour.report.html import render
 

@@ -92,7 +92,7 @@ def test_a_third_factor_makes_a_panel_and_a_sheet_for_each_of_its_levels() -> No
     assert found.plot.x.title == "base RTT"
     assert [len(facet.traces) for facet in found.plot.facets] == [3, 3]
     assert (found.matrix.down, found.matrix.across) == ("algorithm", "base RTT")
-    assert [sheet.title for sheet in found.matrix.sheets] == ["queue: x", "queue: y"]
+    assert [panel.title for panel in found.matrix.panels] == ["queue: x", "queue: y"]
 
 
 def test_words_tell_lines_apart_before_numbers_do() -> None:
@@ -112,7 +112,7 @@ def test_factors_that_vary_together_are_one() -> None:
     assert found.matrix is not None
     assert found.plot.x.title == "rate"
     assert [len(trace.x) for trace in found.plot.facets[0].traces] == [3, 3]
-    assert [len(sheet.rows) for sheet in found.matrix.sheets] == [2]
+    assert [len(panel.rows) for panel in found.matrix.panels] == [2]
 
 
 def test_what_does_not_differ_has_no_overview() -> None:
@@ -130,7 +130,7 @@ def test_what_is_invalid_is_left_out_and_said() -> None:
     assert found.matrix is not None
     assert [len(trace.x) for trace in found.plot.facets[0].traces] == [3, 2]
     assert found.plot.facets[0].top < 0.6
-    field = found.matrix.sheets[0].rows[1][2]
+    field = found.matrix.panels[0].rows[1][2]
     assert field is not None
     assert (field.text, field.shade, field.run) == ("invalid", None, 5)
     assert found.notes == ("1 invalid run is left out.", "Each point is one run.")
@@ -151,7 +151,7 @@ def test_shades_of_a_wide_range_follow_the_logarithm() -> None:
     cells = dict(zip(product("ab", ("1ms", "2ms")), values, strict=True))
     found = only(overviews(runs(cells, "cc", "rtt")))
     assert found.matrix is not None
-    assert [field.shade for row in found.matrix.sheets[0].rows for field in row if field] == [0, 3, 5, 8]
+    assert [field.shade for row in found.matrix.panels[0].rows for field in row if field] == [0, 3, 5, 8]
     assert "Shades follow the logarithm." in found.notes
 
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rushhour.report.figure.description import Axis, Entry, Facet, Plot, Role, Style, Trace
+from rushhour.report.figure.description import Axis, Facet, LegendEntry, Plot, Role, Style, Trace
 from rushhour.report.figure.overview import Overview
-from rushhour.report.figure.paper import _style
+from rushhour.report.figure.style import line_style
 from rushhour.report.model import FlowLine
 from rushhour.report.palette import Palette
 
@@ -79,7 +79,7 @@ def test_a_ramp_of_numbers_and_the_places_of_points_stay() -> None:
 @pytest.mark.parametrize("role", ["model", "doubtful"])
 @pytest.mark.parametrize("look", [None, 0])
 def test_no_two_theories_are_drawn_alike(role: Role, look: int | None) -> None:
-    entries = tuple(Entry(f"model:{name}", name, role, look) for name in "abcd")
+    entries = tuple(LegendEntry(f"model:{name}", name, role, look) for name in "abcd")
     plot = replace(figure("measured"), entries=entries)
-    drawn = [str(_style(entry, plot)) for entry in entries]
+    drawn = [str(line_style(entry, plot)) for entry in entries]
     assert len(set(drawn)) == len(drawn)

@@ -52,6 +52,7 @@ METRICS = [
         "The flow's part of the goodput of all flows of its kind while all of them were active after the "
         "warm-up; 1/n of n flows is an even part.",
         _shares,
+        title="Share of the goodput",
     ),
     Metric(
         "jain_index",

@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING
 
 from rushhour.errors import ReportError
 from rushhour.files.finished import put
-from rushhour.report.figure import Collector
+from rushhour.report.figure import Collector, paper
 from rushhour.report.figure.overview import overviews
-from rushhour.report.figure.paper import draw as figure
-from rushhour.report.figures import run_figure
 from rushhour.report.gather import views
 from rushhour.report.palette import Palette
 
@@ -49,11 +47,11 @@ def draw(results: ResultSet, folder: Path, form: str) -> list[Path]:
         run = replace(plain, flows=palette.flows(plain.flows))
         if run.panels:
             made.append(folder / f"run-{place:03d}{_slug(run.label)}.{form}")
-            put(run_figure(run, form), made[-1])
+            put(paper.run(run, form), made[-1])
         slim.append(replace(run, panels=[]))
     for name, drawing in _compared(collector, slim, palette):
         made.append(folder / f"{name}.{form}")
-        put(figure(drawing, form), made[-1])
+        put(paper.draw(drawing, form), made[-1])
     if not made:
         raise ReportError(
             "the records hold nothing that can be drawn",

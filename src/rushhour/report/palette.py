@@ -96,4 +96,5 @@ def _lines(plot: Plot) -> dict[int, str]:
 
 def _painted(style: Style, look: int, *, same: bool) -> Style:
     """A style in another colour, and with its dashes and marks if they are the `same` as the colour."""
-    return replace(style, colour=look, **({"dash": look, "mark": look} if same else {}))
+    painted = replace(style, colour=look)
+    return replace(painted, dash=look, mark=look) if same else painted

@@ -11,11 +11,13 @@ from rich.padding import Padding
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from rushhour.quantities.words import quantity, scale_for
+from rushhour.quantities.words import quantity
 from rushhour.report.answer import answer
-from rushhour.report.braille import chart
+from rushhour.report.figure import Collector, over_run, screen
+from rushhour.report.figure.overview import overviews
 from rushhour.report.gather import about, views
 from rushhour.report.machines import links_said, work_said
+from rushhour.report.palette import Palette
 from rushhour.report.published import REACH, sheets
 from rushhour.report.tables import cells_table, flows_table
 from rushhour.summary.comparison import compare
@@ -29,20 +31,16 @@ if TYPE_CHECKING:
     from rushhour.record.record import ResultSet
     from rushhour.report.gather import About
     from rushhour.report.model import RunView
-    from rushhour.report.panels import Panel
     from rushhour.report.published import Line, Sheet
     from rushhour.report.study import Whole
     from rushhour.report.tables import Column, Table
 
-COLOURS = ("blue", "red", "green", "yellow", "magenta", "cyan")
 MAX_ROWS = 48
 MAX_FLOWS = 16
 """Flows with a row of their own; charts are drawn of the first three."""
 MAX_WIDTH = 120
 """Wider than this a chart is no easier to read."""
 _CHARTS = ("cwnd", "rtt", "queue", "owd")
-_MARGIN = 9
-"""Letters left of a chart, for the value at its upper edge."""
 _POINTS = 24_000
 
 
@@ -55,7 +53,8 @@ def print_results(results: ResultSet, console: Console, report: Path | None = No
         report: The HTML report, if one was written.
     """
     single = len(results) == 1
-    runs = list(views(results, curves=single, total_points=_POINTS))
+    collector = Collector.of(results, lambda figure: figure.x is not None)
+    runs = list(views(results, curves=single, total_points=_POINTS, also=collector.take))
     width = min(console.width, MAX_WIDTH)
     console.print()
     head = about(results)
@@ -70,6 +69,9 @@ def print_results(results: ResultSet, console: Console, report: Path | None = No
         console.print(_why(runs[0], width))
         if not console.options.ascii_only:
             console.print(_charts(runs[0], width))
+    elif not console.options.ascii_only:
+        figure = _figure(runs, collector, width)
+        console.print(figure) if figure is not None else None
     for sheet in sheets(results.once(compare)):
         console.print(compared(sheet))
     for line in _missing(head):
@@ -210,50 +212,25 @@ def _why(run: RunView, width: int) -> RenderableType:
 
 
 def _charts(run: RunView, width: int) -> RenderableType:
-    parts: list[Text] = []
-    for panel in run.panels:
-        if panel.id in _CHARTS:
-            parts += _panel(panel, run, width)
+    looks = [flow.look for flow in run.flows]
+    drawn = [over_run.figure(panel, run.duration_s, looks) for panel in run.panels if panel.id in _CHARTS]
+    parts = [line for plot in drawn for line in screen.curves(plot, width)]
     if parts:
-        parts.append(_axis(run.duration_s, width))
+        parts.append(screen.instants(0.0, run.duration_s, width))
     return Group(*parts, Text())
 
 
-def _panel(panel: Panel, run: RunView, width: int) -> Iterator[Text]:
-    plain = [curve for curve in panel.curves if not curve.faint]
-    curves = plain[:3]
-    top = max((float(curve.values[curve.values == curve.values].max()) for curve in curves), default=0.0)
-    scale = scale_for([top], panel.unit)
-    limits = "; ".join(f"{limit.label} {quantity(limit.value, panel.unit)}" for limit in panel.limits[:2])
-    heading = Text(f"{panel.title}, {scale.unit}" if scale.unit else panel.title, "bold")
-    more = f"first 3 of {len(run.flows)} flows" if len(plain) > 3 and plain[0].flow is not None else ""
-    notes = "; ".join(part for part in (limits, more) if part)
-    yield heading.append(f"  {notes}" if notes else "", "not bold dim")
-    height = 3 if len(curves) <= 2 else 2
-    for position, curve in enumerate(curves):
-        labels = [scale.text(top), *[""] * (height - 2), "0"]
-        if len(curves) > 1:
-            labels[1] = curve.label[: _MARGIN - 2]
-        lines = chart(curve, width - _MARGIN, height, run.duration_s, top)
-        colour = COLOURS[(position if curve.flow is None else curve.flow) % len(COLOURS)]
-        yield from _lane(labels, lines, colour)
-
-
-def _lane(labels: list[str], lines: list[str], colour: str) -> Iterator[Text]:
-    for row, (label, line) in enumerate(zip(labels, lines, strict=True)):
-        words = (f"{label:>{_MARGIN - 2}} ", colour if row == 1 else "dim")
-        yield Text.assemble(words, ("│", "dim"), (line.rstrip(), colour))
-
-
-def _axis(duration_s: float, width: int) -> Text:
-    """Instants under the charts: the start, the quarters, the end."""
-    room = width - _MARGIN
-    line = [" "] * room
-    for share in (0.0, 0.25, 0.5, 0.75, 1.0):
-        label = f"{share * duration_s:g} s"
-        start = min(max(0, round(share * (room - 1)) - len(label) // 2), room - len(label))
-        line[start : start + len(label)] = label
-    return Text(" " * _MARGIN + "".join(line), "dim")
+def _figure(runs: list[RunView], collector: Collector, width: int) -> RenderableType | None:
+    """What is compared at a glance: the scenario's first figure over a factor, else the first overview."""
+    palette = Palette()
+    for run in runs:
+        palette.flows(run.flows)
+    drawn = collector.drawings()
+    if drawn:
+        return screen.show(palette.figure(drawn[0]), width)
+    found = next((palette.overview(one) for one in overviews(runs)), None)
+    drawing = None if found is None else found.plot or found.matrix
+    return None if drawing is None else screen.show(drawing, width)
 
 
 def compared(sheet: Sheet) -> RenderableType:

@@ -243,15 +243,23 @@ const Figures = (() => {
     }
   }
 
+  function inSight() {
+    return [...document.querySelectorAll("figure.compare")].filter((one) => one.clientWidth > 0 && one.querySelector(".figure-data"));
+  }
+
+  // Draw what was hidden until now.
+  function look() {
+    for (const element of inSight()) {
+      if (drawn.get(element)?.stale) redraw(element);
+    }
+    drawAll(inSight().filter((one) => !drawn.has(one)));
+  }
+
   function start() {
-    const every = [...document.querySelectorAll("figure.compare")].filter((one) => one.querySelector(".figure-data"));
-    drawAll(every.filter((one) => one.clientWidth > 0));
-    const sight = new ResizeObserver((entries) => {
-      for (const { target } of entries) if (target.clientWidth > 0) (drawn.get(target)?.stale ? redraw : load)(target);
-    });
-    every.filter((one) => one.clientWidth === 0).forEach((one) => sight.observe(one));
+    drawAll(inSight().filter((one) => !drawn.has(one)));
+    document.addEventListener("toggle", look, true);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", all);
-    addEventListener("beforeprint", () => every.filter((one) => one.clientWidth > 0).forEach(load));
+    addEventListener("beforeprint", () => inSight().forEach(load));
     Ink.onPaper(all);
     let width = innerWidth;
     let later = 0;
@@ -264,5 +272,5 @@ const Figures = (() => {
     });
   }
 
-  return { start, show };
+  return { start, look, show };
 })();

@@ -6,7 +6,7 @@
   const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
   const { make, swatch } = Parts;
   // A page without figures comes without their scripts.
-  const figures = typeof Figures === "undefined" ? { start: () => {}, show: () => {} } : Figures;
+  const figures = typeof Figures === "undefined" ? { start: () => {}, look: () => {}, show: () => {} } : Figures;
   let run = null;
   let index = -1;
   const runs = JSON.parse($("#runs").textContent);
@@ -169,6 +169,7 @@
   function heat() {
     const chosen = $("[name=heat]:checked");
     $$(".heat").forEach((map) => { map.hidden = Boolean(chosen) && map.dataset.metric !== chosen.value; });
+    figures.look();
   }
 
   function wanted() {

@@ -6,7 +6,8 @@ places       where the cells go: panels, lines, places on the axis
 curves       series over time          points     metrics over a factor          matrix     metrics over two
 distribution shares of flows or samples over their values          overview   the figures that nobody declared
 ticks        where axes have ticks, and which of their words find room
-page         for the browser           paper      for papers
+over_run     a panel of a run
+page         draws for the browser     screen     for the terminal     paper      for papers, in its style
 """
 
 from rushhour.report.figure import page

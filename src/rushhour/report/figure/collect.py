@@ -24,7 +24,7 @@ from rushhour.spec.sweep import Sweep
 from rushhour.summary import comparison
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from rushhour.metrics.value import MetricValue
     from rushhour.models.case import Prediction
@@ -76,14 +76,18 @@ class Collector:
         self._share = min(MOST, max(LEAST, POINTS // max(1, runs * over_time)))
 
     @classmethod
-    def of(cls, results: ResultSet) -> Collector:
-        """The collector of a result set: figures, sweep and published data as its `set.json` has them."""
+    def of(cls, results: ResultSet, wanted: Callable[[Figure], bool] = lambda _: True) -> Collector:
+        """The collector of a result set: figures, sweep and published data as its `set.json` has them.
+
+        Only figures that are `wanted` are made.
+        """
         resolved = results.about.scenario.resolved
         try:
             figures = [Figure.model_validate(figure) for figure in resolved.figure]
             sweep = Sweep.model_validate(resolved.sweep)
         except ValidationError:  # of another version: the tables are still there to be reported
             return cls((), Sweep())
+        figures = [figure for figure in figures if wanted(figure)]
         return cls(figures, sweep, comparison.published(results), len(results))
 
     def take(self, record: Record, metrics: Sequence[MetricValue], run: int) -> None:
@@ -150,7 +154,7 @@ def _drawing(
     return points.build(figure, sweep, taken, published, notes)
 
 
-class Found(NamedTuple):
+class AtScope(NamedTuple):
     """A scope, and the value, the curve or the distribution there."""
 
     scope: str
@@ -159,7 +163,7 @@ class Found(NamedTuple):
     shares: Shares | None = None
 
 
-def _taken(record: Record, figure: Figure, run: int, found: Found) -> Taken:
+def _taken(record: Record, figure: Figure, run: int, found: AtScope) -> Taken:
     kind, _, name = found.scope.partition(":")
     own = {"end" if kind == "end" else "flow": name} if name else {}
     return Taken(
@@ -189,7 +193,7 @@ def _predictions(record: Record, figure: Figure, kind: str, name: str) -> dict[s
     return {model: predict(MODELS[model], figure.y, chosen) for model in figure.model if model in MODELS}
 
 
-def values_of(figure: Figure, metrics: Sequence[MetricValue]) -> Iterator[Found]:
+def values_of(figure: Figure, metrics: Sequence[MetricValue]) -> Iterator[AtScope]:
     """The values of the metric at the scopes that the figure is about."""
     of_metric = [value for value in metrics if value.metric == figure.quantity]
     named = {name for _, name in figure.factors}
@@ -203,7 +207,7 @@ def values_of(figure: Figure, metrics: Sequence[MetricValue]) -> Iterator[Found]
         chosen = [v for v in of_metric if v.scope.partition(":")[0] in named]
     else:
         chosen = [v for v in of_metric if v.scope == TOTAL] or of_metric
-    return (Found(value.scope, value.value) for value in chosen)
+    return (AtScope(value.scope, value.value) for value in chosen)
 
 
 def _is_flow(wanted: str, name: str) -> bool:
@@ -213,7 +217,7 @@ def _is_flow(wanted: str, name: str) -> bool:
 
 def _curves(
     record: Record, figure: Figure, share: int, known: dict[tuple[str, int], Curve | None]
-) -> Iterator[Found]:
+) -> Iterator[AtScope]:
     """The series of the flows or ends that the figure is about, or of the run."""
     span = (figure.begin, figure.end)
     for scope, number in _owners(record, figure):
@@ -223,10 +227,10 @@ def _curves(
         curve = known[key]
         part = None if curve is None else _within(curve, span)
         if part is not None and bool(np.any(np.isfinite(part.values))):
-            yield Found(scope, curve=thinned(part, share))
+            yield AtScope(scope, curve=thinned(part, share))
 
 
-def _distributions(record: Record, figure: Figure) -> Iterator[Found]:
+def _distributions(record: Record, figure: Figure) -> Iterator[AtScope]:
     """The distributions of the groups, flows or ends that the figure is about."""
     if figure.y in DISTRIBUTIONS:
         wanted = figure.flow or figure.scope
@@ -235,7 +239,7 @@ def _distributions(record: Record, figure: Figure) -> Iterator[Found]:
             chosen = scope in groups if wanted is None else wanted in (scope, scope.partition(":")[2])
             found = shares(values, whole=True) if chosen else None
             if found is not None:
-                yield Found(scope, shares=found)
+                yield AtScope(scope, shares=found)
         return
     begin_s = figure.begin.seconds if figure.begin else record.context.warmup_ns / 1e9
     end_s = figure.end.seconds if figure.end else record.context.duration_ns / 1e9
@@ -244,7 +248,7 @@ def _distributions(record: Record, figure: Figure) -> Iterator[Found]:
         inside = (series.t_s >= begin_s) & (series.t_s <= end_s)
         found = shares(series.values[inside], whole=False)
         if found is not None:
-            yield Found(scope, shares=found)
+            yield AtScope(scope, shares=found)
 
 
 def _owners(record: Record, figure: Figure) -> list[tuple[str, int]]:

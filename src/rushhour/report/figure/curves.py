@@ -12,7 +12,7 @@ from rushhour.quantities.words import scale_for
 from rushhour.report.figure import published
 from rushhour.report.figure.description import Axis, Facet, Plot, Trace
 from rushhour.report.figure.legend import Looks, entries, model_group, neutral
-from rushhour.report.figure.places import Layout, layout, left_out, words
+from rushhour.report.figure.places import CellLayout, layout, left_out, words
 from rushhour.report.figure.titles import title_of
 from rushhour.series.series import SERIES
 
@@ -48,7 +48,7 @@ def build(
     panels = where.sorted(where.panels, [where.panel(one.factors) for one in shown])
     begin = figure.begin.seconds if figure.begin else 0.0
     end = figure.end.seconds if figure.end else max(one.duration_s for one in shown)
-    drawer = _Drawer(figure, where, looks, (begin, end), published.over_time(tables, figure.y))
+    drawer = _Curves(figure, where, looks, (begin, end), published.over_time(tables, figure.y))
     facets = tuple(
         drawer.facet(panel, [one for one in shown if where.panel(one.factors) == panel])
         for panel in panels[:MAX_PANELS]
@@ -72,11 +72,11 @@ def build(
 
 
 @dataclass(frozen=True)
-class _Drawer:
+class _Curves:
     """Makes the panels of one figure; `span` is its time axis in seconds."""
 
     figure: Figure
-    where: Layout
+    where: CellLayout
     looks: Looks
     span: tuple[float, float]
     tables: Sequence[Published]

@@ -48,12 +48,17 @@ class Axis:
 
 @dataclass(frozen=True)
 class Style:
-    """A line's colour, by number or by its place from 0 to 1 along a ramp; its dashes and marks by number."""
+    """A line's colour, by number or by its place from 0 to 1 along a ramp; its dashes and marks by number.
+
+    Queues and links have colours of their own, a total has none. What is `faint` accompanies another line.
+    """
 
     colour: int
     place: float | None
     dash: int
     mark: int
+    family: Literal["line", "queue", "total"] = "line"
+    faint: bool = False
 
 
 @dataclass(frozen=True)
@@ -79,17 +84,29 @@ class Trace:
 
 
 @dataclass(frozen=True)
+class Reference:
+    """A horizontal line that traces are held against, as a buffer or a rate: its value, and its words."""
+
+    value: float
+    said: str
+
+
+@dataclass(frozen=True)
 class Facet:
-    """One panel: the levels it is of, in words, and its traces; `top` is the greatest value to be seen."""
+    """One panel: the levels it is of, in words, its traces, and the levels they are held against.
+
+    `top` is the greatest value to be seen.
+    """
 
     title: str
     traces: tuple[Trace, ...]
     low: float
     top: float
+    references: tuple[Reference, ...] = ()
 
 
 @dataclass(frozen=True)
-class Entry:
+class LegendEntry:
     """One entry of the legend."""
 
     group: str
@@ -103,7 +120,8 @@ class Plot:
     """Traces over time, a factor, or the values of a `distribution`, in panels that share their x axis.
 
     `legend` names the factors that tell the lines apart, `styles` are those of the lines. `same` panels share
-    their y axis. `notes` say what a reader must know.
+    their y axis. `notes` say what a reader must know. Of `lanes` each trace is a row of events, its values
+    how many happened at an instant.
     """
 
     title: str
@@ -112,13 +130,14 @@ class Plot:
     x: Axis
     y: Axis
     facets: tuple[Facet, ...]
-    entries: tuple[Entry, ...]
+    entries: tuple[LegendEntry, ...]
     legend: str
     styles: tuple[Style, ...]
     over_time: bool
     same: bool
     notes: tuple[str, ...] = ()
     distribution: bool = False
+    lanes: bool = False
 
 
 @dataclass(frozen=True)
@@ -132,7 +151,7 @@ class Field:
 
 
 @dataclass(frozen=True)
-class Sheet:
+class MatrixPanel:
     """One panel of a matrix: rows of fields; None where no cell was run."""
 
     title: str
@@ -141,7 +160,7 @@ class Sheet:
 
 @dataclass(frozen=True)
 class Matrix:
-    """A metric as colour and number over two factors, a sheet for each level of the others."""
+    """A metric as colour and number over two factors, a panel for each level of the others."""
 
     title: str
     source: str
@@ -152,7 +171,7 @@ class Matrix:
     down: str
     columns: tuple[str, ...]
     names: tuple[str, ...]
-    sheets: tuple[Sheet, ...]
+    panels: tuple[MatrixPanel, ...]
     least: str
     greatest: str
     notes: tuple[str, ...] = field(default=())

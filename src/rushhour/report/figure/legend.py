@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rushhour.report.figure.description import Entry, Style
+from rushhour.report.figure.description import LegendEntry, Style
 from rushhour.report.figure.titles import name_of, spoken
 from rushhour.spec.levels import worth
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from rushhour.report.figure.description import Facet, Trace
-    from rushhour.report.figure.places import Key, Layout
+    from rushhour.report.figure.places import CellLayout, Key
 
 _RAMP = 3
 """Levels of numbers from which on colours run with them."""
@@ -31,7 +31,7 @@ class Looks:
     notes: tuple[str, ...]
 
     @classmethod
-    def of(cls, where: Layout, lines: Iterable[Key], most: int) -> Looks:
+    def of(cls, where: CellLayout, lines: Iterable[Key], most: int) -> Looks:
         """Give every line a look; at most `most` of them."""
         every = where.sorted(where.lines, lines)
         found = worth([key[0] for key in every]) if len(where.lines) == 1 and len(every) >= _RAMP else None
@@ -101,12 +101,13 @@ def neutral(traces: Sequence[Trace]) -> list[Trace]:
     return [replace(first, look=None)] if same else list(traces)
 
 
-def entries(looks: Looks, facets: Sequence[Facet]) -> tuple[Entry, ...]:
+def entries(looks: Looks, facets: Sequence[Facet]) -> tuple[LegendEntry, ...]:
     """The legend: lines, then theory, then published numbers; lines alone need none where there is one."""
     lines = [
-        Entry(looks.group(line), looks.label(line), "measured", look) for line, look in looks.of_line.items()
+        LegendEntry(looks.group(line), looks.label(line), "measured", look)
+        for line, look in looks.of_line.items()
     ]
-    others: dict[tuple[str, str], Entry] = {}
+    others: dict[tuple[str, str], LegendEntry] = {}
     for facet in facets:
         for trace in facet.traces:
             if trace.role == "measured":
@@ -114,7 +115,7 @@ def entries(looks: Looks, facets: Sequence[Facet]) -> tuple[Entry, ...]:
             known = others.get((trace.group, trace.role))
             look = trace.look if known is None or known.look == trace.look else None
             label = f"{trace.label}, outside its range" if trace.role == "doubtful" else trace.label
-            others[trace.group, trace.role] = Entry(trace.group, label, trace.role, look)
+            others[trace.group, trace.role] = LegendEntry(trace.group, label, trace.role, look)
     # Theory in its range before theory outside of it.
     told = sorted(
         others.values(), key=lambda entry: (entry.role == "published", entry.group, entry.role == "doubtful")

@@ -1,4 +1,4 @@
-"""Matrices: a metric as colour and number over two factors, a sheet for each level of the others."""
+"""Matrices: a metric as colour and number over two factors, a panel for each level of the others."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from rushhour.metrics.catalog import METRICS
-from rushhour.report.figure.description import SHADES, Field, Matrix, Sheet
-from rushhour.report.figure.places import Layout, layout, left_out, words
+from rushhour.report.figure.description import SHADES, Field, Matrix, MatrixPanel
+from rushhour.report.figure.places import CellLayout, layout, left_out, words
 from rushhour.report.figure.titles import name_of, spoken, title_of
 from rushhour.report.model import said
 from rushhour.report.tables import scale_of
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rushhour.spec.figure import Figure
     from rushhour.spec.sweep import Sweep
 
-MAX_SHEETS = 60
+MAX_MATRIX_PANELS = 60
 Shaded = tuple[float, float, Callable[[float], float]]
 """Least and greatest of what the shades grade, and how a value becomes that."""
 _WIDE = 8
@@ -37,7 +37,7 @@ def build(figure: Figure, sweep: Sweep, taken: Sequence[Taken], notes: tuple[str
     if all(one.value is None for one in known):
         return None
     where = layout(figure, sweep, [one.factors for one in known])
-    # A matrix has no lines: what else varies makes sheets.
+    # A matrix has no lines: what else varies makes panels.
     names = (*where.panels, *where.lines)
     columns, rows = (_levels(where, name, known) for name in (figure.x, figure.y))
     groups: dict[tuple[str, ...], list[Taken]] = {}
@@ -50,14 +50,14 @@ def build(figure: Figure, sweep: Sweep, taken: Sequence[Taken], notes: tuple[str
     shaded: Shaded = (low, high, float)
     if low > 0 and high / low >= _WIDE:
         shaded = (math.log(low), math.log(high), math.log)
-    sheets = []
-    for key in where.sorted(names, groups)[:MAX_SHEETS]:
+    panels = []
+    for key in where.sorted(names, groups)[:MAX_MATRIX_PANELS]:
         fields = {at: _field(*found, scale, shaded) for at, found in cells[key].items()}
         grid = tuple(tuple(fields.get((row, column)) for column in columns) for row in rows)
-        sheets.append(Sheet(words(names, key), grid))
+        panels.append(MatrixPanel(words(names, key), grid))
     notes = (*notes, "Shades follow the logarithm.") if shaded[2] is math.log else notes
     notes = (*notes, *_counted(known, names, figure))
-    notes = (*notes, *left_out(len(groups), MAX_SHEETS))
+    notes = (*notes, *left_out(len(groups), MAX_MATRIX_PANELS))
     return Matrix(
         figure.title,
         figure.source or "",
@@ -68,7 +68,7 @@ def build(figure: Figure, sweep: Sweep, taken: Sequence[Taken], notes: tuple[str
         name_of(figure.y),
         tuple(spoken(level) for level in columns),
         tuple(spoken(level) for level in rows),
-        tuple(sheets),
+        tuple(panels),
         scale.with_unit(low),
         scale.with_unit(high),
         notes,
@@ -86,7 +86,7 @@ def _counted(taken: Sequence[Taken], names: Sequence[str], figure: Figure) -> tu
     return (f"Means of {many} repetitions.",)
 
 
-def _levels(where: Layout, name: str, taken: Sequence[Taken]) -> list[str]:
+def _levels(where: CellLayout, name: str, taken: Sequence[Taken]) -> list[str]:
     """Levels in the order of the sweep; numbers by their size."""
     order = where.order[name]
     levels = sorted({said(one.factors.get(name)) for one in taken}, key=lambda level: order.get(level, 0))

@@ -148,7 +148,7 @@ def _lines(metric: str, varied: Sequence[_Varied]) -> Figure:
 
 
 def _matrix(metric: str, varied: Sequence[_Varied]) -> Figure | None:
-    """The two factors with most levels, the one with more across, sheets for the rest."""
+    """The two factors with most levels, the one with more across, panels for the rest."""
     if len(varied) < 2:
         return None
     down, across = sorted(

@@ -11,26 +11,35 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogFormatterSciNotation, LogLocator, NullFormatter
 
-from rushhour.report.figure.description import THEORETICAL, Matrix, Style
+from rushhour.quantities.words import quantity
+from rushhour.report.figure.description import THEORETICAL, Matrix
+from rushhour.report.figure.over_run import figures
+from rushhour.report.figure.style import (
+    DOTS,
+    NEUTRAL,
+    STEPS,
+    STYLE,
+    categories,
+    encoded,
+    line_style,
+    plain,
+)
 from rushhour.report.figure.ticks import apart
-from rushhour.report.figures import COLOURS, DASHES, STEPS, STYLE, categories, encoded, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from rushhour.report.figure.description import Drawing, Entry, Facet, Plot, Sheet, Trace
+    from rushhour.report.figure.description import (
+        Drawing,
+        Facet,
+        LegendEntry,
+        MatrixPanel,
+        Plot,
+        Reference,
+        Trace,
+    )
+    from rushhour.report.model import RunView
 
-RAMP = ("#440f57", "#3b528b", "#21788c", "#2a9d7f", "#6bb83d", "#d1a10f")
-"""Colours of levels that are numbers, from the least to the greatest; lightness rises along them."""
-MARKERS = "os^Dv<>p"
-THEORY = ((0, (5, 2.5)), (0, (5, 1.5, 1, 1.5)), (0, (2.5, 1.5)), (0, (8, 2, 1, 2, 1, 2)))
-"""Dashes of models, one after the other."""
-_NEUTRAL = "#63656b"
-_DOUBT = ((0, (1, 2)), (0, (1, 2, 4, 2)), (0, (1, 5)), (0, (1, 1, 1, 5)))
-"""Dots of models outside their range."""
-_THEORIES = (_NEUTRAL, "#9d174d", "#3f6212", "#6d28d9")
-"""Colours of theories that say the same of every line."""
-_DOTS: dict[str, Any] = {"linestyle": "", "marker": ".", "markersize": 5}
 _DECADES = 300
 """Ratio of greatest to least up to which a logarithmic axis has ticks at 2 and 5."""
 _WIDEST = 11
@@ -79,23 +88,6 @@ def draw(drawing: Drawing, form: str) -> bytes:
         return encoded(figure, form)
 
 
-def colour(look: int | None, plot: Plot) -> str:
-    """The colour of a line: along the ramp, or its own; neutral without a look."""
-    if look is None:
-        return _NEUTRAL
-    style = plot.styles[look]
-    return COLOURS[style.colour % len(COLOURS)] if style.place is None else along(RAMP, style.place)
-
-
-def along(stops: tuple[str, ...], place: float) -> str:
-    """The colour at a place from 0 to 1 between stops."""
-    at = place * (len(stops) - 1)
-    left = min(int(at), len(stops) - 2)
-    low, high = (tuple(int(stop[k : k + 2], 16) for k in (1, 3, 5)) for stop in stops[left : left + 2])
-    mixed = (round(a + (b - a) * (at - left)) for a, b in zip(low, high, strict=True))
-    return "#" + "".join(f"{part:02x}" for part in mixed)
-
-
 def _title(figure: Figure, drawing: Drawing) -> None:
     figure.suptitle(plain(drawing.title), fontsize=10, fontweight="bold", x=0.01, ha="left")
 
@@ -112,14 +104,14 @@ def _caption(drawing: Drawing, width: float) -> list[str]:
 
 def _put_caption(figure: Figure, lines: list[str]) -> None:
     if lines:
-        figure.supxlabel(plain("\n".join(lines)), fontsize=7.5, x=0.01, ha="left", color=_NEUTRAL)
+        figure.supxlabel(plain("\n".join(lines)), fontsize=7.5, x=0.01, ha="left", color=NEUTRAL)
 
 
-def _handle(entry: Entry, plot: Plot) -> Line2D:
-    style = _style(entry, plot)
+def _handle(entry: LegendEntry, plot: Plot) -> Line2D:
+    style = line_style(entry, plot)
     mine = [trace for facet in plot.facets for trace in facet.traces if trace.group == entry.group]
     if plot.over_time and entry.role == "measured" and all(trace.shape == "points" for trace in mine):
-        style |= _DOTS
+        style |= DOTS
     return Line2D([], [], **style)
 
 
@@ -148,35 +140,12 @@ def _legend(figure: Figure, plot: Plot, columns: list[list[tuple[Line2D, str]]])
     )  # fmt: skip
 
 
-def _style(drawn: Entry | Trace, plot: Plot) -> dict[str, Any]:
-    """How a trace is drawn: solid or dashed by its look; theory thin and dashed; published hollow."""
-    paint = colour(drawn.look, plot)
-    style = Style(0, None, 0, 0) if drawn.look is None else plot.styles[drawn.look]
-    mark, dash = MARKERS[style.mark % len(MARKERS)], DASHES[style.dash % len(DASHES)]
-    if drawn.role == "published":
-        joined = "-" if plot.over_time else ""
-        hollow = {"marker": mark, "markersize": 6, "markerfacecolor": "none", "linewidth": 0.8}
-        return {"color": paint, "linestyle": joined, **hollow}
-    if drawn.role in THEORETICAL:
-        return _theory(drawn, plot)
-    if plot.over_time or plot.distribution:
-        return {"color": paint, "linestyle": dash, "linewidth": 1.0}
-    line = dash if plot.x.numeric else ""
-    return {"color": paint, "linestyle": line, "linewidth": 1.2, "marker": mark, "markersize": 4}
-
-
-def _theory(drawn: Entry | Trace, plot: Plot) -> dict[str, Any]:
-    """Each theory in its own dashes, dotted outside its range; in its own colour where lines have none."""
-    models = list(dict.fromkeys(entry.group for entry in plot.entries if entry.role in THEORETICAL))
-    number = models.index(drawn.group)
-    paint = _THEORIES[number % len(_THEORIES)] if drawn.look is None else colour(drawn.look, plot)
-    ways = _DOUBT if drawn.role == "doubtful" else THEORY
-    return {"color": paint, "linestyle": ways[number % len(ways)], "linewidth": 0.9}
-
-
 def _facet(axes: Axes, plot: Plot, facet: Facet, width: float) -> None:
     for trace in facet.traces:
         _trace(axes, plot, trace)
+    for level in facet.references:
+        if level.value <= facet.top:
+            _level(axes, plot, level)
     axes.set_title(plain(facet.title), fontsize=8.5, loc="left")
     top = max(other.top for other in plot.facets) if plot.same else facet.top
     low = min(other.low for other in plot.facets) if plot.same else facet.low
@@ -205,8 +174,59 @@ def _decade(value: float, _: object) -> str:
     return f"{value:g}" if 1e-3 <= value < 1e5 else LogFormatterSciNotation()(value)
 
 
+def run(view: RunView, form: str) -> bytes:
+    """All panels of a run under one another with one time axis, as the bytes of a `png`, `svg` or `pdf`."""
+    plots = figures(view)
+    with mpl.rc_context(STYLE):
+        heights = [0.5 + 0.25 * len(plot.facets[0].traces) if plot.lanes else 2.0 for plot in plots]
+        figure = Figure(figsize=(_WIDTH, 0.9 + sum(heights)), layout="constrained")
+        grid = figure.subplots(len(heights), 1, sharex=True, squeeze=False, height_ratios=heights)
+        for axes, plot in zip(grid[:, 0], plots, strict=True):
+            _panel(axes, plot)
+        grid[-1, 0].set_xlabel("time, s")
+        grid[-1, 0].set_xlim(0, view.duration_s)
+        title = view.title if view.label == view.title else f"{view.title}: {view.label}"
+        conditions = " · ".join([*view.conditions, view.kernel, f"{view.lab} lab", f"seed {view.seed}"])
+        figure.suptitle(plain(title), fontsize=11, fontweight="bold", x=0.01, ha="left")
+        state = "" if view.valid else "  INVALID RUN"
+        grid[0, 0].set_title(plain(conditions) + state, fontsize=7.5, loc="left", pad=14)
+        return encoded(figure, form)
+
+
+def _panel(axes: Axes, plot: Plot) -> None:
+    """One panel of a run: its title beside the axis, its legend above."""
+    if plot.lanes:
+        _lanes(axes, plot)
+        return
+    _facet(axes, plot, plot.facets[0], _WIDTH)
+    axes.set_ylabel(f"{plot.title},\n{plot.y.unit}" if plot.y.unit else plot.title, fontsize=8)
+    if plot.entries:
+        axes.legend(loc="lower left", bbox_to_anchor=(0, 0.98), ncols=6, handlelength=2.6, borderaxespad=0)
+
+
+def _lanes(axes: Axes, plot: Plot) -> None:
+    """A row for each trace: a tick at each instant with events, as high as they are many."""
+    names = []
+    for place, trace in enumerate(plot.facets[0].traces):
+        share = trace.y / np.max(trace.y) if len(trace.y) else trace.y
+        floor = -place - 0.4
+        paint = line_style(trace, plot)["color"]
+        axes.vlines(trace.x, floor, floor + 0.2 + 0.6 * share, color=paint, linewidth=0.9)
+        names.append(f"{trace.label}: {quantity(float(np.sum(trace.y)), 'count')}")
+    axes.set_yticks([-place for place in range(len(names))], [plain(name) for name in names], fontsize=7.5)
+    axes.set_ylim(-len(names) + 0.5, 0.5)
+    axes.grid(visible=False, axis="y")
+
+
+def _level(axes: Axes, plot: Plot, level: Reference) -> None:
+    at = level.value / plot.y.divisor
+    axes.axhline(at, color="#8f8a80", linewidth=0.9, linestyle=(0, (5, 3)))
+    style: dict[str, Any] = {"ha": "right", "va": "bottom", "fontsize": 7, "color": NEUTRAL}
+    axes.annotate(plain(f"{level.said} "), (1, at), xycoords=("axes fraction", "data"), **style)
+
+
 def _trace(axes: Axes, plot: Plot, trace: Trace) -> None:
-    style = _style(trace, plot)
+    style = line_style(trace, plot)
     values = trace.y / plot.y.divisor
     values = np.where(values > 0, values, np.nan) if plot.y.log else values
     if trace.low is not None and trace.high is not None:
@@ -216,31 +236,31 @@ def _trace(axes: Axes, plot: Plot, trace: Trace) -> None:
     if trace.shape in STEPS:
         style["drawstyle"] = STEPS[trace.shape]
     if plot.over_time and trace.shape == "points":
-        style |= _DOTS | {"markersize": 2}
+        style |= DOTS | {"markersize": 2}
     if not plot.over_time and trace.shape == "points" and trace.role in THEORETICAL:
         half = 0.3 / max(1, len(plot.x.ticks))
         axes.hlines(
             values, trace.x - half, trace.x + half, color=style["color"], linestyle=style["linestyle"]
         )
         return
-    axes.plot(trace.x, values, **style)
+    axes.plot(trace.x, values, label=plain(trace.label), **style)
 
 
 def _matrix(drawing: Matrix, form: str) -> bytes:
     with mpl.rc_context({**STYLE, "axes.grid": False}):
         size = (1.1 + 0.62 * len(drawing.columns), 0.55 + 0.36 * len(drawing.names))
-        across = max(1, min(3, len(drawing.sheets), int(_WIDEST // size[0])))
-        down = -(-len(drawing.sheets) // across)
+        across = max(1, min(3, len(drawing.panels), int(_WIDEST // size[0])))
+        down = -(-len(drawing.panels) // across)
         width = max(4.2, size[0] * across)
         caption = _caption(drawing, width)
         height = 0.7 + size[1] * down + 0.13 * len(caption)
         figure = Figure(figsize=(width, height), layout="constrained")
         grid = figure.subplots(down, across, squeeze=False, sharex=True, sharey=True)
         for place, axes in enumerate(grid.flat):
-            axes.set_visible(place < len(drawing.sheets))
-            if place < len(drawing.sheets):
-                _sheet(axes, drawing, drawing.sheets[place])
-                last = place + across >= len(drawing.sheets)
+            axes.set_visible(place < len(drawing.panels))
+            if place < len(drawing.panels):
+                _matrix_panel(axes, drawing, drawing.panels[place])
+                last = place + across >= len(drawing.panels)
                 axes.tick_params(labelbottom=last)
                 axes.set_xlabel(plain(drawing.across) if last else "")
         _title(figure, drawing)
@@ -249,13 +269,13 @@ def _matrix(drawing: Matrix, form: str) -> bytes:
         return encoded(figure, form)
 
 
-def _sheet(axes: Axes, drawing: Matrix, sheet: Sheet) -> None:
+def _matrix_panel(axes: Axes, drawing: Matrix, panel: MatrixPanel) -> None:
     shades = [
         [np.nan if field is None or field.shade is None else field.shade for field in row]
-        for row in sheet.rows
+        for row in panel.rows
     ]
     axes.imshow(np.array(shades, float), cmap="Blues", vmin=-1, vmax=10, aspect="auto")
-    for y, row in enumerate(sheet.rows):
+    for y, row in enumerate(panel.rows):
         for x, field in enumerate(row):
             if field is not None:
                 dark = field.shade is not None and field.shade >= 6
@@ -263,5 +283,5 @@ def _sheet(axes: Axes, drawing: Matrix, sheet: Sheet) -> None:
                 axes.text(x, y, field.text, ha="center", va="center", fontsize=7.5, color=paint)
     axes.set_xticks(range(len(drawing.columns)), [plain(level) for level in drawing.columns])
     axes.set_yticks(range(len(drawing.names)), [plain(level) for level in drawing.names])
-    axes.set_title(plain(sheet.title), fontsize=8.5, loc="left")
+    axes.set_title(plain(panel.title), fontsize=8.5, loc="left")
     axes.tick_params(length=0)

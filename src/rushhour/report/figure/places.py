@@ -30,7 +30,7 @@ MOST_TICKS = 9
 
 
 @dataclass(frozen=True)
-class Layout:
+class CellLayout:
     """The factors of lines and of panels, and the order of every factor's levels."""
 
     lines: tuple[str, ...]
@@ -54,7 +54,7 @@ class Layout:
         )
 
 
-def layout(figure: Figure, sweep: Sweep, cells: Sequence[Mapping[str, Any]]) -> Layout:
+def layout(figure: Figure, sweep: Sweep, cells: Sequence[Mapping[str, Any]]) -> CellLayout:
     """Lay out cells (their factors, with `flow`, `end` and `kernel` among them)."""
     named = [name for _, name in figure.factors]
     extra = [name for factor in sweep.factors for name in _needed(factor, named, cells)]
@@ -63,7 +63,7 @@ def layout(figure: Figure, sweep: Sweep, cells: Sequence[Mapping[str, Any]]) -> 
             extra = [*extra, own]
     names = {*named, *extra}
     order = {name: _order(name, sweep, cells) for name in names}
-    return Layout((*figure.lines, *extra), figure.panels, order)
+    return CellLayout((*figure.lines, *extra), figure.panels, order)
 
 
 def _needed(factor: Factor, named: Sequence[str], cells: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -14,7 +14,7 @@ from rushhour.report.figure import published
 from rushhour.report.figure.curves import MAX_LINES, MAX_PANELS
 from rushhour.report.figure.description import Axis, Facet, Plot, Trace
 from rushhour.report.figure.legend import Looks, entries, model_group, neutral
-from rushhour.report.figure.places import Layout, factor_axis, layout, left_out, words
+from rushhour.report.figure.places import CellLayout, factor_axis, layout, left_out, words
 from rushhour.report.figure.titles import title_of
 from rushhour.report.model import said
 from rushhour.report.tables import scale_of
@@ -77,7 +77,7 @@ def build(
     panels = where.sorted(where.panels, [where.panel(one.factors) for one in known])
     fitting = published.over_factor(tables, figure.y)
     scale = scale_of(figure.y, METRICS[figure.y].unit, [one.value for one in known])
-    drawer = _Drawer(figure, where, looks, places, x.numeric, fitting, scale)
+    drawer = _Points(figure, where, looks, places, x.numeric, fitting, scale)
     facets = tuple(
         drawer.facet(panel, [one for one in known if where.panel(one.factors) == panel])
         for panel in panels[:MAX_PANELS]
@@ -123,11 +123,11 @@ def _undefined(undefined: int) -> tuple[str, ...]:
 
 
 @dataclass
-class _Drawer:
+class _Points:
     """Makes the panels of one figure."""
 
     figure: Figure
-    where: Layout
+    where: CellLayout
     looks: Looks
     places: Mapping[str, float]
     numeric: bool

@@ -1,0 +1,45 @@
+"""A run's panels as figures: looks of the report, levels, rows of events."""
+
+import numpy as np
+
+from rushhour.report.curves import Curve
+from rushhour.report.figure.over_run import figure
+from rushhour.report.figure.style import COLOURS, NEUTRAL, QUEUES, line_style
+from rushhour.report.panels import Limit, Panel
+
+AT = np.array([0.0, 1.0, 2.0])
+
+
+def curve(label: str, flow: int | None, *values: float, faint: bool = False) -> Curve:
+    return Curve(label, flow, AT, np.array(values), faint=faint)
+
+
+def test_a_curve_has_the_look_of_its_flow_and_queues_have_their_own() -> None:
+    curves = [
+        curve("b", 1, 1, 2, 3),
+        curve("b ssthresh", 1, 1, 1, 1, faint=True),
+        curve("total", None, 1, 2, 3),
+    ]
+    plot = figure(
+        Panel("x", "Window", "segments", [*curves, curve("left → right", None, 1, 2, 3)]), 2.0, [4, 5]
+    )
+    styles = [line_style(trace, plot) for trace in plot.facets[0].traces]
+    assert [style["color"] for style in styles] == [COLOURS[5], COLOURS[5], NEUTRAL, QUEUES[3]]
+    assert [style["linestyle"] == ":" for style in styles] == [False, True, False, False]
+    assert [entry.label for entry in plot.entries] == ["b", "b ssthresh", "total", "left → right"]
+
+
+def test_a_level_far_above_all_samples_does_not_flatten_them() -> None:
+    panel = Panel("queue", "Queue", "bytes", [curve("q", None, 1e5, 2e5, 3e5)], [Limit("buffer", 5e5)])
+    plot = figure(panel, 2.0)
+    assert plot.facets[0].top == 5e5
+    assert [level.said for level in plot.facets[0].references] == ["buffer 500 kB"]
+    assert (plot.y.label, plot.y.divisor) == ("Queue, kB", 1e3)
+    flat = figure(Panel("queue", "Queue", "bytes", panel.curves, [Limit("buffer", 5e7)]), 2.0)
+    assert flat.facets[0].top == 3e5
+
+
+def test_events_are_lanes_and_nothing_at_all_has_an_axis() -> None:
+    assert figure(Panel("events", "Events", "count", [curve("drops", None, 1, 2, 3)], marks=True), 2.0).lanes
+    empty = figure(Panel("x", "Nothing", "bytes", [curve("q", None, np.nan, np.nan, np.nan)]), 2.0)
+    assert empty.facets[0].top == 1.0
