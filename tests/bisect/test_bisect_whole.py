@@ -217,7 +217,7 @@ def test_kernels_of_the_steps_go_and_none_becomes_the_default(linux: Linux) -> N
 
 def test_an_improvement_is_found_when_it_is_asked_for(linux: Linux) -> None:
     lab = linux.lab(lambda place, _cc, _seed: BAD if place < 3 else GOOD)
-    with pytest.raises(UsageError, match="the bad end is better") as caught:
+    with pytest.raises(UsageError, match="the bad commit is better") as caught:
         linux.bisect(lab)
     assert "--improved" in str(caught.value)
     assert linux.bisect(lab, improved=True, out=Path("two"))["answer"]["hash"] == linux.commits[3]

@@ -286,7 +286,7 @@ def test_a_missing_trace_and_a_wrong_line_are_said(tmp_path: Path) -> None:
     (fault,) = refused.value.faults
     assert (fault.line, fault.hint) == (12, 'did you mean "ltf.csv"? allowed: ltf.csv')
     file.write_text(TRACED.replace("lte", "ltf"))
-    with pytest.raises(ScenarioError, match='line 3: "oops" is no number'):
+    with pytest.raises(ScenarioError, match='line 3: "oops" is not a number'):
         load_scenario(file)
 
 

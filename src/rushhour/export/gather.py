@@ -70,7 +70,7 @@ def of_verdict(document: Mapping[str, Any]) -> Report:
             summary=text,
         )
     except (LookupError, TypeError, AttributeError, ValueError) as error:
-        raise ReportError(f"the verdict is not whole ({error!r})", where=VERDICT, hint=_AGAIN) from error
+        raise ReportError(f"the verdict is incomplete ({error!r})", where=VERDICT, hint=_AGAIN) from error
 
 
 def _headline(document: Mapping[str, Any]) -> str:

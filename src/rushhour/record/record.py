@@ -76,7 +76,7 @@ class Record:
         path = Path(path)
         if not (path / MANIFEST).is_file():
             raise RecordError(
-                "this is no record: it has no manifest.json",
+                "this is not a record: it has no manifest.json",
                 where=str(path),
                 hint="give the folder of one run",
             )
@@ -391,7 +391,7 @@ def read_json(path: Path, hint: str = _AGAIN) -> Mapping[str, Any]:
 
 
 def read_set(path: Path) -> SetFile:
-    """What a `set.json` says, which is what was written there.
+    """The content of a `set.json`.
 
     Raises:
         RecordError: as of `read_json`, or a value has another shape, or it was changed after the runs.

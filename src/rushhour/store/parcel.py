@@ -286,7 +286,7 @@ def _comparison(folder: Path) -> Iterator[Parcel]:
             hint="compare again, or read it with the rushhour that wrote it",
         )
     if not _is_whole(document):
-        raise RecordError("the verdict is not whole", where=str(folder / VERDICT), hint=_COMPARE_AGAIN)
+        raise RecordError("the verdict is incomplete", where=str(folder / VERDICT), hint=_COMPARE_AGAIN)
     for side in ("base", "candidate"):
         facts = document.get(side)
         records = facts.get("records") if isinstance(facts, dict) else None

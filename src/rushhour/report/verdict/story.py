@@ -82,14 +82,14 @@ def story(document: Mapping[str, Any]) -> Story:
     """
     if document.get("format") != FORMAT:
         raise ReportError(
-            f"this is no verdict that can be read: its format is {document.get('format')!r}, not {FORMAT!r}",
+            f"this verdict cannot be read: its format is {document.get('format')!r}, not {FORMAT!r}",
             hint="give the verdict.json that `rushhour compare` wrote",
         )
     try:
         return _story(document)
     except (LookupError, TypeError, AttributeError, ValueError, OverflowError) as error:
         raise ReportError(
-            f"the verdict is not whole ({error!r})", hint="compare again, or take it from a copy"
+            f"the verdict is incomplete ({error!r})", hint="compare again, or take it from a copy"
         ) from error
 
 
