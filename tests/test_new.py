@@ -97,7 +97,7 @@ def test_a_copy_is_the_scenario_itself(tmp_path: Path) -> None:
     copied = spec.load_scenario(tmp_path / "trace.toml")
     assert copied.canonical() == spec.load_scenario("dynamic-congestion-trace").canonical()
     refused = rush("new", "x.toml", "--like", "window-scaling", "--rate", "1mbit", cwd=tmp_path)
-    assert "other options do not go with it" in refused.stderr
+    assert "takes no other options" in refused.stderr
 
 
 def test_on_a_terminal_it_asks_and_asks_again(tmp_path: Path) -> None:

@@ -341,5 +341,5 @@ def test_factors_are_named_by_their_last_part() -> None:
 
 @pytest.mark.parametrize("interval", [[0.1], ["a", "b"], 3, [None, 1]])
 def test_a_damaged_verdict_is_an_error_that_says_so(interval: object) -> None:
-    with pytest.raises(ReportError, match="not whole"):
+    with pytest.raises(ReportError, match="incomplete"):
         story(document([cell(0, metrics=[metric(interval=interval)])]))

@@ -249,7 +249,7 @@ def test_an_unknown_folder_or_format_is_refused(database: str, tmp_path: Path) -
         with pytest.raises(RecordError, match="rushhour-verdict/9"):
             store.import_folder(folder)
         (folder / "verdict.json").write_text('{"format": "rushhour-verdict/1"}')
-        with pytest.raises(RecordError, match="not whole"):
+        with pytest.raises(RecordError, match="incomplete"):
             store.import_folder(folder)
 
 

@@ -246,7 +246,7 @@ def test_words_that_name_nothing(bench: Judge, monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(UsageError, match="a share"):
         bench(panics, minimum="2ms")
     monkeypatch.undo()
-    with pytest.raises(UsageError, match="no folder of results, no baseline and no kernel"):
+    with pytest.raises(UsageError, match="neither a folder of results nor a baseline nor a built kernel"):
         opening.open_side("no-such-thing")
 
 
