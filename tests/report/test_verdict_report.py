@@ -253,7 +253,7 @@ def test_the_summary_folds_cells_and_shows_events_as_a_diff(mixed: dict[str, Any
 
 def test_a_foreign_document_is_refused(tmp_path: Path) -> None:
     for render in (lambda one: html(one, tmp_path), markdown, terminal):
-        with pytest.raises(ReportError, match="no verdict that can be read"):
+        with pytest.raises(ReportError, match="this verdict cannot be read"):
             render({"format": "rushhour-verdict/9"})
 
 
