@@ -132,7 +132,7 @@ impl Choices {
     fn of(bond: &Bond) -> Result<Self> {
         let number = |known: &[&str], word: &str| {
             known.iter().position(|have| *have == word).map(|place| place as u8).ok_or_else(|| {
-                Error::new("plan", format!("{word:?} is no way of bonding"))
+                Error::new("plan", format!("{word:?} is not a bonding mode"))
                     .hint(format!("There are: {}.", known.join(" ")))
             })
         };

@@ -101,7 +101,7 @@ impl Flow {
     /// # Errors
     /// A text that is none.
     pub fn destination(&self) -> Result<IpAddr> {
-        let fault = || Error::new("plan", format!("{:?} is no IPv4 or IPv6 address", self.dst));
+        let fault = || Error::new("plan", format!("{:?} is not an IPv4 or IPv6 address", self.dst));
         self.dst.parse().map_err(|_| fault())
     }
 

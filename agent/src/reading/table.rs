@@ -22,7 +22,7 @@ pub fn sort_by_time(folder: &Path, table: &str) -> Result<()> {
     let path = folder.join(format!("{table}.rh"));
     let bytes = File::open(&path).and_then(|file| Mapped::new(&file));
     let bytes = bytes.context(format_args!("read {}", path.display()))?;
-    let torn = || Error::new("system", format!("{} is no raw table", path.display()));
+    let torn = || Error::new("system", format!("{} is not a raw table", path.display()));
     let (begin, stride) = shape(&bytes).ok_or_else(torn)?;
     let row = |number: usize| &bytes[begin + number * stride..][..stride];
     let stamp = |number: usize| row(number).first_chunk().map_or(0, |stamp| i64::from_le_bytes(*stamp));

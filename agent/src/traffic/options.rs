@@ -21,7 +21,7 @@ pub(super) const BACKLOG: i32 = 128;
 
 pub(crate) fn address(text: &str, port: u16) -> Result<SocketAddr> {
     let ip: IpAddr =
-        text.parse().map_err(|_| Error::new("plan", format!("{text:?} is no IPv4 or IPv6 address")))?;
+        text.parse().map_err(|_| Error::new("plan", format!("{text:?} is not an IPv4 or IPv6 address")))?;
     Ok(SocketAddr::new(ip, port))
 }
 
@@ -57,7 +57,9 @@ fn refused(at: SocketAddr, cause: &io::Error) -> Error {
                 "Flows listen on port {FIRST_PORT} and those after it: free them for the experiment."
             ))
         }
-        Some(libc::EADDRNOTAVAIL) => error.hint(format!("{} is no address here: see `ip address`.", at.ip())),
+        Some(libc::EADDRNOTAVAIL) => {
+            error.hint(format!("{} is not an address of this machine: see `ip address`.", at.ip()))
+        }
         _ => error.hint("The address must be one of the node's, the port free there"),
     }
 }

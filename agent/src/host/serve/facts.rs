@@ -26,7 +26,7 @@ pub fn answer(verb: &str, request: &Value) -> Result<Value> {
         "qdiscs" => qdiscs::of(text(request, "dev")?),
         "route" => route::to(text(request, "to")?, request["from"].as_str()),
         "sockets" => sockets::summary(request["peer"].as_str()),
-        _ => Err(Error::new("request", format!("{verb:?} is no verb")).hint(format!("One of {VERBS:?}."))),
+        _ => Err(Error::new("request", format!("{verb:?} is not a verb")).hint(format!("One of {VERBS:?}."))),
     }
 }
 

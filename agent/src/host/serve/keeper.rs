@@ -92,7 +92,7 @@ impl Keeper {
     pub fn keep(&self, leftover: Leftover) -> io::Result<()> {
         let (Leftover::Folder(path) | Leftover::Instance(path)) = &leftover;
         if !Leftover::is_ours(path) {
-            return Err(io::Error::other(format!("{} is no path that this agent makes", path.display())));
+            return Err(io::Error::other(format!("{} is not a path that this agent makes", path.display())));
         }
         let mut to = self.to.lock().unwrap_or_else(PoisonError::into_inner);
         to.write_all(leftover.line().as_bytes())?;

@@ -55,7 +55,7 @@ fn fail(message: &str) -> ExitCode {
 
 fn answer(line: &str, scope: Scope, journal: &mut Option<Journal>) -> Value {
     let request =
-        serde_json::from_str(line).map_err(|cause| error(format!("a request that is no JSON: {cause}")));
+        serde_json::from_str(line).map_err(|cause| error(format!("a request that is not JSON: {cause}")));
     match request.and_then(|request| carry_out(&request, scope, journal)) {
         Ok(value) => json!({ "ok": true, "value": value }),
         Err(error) => json!({ "ok": false, "error": error }),

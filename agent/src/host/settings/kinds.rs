@@ -65,7 +65,7 @@ pub fn parse(change: &Value) -> Result<Box<dyn Setting>> {
     if !known {
         let near = words::nearest(kind, KINDS.iter().copied().chain(["service"]));
         let hint = near.map(|near| format!("Did you mean {near:?}? ")).unwrap_or_default();
-        return Err(error(format!("{kind:?} is no kind of setting"))
+        return Err(error(format!("{kind:?} is not a kind of setting"))
             .hint(format!("{hint}There are: {} service.", KINDS.join(" "))));
     }
     plain(object)

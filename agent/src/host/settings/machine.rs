@@ -44,7 +44,7 @@ pub(super) struct Governor {
 impl Governor {
     pub(super) fn new(value: String) -> Result<Self> {
         if value.is_empty() || !value.bytes().all(|letter| letter.is_ascii_lowercase() || letter == b'_') {
-            return Err(error(format!("{value:?} is no governor")));
+            return Err(error(format!("{value:?} is not a governor")));
         }
         Ok(Self { value, cpus: PathBuf::from(CPUS) })
     }
@@ -116,7 +116,7 @@ impl Affinity {
         if cpus.is_empty()
             || !cpus.bytes().all(|letter| letter.is_ascii_digit() || matches!(letter, b',' | b'-'))
         {
-            return Err(error(format!("{cpus:?} is no list of CPUs")).hint("Like 0-3,8."));
+            return Err(error(format!("{cpus:?} is not a list of CPUs")).hint("Like 0-3,8."));
         }
         Ok(Self { dev, cpus })
     }

@@ -61,7 +61,7 @@ impl Queue {
     fn order(&self, ifindex: u32) -> Result<Message> {
         let alone = |kind: &Kind| kind.alone && kind.needs.is_empty() && kind.class.is_none();
         if !Kind::named(self.kind()).is_some_and(alone) {
-            return Err(error(format!("{:?} is no queue discipline that stands alone", self.words))
+            return Err(error(format!("{:?} is not a queue discipline that works alone", self.words))
                 .hint("Give a kind and its options as for tc: fq limit 10000."));
         }
         let device = Device { name: &self.dev, ifindex };

@@ -53,7 +53,7 @@ impl Sysctl {
                 let parts = parts.iter().map(|part| part.as_str().map_or(part.to_string(), words));
                 parts.collect::<Vec<String>>().join(" ")
             }
-            other => return Err(error(format!("{other} is no value of sysctl {name}"))),
+            other => return Err(error(format!("{other} is not a value of sysctl {name}"))),
         };
         if value.chars().any(char::is_control) {
             return Err(error(format!("the value of sysctl {name} holds a control character")));

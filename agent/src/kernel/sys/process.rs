@@ -51,7 +51,8 @@ pub fn my_pid() -> u32 {
 
 /// The number of a process as the kernel takes it.
 fn numbered(pid: u32) -> io::Result<Pid> {
-    let none = || io::Error::new(io::ErrorKind::InvalidInput, format!("{pid} is no process's number"));
+    let none =
+        || io::Error::new(io::ErrorKind::InvalidInput, format!("{pid} is not the number of a process"));
     i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or_else(none)
 }
 

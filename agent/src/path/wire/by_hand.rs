@@ -65,7 +65,9 @@ fn releases(socket: &mut Socket, device: &Device) -> Result<bool> {
 pub fn probability(words: &mut Words, key: &str) -> Result<f64> {
     let text = words.value(key)?;
     let percent = text.strip_suffix('%').unwrap_or(text).parse::<f64>();
-    percent.map(|percent| percent / 100.0).map_err(|_| words.fault(format_args!("{text:?} is no percentage")))
+    percent
+        .map(|percent| percent / 100.0)
+        .map_err(|_| words.fault(format_args!("{text:?} is not a percentage")))
 }
 
 /// Packet numbers with commas between them.

@@ -50,7 +50,7 @@ fn look_up(to: &str, from: Option<&str>, flags: u32, names: &[(u32, String)]) ->
 
 fn question(to: &str, from: Option<&str>, flags: u32) -> Result<Message> {
     let parse = |text: &str| {
-        text.parse::<IpAddr>().map_err(|_| Error::new("request", format!("{text:?} is no IP address")))
+        text.parse::<IpAddr>().map_err(|_| Error::new("request", format!("{text:?} is not an IP address")))
     };
     let bytes = |address: IpAddr| match address {
         IpAddr::V4(four) => four.octets().to_vec(),
@@ -149,7 +149,7 @@ mod tests {
     fn what_is_no_address_is_told_so() {
         for text in ["", "example.org", "1.2.3", "-x"] {
             let error = to(text, None).expect_err("no address");
-            assert!(error.message.contains("is no IP address"), "{error}");
+            assert!(error.message.contains("is not an IP address"), "{error}");
         }
     }
 

@@ -43,7 +43,7 @@ const STATES: [&str; 13] = [
 /// algorithm, ports, what lies unread and unsent, `struct tcp_info` in hexadecimal.
 pub fn summary(peer: Option<&str>) -> Result<Value> {
     let peer = peer.map(|text| {
-        text.parse::<IpAddr>().map_err(|_| Error::new("request", format!("{text:?} is no IP address")))
+        text.parse::<IpAddr>().map_err(|_| Error::new("request", format!("{text:?} is not an IP address")))
     });
     let peer = peer.transpose()?;
     Ok(json!({"tcp": of(libc::IPPROTO_TCP, peer)?, "udp": of(libc::IPPROTO_UDP, None)?}))
