@@ -46,5 +46,5 @@ def indented(text: str) -> str:
 
 
 def cell(text: str) -> str:
-    """A text as a spreadsheet shows it: one that it would compute has an apostrophe before it."""
+    """A text for a CSV cell; one that a spreadsheet would evaluate gets an apostrophe in front."""
     return f"'{text}" if text.startswith(_FORMULA) else text

@@ -265,7 +265,7 @@ def test_a_damaged_baseline_is_not_believed(tmp_path: Path, harm: object, words:
 @pytest.mark.parametrize("name", ["", ".hidden", "a b", "x" * 65, "-flag", "ä"])
 def test_what_is_no_name_is_refused(tmp_path: Path, name: str) -> None:
     result_set(tmp_path / "results")
-    with pytest.raises(UsageError, match="is no name"):
+    with pytest.raises(UsageError, match="cannot name a baseline"):
         baseline.save(name, tmp_path / "results", time=NOW)
 
 
@@ -275,7 +275,7 @@ def test_an_unknown_name_says_which_there_are(tmp_path: Path) -> None:
 
     with pytest.raises(UsageError, match="kept here: stable"):
         baseline.find("stabel")
-    with pytest.raises(UsageError, match="is no version"):
+    with pytest.raises(UsageError, match="is not a version"):
         baseline.find("stable@new")
 
 

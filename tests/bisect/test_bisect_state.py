@@ -82,7 +82,7 @@ def test_without_a_folder_the_newest_of_the_same_question_goes_on(
     for stamp, question in (("1", QUESTION), ("2", QUESTION), ("3", replace(QUESTION, metric="drops"))):
         State(question, place / stamp).save()
     assert resumed(QUESTION, None, "suite/x").folder == place / "2"
-    with pytest.raises(UsageError, match="no bisection with these words"):
+    with pytest.raises(UsageError, match="no interrupted bisection has this command line"):
         resumed(replace(QUESTION, metric="marks"), None, "suite/x")
 
 

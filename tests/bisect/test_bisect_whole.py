@@ -202,7 +202,7 @@ def test_another_question_is_not_gone_on_with(linux: Linux) -> None:
     linux.bisect(linux.lab(since(3)))
     with pytest.raises(UsageError, match="different: metric, flow"):
         linux.bisect(linux.lab(since(3)), "drops", flow=None, resume=True)
-    with pytest.raises(UsageError, match="no bisection"):
+    with pytest.raises(UsageError, match="no interrupted bisection"):
         linux.bisect(linux.lab(since(3)), resume=True, out=Path("elsewhere"))
 
 
@@ -217,7 +217,7 @@ def test_kernels_of_the_steps_go_and_none_becomes_the_default(linux: Linux) -> N
 
 def test_an_improvement_is_found_when_it_is_asked_for(linux: Linux) -> None:
     lab = linux.lab(lambda place, _cc, _seed: BAD if place < 3 else GOOD)
-    with pytest.raises(UsageError, match="the bad end is better") as caught:
+    with pytest.raises(UsageError, match="the bad commit is better") as caught:
         linux.bisect(lab)
     assert "--improved" in str(caught.value)
     assert linux.bisect(lab, improved=True, out=Path("two"))["answer"]["hash"] == linux.commits[3]
@@ -254,7 +254,7 @@ def test_ends_that_are_not_ends_are_refused(linux: Linux, tmp_path: Path) -> Non
     assert "same commit" in refused(linux, one, one)
     git(linux.tree, "tag", "v1.0", one)
     assert 'did you mean "v1.0"' in refused(linux, "v1.00", two)
-    assert "no git repository" in refused(linux, one, two, tmp_path / "cache")
+    assert "not a git repository" in refused(linux, one, two, tmp_path / "cache")
     git(linux.tree, "checkout", "-q", "-b", "side", linux.commits[2])
     side = commit(linux.tree, "side", one__c="int side;\n")
     assert f"--good {linux.commits[2][:12]}" in refused(linux, side, two)
@@ -270,4 +270,4 @@ def test_a_cut_history_is_said_with_the_cure(linux: Linux, tmp_path: Path) -> No
 
 def test_an_end_that_does_not_build_is_said(tmp_path: Path) -> None:
     linux = Linux(tmp_path / "linux", broken=(0,), length=3)
-    assert "the good end does not build" in refused(linux, linux.commits[0], linux.commits[-1])
+    assert "the good commit does not build" in refused(linux, linux.commits[0], linux.commits[-1])

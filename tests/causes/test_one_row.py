@@ -53,7 +53,7 @@ mine = [one for one in rules.judge(case) if one.key == "made-up"]
 print("judged", [(one.key, one.title, one.layer, one.source) for one in mine])
 known = RecordedFlow("bulk", "s1", "r1", "cubic", 1.0, 1e6, {"LIMIT": 0.9}, None)
 print("explained", [one.explained() for one in findings(known)])
-print("documented", "| `made-up` (`made_up`) | warning |" in page())
+print("documented", "| `made-up` (`made_up`), warning |" in page())
 """
 
 

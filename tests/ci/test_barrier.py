@@ -119,7 +119,7 @@ def test_a_meeting_that_makes_no_sense_is_refused() -> None:
         party("nobody", 1)
     with pytest.raises(UsageError, match="named twice"):
         party("client", 1, parties=("client", "client"))
-    with pytest.raises(UsageError, match="no port"):
+    with pytest.raises(UsageError, match="not a port"):
         party("client", 70_000)
 
 

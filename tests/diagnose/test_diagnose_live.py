@@ -120,7 +120,7 @@ def test_a_place_that_is_none_or_cannot_be_reached_is_an_error(tmp_path: Path) -
     (tmp_path / "used/records").mkdir(parents=True)
     with pytest.raises(RushHourError, match="holds another diagnosis"):
         rushhour.diagnose("local", "netns:there-is-none", out=tmp_path / "used")
-    with pytest.raises(RushHourError, match="a path has two"):
+    with pytest.raises(RushHourError, match="a path has two different ends"):
         rushhour.diagnose("local", "local")
     with pytest.raises(RushHourError, match="--rate"):
         CliRunner().invoke(

@@ -184,8 +184,8 @@ def test_a_user_whom_the_machine_does_not_know_is_told(monkeypatch: pytest.Monke
 
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     monkeypatch.setattr(Path, "home", unknown)
-    assert "no place for the cache" in machine.files().says
-    with pytest.raises(KernelError, match="no place for the cache"):
+    assert "no folder for the cache" in machine.files().says
+    with pytest.raises(KernelError, match="no folder for the cache"):
         kernel.installed()
 
 

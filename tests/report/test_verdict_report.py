@@ -255,7 +255,7 @@ def test_the_summary_folds_cells_and_shows_events_as_a_diff(mixed: dict[str, Any
 
 def test_a_foreign_document_is_refused(tmp_path: Path) -> None:
     for render in (lambda one: html(one, tmp_path), markdown, terminal):
-        with pytest.raises(ReportError, match="no verdict that can be read"):
+        with pytest.raises(ReportError, match="this verdict cannot be read"):
             render({"format": "rushhour-verdict/9"})
 
 
@@ -343,5 +343,5 @@ def test_factors_are_named_by_their_last_part() -> None:
 
 @pytest.mark.parametrize("interval", [[0.1], ["a", "b"], 3, [None, 1]])
 def test_a_damaged_verdict_is_an_error_that_says_so(interval: object) -> None:
-    with pytest.raises(ReportError, match="not whole"):
+    with pytest.raises(ReportError, match="incomplete"):
         story(document([cell(0, metrics=[metric(interval=interval)])]))

@@ -64,7 +64,7 @@ def test_a_quick_look_leaves_judges_of_cells_that_are_left() -> None:
     ("keys", "key", "said", "hint"),
     [
         ('metric = "goodput"', "metric", 'no metric "goodput"', '"goodput_bps"?'),
-        ('metric = "goodput_bps"\nminimum = "2"', "minimum", "is no tolerance", ""),
+        ('metric = "goodput_bps"\nminimum = "2"', "minimum", "is not a tolerance", ""),
         ('metric = "goodput_bps"\nminimum = "2ms"', "minimum", '"ms" cannot be converted', "Mbit/s"),
         ('metric = "goodput_bps"\nflow = "lonk"', "flow", 'no flow is named "lonk"', '"long"?'),
         ('metric = "goodput_bps"\nflow = "long"\nscope = "total"', "scope", "beside flow", "one of"),

@@ -213,24 +213,24 @@ def test_packets_of_a_trace_are_counted() -> None:
     ("text", "line", "message"),
     [
         ("", 1, "empty"),
-        ("time,rate\n", 1, "no header"),
+        ("time,rate\n", 1, "not a header"),
         ("time_s,delay_ms\n0,1\n", 1, "not the header of a rate"),
         ("time_s,rate_mbit\n", 1, "no lines"),
-        ("time_s,rate_mbit\n0,1\n1,x\n", 3, "no number"),
+        ("time_s,rate_mbit\n0,1\n1,x\n", 3, "not a number"),
         ("time_s,rate_mbit\n0,1\n1,-2\n", 3, "negative"),
         ("time_s,rate_mbit\n0,1\n0,2\n", 3, "does not come after"),
         ("time_s,rate_mbit\n0,1,2\n", 2, "not a time and a value"),
         ("5\n4\n", 2, "comes before"),
         ("5\nx\n", 2, "whole number"),
-        ("²\n", 1, "no header"),
+        ("²\n", 1, "not a header"),
         ("5\n²\n", 2, "whole number"),
         ("9" * 5000 + "\n", 1, "whole number"),
         ("1\n999999999999999\n", 2, "more than 1000 h"),
-        ("time_s,rate_mbit\n0,1e999999\n", 2, "no number"),
-        ("time_s,rate_mbit\n0,1\n1e400,2\n", 3, "no number"),
+        ("time_s,rate_mbit\n0,1e999999\n", 2, "not a number"),
+        ("time_s,rate_mbit\n0,1\n1e400,2\n", 3, "not a number"),
         ("time_s,rate_mbit\n0,1\n1e9,2\n", 3, "more than 1000 h"),
         ("time_s,rate_mbit\n0,1e90\n", 2, "a rate of 1e90 is more than"),
-        ("time_s,rate_mbit\n0,inf\n", 2, "no number"),
+        ("time_s,rate_mbit\n0,inf\n", 2, "not a number"),
     ],
 )
 def test_a_wrong_line_of_a_trace_is_named(text: str, line: int, message: str) -> None:
@@ -286,7 +286,7 @@ def test_a_missing_trace_and_a_wrong_line_are_said(tmp_path: Path) -> None:
     (fault,) = refused.value.faults
     assert (fault.line, fault.hint) == (12, 'did you mean "ltf.csv"? allowed: ltf.csv')
     file.write_text(TRACED.replace("lte", "ltf"))
-    with pytest.raises(ScenarioError, match='line 3: "oops" is no number'):
+    with pytest.raises(ScenarioError, match='line 3: "oops" is not a number'):
         load_scenario(file)
 
 

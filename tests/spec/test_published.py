@@ -64,7 +64,7 @@ def test_every_fault_is_said_at_once_with_line_and_nearest_word(tmp_path: Path) 
     [
         (('unit = "%"', 'unit = "ms"'), "unit", 'cannot be converted to "1"'),
         (('unit = "%"', 'unit = "%"\nagrees = "2ms"'), "agrees", 'cannot be converted to "1"'),
-        (('unit = "%"', 'unit = "%"\nagrees = 5'), "agrees", "5 is no tolerance"),
+        (('unit = "%"', 'unit = "%"\nagrees = 5'), "agrees", "5 is not a tolerance"),
         (('unit = "%"', 'unit = "%"\nfrom = "3s"\nto = "2s"'), "from", "is not before"),
         (('unit = "%"', 'units = "%"'), "units", "unknown key"),
         (("cc =", "queue ="), "values.1.where.queue", "is no factor of the sweep"),
@@ -172,5 +172,5 @@ def test_a_tolerance_is_a_share_or_an_amount() -> None:
     assert Tolerance.parse("1 %-point").around(0.2, "1") == pytest.approx(0.01)
     assert str(Tolerance.parse(" .5 Mbit/s")) == "0.5 Mbit/s"
     for word in ("5", "%", "-5%", "", "x" * 50, 5, None):
-        with pytest.raises(UnitError, match="is no tolerance"):
+        with pytest.raises(UnitError, match="is not a tolerance"):
             Tolerance.parse(word)

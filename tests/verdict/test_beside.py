@@ -19,7 +19,7 @@ def one_seed(metric: str, base: float, candidate: float, **more: Any) -> dict[st
     sides = {"base": {"n": 1, "mean": base}, "candidate": {"n": 1, "mean": candidate}}
     said = {
         "difference": candidate - base,
-        "reason": "one seed cannot tell luck from change",
+        "reason": "one seed cannot tell chance from change",
     }
     wide = {"interval": [-8.74, 10.75], "difference_interval": [-8.74 * base, 10.75 * base]}
     return verdicts.metric("inconclusive", change, metric=metric, **sides, **said, **wide, **more)

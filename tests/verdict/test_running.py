@@ -235,7 +235,7 @@ def test_recorded_runs_alone_are_judged_as_they_are(bench: Judge, monkeypatch: p
     verdict = bench(behaviour, base=str((once.folder or Path()) / "base"))
     assert set(found(verdict).values()) == {"inconclusive"}
     assert {len(cell.seeds) for cell in verdict.cells} == {1}
-    assert "one seed cannot tell luck from change" in reason(verdict, "cubic")
+    assert "one seed cannot tell chance from change" in reason(verdict, "cubic")
 
 
 def test_words_that_name_nothing(bench: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -246,7 +246,7 @@ def test_words_that_name_nothing(bench: Judge, monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(UsageError, match="a share"):
         bench(panics, minimum="2ms")
     monkeypatch.undo()
-    with pytest.raises(UsageError, match="no folder of results, no baseline and no kernel"):
+    with pytest.raises(UsageError, match="neither a folder of results nor a baseline nor a built kernel"):
         opening.open_side("no-such-thing")
 
 

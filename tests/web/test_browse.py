@@ -183,7 +183,7 @@ def test_what_cannot_be_compared_is_said(client: TestClient) -> None:
     for base in ("nothing", "0" * 64):
         answer = client.get("/api/compare", params={"base": base, "candidate": "next"})
         assert answer.status_code == 404
-        assert "nothing is stored" in answer.json()["error"]
+        assert "nothing stored is called" in answer.json()["error"]
     assert client.get("/api/compare?base=stable").status_code == 400
     page = client.get("/compare?base=nothing&candidate=next", headers=PAGE)
     assert page.status_code == 200

@@ -153,7 +153,7 @@ def _write(target: Path, material: Material, name: str, version: int, reason: st
 
     lacking = [run.folder for run, record in material.runs if record is None]
     if lacking and not slim:
-        raise UsageError("the records of a slim baseline are not there to be kept", hint="add --slim")
+        raise UsageError("a slim baseline has no records that could be kept", hint="add --slim")
     target.parent.mkdir(parents=True, exist_ok=True)
     with rooms.room(target.parent) as room:
         folder = room / "whole"

@@ -44,7 +44,7 @@ class Baseline:
         """
         if not (path / BASELINE).is_file():
             raise RecordError(
-                f"this is no baseline: it has no {BASELINE}",
+                f"this is not a baseline: it has no {BASELINE}",
                 where=str(path),
                 hint="`rushhour baseline list` names what there is; `rushhour baseline save` makes one",
             )

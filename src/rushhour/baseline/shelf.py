@@ -79,7 +79,7 @@ def find(word: str | Path) -> Baseline:
     name, _, version = str(word).partition("@")
     if isinstance(word, str) and _NAME.fullmatch(name) and (place(name) / _FILE).is_file():
         if version and not version.isdigit():
-            raise UsageError(f"{version!r} is no version", hint=f"write {name}@2, or {name}")
+            raise UsageError(f"{version!r} is not a version", hint=f"write {name}@2, or {name}")
         return kept(name).open(int(version) if version else None)
     if (Path(word) / BASELINE).is_file():
         return Baseline.open(Path(word))
@@ -128,7 +128,7 @@ def kept(name: str) -> Kept:
         _ = promotions[-1], {FORMAT: 0}[about["format"]]
     except (KeyError, TypeError, ValueError, IndexError) as error:
         raise RecordError(
-            f"this does not say which version is the current one ({error!r})",
+            f"the file does not name the current version ({error!r})",
             where=str(path),
             hint="it was damaged, or written by a newer rushhour",
         ) from error
@@ -150,7 +150,7 @@ def check_name(name: str) -> None:
     """
     if not _NAME.fullmatch(name):
         raise UsageError(
-            f"{name!r} is no name for a baseline",
+            f"{name!r} cannot name a baseline",
             hint='letters, digits, ".", "_" and "-", a letter or digit first; a folder has a "/" in it',
         )
 

@@ -96,7 +96,7 @@ def _build(bench: Bench, question: Question, note: Tell) -> None:
         note(f"{word}: {end[:12]}")
         if bench.build(end) is None:
             raise UsageError(
-                f"the {word} end does not build:\n{bench.broken[end]}", hint="name another revision"
+                f"the {word} commit does not build:\n{bench.broken[end]}", hint="name another revision"
             )
 
 
@@ -107,13 +107,13 @@ def _pairs(
     good, bad = (bench.run(end, cells, look) for end in (question.good, question.bad))
     for word, sides in (("good", good), ("bad", bad)):
         if all(side.skipped for side in sides):
-            raise UsageError(f"the {word} end lacks what the scenario asks for: {sides[0].skipped}")
+            raise UsageError(f"the {word} commit lacks what the scenario asks for: {sides[0].skipped}")
     pairs = [pair for pair in zip(good, bad, strict=True) if not pair[0].skipped and not pair[1].skipped]
     if not pairs:
-        raise UsageError("there is no cell that both ends can run")
+        raise UsageError("no cell can run on both commits")
     failed = [first_line(one.trials) for one, _ in pairs]
     if all(failed):
-        raise UsageError(f"the good end does not run: {failed[0]}", hint="name another revision as --good")
+        raise UsageError(f"the good commit does not run: {failed[0]}", hint="name another revision as --good")
     return pairs
 
 
@@ -127,9 +127,9 @@ def refused(verdicts: Sequence[CellVerdict], question: Question) -> UsageError:
     other: tuple[Decision, ...] = ("worse",) if improved else ("better",)
     opposite = find(verdicts, other)
     if opposite is not None:
-        text = f"the bad end is {other[0]}, not {'better' if improved else 'worse'}: {opposite.reason}"
+        text = f"the bad commit is {other[0]}, not {'better' if improved else 'worse'}: {opposite.reason}"
         hint = "leave --improved out" if improved else "to find what made it better: --improved"
-        return UsageError(text, hint=f"{hint}; or exchange what you compare")
+        return UsageError(text, hint=f"{hint}; or exchange --good and --bad")
     metrics = [entry for verdict in verdicts for entry in verdict.metrics]
     if question.metric != "-" and (not metrics or all(entry.estimate is None for entry in metrics)):
         noted = next((entry.what.note for entry in metrics if entry.what.note), "no cell has such a value")
@@ -142,11 +142,11 @@ def refused(verdicts: Sequence[CellVerdict], question: Question) -> UsageError:
             )
     invalid = next((verdict for verdict in verdicts if verdict.verdict == "invalid"), None)
     if invalid is not None:
-        return UsageError(f"the ends cannot be compared: {invalid.reason}")
+        return UsageError(f"good and bad cannot be compared: {invalid.reason}")
     unsure = next((verdict for verdict in verdicts if verdict.verdict == "inconclusive"), None)
     if unsure is not None:
         return UsageError(
-            f"the runs cannot tell whether the ends differ: {unsure.reason}",
+            f"the runs cannot tell whether good and bad differ: {unsure.reason}",
             hint=f"more runs may tell: --max-seeds {2 * question.max_seeds}",
         )
     said = "equal to the byte" if all(one.identical for one in verdicts) else verdicts[0].reason

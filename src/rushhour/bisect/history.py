@@ -24,7 +24,7 @@ _FIELD = "\x1f"
 
 @dataclass(frozen=True)
 class Commit:
-    """What people want to know of a commit; `files` are those it changes against its first parent."""
+    """A commit: hash, author, date, subject; `files` are those it changes against its first parent."""
 
     hash: str
     parents: tuple[str, ...]
@@ -55,7 +55,7 @@ class History:
             git.directory(self.tree)
         except KernelError as error:
             raise UsageError(
-                f"this is no git repository: {error.message}",
+                f"this is not a git repository: {error.message}",
                 where=str(tree),
                 hint="--tree is a clone of the kernel's repository; a bare one will do",
             ) from error
@@ -75,7 +75,7 @@ class History:
         return found
 
     def check(self, good: str, bad: str) -> None:
-        """Refuse ends between which nothing can be bisected.
+        """Refuse good and bad commits between which nothing can be bisected.
 
         Raises:
             UsageError: they are the same, swapped, on two branches, or the history between them is cut.

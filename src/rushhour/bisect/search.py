@@ -44,12 +44,12 @@ class Ahead:
 
     @property
     def steps(self) -> int:
-        """About how many commits are still to be judged."""
+        """About how many commits must still be judged."""
         return math.ceil(math.log2(len(self.candidates))) if self.next else 0
 
 
 def ahead(history: History, position: Position) -> Ahead:
-    """Where the search stands.
+    """The state of the search.
 
     The next commit is the one that halves the candidates; where that was skipped, one further away, because
     what does not build seldom stands alone: of those left, by the power 1.5 of van der Corput's

@@ -113,9 +113,9 @@ def resumed(question: Question, folder: Path | None, name: str) -> State:
         except UsageError:
             continue
     raise UsageError(
-        "there is no bisection with these words to go on with",
+        "no interrupted bisection has this command line",
         where=str(RESULTS / "bisect" / name),
-        hint="--resume goes with the words of the command that was interrupted, and its --out",
+        hint="--resume takes the words and the --out of the interrupted command",
     )
 
 
@@ -141,11 +141,13 @@ def _read(folder: Path, question: Question) -> State:
         asked = Question(**{**whole["question"], "sets": tuple(whole["question"]["sets"])})
         steps = [Step(**step) for step in whole["steps"]]
     except FileNotFoundError as error:
-        raise UsageError("there is no bisection to go on with", where=str(folder)) from error
+        raise UsageError("there is no interrupted bisection to resume", where=str(folder)) from error
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise UsageError(f"this bisection cannot be read: {error}", where=str(place)) from error
     if asked != question:
         other = ", ".join(name for name, value in asdict(asked).items() if value != getattr(question, name))
-        raise UsageError(f"that bisection asks another question; different: {other}", where=str(folder))
+        raise UsageError(
+            f"the bisection in this folder asked something else; different: {other}", where=str(folder)
+        )
     known = {key: whole[key] for key in whole if key not in ("format", "question", "steps")}
     return State(asked, folder, steps, known)

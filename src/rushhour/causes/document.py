@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from rushhour.causes.table import SECTIONS
@@ -19,8 +20,8 @@ HEAD = """\
 
 Every cause has one key, one row here and one sentence. A run names causes of its TCP flows
 ([explain](explain.md): `why` in `rushhour run --json`; `cause` is the word in parentheses), `diagnose` those
-between two hosts ([diagnose](diagnose.md): `findings`). "At most" is the gravest that `diagnose` calls one.
-What follows from a cause is a note beside it.
+between two hosts ([diagnose](diagnose.md): `findings`), at most as grave as it says. What follows from a
+cause (→) is a note beside it. Sources that end in `.rst` are of the kernel's `Documentation`.
 """
 THRESHOLDS = """\
 ## Thresholds
@@ -29,38 +30,40 @@ Numbers without a source are of this laboratory; cells that have one cause each 
 (`tests/truth/test_explain.py`, `tests/diagnose/test_attribution.py`). Names are those of
 `src/rushhour/causes/thresholds.py`.
 
-| name | value | is | source |
-|---|---|---|---|
+| name | value |
+|---|---|
 """
+_FOLDERS = re.compile(r"Documentation/(?:[\w-]+/)*(?=[\w-]+\.rst)")
 
 
 def page() -> str:
     """The whole page."""
     parts = [HEAD, *(_section(heading, causes) for heading, causes in SECTIONS.items())]
-    rows = (
-        f"| `{name}` | {_number(one)} | {one.means} | {one.source} |\n" for name, one in thresholds().items()
-    )
+    rows = (f"| `{name}` | {_value(one)} |\n" for name, one in thresholds().items())
     return "\n".join([*parts, THRESHOLDS + "".join(rows)])
 
 
 def _section(heading: str, causes: tuple[Cause, ...]) -> str:
     explained = any(cause.known_by for cause in causes)
     more = ("known in a record by", "what helps") if explained else ()
-    head = ("cause", "at most", "is", *more, "follow from it", "source")
+    head = ("cause", "is", *more, "source")
     rows = [head, *(tuple(_cells(cause, explained=explained)) for cause in causes)]
     lines = [f"| {' | '.join(row)} |\n" for row in rows]
     return f"## {heading}\n\n{lines[0]}|{'---|' * len(head)}\n{''.join(lines[1:])}"
 
 
 def _cells(cause: Cause, *, explained: bool) -> Iterator[str]:
-    yield f"`{cause.key}`" + (f" (`{cause.word}`)" if cause.word else "")
-    yield cause.worst
-    yield cause.means
+    yield f"`{cause.key}`" + (f" (`{cause.word}`)" if cause.word else "") + f", {cause.worst}"
+    follows = ", ".join(f"`{key}`" for key in cause.leads_to)
+    yield f"{cause.means} → {follows}" if follows else cause.means
     if explained:
         yield cause.known_by
         yield cause.helps
-    yield ", ".join(f"`{key}`" for key in cause.leads_to)
-    yield cause.source
+    yield _FOLDERS.sub("", cause.source)
+
+
+def _value(one: Threshold) -> str:
+    return f"{_number(one)}: {one.means}" + (f" ({one.source})" if one.source else "")
 
 
 def _number(value: Threshold) -> str:

@@ -37,7 +37,7 @@ def barrier(
 
     host, _, port = at.rpartition(":")
     if not host or not port.isdecimal():
-        raise UsageError(f"{at!r} is no address", hint="write HOST:PORT, such as client.lab:7010")
+        raise UsageError(f"{at!r} is not an address", hint="write HOST:PORT, such as client.lab:7010")
     names = [part.strip() for part in parties.split(",") if part.strip()]
     listens = bool(names) and names[0] == me
     said = meet(Meeting(name, names, me, host.strip("[]"), int(port), listens, timeout, say, failed))

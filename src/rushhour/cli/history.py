@@ -100,6 +100,6 @@ def _where(words: tuple[str, ...]) -> dict[str, list[str]]:
     for word in words:
         name, sign, value = word.partition("=")
         if not sign or not name.strip():
-            raise UsageError(f"{word!r} is no factor and value", hint="write for example --where cc=cubic")
+            raise UsageError(f"{word!r} is not FACTOR=VALUE", hint="write for example --where cc=cubic")
         found.setdefault(name.strip(), []).append(value.strip())
     return found

@@ -64,7 +64,7 @@ def title(name: str) -> str:
 
 
 def metrics() -> dict[str, str]:
-    """What each metric is, by its name."""
+    """The beginning of each metric's definition, by name."""
     text = _package("cli", METRICS).read_text("utf-8")
     return {name: about for name, _, about in (line.partition("\t") for line in text.splitlines())}
 
@@ -76,7 +76,7 @@ def profiles() -> list[str]:
 
 
 def document(word: str) -> dict[str, Any]:
-    """The scenario that a word names, as its file has it; empty where there is none that can be read."""
+    """The scenario of this name as a document; empty if it cannot be read."""
     shipped = [name for name in _catalogue() if word in (name, name.rpartition("/")[2])]
     try:
         if shipped:

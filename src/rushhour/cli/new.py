@@ -78,7 +78,7 @@ def _free(file: str) -> Path:
     path = Path(file)
     path = path if path.suffix else path.with_name(f"{path.name}.toml")
     if path.is_symlink() or path.exists():
-        raise UsageError("there is such a file already", where=str(path), hint="give another name")
+        raise UsageError("the file exists already", where=str(path), hint="give another name")
     if not path.parent.is_dir():
         raise UsageError("there is no such folder", where=str(path.parent), hint="make it first")
     return path
@@ -126,7 +126,7 @@ def _reader(known: dict[str, Any], name: str) -> Callable[[str], Any]:
     def read(answer: str) -> Any:
         value = answer.strip() if name == "duration" else _several(answer)
         if not value:
-            raise click.UsageError("say at least one")
+            raise click.UsageError("one value at least is needed")
         try:
             draft.text(draft.Draft(**(known | {name: value})), "FILE")
         except UsageError as error:
@@ -141,7 +141,7 @@ def _alone(chosen: dict[str, object], vary: tuple[str, ...]) -> None:
 
     if chosen or vary:
         raise UsageError(
-            "--like copies a scenario as it is; other options do not go with it",
+            "--like copies a scenario unchanged and takes no other options",
             hint="edit the copy, or change it for one run: rushhour run … --set KEY=VALUE",
         )
 
@@ -177,4 +177,4 @@ def _write(path: Path, content: str) -> None:
                 path.unlink(missing_ok=True)
                 raise
     except FileExistsError:
-        raise UsageError("there is such a file already", where=str(path), hint="give another name") from None
+        raise UsageError("the file exists already", where=str(path), hint="give another name") from None

@@ -113,7 +113,7 @@ def check(
 
 
 def table(rows: Sequence[Row]) -> None:
-    """Print what would change: before, after, and why something would not."""
+    """Print the changes: before, after, and why one is left out."""
     from rich.table import Table
     from rich.text import Text
 

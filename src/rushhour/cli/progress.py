@@ -1,4 +1,4 @@
-"""How a sweep goes on, for people: a bar on a terminal, a line per run elsewhere; on standard error."""
+"""Shows the progress of a sweep on standard error: a bar on a terminal, else a line per run."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ def _something(scenarios: Sequence[str]) -> None:
 
     if not scenarios:
         raise UsageError(
-            "run what?",
+            "no scenario is named",
             hint="rushhour list has the scenarios, rushhour list WORD those about something; "
             "rushhour demo runs one, rushhour new writes one of your own",
         )

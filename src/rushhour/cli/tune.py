@@ -65,11 +65,11 @@ def tune(
     ends = Asked(a, b, ssh_config=ssh_config, sudo=sudo, address_a=address_a, address_b=address_b, out=out)
     if do_revert:
         if do_apply or verify or persist:
-            raise UsageError("--revert goes alone", hint=f"rushhour tune {a} {b} --revert")
+            raise UsageError("--revert takes no other option", hint=f"rushhour tune {a} {b} --revert")
         return _revert(ends, as_json=as_json)
     found = find_profile(profile) if profile is not None else None
     if found is not None and (rtt or rate or memory):
-        raise UsageError("a profile's values are its own: --rtt, --rate and --memory do not go with it")
+        raise UsageError("--profile has its own values: it takes no --rtt, --rate or --memory")
     wanted = Wanted(ends, _number("--rtt", rtt), _number("--rate", rate), _memory(memory), found, optional,
                     do_apply, verify)  # fmt: skip
     try:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def waiting(console: Console) -> Iterator[Callable[[str], None]]:
-    """Gives a function that says what is being done; on standard error."""
+    """Gives a function that prints what is being done, on standard error."""
     if not console.is_terminal:
         yield lambda text: console.print(Text(text), soft_wrap=True)
         return

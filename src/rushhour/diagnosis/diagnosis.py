@@ -79,7 +79,7 @@ class Diagnosis:
         return limit.sentence if limit is not None else "Nothing could be measured."
 
     def document(self) -> dict[str, Any]:
-        """As one JSON document."""
+        """The diagnosis as one JSON document."""
         from dataclasses import asdict  # noqa: PLC0415 - only here
 
         limit = self.bottleneck

@@ -65,6 +65,8 @@ class Facts:
             RecordError: it is of another format.
         """
         if document.get("format") != FORMAT:
-            raise RecordError(f"these are no facts: format is {document.get('format')!r}, not {FORMAT!r}")
+            raise RecordError(
+                f"these are not facts: the format is {document.get('format')!r}, not {FORMAT!r}"
+            )
         sections = {name: document[name] for name in SECTIONS if name in document}
         return cls(str(document.get("place", "")), sections, document.get("unknown", {}))

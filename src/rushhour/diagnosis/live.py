@@ -1,4 +1,4 @@
-"""A diagnosis carried out: both ends asked, the path measured, both asked again, and all of it judged."""
+"""Carries out a diagnosis: reads both hosts, measures the path, reads them again, applies the rules."""
 
 from __future__ import annotations
 
@@ -72,7 +72,8 @@ class Asked:
         places = {"a": Place.parse(self.a), "b": Place.parse(self.b)}
         if places["a"] == places["b"]:
             raise UsageError(
-                f"both ends are {self.a!r}: a path has two", hint="rushhour diagnose local user@host"
+                f"both ends are {self.a!r}: a path has two different ends",
+                hint="rushhour diagnose local user@host",
             )
         given = {"a": self.address_a, "b": self.address_b}
         hosts = {

@@ -197,7 +197,7 @@ def before_the_queue(m: Measured, tcp: Tcp) -> bool:
 
 
 def at_a_full_queue(m: Measured, tcp: Tcp) -> bool:
-    """Losses at round trips at which the queue was as full as it ever was: so TCP finds the path's rate."""
+    """Losses at round trips at which the queue was full: TCP's way to find the path's rate."""
     if tcp.rtt_at_loss_ns is None or m.idle_rtt_ns is None or not m.queue_ns or m.queue_ns < QUEUE_NS:
         return False
     return tcp.rtt_at_loss_ns - m.idle_rtt_ns >= CROWDED * m.queue_ns

@@ -84,7 +84,7 @@ class Phase:
 
     @property
     def seconds(self) -> float:
-        """How long it lasts."""
+        """How long the flow lasts."""
         return self.scenario.span.ns * 1e-9
 
     def lowered(self) -> Lowered:

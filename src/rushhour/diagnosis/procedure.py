@@ -1,4 +1,4 @@
-"""The order of the experiments: what each found decides what the next one asks.
+"""The order of the experiments; the result of each decides what the next one does.
 
 Takes whatever can run a phase and give its record, gives what was measured in both directions. A phase that
 cannot be carried out is told and left out; the others go on.

@@ -28,7 +28,7 @@ class Row:
     note: str = ""
 
     def document(self) -> dict[str, Any]:
-        """The row as it stands in a diagnosis document."""
+        """The row as in a diagnosis document."""
         return asdict(self)
 
 

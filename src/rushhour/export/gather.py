@@ -67,7 +67,7 @@ def of_verdict(document: Mapping[str, object]) -> Report:
             summary=markdown(whole),
         )
     except LookupError as error:  # a word that is no verdict
-        raise ReportError(f"the verdict is not whole ({error!r})", where=VERDICT, hint=_AGAIN) from error
+        raise ReportError(f"the verdict is incomplete ({error!r})", where=VERDICT, hint=_AGAIN) from error
 
 
 def _headline(document: VerdictFile) -> str:

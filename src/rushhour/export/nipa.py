@@ -14,7 +14,7 @@ _RESULT = {"pass": "pass", "fail": "fail", "error": "fail", "skip": "skip"}
 
 
 def nipa(report: Report) -> str:
-    """One run's file; `branch` is the kernel's revision where the kernel came from a repository.
+    """The file of one run; `branch` is the kernel's revision where it came from a repository.
 
     `link` is left empty: only who publishes the files knows their address.
     """

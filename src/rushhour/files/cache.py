@@ -17,7 +17,7 @@ def folder(*parts: str) -> Path:
         path = (Path(base) if base else Path.home() / ".cache").joinpath("rushhour", *parts)
         path.parent.mkdir(parents=True, exist_ok=True)
     except RuntimeError as error:  # a user whom the machine does not know
-        raise LabError(f"there is no place for the cache: {error}", hint=HINT, machine=True) from error
+        raise LabError(f"there is no folder for the cache: {error}", hint=HINT, machine=True) from error
     except OSError as error:
         raise LabError(
             f"the cache cannot be written: {error.strerror}", where=str(path.parent), hint=HINT, machine=True

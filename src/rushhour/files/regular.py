@@ -20,13 +20,13 @@ def open_regular(path: Path) -> BufferedReader:
     """Open a regular file for reading; what waits for others is never waited for.
 
     Raises:
-        OSError: there is none, it cannot be read, or it is no regular file.
+        OSError: there is none, it cannot be read, or it is not a regular file.
     """
     # Without O_NONBLOCK the opening of a pipe waits for whoever writes into it.
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
-        raise OSError(errno.EINVAL, "it is no regular file", str(path))
+        raise OSError(errno.EINVAL, "it is not a regular file", str(path))
     return os.fdopen(handle, "rb")
 
 

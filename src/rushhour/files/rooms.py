@@ -62,7 +62,7 @@ def unused(folder: Path, used: Callable[[Path], bool] = Path.exists) -> Path:
 
 @contextmanager
 def room(parent: Path, prefix: str = NEW) -> Iterator[Path]:
-    """A room for a while; what is still in it at the end goes with it."""
+    """A temporary folder; it is removed at the end with all that is in it."""
     folder, lock = make(parent, prefix)
     try:
         yield folder
@@ -128,7 +128,7 @@ def alone(folder: Path, what: str) -> Iterator[None]:
 
 
 def umask() -> int:
-    """The bits that new files do without."""
+    """The permission bits that the umask takes from new files."""
     try:
         lines = Path("/proc/self/status").read_text(encoding="ascii", errors="replace").splitlines()
         return next(int(line.split()[1], 8) for line in lines if line.startswith("Umask:"))

@@ -45,7 +45,7 @@ def sum_of(path: Path) -> str:
     with os.fdopen(descriptor, "rb") as file:
         before = os.fstat(file.fileno())
         if not stat.S_ISREG(before.st_mode):
-            raise OSError(0, "it is no regular file", str(path))
+            raise OSError(0, "it is not a regular file", str(path))
         name, state = f"{before.st_dev}:{before.st_ino}", _state(before)
         found = _recall(name, state, before.st_size)
         if found is None:

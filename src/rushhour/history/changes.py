@@ -143,10 +143,10 @@ def _penalty(count: int, freedom: float) -> float:
 
 
 def _noise(points: Sequence[Point], values: Any, *, exact: bool) -> tuple[float, float]:
-    """The standard deviation of a point's mean that is due to luck, and its degrees of freedom; 0: unknown.
+    """The standard deviation of a point's mean that is due to chance, and its degrees of freedom; 0: unknown.
 
     From repetitions where there are any: of exact runs by the differences between neighbours seed by seed,
-    which the luck of a seed is not in. Else from the differences between neighbours, robustly.
+    which the scatter over seeds is not in. Else from the differences between neighbours, robustly.
     """
     variances = _paired(points) if exact else _spread(points)
     least = LEAST * float(np.median(np.abs(values)))

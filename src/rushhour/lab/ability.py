@@ -61,7 +61,7 @@ class Ability:
             )
             if done.returncode:
                 raise LabError(
-                    f"what this kernel can do could not be tried: {done.stderr.strip()}",
+                    f"what this kernel can do could not be tested: {done.stderr.strip()}",
                     hint="it takes root: network namespaces are made to try it in",
                     machine=True,
                 )

@@ -149,7 +149,7 @@ def _lay_out(contents: Mapping[str, Path | str], root: Path, sums: Mapping[str, 
                     raise
     except OSError as error:
         raise LabError(
-            f"the guest's root cannot be laid out: {error.strerror}",
+            f"the guest's root folder cannot be made: {error.strerror}",
             where=str(root),
             hint=store.HINT,
         ) from error

@@ -26,7 +26,7 @@ _RETRY_S = 0.2
 
 
 class BarrierError(RushHourError):
-    """The parties did not meet: one failed, broke off, or did not come."""
+    """The parties did not meet: one failed, closed its connection, or did not come."""
 
     exit_code = 1
 
@@ -56,7 +56,7 @@ class Meeting:
         if len(set(self.parties)) != len(self.parties):
             raise UsageError("a party is named twice", hint="each machine needs a name of its own")
         if not 0 <= self.port <= 65_535:
-            raise UsageError(f"{self.port} is no port")
+            raise UsageError(f"{self.port} is not a port")
 
     def line(self) -> bytes:
         """What this party sends."""
@@ -91,7 +91,7 @@ class _Table:
 
 
 def meet(meeting: Meeting, listening: socket.socket | None = None) -> dict[str, str]:
-    """Wait for all parties and give what each said.
+    """Wait for all parties and return what each said.
 
     Args:
         meeting: who, where, how long.
@@ -234,7 +234,7 @@ def _answer(line: socket.socket, meeting: Meeting, until: float, where: str) -> 
         except TimeoutError:
             more = b""
         if not more:
-            raise BarrierError("the listening party broke off", where=where)
+            raise BarrierError("the listening party closed the connection", where=where)
         data += more
     outcome = json.loads(data.partition(b"\n")[0])
     fault = outcome.get("refused") or outcome.get("failure")

@@ -41,7 +41,7 @@ class Tested(Protocol):
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What a record keeps of it; no path, no date."""
+        """What a record keeps of the kernel; no path, no date."""
         ...
 
 

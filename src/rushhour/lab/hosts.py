@@ -171,7 +171,7 @@ class HostsLab:
             ) from error
 
     def measure(self, lowered: Lowered, destination: Path, name: str = "measurement") -> Path:
-        """Carry out a plan of one's own, its nodes named as machines of the inventory; gives the record.
+        """Carry out a plan whose nodes have the inventory's names, and return the record's folder.
 
         Raises:
             LabError: it could not be carried out; nothing is left behind.

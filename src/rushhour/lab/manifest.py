@@ -121,7 +121,7 @@ def _virtual_s(job: Job, result: ResultFile) -> float:
 
 @cache
 def host() -> Mapping[str, Any]:
-    """What is worth knowing of this machine."""
+    """Model and features of this machine's CPU, number of CPUs, kernel."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:

@@ -73,6 +73,6 @@ def chosen(
 
 
 def routers(pins: Mapping[str, Sequence[int]], plan: PlanFile) -> list[int]:
-    """The CPUs of what lies between senders and receivers, where a line does its work."""
+    """The CPUs of the nodes between senders and receivers, where relays run."""
     ends = {end for flow in plan.flows for end in (flow.from_, flow.to)}
     return sorted({cpu for name, some in pins.items() if name not in ends for cpu in some})

@@ -115,7 +115,7 @@ def of_virtual_time(plan: PlanFile) -> UnsupportedError | None:
     if not plan.pauses:
         return None
     return UnsupportedError(
-        "pause of a link: a queue would have to be looked at in each frame's time, which no scheduler keeps",
+        "pause of a link: no scheduler can look at a queue once in each frame's time",
         hint="run it in virtual time: rushhour run … --lab uml",
     )
 

@@ -79,7 +79,7 @@ class Tool:
     environment: tuple[str, ...]
 
     def identity(self) -> dict[str, str]:
-        """What a record says of it."""
+        """Version and hash, as a record has them."""
         return {"version": self.version, "sha256": self.sha256}
 
 
@@ -216,7 +216,7 @@ def _version(name: str, program: Path) -> str:
         )
     except (OSError, subprocess.SubprocessError) as error:
         raise LabError(
-            f"{name} does not say its version: {error}",
+            f"{name} does not print its version: {error}",
             where=str(program),
             hint=_again(name),
         ) from error

@@ -161,7 +161,7 @@ def built(tested: Tested) -> Kernel:
     """
     if not isinstance(tested, Kernel):
         raise UsageError(
-            f"{tested.name} is no virtual kernel", hint="to build one: rushhour kernel build SOURCE"
+            f"{tested.name} is not a virtual kernel", hint="to build one: rushhour kernel build SOURCE"
         )
     if "host_sha256" not in tested.identity:
         source = tested.origin().get("source", "SOURCE")

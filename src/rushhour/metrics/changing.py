@@ -1,4 +1,4 @@
-"""What becomes of a flow when its link changes: how soon a higher rate is used, what a lower one piles up."""
+"""How flows follow a changing link: how soon a higher rate is used, how much a lower one queues."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Doubts: what a run did that its scenario did not ask for or no link can do, though its links are true."""
+"""Doubts about a run whose links are true: what its scenario did not ask for, or no link can do."""
 
 from __future__ import annotations
 

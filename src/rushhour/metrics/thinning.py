@@ -17,7 +17,7 @@ _SLOWING = frozenset(("maxrate", "overhead", "mpu", "linklayer", "atm", "ptm", "
 
 
 def netem_words(end: End) -> list[str]:
-    """The words of a netem at this end; none of anything else."""
+    """The words of a netem at this end; empty without one."""
     return (end.queue or "").split() if end.role == "netem" else []
 
 

@@ -70,7 +70,7 @@ class Interface:
 
 @dataclass(frozen=True, slots=True)
 class Addressing:
-    """What everything is called.
+    """All names and addresses of a plan.
 
     Two ends a cable, the devices that join them, the interface at (cable, side) where there is one, the
     interfaces of each network, loopback addresses by node, identities by node.

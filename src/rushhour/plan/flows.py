@@ -56,7 +56,7 @@ def _ends(graph: Graph, talk: Conversation) -> tuple[str, str]:
     sender, receiver = talk.sender, talk.receiver
     if sender is None or receiver is None:
         raise PlanError(
-            "it must say from where to where: the graph does not have just two hosts",
+            "it needs `from` and `to`: the graph does not have exactly two hosts",
             where=f"flow {talk.name}",
             hint=f"from and to are among {', '.join(graph.by_name)}",
         )

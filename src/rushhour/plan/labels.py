@@ -28,7 +28,7 @@ def of_ends(layout: Layout) -> dict[int, str]:
 
 
 def of_direction(layout: Layout, step: Step) -> str:
-    """`a → b` of the link that a step crosses, with what tells it from others between the same nodes."""
+    """`a → b` of the link that a step crosses, with a distinction from others between the same nodes."""
     cable = layout.cables[step.cable]
     link = layout.graph.links[cable.link]
     name = f"{link.a} → {link.b}" if step.side == 0 else f"{link.b} → {link.a}"

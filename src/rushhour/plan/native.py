@@ -39,7 +39,7 @@ def by_line(plan: PlanFile, cpus: Sequence[int] = ()) -> PlanFile:
 
 
 def wider(plan: PlanFile) -> PlanFile:
-    """The plan with buckets for a machine's clock.
+    """The plan with buckets that hold enough for the timers of a real machine.
 
     A bucket that holds one frame loses the tokens of the time by which its shaper's timer is late. In virtual
     time that is below a microsecond; here it is tens to hundreds. So it holds what the link carries in

@@ -53,7 +53,7 @@ def pauses(layout: Layout) -> dict[str, object] | None:
             raise PlanError(
                 f"{far} has no queue that could fill and stop link {link.name}",
                 where=f"link {link.name}",
-                hint="pause is of links to a node that forwards, over links with a rate and a buffer",
+                hint="pause needs a link to a node that forwards, over links with a rate and a buffer",
             )
         for end, _ in watched:
             crowds[end] = crowds.get(end, 0) + _coming(link, interval_ns, forward=forward)

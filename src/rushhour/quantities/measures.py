@@ -87,7 +87,7 @@ class Tolerance:
         if match is None or match[2] is None:
             shown = f'"{word}"' if isinstance(word, str) else str(word)
             hint = 'write for example "5%" of the value, "2 ms", or "1 %-point"'
-            raise UnitError(f"{shown} is no tolerance: {hint}")
+            raise UnitError(f"{shown} is not a tolerance: {hint}")
         return cls(float(match[1]), _ALIASES.get(match[2], match[2]))
 
     def around(self, value: float, unit: str) -> float:

@@ -36,7 +36,7 @@ def duration(ns: float) -> str:
 
 
 def percent(part: float) -> str:
-    """A share of one; of small ones a digit that says something."""
+    """A share in percent; small ones with as many digits as they need."""
     value = 100 * part
     if value == 0 or value >= 10:
         return f"{value:.0f} %"
@@ -44,7 +44,7 @@ def percent(part: float) -> str:
 
 
 def rounded_up(value: float) -> int:
-    """The next number above that has two significant digits: what a person would type."""
+    """The next greater number with two significant digits."""
     if value <= 10:
         return max(1, math.ceil(value))
     step = 10 ** (math.floor(math.log10(value)) - 1)

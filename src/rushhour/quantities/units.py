@@ -151,7 +151,7 @@ class Rate(_Quantity):
         if low in ("k", "m", "g", "t", "b") or low.endswith(("b/s", "bit/s", "bits")):
             prefix = low[0] if low[0] in "kmgt" else ""
             raise UnitError(f'{_quote(word)} is not a rate: write "{number}{prefix}bit"')
-        raise UnitError(f"{_quote(word)}: {unit!r} is no unit of rate; there are {cls.description}")
+        raise UnitError(f"{_quote(word)}: {unit!r} is not a unit of rate; there are {cls.description}")
 
     def __str__(self) -> str:
         return _format(self.bps, RATE_UNITS)
@@ -176,7 +176,7 @@ class Duration(_Quantity):
             alias = {"m": "min (or ms)", "sec": "s", "secs": "s", "msec": "ms", "usec": "us", "nsec": "ns"}
             meant = f"; write {alias[unit.lower()]}" if unit.lower() in alias else ""
             raise UnitError(
-                f"{_quote(word)}: {unit!r} is no unit of time{meant}; there are {cls.description}"
+                f"{_quote(word)}: {unit!r} is not a unit of time{meant}; there are {cls.description}"
             )
         return cls(
             _whole(number, factor, word, smallest="ns", most='"1000h"', largest=1000 * TIME_UNITS["h"])
@@ -234,7 +234,7 @@ class Size(_Quantity):
             raise UnitError(
                 f'{_quote(word)} is ambiguous: write "{si}" (1000) or "{number}{prefix}iB" (1024)'
             )
-        raise UnitError(f"{_quote(word)}: {unit!r} is no unit of size; there are {cls.description}")
+        raise UnitError(f"{_quote(word)}: {unit!r} is not a unit of size; there are {cls.description}")
 
     def __str__(self) -> str:
         return _format(self.bytes, SIZE_UNITS)
@@ -274,7 +274,7 @@ class Buffer(_Quantity):
             return cls(time=Duration.parse(word))
         if unit in SIZE_UNITS or unit.lower().endswith(("b", "byte", "bytes")):
             return cls(bytes=Size.parse(word).bytes)
-        raise UnitError(f"{_quote(word)}: {unit!r} is no unit of a buffer; write {cls.description}")
+        raise UnitError(f"{_quote(word)}: {unit!r} is not a unit of a buffer; write {cls.description}")
 
     def __str__(self) -> str:
         if self.bytes is not None:

@@ -1,4 +1,4 @@
-"""How numbers are said: one scale for a column or an axis, units as people write them."""
+"""Numbers in words: one scale for a column or an axis, and units."""
 
 from __future__ import annotations
 

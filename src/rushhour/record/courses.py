@@ -35,7 +35,7 @@ def values(course: Course, t_s: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def integral(course: Course, begin_ns: int, done_ns: int) -> float:
-    """Sum of value · seconds over a span."""
+    """The sum of value · seconds over a span."""
     inside = [t_ns for t_ns, _ in course if begin_ns < t_ns < done_ns]
     edges = np.array([begin_ns, *inside, done_ns], np.float64) * 1e-9
     return float((values(course, edges[:-1]) * np.diff(edges)).sum())

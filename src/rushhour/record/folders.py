@@ -19,7 +19,7 @@ FORMAT = "rushhour-study/1"
 
 
 def result_sets(folder: Path | str) -> list[ResultSet]:
-    """The result sets of a folder that a command wrote; a single run is a set of one.
+    """The result sets of a folder; a single run is a set of one.
 
     A study gives its sets in its order, a comparison those of its candidate.
 

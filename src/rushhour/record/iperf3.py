@@ -121,7 +121,7 @@ def read(path: Path, side: Side) -> Iperf3Report:
             hint="run the cell again with --fresh",
         ) from error
     except ValueError as error:
-        raise RecordError(f"iperf3's report is no JSON: {error}", where=str(path), hint=_HINT) from error
+        raise RecordError(f"iperf3's report is not JSON: {error}", where=str(path), hint=_HINT) from error
     return parse(document, side, str(path))
 
 

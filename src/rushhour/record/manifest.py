@@ -104,7 +104,7 @@ class Host(Document):
 
 
 class Clock(Document):
-    """How well the clock of a machine is known against the others; ns."""
+    """The offset of a machine's clock from the common one, with its error, in ns."""
 
     error_ns: float = 0
 
@@ -131,7 +131,7 @@ class Machine(Document):
 
 
 class Conditions(Document):
-    """Under what runs were made: all that has to be equal on both sides of a comparison but for one thing."""
+    """The conditions of runs: in a comparison all but one must be equal on both sides."""
 
     kernel: Kernel = Kernel()
     agent: Program = Program()

@@ -72,7 +72,7 @@ class Record:
         path = Path(path)
         if not (path / MANIFEST).is_file():
             raise RecordError(
-                "this is no record: it has no manifest.json",
+                "this is not a record: it has no manifest.json",
                 where=str(path),
                 hint="give the folder of one run",
             )

@@ -83,7 +83,7 @@ class Table:
 
 
 def read_table(path: Path) -> Table:
-    """Read a `.rh` file; the rows stay on disk until they are touched.
+    """Read a `.rh` file; rows stay on disk until they are used.
 
     Raises:
         RecordError: the file cannot be read, is no raw table, is of a newer version or has a header that

@@ -1,4 +1,4 @@
-"""Advice that several flows share is said once, with the flows that it is for."""
+"""Advice that several flows share, printed once with the names of these flows."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ class Section:
 
     @property
     def sound(self) -> bool:
-        """Whether all that was asked ran on true links and came out as expected."""
+        """Whether all runs exist, are valid and came out as expected."""
         return bool(self.runs) and not self.invalid and not self.failed and self.held == self.judged
 
 

@@ -40,7 +40,7 @@ class Column:
     of: str = ""
 
     def said(self, value: float | None) -> str:
-        """A value of this column by itself, with its unit."""
+        """A single value of this column, with its unit."""
         return PERCENT.with_unit(value) if self.metric == SHARE else quantity(value, self.unit)
 
 

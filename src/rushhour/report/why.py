@@ -54,7 +54,7 @@ class Said:
 
     @property
     def commands(self) -> tuple[str, ...]:
-        """What can be copied, a line each."""
+        """The commands to copy, one a line."""
         other = f"or {self.instead}" if self.override and self.instead else self.instead
         return tuple(line for line in (self.command, self.override, other) if line)
 

@@ -129,7 +129,7 @@ class Batch:
                     number += 1
 
     def job(self, run: Run) -> Job:
-        """What the lab is told to do."""
+        """The job that the lab gets."""
         lowered = lower(run.cell.scenario, run.seed)
         labels = {
             "scenario": {

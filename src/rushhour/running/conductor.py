@@ -125,7 +125,7 @@ class Conductor:
         self._executor.cancel()
 
     def expect(self, count: int) -> None:
-        """Tell who watches that so many runs are to come."""
+        """Announce so many further runs to the progress display."""
         if self._watch is not None:
             self._watch.more(count)
 

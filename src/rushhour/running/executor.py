@@ -85,7 +85,7 @@ class Pool:
 
 
 class Threads:
-    """The executor of this machine: runs of one lab in the threads of a pool."""
+    """Runs the jobs of one lab in a pool of threads on this machine."""
 
     def __init__(self, lab: Lab, pool: Pool) -> None:
         self._lab, self._pool = lab, pool

@@ -44,7 +44,7 @@ def _same_program(batch: Batch, one: Run, place: Path) -> None:
     other = batch.finished(one, place.name)
     if other is not None:
         raise UsageError(
-            "the folder holds this run as another version of this program made it",
+            "another version of this program made this run in the folder",
             where=str(other),
             hint="name a new folder with --out: results are never mixed, and never overwritten",
         )

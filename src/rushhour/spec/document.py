@@ -131,7 +131,7 @@ def _check_values(document: dict[str, object], text: str, file: str) -> None:
                 what = f"{MOST_TABLES} tables" if tables > MOST_TABLES else f"{MOST_KEYS} keys in one table"
                 line = find_line(key_lines(text), path) if path else None
                 message = f"has more than {what}"
-                raise ScenarioError([Fault(file, line, "", message, "flows that are alike have a count")])
+                raise ScenarioError([Fault(file, line, "", message, "equal flows take a count")])
             values += [((*path, key), item) for key, item in value.items()]
         elif isinstance(value, list):
             values += [((*path, number), item) for number, item in enumerate(value)]

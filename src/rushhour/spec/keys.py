@@ -52,7 +52,7 @@ _WITHIN: dict[str, dict[str, type[Model]]] = {
 
 
 class UnknownKeyError(ValueError):
-    """A key that leads nowhere; `hint` names what there is."""
+    """A key that does not exist; `hint` names those that do."""
 
     def __init__(self, message: str, hint: str) -> None:
         super().__init__(message)
@@ -176,7 +176,7 @@ def _inner(table: dict[str, object], name: str, key: str) -> dict[str, object]:
     """Give the table of a name within a table, made where it is missing."""
     inner = table.setdefault(name, {})
     if not isinstance(inner, dict):
-        raise UnknownKeyError(f'no key "{key}" in this scenario', f"{name} is no table there")
+        raise UnknownKeyError(f'no key "{key}" in this scenario', f"{name} is not a table")
     return inner
 
 

@@ -34,7 +34,7 @@ def _sysctls(value: object) -> object:
         if _SYSCTL.fullmatch(key) is None:
             raise PydanticCustomError(
                 "sysctl",
-                "{key} is no sysctl of a network namespace: only names that begin with net. belong to one",
+                "{key} is not a sysctl of a network namespace: only names that begin with net. belong to one",
                 {"key": key},
             )
         flat[key] = _sysctl_value(key, setting)

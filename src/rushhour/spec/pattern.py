@@ -116,5 +116,5 @@ class Pattern(Model):
 
     @property
     def way(self) -> str:
-        """The way in which it says what it follows; the first if there are several, steps if none."""
+        """Which of `steps`, `sine`, … the pattern uses: the first one given, else `steps`."""
         return next((way for way in WAYS if getattr(self, way) is not None), "steps")

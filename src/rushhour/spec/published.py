@@ -243,7 +243,7 @@ def _check_tried(table: Published, scenario: Scenario | None, file: Traversable)
 
 
 def unnamed(where: Mapping[str, object], sweep: Sweep, over: Collection[str] = ()) -> list[str]:
-    """The factors that `where` and `over` leave more than one value of; of keys that vary as one, one."""
+    """The varying factors that neither `where` nor `over` settles; of coupled factors one."""
     found = []
     for factor in sweep.factors:
         named = {key: where[key] for key in factor.keys if key in where}
@@ -262,7 +262,7 @@ def unnamed(where: Mapping[str, object], sweep: Sweep, over: Collection[str] = (
 def settled(
     tables: Iterable[Published], fixed: Mapping[str, object], factors: Iterable[str]
 ) -> list[Published]:
-    """Give what the tables say of the cells that are left when factors are fixed at these values.
+    """The published tables for the cells that remain when factors are fixed at these values.
 
     `factors` are the keys that vary still.
     """

@@ -28,10 +28,10 @@ on two kernels and [judges every cell](verdict.md). A cell shows one behaviour i
 time (0.16 s of CPU time). Losses are chosen packets, or seeded: what differs is the kernel. What a kernel
 lacks is skipped.
 
-* *Italics* stand for the cell's value in **guards**: what a change would mean to a user, and which
-  functions or RFCs it watches.
-* **Judges** are the metrics that decide. Most are neutral on purpose: any departure from the base is
-  `worse`.
+* **What a change would mean** to a user, with the functions or RFCs that a scenario guards. *Italics*
+  stand for the cell's value.
+* **Judges**, the metrics that decide, are those of `rushhour show suite/SCENARIO`. Most are neutral on
+  purpose: any departure from the base is `worse`.
 * **Laws** (`[[expect]]`) come from RFCs and the kernel's constants; one that the candidate alone breaks is
   `worse`.
 
@@ -75,12 +75,10 @@ def _cells(scenario: Scenario) -> int:
 
 
 def _area(chapter: Chapter, loaded: dict[str, Scenario]) -> str:
-    rows = ["| scenario, cells | what a change would mean | judged by |", "|---|---|---|"]
+    rows = ["| scenario | cells | what a change would mean |", "|---|---|---|"]
     for name in chapter.scenarios:
         one = loaded[name]
-        judges = ", ".join(dict.fromkeys(f"`{judge.metric}`" for judge in one.judge))
-        laws = f"; {len(one.expect)} laws" if len(one.expect) > 1 else "; a law" if one.expect else ""
-        rows.append(f"| `{name}`, {_cells(one)} | {_guards(one)} | {judges}{laws} |")
+        rows.append(f"| `{name}` | {_cells(one)} | {_guards(one)} |")
     return f"## {chapter.title}\n\n{chapter.text.strip()}\n\n" + "\n".join(rows) + "\n"
 
 

@@ -93,7 +93,7 @@ class Sweep(RootModel[dict[str, Any]]):
 
     @property
     def unsaid(self) -> frozenset[str]:
-        """The keys that a label beside them speaks for: they need not be said to name a cell."""
+        """The keys that a label speaks for, so that they are left out of a cell's name."""
         return frozenset(key for factor in self.factors for key in _unsaid(factor))
 
     @property

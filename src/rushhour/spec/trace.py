@@ -89,7 +89,7 @@ def _units(number: int, line: str, key: str) -> tuple[Decimal, Decimal]:
     match = _HEADER.fullmatch(line)
     example = {"rate": "time_s,rate_mbit", "loss": "time_s,loss_%"}.get(key, f"time_s,{key}_ms")
     if match is None or match[1] not in TIME_UNITS:
-        raise TraceError(number, f'"{line[:40]}" is no header', f"write {example}")
+        raise TraceError(number, f'"{line[:40]}" is not a header', f"write {example}")
     known: Mapping[str, int | Decimal] = (
         RATE_UNITS if key == "rate" else _SHARES if key == "loss" else TIME_UNITS
     )
@@ -101,7 +101,7 @@ def _units(number: int, line: str, key: str) -> tuple[Decimal, Decimal]:
 
 def _number(field: str, line: int) -> Decimal:
     if len(field) > _LONGEST_NUMBER or _NUMBER.fullmatch(field) is None:
-        raise TraceError(line, f'"{field[:40]}" is no number')
+        raise TraceError(line, f'"{field[:40]}" is not a number')
     number = Decimal(field)
     if number < 0:
         raise TraceError(line, f"{field} is negative")
@@ -122,7 +122,7 @@ def _packets(lines: list[tuple[int, str]], key: str, every_ns: int) -> tuple[Cou
     instants: list[int] = []
     for number, line in lines:
         if len(line) > _LONGEST_NUMBER or _WHOLE.fullmatch(line) is None:
-            raise TraceError(number, f'"{line[:40]}" is no whole number of milliseconds')
+            raise TraceError(number, f'"{line[:40]}" is not a whole number of milliseconds')
         instant = _within(int(line) * _MS, number)
         if instants and instant < instants[-1]:
             raise TraceError(number, f"{line} comes before the line above it")

@@ -72,10 +72,10 @@ def parse(where: str | Path) -> URL:
         url = make_url(word)
     except (exc.ArgumentError, ValueError):
         # Its own words might hold a password.
-        raise UsageError("this is no URL of a database", hint=_HOW) from None
+        raise UsageError("this is not the URL of a database", hint=_HOW) from None
     scheme = url.drivername.partition("+")[0]
     if scheme not in _SCHEMES or (scheme == "sqlite" and not url.database):
-        raise UsageError(f"{scheme!r} is no database that can be used", hint=_HOW)
+        raise UsageError(f"{scheme!r} is not a database that can be used", hint=_HOW)
     return url.set(drivername=_SCHEMES[scheme])
 
 

@@ -177,16 +177,16 @@ class Store:
         return self._ask(listing.baselines)
 
     def choices(self) -> dict[str, list[str]]:
-        """What runs can be filtered by: `scenarios`, `kernels`, `labs`, `tags`, `metrics`."""
+        """The values that runs can be filtered by: `scenarios`, `kernels`, `labs`, `tags`, `metrics`."""
         return self._ask(listing.choices)
 
     def tag(self, thing: SetRow | ComparisonRow, tag: str) -> None:
-        """Give a word to a set or comparison; once is enough."""
+        """Give a set or comparison a tag; giving it twice changes nothing."""
         with self._writing() as connection:
             _add_tags(connection, _kind(thing), thing.id, [tag])
 
     def untag(self, thing: SetRow | ComparisonRow, tag: str) -> None:
-        """Take a word from a set or comparison, if it has it."""
+        """Remove a tag from a set or comparison, if it has it."""
         table = schema.tags.c
         mine = (table.kind == _kind(thing)) & (table.owner_id == thing.id) & (table.tag == tag)
         with self._writing() as connection:

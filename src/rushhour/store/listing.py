@@ -65,7 +65,7 @@ def baselines(connection: Connection) -> list[BaselineRow]:
 
 
 def choices(connection: Connection) -> dict[str, list[str]]:
-    """What there is to filter by: names of scenarios, kernels, labs, tags, metrics."""
+    """The values that lists can be filtered by: names of scenarios, kernels, labs, tags, metrics."""
     asked = {
         "scenarios": select(schema.cells.c.scenario).distinct(),
         "kernels": select(schema.kernels.c.name).distinct(),

@@ -252,7 +252,7 @@ _HARMED = ("the expectation %", "the candidate%", "the base%")
 
 
 def departing(connection: Connection, comparisons: Sequence[int]) -> dict[int, int]:
-    """The cells of these comparisons that are `worse` for metrics without a better side: id → comparison."""
+    """The cells of these comparisons that depart: worse only in metrics without a better side."""
     cells, metrics = schema.verdict_cells, schema.verdict_metrics
     decided = metrics.c.verdict == "worse"
     query = (

@@ -1,4 +1,4 @@
-"""What the database answers with: plain frozen dataclasses."""
+"""The rows that the database answers with: plain frozen dataclasses."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class KernelRow:
 
 @dataclass(frozen=True, slots=True)
 class ScenarioRow:
-    """A scenario there are runs of, over all its revisions; the last run was made at `made`."""
+    """A scenario with stored runs, all its revisions together; `made` is the time of the last run."""
 
     scenario: str
     title: str

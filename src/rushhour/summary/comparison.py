@@ -57,7 +57,7 @@ class Compared:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A published table held against the runs on one kernel."""
+    """A published table beside the runs on one kernel."""
 
     table: Published
     kernel: str
@@ -237,7 +237,7 @@ def _run(record: Record) -> _Run:
 
 
 def document(comparisons: Iterable[Comparison]) -> list[dict[str, Any]]:
-    """Comparisons as JSON values."""
+    """The comparisons as JSON values."""
     return [
         {
             "source": one.table.source,

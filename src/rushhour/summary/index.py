@@ -264,7 +264,7 @@ def _look(path: Path) -> None:
         file.seek(max(0, size - 8))
         end = file.read()
     if size < 12 or end[4:] != _MAGIC or int.from_bytes(end[:4], "little") > size - 12:
-        raise ValueError("it is no whole Parquet file")
+        raise ValueError("it is not a complete Parquet file")
 
 
 def _about(record: Record) -> Mapping[str, Any]:

@@ -54,7 +54,7 @@ class End:
     peer_mtu: int | None = field(default=None)
 
     def sysctl(self, name: str) -> Any:
-        """A setting's value; None where it is not known."""
+        """The value of a setting; None where it is not known."""
         return self.facts.get("sysctl", name)
 
     @property

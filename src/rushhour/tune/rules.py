@@ -252,7 +252,7 @@ def governor(end: End) -> Iterator[Advice]:
 
 
 def frames(end: End) -> Iterator[Advice]:
-    """Larger frames, where the ends share a cable: only people know what stands between."""
+    """Larger frames, where the ends share a cable; only people know which devices are on it."""
     mtu, most = end.facts.get("link", "mtu"), end.facts.get("link", "max_mtu")
     routed = end.facts.get("route", "found", "gateway") is not None
     if (

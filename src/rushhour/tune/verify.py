@@ -1,4 +1,4 @@
-"""Whether it helped: the same measurements before and after, with what is luck left out."""
+"""Whether it helped: the same measurements before and after, without differences that may be chance."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from rushhour.diagnosis.measured import Measured
 
 MATTERS = 0.1
-"""Smaller changes of a rate may be luck: two short transfers over the same path differ by some percent."""
+"""Smaller changes of a rate may be chance: two short transfers over the same path differ by some percent."""
 QUEUE_MATTERS_NS = 5e6
 
 

@@ -202,7 +202,7 @@ def _tasks(lanes: tuple[lane.Lane, lane.Lane]) -> list[Task]:
 def _rule(seeds: int, max_seeds: int, minimum: str | None) -> Rule:
     if not 1 <= seeds <= max_seeds <= lane.STRIDE:
         raise UsageError(
-            f"{seeds} seeds at first and {max_seeds} at most make no sense together",
+            f"{seeds} seeds at first and {max_seeds} at most do not fit together",
             hint=f"1 ≤ --seeds ≤ --max-seeds ≤ {lane.STRIDE}",
         )
     rule = Rule(seeds=seeds, max_seeds=max_seeds)

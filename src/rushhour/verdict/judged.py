@@ -47,7 +47,7 @@ class Judged:
 
     @property
     def p(self) -> float:
-        """How likely luck makes such a difference; 1 where nothing could be estimated."""
+        """How likely chance makes such a difference; 1 where nothing could be estimated."""
         return 1.0 if self.estimate is None else self.estimate.p
 
     @property
@@ -57,7 +57,7 @@ class Judged:
 
     @property
     def size(self) -> float:
-        """How many times the least that matters the quantity changed."""
+        """The change in multiples of the least that matters."""
         if self.estimate is None or not self.estimate.difference:
             return 0.0
         return abs(self.estimate.difference) / self.least if self.least else math.inf

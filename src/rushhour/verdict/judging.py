@@ -63,7 +63,7 @@ class Verdict:
 
     @property
     def verdict(self) -> Decision:
-        """As the worst cell."""
+        """The verdict of the worst cell."""
         return worst([cell.verdict for cell in self.cells])
 
     @property

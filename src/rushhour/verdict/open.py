@@ -42,7 +42,7 @@ def open_side(word: str | Path) -> Side | Kernel:
         names = [*(kernel.name for kernel in kernels.installed()), *kept]
         hint = nearest(str(word), names) if names else "build one: rushhour kernel build debian:6.12"
         raise UsageError(
-            f'"{word}" is no folder of results, no baseline and no kernel that is built', hint=hint
+            f'"{word}" is neither a folder of results nor a baseline nor a built kernel', hint=hint
         ) from error
 
 

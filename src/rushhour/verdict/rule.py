@@ -1,4 +1,4 @@
-"""The rule: when a difference between repetitions of two sides is a change, and when it is luck.
+"""The rule: when a difference between repetitions of two sides is a change, and when it is chance.
 
 Takes values [n] of one quantity on both sides, gives an `Estimate`; with the least difference that matters
 and the level of the test, a decision. docs/verdict.md has the formulas and their sources.
@@ -71,7 +71,7 @@ class Estimate:
     """What repetitions say of a difference, candidate minus base, in the unit of the values.
 
     `base` is the centre of the base's values, `low` … `high` the confidence interval of the difference
-    (infinite where so few values bound nothing), `p` how likely luck alone makes such a difference.
+    (infinite where so few values bound nothing), `p` how likely chance alone makes such a difference.
     """
 
     n: int
@@ -89,14 +89,14 @@ class Estimate:
 def paired(base: ArrayLike, candidate: ArrayLike, confidence: float) -> Estimate:
     """The mean difference of pairs [n] that share their seed, by Student's t.
 
-    Were both sides one kernel, either value of a pair could as well be the other's, so differences are
-    symmetric about zero and t holds or is cautious for long tails (Benjamini, "Is the t test really
-    conservative when the parent distribution is long-tailed?", JASA 78, 1983). It is not for a quantity with
-    two values, where by luck one side shows always one and the other always the other: n pairs do so with a
-    probability of at most 2·4⁻ⁿ, and no p is less than that.
+    If both sides were one kernel, each value of a pair could be the other's: differences are symmetric about
+    zero, and t holds, or is cautious for long tails (Benjamini, "Is the t test really conservative when the
+    parent distribution is long-tailed?", JASA 78, 1983). t does not hold for a quantity with two values: by
+    chance one side may show only one of them and the other side only the other. n pairs do so with a
+    probability of at most 2·4⁻ⁿ, so no p is less than that.
 
-    One pair tells nothing of its spread, and yet bounds the mean: whatever the spread, a normal value lies
-    seldom so near to zero unless its mean does (`_alone`).
+    One pair says nothing of the spread, and yet bounds the mean: a normal value seldom lies that near to zero
+    unless its mean does, whatever the spread (`_alone`).
     """
     x, y = np.asarray(base, np.float64), np.asarray(candidate, np.float64)
     differences = y - x

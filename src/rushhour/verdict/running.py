@@ -71,7 +71,7 @@ class Bench:
 
     @property
     def hung(self) -> bool:
-        """Whether the candidate was given up because it hangs."""
+        """Whether the candidate hung so often that it is not started again."""
         return self._hangs >= _HANGS
 
     def _until_worse(self, tasks: Sequence[Task]) -> None:

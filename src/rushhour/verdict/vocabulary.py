@@ -38,8 +38,8 @@ class Word:
 
 
 _CHANGED = (
-    "A judged metric changed by more than what matters, and not by luck; or the candidate breaks a law that "
-    "the base keeps, or died where the base ran."
+    "A judged metric changed by more than what matters, and not by chance; or the candidate breaks a law "
+    "that the base keeps, or died where the base ran."
 )
 
 # The worst first: a whole is as its worst part.

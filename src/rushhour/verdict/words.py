@@ -28,7 +28,7 @@ def of_metric(judged: Judged) -> str:
         why = f": {what.note}" if what.note else ""
         change = "is no longer defined" if lost else "is defined now, and was not"
         if judged.verdict == "inconclusive":
-            change += f"; {_runs(judged)} cannot tell whether that is luck"
+            change += f"; {_runs(judged)} cannot tell whether that is chance"
         return f"{name} {change}{why}"
     if judged.equal:
         return f"{name} is {quantity(found.base, what.unit)} on both sides"
@@ -96,7 +96,7 @@ def _sureness(judged: Judged) -> str:
         return f"more than {matters}, in {_runs(judged)}"
     endless = not math.isfinite(found.low) or (found.low < -abs(found.base) and found.high > abs(found.base))
     if endless or found.n == 1:
-        return f"and {_runs(judged)} cannot tell luck from change{_enough(judged)}"
+        return f"and {_runs(judged)} cannot tell chance from change{_enough(judged)}"
     spread = f"{_signed(found.low, judged.what.unit)} … {_signed(found.high, judged.what.unit)}"
     return f"but {_runs(judged)} leave open {spread}, and {matters} would matter{_enough(judged)}"
 

@@ -94,14 +94,14 @@ def document(value: Any, status: int = 200, headers: dict[str, str] | None = Non
 
 
 def inline(text: str) -> Response:
-    """A page that brings its scripts and styles, and names their hashes in a policy of its own."""
+    """A page with its scripts and styles inside, and a policy that allows their hashes."""
     policy = _META.search(text)
     assert policy is not None, "a report has a policy of its own"
     return HTMLResponse(text, headers={"content-security-policy": policy[1].replace("&#39;", "'")})
 
 
 def refusal(scope: Scope, error: RefusedError) -> Response:
-    """A refusal, before any page can be made of it: a way to the login for a browser, else JSON."""
+    """The answer to a refused request: the login for a browser, else JSON."""
     accepted = next((value for name, value in scope["headers"] if name == b"accept"), b"")
     if error.login and scope["method"] == "GET" and b"text/html" in accepted:
         return RedirectResponse(error.login, 303)

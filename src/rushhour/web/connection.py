@@ -71,7 +71,7 @@ class Connection(H11Protocol):
         self._wait()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget it."""
+        """Remove the connection from the list."""
         self.open.pop(self, None)
         self.away.discard(self)
         self._asked()

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Section:
-    """One section.
+    """One section of the site.
 
     Attributes:
         title: What the navigation calls it.

@@ -124,7 +124,7 @@ def test_a_network_that_swallows_everything(hosts: Hosts, monkeypatch: pytest.Mo
             with pytest.raises(HostError) as caught:
                 session.call("clock", timeout_s=None)
             assert caught.value.kind == "silent"
-            assert "no word for 4 s" in caught.value.message
+            assert "said nothing for 4 s" in caught.value.message
         finally:
             alice.mend()
     assert nothing_left(alice)

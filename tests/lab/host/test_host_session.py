@@ -80,7 +80,7 @@ def test_a_refusal_says_what_where_and_what_to_do() -> None:
 
 @pytest.mark.parametrize(
     ("verb", "told"),
-    [("die", "a last word"), ("cut", "exit code 3"), ("babble", "an answer that cannot be read")],
+    [("die", "a last word"), ("cut", "exit code 3"), ("babble", "the agent's answer cannot be read")],
 )
 def test_whoever_waits_hears_that_the_other_side_went(verb: str, told: str) -> None:
     with fake() as session:
@@ -102,7 +102,7 @@ def test_silence_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     with fake(patience_s=2) as session:
         # What goes on in silence is not silent: the session asks whether the other side is alive.
         assert session.call("sleep", seconds=2.5) == {"slept": 2.5}
-        with pytest.raises(HostError, match=r"no word for .* while it did: freeze"):
+        with pytest.raises(HostError, match=r"said nothing for .* while it did: freeze"):
             session.call("freeze")
 
 

@@ -188,7 +188,7 @@ def test_what_a_command_of_a_user_does(hosts: Hosts, tmp_path: Path, monkeypatch
     [
         (["--host", "s1=alice", "--host", "r1=nobody-of-that-name"], "r1 (nobody-of-that-name)"),
         (["--host", "s1=alice"], "two machines"),
-        (["--host", "s1=alice", "--host", "x=bob"], "no machine takes the part of r1"),
+        (["--host", "s1=alice", "--host", "x=bob"], "no machine is named for r1"),
     ],
 )
 def test_mistakes_are_told_by_name(

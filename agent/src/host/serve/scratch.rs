@@ -30,7 +30,7 @@ pub fn make(keeper: &Keeper, private: bool, warnings: &mut Vec<String>) -> Resul
             Err(error) => refusals.push(error.to_string()),
         }
     }
-    Err(Error::new("system", format!("there is no place for a folder: {}", refusals.join("; ")))
+    Err(Error::new("system", format!("no folder is writable: {}", refusals.join("; ")))
         .hint("Make one of $XDG_RUNTIME_DIR, /dev/shm, /tmp, /var/tmp or ~/.cache writable for this user."))
 }
 

@@ -89,7 +89,7 @@ def retransmitted(case: Case, direction: str) -> float:
 
 
 def risen(case: Case, end: str, *suffixes: str) -> dict[str, float]:
-    """Counters of an end that rose while it was measured, and whose names end so."""
+    """Counters of an end that rose during the measurements, by the end of their name."""
     found: dict[str, float] = {}
     for measured in case.measured.values():
         counters: Mapping[str, float] = measured.counters.get(end, {})

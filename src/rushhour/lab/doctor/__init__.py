@@ -1,4 +1,4 @@
-"""What this machine can do and what not, and the command that mends what it lacks.
+"""What this machine can do, what it cannot, and the commands that mend it.
 
 It has to work where nothing else does: it imports nothing but the standard library, what it looks at it
 imports when it looks, and a look that fails is an answer.

@@ -1,1 +1,1 @@
-"""Real machines: where they are, how they are spoken to, and what time it is there."""
+"""Real machines: places, sessions, clocks."""

@@ -1,4 +1,4 @@
-"""Is a place able: what its agent may do there, and what each thing that is missing costs."""
+"""What the agent may do at a place, and what each missing privilege or program costs."""
 
 from __future__ import annotations
 

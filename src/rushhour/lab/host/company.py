@@ -79,7 +79,7 @@ class Company:
         return {name: self._sessions[name] for name in wanted}
 
     def each(self, work: Callable[[str, Session], T], names: Iterable[str]) -> dict[str, T]:
-        """Do something with several machines at once; what came of it, by name.
+        """Call a function for several machines at once and return the results by name.
 
         Raises:
             RushHourError: the first error, when all have come to their end.

@@ -42,7 +42,7 @@ def _address(text: str) -> str:
     try:
         return str(ipaddress.ip_address(text))
     except ValueError:
-        raise PydanticCustomError("unit", "{text} is no IP address", {"text": f'"{text}"'}) from None
+        raise PydanticCustomError("unit", "{text} is not an IP address", {"text": f'"{text}"'}) from None
 
 
 def _device(text: str) -> str:
@@ -107,7 +107,7 @@ class Inventory(Model):
         return next(((name, host) for name, host in self.host.items() if host.emulates), None)
 
     def seats(self, nodes: Sequence[str]) -> dict[str, str]:
-        """Which machine takes the part of each node: that of its name, else of the first pattern that fits.
+        """Which machine takes the role of each node: that of its name, else of the first pattern that fits.
 
         Raises:
             UsageError: a node has none, or a machine is named after no node.
@@ -115,7 +115,7 @@ class Inventory(Model):
         found = {node: name for node in nodes if (name := self._seat(node)) is not None}
         if lacking := [node for node in nodes if node not in found]:
             raise UsageError(
-                f"no machine takes the part of {', '.join(lacking)}",
+                f"no machine is named for {', '.join(lacking)}",
                 where="inventory",
                 hint=f'add [host.{lacking[0]}] with at = "PLACE", or --host {lacking[0]}=PLACE; '
                 "a pattern such as s* takes the part of several",

@@ -67,7 +67,7 @@ class Half:
 
 
 def merge_tables(plan: PlanFile, halves: Sequence[Half], raw: Path) -> list[str]:
-    """Write the tables of the whole into `raw`; gives what there is to say about it.
+    """Write the merged tables of all machines into `raw`, and return warnings.
 
     Raises:
         RecordError: a table is damaged, or cannot be written.

@@ -57,16 +57,18 @@ class Place:
             return cls(text, "local")
         # isprintable: neither control characters nor what reorders text or breaks lines.
         if not text.isprintable() or any(letter.isspace() for letter in text):
-            raise UsageError(f"no place: {text!r} holds a blank or a control character", hint=_SPELLINGS)
+            raise UsageError(
+                f"{text!r} is not a place: it holds a blank or a control character", hint=_SPELLINGS
+            )
         if text.startswith(_NETNS):
             return cls(text, "netns", _namespace(text))
         user, at, host = text.rpartition("@")
         if "://" in text:
             user, at, host = _uri(text)
         if not _HOST.fullmatch(host):
-            raise UsageError(f"no place: {text!r} holds no host's name", hint=_SPELLINGS)
+            raise UsageError(f"{text!r} is not a place: it has no host's name", hint=_SPELLINGS)
         if at and not _USER.fullmatch(user):
-            raise UsageError(f"no place: {text!r} holds no user's name", hint=_SPELLINGS)
+            raise UsageError(f"{text!r} is not a place: it has no user's name", hint=_SPELLINGS)
         return cls(text, "ssh", text)
 
     def __str__(self) -> str:
@@ -82,7 +84,8 @@ def _namespace(text: str) -> str:
         return name
     if not _NAMESPACE.fullmatch(name):
         raise UsageError(
-            f"no place: {text!r} names no namespace", hint="write netns:NAME, netns:/PATH or netns:PID"
+            f"{text!r} is not a place: it names no namespace",
+            hint="write netns:NAME, netns:/PATH or netns:PID",
         )
     return str(_NAMED / name)
 
@@ -91,5 +94,5 @@ def _uri(text: str) -> tuple[str, str, str]:
     """User, `@` if there is one, and host of `ssh://user@host:port`."""
     found = _URI.fullmatch(text)
     if found is None or int(found["port"] or 22) not in range(1, 65536):
-        raise UsageError(f"no place: {text!r}", hint="write ssh://user@host:port")
+        raise UsageError(f"{text!r} is not a place", hint="write ssh://user@host:port")
     return found["user"] or "", "@" if found["user"] else "", found["host"]

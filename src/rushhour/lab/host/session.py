@@ -131,7 +131,7 @@ class Session:
         return self.timed(verb, timeout_s=timeout_s, **arguments).value
 
     def begin(self, verb: str, **arguments: Any) -> Future[dict[str, Any]]:
-        """Ask for something that takes long; `.result()` waits, and raises as `call` does."""
+        """Send a request that takes long; `.result()` waits, and raises as `call` does."""
         told: Future[dict[str, Any]] = Future()
         told.set_running_or_notify_cancel()
 
@@ -352,7 +352,7 @@ def _ended(place: Place, transport: Transport, doing: list[str]) -> HostError:
 
 def _silent(place: Place, doing: list[str]) -> HostError:
     return HostError(
-        f"no word for {SILENCE_S:g} s{_during(doing)}",
+        f"the agent said nothing for {SILENCE_S:g} s{_during(doing)}",
         where=str(place),
         hint="is its network up? The agent there stops by itself and puts back what it changed",
         kind="silent",
@@ -361,7 +361,7 @@ def _silent(place: Place, doing: list[str]) -> HostError:
 
 def _garbled(place: Place, error: Exception, doing: list[str]) -> HostError:
     return HostError(
-        f"an answer that cannot be read{_during(doing)}: {error}",
+        f"the agent's answer cannot be read{_during(doing)}: {error}",
         where=str(place),
         hint="a fault of ours: please report it",
         kind="garbled",

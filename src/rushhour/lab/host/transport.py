@@ -32,7 +32,7 @@ def give_up(opening: Collection[Future[Any]]) -> None:
 
 
 class SilentError(Exception):
-    """The other side took nothing and said nothing for too long."""
+    """The other side neither read nor wrote for too long."""
 
 
 class Transport:

@@ -170,7 +170,7 @@ def _member(archive: Path, folder: Path) -> Path:
     """The files of a Debian package, as the archive in it (`data.tar.xz`)."""
     with archive.open("rb") as file:
         if file.read(8) != b"!<arch>\n":
-            raise KernelError("this is no Debian package", where=str(archive))
+            raise KernelError("this is not a Debian package", where=str(archive))
         while len(head := file.read(60)) == 60:
             name, size = head[:16].decode("ascii", "replace").strip(" /"), int(head[48:58])
             if name.startswith("data.tar"):

@@ -56,7 +56,7 @@ def version(tree: Path) -> tuple[int, int]:
     found = version_in((tree / "Makefile").read_text(errors="replace"))
     if not found:
         raise KernelError(
-            "its Makefile names no VERSION and PATCHLEVEL; this is no kernel source", where=str(tree)
+            "its Makefile names no VERSION and PATCHLEVEL; this is not a kernel source", where=str(tree)
         )
     return found[:2]
 

@@ -62,7 +62,7 @@ class Make:
         return settings.read_text()
 
     def compile(self, on_object: Callable[[int], None]) -> int:
-        """Compile and link `linux`; returns how many objects had to be made, after counting them aloud."""
+        """Compile and link `linux`, and return how many objects were compiled."""
         made = 0
 
         def count(line: str) -> None:

@@ -87,7 +87,9 @@ def fetch(url: str, target: Path) -> None:
     except (OSError, HTTPException) as error:
         raise _unreachable(url, error) from error
     if length is not None and target.stat().st_size != int(length):
-        raise UnreachableError("the server broke off", where=url, hint="give the same command again")
+        raise UnreachableError(
+            "the server closed the connection early", where=url, hint="give the same command again"
+        )
 
 
 def checksum(path: Path) -> str:

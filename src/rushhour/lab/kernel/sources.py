@@ -191,7 +191,7 @@ def _refuse_built(tree: Path) -> None:
     for trace in (".config", "include/config", "arch/um/include/generated", "arch/x86/include/generated"):
         if (tree / trace).exists():
             raise KernelError(
-                f"the source tree holds the products of a build inside it ({trace})",
+                f"the source tree contains the products of a build ({trace})",
                 where=str(tree),
                 hint=f"save your .config if you need it, then: make -C {tree} mrproper",
             )

@@ -43,7 +43,7 @@ class Kernel:
 
     @property
     def folder(self) -> Path:
-        """Where everything about this kernel lies."""
+        """The folder of this kernel."""
         return self.image.parent
 
     @property
@@ -56,7 +56,7 @@ class Kernel:
         return dict(json.loads((self.folder / "origin.json").read_text()))
 
     def sources(self) -> set[str]:
-        """The words by which its source was, or could have been, typed."""
+        """The spellings of its source on a command line."""
         words = {str(self.origin().get("source"))}
         facts = self.identity.get("source") or {}
         if facts.get("kind") == "debian":
@@ -73,7 +73,7 @@ def cache(*parts: str) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
     except RuntimeError as fault:  # a user whom the machine does not know
         hint = "set XDG_CACHE_HOME to a directory of yours"
-        raise KernelError(f"there is no place for the cache: {fault}", hint=hint, machine=True) from fault
+        raise KernelError(f"there is no folder for the cache: {fault}", hint=hint, machine=True) from fault
     except OSError as fault:
         raise KernelError(
             f"the cache cannot be written: {fault.strerror}",
@@ -242,7 +242,7 @@ def trees() -> dict[str, int]:
 
 
 def occupied(key: str) -> int:
-    """Bytes that the unpacked source and the build directory of one tree take; of what is shared a part."""
+    """Bytes of the unpacked source and the build directory of one tree; of what trees share, its part."""
     return sum(_size(folder) for folder in _places(key))
 
 

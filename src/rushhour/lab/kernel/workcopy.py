@@ -20,7 +20,7 @@ _BATCH = 500
 
 
 def bring(tree: Path, copy: Path, names: Iterable[str]) -> None:
-    """Make `copy` hold these files of `tree`, and no others.
+    """Make `copy` hold exactly these files of `tree`.
 
     Files that are the same keep their date; those that differ are new files, for the old one may be shared
     with other trees by a hard link.

@@ -1,4 +1,4 @@
-"""What figures take of each run while a report reads it; nothing of a run is kept but that."""
+"""Collects what figures need of each run while a report reads it; nothing else of a run is kept."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ MAX_FLOWS = 64
 
 @dataclass(frozen=True)
 class Taken:
-    """What a figure takes of one run at one scope: value, curve or distribution; and what theory says of it.
+    """What a figure takes of one run at one scope: value, curve or distribution, and the theory beside it.
 
     `factors` are the cell's as they are written, with `flow`, `end` and `kernel` where they say something.
     """

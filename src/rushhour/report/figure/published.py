@@ -33,7 +33,7 @@ def over_time(tables: Sequence[Published], series: str) -> list[Published]:
 
 
 def title(table: Published) -> str:
-    """What stands in the legend."""
+    """The words in the legend."""
     return f"published, {table.source}{', read off by eye' if table.read == 'figure' else ''}"
 
 

@@ -1,4 +1,4 @@
-"""A history shown: in the terminal, as a drawing, as a page."""
+"""Renders a history: terminal, drawing, page."""
 
 from rushhour.report.history.html import write
 from rushhour.report.history.svg import chart, drawing

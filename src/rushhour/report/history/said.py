@@ -86,7 +86,7 @@ def common(found: Sequence[Series]) -> str:
 
 
 def headings(found: Sequence[Series]) -> list[str]:
-    """What tells the series apart; those that would be equal have the revision of the scenario added.
+    """The headings of series: what distinguishes them, at need with the scenario's revision.
 
     What is `common` to several is left out.
     """

@@ -1,7 +1,7 @@
 """Two runs of one kernel held beside each other: what was changed, what that changed and by how much.
 
 A verdict is about kernels. Where the kernel is the same and keys of the scenario differ, nobody asks whether
-the difference is luck or a fault: the runs are exact, so every difference there is comes of those keys.
+the difference is chance or a fault: the runs are exact, so every difference there is comes of those keys.
 """
 
 from __future__ import annotations

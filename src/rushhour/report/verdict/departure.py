@@ -46,5 +46,5 @@ def number_of(cells: Iterable[ComparedCell]) -> int:
 
 
 def word(cell: ComparedCell) -> str:
-    """The verdict of a cell as people are told it."""
+    """The verdict of a cell in the word that people read."""
     return DEPARTS if departs(cell) else cell.verdict

@@ -79,7 +79,7 @@ def story(document: Mapping[str, object]) -> Story:
     try:
         return _story(whole)
     except (LookupError, ValueError, OverflowError) as error:  # a word that is no verdict, half an interval
-        raise ReportError(f"the verdict is not whole ({error!r})", hint=_AGAIN) from error
+        raise ReportError(f"the verdict is incomplete ({error!r})", hint=_AGAIN) from error
 
 
 def read_verdict(document: Mapping[str, object]) -> VerdictFile:
@@ -92,13 +92,13 @@ def read_verdict(document: Mapping[str, object]) -> VerdictFile:
         return document
     if document.get("format") != FORMAT:
         raise ReportError(
-            f"this is no verdict that can be read: its format is {document.get('format')!r}, not {FORMAT!r}",
+            f"this verdict cannot be read: its format is {document.get('format')!r}, not {FORMAT!r}",
             hint="give the verdict.json that `rushhour compare` wrote",
         )
     try:
         return read(VerdictFile, document, "")
     except RecordError as error:
-        raise ReportError(f"the verdict is not whole: {error.message}", hint=_AGAIN) from error
+        raise ReportError(f"the verdict is incomplete: {error.message}", hint=_AGAIN) from error
 
 
 def _story(document: VerdictFile) -> Story:

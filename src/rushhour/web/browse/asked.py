@@ -37,7 +37,7 @@ class Asked:
     where: Mapping[str, Sequence[str]]
 
     def word(self, name: str, default: str = "") -> str:
-        """A word, or what stands for it."""
+        """The value of a parameter, or its default."""
         return self.words.get(name, default)
 
     def number(self, name: str, default: int, most: int) -> int:
@@ -58,12 +58,12 @@ class Asked:
 
     @property
     def size(self) -> int:
-        """Rows of a page."""
+        """How many rows a page has."""
         return max(1, self.number("limit", SIZE, LARGEST))
 
     @property
     def offset(self) -> int:
-        """Rows before the page."""
+        """How many rows come before the page."""
         return self.number("offset", 0, DEEPEST)
 
     def query(self, **changes: Any) -> str:
@@ -103,7 +103,7 @@ def _clean(name: str, value: str) -> str:
         raise RefusedError(400, f"{name[:40]}: a word has at most {LONGEST} letters")
     text = value.strip()
     if not all(letter.isprintable() for letter in text) or not _encodes(text):
-        raise RefusedError(400, f"{name[:40]!r} holds signs that no word has")
+        raise RefusedError(400, f"{name[:40]!r} contains characters that are not allowed")
     return text
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def values(shelf: Shelf, asked: Asked) -> dict[str, Any]:
-    """What the page shows."""
+    """The values of the page."""
     found, beside = lists.series(shelf, asked)
     names = headings(found) if found else []
     return {

@@ -138,7 +138,7 @@ def history(shelf: Shelf, asked: Asked) -> dict[str, Any]:
     for name in ("metric", "scenario"):
         if not asked.word(name):
             raise RefusedError(
-                400, f"a history is of a metric of a scenario: {name} is missing",
+                400, f"a history needs a metric and a scenario: {name} is missing",
                 hint="/api/history?metric=goodput_bps&scenario=suite/slow-start; /api/scenarios names them",
             )  # fmt: skip
     found, beside = series(shelf, asked)

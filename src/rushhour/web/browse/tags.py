@@ -37,9 +37,9 @@ async def read(request: Request) -> dict[str, Any]:
     try:
         found = json.loads(body)
     except (ValueError, RecursionError) as error:
-        raise RefusedError(400, "the body is no JSON") from error
+        raise RefusedError(400, "the body is not JSON") from error
     if not isinstance(found, dict):
-        raise RefusedError(400, "the body is no table", hint='send {"kind": …, "digest": …, "tag": …}')
+        raise RefusedError(400, "the body is not a table", hint='send {"kind": …, "digest": …, "tag": …}')
     return found
 
 
@@ -47,19 +47,21 @@ def change(shelf: Shelf, wanted: dict[str, Any]) -> str:
     """Add or remove a tag; the kind of what was changed.
 
     Raises:
-        RefusedError: 404, there is no such thing; 422, this is no tag.
+        RefusedError: 404, there is no such thing; 422, this is not a tag.
     """
     tag, act = wanted.get("tag"), wanted.get("act", "add")
     if not isinstance(tag, str) or not _TAG.fullmatch(tag.strip()):
         raise RefusedError(
-            422, "this is no tag",
+            422, "this is not a tag",
             hint="a tag has up to 64 letters, digits and . : + @ / _ - and spaces, and begins with a letter",
         )  # fmt: skip
     if act not in ("add", "remove"):
         raise RefusedError(422, f"{str(act)[:20]!r} cannot be done to a tag", hint="act is add or remove")
     thing = shelf.thing(wanted.get("kind"), wanted.get("digest"))
     if thing is None:
-        raise RefusedError(404, "what is to be tagged is not stored", hint="kind is set or comparison")
+        raise RefusedError(
+            404, "the set or comparison to be tagged is not stored", hint="kind is set or comparison"
+        )
     store = shelf.store()
     (store.tag if act == "add" else store.untag)(thing, tag.strip())
     return str(wanted["kind"])

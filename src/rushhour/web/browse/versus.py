@@ -49,7 +49,7 @@ class _Chosen:
 
 
 def values(shelf: Shelf, asked: Asked) -> dict[str, Any]:
-    """The verdict as a document, or what there is to choose from."""
+    """The verdict as a document, or the choices where a side is missing."""
     about = {
         "document": None,
         "whole": None,
@@ -199,7 +199,7 @@ def _chosen(shelf: Shelf, word: str, scenario: str) -> _Chosen:
         raise RefusedError(422, f"several runs have a key that begins with {word!r}", hint="write more of it")
     of = f" of {scenario}" if scenario else ""
     raise RefusedError(
-        404, f"nothing is stored that is called {word[:64]!r}{of}",
+        404, f"nothing stored is called {word[:64]!r}{of}",
         hint="name a kernel (its name, release, or image), a set's digest, or a run's key",
     )  # fmt: skip
 

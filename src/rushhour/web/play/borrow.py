@@ -49,7 +49,7 @@ class Lender:
 
     @property
     def words(self) -> str:
-        """What a search looks at."""
+        """The words that a search looks at."""
         return f"{self.name} {self.title} {self.question}".lower()
 
 
@@ -83,7 +83,7 @@ def shortened(setup: Setup, bounds: Bounds) -> Setup:
 
 @cache
 def lenders(bounds: Bounds) -> tuple[Lender, ...]:
-    """Every scenario of the catalogue whose first cell can be borrowed, in the catalogue's order."""
+    """Every scenario of the catalogue that the playground can open, in the catalogue's order."""
     found = []
     for file in spec.catalogue().values():
         whole = spec.load_scenario(file)

@@ -66,7 +66,7 @@ class Offers:
         self._lock = Lock()
 
     def of(self, name: str | None) -> Offer:
-        """What the kernel of this name offers (None: the one built last); takes a short run at first.
+        """The algorithms and disciplines of a kernel (None: the default one); the first call runs it.
 
         Raises:
             KernelError: there is no such kernel.

@@ -56,7 +56,7 @@ def lowered(setup: Setup, bounds: Bounds | None = None) -> tuple[Scenario, Lower
 
 
 def names(setup: Setup) -> list[str]:
-    """What the flows are called: by name, else by algorithm, told apart by numbers."""
+    """The names of the flows: given, else by algorithm, with numbers where several are equal."""
     given = [flow.name or flow.cc or flow.kind for flow in setup.flow]
     taken = {flow.name for flow in setup.flow if flow.name}
     found: list[str] = []

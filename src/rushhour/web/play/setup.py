@@ -88,7 +88,7 @@ _OTHERS = ("udp", "ping")
 
 
 def read(document: Any) -> Setup:
-    """The setup that a JSON document describes.
+    """Read the setup from a JSON document.
 
     Raises:
         ScenarioError: with every fault in it.

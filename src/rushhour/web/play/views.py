@@ -67,7 +67,7 @@ class _Views:
         self.offers = offers
 
     def stop(self) -> None:
-        """End what runs, and begin nothing more."""
+        """Cancel all runs and refuse new ones."""
         self.desk.stop()
         self.offers.stop()
 
@@ -189,7 +189,7 @@ async def _json(request: Request) -> object:
         # Half a surrogate pair is JSON, but no text that could be said back.
         json.dumps(found, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
-        raise RefusedError(400, f"the body is no JSON: {error}") from error
+        raise RefusedError(400, f"the body is not JSON: {error}") from error
     return found
 
 
