@@ -11,9 +11,9 @@ use rushhour_agent::kernel::clock::Clock;
 use rushhour_agent::kernel::netns::Nodes;
 use rushhour_agent::kernel::sys;
 use rushhour_agent::plan::Plan;
-use rushhour_agent::traffic::FlowEnd;
 use rushhour_agent::run::calibration;
 use rushhour_agent::traffic;
+use rushhour_agent::traffic::FlowEnd;
 use serde_json::{json, Value};
 
 const MS: i64 = 1_000_000;
