@@ -184,20 +184,7 @@ def _parts(found: Sequence[tuple[Study | None, Section]]) -> list[Part]:
 
 
 def _section(results: ResultSet, beside: Path) -> Section:
-    made, scenario = results.about, results.about.scenario
-    name, unsaid = scenario.name or results.path.name, known_sweep(scenario.resolved.sweep).unsaid
-    report = results.path / "report.html"
-    link = os.path.relpath(report, beside) if report.is_file() else None
-    bare = Section(
-        name,
-        scenario.title or name,
-        scenario.resolved.question,
-        link,
-        changed=made.asked.sets,
-        quick=made.quick,
-        skipped=reasons(made.skipped, unsaid),
-        failed=reasons(made.failures, unsaid),
-    )
+    bare = _bare(results, beside)
     if not results.folders():
         return bare
     collector = Collector.of(results)
@@ -211,7 +198,7 @@ def _section(results: ResultSet, beside: Path) -> Section:
     head = about(results)
     return replace(
         bare,
-        answer=answer(made, runs),
+        answer=answer(results.about, runs),
         description=head.description,
         conditions=_conditions(runs),
         topology=topology_svg(next(iter(results))),
@@ -226,6 +213,23 @@ def _section(results: ResultSet, beside: Path) -> Section:
         sheets=sheets(results.once(compare)),
         command=next((command for what, command in reproduction(results).commands if what == ASKED), ""),
         definitions=definitions(runs),
+    )
+
+
+def _bare(results: ResultSet, beside: Path) -> Section:
+    """What is said of a set before its runs are read."""
+    made, scenario = results.about, results.about.scenario
+    name, unsaid = scenario.name or results.path.name, known_sweep(scenario.resolved.sweep).unsaid
+    report = results.path / "report.html"
+    return Section(
+        name,
+        scenario.title or name,
+        scenario.resolved.question,
+        os.path.relpath(report, beside) if report.is_file() else None,
+        changed=made.asked.sets,
+        quick=made.quick,
+        skipped=reasons(made.skipped, unsaid),
+        failed=reasons(made.failures, unsaid),
     )
 
 

@@ -29,14 +29,7 @@ if TYPE_CHECKING:
 
     from rushhour.spec.model import Model
 
-_UNITS = (
-    units.Rate,
-    units.Duration,
-    units.Size,
-    units.Buffer,
-    units.Probability,
-    units.Frequency,
-)
+_UNITS = (units.Rate, units.Duration, units.Size, units.Buffer, units.Probability, units.Frequency)
 _TITLES: dict[tuple[str, ...], str] = {
     (): "The top level",
     ("topology",): "`[topology]`: a preset",

@@ -15,7 +15,7 @@ from rushhour.quantities.short import duration, percent
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from rushhour.causes.finding import Finding
+    from rushhour.causes.finding import Command, Finding
     from rushhour.diagnosis.case import Case
     from rushhour.diagnosis.facts import Facts
 
@@ -157,20 +157,16 @@ def one_processor(case: Case) -> Iterator[Finding]:
         if soft < 0.7 and not fast:
             continue
         dev = common.device(facts)
-        fix = (
-            [common.ethtool(end, f"-L {dev} combined {min(most, count)}", "[Link] CombinedChannels=")]
-            if single
-            else []
-        )
+        fix = []
+        if single:
+            combined = f"-L {dev} combined {min(most, count)}"
+            fix.append(common.ethtool(end, combined, "[Link] CombinedChannels="))
         if together:
             fix.append(common.shell(end, "systemctl enable --now irqbalance"))
-        if not fix:
-            mask = f"{(1 << min(count, 32)) - 1:x}"
-            fix.append(common.shell(end, f"echo {mask} | tee /sys/class/net/{dev}/queues/rx-*/rps_cpus"))
         yield finding(
             "received-by-one-processor",
             "warning" if soft >= 0.7 else "note",
-            (f"One processor of {common.name(case, end)} receives all packets of {dev}; there are {count}."),
+            f"One processor of {common.name(case, end)} receives all packets of {dev}; there are {count}.",
             end,
             evidence=(
                 told(end, "queues in use", f"{queues} of {most}" if most else facts.get("link", "queues")),
@@ -180,8 +176,14 @@ def one_processor(case: Case) -> Iterator[Finding]:
                 told(end, "soft interrupts of the busiest processor", percent(soft)),
             ),
             gain="receiving by several processors, for several flows",
-            fix=tuple(fix),
+            fix=tuple(fix or [_steering(end, dev, count)]),
         )
+
+
+def _steering(end: str, dev: str, count: int) -> Command:
+    """Packets are handed to all processors after they were received."""
+    mask = f"{(1 << min(count, 32)) - 1:x}"
+    return common.shell(end, f"echo {mask} | tee /sys/class/net/{dev}/queues/rx-*/rps_cpus")
 
 
 def far_interrupts(case: Case) -> Iterator[Finding]:

@@ -143,28 +143,29 @@ def window(case: Case) -> Iterator[Finding]:
 
 
 def beginning(case: Case) -> Iterator[Finding]:
-    """Initial windows that were changed, and other values that hold connections down."""
+    """Initial windows that were changed."""
     for end, facts in common.ends(case):
         entry = facts.get("route", "entry") or {}
         first = entry.get("initcwnd")
-        if first is not None and first != 10:
-            slow = first < 10
-            yield finding(
-                "initial-window-small" if slow else "initial-window-large",
-                "warning" if first < 4 else "note",
-                (
-                    f"Connections of {common.name(case, end)} begin with {first} segments instead of 10: "
-                    + (
-                        "short transfers take more round trips."
-                        if slow
-                        else "bursts may overflow a queue at once."
-                    )
-                ),
-                end,
-                evidence=(told(end, "route", shown_route(entry)),),
-                gain="short transfers end earlier" if slow else "no loss at the first round trip",
-                fix=_fix(end, facts, "initcwnd"),
-            )
+        if first is None or first == 10:
+            continue
+        slow = first < 10
+        outcome = "short transfers take more round trips" if slow else "bursts may overflow a queue at once"
+        yield finding(
+            "initial-window-small" if slow else "initial-window-large",
+            "warning" if first < 4 else "note",
+            f"Connections of {common.name(case, end)} begin with {first} segments instead of 10: {outcome}.",
+            end,
+            evidence=(told(end, "route", shown_route(entry)),),
+            gain="short transfers end earlier" if slow else "no loss at the first round trip",
+            fix=_fix(end, facts, "initcwnd"),
+        )
+
+
+def held_down(case: Case) -> Iterator[Finding]:
+    """Other values of a route that hold connections down."""
+    for end, facts in common.ends(case):
+        entry = facts.get("route", "entry") or {}
         segment, mtu = entry.get("advmss"), facts.get("link", "mtu")
         if segment and mtu and segment < mtu - 120:
             yield finding(
@@ -268,4 +269,4 @@ def algorithm(case: Case) -> Iterator[Finding]:
             )
 
 
-RULES = (resolution, lifetime, window, mtu, beginning, algorithm, asymmetric)
+RULES = (resolution, lifetime, window, mtu, beginning, held_down, algorithm, asymmetric)

@@ -47,9 +47,7 @@ def build(figure: Figure, sweep: Sweep, taken: Sequence[Taken], notes: tuple[str
     values = [value for some in cells.values() for value, _ in some.values() if value is not None]
     scale = scale_of(figure.quantity, METRICS[figure.quantity].unit, values)
     low, high = min(values), max(values)
-    shaded: Shaded = (low, high, float)
-    if low > 0 and high / low >= _WIDE:
-        shaded = (math.log(low), math.log(high), math.log)
+    shaded = _shaded(low, high)
     panels = []
     for key in where.sorted(names, groups)[:MAX_MATRIX_PANELS]:
         fields = {at: _field(*found, scale, shaded) for at, found in cells[key].items()}
@@ -73,6 +71,13 @@ def build(figure: Figure, sweep: Sweep, taken: Sequence[Taken], notes: tuple[str
         scale.with_unit(high),
         notes,
     )
+
+
+def _shaded(low: float, high: float) -> Shaded:
+    """What the darkest and the lightest field stand for, and by which function of the values."""
+    if low > 0 and high / low >= _WIDE:
+        return math.log(low), math.log(high), math.log
+    return low, high, float
 
 
 def _counted(taken: Sequence[Taken], names: Sequence[str], figure: Figure) -> tuple[str, ...]:

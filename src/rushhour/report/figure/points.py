@@ -83,7 +83,6 @@ def build(
         for panel in panels[:MAX_PANELS]
     )
     tops = [facet.top for facet in facets]
-    counts = {len(spot.values) for spot in drawer.spots}
     undefined = sum(one.valid and one.value is None for one in taken)
     return Plot(
         figure.title,
@@ -99,7 +98,7 @@ def build(
         same=max(tops) <= _APART * min(tops),
         notes=(
             *notes,
-            *_counted(counts),
+            *_counted({len(spot.values) for spot in drawer.spots}),
             *_undefined(undefined),
             *looks.notes,
             *left_out(len(panels), MAX_PANELS),
