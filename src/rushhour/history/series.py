@@ -66,7 +66,7 @@ class Series:
     quick: bool
     revision: str
     cell: int
-    factors: Mapping[str, Any]
+    factors: Mapping[str, object]
     label: str
     lab: str
     metric: str

@@ -38,9 +38,9 @@ class Facts:
 
     key: str
     lab: str
-    agent: Mapping[str, Any]
-    tools: Mapping[str, Any]
-    host: Mapping[str, Any]
+    agent: Mapping[str, object]
+    tools: Mapping[str, object]
+    host: Mapping[str, object]
     elapsed_s: float
     warnings: tuple[str, ...]
 

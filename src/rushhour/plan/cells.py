@@ -30,7 +30,7 @@ class Cell:
     """One combination: its place in the sweep, its factors as `{key: value}`, its scenario, its name."""
 
     index: int
-    factors: dict[str, Any] = field(hash=False)
+    factors: dict[str, object] = field(hash=False)
     scenario: Scenario
     label: str
     """The factors in one line: `cc=reno, topology.rtt=10ms`; empty where nothing varies.

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-def matches(where: Mapping[str, Any], factors: Mapping[str, Any]) -> bool:
+def matches(where: Mapping[str, Any], factors: Mapping[str, object]) -> bool:
     """Whether a cell is one of those that `where` names: a value or a list of values for each factor."""
     return all(key in factors and _is(factors[key], wanted) for key, wanted in where.items())
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from rushhour.record.document import Document
 from rushhour.record.manifest import Conditions, Kernel, Scenario
@@ -25,7 +24,7 @@ class KeptRun(Document):
     folder: str
     scenario: str
     cell: int
-    factors: Mapping[str, Any]
+    factors: Mapping[str, object]
     repetition: int
     seed: int
     key: str

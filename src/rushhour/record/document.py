@@ -4,7 +4,7 @@ A document is the JSON object as it was written, with what is known of it as att
 
     class Cell(Document):
         index: int = 0                       # missing or null: 0
-        factors: Mapping[str, Any] = EMPTY
+        factors: Mapping[str, object] = EMPTY
 
 Keys that the class does not name stay in the object. A field without a value in the class has to be there.
 A key that is a word of Python has an underscore behind its name in the class (`from_`). What readers may meet

@@ -58,7 +58,7 @@ class Cell(Document):
     """One point of a sweep: its number, and its value of each factor."""
 
     index: int = 0
-    factors: Mapping[str, Any] = EMPTY
+    factors: Mapping[str, object] = EMPTY
 
 
 class KernelSource(Document):

@@ -141,7 +141,7 @@ class Record:
         return self.manifest.key
 
     @property
-    def factors(self) -> Mapping[str, Any]:
+    def factors(self) -> Mapping[str, object]:
         """The factors of the cell: what this run has of what the sweep varies."""
         return self.manifest.cell.factors
 

@@ -127,7 +127,7 @@ class ComparedCell(Document):
     scenario: str
     title: str = ""
     cell: int = 0
-    factors: Mapping[str, Any] = EMPTY
+    factors: Mapping[str, object] = EMPTY
     label: str = ""
     guards: str = ""
     verdict: str

@@ -2,6 +2,10 @@
 
 Takes a document (dicts, lists, texts, numbers), gives a text. Empty tables, lists and texts are left out by
 `scenario_toml`: they say what is said without them.
+
+tomli-w writes what reads worse: flows as one list of inline tables, not as the `[[flow]]` tables
+by which faults name them, and each list over several lines (the catalogue gets 14 % longer). And it cannot
+write one value on a line, as `--set` takes it.
 """
 
 from __future__ import annotations

@@ -48,12 +48,12 @@ class RunParcel:
     title: str
     quick: bool
     cell: int
-    factors: Mapping[str, Any]
+    factors: Mapping[str, object]
     label: str
     repetition: int
     seed: int
-    kernel: Mapping[str, Any]
-    agent: Mapping[str, Any]
+    kernel: Mapping[str, object]
+    agent: Mapping[str, object]
     lab: str
     rushhour: str | None
     valid: bool
@@ -93,8 +93,8 @@ class SetParcel:
     folder: Path
     quick: bool
     complete: bool
-    failures: Sequence[Any]
-    skipped: Sequence[Any]
+    failures: Sequence[object]
+    skipped: Sequence[object]
     runs: Sequence[RunParcel]
 
 

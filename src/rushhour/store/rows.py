@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ class KernelRow:
     id: int
     name: str
     release: str
-    identity: Mapping[str, Any]
+    identity: Mapping[str, object]
     runs: int
     first: str | None
 
@@ -54,7 +54,7 @@ class RunRow:
     title: str
     quick: bool
     cell: int
-    factors: Mapping[str, Any]
+    factors: Mapping[str, object]
     label: str
     repetition: int
     seed: int
@@ -89,8 +89,8 @@ class SetRow:
     folder: str
     quick: bool
     complete: bool
-    failures: Sequence[Any]
-    skipped: Sequence[Any]
+    failures: Sequence[object]
+    skipped: Sequence[object]
     runs: int
     kernels: Sequence[str]
     tags: Sequence[str]
@@ -158,7 +158,7 @@ class CellVerdict:
     scenario: str
     title: str
     cell: int
-    factors: Mapping[str, Any]
+    factors: Mapping[str, object]
     label: str
     guards: str
     verdict: str

@@ -81,7 +81,7 @@ class _Run:
     folder: str
     kernel: str
     valid: bool
-    factors: Mapping[str, Any]
+    factors: Mapping[str, object]
 
 
 def published(results: ResultSet) -> list[Published]:

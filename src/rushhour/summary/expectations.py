@@ -41,7 +41,7 @@ def check(record: Record, values: Iterable[MetricValue] | None = None) -> list[V
 
 
 def judge(
-    expects: Iterable[Mapping[str, Any]], values: Iterable[MetricValue], factors: Mapping[str, Any]
+    expects: Iterable[Mapping[str, Any]], values: Iterable[MetricValue], factors: Mapping[str, object]
 ) -> list[Verdict]:
     """Judge expectations against the metric values of a run of these factors.
 

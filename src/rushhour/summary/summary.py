@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -48,7 +48,7 @@ class Row:
     scenario: str
     kernel: str
     cell: int
-    factors: Mapping[str, Any]
+    factors: Mapping[str, object]
     metric: str
     scope: str
     unit: str

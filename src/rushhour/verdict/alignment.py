@@ -51,7 +51,7 @@ class Trace:
 
     codes: Numbers
     t_ns: Numbers
-    columns: Mapping[Kind, Mapping[str, NDArray[Any]]]
+    columns: Mapping[Kind, Mapping[str, NDArray[np.generic]]]
     late: bool = False
     final: bool = True
     decides: bool = False
@@ -209,7 +209,7 @@ def _jump(table: str, base: Trace, candidate: Trace, pairs: Pairs) -> Difference
     return min(found, key=lambda one: one.t_ns, default=None)
 
 
-def _unequal(name: str, base: NDArray[Any], candidate: NDArray[Any]) -> NDArray[np.bool_]:
+def _unequal(name: str, base: NDArray[np.generic], candidate: NDArray[Any]) -> NDArray[np.bool_]:
     unequal: NDArray[np.bool_] = base != candidate
     if name == ACKS:
         unequal &= (base != UNKNOWN) & (candidate != UNKNOWN)

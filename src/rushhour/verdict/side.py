@@ -139,7 +139,7 @@ class SideCell:
 
     scenario: str
     index: int
-    factors: Mapping[str, Any]
+    factors: Mapping[str, object]
     label: str
     resolved: Mapping[str, Any] = field(default_factory=dict, repr=False)
     trials: dict[int, Trial] = field(default_factory=dict)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from rushhour.record.record import Record
     from rushhour.verdict.alignment import Kind, Numbers
 
-    Columns = Mapping[str, NDArray[Any]]
+    Columns = Mapping[str, NDArray[np.generic]]
 
 # The samples of tcp_info that are settings or results of decisions, not readings of a moment: what changes
 # with every packet would differ by the luck of an instant.
@@ -96,7 +96,7 @@ def acks_before(record: Record, rows: decode.Rows) -> tuple[Numbers, Numbers]:
     return np.where((after == last) & (last > first), UNKNOWN, after - first), waited
 
 
-def _dated(flow: NDArray[Any], t_ns: NDArray[Any]) -> Numbers:
+def _dated(flow: NDArray[np.generic], t_ns: NDArray[Any]) -> Numbers:
     return (flow.astype(np.int64) << _STAMP_BITS) + t_ns.astype(np.int64) + _STAMP_ZERO
 
 
@@ -104,7 +104,7 @@ def _whole(record: Record, table: str) -> bool:
     return not record.raw(table).torn
 
 
-def _picked(rows: decode.Rows, names: Iterable[str]) -> dict[str, NDArray[Any]]:
+def _picked(rows: decode.Rows, names: Iterable[str]) -> dict[str, NDArray[np.generic]]:
     return {name: rows[name] for name in names if name in (rows.dtype.names or ())}
 
 
@@ -159,9 +159,9 @@ def _info(record: Record, table: str) -> Trace:
     return Trace(codes(table, rows), rows["t_ns"].astype(np.int64), columns, final=False)
 
 
-def _cc(rows: decode.Rows) -> dict[str, NDArray[Any]]:
+def _cc(rows: decode.Rows) -> dict[str, NDArray[np.generic]]:
     """What algorithms tell of their decisions; 0 in the rows of other algorithms."""
-    found: dict[str, NDArray[Any]] = {}
+    found: dict[str, NDArray[np.generic]] = {}
     for algorithm in np.unique(rows["cc"]):
         known = decode.cc_info(rows["ccinfo"], bytes(algorithm))
         mine: NDArray[np.bool_] = rows["cc"] == algorithm

@@ -90,7 +90,7 @@ def _varied(group: Sequence[Mapping[str, str]]) -> list[str]:
     return [name for name in names if len({mine.get(name, NOTHING) for mine in known}) > 1]
 
 
-def _said(mine: Mapping[str, str], names: Sequence[str], factors: Mapping[str, Any]) -> list[list[str]]:
+def _said(mine: Mapping[str, str], names: Sequence[str], factors: Mapping[str, object]) -> list[list[str]]:
     """What the cell's own label does not say."""
     told = [name for name in names if mine and name not in factors]
     return [[name, spoken(mine[name]) if name in mine else "default"] for name in told[:MAX_KEYS]]
