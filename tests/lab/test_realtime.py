@@ -111,7 +111,7 @@ def test_one_run_at_a_time_each_block_warmed_up(scenario: Path) -> None:
     assert [outcome.skipped for outcome in outcomes] == [True] * 3 + [False] * 9
     assert lab.asked == 4
     assert lab.warmed == [0, 3, 6]
-    about = read_json(batch.folder / "set.json")
+    about: Any = read_json(batch.folder / "set.json")
     assert about["lab"] == "netns"
     assert about["asked"]["lab"] == "netns"
     assert about["blocks"] == [[run.number for run in block] for block in batch.blocks()]

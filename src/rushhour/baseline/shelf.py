@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING
 from rushhour.baseline.read import Baseline
 from rushhour.errors import RecordError, UsageError
 from rushhour.files import places
+from rushhour.record.baseline_file import NameFile
+from rushhour.record.document import read
 from rushhour.record.folders import BASELINE
 from rushhour.record.json_file import read_json
 from rushhour.record.seal import write_json
@@ -119,19 +121,11 @@ def kept(name: str) -> Kept:
         raise UsageError(
             f"there is no baseline {name!r}", hint="`rushhour baseline list` names those there are"
         )
-    about = read_json(path)
-    try:
-        promotions = [
-            Promotion(int(entry["version"]), str(entry["time"]), str(entry["reason"]))
-            for entry in about["promotions"]
-        ]
-        _ = promotions[-1], {FORMAT: 0}[about["format"]]
-    except (KeyError, TypeError, ValueError, IndexError) as error:
-        raise RecordError(
-            f"the file does not name the current version ({error!r})",
-            where=str(path),
-            hint="it was damaged, or written by a newer rushhour",
-        ) from error
+    hint = "it was damaged, or written by a newer rushhour"
+    about = read(NameFile, read_json(path), str(path), hint)
+    promotions = [Promotion(entry.version, entry.time, entry.reason) for entry in about.promotions]
+    if not promotions or about.format != FORMAT:
+        raise RecordError("the file does not name the current version", where=str(path), hint=hint)
     versions = sorted(int(path.parent.name) for path in folder.glob(f"[0-9]*/{BASELINE}"))
     return Kept(name, folder, versions, promotions)
 

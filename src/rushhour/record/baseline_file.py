@@ -1,4 +1,4 @@
-"""What a version of a baseline says of itself: `baseline.json`, typed (docs/record-format.md)."""
+"""What a version of a baseline says of itself: `baseline.json`, typed; and what stands under its name."""
 
 from __future__ import annotations
 
@@ -7,6 +7,21 @@ from collections.abc import Mapping
 from rushhour.record.document import Document
 from rushhour.record.manifest import Conditions, Kernel, Scenario
 from rushhour.record.set_file import Unrun
+
+
+class PromotionEntry(Document):
+    """A version became the current one: when and why."""
+
+    version: int
+    time: str
+    reason: str
+
+
+class NameFile(Document):
+    """What is kept under a name: `name.json`; the last promotion says which version is the current one."""
+
+    format: str = ""
+    promotions: tuple[PromotionEntry, ...] = ()
 
 
 class KeptScenario(Scenario):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rushhour.errors import RecordError
 from rushhour.files.regular import read_regular
@@ -22,7 +22,7 @@ AGAIN = "the file is missing or damaged; run the cell again with --fresh"
 _MAX_JSON = 64 << 20
 
 
-def read_json(path: Path, hint: str = AGAIN) -> Mapping[str, Any]:
+def read_json(path: Path, hint: str = AGAIN) -> Mapping[str, object]:
     """A JSON object from a file; `hint` says what to do where there is none.
 
     Raises:

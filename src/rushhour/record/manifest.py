@@ -32,7 +32,7 @@ class Resolved(Document):
     repeat: int = 1
     trace: Mapping[str, str] = EMPTY
     source: Source = Source()
-    sweep: Mapping[str, Any] = EMPTY
+    sweep: Mapping[str, object] = EMPTY
     figure: tuple[Mapping[str, object], ...] = ()
     expect: tuple[Mapping[str, Any], ...] = ()
     judge: tuple[Mapping[str, Any], ...] = ()
@@ -40,9 +40,9 @@ class Resolved(Document):
     link: tuple[Mapping[str, Any], ...] = ()
     node: tuple[Mapping[str, Any], ...] = ()
     pattern: tuple[Mapping[str, object], ...] = ()
-    topology: Mapping[str, Any] = EMPTY
+    topology: Mapping[str, object] = EMPTY
     readings: Mapping[str, object] = EMPTY
-    sysctl: Mapping[str, Any] = EMPTY
+    sysctl: Mapping[str, object] = EMPTY
 
 
 class Scenario(Document):

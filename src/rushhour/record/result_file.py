@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from rushhour.record.document import EMPTY, Document, Exact
 
@@ -118,7 +117,7 @@ class LoadResult(Document):
     name: str = ""
     node: str = ""
     kind: str = ""
-    report: Mapping[str, Any] = EMPTY
+    report: Mapping[str, object] = EMPTY
 
 
 class ResultFile(Document):

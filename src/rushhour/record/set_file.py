@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from rushhour.record.document import EMPTY, Document
 from rushhour.record.manifest import Cell, Kernel, Scenario
@@ -48,7 +47,7 @@ class SetFile(Document):
     asked: Asked = Asked()
     failures: tuple[Unrun, ...] = ()
     skipped: tuple[Unrun, ...] = ()
-    published: tuple[Mapping[str, Any], ...] = ()
-    study: Mapping[str, Any] = EMPTY
+    published: tuple[Mapping[str, object], ...] = ()
+    study: Mapping[str, object] = EMPTY
     lab: str | None = None
     complete: bool = True

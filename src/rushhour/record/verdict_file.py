@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from rushhour.record.document import EMPTY, Document
 from rushhour.record.manifest import Kernel
@@ -97,8 +96,8 @@ class DivergenceFile(EarlierDifference):
 
     seed: int | None = None
     t_ns: int = 0
-    before: Mapping[str, tuple[Mapping[str, Any], ...]] = EMPTY
-    after: Mapping[str, tuple[Mapping[str, Any], ...]] = EMPTY
+    before: Mapping[str, tuple[Mapping[str, object], ...]] = EMPTY
+    after: Mapping[str, tuple[Mapping[str, object], ...]] = EMPTY
     earlier: tuple[EarlierDifference, ...] = ()
 
 
