@@ -9,7 +9,7 @@ import re
 from dataclasses import asdict, dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rushhour.errors import KernelError, UsageError
 from rushhour.lab.kernel import git
@@ -33,7 +33,7 @@ class Commit:
     subject: str
     files: tuple[str, ...]
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> dict[str, object]:
         """As JSON values."""
         return {**asdict(self), "parents": list(self.parents), "files": list(self.files)}
 

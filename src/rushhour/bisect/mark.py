@@ -11,7 +11,7 @@ moved it; nearer is then the only answer that always leads to one commit.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from rushhour.quantities.words import quantity, scale_for
 from rushhour.verdict.cell import KERNELS_FAULT
@@ -45,7 +45,7 @@ class Mark:
     size: float = 0.0
     reason: str = ""
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> dict[str, object]:
         """As JSON values."""
         return {**vars(self), "size": None if self.size == float("inf") else self.size}
 

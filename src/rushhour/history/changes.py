@@ -61,7 +61,7 @@ class Change:
             return None
         return (self.after - self.before) / abs(self.before)
 
-    def document(self, points: Sequence[Point]) -> dict[str, Any]:
+    def document(self, points: Sequence[Point]) -> dict[str, object]:
         """The change as JSON, with the kernels on both sides."""
         sides = {"from": points[self.at - 1], "to": points[self.at]}
         return {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -39,7 +39,7 @@ class Point:
         """Their mean; None without any."""
         return sum(self.known) / len(self.known) if self.known else None
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> dict[str, object]:
         """The point as JSON."""
         return {
             "kernel": self.kernel,
@@ -86,7 +86,7 @@ class Series:
         """The changes of level."""
         return [change for change in self.changes if change.shift]
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> dict[str, object]:
         """The series as JSON."""
         names = (
             "scenario", "title", "quick", "revision", "cell", "label", "lab", "metric", "scope", "unit",

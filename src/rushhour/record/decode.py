@@ -104,7 +104,7 @@ def cc_info(raw: Rows, algorithm: bytes) -> Rows | None:
     return None if fields is None else _view(raw, fields)
 
 
-def xstats(raw: Rows, lengths: NDArray[np.unsignedinteger[Any]], kind: bytes) -> Rows | None:
+def xstats(raw: Rows, lengths: NDArray[np.unsignedinteger], kind: bytes) -> Rows | None:
     """The qdisc's own statistics as a structured array [n]; None if this kind has none that are known.
 
     `lengths` [n] says how many bytes the kernel gave; the shortest decides which fields there are.
@@ -117,7 +117,7 @@ def xstats(raw: Rows, lengths: NDArray[np.unsignedinteger[Any]], kind: bytes) ->
     return np.ascontiguousarray(raw).view(dtype) if dtype.names else None
 
 
-def marks(raw: Rows, lengths: NDArray[np.unsignedinteger[Any]], kind: bytes) -> NDArray[np.float64] | None:
+def marks(raw: Rows, lengths: NDArray[np.unsignedinteger], kind: bytes) -> NDArray[np.float64] | None:
     """Packets marked (ECN CE) by a qdisc since it was made, [n]; None if this kind does not count them."""
     known = xstats(raw, lengths, kind)
     names = [name for name in _MARKS if known is not None and name in (known.dtype.names or ())]
@@ -142,7 +142,7 @@ def dctcp_alpha(known: Rows) -> NDArray[np.float64]:
     return alpha / 1024
 
 
-def unwrap32(values: NDArray[np.unsignedinteger[Any]]) -> NDArray[np.int64]:
+def unwrap32(values: NDArray[np.unsignedinteger]) -> NDArray[np.int64]:
     """Undo the wrap of 32-bit sequence numbers or counters.
 
     [n] → int64 [n], beginning at the first value. Steps are taken as the shortest way round the circle (RFC

@@ -198,7 +198,7 @@ def _check_columns(path: Path, name: str, dtype: np.dtype[np.void]) -> None:
             )
 
 
-def _type_text(dtype: np.dtype[Any]) -> str:
+def _type_text(dtype: np.dtype[np.generic]) -> str:
     # Big-endian columns are turned; single bytes, strings and raw bytes have no order.
     return dtype.newbyteorder("<").str
 

@@ -12,7 +12,7 @@ import os
 import re
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rushhour.baseline.read import Baseline, raw_digests
 from rushhour.errors import RecordError
@@ -123,7 +123,7 @@ def spelled(path: Path) -> str:
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
-def digest(*what: Any) -> str:
+def digest(*what: object) -> str:
     """A hash of values that JSON can write."""
     text = json.dumps(what, sort_keys=True, ensure_ascii=False, default=str)
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()

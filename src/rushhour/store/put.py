@@ -34,7 +34,7 @@ def put(connection: Connection, parcel: Parcel, now: str) -> int:
     return _put_baseline(connection, parcel, now)
 
 
-def text(value: Any) -> str:
+def text(value: object) -> str:
     """A value as JSON text."""
     return json.dumps(value, sort_keys=True, ensure_ascii=False)
 

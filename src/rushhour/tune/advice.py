@@ -30,7 +30,7 @@ class Advice:
     source: str
     cannot: str | None = None
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> dict[str, object]:
         """As JSON values."""
         return {"end": self.end, "setting": self.setting, "now": self.now, "recommended": self.wanted,
                 "reason": self.reason, "source": self.source, "cannot": self.cannot,

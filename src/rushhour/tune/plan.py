@@ -43,7 +43,7 @@ class Plan:
         return [dict(one.change) for one in self.advice
                 if one.end == end and one.change is not None and one.cannot is None]  # fmt: skip
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> dict[str, object]:
         """As JSON values."""
         return {
             "format": FORMAT,

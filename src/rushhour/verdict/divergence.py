@@ -9,7 +9,7 @@ versions instants may differ by microseconds from the start, so a mere shift is 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rushhour.verdict import around, telling
 from rushhour.verdict.alignment import KINDS, differences
@@ -73,7 +73,7 @@ class Divergence:
     earlier: tuple[Earlier, ...] = ()
     notes: tuple[str, ...] = ()
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> dict[str, object]:
         """As it stands in `verdict.json` (docs/verdict.md)."""
         return {
             **{

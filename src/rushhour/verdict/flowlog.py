@@ -92,7 +92,7 @@ class FlowLog:
         return entered + [{"t_ns": int(row["t_ns"]), "event": "retransmits"} for row in sent]
 
 
-def state_name(value: Any) -> str:
+def state_name(value: float) -> str:
     """A congestion state by its name."""
     return STATES[int(value)] if int(value) < len(STATES) else str(int(value))
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rushhour.verdict import realtime, words
 from rushhour.verdict.compared import Compared, defined
@@ -88,7 +88,7 @@ class Judged:
             return "better" if way > 0 else "worse"
         return "better" if (way > 0) == (self.what.better == "higher") else "worse"
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> dict[str, object]:
         """As JSON values."""
         found, what = self.estimate, self.what
         known = found is not None and not self.presence

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -57,7 +57,7 @@ def _span(nanoseconds: int) -> str:
     return f"{nanoseconds} ns" if nanoseconds < 1000 else quantity(nanoseconds / 1e3, "µs")
 
 
-def _number(column: str, value: Any) -> str:
+def _number(column: str, value: float) -> str:
     return "unset" if column == "ssthresh" and int(value) == _NO_SSTHRESH else f"{int(value)}"
 
 

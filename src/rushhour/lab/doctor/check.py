@@ -31,7 +31,7 @@ class Check:
     mend: tuple[str, ...] = ()
     facts: dict[str, Any] = field(default_factory=dict)
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> dict[str, object]:
         """As JSON has it."""
         return {
             "name": self.name,
@@ -55,7 +55,7 @@ class Report:
         """Whether runs in this lab can be carried out here."""
         return any(one.name == lab and one.state in {State.OK, State.WARN} for one in self.labs)
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> dict[str, object]:
         """As JSON has it; described in docs/doctor.md."""
         return {
             "format": FORMAT,

@@ -57,7 +57,7 @@ class Change:
         first, second = sorted(map(_version, (one, other)))
         return first < _version(self.since) <= second
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> dict[str, object]:
         """As JSON values."""
         return {
             "commit": self.commit,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 from rushhour.store.filters import SORTS
@@ -66,7 +66,7 @@ class Asked:
         """How many rows come before the page."""
         return self.number("offset", 0, DEEPEST)
 
-    def query(self, **changes: Any) -> str:
+    def query(self, **changes: object) -> str:
         """The same as a query, with some words changed; None leaves one out."""
         words = {**self.words, **changes}
         pairs = [(name, str(value)) for name, value in words.items() if value not in (None, "")]

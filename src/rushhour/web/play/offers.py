@@ -11,7 +11,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rushhour.lab import kernel as kernels
 from rushhour.plan.probe import probe
@@ -43,7 +43,7 @@ class Offer:
     default: str
     qdiscs: tuple[str, ...]
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> dict[str, object]:
         """The offer as JSON."""
         return {
             "name": self.name,

@@ -76,7 +76,7 @@ class Setup(Model):
         description="the flows, one at least",
     )
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> dict[str, object]:
         """The setup as JSON, with everything in it that has a value."""
         return self.model_dump(mode="json", exclude_none=True)
 
