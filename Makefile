@@ -4,7 +4,7 @@ PYTHON := .venv/bin/python
 RUSHHOUR := .venv/bin/rushhour
 CARGO := cd agent && ../scripts/cargo
 # What the build script makes modules of, and itself: cargo fmt does not find them.
-RUSTFMT := cd agent && RUN=rustfmt ../scripts/cargo --edition 2021 src/tc/kinds/*.rs build.rs
+RUSTFMT := cd agent && RUN=rustfmt ../scripts/cargo --edition 2021 src/tc/kinds/*.rs src/traffic/*.rs build.rs
 VARIABLES := $(addprefix --variable ,kernel agent tools rushhour)
 
 .PHONY: quickstart setup setup-test kernels agent agent-aarch64 lint format check test test-agent test-python test-suite fuzz \

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+import builders
+import numpy as np
 import pytest
 import report_records
 from made_up import Copy
@@ -46,7 +48,7 @@ mod tests {
     use crate::tc::{parse, Device, Order, TCA_OPTIONS};
 
     #[test]
-    fn the_mayfly_is_encoded_and_marked() {
+    fn made_up_words_are_encoded_and_marked() {
         let device = Device { name: "eth0", ifindex: 3 };
         let line = "qdisc root handle 10: mayfly most 83";
         let order = parse(line, &device).expect("good words");
@@ -92,9 +94,10 @@ print(not plain("mayfly most 83"))
 @pytest.fixture
 def mayfly(copy: Copy) -> Copy:
     """With a queue discipline that no kernel has."""
+    before = len(copy.touched())
     copy.write("agent/src/tc/kinds/mayfly.rs", ENCODER)
     copy.add("src/rushhour/tc/kinds.json", '    {"name": "prio",', ROW)
-    assert len(copy.touched()) == 2
+    assert len(copy.touched()) - before == 2
     return copy
 
 
@@ -103,12 +106,6 @@ def test_a_queue_discipline_is_a_row_and_its_encoder(mayfly: Copy) -> None:
     line, tools, statistics, separates = mayfly.python(DISCIPLINE).splitlines()
     assert line == "parent 1:1 handle 10: mayfly most 83"
     assert (tools, statistics, separates) == ("None", "7 5 3.0", "True")
-
-
-@pytest.mark.virtual
-def test_the_agent_takes_a_queue_discipline_from_the_same_row(mayfly: Copy) -> None:
-    said = mayfly.cargo("test", "-q", "--locked", "--lib", "mayfly")
-    assert "test result: ok. 1 passed" in said
 
 
 METRIC = """
@@ -206,3 +203,94 @@ def test_a_verdicts_word_is_one_entry(copy: Copy, tmp_path: Path) -> None:
     exported = copy.rushhour("export", str(tmp_path), "--to", "tap")
     assert "unsteady" in exported
     assert exported.count("not ok") == 1
+
+
+DRIVER = """//! `gush`: a stream of datagrams by another driver.
+
+use super::{udp, Side, Task};
+use crate::error::Result;
+use crate::plan::Flow;
+
+pub(super) fn open(flow: &Flow, side: Side, duration_ns: i64) -> Result<Vec<Task>> {
+    udp::open(flow, side, duration_ns)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::plan::Kind;
+
+    #[test]
+    fn made_up_flows_are_read_from_a_plan_and_fill_the_table_of_datagrams() {
+        let kind: Kind = serde_json::from_str("\\"gush\\"").expect("a kind");
+        assert_eq!((kind, kind.table()), (Kind::Gush, Some("udp")));
+    }
+}
+"""
+KIND = """  {"name": "gush", "driver": "gush", "transport": "udp", "carries": "stream", "table": "udp",
+   "keys": ["rate", "packet", "burst"]},
+"""
+FLOW = """
+from rushhour.plan import lower
+from rushhour.spec import parse_scenario
+
+scenario = '''
+duration = "2s"
+[topology]
+preset = "dumbbell"
+rate = "10mbit"
+rtt = "10ms"
+[[flow]]
+kind = "gush"
+rate = "1mbit"
+'''
+(flow,) = lower(parse_scenario(scenario), 1).plan["flows"]
+print(flow["kind"], flow["name"], flow["packet_bytes"])
+try:
+    parse_scenario(scenario + "cc = 'cubic'")
+except Exception as error:
+    print(error)
+"""
+
+
+ARRIVED = """
+from pathlib import Path
+from rushhour.record.record import Record
+run = Record.open(Path({run!r}))
+value = {{one.metric: one.value for one in run.metrics() if one.scope in ("flow:long", "total")}}
+print(value["one_way_delay_p50_us"], value["loss"], value["goodput_bps"])
+"""
+
+
+@pytest.fixture
+def gush(copy: Copy) -> Copy:
+    """With a kind of flow that is a stream of datagrams."""
+    before = len(copy.touched())
+    copy.write("agent/src/traffic/gush.rs", DRIVER)
+    copy.add("src/rushhour/traffic/kinds.json", '  {"name": "ping",', KIND)
+    assert len(copy.touched()) - before == 2
+    return copy
+
+
+def test_a_kind_of_flow_is_a_row_and_its_driver(gush: Copy, tmp_path: Path) -> None:
+    """Scenarios take it with its own keys, plans have its packets, metrics read its arrivals."""
+    said = gush.python(FLOW)
+    assert said.startswith("gush gush1 1472\n")
+    assert 'a flow of kind "gush" has no cc' in said
+    assert "gush" in gush.rushhour("help", "scenario")
+    rx_ns = np.asarray([100, 200, 400, 800]) * 1_000_000
+    rows = builders.rows(builders.UDP, seq=np.arange(4), tx_ns=rx_ns - 30_000, rx_ns=rx_ns)
+    flows = [builders.flow(kind="gush", name="long")]
+    outcomes = [builders.outcome(packets_sent=5, packets_received=4)]
+    planned = {0: {"packet_bytes": 1000}}
+    run = builders.record(tmp_path / "run", {"udp": rows}, flows=flows, outcomes=outcomes, planned=planned)
+    delay, loss, goodput = gush.python(ARRIVED.format(run=str(run.path))).split()
+    assert (float(delay), float(loss)) == (30.0, 0.2)
+    assert float(goodput) > 0
+
+
+@pytest.mark.virtual
+def test_the_agent_takes_both_from_the_same_rows(mayfly: Copy, gush: Copy) -> None:
+    """The words of the one are encoded, the other is read from a plan and has its table: with one build."""
+    assert mayfly.root == gush.root
+    said = gush.cargo("test", "-q", "--locked", "--lib", "made_up")
+    assert "test result: ok. 2 passed" in said

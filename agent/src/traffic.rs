@@ -9,13 +9,9 @@ mod holder;
 mod iperf3;
 pub mod load;
 pub(crate) mod options;
-pub(crate) mod ping;
 mod pool;
 mod schedule;
 mod tables;
-mod tcp;
-mod transaction;
-pub(crate) mod udp;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -33,6 +29,9 @@ pub use end::FlowEnd;
 use pool::Pool;
 use schedule::{Stop, Switch};
 use tables::Tables;
+
+include!(concat!(env!("OUT_DIR"), "/drivers.rs"));
+drivers!();
 
 /// Sockets of a flow, and what else the agent holds open.
 const FILES_A_FLOW: u64 = 4;
@@ -208,12 +207,7 @@ fn open(flow: &Flow, side: Side, duration_ns: i64, raw: &Path) -> Result<Vec<Tas
     if flow.generator == Generator::Iperf3 {
         return iperf3::open(flow, side, duration_ns, raw).map(|task| vec![task]);
     }
-    match flow.kind {
-        Kind::Tcp => tcp::open(flow, side, duration_ns).map(|task| vec![task]),
-        Kind::Udp => udp::open(flow, side, duration_ns).map(|task| vec![task]),
-        Kind::Ping => ping::open(flow, side, duration_ns),
-        Kind::Rr | Kind::Crr => transaction::open(flow, side, duration_ns).map(|task| vec![task]),
-    }
+    drive(flow, side, duration_ns)
 }
 
 impl Prepared {

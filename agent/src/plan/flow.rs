@@ -6,15 +6,7 @@ use serde::Deserialize;
 
 use crate::error::{Error, Result};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Kind {
-    Tcp,
-    Udp,
-    Ping,
-    Rr,
-    Crr,
-}
+include!(concat!(env!("OUT_DIR"), "/flow_kinds.rs"));
 
 /// Who drives a flow.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]

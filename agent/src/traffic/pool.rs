@@ -137,7 +137,7 @@ impl Pool {
                 outcomes.tell(FlowEnd { id: job.flow.id, ..FlowEnd::default() });
                 continue;
             }
-            let task = tcp::open(&job.flow, job.side, self.duration_ns);
+            let task = tcp::end(&job.flow, job.side, self.duration_ns);
             self.call_another(stage, outcomes);
             let end = match task {
                 Ok(task) => self.drive(task, job.side, stage),

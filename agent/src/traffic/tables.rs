@@ -34,15 +34,15 @@ pub(super) struct Table(Mutex<Option<TableWriter>>);
 
 impl Tables {
     pub fn create(raw: &Path, kinds: &[Kind]) -> Result<Self> {
-        let table = |name: &str, stamps: [&str; 2], of: &[Kind]| -> Result<Table> {
-            let wanted = kinds.iter().any(|kind| of.contains(kind));
+        let table = |name: &str, stamps: [&str; 2]| -> Result<Table> {
+            let wanted = kinds.iter().any(|kind| kind.table() == Some(name));
             let writer = wanted.then(|| create(raw, name, stamps)).transpose()?;
             Ok(Table(Mutex::new(writer)))
         };
         Ok(Self {
-            udp: table("udp", ["tx_ns", "rx_ns"], &[Kind::Udp])?,
-            ping: table("ping", ["tx_ns", "rx_ns"], &[Kind::Ping])?,
-            transaction: table("transaction", ["start_ns", "end_ns"], &[Kind::Rr, Kind::Crr])?,
+            udp: table("udp", ["tx_ns", "rx_ns"])?,
+            ping: table("ping", ["tx_ns", "rx_ns"])?,
+            transaction: table("transaction", ["start_ns", "end_ns"])?,
         })
     }
 

@@ -31,7 +31,12 @@ const READ_BYTES: usize = 1 << 30;
 const PACE_NS: u64 = 1_000_000;
 const PACE_LEAST_BYTES: u64 = 1448;
 
-pub(super) fn open(flow: &Flow, side: Side, duration_ns: i64) -> Result<Task> {
+pub(super) fn open(flow: &Flow, side: Side, duration_ns: i64) -> Result<Vec<Task>> {
+    end(flow, side, duration_ns).map(|task| vec![task])
+}
+
+/// The one task of a side.
+pub(super) fn end(flow: &Flow, side: Side, duration_ns: i64) -> Result<Task> {
     match side {
         Side::From => sender(flow, duration_ns),
         Side::To => receiver(flow, duration_ns),

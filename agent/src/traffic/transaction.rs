@@ -21,11 +21,12 @@ use super::{Side, Stage, Task};
 /// Rows that a client keeps before it visits the table.
 const ROWS: usize = 1024;
 
-pub(super) fn open(flow: &Flow, side: Side, duration_ns: i64) -> Result<Task> {
-    match side {
+pub(super) fn open(flow: &Flow, side: Side, duration_ns: i64) -> Result<Vec<Task>> {
+    let task = match side {
         Side::From => client(flow, duration_ns),
         Side::To => server(flow),
-    }
+    }?;
+    Ok(vec![task])
 }
 
 /// Zero bytes to ask with and to answer with; a message has at least one.

@@ -38,11 +38,12 @@ const LATE: usize = 16;
 /// Datagrams for one visit to the kernel by the receiver.
 const BATCH: usize = 512;
 
-pub(super) fn open(flow: &Flow, side: Side, duration_ns: i64) -> Result<Task> {
-    match side {
+pub(super) fn open(flow: &Flow, side: Side, duration_ns: i64) -> Result<Vec<Task>> {
+    let task = match side {
         Side::From => sender(flow, duration_ns),
         Side::To => receiver(flow, duration_ns),
-    }
+    }?;
+    Ok(vec![task])
 }
 
 struct Sender {

@@ -17,6 +17,7 @@ from rushhour.lab.confine import Ending, Guest, Guests, Limits, Sandbox, told_li
 from rushhour.lab.ending import result_of
 from rushhour.lab.kernel import Kernel
 from rushhour.lab.manifest import Facts, host, seal_run
+from rushhour.traffic import kinds
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -148,7 +149,7 @@ def hash_entries(plan: PlanFile) -> int:
     half as many orphans. A plan that opens a connection for each transaction gets that; one whose connections
     are counted gets four for each flow, so that neither limit is in reach and chains are short.
     """
-    least = SOCKETS if any(flow.kind == "crr" for flow in plan.flows) else 1024
+    least = SOCKETS if any(flow.kind in kinds.MANY_CONNECTIONS for flow in plan.flows) else 1024
     return max(least, 1 << (4 * len(plan.flows) - 1).bit_length())
 
 

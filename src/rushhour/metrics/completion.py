@@ -13,6 +13,7 @@ import numpy as np
 
 from rushhour.metrics.value import Found, Metric, Telling, distribution, of_flow
 from rushhour.record import courses
+from rushhour.traffic import kinds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -95,7 +96,11 @@ def _groups(flows: Sequence[Flow]) -> dict[str, list[Flow]]:
 
 def transfers(record: Record) -> dict[str, Transfers]:
     """Group → its transfers that started after the warm-up, of groups with arrivals or several such flows."""
-    every = [flow for flow in record.context.flows.values() if flow.kind == "tcp" and flow.bytes is not None]
+    every = [
+        flow
+        for flow in record.context.flows.values()
+        if flow.kind in kinds.TCP_STREAMS and flow.bytes is not None
+    ]
     found = {}
     for group, flows in _groups(every).items():
         late = [flow for flow in flows if flow.start_ns >= record.context.warmup_ns]
@@ -182,7 +187,7 @@ def queries(record: Record) -> dict[str, Queries]:
     if not record.has("transaction"):
         return {}
     found = {}
-    for group, flows in _groups(record.flows("rr", "crr")).items():
+    for group, flows in _groups(record.flows(*kinds.CALLS)).items():
         asked = [record.plan.flow(flow.id) for flow in flows]
         if len(flows) > 1 and asked[0].interval_ns:
             bits = sum(8 * (one.response_bytes or 1) for one in asked)
@@ -230,11 +235,11 @@ def _unanswered(record: Record) -> Iterator[Found]:
 
 def _round_trips(record: Record) -> Iterator[tuple[Flow, float | None]]:
     """Of each probe the mean time of one round trip in µs after the warm-up; a `crr` makes two of them."""
-    for flow in record.flows("ping", "rr", "crr"):
-        series = record.series("ping_rtt_us" if flow.kind == "ping" else "transaction_us", flow=flow.id)
+    for flow in record.flows(*kinds.ECHOES, *kinds.CALLS):
+        series = record.series("ping_rtt_us" if flow.kind in kinds.ECHOES else "transaction_us", flow=flow.id)
         values = series.values[series.t_s >= record.context.warmup_ns * 1e-9]
         values = values[~np.isnan(values)]
-        trips = 2 if flow.kind == "crr" else 1
+        trips = 2 if flow.kind in kinds.MANY_CONNECTIONS else 1
         yield flow, float(values.mean()) / trips if len(values) else None
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from rushhour.metrics.value import Found, Metric, Telling
 from rushhour.metrics.windows import by_kind
 from rushhour.series.readings import delivered
+from rushhour.traffic import kinds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,7 +66,7 @@ def _moved(record: Record, flow: Flow, edges: NDArray[np.int64]) -> NDArray[np.f
     # bytes/ns in each window, between the last readings up to its edges; datagrams are readings of their own.
     t_ns, count = delivered(record, flow)
     at = np.searchsorted(t_ns, edges, side="right") - 1
-    if flow.kind == "udp":
+    if flow.kind in kinds.UDP_STREAMS:
         total = np.where(at >= 0, count[at] if len(count) else 0, 0)
         return np.diff(total) / WINDOW_NS
     if not len(t_ns) or at[0] < 0:

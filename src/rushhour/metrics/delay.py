@@ -8,20 +8,21 @@ import numpy as np
 
 from rushhour.metrics.value import Found, Metric, Telling, distribution, of_flow
 from rushhour.metrics.windows import steady_window, within
+from rushhour.traffic import kinds
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from rushhour.metrics.value import Distribution
     from rushhour.record.record import Record
 
 
 def _after_warmup(
-    name: str, kind: str, *, absolute: bool = False
+    name: str, of: Sequence[str], *, absolute: bool = False
 ) -> Callable[[Record], Iterator[Distribution]]:
     # The samples of one series of every flow of a kind, after the warm-up.
     def samples(record: Record) -> Iterator[Distribution]:
-        for flow in record.flows(kind):
+        for flow in record.flows(*of):
             series = record.series(name, flow=flow.id)
             if not series.source:
                 continue
@@ -33,14 +34,14 @@ def _after_warmup(
 
 def srtt(record: Record) -> Iterator[Distribution]:
     """Smoothed RTT of every TCP flow while it was active after the warm-up, in µs."""
-    for flow in record.flows("tcp"):
+    for flow in record.flows(*kinds.TCP_STREAMS):
         series = record.series("srtt_us", flow=flow.id)
         if series.source:
             yield of_flow(flow), series.values[within(series.t_s, steady_window(record, flow))]
 
 
 def _min_rtt(record: Record) -> Iterator[Found]:
-    for flow in record.flows("tcp"):
+    for flow in record.flows(*kinds.TCP_STREAMS):
         series = record.series("min_rtt_us", flow=flow.id)
         known = series.values[~np.isnan(series.values)]
         yield Found(
@@ -51,7 +52,7 @@ def _min_rtt(record: Record) -> Iterator[Found]:
 
 
 def _mdev(record: Record) -> Iterator[Found]:
-    for scope, rtts in _after_warmup("ping_rtt_us", "ping")(record):
+    for scope, rtts in _after_warmup("ping_rtt_us", kinds.ECHOES)(record):
         known = rtts[~np.isnan(rtts)]
         yield Found(scope, float(np.std(known)) if len(known) else None, None if len(known) else "no answer")
 
@@ -88,7 +89,7 @@ METRICS = [
         ("flow",),
         "the round-trip time of ICMP echo requests sent after the warm-up (RFC 2681); requests without an "
         "answer count in loss.",
-        _after_warmup("ping_rtt_us", "ping"),
+        _after_warmup("ping_rtt_us", kinds.ECHOES),
         title="echo round-trip time",
         telling={"p50": Telling("echo RTT median", 80), "p95": Telling("echo RTT p95", 90)},
     ),
@@ -105,7 +106,7 @@ METRICS = [
         ("flow",),
         "the one-way delay (RFC 7679) of the UDP datagrams that arrived after the warm-up, duplicates "
         "included; between machines by compared clocks, to within the error that a note states.",
-        _after_warmup("one_way_delay_us", "udp"),
+        _after_warmup("one_way_delay_us", kinds.UDP_STREAMS),
         doubt=_clocks,
         title="one-way delay",
         telling={"p50": Telling("one-way delay median", 120), "p95": Telling("one-way delay p95", 130)},
@@ -115,7 +116,7 @@ METRICS = [
         ("flow",),
         "|delay(n) - delay(n-1)| (RFC 3393) of datagrams that are neighbours in sequence, both arrived, "
         "the second after the warm-up.",
-        _after_warmup("ipdv_us", "udp", absolute=True),
+        _after_warmup("ipdv_us", kinds.UDP_STREAMS, absolute=True),
         title="delay variation (ipdv)",
         telling={"p95": Telling("ipdv p95", 140)},
     ),

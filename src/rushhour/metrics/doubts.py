@@ -11,6 +11,7 @@ from rushhour.metrics.settled import drifts
 from rushhour.metrics.silence import silent_flows
 from rushhour.metrics.surroundings import surroundings
 from rushhour.record.manifest import VIRTUAL
+from rushhour.traffic import kinds
 
 if TYPE_CHECKING:
     from rushhour.record.context import Flow
@@ -97,7 +98,7 @@ def _too_fine(record: Record) -> list[str]:
     trips = [
         (flow.base_rtt_ns, flow.name)
         for flow in record.context.flows.values()
-        if flow.kind in ("rr", "crr") and flow.base_rtt_ns and _small(flow)
+        if flow.kind in kinds.CALLS and flow.base_rtt_ns and _small(flow)
     ]
     if trips and min(trips)[0] < SHORTEST_TRIP_NS:
         trip, name = min(trips)

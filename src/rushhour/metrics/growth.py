@@ -13,6 +13,7 @@ import numpy as np
 from rushhour.metrics.value import Found, Metric, of_flow
 from rushhour.record.decode import unwrap32
 from rushhour.series.readings import NO_SSTHRESH
+from rushhour.traffic import kinds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -152,7 +153,7 @@ def _after(known: Acks, reduced: NDArray[np.int64]) -> float | None:
 
 
 def _initial_window(record: Record) -> Iterator[Found]:
-    for flow in record.flows("tcp"):
+    for flow in record.flows(*kinds.TCP_STREAMS):
         known = acks(record, flow)
         value = _before_the_first_ack(record, flow) if known is None else known.inflight[0] / known.mss
         yield Found(of_flow(flow), value, _NO_ACK if value is None else None)
@@ -169,13 +170,13 @@ def _before_the_first_ack(record: Record, flow: Flow) -> float | None:
 
 
 def _reductions(record: Record) -> Iterator[Found]:
-    for flow in record.flows("tcp", "rr"):
+    for flow in record.flows(*kinds.ONE_CONNECTION):
         if record.has("tcp_cong_state_set") or record.has("tcp_info"):
             yield Found(of_flow(flow), float(len(reductions(record, flow))))
 
 
 def _known(record: Record) -> list[tuple[str, Acks | None, NDArray[np.int64]]]:
-    flows = record.flows("tcp")
+    flows = record.flows(*kinds.TCP_STREAMS)
     return [(of_flow(flow), acks(record, flow), reductions(record, flow)) for flow in flows]
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from rushhour.metrics.tcp import last
 from rushhour.metrics.value import Found, Metric, of_flow
 from rushhour.series.timeline import LIMITS, timelines
+from rushhour.traffic import kinds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -44,7 +45,7 @@ def limited_us(record: Record, flow: Flow) -> dict[str, float] | None:
 
 def _share(limit: str) -> Callable[[Record], Iterator[Found]]:
     def function(record: Record) -> Iterator[Found]:
-        for flow in record.flows("tcp"):
+        for flow in record.flows(*kinds.TCP_STREAMS):
             times = limited_us(record, flow)
             total = sum(times.values()) if times else 0.0
             if times is None or not total:
@@ -58,7 +59,7 @@ def _share(limit: str) -> Callable[[Record], Iterator[Found]]:
 def _held(limit: str) -> Callable[[Record], Iterator[Found]]:
     def function(record: Record) -> Iterator[Found]:
         known = record.once(timelines)
-        for flow in record.flows("tcp"):
+        for flow in record.flows(*kinds.TCP_STREAMS):
             if flow.id in known:
                 yield Found(of_flow(flow), 100 * known[flow.id].shares.get(limit, 0.0))
             else:

@@ -10,6 +10,7 @@ from rushhour.metrics.queue import since_start
 from rushhour.metrics.value import TOTAL, Found, Metric, Telling, of_end, of_flow, ratio
 from rushhour.record.decode import unwrap32
 from rushhour.series.readings import first_arrivals
+from rushhour.traffic import kinds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -24,14 +25,14 @@ _NONE_SENT = "nothing was sent"
 
 def _loss(record: Record) -> Iterator[Found]:
     sent_of_all, arrived_of_all = 0, 0
-    for flow in record.flows("udp", "ping"):
+    for flow in record.flows(*kinds.DATAGRAMS):
         counts = _sent_and_arrived(record, flow)
         if counts is None:
             continue
         sent, arrived = counts
         sent = max(arrived, sent - under_way(record, flow))
         yield ratio(of_flow(flow), sent - arrived, sent, _NONE_SENT)
-        if flow.kind == "udp":
+        if flow.kind in kinds.UDP_STREAMS:
             sent_of_all, arrived_of_all = sent_of_all + sent, arrived_of_all + arrived
     if sent_of_all:
         yield Found(TOTAL, (sent_of_all - arrived_of_all) / sent_of_all)
@@ -42,15 +43,15 @@ def under_way(record: Record, flow: Flow) -> int:
 
     Behind the last that arrived, those sent no longer before the end than the slowest of the flow took.
     """
-    if flow.generator == "iperf3" or not record.has(flow.kind):
+    if flow.generator == "iperf3" or not record.has(kinds.TABLE.get(flow.kind, "")):
         return 0
-    rows = record.table(flow.kind, flow=flow.id)
+    rows = record.table(kinds.TABLE[flow.kind], flow=flow.id)
     came = rows[rows["rx_ns"] >= 0]
     if not len(came):
         return 0
     late_ns = record.context.duration_ns - int((came["rx_ns"] - came["tx_ns"]).max())
     last = came[np.argmax(came["seq"])]
-    if flow.kind == "ping":
+    if flow.kind in kinds.ECHOES:
         return int(np.count_nonzero((rows["rx_ns"] < 0) & (rows["tx_ns"] > late_ns)))
     sent, done_ns = flow.outcome.packets_sent, flow.outcome.sender_done_ns
     after = 0 if sent is None else sent - int(last["seq"]) - 1
@@ -62,12 +63,12 @@ def under_way(record: Record, flow: Flow) -> int:
 
 
 def _sent_and_arrived(record: Record, flow: Flow) -> tuple[int, int] | None:
-    if flow.kind == "udp" and flow.generator == "iperf3":
+    if flow.kind in kinds.UDP_STREAMS and flow.generator == "iperf3":
         sent, arrived = flow.outcome.packets_sent, flow.outcome.packets_received
         return None if sent is None or arrived is None else (sent, min(sent, arrived))
-    if not record.has(flow.kind):
+    if not record.has(kinds.TABLE.get(flow.kind, "")):
         return None
-    if flow.kind == "ping":
+    if flow.kind in kinds.ECHOES:
         answered = record.table("ping", flow=flow.id)["rx_ns"] >= 0
         return len(answered), int(np.count_nonzero(answered))
     sent = flow.outcome.packets_sent
@@ -78,12 +79,12 @@ def _count_of(which: int) -> Callable[[Record], Iterator[Found]]:
     # Messages that were sent (0) or arrived (1); in total those of the UDP flows.
     def counts(record: Record) -> Iterator[Found]:
         total = None
-        for flow in record.flows("udp", "ping"):
+        for flow in record.flows(*kinds.DATAGRAMS):
             counted = _sent_and_arrived(record, flow)
             if counted is None:
                 continue
             yield Found(of_flow(flow), float(counted[which]))
-            if flow.kind == "udp":
+            if flow.kind in kinds.UDP_STREAMS:
                 total = (total or 0) + counted[which]
         if total is not None:
             yield Found(TOTAL, float(total))
@@ -104,7 +105,7 @@ def _duplicates(record: Record) -> Iterator[Found]:
 
 def datagram_flows(record: Record) -> list[Flow]:
     """The UDP flows whose every arrival is known: iperf3 counts datagrams and does not say which arrived."""
-    flows = record.flows("udp") if record.has("udp") else []
+    flows = record.flows(*kinds.UDP_STREAMS) if record.has("udp") else []
     return [flow for flow in flows if flow.generator == "agent"]
 
 

@@ -10,6 +10,7 @@ from rushhour.errors import RecordError
 from rushhour.metrics.queue import since_start
 from rushhour.metrics.tcp import counter
 from rushhour.metrics.value import TOTAL, Found, Metric, Telling, of_end, ratio
+from rushhour.traffic import kinds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -86,7 +87,7 @@ def _pauses(record: Record) -> dict[int, tuple[list[int], list[int]]]:
 
 def _undone(record: Record) -> Iterator[Found]:
     counters = stack_counters(record)
-    if counters and record.flows("tcp"):
+    if counters and record.flows(*kinds.TCP_STREAMS):
         yield Found(TOTAL, float(sum(counters.get(f"TcpExt.{name}", 0) for name in _UNDONE)))
 
 
@@ -109,7 +110,7 @@ def _headers(record: Record) -> Iterator[Found]:
 
 def _not_read(record: Record) -> Iterator[Found]:
     counters = stack_counters(record)
-    if counters and any(flow.kind == "udp" for flow in record.flows()):
+    if counters and any(flow.kind in kinds.UDP_STREAMS for flow in record.flows()):
         yield Found(TOTAL, float(sum(counters.get(name, 0) for name in _FULL_SOCKETS)))
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from rushhour.metrics.value import TOTAL, Found, Metric, Telling, distribution, of_end, of_flow
 from rushhour.metrics.windows import bottlenecks, busy_window, steady_window, within
+from rushhour.traffic import kinds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,7 +28,7 @@ def queues(record: Record) -> list[End]:
 
 
 def _queue_delay(record: Record) -> Iterator[Distribution]:
-    for flow in record.flows("tcp"):
+    for flow in record.flows(*kinds.TCP_STREAMS):
         series = record.series("srtt_queue_delay_us", flow=flow.id)
         if series.source:
             yield of_flow(flow), series.values[within(series.t_s, steady_window(record, flow))]

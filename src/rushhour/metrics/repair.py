@@ -10,6 +10,7 @@ from rushhour.metrics.growth import changes
 from rushhour.metrics.tcp import last
 from rushhour.metrics.value import Found, Metric, of_flow, ratio
 from rushhour.series.readings import CA_RECOVERY
+from rushhour.traffic import kinds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -33,7 +34,7 @@ def _times(record: Record, flow: Flow, table: str) -> NDArray[np.float64]:
 
 def _again(of: Callable[[NDArray[np.float64]], float | None]) -> Callable[[Record], Iterator[Found]]:
     def function(record: Record) -> Iterator[Found]:
-        for flow in record.flows("tcp", "rr") if record.has("tcp_retransmit_skb") else ():
+        for flow in record.flows(*kinds.ONE_CONNECTION) if record.has("tcp_retransmit_skb") else ():
             value = of(_times(record, flow, "tcp_retransmit_skb"))
             yield Found(of_flow(flow), value, _NONE_SENT_AGAIN if value is None else None)
 
@@ -42,7 +43,7 @@ def _again(of: Callable[[NDArray[np.float64]], float | None]) -> Callable[[Recor
 
 def _ack_gap(of: Callable[[NDArray[np.float64]], float]) -> Callable[[Record], Iterator[Found]]:
     def function(record: Record) -> Iterator[Found]:
-        for flow in record.flows("tcp") if record.has("tcp_probe") else ():
+        for flow in record.flows(*kinds.TCP_STREAMS) if record.has("tcp_probe") else ():
             gaps = np.diff(_times(record, flow, "tcp_probe"))
             yield Found(of_flow(flow), of(gaps)) if len(gaps) else Found(of_flow(flow), None, _NO_ACKS)
 
@@ -50,7 +51,7 @@ def _ack_gap(of: Callable[[NDArray[np.float64]], float]) -> Callable[[Record], I
 
 
 def _acks_per_segment(record: Record) -> Iterator[Found]:
-    for flow in record.flows("tcp") if record.has("tcp_probe") else ():
+    for flow in record.flows(*kinds.TCP_STREAMS) if record.has("tcp_probe") else ():
         rows = record.table("tcp_probe", flow=flow.id)
         segments = last(record, flow, "data_segs_in", side=1)
         yield ratio(of_flow(flow), len(rows), segments or 0, "no segment with payload arrived")
@@ -58,7 +59,7 @@ def _acks_per_segment(record: Record) -> Iterator[Found]:
 
 def _repairing(record: Record) -> Iterator[Found]:
     seen = record.has("tcp_cong_state_set") or record.has("tcp_info")
-    for flow in record.flows("tcp") if seen else ():
+    for flow in record.flows(*kinds.TCP_STREAMS) if seen else ():
         t_ns, state = changes(record, flow)
         done = max(record.context.duration_ns, int(t_ns[-1]) if len(t_ns) else 0)
         held = np.diff(np.concatenate([t_ns, [done]]))

@@ -10,6 +10,7 @@ from rushhour.metrics.value import Found, Metric, of_flow
 from rushhour.metrics.windows import steady_window, within
 from rushhour.models.bdp import goodput_bps, window_limited_bps
 from rushhour.record import courses
+from rushhour.traffic import kinds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,19 +37,19 @@ def _limit(record: Record, flow: Flow) -> float | None:
 
 
 def _rwnd(record: Record) -> Iterator[Found]:
-    for flow in record.flows("tcp"):
+    for flow in record.flows(*kinds.TCP_STREAMS):
         window = _window(record, flow)
         yield Found(of_flow(flow), window, None if window is not None else "no ACK reached the sender")
 
 
 def _rwnd_limit(record: Record) -> Iterator[Found]:
-    for flow in record.flows("tcp"):
+    for flow in record.flows(*kinds.TCP_STREAMS):
         limit = _limit(record, flow)
         yield Found(of_flow(flow), limit, None if limit is not None else "no window or no base RTT")
 
 
 def _rwnd_efficiency(record: Record) -> Iterator[Found]:
-    for flow in record.flows("tcp"):
+    for flow in record.flows(*kinds.TCP_STREAMS):
         limit, span = _limit(record, flow), flow.active_ns
         if not limit or span is None or flow.outcome.bytes_received is None:
             yield Found(of_flow(flow), None, "no window, or the flow did not run")

@@ -14,6 +14,7 @@ import numpy as np
 from rushhour.metrics.tcp import last
 from rushhour.metrics.value import TOTAL
 from rushhour.quantities.factors import matches
+from rushhour.traffic import kinds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -85,11 +86,11 @@ def _is_silent(record: Record, flow: Flow) -> bool:
     if flow.outcome.bytes_received or flow.outcome.packets_received:
         return False
     # What came and was acknowledged, but has not been read yet, has arrived; a SYN counts as a byte.
-    if flow.kind == "tcp" and (last(record, flow, "bytes_acked") or 0) > 1:
+    if flow.kind in kinds.TCP_STREAMS and (last(record, flow, "bytes_acked") or 0) > 1:
         return False
-    if not (flow.outcome.bytes_sent or flow.outcome.packets_sent or flow.kind in ("tcp", "rr", "crr")):
+    if not (flow.outcome.bytes_sent or flow.outcome.packets_sent or flow.kind in kinds.OVER_TCP):
         return False
-    table = {"udp": "udp", "ping": "ping", "rr": "transaction", "crr": "transaction"}.get(flow.kind)
+    table = kinds.TABLE.get(flow.kind)
     rows = record.table(table, flow=flow.id) if table is not None and record.has(table) else None
     if rows is None or not len(rows):
         return True

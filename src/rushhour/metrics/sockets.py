@@ -9,6 +9,7 @@ import numpy as np
 from rushhour.metrics.value import NO_READING, Found, Metric, of_flow, ratio
 from rushhour.record.decode import bbr_bandwidth_bps, cc_info, dctcp_alpha, skmem
 from rushhour.series.readings import NO_PACING
+from rushhour.traffic import kinds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from rushhour.record.decode import Rows
     from rushhour.record.record import Record
 
-_KINDS = ("tcp", "rr")
+_KINDS = kinds.ONE_CONNECTION
 
 
 def _info(record: Record, flow: Flow, field: str, side: int) -> NDArray[np.float64]:
@@ -74,7 +75,7 @@ def _window(of: Callable[[NDArray[np.float64]], float]) -> Callable[[Record], It
 
 
 def _segment_bytes(record: Record) -> Iterator[Found]:
-    for flow in record.flows("tcp"):
+    for flow in record.flows(*kinds.TCP_STREAMS):
         _, info = record.tcp_info(flow.id)
         if not len(info) or "bytes_sent" not in (info.dtype.names or ()):
             yield Found(of_flow(flow), None, NO_READING)
@@ -84,7 +85,7 @@ def _segment_bytes(record: Record) -> Iterator[Found]:
 
 
 def _segments_per_packet(record: Record) -> Iterator[Found]:
-    for flow in record.flows("tcp") if record.has("interface") else ():
+    for flow in record.flows(*kinds.TCP_STREAMS) if record.has("interface") else ():
         t_ns, info = record.tcp_info(flow.id)
         rows = record.table("interface", end=flow.ends[0]) if flow.ends else None
         if rows is None or not len(rows) or "data_segs_out" not in (info.dtype.names or ()):
@@ -111,7 +112,7 @@ def pacing_ratios(record: Record, flow: Flow) -> NDArray[np.float64]:
 
 def _pacing(of: Callable[[NDArray[np.float64]], float]) -> Callable[[Record], Iterator[Found]]:
     def function(record: Record) -> Iterator[Found]:
-        for flow in record.flows("tcp"):
+        for flow in record.flows(*kinds.TCP_STREAMS):
             values = pacing_ratios(record, flow)
             yield Found(of_flow(flow), of(values)) if len(values) else Found(of_flow(flow), None, NO_READING)
 
@@ -134,7 +135,7 @@ def _told(
     """A metric's function: a statistic of what an algorithm tells, for flows that have it."""
 
     def function(record: Record) -> Iterator[Found]:
-        for flow in record.flows("tcp"):
+        for flow in record.flows(*kinds.TCP_STREAMS):
             told = _algorithm(record, flow, name)
             values = np.zeros(0) if told is None else of(told)
             values = values[values > 0] if name == b"bbr" else values

@@ -8,6 +8,7 @@ import numpy as np
 
 from rushhour.metrics.value import NO_READING, TOTAL, Found, Metric, Telling, of_flow, ratio
 from rushhour.record import courses
+from rushhour.traffic import kinds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -43,7 +44,7 @@ def retransmitted(record: Record, flow: Flow) -> int | None:
 
 def _retransmits(record: Record) -> Iterator[Found]:
     counts = []
-    for flow in record.flows("tcp"):
+    for flow in record.flows(*kinds.TCP_STREAMS):
         count = retransmitted(record, flow)
         yield Found(of_flow(flow), count, None if count is not None else NO_READING)
         counts += [] if count is None else [count]
@@ -58,7 +59,7 @@ def _fraction(record: Record) -> Iterator[Found]:
     from rushhour.series.handshake import syn_retransmits  # noqa: PLC0415 - it reads metrics
 
     retransmits, segments = 0, 0
-    for flow in record.flows("tcp"):
+    for flow in record.flows(*kinds.TCP_STREAMS):
         again, sent = last(record, flow, "total_retrans"), last(record, flow, "data_segs_out")
         if again is None or sent is None:
             yield Found(of_flow(flow), None, NO_READING)
@@ -73,7 +74,7 @@ def _fraction(record: Record) -> Iterator[Found]:
 
 def _segments_received(record: Record) -> Iterator[Found]:
     counts = []
-    for flow in record.flows("tcp"):
+    for flow in record.flows(*kinds.TCP_STREAMS):
         count = last(record, flow, "data_segs_in", side=1)
         yield Found(of_flow(flow), count, None if count is not None else NO_READING)
         counts += [] if count is None else [count]
@@ -82,7 +83,10 @@ def _segments_received(record: Record) -> Iterator[Found]:
 
 
 def _segments_share(record: Record) -> Iterator[Found]:
-    found = [(of_flow(flow), last(record, flow, "data_segs_in", side=1)) for flow in record.flows("tcp")]
+    found = [
+        (of_flow(flow), last(record, flow, "data_segs_in", side=1))
+        for flow in record.flows(*kinds.TCP_STREAMS)
+    ]
     total = sum(count or 0 for _, count in found)
     for scope, count in found:
         yield Found(scope, None, NO_READING) if count is None else ratio(scope, count, total, _NO_SEGMENT)
@@ -92,7 +96,7 @@ def counter(field: str) -> Callable[[Record], Iterator[Found]]:
     """A metric's function: a counter of the sender's `tcp_info` at its last sample."""
 
     def function(record: Record) -> Iterator[Found]:
-        for flow in record.flows("tcp"):
+        for flow in record.flows(*kinds.TCP_STREAMS):
             count = last(record, flow, field)
             yield Found(of_flow(flow), count, None if count is not None else NO_READING)
 
@@ -101,11 +105,14 @@ def counter(field: str) -> Callable[[Record], Iterator[Found]]:
 
 def _timeouts(record: Record) -> Iterator[Found]:
     counts = []
-    for flow in record.flows("tcp", "rr"):
+    for flow in record.flows(*kinds.ONE_CONNECTION):
         # Who answers sends, too.
-        sides = [last(record, flow, "total_rto", side) for side in ((0,) if flow.kind == "tcp" else (0, 1))]
+        sides = [
+            last(record, flow, "total_rto", side)
+            for side in ((0,) if flow.kind in kinds.TCP_STREAMS else (0, 1))
+        ]
         known = [count for count in sides if count is not None]
-        if flow.kind == "tcp" or known:
+        if flow.kind in kinds.TCP_STREAMS or known:
             yield Found(of_flow(flow), sum(known) if known else None, None if known else NO_READING)
         counts += known
     if counts:
@@ -113,7 +120,7 @@ def _timeouts(record: Record) -> Iterator[Found]:
 
 
 def _transfer_time_ratio(record: Record) -> Iterator[Found]:
-    for flow in record.flows("tcp"):
+    for flow in record.flows(*kinds.TCP_STREAMS):
         ideal, span = ideal_bps(record, flow), flow.active_ns
         moved = flow.outcome.bytes_received
         if ideal is None or span is None or not moved:
@@ -131,7 +138,7 @@ def ideal_bps(record: Record, flow: Flow) -> float | None:
 
 
 def _efficiency(record: Record) -> Iterator[Found]:
-    for flow in record.flows("tcp"):
+    for flow in record.flows(*kinds.TCP_STREAMS):
         sent, again = last(record, flow, "bytes_sent"), last(record, flow, "bytes_retrans")
         if sent is None or again is None:
             yield Found(
@@ -142,7 +149,7 @@ def _efficiency(record: Record) -> Iterator[Found]:
 
 
 def _buffer_delay(record: Record) -> Iterator[Found]:
-    for flow in record.flows("tcp"):
+    for flow in record.flows(*kinds.TCP_STREAMS):
         series = record.series("srtt_us", flow=flow.id)
         known = series.values[~np.isnan(series.values)]
         if not flow.base_rtt_ns or not len(known):

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING
 
 from rushhour.metrics.paths import stack_counters
 from rushhour.metrics.value import TOTAL, Found, Metric
+from rushhour.traffic import kinds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from rushhour.record.record import Record
 
-_TCP = ("tcp", "rr", "crr")
+_TCP = kinds.OVER_TCP
 # Metric → what it means, and the counters it is the sum of.
 _COUNTERS: dict[str, tuple[str, tuple[str, ...]]] = {
     "loss_probes": ("Probes for a lost tail that were sent (RFC 8985)", ("TCPLossProbes",)),

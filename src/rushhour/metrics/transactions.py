@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rushhour.metrics.value import TOTAL, Found, Metric, Telling, distribution, of_flow
+from rushhour.traffic import kinds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 def _per_second(record: Record) -> Iterator[Found]:
     total, seconds = 0, 0.0
-    for flow in record.flows("rr", "crr") if record.has("transaction") else ():
+    for flow in record.flows(*kinds.CALLS) if record.has("transaction") else ():
         done = record.table("transaction", flow=flow.id)["end_ns"]
         span = flow.active_ns
         begin = max(record.context.warmup_ns, flow.start_ns if span is None else span[0])
@@ -33,13 +34,13 @@ def _per_second(record: Record) -> Iterator[Found]:
 
 
 def _latency(record: Record) -> Iterator[Distribution]:
-    for flow in record.flows("rr", "crr") if record.has("transaction") else ():
+    for flow in record.flows(*kinds.CALLS) if record.has("transaction") else ():
         series = record.series("transaction_us", flow=flow.id)
         yield of_flow(flow), series.values[series.t_s >= record.context.warmup_ns * 1e-9]
 
 
 def _completion(record: Record) -> Iterator[Found]:
-    for flow in record.flows("tcp"):
+    for flow in record.flows(*kinds.TCP_STREAMS):
         if flow.bytes is None:
             continue
         done, received = flow.outcome.receiver_done_ns, flow.outcome.bytes_received

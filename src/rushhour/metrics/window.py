@@ -8,6 +8,7 @@ import numpy as np
 
 from rushhour.metrics.value import Found, Metric, of_flow
 from rushhour.metrics.windows import steady_window, within
+from rushhour.traffic import kinds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -28,7 +29,7 @@ _WHEN = (
 def _windows(record: Record) -> Known:
     """Least, mean over time and greatest window of every TCP flow; empty where there was no reading."""
     found: Known = []
-    for flow in record.flows("tcp"):
+    for flow in record.flows(*kinds.TCP_STREAMS):
         series = record.series("snd_cwnd", flow=flow.id)
         inside = within(series.t_s, steady_window(record, flow))
         found.append((of_flow(flow), _described(series.t_s[inside], series.values[inside])))

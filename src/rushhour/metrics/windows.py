@@ -12,6 +12,7 @@ import numpy as np
 
 from rushhour.record import decode
 from rushhour.series.readings import delivered
+from rushhour.traffic import kinds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 def payload_flows(record: Record) -> list[Flow]:
     """The flows that carry payload one way: TCP and UDP; those of arrival processes are not among them."""
-    return record.flows("tcp", "udp")
+    return record.flows(*kinds.STREAMS)
 
 
 def steady_window(record: Record, flow: Flow) -> tuple[int, int] | None:
@@ -59,7 +60,7 @@ def moved_within(record: Record, flow: Flow, begin: int, done: int) -> tuple[int
 
 def _holes(record: Record, flow: Flow) -> NDArray[np.int64]:
     """When a sample found data in a TCP receiver's memory that its application could not read yet."""
-    if flow.kind != "tcp" or not record.has("tcp_info"):
+    if flow.kind not in kinds.TCP_STREAMS or not record.has("tcp_info"):
         return np.zeros(0, np.int64)
     rows = record.table("tcp_info", flow=flow.id)
     rows = rows[rows["side"] == 1]
@@ -98,8 +99,8 @@ def common_window(record: Record, flows: Iterable[Flow]) -> tuple[int, int] | No
 
 def by_kind(record: Record) -> dict[str, list[Flow]]:
     """Scope → the flows of one kind, for the kinds that have at least two; `total` if only one has."""
-    kinds = {kind: record.flows(kind) for kind in ("tcp", "udp")}
-    many = {f"kind:{kind}": flows for kind, flows in kinds.items() if len(flows) > 1}
+    known = {kind: record.flows(kind) for kind in kinds.STREAMS}
+    many = {f"kind:{kind}": flows for kind, flows in known.items() if len(flows) > 1}
     return {"total": next(iter(many.values()))} if len(many) == 1 else many
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from rushhour.models.fluid import carried_bps
 from rushhour.models.fragments import UDP_HEADER, fragment_header, fragments
 from rushhour.quantities.units import Duration
+from rushhour.traffic import kinds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -152,7 +153,7 @@ def _case(record: Record, flow: Flow, asked: PlanFlow, load: tuple[float, float]
 
 def _fragments(flow: Flow, asked: PlanFlow) -> int:
     payload, frame = flow.payload_per_packet, flow.frame_bytes
-    if flow.kind != "udp" or not payload or not frame:
+    if flow.kind not in kinds.UDP_STREAMS or not payload or not frame:
         return 1
     return fragments(payload, frame - ETHERNET, ipv6=_ipv6(asked))
 
@@ -182,7 +183,7 @@ def marks_s(words: str, rate_bps: float | None) -> float | None:
 def _offered(flow: Flow, asked: PlanFlow) -> float:
     """Bits of whole frames a second that a UDP flow hands to its path."""
     rate = asked.rate_bps
-    if flow.kind != "udp" or rate is None or not flow.payload_per_packet:
+    if flow.kind not in kinds.UDP_STREAMS or rate is None or not flow.payload_per_packet:
         return 0.0
     payload, frame = flow.payload_per_packet, flow.frame_bytes or 0
     count = _fragments(flow, asked)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from rushhour.plan.commands import egress
 from rushhour.record.document import read
 from rushhour.record.plan_file import PlanEgress
+from rushhour.traffic import kinds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,10 +54,10 @@ def _emulated(entry: PlanEgress) -> Iterator[str]:
 def _flows(plan: PlanFile, name: str) -> Iterator[str]:
     for flow in plan.flows:
         kind = flow.kind
-        if flow.to == name and kind != "ping":
-            transport = "udp" if kind == "udp" else "tcp"
+        if flow.to == name and kind not in kinds.ECHOES:
+            transport = "udp" if kind in kinds.OVER_UDP else "tcp"
             yield f"# flow {flow.name}: listens on {flow.dst} port {flow.dport}/{transport}"
         if flow.from_ == name:
             cc = f" by {flow.cc}" if flow.cc else ""
-            port = "" if kind == "ping" else f" port {flow.dport}"
+            port = "" if kind in kinds.ECHOES else f" port {flow.dport}"
             yield f"# flow {flow.name}: {kind}{cc} from {flow.src} to {flow.dst}{port}"

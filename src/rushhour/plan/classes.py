@@ -24,6 +24,7 @@ from rushhour.plan.graph import Queue
 from rushhour.plan.queues import Limit, discipline, microsecond, resolve_buffer, tbf
 from rushhour.quantities.units import Rate
 from rushhour.spec.control import BANDED, SHAPING, Class
+from rushhour.traffic import kinds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -225,10 +226,10 @@ def _matches(carried: Sequence[Crossing], *, ipv6: bool) -> Iterator[str]:
     numbers: dict[tuple[int, int], list[int]] = {}
     for crossing in carried:
         kind, number = crossing.flow.keys.kind, crossing.flow.id
-        if kind == "ping":  # request and answer have the identifier at the same place
+        if kind in kinds.ECHOES:  # request and answer have the identifier at the same place
             numbers.setdefault((icmp, header + 4), []).append(number & 0xFFFF)
         else:  # data go to the listening port, what answers comes from it
-            protocol = UDP if kind == "udp" else TCP
+            protocol = UDP if kind in kinds.OVER_UDP else TCP
             numbers.setdefault((protocol, header + 2 * crossing.data), []).append(FIRST_DPORT + number)
     protocol_name = "ipv6" if ipv6 else "ip"
     for (protocol, place), known in numbers.items():

@@ -14,6 +14,7 @@ from rushhour.plan.classes import ceiling
 from rushhour.plan.flows import PlannedFlow, payload_and_frame, stop_ns
 from rushhour.record.courses import shares
 from rushhour.spec.workload import DEFAULT_REQUEST, DEFAULT_RESPONSE
+from rushhour.traffic import kinds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -228,7 +229,7 @@ def _alternatives(
 def _answers_more(keys: Flow) -> bool:
     """Whether the responses are larger than the requests: then they are what a link limits."""
     request, response = keys.request or DEFAULT_REQUEST, keys.response or DEFAULT_RESPONSE
-    return keys.kind in ("rr", "crr") and response.bytes > request.bytes
+    return keys.kind in kinds.CALLS and response.bytes > request.bytes
 
 
 def _limits(layout: Layout, flow: PlannedFlow, ways: list[list[Step]]) -> Iterator[int]:
@@ -246,9 +247,9 @@ def _numbers(layout: Layout, way: list[Step]) -> list[int]:
 def _round_trip(keys: Flow, payload: int, frame: int) -> tuple[int, int]:
     """Frames that make a round trip: a full one and its answer, or those of a request and its response."""
     headers = frame - payload
-    if keys.kind == "ping":
+    if keys.kind in kinds.ECHOES:
         return frame, frame
-    if keys.kind not in ("rr", "crr"):
+    if keys.kind not in kinds.CALLS:
         return frame, headers
     request, response = keys.request or DEFAULT_REQUEST, keys.response or DEFAULT_RESPONSE
     return headers + min(request.bytes, payload), headers + min(response.bytes, payload)

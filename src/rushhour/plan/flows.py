@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from rushhour.errors import PlanError
 from rushhour.spec import conversations, workload
+from rushhour.traffic import kinds
 
 if TYPE_CHECKING:
     from rushhour.plan.graph import Graph
@@ -93,7 +94,7 @@ def payload_and_frame(keys: Flow, family: str, mtu: int, *, timestamps: bool) ->
     TCP: MSS less options, 1448 of 1514 at MTU 1500 with IPv4 and timestamps (1428 with IPv6).
     """
     ip = IP_HEADER[family]
-    if keys.kind in ("tcp", "rr", "crr"):
+    if keys.kind in kinds.OVER_TCP:
         mss = mtu - ip - TCP_HEADER
         if keys.mss is not None:
             mss = min(mss, keys.mss.bytes)
@@ -107,7 +108,7 @@ def packet_bytes(keys: Flow, family: str, mtu: int) -> int:
     """Payload of one datagram: as given; echo: 56 as ping does; UDP: the most that fits the path's MTU."""
     if keys.packet is not None:
         return keys.packet.bytes
-    if keys.kind == "ping":
+    if keys.kind in kinds.ECHOES:
         return workload.DEFAULT_PING_PACKET.bytes
     return mtu - IP_HEADER[family] - UDP_HEADER
 
@@ -129,7 +130,7 @@ def plan_entry(one: Scheduled, addresses: dict[str, str], scenario: Scenario, mt
         "stop_ns": stop_ns(keys, scenario.span.ns),
     }
     ecn = keys.ecn if keys.ecn is not None else scenario.ecn
-    tos = (keys.dscp or 0) << 2 | (ECT0 if keys.kind == "udp" and ecn else 0)
+    tos = (keys.dscp or 0) << 2 | (ECT0 if keys.kind in kinds.UDP_STREAMS and ecn else 0)
     optional = {
         "generator": "iperf3" if keys.generator == "iperf3" else None,
         "bytes": one.bytes,
@@ -156,10 +157,10 @@ def plan_entry(one: Scheduled, addresses: dict[str, str], scenario: Scenario, mt
 
 def _of_kind(keys: Flow, family: str, mtu: int) -> dict[str, Any]:
     """Keys with defaults of the flow's kind."""
-    if keys.kind in ("udp", "ping"):
-        interval = keys.interval or (workload.DEFAULT_PING_INTERVAL if keys.kind == "ping" else None)
+    if keys.kind in kinds.DATAGRAMS:
+        interval = keys.interval or (workload.DEFAULT_PING_INTERVAL if keys.kind in kinds.ECHOES else None)
         return {"packet_bytes": packet_bytes(keys, family, mtu), "interval_ns": interval and interval.ns}
-    if keys.kind in ("rr", "crr"):
+    if keys.kind in kinds.CALLS:
         return {
             "interval_ns": keys.interval and keys.interval.ns,
             "request_bytes": (keys.request or workload.DEFAULT_REQUEST).bytes,

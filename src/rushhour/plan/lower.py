@@ -27,6 +27,7 @@ from rushhour.plan.tools import tools
 from rushhour.record.context_file import ContextFile
 from rushhour.record.document import read
 from rushhour.record.plan_file import PlanFile, planned
+from rushhour.traffic import kinds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -188,7 +189,7 @@ def _sysctls(layout: Layout) -> dict[str, list[list[str]]]:
         for name in sorted(hosts | {name for pair in layout.ways for name in pair}):
             merged[name][ECN] = str(int(scenario.ecn))
     for flow in layout.flows:
-        if flow.keys.ecn is not None and flow.keys.kind in ("tcp", "rr", "crr"):
+        if flow.keys.ecn is not None and flow.keys.kind in kinds.OVER_TCP:
             merged[flow.sender][ECN] = merged[flow.receiver][ECN] = str(int(flow.keys.ecn))
     for host, name in _hop_limits(layout):
         merged[host].setdefault(name, str(MOST_HOPS))

@@ -18,6 +18,7 @@ from rushhour.plan.lower import TTL, Lowered
 from rushhour.record.context_file import ContextFile
 from rushhour.record.document import read
 from rushhour.record.plan_file import planned
+from rushhour.traffic import kinds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -210,7 +211,7 @@ _OF_THE_DRAWING = ("ways", "reverse_ways", "bottleneck_ends", "in_turn")
 def _packet(entry: ContextFlow, asked: PlanFlow, seats: Sequence[Seat]) -> dict[str, object]:
     """Payload and frame of a full TCP segment at the machines' own MTU, where that is known."""
     mtus = [seat.mtu for seat in seats if seat.mtu]
-    if asked.kind in ("udp", "ping") or asked.mss is not None or len(mtus) < len(seats):
+    if asked.kind in kinds.DATAGRAMS or asked.mss is not None or len(mtus) < len(seats):
         return {}
     more = min(mtus) + 14 - (entry.frame_bytes or 0)
     return {

@@ -20,6 +20,7 @@ from rushhour.report.shares import METRIC as SHARE
 from rushhour.report.shares import share, sharers
 from rushhour.spec.figure import Figure
 from rushhour.spec.levels import worth
+from rushhour.traffic import kinds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -127,7 +128,7 @@ def _mean(values: Iterable[float | None]) -> float | None:
 
 def _of(runs: Sequence[RunView], kind: str) -> str:
     """Whose goodput the shares are of: where flows of other kinds carry payload, only this kind's."""
-    others = {flow.kind for run in runs for flow in run.flows if flow.kind in ("tcp", "udp")} - {kind}
+    others = {flow.kind for run in runs for flow in run.flows if flow.kind in kinds.STREAMS} - {kind}
     return f"{kind.upper()}'s goodput" if others else "the goodput"
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from rushhour.metrics.sojourn import class_rows
 from rushhour.record import courses
 from rushhour.report.curves import Curve, counted, thinned
+from rushhour.traffic import kinds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -152,7 +153,7 @@ def _window(record: Record) -> Panel | None:
 
 def _round_trip(record: Record) -> Panel | None:
     curves = _per_flow(record, "srtt_us", ("tcp",))
-    curves += _per_flow(record, "ping_rtt_us", ("ping",), " echo", shape="points")
+    curves += _per_flow(record, "ping_rtt_us", kinds.ECHOES, " echo", shape="points")
     if not curves:
         return None
     varying = _base_rtts(record)
@@ -217,10 +218,10 @@ def _sojourn(record: Record) -> Panel | None:
 
 
 def _goodput(record: Record) -> Panel | None:
-    curves = _per_flow(record, "goodput_bps", ("tcp", "udp"), shape="interval")
+    curves = _per_flow(record, "goodput_bps", kinds.STREAMS, shape="interval")
     if not curves:
         return None
-    flows = record.flows("tcp", "udp")
+    flows = record.flows(*kinds.STREAMS)
     if 1 < len(flows) <= MAX_TOTAL:
         every = [_curve(record, "goodput_bps", flow.name, flow=flow.id, shape="interval") for flow in flows]
         curves.append(_sum([curve for curve in every if curve is not None]))
@@ -241,7 +242,7 @@ def _fairness(record: Record) -> Panel | None:
     curve = _curve(record, "jain_index", "Jain index", shape="interval")
     if curve is None:
         return None
-    n = len(record.flows("tcp", "udp"))
+    n = len(record.flows(*kinds.STREAMS))
     note = "Of the goodputs of the flows active in all of a window: 1 is equal shares, 1/n one having all."
     limits = [Limit("equal shares", 1.0), Limit(f"one of {n} has all", 1 / n)]
     return Panel("fairness", "Fairness over time", "", [curve], limits, note=note)
@@ -277,7 +278,7 @@ def _sum(curves: list[Curve]) -> Curve:
 
 
 def _delay(record: Record) -> Panel | None:
-    curves = _per_flow(record, "one_way_delay_us", ("udp",), shape="points")
+    curves = _per_flow(record, "one_way_delay_us", kinds.UDP_STREAMS, shape="points")
     return Panel("owd", "One-way delay", "µs", curves, note="One point a datagram.") if curves else None
 
 

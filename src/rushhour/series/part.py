@@ -14,6 +14,7 @@ import numpy as np
 from rushhour.record.context import Context, Flow, Outcome
 from rushhour.record.record import Record
 from rushhour.series.readings import delivered
+from rushhour.traffic import kinds
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -107,7 +108,7 @@ class _Part(Record):
         before = max(before, 0)
         nothing = replace(flow, outcome=Outcome(error="the flow was not active in this part"))
         if last <= before:
-            return nothing if flow.kind in ("tcp", "udp") else self._cut_other(flow)
+            return nothing if flow.kind in kinds.STREAMS else self._cut_other(flow)
         outcome = Outcome(
             connected_ns=int(t_ns[before]),
             receiver_done_ns=int(t_ns[last]),
@@ -131,7 +132,7 @@ class _Part(Record):
 
     def _sent(self, flow: Flow) -> int | None:
         """Datagrams sent in this part: those between the first and the last that arrived."""
-        if flow.kind != "udp" or not self.has("udp"):
+        if flow.kind not in kinds.UDP_STREAMS or not self.has("udp"):
             return None
         rows = self._whole.table("udp", flow=flow.id)
         seq = rows["seq"][(rows["tx_ns"] >= self._begin) & (rows["tx_ns"] <= self._done)]

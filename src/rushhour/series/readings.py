@@ -12,6 +12,7 @@ import numpy as np
 from rushhour.errors import RecordError
 from rushhour.record import courses, decode
 from rushhour.series import idle_rtt
+from rushhour.traffic import kinds
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,11 +41,11 @@ def delivered(record: Record, flow: Flow) -> tuple[NDArray[np.int64], NDArray[np
     as the agent reports it. UDP: each datagram at its first arrival (duplicates do not count), or what iperf3
     reports of its intervals.
     """
-    if flow.kind == "udp" and flow.generator == "iperf3":
+    if flow.kind in kinds.UDP_STREAMS and flow.generator == "iperf3":
         return _intervals(record, flow)
-    if flow.kind == "udp" and not record.has("udp"):
+    if flow.kind in kinds.UDP_STREAMS and not record.has("udp"):
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
-    if flow.kind == "udp":
+    if flow.kind in kinds.UDP_STREAMS:
         rows = first_arrivals(record, flow)
         rx = np.sort(rows["rx_ns"].astype(np.int64))
         return rx, np.arange(1, len(rx) + 1, dtype=np.int64) * (flow.packet_bytes or 0)
@@ -108,15 +109,17 @@ def rate(t_ns: NDArray[np.int64], count: NDArray[np.int64], sample_ns: int) -> S
 def goodput_tcp(record: Record, flow: Flow) -> Samples:
     """Payload rate at the receiver between samples, in bit/s."""
     return (
-        rate(*curve(record, flow, "bytes_received", 1), record.sample_ns) if flow.kind == "tcp" else empty()
+        rate(*curve(record, flow, "bytes_received", 1), record.sample_ns)
+        if flow.kind in kinds.TCP_STREAMS
+        else empty()
     )
 
 
 def goodput_udp(record: Record, flow: Flow) -> Samples:
     """Payload rate of the datagrams that arrived in each sampling interval, in bit/s."""
-    if flow.kind == "udp" and flow.generator == "iperf3":
+    if flow.kind in kinds.UDP_STREAMS and flow.generator == "iperf3":
         return rate(*delivered(record, flow), record.sample_ns)
-    t_ns, _ = delivered(record, flow) if flow.kind == "udp" else empty()
+    t_ns, _ = delivered(record, flow) if flow.kind in kinds.UDP_STREAMS else empty()
     if not len(t_ns):
         return empty()
     # A bin holds what arrived in (k-1, k] sampling intervals and is stamped with its end.
@@ -131,7 +134,11 @@ def goodput_udp(record: Record, flow: Flow) -> Samples:
 
 def send_rate(record: Record, flow: Flow) -> Samples:
     """Payload rate of the sender between samples, retransmissions included, in bit/s."""
-    return rate(*curve(record, flow, "bytes_sent", 0), record.sample_ns) if flow.kind == "tcp" else empty()
+    return (
+        rate(*curve(record, flow, "bytes_sent", 0), record.sample_ns)
+        if flow.kind in kinds.TCP_STREAMS
+        else empty()
+    )
 
 
 def probe(column: str) -> Callable[[Record, Flow], Samples]:
@@ -208,7 +215,7 @@ def loss_events(record: Record, flow: Flow) -> Samples:
 
 def queue_delay_at_acks(record: Record, flow: Flow) -> Samples:
     """Smoothed RTT at each ACK less the idle path's as that ACK and those before it met it, in µs."""
-    if flow.base_rtt_ns is None or flow.kind != "tcp":
+    if flow.base_rtt_ns is None or flow.kind not in kinds.TCP_STREAMS:
         return empty()
     t_ns, srtt = probe("srtt")(record, flow)
     if not idle_rtt.varies(flow, record.context.ends):
@@ -233,7 +240,7 @@ def _sent_ns(record: Record, flow: Flow, t_ns: NDArray[np.int64]) -> NDArray[np.
 
 def queue_delay_at_samples(record: Record, flow: Flow) -> Samples:
     """The same at each sample of `tcp_info`."""
-    if flow.base_rtt_ns is None or flow.kind != "tcp":
+    if flow.base_rtt_ns is None or flow.kind not in kinds.TCP_STREAMS:
         return empty()
     t_ns, srtt = info("rtt", unknown=(0,))(record, flow)
     acks = info("segs_in")(record, flow)[1]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rushhour.series import readings as read
+from rushhour.traffic import kinds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,7 +55,7 @@ def moved(record: Record) -> dict[str, Samples]:
 
     Of payload flows (TCP and UDP alike). Nothing with fewer than two, or where readings were switched off.
     """
-    flows = record.flows("tcp", "udp")
+    flows = record.flows(*kinds.STREAMS)
     if len(flows) < 2 or not all(_was_read(record, flow) for flow in flows):
         return {}
     edges = _edges(record, flows)
@@ -67,7 +68,7 @@ def _of_window(moved: NDArray[np.float64]) -> float:
 
 
 def _was_read(record: Record, flow: Flow) -> bool:
-    if flow.kind == "udp":
+    if flow.kind in kinds.UDP_STREAMS:
         return flow.generator == "iperf3" or record.has("udp")
     return record.has("tcp_info")
 

@@ -16,6 +16,7 @@ import numpy as np
 from rushhour.record import courses, decode
 from rushhour.series.handshake import syn_retransmits
 from rushhour.series.waits import waiting_s
+from rushhour.traffic import kinds
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -109,7 +110,7 @@ def _with_handshake(flow: Flow, found: Timeline) -> Timeline:
 
 def timelines(record: Record) -> dict[int, Timeline]:
     """The timelines of all TCP flows that have one, by the flow's id."""
-    made = ((flow.id, timeline(record, flow)) for flow in record.flows("tcp"))
+    made = ((flow.id, timeline(record, flow)) for flow in record.flows(*kinds.TCP_STREAMS))
     return {number: found for number, found in made if found is not None}
 
 
@@ -163,7 +164,7 @@ class _Parts:
     def _alone(self) -> bool:
         """Whether no other stream crosses a bottleneck of its ways."""
         mine = set(self.flow.bottleneck_ends)
-        streams = [flow for flow in self.record.context.flows.values() if flow.kind in ("tcp", "udp")]
+        streams = [flow for flow in self.record.context.flows.values() if flow.kind in kinds.STREAMS]
         return not any(mine & flow.crossed for flow in streams if flow.id != self.flow.id)
 
     def _field(self, name: str) -> Numbers:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rushhour.record.keys import of_link
+from rushhour.traffic import kinds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     Numbers = NDArray[np.float64]
 
 
-_STREAMS = ("tcp", "udp")
+_STREAMS = kinds.STREAMS
 
 
 @dataclass(frozen=True)

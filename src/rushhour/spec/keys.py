@@ -25,7 +25,8 @@ from rushhour.spec.pattern import SHAPES, Pattern
 from rushhour.spec.scenario import Readings, Scenario
 from rushhour.spec.sweep import LABEL
 from rushhour.spec.topology import Bond, Direction, Link, Node, Topology
-from rushhour.spec.workload import ALL_KINDS, KINDS_OF_KEY, Flow
+from rushhour.spec.workload import Flow
+from rushhour.traffic.kinds import KINDS, KINDS_OF_KEY
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -123,7 +124,7 @@ def _put_named(document: dict[str, object], key: str, value: object) -> None:
     meant = list(tables.values()) if name == "*" else [tables[name]]
     if name == "*" and kind == "flow":
         # All flows means all that have such a key: a ping has no congestion control.
-        kinds: tuple[str, ...] = KINDS_OF_KEY.get(field.partition(".")[0], ALL_KINDS)
+        kinds: tuple[str, ...] = KINDS_OF_KEY.get(field.partition(".")[0], KINDS)
         meant = [table for table in meant if table.get("kind", "tcp") in kinds]
         if not meant:
             raise UnknownKeyError(

@@ -20,7 +20,8 @@ from rushhour.spec.pattern import SHAPES
 from rushhour.spec.scenario import Scenario
 from rushhour.spec.sweep import MAX_CELLS, Sweep
 from rushhour.spec.topology import MAX_NODES, PRESET_KEYS, Direction, Link, Topology
-from rushhour.spec.workload import KINDS_OF_KEY, MAX_FLOWS, Flow
+from rushhour.spec.workload import MAX_FLOWS, Flow
+from rushhour.traffic.kinds import KINDS_OF_KEY
 
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet

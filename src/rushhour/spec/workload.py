@@ -9,10 +9,9 @@ from pydantic import Field
 from rushhour.quantities.units import Duration, Rate, Size
 from rushhour.spec.arrivals import Arrivals, SizeWord, TimeWord
 from rushhour.spec.model import Count, Model, Name
+from rushhour.traffic import kinds
 
 MAX_FLOWS = 20_000
-Kind = Literal["tcp", "udp", "ping", "rr", "crr"]
-ALL_KINDS: tuple[Kind, ...] = ("tcp", "udp", "ping", "rr", "crr")
 Generator = Literal["agent", "iperf3"]
 Algorithm = Annotated[
     str, Field(pattern=r"^[a-z][a-z0-9_-]{0,14}$")
@@ -23,45 +22,12 @@ DEFAULT_PING_PACKET = Size(56)
 DEFAULT_REQUEST = Size(1)
 DEFAULT_RESPONSE = Size(1)
 
-_TCP: tuple[Kind, ...] = ("tcp",)
-_STREAM: tuple[Kind, ...] = ("tcp", "udp")
-_CALLS: tuple[Kind, ...] = ("rr", "crr")
-# Which kinds use a key; a key that is not listed holds for all.
-KINDS_OF_KEY: dict[str, tuple[Kind, ...]] = {
-    "generator": _STREAM,
-    "cc": (*_TCP, *_CALLS),
-    "receiver_cc": _TCP,
-    "bytes": _TCP,
-    "rate": _STREAM,
-    "pacing": _TCP,
-    "message": _TCP,
-    "sndbuf": _STREAM,
-    "rcvbuf": _STREAM,
-    "ecn": ("tcp", "udp", *_CALLS),
-    "packet": ("udp", "ping"),
-    "datagrams": ("udp", "ping"),
-    "interval": ("ping", *_CALLS),
-    "patience": ("ping",),
-    "transactions": _CALLS,
-    "request": _CALLS,
-    "response": _CALLS,
-    "read_rate": _STREAM,
-    "read_interval": ("udp",),
-    "mss": _TCP,
-    "nodelay": (*_TCP, *_CALLS),
-    "arrivals": _TCP,
-    "size": _TCP,
-    "on": _STREAM,
-    "off": _STREAM,
-    "burst": ("udp",),
-}
-
 
 class Flow(Model):
     """One conversation with one payload direction, from a sender to a receiver."""
 
     name: Name | None = Field(None, description="name of the flow; default its kind and number: tcp1, ping1")
-    kind: Kind = Field(
+    kind: kinds.Kind = Field(
         "tcp",
         description='"tcp" and "udp": a stream; "ping": ICMP echo; "rr": request and response over one '
         'connection; "crr": connection, request, response, close',
@@ -151,7 +117,7 @@ class Flow(Model):
             return Duration(self.start.ns + self.duration.ns)
         if self.datagrams is None:
             return None
-        if self.kind == "ping":
+        if self.kind in kinds.ECHOES:
             interval = (self.interval or DEFAULT_PING_INTERVAL).ns
             return Duration(self.start.ns + self.datagrams * interval)
         if self.rate is None or self.packet is None or self.rate.bps == 0:

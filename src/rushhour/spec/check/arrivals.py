@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from rushhour.spec.check.problem import Path, Problem
+from rushhour.traffic import kinds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -118,7 +119,7 @@ def _check_periods(flow: Flow, here: Path) -> Iterator[Problem]:
     if (flow.on is None) != (flow.off is None):
         key, other = ("off", "on") if flow.on is None else ("on", "off")
         yield Problem((*here, key), f"stands without {other}", 'for example on = "500ms", off = "500ms"')
-    if flow.on is not None and flow.rate is None and flow.kind == "tcp":
+    if flow.on is not None and flow.rate is None and flow.kind in kinds.TCP_STREAMS:
         hint = 'write for example rate = "10mbit"'
         yield Problem((*here, "on"), "needs the rate at which it writes while it is on", hint)
     for key in ("on", "off"):

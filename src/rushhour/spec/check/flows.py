@@ -12,7 +12,8 @@ from rushhour.spec.check.iperf3 import check_iperf3
 from rushhour.spec.check.problem import Path, Problem
 from rushhour.spec.graph import conversations, hosts, nodes
 from rushhour.spec.keys import nearest
-from rushhour.spec.workload import KINDS_OF_KEY, MAX_FLOWS
+from rushhour.spec.workload import MAX_FLOWS
+from rushhour.traffic import kinds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -54,13 +55,13 @@ def check_flows(scenario: Scenario) -> Iterator[Problem]:
 
 
 def _check_kind(flow: Flow, here: Path) -> Iterator[Problem]:
-    for key, kinds in KINDS_OF_KEY.items():
-        if getattr(flow, key) is not None and flow.kind not in kinds:
-            names = ", ".join(f'"{kind}"' for kind in kinds)
+    for key, takes in kinds.KINDS_OF_KEY.items():
+        if getattr(flow, key) is not None and flow.kind not in takes:
+            names = ", ".join(f'"{kind}"' for kind in takes)
             yield Problem(
                 (*here, key), f'a flow of kind "{flow.kind}" has no {key}', f"it belongs to {names}"
             )
-    if flow.kind == "udp" and flow.rate is None:
+    if flow.kind in kinds.UDP_STREAMS and flow.rate is None:
         yield Problem((*here, "rate"), "a UDP flow needs a rate", 'write for example rate = "10mbit"')
 
 
@@ -77,12 +78,12 @@ def _check_values(flow: Flow, here: Path) -> Iterator[Problem]:
             yield Problem((*here, key), f'"{size}" is too large', 'at most "1GiB"')
     if flow.read_interval is not None and flow.read_interval.ns < _LEAST_READ_NS:
         yield Problem((*here, "read_interval"), f'"{flow.read_interval}" is too often', 'at least "1us"')
-    least, most = (1, LARGEST_ECHO) if flow.kind == "ping" else (SMALLEST_DATAGRAM, LARGEST_DATAGRAM)
+    least, most = (1, LARGEST_ECHO) if flow.kind in kinds.ECHOES else (SMALLEST_DATAGRAM, LARGEST_DATAGRAM)
     if flow.packet is not None and not least <= flow.packet.bytes <= most:
         yield Problem((*here, "packet"), f'"{flow.packet}" is not between "{least}B" and "{most}B"')
     if flow.mss is not None and flow.mss.bytes not in _MSS:
         yield Problem((*here, "mss"), f'"{flow.mss}" is not between "{_MSS[0]}B" and "{_MSS[-1]}B"')
-    if flow.kind == "ping" and flow.interval is not None and flow.interval.ns == 0:
+    if flow.kind in kinds.ECHOES and flow.interval is not None and flow.interval.ns == 0:
         yield Problem((*here, "interval"), "is zero: all echo requests at once", 'for example "10ms"')
 
 
@@ -151,7 +152,7 @@ def _check_ecn(scenario: Scenario) -> Iterator[Problem]:
     blamed: Counter[int] = Counter()
     for talk in conversations(scenario):
         ecn = scenario.ecn if talk.flow.ecn is None else talk.flow.ecn
-        if ecn is None or talk.flow.kind in ("udp", "ping"):
+        if ecn is None or talk.flow.kind in kinds.DATAGRAMS:
             continue
         for host in (talk.sender, talk.receiver):
             if host is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rushhour.spec.check.problem import Path, Problem
+from rushhour.traffic import kinds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,7 +42,7 @@ def _check_sizes(flow: Flow, here: Path) -> Iterator[Problem]:
         size = getattr(flow, key)
         if size is not None and size.bytes > limit:
             yield Problem((*here, key), f'"{size}" is more than iperf3 takes', f'at most "{limit}B"')
-    if flow.kind == "udp" and flow.packet is not None and flow.packet.bytes < _LEAST_DATAGRAM:
+    if flow.kind in kinds.UDP_STREAMS and flow.packet is not None and flow.packet.bytes < _LEAST_DATAGRAM:
         message = f'"{flow.packet}" is less than iperf3 takes'
         yield Problem((*here, "packet"), message, f'at least "{_LEAST_DATAGRAM}B"')
 

@@ -11,6 +11,7 @@ from rushhour.errors import RecordError
 from rushhour.quantities.words import NONE, quantity
 from rushhour.record.record import Record
 from rushhour.report.figure.titles import spoken
+from rushhour.traffic import kinds
 from rushhour.verdict.refusal import NOTHING, settings_of
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ def _said(mine: Mapping[str, str], names: Sequence[str], factors: Mapping[str, o
 def _spark(folder: Path, _key: str) -> str:
     try:
         record = Record.open(folder)
-        series = [record.series(GOODPUT, flow=flow.id) for flow in record.flows("tcp", "udp")[:MAX_LINES]]
+        series = [record.series(GOODPUT, flow=flow.id) for flow in record.flows(*kinds.STREAMS)[:MAX_LINES]]
     except RecordError:
         series = []
     curves = [(one.t_s, np.nan_to_num(one.values)) for one in series if len(one.t_s) > 1]
