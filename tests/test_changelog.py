@@ -59,6 +59,8 @@ def test_nothing_is_kept_in_the_changelog_that_is_not_released() -> None:
     heads = re.findall(r"^## (.*)", TEXT, re.MULTILINE)
     assert heads[0].split()[0] == rushhour.__version__
     assert "Unreleased" not in heads
+    before = TEXT.partition("<!-- released -->")[2].partition("\n## ")[0]
+    assert not before.strip(), "a line for the changelog is a file in changes/ (changes/README.md)"
     newest = TEXT.partition(f"## {heads[0]}")[2].partition("\n## ")[0]
     assert len(newest.split()) <= 650, "a section that people read; what is longer belongs into the documents"
 
