@@ -1,4 +1,4 @@
-"""`python -m shipping`: make wheels, or everything that a release is made of (docs/shipping.md)."""
+"""`python -m shipping`: make wheels, or everything that a release is made of (docs/wheels.md)."""
 
 from __future__ import annotations
 
