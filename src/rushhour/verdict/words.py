@@ -57,7 +57,7 @@ def and_more(reason: str, others: int, what: str = "metric") -> str:
     """A reason with the number of others like it."""
     if others < 1:
         return reason
-    return f"{reason}; so {'does' if others == 1 else 'do'} {others} more {what}{'s' if others > 1 else ''}"
+    return f"{reason}; {others} more {what}{'s' if others > 1 else ''} with the same verdict"
 
 
 def _verb(judged: Judged) -> str:
