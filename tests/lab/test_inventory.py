@@ -44,7 +44,11 @@ def test_a_file_says_who_is_where(tmp_path: Path) -> None:
         ('[host.s1]\nat = "alice"\nadress = "10.0.0.1"\n[host.r1]\nat = "bob"\n', 3, 'mean "address"'),
         ('[host.s1]\nat = "-oProxyCommand=x"\n[host.r1]\nat = "bob"\n', 2, "-oProxyCommand"),
         ('[host.s1]\nat = "al ice"\n[host.r1]\nat = "bob"\n', 2, "blank"),
-        ('[host.s1]\nat = "alice"\naddress = "10.0.0.300"\n[host.r1]\nat = "bob"\n', 3, "no IP address"),
+        (
+            '[host.s1]\nat = "alice"\naddress = "10.0.0.300"\n[host.r1]\nat = "bob"\n',
+            3,
+            "is not an IP address",
+        ),
         (
             '[host.s1]\nat = "alice"\ndevice = "eth0/../x"\n[host.r1]\nat = "bob"\n',
             3,
@@ -127,7 +131,7 @@ def test_two_machines_are_named_in_a_word_each() -> None:
     inventory = between({"a": "10.0.0.1"}, a="local", b="bob")
     assert inventory.host["a"].address == "10.0.0.1"
     assert inventory.host["b"].at == "bob"
-    with pytest.raises(ScenarioError, match="no IP address"):
+    with pytest.raises(ScenarioError, match="is not an IP address"):
         between({"a": "10.0.0.1.2"}, a="local", b="bob")
 
 

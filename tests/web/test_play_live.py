@@ -52,8 +52,9 @@ class Counted(UmlLab):
 
 
 async def until(true: Callable[[], bool]) -> None:
-    while not true():  # noqa: ASYNC110 - what is waited for happens in threads
-        await asyncio.sleep(0.01)
+    async with asyncio.timeout(300):  # of a run that failed it would never come
+        while not true():  # noqa: ASYNC110 - what is waited for happens in threads
+            await asyncio.sleep(0.01)
 
 
 @pytest.fixture

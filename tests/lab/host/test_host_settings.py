@@ -142,14 +142,17 @@ def test_the_end_of_a_session_puts_everything_back(host: Namespace) -> None:
         ({"kind": "ring", "dev": "eth0", "rx": 4096}, "no ring sizes"),
         ({"kind": "channels", "dev": "eth1", "tx": 64}, "at most 4"),
         ({"kind": "ethtool-feature", "dev": "eth0", "name": "tsu", "value": True}, "Did you mean"),
-        ({"kind": "qdisc", "dev": "eth0", "words": "htb default 1"}, "stands alone"),
+        (
+            {"kind": "qdisc", "dev": "eth0", "words": "htb default 1"},
+            "cannot be the queue of a device by itself",
+        ),
         ({"kind": "governor", "value": "performance"}, "whole machine"),
         ({"kind": "service", "name": "irqbalance", "state": "stopped"}, "whole machine"),
         ({"kind": "sysctl", "name": "vm.swappiness", "value": 1}, "whole machine"),
         ({"kind": "sysctl", "name": "net.core.netdev_max_backlog", "value": 1}, "netdev_max_backlog"),
         (
             {"kind": "sysctl", "name": "kernel.core_pattern", "value": "|/bin/sh"},
-            "none that Rush Hour changes",
+            "does not change sysctl",
         ),
     ],
 )

@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -208,15 +209,17 @@ def test_the_clients_configuration(hosts: Hosts, tmp_path: Path) -> None:
     with pytest.raises(HostError) as caught:
         Session.open("alice", ssh_config=bad)
     assert "does not accept its configuration" in caught.value.message
-    # What a configuration asks of interactive logins is not done.
+    # What a configuration asks of interactive logins is not done. The name of a socket has at most 107 bytes.
+    sockets = Path(tempfile.mkdtemp())
     shy = tmp_path / "shy"
     shy.write_text(
         "Host *\n  RemoteCommand uptime\n  RequestTTY force\n  LocalForward 127.0.0.1:1 127.0.0.1:2\n"
-        f"  ControlMaster auto\n  ControlPath {tmp_path}/%C\n  ControlPersist 60\n" + hosts.config.read_text()
+        f"  ControlMaster auto\n  ControlPath {sockets}/%C\n  ControlPersist 60\n" + hosts.config.read_text()
     )
     with Session.open("alice", ssh_config=shy) as session:
         assert session.hello["hostname"] == "alice"
-        assert not [path for path in tmp_path.iterdir() if path.is_socket()]
+        assert not [*sockets.iterdir()]
+    sockets.rmdir()
 
 
 def test_a_program_that_is_not_there(hosts: Hosts, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
