@@ -39,30 +39,23 @@ def window_scaling(e: Evidence, _: float) -> Named | None:
     agreed = e.options is None or e.options & OPTION_WSCALE
     if agreed or (e.window or 0) > UNSCALED or (e.bdp or 0) < UNSCALED:
         return None
-    name = "net.ipv4.tcp_window_scaling"
-    hosts = off(e, name)
-    return said(
-        "window-scaling-off",
-        hosts[0] if len(hosts) == 1 else e.receiver,
-        switched_on(e, "window scaling", name, hosts),
-        hosts=_and(e, hosts),
-        proof=f", and the path holds {size(e.bdp or 0)}",
-    )
+    proof = f", and the path holds {size(e.bdp or 0)}"
+    return _switched_off(e, "window-scaling-off", "window scaling", "net.ipv4.tcp_window_scaling", proof)
 
 
 def no_sack(e: Evidence, share: float) -> Named | None:
     """Without selective acknowledgements of several losses in a window one is repaired a round trip."""
     if e.options is None or e.options & OPTION_SACK or not e.retransmits:
         return None
-    name = "net.ipv4.tcp_sack"
+    proof = f"; {e.retransmits} segments were sent again, and {held(share)} the window was small"
+    return _switched_off(e, "sack-off", "selective acknowledgements", "net.ipv4.tcp_sack", proof)
+
+
+def _switched_off(e: Evidence, key: str, what: str, name: str, proof: str) -> Named:
+    """An option of TCP that was not agreed on, because a host has its sysctl off."""
     hosts = off(e, name)
-    return said(
-        "sack-off",
-        hosts[0] if len(hosts) == 1 else e.receiver,
-        switched_on(e, "selective acknowledgements", name, hosts),
-        hosts=_and(e, hosts),
-        proof=f"; {e.retransmits} segments were sent again, and {held(share)} the window was small",
-    )
+    where = hosts[0] if len(hosts) == 1 else e.receiver
+    return said(key, where, switched_on(e, what, name, hosts), hosts=_and(e, hosts), proof=proof)
 
 
 def corruption(e: Evidence, _: float) -> Named | None:
