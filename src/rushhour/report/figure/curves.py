@@ -12,7 +12,7 @@ from rushhour.quantities.words import scale_for
 from rushhour.report.figure import published
 from rushhour.report.figure.description import Axis, Facet, Plot, Trace
 from rushhour.report.figure.legend import Looks, entries, model_group, neutral
-from rushhour.report.figure.places import CellLayout, layout, left_out, words
+from rushhour.report.figure.places import CellLayout, alike, layout, left_out, words
 from rushhour.report.figure.titles import title_of
 from rushhour.series.series import SERIES
 
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 MAX_LINES, MAX_PANELS = 24, 24
 _FLATTENS = 4
 """A horizontal line this many times above all samples would flatten them; it is left out of the range."""
-_APART = 8
-"""Panels whose tops differ by more than this have y axes of their own."""
 
 
 def build(
@@ -53,8 +51,7 @@ def build(
         drawer.facet(panel, [one for one in shown if where.panel(one.factors) == panel])
         for panel in panels[:MAX_PANELS]
     )
-    tops = [facet.top for facet in facets]
-    scale = scale_for(tops, SERIES[figure.y].unit)
+    scale = scale_for([facet.top for facet in facets], SERIES[figure.y].unit)
     return Plot(
         figure.title,
         figure.source or "",
@@ -66,7 +63,7 @@ def build(
         looks.title,
         looks.styles,
         over_time=True,
-        same=max(tops) <= _APART * min(tops),
+        same=alike(facets),
         notes=(*notes, *looks.notes, *left_out(len(panels), MAX_PANELS)),
     )
 

@@ -21,12 +21,15 @@ from rushhour.spec.sweep import LABEL
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from rushhour.report.figure.description import Facet
     from rushhour.spec.figure import Figure
     from rushhour.spec.sweep import Factor, Sweep
 
 Key = tuple[str, ...]
 MOST_TICKS = 9
 """Levels up to which each has its tick; above, round numbers have them where the axis is linear."""
+_APART = 8
+"""Panels whose tops differ by more than this have y axes of their own."""
 
 
 @dataclass(frozen=True)
@@ -139,6 +142,12 @@ def _logarithmic(values: Sequence[float]) -> list[float]:
         step = (logs[-1] - logs[0]) / (len(logs) - 1) if len(logs) > 1 else 1.0
         logs = [logs[0] - step, *logs]
     return _linear(logs)
+
+
+def alike(facets: Sequence[Facet]) -> bool:
+    """Whether panels can share a y axis: their tops differ by no more than `_APART` times."""
+    tops = [facet.top for facet in facets]
+    return max(tops) <= _APART * min(tops)
 
 
 def left_out(panels: int, most: int) -> tuple[str, ...]:

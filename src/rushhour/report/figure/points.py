@@ -14,7 +14,7 @@ from rushhour.report.figure import published
 from rushhour.report.figure.curves import MAX_LINES, MAX_PANELS
 from rushhour.report.figure.description import Axis, Facet, Plot, Trace
 from rushhour.report.figure.legend import Looks, entries, model_group, neutral
-from rushhour.report.figure.places import CellLayout, factor_axis, layout, left_out, words
+from rushhour.report.figure.places import CellLayout, alike, factor_axis, layout, left_out, words
 from rushhour.report.figure.titles import title_of
 from rushhour.report.model import said
 from rushhour.report.tables import scale_of
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from rushhour.spec.published import Published
     from rushhour.spec.sweep import Sweep
 
-_APART = 8
 _SIDE = 0.18
 """Distance of lines that lie side by side, of the distance of words on the axis."""
 _BELOW = 5
@@ -82,7 +81,6 @@ def build(
         drawer.facet(panel, [one for one in known if where.panel(one.factors) == panel])
         for panel in panels[:MAX_PANELS]
     )
-    tops = [facet.top for facet in facets]
     undefined = sum(one.valid and one.value is None for one in taken)
     return Plot(
         figure.title,
@@ -95,7 +93,7 @@ def build(
         looks.title,
         looks.styles,
         over_time=False,
-        same=max(tops) <= _APART * min(tops),
+        same=alike(facets),
         notes=(
             *notes,
             *_counted({len(spot.values) for spot in drawer.spots}),
