@@ -33,7 +33,6 @@ TRIPS = 4
 STALLED = 3
 """Segments below which a connected flow counts as stalled: what a black hole lets through."""
 WINDOW_FULL = 0.9
-_TCP_LOSS = 4
 
 
 def tcp(record: Record, end: str, most_bps: float, idle_rtt_ns: int | None) -> Tcp:

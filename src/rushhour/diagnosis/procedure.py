@@ -16,8 +16,6 @@ from rushhour.errors import LabError
 from rushhour.lab.base import CancelledError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from rushhour.diagnosis.measure import Known, Phase
     from rushhour.diagnosis.measured import Measured
     from rushhour.record.record import Record
@@ -160,10 +158,3 @@ def _whole(one: Measured) -> int:
 
 def _broken(one: Measured) -> bool:
     return one.single is None or one.single.stalled or not one.single.goodput_bps
-
-
-def phases_of(names: Iterable[str]) -> list[str]:
-    """Names of records in the order in which people read them."""
-    order = [measure.IDLE, measure.SIZES, measure.SINGLE, measure.SEVERAL, measure.BOTH]
-    order += [measure.UDP, measure.LINE, measure.SHORT]
-    return sorted(names, key=lambda name: (order.index(name.split("-")[0]), name))

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 TEN_GIGABIT = 10_000
 # Drivers that choose the frequency themselves: their "powersave" is not the slowest step.
 SELF_CHOOSING = frozenset(("intel_pstate", "amd-pstate-epp", "amd_pstate_epp"))
-_SCALING = "Documentation/networking/scaling.rst"
 
 
 def _speed(facts: Facts) -> int:

@@ -25,7 +25,6 @@ KEPT = dict.fromkeys(("mtu", "window", "cwnd", "ssthresh", "initcwnd", "initrwnd
 }
 """What a route may fix, in `ip route`'s words, with the unit of what the kernel tells."""
 MAIN_TABLE = 254
-_IP_ROUTE = "ip-route(8)"
 
 
 def _is_told(name: str, value: int | None) -> bool:

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from rushhour.lab.profile import Found
 
 # Stopping a service may take systemd's patience, which is 90 s.
 _PATIENCE_S = 120.0
@@ -83,17 +82,6 @@ def apply(session: Asked, changes: Sequence[Mapping[str, Any]], *, who: str, kee
     """
     found = session.call("apply", changes=list(changes), who=who, keep=keep, timeout_s=_PATIENCE_S)
     return Applied(session, who, found["applied"], found["skipped"], found["put_back"])
-
-
-def apply_profile(session: Asked, found: Found, device: str | None, *, optional: bool = False) -> Applied:
-    """Prepare a machine by a profile for as long as the session lasts; `device` is the experiment's there.
-
-    Raises:
-        HostError: a change cannot be made; those before it are put back.
-        UsageError: the profile needs a device, and none is known.
-    """
-    changes = found.profile.changes(device, optional=optional)
-    return apply(session, changes, who=f"profile {found.name}")
 
 
 def check(session: Asked, changes: Sequence[Mapping[str, Any]]) -> list[Row]:
