@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     Break = Callable[[Path, ExitStack], None]
 
-_BUFFERS = "net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"
 SMALL = "4096 16384 32768"
 
 

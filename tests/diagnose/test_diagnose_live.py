@@ -101,12 +101,6 @@ def test_an_interrupt_ends_it_soon_and_leaves_nothing(tmp_path: Path) -> None:
         assert [place for place in agents if place.exists()] == []
 
 
-def _error(*words: str) -> BaseException:
-    error = CliRunner().invoke(cli, words, standalone_mode=False).exception
-    assert error is not None
-    return error
-
-
 def _parent(process: Path) -> int:
     try:
         return int((process / "stat").read_text(errors="replace").rpartition(")")[2].split()[1])

@@ -18,10 +18,6 @@ between = ["m", "b"]
 FLOW = "[[flow]]\n"
 
 
-def _both(text: str) -> str:
-    return " ".join(f"{key}: {fault.message} {fault.hint or ''}" for key, fault in faults(text).items())
-
-
 @pytest.mark.parametrize(
     ("line", "key", "says"),
     [

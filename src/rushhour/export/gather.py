@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from rushhour.errors import ReportError
 from rushhour.export.case import Case, Number, Report, Status
-from rushhour.record.folders import read_sets
+from rushhour.record.folders import VERDICT, read_sets
 from rushhour.record.json_file import read_json
 from rushhour.record.record import Record, ResultSet
+from rushhour.record.verdict_file import AGAIN
 from rushhour.report.reproduce import run_command
 from rushhour.report.verdict import markdown
 from rushhour.report.verdict.advice import of_cell
@@ -25,9 +26,6 @@ if TYPE_CHECKING:
     from rushhour.metrics.value import MetricValue
     from rushhour.record.verdict_file import JudgedMetric, VerdictFile
 
-VERDICT = "verdict.json"
-_AGAIN = "compare again, or take it from a copy"
-
 
 def gather(place: Path) -> Report:
     """The cases of a verdict (`verdict.json` or its folder), of a result set, or of a study.
@@ -37,7 +35,7 @@ def gather(place: Path) -> Report:
         RecordError: there are no results, or they cannot be read.
     """
     if place.is_file() or (place / VERDICT).is_file():
-        return of_verdict(read_json(place if place.is_file() else place / VERDICT, _AGAIN))
+        return of_verdict(read_json(place if place.is_file() else place / VERDICT, AGAIN))
     sets = read_sets(place)
     return of_results([ResultSet.open(place)] if sets is None else sets, place.resolve().name)
 
@@ -67,7 +65,7 @@ def of_verdict(document: Mapping[str, object]) -> Report:
             summary=markdown(whole),
         )
     except LookupError as error:  # a word that is no verdict
-        raise ReportError(f"the verdict is incomplete ({error!r})", where=VERDICT, hint=_AGAIN) from error
+        raise ReportError(f"the verdict is incomplete ({error!r})", where=VERDICT, hint=AGAIN) from error
 
 
 def _headline(document: VerdictFile) -> str:

@@ -8,6 +8,8 @@ from rushhour.record.document import EMPTY, Document
 from rushhour.record.manifest import Kernel
 
 FORMAT = "rushhour-verdict/1"
+AGAIN = "compare again, or take it from a copy"
+"""What to do about a verdict that is missing or damaged."""
 
 
 class ComparedSide(Document):

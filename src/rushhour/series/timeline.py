@@ -56,7 +56,6 @@ UNREAD = 0.5
 PACED = 0.9
 """Part of SO_MAX_PACING_RATE from which a flow counts as held by it."""
 _LOSS = 4  # TCP_CA_Loss
-_NO_SSTHRESH = 0x7FFFFFFF
 _FRAME = 1514
 _UNPACED = 1 << 60
 

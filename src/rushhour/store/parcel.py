@@ -21,7 +21,7 @@ from rushhour.record.document import read
 from rushhour.record.folders import BASELINE, VERDICT, result_sets
 from rushhour.record.json_file import read_json
 from rushhour.record.told import told
-from rushhour.record.verdict_file import FORMAT, VerdictFile
+from rushhour.record.verdict_file import AGAIN, FORMAT, VerdictFile
 from rushhour.spec.sweep import Sweep, known_sweep
 from rushhour.summary import index
 
@@ -279,22 +279,19 @@ def _sound(value: MetricValue) -> MetricValue:
 
 
 def _comparison(folder: Path) -> Iterator[Parcel]:
-    document = read_json(folder / VERDICT, _COMPARE_AGAIN)
+    document = read_json(folder / VERDICT, AGAIN)
     if document.get("format") != FORMAT:
         raise RecordError(
             f"the verdict has the format {str(document.get('format'))[:60]!r}; this program reads {FORMAT!r}",
             where=str(folder / VERDICT),
             hint="compare again, or read it with the rushhour that wrote it",
         )
-    whole = read(VerdictFile, document, str(folder / VERDICT), _COMPARE_AGAIN)
+    whole = read(VerdictFile, document, str(folder / VERDICT), AGAIN)
     for side, facts in (("base", whole.base), ("candidate", whole.candidate)):
         # Records that lie elsewhere are somebody else's folder: they are imported by their own name.
         if facts.records == side and (folder / side).is_dir():
             yield from parcels(folder / side)
     yield ComparisonParcel(digest("comparison", document), folder.resolve(), whole)
-
-
-_COMPARE_AGAIN = "compare again, or take it from a copy"
 
 
 def _made(path: Path) -> tuple[str, bool]:

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from rushhour.diagnosis.case import Case
     from rushhour.diagnosis.facts import Facts
 
-_IP_SYSCTL = "Documentation/networking/ip-sysctl.rst"
 OPTIONS, SLACK = 12, 80
 """What timestamps take of a segment; what tunnels on the way may take besides."""
 

@@ -26,7 +26,6 @@ _MIB = 1 << 20
 RMEM, WMEM = "net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"
 # The default of tcp_rmem[2] (tcp_init, net/ipv4/tcp.c); less is never recommended.
 LEAST = 6 * _MIB
-_IP_SYSCTL = "Documentation/networking/ip-sysctl.rst"
 
 
 def window_of(space: int, adv_win_scale: int = 1) -> int:

@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from rushhour.files import finished
+from rushhour.record.folders import VERDICT
 from rushhour.record.seal import write_json
 from rushhour.report.verdict import html, markdown
 from rushhour.report.verdict.advice import commands
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rushhour.verdict.judging import Verdict
-
-DOCUMENT = "verdict.json"
 
 
 def document(verdict: Verdict, folder: Path) -> dict[str, Any]:
@@ -42,7 +41,7 @@ def write(verdict: Verdict, folder: Path) -> dict[str, Any]:
     whole = document(verdict, folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        write_json(folder / DOCUMENT, whole)
+        write_json(folder / VERDICT, whole)
         finished.put(html(whole, folder), folder / "report.html")
         finished.put(markdown(whole), folder / "summary.md")
     except OSError as error:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rushhour.errors import RecordError, ReportError
 from rushhour.quantities.words import quantity
 from rushhour.record.document import read
-from rushhour.record.verdict_file import FORMAT, VerdictFile
+from rushhour.record.verdict_file import AGAIN, FORMAT, VerdictFile
 from rushhour.report.verdict import beside
 from rushhour.report.verdict.advice import advice
 from rushhour.report.verdict.cell import known_change, plural, short_label, told_cell
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from rushhour.report.verdict.advice import Step
     from rushhour.report.verdict.cell import Cell, Known
     from rushhour.report.verdict.common import Group
-_AGAIN = "compare again, or take it from a copy"
 
 
 @dataclass(frozen=True)
@@ -79,7 +78,7 @@ def story(document: Mapping[str, object]) -> Story:
     try:
         return _story(whole)
     except (LookupError, ValueError, OverflowError) as error:  # a word that is no verdict, half an interval
-        raise ReportError(f"the verdict is incomplete ({error!r})", hint=_AGAIN) from error
+        raise ReportError(f"the verdict is incomplete ({error!r})", hint=AGAIN) from error
 
 
 def read_verdict(document: Mapping[str, object]) -> VerdictFile:
@@ -98,7 +97,7 @@ def read_verdict(document: Mapping[str, object]) -> VerdictFile:
     try:
         return read(VerdictFile, document, "")
     except RecordError as error:
-        raise ReportError(f"the verdict is incomplete: {error.message}", hint=_AGAIN) from error
+        raise ReportError(f"the verdict is incomplete: {error.message}", hint=AGAIN) from error
 
 
 def _story(document: VerdictFile) -> Story:
