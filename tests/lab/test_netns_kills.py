@@ -96,29 +96,35 @@ def wait_for(true: object, seconds: float = 20.0) -> bool:
     return bool(true())
 
 
+def whole_family(first: subprocess.Popen[str]) -> list[int]:
+    """Launcher, keeper and agent, when all three live: before them three others ask the machine."""
+    family: list[int] = []
+
+    def whole() -> bool:
+        family[:] = [pid for pid in below(first.pid) if lives(pid)]
+        return len(family) >= 3 or first.poll() is not None
+
+    assert wait_for(whole, 60)
+    assert first.poll() is None, first.communicate()[0]
+    return family
+
+
 @pytest.mark.parametrize("whom", ["rushhour", "launcher", "keeper", "agent", "interrupt"])
 def test_a_kill_leaves_nothing(tmp_path: Path, whom: str) -> None:
     (tmp_path / "k.toml").write_text(SCENARIO)
     (tmp_path / "tmp").mkdir()
-    first = begun(tmp_path)
-    family: list[int] = []
-
-    def runs() -> bool:
-        family[:] = below(first.pid)
-        return len(agents_of(family)) > 0 or first.poll() is not None
-
-    try:
-        assert wait_for(runs, 60)
-        time.sleep(random.Random(whom).uniform(0, 1.5))
-        family = below(first.pid)
-        inside = namespaces(family) - namespaces([os.getpid()])
-        order = [pid for pid in family if lives(pid)]
-        victims = {"rushhour": first.pid, "interrupt": first.pid, "launcher": order[0]}
-        victims |= {"keeper": order[1], "agent": order[-1]}
-        os.kill(victims[whom], signal.SIGINT if whom == "interrupt" else signal.SIGKILL)
-        said, _ = first.communicate(timeout=30)
-    finally:
-        first.kill()
+    with begun(tmp_path) as first:
+        try:
+            assert wait_for(lambda: agents_of(below(first.pid)) or first.poll() is not None, 60)
+            time.sleep(random.Random(whom).uniform(0, 1.5))
+            family = whole_family(first)
+            inside = namespaces(family) - namespaces([os.getpid()])
+            victims = {"rushhour": first.pid, "interrupt": first.pid, "launcher": family[0]}
+            victims |= {"keeper": family[1], "agent": family[-1]}
+            os.kill(victims[whom], signal.SIGINT if whom == "interrupt" else signal.SIGKILL)
+            said, _ = first.communicate(timeout=30)
+        finally:
+            first.kill()
     assert "Traceback" not in said
     assert inside
     assert wait_for(lambda: not any(lives(pid) for pid in family)), [status(pid) for pid in family]
@@ -136,16 +142,19 @@ def test_a_kill_leaves_nothing(tmp_path: Path, whom: str) -> None:
 def test_when_all_are_killed_at_once_the_next_run_takes_away_what_is_left(tmp_path: Path) -> None:
     (tmp_path / "k.toml").write_text(SCENARIO)
     (tmp_path / "tmp").mkdir()
-    first = begun(tmp_path)
-    assert wait_for(lambda: agents_of(below(first.pid)) or first.poll() is not None, 60)
-    time.sleep(1.0)
-    family = below(first.pid)
-    for pid in [first.pid, *family]:
-        os.kill(pid, signal.SIGSTOP)
-    inside = namespaces(family) - namespaces([os.getpid()])
-    for pid in [first.pid, *family]:
-        os.kill(pid, signal.SIGKILL)
-    first.communicate(timeout=20)
+    with begun(tmp_path) as first:
+        try:
+            assert wait_for(lambda: agents_of(below(first.pid)) or first.poll() is not None, 60)
+            time.sleep(1.0)
+            family = whole_family(first)
+            for pid in [first.pid, *family]:
+                os.kill(pid, signal.SIGSTOP)
+            inside = namespaces(family) - namespaces([os.getpid()])
+            for pid in [first.pid, *family]:
+                os.kill(pid, signal.SIGKILL)
+            first.communicate(timeout=20)
+        finally:
+            first.kill()
     assert wait_for(lambda: not any(lives(pid) for pid in family))
     assert wait_for(lambda: not inside & everywhere())
     text = SCENARIO.replace("20s", "300ms")
