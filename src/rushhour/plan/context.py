@@ -7,6 +7,7 @@ its answer back take to be sent: bytes / rate of every link that serialises, and
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from rushhour.plan import labels
@@ -78,13 +79,18 @@ def _in_turn(layout: Layout, steps: list[Step]) -> list[int]:
     """The ends that are the narrowest at some time, where patterns move the bottleneck; else none."""
     stages = {step.end: layout.stage(step) for step in steps if layout.stage(step).rate_bps}
     rates = {end: courses(stage).get("rate_bps", [(0, stage.rate_bps or 0)]) for end, stage in stages.items()}
-    instants = {t_ns for course in rates.values() for t_ns, _ in course}
+    changes = sorted(((t_ns, end, rate) for end, course in rates.items() for t_ns, rate in course), key=_time)
+    now: dict[int, float] = {}
     found: set[int] = set()
-    for t_ns in sorted(instants):
-        now = {end: [value for at, value in course if at <= t_ns][-1] for end, course in rates.items()}
+    for _, together in groupby(changes, key=_time):
+        now |= {end: rate for _, end, rate in together}
         if not found & {end for end, rate in now.items() if rate == min(now.values())}:
             found.add(min(now, key=lambda end: now[end]))
     return sorted(found) if len(found) > 1 else []
+
+
+def _time(change: tuple[int, int, float]) -> int:
+    return change[0]
 
 
 def courses(stage: Stage) -> dict[str, list[tuple[int, float]]]:
