@@ -6,6 +6,7 @@ import argparse
 import faulthandler
 import hashlib
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _POOL = 2000
+_MEMORY = 3000 << 20
 _RECORDS = ["record", "metrics", "series", "files.regular"]
 # What coverage guides: all else is imported as it is, which is ten times as fast.
 _GUIDED = {
@@ -48,13 +50,20 @@ def main() -> None:
     parser.add_argument(
         "--go-on", action="store_true", help="keep one input of each fault, and look for others"
     )
+    parser.add_argument(
+        "--unguided", action="store_true", help="changes at random, without coverage: ten times as many"
+    )
     asked = parser.parse_args()
     if _ROOM not in os.environ:
         ended = _in_a_room()
         sys.exit(ended or any(Path().glob(f"{_fault(asked.target)}*")))
+    if asked.unguided:
+        _unguided(asked)
+        return
     try:
         import atheris  # noqa: PLC0415 - not there for every Python
     except ImportError:
+        print("atheris is not installed: changes are random, coverage guides nothing", file=sys.stderr)
         _unguided(asked)
         return
     with atheris.instrument_imports(include=[f"rushhour.{name}" for name in _GUIDED[asked.target]]):
@@ -71,7 +80,7 @@ def main() -> None:
 
     options = [
         f"-max_total_time={asked.seconds}", f"-runs={asked.runs}", f"-seed={asked.seed}", "-max_len=200000",
-        "-len_control=0", "-timeout=120", "-rss_limit_mb=3000",
+        "-len_control=0", "-timeout=120", f"-rss_limit_mb={_MEMORY >> 20}",
         f"-artifact_prefix={Path.cwd()}/fuzz-{asked.target}-",
     ]  # fmt: skip
     faulthandler.enable()
@@ -121,10 +130,11 @@ def _in_a_room() -> int:
 
 
 def _unguided(asked: argparse.Namespace) -> None:
-    """Without Atheris, the same changes at random."""
+    """The same changes at random."""
     from fuzz import targets  # noqa: PLC0415
 
-    print("atheris is not installed: changes are random, coverage guides nothing", file=sys.stderr)
+    faulthandler.enable()
+    resource.setrlimit(resource.RLIMIT_DATA, (_MEMORY, _MEMORY))
     target = targets.TARGETS[asked.target]
     run = _going_on(asked, target.run)
     rng = Random(asked.seed)

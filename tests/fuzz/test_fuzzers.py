@@ -30,14 +30,23 @@ def test_what_once_failed_is_answered(name: str, tmp_path: Path, monkeypatch: py
 
 @pytest.mark.parametrize("name", targets.TARGETS)
 def test_any_change_is_answered(name: str, tmp_path: Path) -> None:
-    # In a process of its own: what hangs or takes all memory is ended by the fuzzer, which says by what.
+    _fuzz(name, tmp_path, "--unguided")
+
+
+def test_coverage_guides_the_fuzzer(tmp_path: Path) -> None:
+    _fuzz("trace", tmp_path)
+
+
+def _fuzz(name: str, tmp_path: Path, *words: str) -> None:
+    # In a process of its own: what takes all memory is ended there, and what hangs here.
     done = subprocess.run(
-        [sys.executable, "-m", "fuzz", name, "--runs", str(RUNS.get(name, 60))],
+        [sys.executable, "-m", "fuzz", name, "--runs", str(RUNS.get(name, 60)), *words],
         env=os.environ | {"PYTHONPATH": f"{ROOT / 'src'}:{ROOT / 'tests'}", "TMPDIR": str(tmp_path)},
         cwd=tmp_path,
         capture_output=True,
         text=True,
         errors="replace",
+        timeout=600,
         check=False,
     )
     assert done.returncode == 0, done.stderr[-4000:]
