@@ -9,6 +9,7 @@ import re
 import shlex
 import shutil
 import subprocess
+from collections.abc import Iterator
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -93,29 +94,39 @@ int main(void)
     return 0;
 }
 """
-FAMILIES = {4: "-4", 6: "-6"}
+ETHTOOL = 'for dev; do ethtool -k "$dev"; done'
 
 
-def dump(namespace: str, devices: list[str], prefix: str) -> list[str]:
-    """Commands that write all there is in a namespace to `/out/found/PREFIX.WHAT`."""
-    asked = {"link": f"ip -n {namespace} -d -j link", "address": f"ip -n {namespace} -d -j address"}
-    for number, option in FAMILIES.items():
-        asked[f"route{number}"] = f"ip {option} -n {namespace} -d -j route show table all"
-        asked[f"neighbour{number}"] = f"ip {option} -n {namespace} -d -j neigh"
-        asked[f"rule{number}"] = f"ip {option} -n {namespace} -j rule"
-    asked["qdisc"] = f"tc -n {namespace} -d -j qdisc"
-    for device in devices:
-        dev = shlex.quote(device)
-        asked[f"class.{device}"] = f"tc -n {namespace} -d -j class show dev {dev}"
-        for parent in ("root", "egress", "ingress"):
-            asked[f"filter.{device}.{parent}"] = f"tc -n {namespace} -d -j filter show dev {dev} {parent}"
-        asked[f"offload.{device}"] = f"ip netns exec {namespace} ethtool -k {dev}"
-    asked["sysctl"] = f"ip netns exec {namespace} sysctl -a --pattern ^net"
-    return [f"{line} > /out/found/{prefix}.{what} 2>&1" for what, line in asked.items()]
+def dump(namespace: str, devices: list[str], prefix: str) -> tuple[dict[str, str], list[str]]:
+    """Files of questions, and commands that write all there is in a namespace to `/out/found/PREFIX.WHAT`.
+
+    A program starts slowly in a virtual kernel, so each is asked all it can tell at once: a line an answer.
+    """
+    of_family = ["route show table all", "neigh", "rule"]
+    filters = [f"filter show dev {dev} {at}" for dev in devices for at in ("root", "egress", "ingress")]
+    asked = {
+        "link": ("ip -d -j", ["link", "address"]),
+        "ipv4": ("ip -4 -d -j", of_family),
+        "ipv6": ("ip -6 -d -j", of_family),
+        "qdisc": ("tc -d -j", ["qdisc", *filters]),
+        # Not as JSON, which older ones of tc break; the discipline's line says whose classes follow.
+        "class": ("tc -d", [f"{what} show dev {dev}" for dev in devices for what in ("qdisc", "class")]),
+    }
+    questions = {f"{prefix}.{what}": "\n".join(lines) + "\n" for what, (_, lines) in asked.items()}
+    commands = {
+        what: f"{program} -n {namespace} -force -batch /out/asked/{prefix}.{what}"
+        for what, (program, _) in asked.items()
+    }
+    inside = f"ip netns exec {namespace}"
+    commands["offload"] = f"{inside} dash -c {shlex.quote(ETHTOOL)} dash {shlex.join(devices)}"
+    commands["sysctl"] = f"{inside} sysctl -a --pattern ^net"
+    return questions, [f"{line} > /out/found/{prefix}.{what} 2>&1" for what, line in commands.items()]
 
 
-def root_folder(folder: Path) -> Path:
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A guest's root with a shell, iproute2, and the agent as a program among them."""
+    folder = tmp_path_factory.mktemp("programs")
     root = folder / "root"
     files = {place: path for name in TOOLS for place, path in tools.find(name).files.items()}
     files["tools/rushhour-agent"] = agent.find().binary
@@ -130,7 +141,7 @@ def root_folder(folder: Path) -> Path:
     return root
 
 
-def both(plan: Document, folder: Path) -> dict[str, dict[str, str]]:
+def both(plan: Document, programs: Path, folder: Path) -> dict[str, dict[str, str]]:
     """What is found after the commands and after the agent: name of the dump → its text."""
     devices = {
         node["name"]: [
@@ -142,21 +153,25 @@ def both(plan: Document, folder: Path) -> dict[str, dict[str, str]]:
         devices[arrival["node"]] += [arrival["ifb"]] if arrival["ifb"] else []
     bare = plan | {"flows": [], "calibration": {}, "duration_ns": 10**10, "readings": {}}
     script = ["set -e", "sysctl -qw net.core.fb_tunnels_only_for_init_net=2", *commands(planned(plan))]
-    after_commands: list[str] = []
-    after_agent: list[str] = []
+    questions: dict[str, str] = {}
+    after: dict[str, list[str]] = {"commands": [], "agent": []}
     for number, (name, own) in enumerate(devices.items()):
-        after_commands += dump(shlex.quote(name), own, f"commands.{number}")
-        after_agent += dump(f"agent{number}", own, f"agent.{number}")
+        for who, namespace in (("commands", shlex.quote(name)), ("agent", f"agent{number}")):
+            asked, lines = dump(namespace, own, f"{who}.{number}")
+            questions |= asked
+            after[who] += lines
     image = kernel.find("debian-6.12").image
-    with Sandbox(folder / "runs", image, root_folder(folder)) as box:
-        for name in ("agent", "found"):
+    with Sandbox(folder / "runs", image, programs) as box:
+        for name in ("agent", "found", "asked"):
             (box.out / name).mkdir()
+        for name, text in questions.items():
+            (box.out / "asked" / name).write_text(text)
         (box.out / "agent/plan.json").write_text(json.dumps(bare))
         (box.out / "commands.sh").write_text(
             "\n".join(["exec > /out/commands.log 2>&1", *script, "echo end"])
         )
-        (box.out / "dump_commands.sh").write_text("\n".join(after_commands))
-        (box.out / "dump_agent.sh").write_text("\n".join(after_agent))
+        for who, lines in after.items():
+            (box.out / f"dump_{who}.sh").write_text("\n".join(lines))
         words = uml.command(image, 1024, seed=1)
         ending = Guest(agent.find().binary, box, words, limits=Limits(240, 120), cpu=0).wait()
         assert ending.reason == "done", box.console.read_text()[-2000:]
@@ -181,17 +196,36 @@ IGNORED_SYSCTL = re.compile(
 )
 
 
-def told(what: str, text: str) -> Any:
-    """A dump without what is transient, in an order of its own."""
+def told(what: str, text: str) -> list[Any]:
+    """Dumps without what is transient, in an order of their own."""
+    lines = text.splitlines()
     if what == "sysctl":
-        return sorted(line for line in text.splitlines() if not IGNORED_SYSCTL.search(line))
-    try:
-        # Who made a route is no matter: `boot` by hand, `static` by the agent.
-        entries = strip(json.loads(text or "[]"))
-        return [{**entry, "protocol": None} for entry in entries] if what.startswith("route") else entries
-    except ValueError:
+        return sorted(line for line in lines if not IGNORED_SYSCTL.search(line))
+    if what == "offload":
+        return list(_under(lines, "Features for "))
+    if what == "class":
         # Older tc cut the time of htb's bursts to whole µs; the agent does not, as newer ones.
-        return sorted(re.sub(r"burst \d+b/\d+", "burst", line) for line in text.splitlines())
+        return sorted(re.sub(r"burst \d+b/\d+", "burst", line) for line in _under(lines, "qdisc "))
+    return [{"question": number} | entry for number, line in enumerate(lines) for entry in _answer(line)]
+
+
+def _answer(line: str) -> list[dict[str, Any]]:
+    try:
+        entries = strip(json.loads(line))
+    except ValueError:  # older tc breaks the JSON of some disciplines
+        return [{"text": line}]
+    # Who made a route is no matter: `boot` by hand, `static` by the agent.
+    return [entry | {"protocol": None} if "dst" in entry else entry for entry in entries]
+
+
+def _under(lines: list[str], head: str) -> Iterator[str]:
+    """Each line with the last one that began so, which is of its device."""
+    owner = ""
+    for line in lines:
+        if line.startswith(head):
+            owner = line
+        else:
+            yield f"{owner} | {line}"
 
 
 def strip(value: Any) -> Any:
@@ -291,9 +325,9 @@ CASES: dict[str, Scenario] = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_the_commands_build_what_the_agent_builds(case: str, tmp_path: Path) -> None:
+def test_the_commands_build_what_the_agent_builds(case: str, programs: Path, tmp_path: Path) -> None:
     plan = lower(CASES[case], 1).plan
-    found = both(plan, tmp_path)
+    found = both(plan, programs, tmp_path)
     assert set(found["commands"]) == set(found["agent"])
     differing = [
         f"{name}: the commands {ours}, the agent {theirs}"
