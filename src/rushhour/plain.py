@@ -19,6 +19,12 @@ def is_control(sign: str) -> bool:
     return _CONTROL.match(sign) is not None
 
 
+def control(text: str) -> str | None:
+    """The first character of a text that a terminal would obey, if there is one."""
+    found = _CONTROL.search(text)
+    return found and found[0]
+
+
 def may_speak(text: bytes) -> bool:
     """Whether a JSON text could hold control characters: written as escapes, or as bytes of UTF-8."""
     return _WRITTEN.search(text) is not None

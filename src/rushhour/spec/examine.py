@@ -5,14 +5,13 @@ Takes a document (parsed TOML), gives the `Scenario` it describes or every `Prob
 
 from __future__ import annotations
 
-from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
 from rushhour.spec.check import Problem, check_sweep, problems
 from rushhour.spec.explain import explain
-from rushhour.spec.keys import UnknownKeyError, put
+from rushhour.spec.keys import UnknownKeyError, copied, put
 from rushhour.spec.quick import as_told
 from rushhour.spec.scenario import Scenario, name_flows
 from rushhour.spec.sweep import LABEL, Factor, Sweep
@@ -88,13 +87,14 @@ def _put_known(
 
 def _judge(document: Mapping[str, object], words: Vocabulary | None) -> tuple[Scenario | None, list[Problem]]:
     """Judge keys, then contradictions; the sweep is left aside."""
-    rest = deepcopy({key: value for key, value in document.items() if key != "sweep"})
+    rest = {key: value for key, value in document.items() if key != "sweep"}
     found: list[Problem] = []
     for _ in range(_ROUNDS):
         try:
             scenario = Scenario.model_validate(rest)
         except ValidationError as error:
             new = explain(error)
+            rest = rest if found else {key: copied(value) for key, value in rest.items()}
             gone = {problem.path for problem in found}
             found += [problem for problem in new if problem.path not in gone]
             done = [_cut(rest, problem.path) for problem in new]
@@ -103,7 +103,9 @@ def _judge(document: Mapping[str, object], words: Vocabulary | None) -> tuple[Sc
         else:
             cut = [problem.path for problem in found]
             found += [problem for problem in problems(scenario, words) if not _consequence(problem.path, cut)]
-            return (None if found else Scenario.model_validate(document)), found
+            if found or "sweep" not in document:
+                return (None if found else scenario), found
+            return Scenario.model_validate(document), found
     return None, found
 
 

@@ -13,7 +13,6 @@ Takes a scenario's document (parsed TOML) and puts values at keys; the same synt
 
 from __future__ import annotations
 
-from copy import deepcopy
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
@@ -74,13 +73,22 @@ def nearest(word: str, allowed: Iterable[str]) -> str:
     return f"{guess}allowed: {shown}" if shown else f"{guess}there is none"
 
 
+def copied(value: object) -> object:
+    """A document of its own: what it holds besides tables and arrays cannot change."""
+    if isinstance(value, dict):
+        return {key: copied(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [copied(one) for one in value]
+    return value
+
+
 def put(document: Mapping[str, object], values: Mapping[str, object]) -> dict[str, object]:
     """Give a copy of the document with each value at its key.
 
     Raises:
         UnknownKeyError: a key leads nowhere.
     """
-    result = deepcopy(dict(document))
+    result = {key: copied(value) for key, value in document.items()}
     for key, value in values.items():
         _put(result, key, value)
     return result

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 from pydantic_core import PydanticCustomError
 
-from rushhour.plain import is_control
+from rushhour.plain import control
 
 # A name becomes part of namespaces, devices and files; what is not in here could mean something there.
 NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$"
@@ -59,7 +59,7 @@ def shown(text: str) -> str:
     Raises:
         PydanticCustomError: there is one.
     """
-    bad = next((sign for sign in text if is_control(sign)), None)
+    bad = control(text)
     if bad is not None:
         raise PydanticCustomError(
             "shown", "the text holds the control character {sign}", {"sign": ascii(bad)}
