@@ -51,7 +51,7 @@ test-agent: setup-test
 agent-aarch64: setup-test
 	scripts/agent-aarch64
 
-# One worker a CPU; then by itself what measures this machine in real time, and would measure the others.
+# One worker a CPU and one more; then by itself what measures this machine in real time, and would measure the others.
 test-python: kernels
 	$(PYTHON) -m pytest -n auto --dist loadgroup -m 'not alone'
 	$(PYTHON) -m pytest -m alone

@@ -94,6 +94,11 @@ RINGS: dict[str, Callable[[], str | None]] = {
 _lacking: dict[str, str | None] = {}
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """One more than CPUs: tests in real time wait more than they work."""
+    return len(os.sched_getaffinity(0)) + 1
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """One worker has all tests of a file, and one all tests that see what others do on this machine."""

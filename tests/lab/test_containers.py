@@ -109,7 +109,9 @@ def run(place: Path, words: str | None, *command: str) -> subprocess.CompletedPr
 def carried_out(place: Path, words: str | None) -> tuple[dict[str, dict[str, str]], set[str], str]:
     """The hash of each raw file by the kernel's release, the warnings of the records, and what was said."""
     both = ["--kernel", "debian-6.1", "--kernel", "debian-6.12"]
-    done = run(place, words, "run", "../scenario.toml", *both, "--out", "out")
+    # The report is drawn where nothing is lacking, and where most is.
+    brief = ["--no-report"] if words not in ("", list(CONTAINERS)[-1]) else []
+    done = run(place, words, "run", "../scenario.toml", *both, "--out", "out", *brief)
     said = done.stdout + done.stderr
     assert done.returncode == 0, said
     work = max(place.glob("tmp*"), key=lambda path: path.stat().st_mtime_ns)
