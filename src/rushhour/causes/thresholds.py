@@ -74,6 +74,7 @@ FAST_BPS = T(1e9, "bit/s from which the work for each packet begins to fill a pr
 # Losses told apart.
 SPURIOUS = T(0.5, "part of the retransmissions not needed, from which it is reordering, not loss", "RFC 2883")
 LATE = T(0.005, "part of datagrams late from which reordering is spoken of", "RFC 5681, 3.2")
+LEAST_EXTENT = T(10, "places at least that a sender is told to wait for packets that are overtaken")
 BBR_LOSS = T(0.1, "loss up to which BBR is proposed: it ignores single losses")
 BELOW_POLICER = T(0.95, "part of a policed rate to send at: what is above, headers among it, is dropped")
 LEAST_BURST = T(15_140, "bytes of the least bucket that passes a first window of ten packets", "RFC 6928")

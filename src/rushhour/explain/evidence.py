@@ -11,6 +11,7 @@ import numpy as np
 
 from rushhour.causes.evidence import OPTION_SACK, OPTION_WSCALE
 from rushhour.causes.thresholds import WAITED, WAITED_S
+from rushhour.explain import origins
 from rushhour.explain.traffic import Beside, beside
 from rushhour.metrics.queue import since_start
 from rushhour.metrics.tcp import ideal_bps, last
@@ -22,6 +23,7 @@ from rushhour.series.waits import Wait, waits
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from rushhour.causes.evidence import Shown
     from rushhour.record.context import End, Flow
     from rushhour.record.decode import Rows
     from rushhour.record.record import Record
@@ -121,6 +123,10 @@ class RecordedFlow:
     def program(self, host: str) -> str:
         """The application at an end."""
         return f"The {'sending' if host == self.sender else 'receiving'} application on {host}"
+
+    def shown(self, key: str) -> Shown | None:
+        """What the record shows of an origin of losses."""
+        return origins.shown(self, key)
 
     def setting(self, host: str, name: str) -> str | None:
         """A sysctl of a host; None where the scenario does not set it."""
