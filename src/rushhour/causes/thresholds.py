@@ -45,6 +45,7 @@ UNSCALED = T(65535, "bytes of the greatest window without scaling", "RFC 7323, s
 MARGIN = T(1.5, "times what the path holds that a proposed buffer has: overhead and auto-tuning vary")
 LEAST_RMEM = T(131072, "bytes of the least tcp_rmem proposed: its default", "tcp(7), tcp_rmem")
 LEAST_WMEM = T(65536, "bytes of the least tcp_wmem proposed: room for a few super-packets")
+WINDOWS = T(2, "windows that a buffer is set to hold: one in flight, one for what arrives behind a hole")
 EMPTIED = T(0.5, "part of window / RTT below which a full window was emptied late: the reader's fault")
 DELAYED_SEGMENTS = T(8, "segments of a window below which delayed ACKs explain that")
 SPACIOUS = T(1.5, "times what the path holds from which a window is no limit while nothing is missing")
@@ -69,6 +70,13 @@ UNREAD = T(16_384, "bytes unread at a look, more than a program that keeps up le
 
 MACHINE_BUSY = T(0.6, "part of the processors from which a machine is busy")
 OTHERS_BUSY = T(0.3, "processors' worth of other programs, likewise while it is measured")
+VERY_FAST_BPS = T(10e9, "bit/s from which a turn of receiving, and notes of sending, run out of room")
+BACKLOG_S = T(0.01, "seconds that packets wait while a processor is busy otherwise: some of its time slices")
+RECOVERY_S = T(
+    2.0,
+    "seconds that Reno needs after a loss to fill the path again, from which another algorithm is named",
+    "RFC 5681, 3.1",
+)
 FAST_BPS = T(1e9, "bit/s from which the work for each packet begins to fill a processor")
 
 # Losses told apart.

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from rushhour.causes.finding import Command
 from rushhour.causes.rules import named
-from rushhour.causes.thresholds import USED
+from rushhour.causes.thresholds import MAIN, USED
+from rushhour.diagnosis.bottleneck import causes
 from rushhour.diagnosis.case import ENDS
 from rushhour.diagnosis.flow import MeasuredFlow
 from rushhour.diagnosis.losses import at_a_full_queue, when
@@ -23,6 +24,7 @@ from rushhour.diagnosis.rules.measured_words import (
 from rushhour.quantities.short import percent
 
 if TYPE_CHECKING:
+    from rushhour.causes.evidence import Named
     from rushhour.causes.finding import Finding
     from rushhour.causes.held import Held
     from rushhour.diagnosis.case import Case
@@ -35,6 +37,14 @@ def by_rule(case: Case, m: Measured, cause: Held) -> Finding:
     one = named(MeasuredFlow(m, m.single, case), cause.limit, cause.limited)
     assert one is not None
     return made(cause, m, one.says, (*_look(case, cause.key), *commands(case, one)))
+
+
+def chance(case: Case, m: Measured) -> Named | None:
+    """What the rule says of packets that chance took, where that held the flow of a direction back."""
+    held_back = [cause for cause in causes(m) if cause.key == "random-loss" and cause.limited >= MAIN]
+    if m.single is None or not held_back:
+        return None
+    return named(MeasuredFlow(m, m.single, case), held_back[0].limit, held_back[0].limited)
 
 
 def _look(case: Case, key: str) -> tuple[Command, ...]:
