@@ -336,7 +336,7 @@ PATHS = (
         ),
         word="bufferbloat",
         known_by=(
-            "the path was full, and the median wait in its queue is above 20 ms and above the idle round trip"
+            "the path was full, and the median wait in its queue is at least 20 ms and the idle round trip"
         ),
         helps="a queue that manages itself",
     ),

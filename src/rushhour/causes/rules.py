@@ -29,6 +29,8 @@ from rushhour.causes.thresholds import (
     LEAST_RMEM,
     LEAST_WMEM,
     MARGIN,
+    STANDING_S,
+    STANDING_TRIPS,
     UNSCALED,
 )
 from rushhour.quantities.short import percent, rate, rounded_up, size
@@ -52,6 +54,11 @@ def sentence(key: str, **words: str) -> str:
 def held(share: float) -> str:
     """For how much of the time a limit held."""
     return f"for {percent(share)} of the time"
+
+
+def stands(wait_s: float, idle_s: float) -> bool:
+    """Whether a queue stands (bufferbloat): its median wait, beside the idle round trip."""
+    return wait_s >= max(STANDING_S, STANDING_TRIPS * idle_s)
 
 
 def window_scaling(e: Evidence, _: float) -> Named | None:

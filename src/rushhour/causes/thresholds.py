@@ -119,10 +119,12 @@ CODEL_INTERVAL_S = T(
     0.1, "seconds of CoDel's interval, about the longest RTT of those who share it", "RFC 8289, 4.3"
 )
 STANDING_S = T(
-    0.02, "seconds of median wait from which a queue of a record stands: four targets", "RFC 8289, 4.3"
+    0.02, "seconds of median wait from which a queue stands, with the next: four targets", "RFC 8289, 4.3"
 )
-BLOAT_NS = T(100_000_000, "ns of the longest wait under load that spoil calls and shells", "ITU-T G.114")
-BLOAT_TRIPS = T(2, "round trips of queue; a loss-based flow needs one BDP, and not more")
+STANDING_TRIPS = T(1, "idle round trips of median wait, likewise: a loss-based flow needs one BDP, not more")
+SPOILS_NS = T(
+    100_000_000, "ns of the longest wait from which a standing queue spoils calls and shells", "ITU-T G.114"
+)
 UNFAIR = T(0.6, "part of an equal share below which a flow is pushed aside")
 RTT_BIAS = T(1.5, "ratio of base RTTs from which the longer path explains the smaller share")
 LOST_ACKS = T(0.05, "loss of ACKs from which they are missed: each tells of all data before it")
