@@ -11,6 +11,7 @@ from rushhour.explain.aqm import managing, target_s
 from rushhour.explain.caps import MANAGED_TRIP_S, plain
 from rushhour.explain.words import NAMED, beside, found, of_possible
 from rushhour.quantities.short import percent, rate, rounded_up, time
+from rushhour.quantities.words import capital
 
 if TYPE_CHECKING:
     from rushhour.causes.finding import Finding
@@ -45,7 +46,7 @@ def pushed_aside(e: RecordedFlow) -> Finding | None:
             f" Its round trip is longer ({time(e.base_rtt_s or 0)}, not {time(big.base_rtt_s or 0)}), so its "
             "window grows more slowly."
         )
-        remedy = Remedy(f"{separate[0].upper()}{separate[1:]}", (), _queue(e), UNFAIR * fair)
+        remedy = Remedy(capital(separate), (), _queue(e), UNFAIR * fair)
         return found("longer-path", share, says, remedy, limit="unfair", where=e.bottleneck)
     return found("unequal", share, f"{says} The flows had not come to equal shares.")
 
