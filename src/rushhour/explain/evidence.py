@@ -19,6 +19,7 @@ from rushhour.record import decode, keys
 from rushhour.series.handshake import handshake_s, syn_retransmits
 from rushhour.series.timeline import timelines
 from rushhour.series.waits import Wait, waits
+from rushhour.traffic import kinds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -265,7 +266,7 @@ def _bucket(policers: Sequence[End]) -> float | None:
 def _policed_too(record: Record, flow: Flow, policers: Sequence[End]) -> tuple[str, ...]:
     """The groups of the other TCP flows that share the tightest of these policers, one entry a flow."""
     tight = min(policers, key=lambda end: end.rate_bps or 0, default=None)
-    others = [other for other in record.flows("tcp") if other.id != flow.id]
+    others = [other for other in record.flows(*kinds.TCP_STREAMS) if other.id != flow.id]
     return tuple(other.group for other in others if tight is not None and tight.end in other.crossed)
 
 
@@ -341,7 +342,7 @@ def _buffer(end: End, flow: Flow) -> float | None:
 def _others(record: Record, flow: Flow) -> Iterable[Other]:
     """The other TCP flows at its bottleneck that were active for at least half of its time."""
     span = flow.active_ns
-    for other in record.flows("tcp"):
+    for other in record.flows(*kinds.TCP_STREAMS):
         theirs = other.active_ns
         if (
             other.id == flow.id

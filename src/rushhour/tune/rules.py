@@ -15,6 +15,7 @@ from rushhour.diagnosis.rules import device, host, socket
 from rushhour.diagnosis.rules.switches import SWITCHES
 from rushhour.diagnosis.rules.tcp import recovery_time_s
 from rushhour.quantities.short import binary, duration, rate
+from rushhour.tc.kinds import DEVICE_LENGTH
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -187,7 +188,7 @@ def options(end: End) -> Iterator[Advice]:
 def queue_length(end: End) -> Iterator[Advice]:
     """A transmit queue that somebody shortened."""
     length, usual = end.facts.get("link", "txqlen"), device.USUAL_QUEUE
-    waits = (_root(end) or "").startswith(("pfifo", "mq"))
+    waits = _root(end) in DEVICE_LENGTH
     if isinstance(length, int) and 0 < length < usual and waits and end.fastest_bps >= FAST_BPS / 10:
         reason = "shorter than the kernel's default: bursts of several senders are dropped in the host itself"
         change = {"kind": "txqueuelen", "dev": end.dev, "value": usual}

@@ -9,6 +9,7 @@ from rushhour.causes.finding import Proof, finding
 from rushhour.causes.thresholds import FAST_BPS, SMALL_QUEUE
 from rushhour.diagnosis.rules import common
 from rushhour.diagnosis.rules.common import told
+from rushhour.tc.kinds import DEVICE_LENGTH
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -211,11 +212,7 @@ def small_queue(case: Case) -> Iterator[Finding]:
         root = [
             one for one in facts.get("qdisc", common.device(facts), "qdiscs") or [] if one["parent"] == "root"
         ]
-        if (
-            not length
-            or length >= SMALL_QUEUE
-            or not any(one["kind"] in {"pfifo_fast", "pfifo", "mq"} for one in root)
-        ):
+        if not length or length >= SMALL_QUEUE or not any(one["kind"] in DEVICE_LENGTH for one in root):
             continue
         rose = common.risen(case, end, ".root.drops")
         dev = common.device(facts)
