@@ -9,9 +9,10 @@ from unittest.mock import patch
 
 import numpy as np
 
+from rushhour.files.regular import checksum
 from rushhour.record import decode
 from rushhour.record.record import Record, RecordWriter
-from rushhour.record.seal import MANIFEST, checksum, sealed, write_json
+from rushhour.record.seal import MANIFEST, sealed, write_json
 from rushhour.record.sound import Seal
 from rushhour.record.tables import write_table
 

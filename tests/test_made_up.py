@@ -61,10 +61,14 @@ mod tests {
 }
 """
 ROW = """    {"name": "mayfly", "qdisc": "mayfly::QDISC", "packets": "most", "nested": true,
-     "separates": true, "statistics": [["<u4", "hatched died"], ["<u8", "marked"]]},
+     "separates": true, "manages": true, "statistics": [["<u4", "hatched died"], ["<u8", "marked"]]},
 """
 DISCIPLINE = """
 import numpy as np
+from rushhour.diagnosis.case import Case
+from rushhour.diagnosis.facts import Facts
+from rushhour.diagnosis.measured import Measured
+from rushhour.diagnosis.rules import queue
 from rushhour.explain.caps import plain
 from rushhour.plan import lower
 from rushhour.record import decode
@@ -88,6 +92,10 @@ raw = np.frombuffer(np.array([7, 5], "<u4").tobytes() + np.array([3], "<u8").tob
 told = decode.xstats(raw, np.array([16], np.uint32), b"mayfly")
 print(told["hatched"][0], told["died"][0], decode.marks(raw, np.array([16], np.uint32), b"mayfly")[0])
 print(not plain("mayfly most 83"))
+end = {"link": {"dev": "eth0"}, "qdisc": {"eth0": {"qdiscs": [{"kind": "mayfly", "parent": "root"}]}}}
+m = Measured("a→b", counters={"a": {"qdisc.eth0.mayfly.root.drops": 3}})
+case = Case(Facts("alice", end), Facts("bob", {}), {"a→b": m})
+print(*(one.severity for one in queue.drops(case)))
 """
 
 
@@ -103,9 +111,10 @@ def mayfly(copy: Copy) -> Copy:
 
 def test_a_queue_discipline_is_a_row_and_its_encoder(mayfly: Copy) -> None:
     """Plans give it its limit and no tc, records read its statistics and marks, reasons know what it does."""
-    line, tools, statistics, separates = mayfly.python(DISCIPLINE).splitlines()
+    line, tools, statistics, separates, manages = mayfly.python(DISCIPLINE).splitlines()
     assert line == "parent 1:1 handle 10: mayfly most 83"
     assert (tools, statistics, separates) == ("None", "7 5 3.0", "True")
+    assert manages == "note"  # what it drops keeps it short
 
 
 METRIC = """

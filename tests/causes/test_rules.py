@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from string import Formatter
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rushhour.causes import rules
-from rushhour.causes.evidence import DELAY_BASED, OPTION_SACK, OPTION_WSCALE
+from rushhour.causes import on_flows, rules
+from rushhour.causes.evidence import DELAY_BASED, OPTION_SACK, OPTION_WSCALE, Shown
 from rushhour.causes.rules import RULES, named
 from rushhour.causes.table import CAUSES
 from rushhour.diagnosis.case import Case
 from rushhour.diagnosis.facts import Facts
 from rushhour.diagnosis.flow import MeasuredFlow
-from rushhour.diagnosis.measured import Measured, Tcp
+from rushhour.diagnosis.measured import Measured, Tcp, Train, Udp
 from rushhour.explain import RecordedFlow
 
 if TYPE_CHECKING:
@@ -95,6 +96,35 @@ def test_losses_that_both_can_tell_are_told_alike(rule: rules.Rule, known: dict[
     assert one == other
 
 
+POLICED = {"policed": 10, "policer_bps": 30e6}
+LINE = Udp(88e6, 30e6, 1000, 300)
+BY_CHANCE = {"wire_loss": 0.01, "segments": 4000}
+DATAGRAMS = Udp(75e6, 74e6, 2500, 2475)
+
+
+@pytest.mark.parametrize(
+    ("key", "counted", "seen", "socket"),
+    [
+        ("policer", POLICED, {"line": LINE}, {"pacing": "28500000bit"}),
+        ("random-loss", BY_CHANCE, {"udp": DATAGRAMS}, {"cc": "bbr"}),
+        ("shallow-queue", {"queue_drops": 40, "buffer": 9000.0}, {"train": Train(192, 40, 98e6)}, {}),
+        ("losses", {"queue_drops": 40}, {}, {}),
+    ],
+)
+def test_an_origin_of_losses_has_one_remedy_whatever_shows_it(
+    key: str, counted: dict[str, Any], seen: dict[str, Any], socket: dict[str, str]
+) -> None:
+    known: dict[str, Any] = {"options": BOTH, "retransmits": 40}
+    other = measured("losses", **known, segments=4000)
+    both = (recorded("losses", **known, **counted), replace(other, m=replace(other.m, **seen)))
+    found = [named(one, "losses", 0.9) for one in both]
+    assert [one and one.key for one in found] == [key, key]
+    assert found[0] is not None
+    assert found[1] is not None
+    assert found[0].cure == found[1].cure
+    assert (found[0].cure.socket if found[0].cure is not None else {}) == socket
+
+
 def test_an_option_is_switched_on_where_it_is_off() -> None:
     name = "net.ipv4.tcp_window_scaling"
     known: dict[str, Any] = FLOWS["window-scaling-off"][1]
@@ -123,6 +153,7 @@ class Anything:
     marked: int = 0
     retransmits: int = 0
     damaged: int = 0
+    origin: str = ""
     asked: Mapping[str, float] = field(default_factory=dict)
 
     def called(self, host: str) -> str:
@@ -134,7 +165,13 @@ class Anything:
     def setting(self, _host: str, _name: str) -> Any:
         return None
 
+    def shown(self, key: str) -> Shown | None:
+        braces = (name for _, name, _, _ in Formatter().parse(CAUSES[key].says) if name)
+        words = {*braces} - {"held"}
+        return Shown(dict.fromkeys(words, "x")) if key == self.origin else None
 
+
+ORIGINS = ("", *(cause.key for cause in on_flows.LOSSES))
 SIZE = st.none() | st.floats(1, 1e9)
 
 
@@ -142,7 +179,7 @@ SIZE = st.none() | st.floats(1, 1e9)
     st.builds(
         Anything, cc=st.sampled_from(["cubic", *sorted(DELAY_BASED)]), bdp=SIZE, window=SIZE, inflight=SIZE,
         rcvbuf=SIZE, sndbuf=SIZE, options=st.none() | st.integers(0, 127), marked=st.integers(0, 99),
-        retransmits=st.integers(0, 99), damaged=st.integers(0, 99),
+        retransmits=st.integers(0, 99), damaged=st.integers(0, 99), origin=st.sampled_from(ORIGINS),
         asked=st.dictionaries(st.sampled_from(["rcvbuf", "sndbuf", "pacing_bps"]), st.floats(1, 1e9)),
     ),
     st.sampled_from(sorted(RULES)), st.floats(0, 1),

@@ -14,7 +14,7 @@ import pytest
 from sentences import is_said
 
 from rushhour import causes as room
-from rushhour import diagnosis, explain
+from rushhour import diagnosis, explain, tune
 from rushhour.causes.cause import LAYERS, SEVERITIES
 from rushhour.causes.document import page
 from rushhour.causes.finding import Finding
@@ -37,7 +37,7 @@ MADE = {
 def written() -> dict[str, set[str]]:
     """Room → the whole texts in its modules, the tables left out."""
     found: dict[str, set[str]] = {}
-    for place in (room, diagnosis, explain):
+    for place in (room, diagnosis, explain, tune):
         texts = found.setdefault(place.__name__.rpartition(".")[2], set())
         for module in Path(str(place.__file__)).parent.rglob("*.py"):
             if module.name not in TABLES:
@@ -102,7 +102,7 @@ def test_no_rule_keeps_a_threshold_for_itself_that_the_table_has() -> None:
     """A module that gives a number to one of these names again has a second threshold for one thing."""
     again = {
         (module.name, target.id)
-        for place in (room, diagnosis, explain)
+        for place in (room, diagnosis, explain, tune)
         for module in Path(str(place.__file__)).parent.rglob("*.py")
         if module.name != "thresholds.py"
         for node in ast.parse(module.read_text(encoding="utf-8")).body

@@ -149,11 +149,18 @@ def test_nothing_at_all_is_told_by_how_much_answers() -> None:
 
 
 def test_a_queue_of_seconds_is_bufferbloat_and_one_of_a_round_trip_is_not() -> None:
-    long = replace(FULL, loaded_p95_ns=900 * MS)
+    long = replace(FULL, loaded_rtt_ns=800 * MS, loaded_p95_ns=900 * MS)
     both = {"a→b": replace(SOUND, single=long), "b→a": replace(SOUND, direction="b→a")}
     [finding] = measured_path.bufferbloat(Case(A, B, both))
     assert (finding.key, finding.where) == ("bufferbloat", "a→b")
+    assert finding.severity == "warning"
     assert "dev eth0" in finding.fix[0].text
+    # Now and then is no standing queue; one that stands, and spoils no call, is a note.
+    burst = replace(FULL, loaded_p95_ns=900 * MS)
+    stands = replace(FULL, loaded_rtt_ns=50 * MS, loaded_p95_ns=60 * MS)
+    for one, severities in ((burst, []), (stands, ["note"])):
+        case = Case(A, B, {"a→b": replace(SOUND, single=one, several=None)})
+        assert [found.severity for found in measured_path.bufferbloat(case)] == severities
 
 
 def test_the_slower_of_two_directions_is_named() -> None:

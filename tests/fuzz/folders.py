@@ -10,8 +10,8 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rushhour.files.regular import read_regular
-from rushhour.record.seal import checksum, sealed
+from rushhour.files.regular import checksum, read_regular
+from rushhour.record.seal import sealed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,13 +12,13 @@ import pytest
 from guests import run
 
 from rushhour.errors import DOCTOR, LabError
+from rushhour.files import regular
 from rushhour.lab import agent, packages, tools
 from rushhour.lab import kernel as kernels
 from rushhour.lab.base import Job, sha256
 from rushhour.lab.kernel import Kernel
 from rushhour.lab.uml import UmlLab
 from rushhour.plan import lower
-from rushhour.record import seal
 from rushhour.record.record import Record
 from rushhour.spec import parse_scenario
 
@@ -96,7 +96,7 @@ def changed(monkeypatch: pytest.MonkeyPatch, name: str, place: str) -> tools.Too
     with monkeypatch.context() as patch:
         patch.setattr(tools, "_known", {})
         patch.setattr(
-            tools, "checksum", lambda path: "other" if path == real.files[place] else seal.checksum(path)
+            tools, "checksum", lambda path: "other" if path == real.files[place] else regular.checksum(path)
         )
         return tools.find(name)
 

@@ -8,9 +8,10 @@ from click.testing import CliRunner
 from little_tree import MAKEFILE, make_tree, starts
 
 from rushhour.cli import cli
+from rushhour.files.regular import checksum
 from rushhour.lab import boot
 from rushhour.lab import kernel as kernels
-from rushhour.lab.kernel import image, sources, store
+from rushhour.lab.kernel import image, store
 
 
 @pytest.fixture(autouse=True)
@@ -40,7 +41,7 @@ def test_an_image_loses_its_symbols_and_runs(tmp_path: Path) -> None:
     assert subprocess.run([files["linux"]], check=False).returncode == 0
     assert (place / "linux").read_bytes() == whole  # make goes by it
     again = image.stripped(compiled(tmp_path / "b"), tmp_path / "log")
-    assert sources.hash_file(again["linux"]) == sources.hash_file(files["linux"])
+    assert checksum(again["linux"]) == checksum(files["linux"])
 
 
 def test_the_identity_is_of_what_is_kept(tmp_path: Path) -> None:
@@ -52,7 +53,7 @@ def test_the_identity_is_of_what_is_kept(tmp_path: Path) -> None:
     built = kernels.build(str(tree))
     assert symbols(built.image) == ""
     assert "noticed" in symbols(built.folder / "linux.debug")
-    assert built.identity["image_sha256"] == sources.hash_file(built.image)
+    assert built.identity["image_sha256"] == checksum(built.image)
     assert kernels.build(str(tree)) == built
 
 

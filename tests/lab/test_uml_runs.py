@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from rushhour.errors import AgentError, KernelError
+from rushhour.files.regular import checksum
 from rushhour.lab import kernel
 from rushhour.lab.base import CancelledError, Job
 from rushhour.lab.kernel import Kernel
@@ -15,7 +16,6 @@ from rushhour.lab.uml import MAX_MEMORY_MB, MIN_MEMORY_MB, UmlLab, command, memo
 from rushhour.plan import lower
 from rushhour.record import kept
 from rushhour.record.record import Record
-from rushhour.record.seal import checksum
 from rushhour.spec import parse_scenario
 
 pytestmark = pytest.mark.virtual

@@ -9,7 +9,7 @@ import pytest
 from experiments import metric
 
 from rushhour.errors import AgentError
-from rushhour.record.seal import checksum
+from rushhour.files.regular import checksum
 
 if TYPE_CHECKING:
     from experiments import Experiment

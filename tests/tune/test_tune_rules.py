@@ -4,11 +4,13 @@ from typing import Any
 
 import pytest
 
+from rushhour.causes import buffers
+from rushhour.causes.table import CAUSES
 from rushhour.diagnosis.case import Case
 from rushhour.diagnosis.case import Path as Way
 from rushhour.diagnosis.facts import Facts
+from rushhour.diagnosis.measured import Measured, Tcp, Train, Udp
 from rushhour.lab.profile import find_profile
-from rushhour.tune import buffers
 from rushhour.tune.plan import Plan, advise, of_profile, persistent
 
 MIB = 1 << 20
@@ -63,7 +65,7 @@ def advised(
 ) -> dict[tuple[str, str], Any]:  # fmt: skip
     way = Way(int(rtt_ms * 1e6), {"a→b": rate_bps, "b→a": rate_bps}, mtu)
     found = advise(Case(a or facts(), facts(), path=way), memory=memory)
-    assert all(one.reason and one.source for one in found)
+    assert all(one.reason and one.source == CAUSES[one.cause].source for one in found)
     return {
         (one.end, one.setting): one.change["value"] for one in found if one.change and "value" in one.change
     }
@@ -124,6 +126,33 @@ def test_a_long_path_is_not_for_reno() -> None:
     mine = facts(ipv4__tcp_congestion_control="reno")
     assert advised(mine, rtt_ms=50)["a", "net.ipv4.tcp_congestion_control"] == "cubic"
     assert advised(mine, rtt_ms=1) == {}
+
+
+def test_an_algorithm_that_ignores_losses_is_advised_only_where_chance_takes_packets() -> None:
+    """Segments that are sent again for another reason, a short queue, say nothing for it."""
+    lost = Tcp(
+        goodput_bps=5e6, steady_bps=5e6, segments=1000, retransmits=20, shares={"losses": 0.9}, cc="cubic"
+    )
+    rest: dict[str, Any] = {"idle_rtt_ns": 40_000_000, "single": lost, "several": Tcp(steady_bps=9e7)}
+    chance = Measured("a→b", udp=Udp(4e6, 4e6, 2500, 2450), **rest)
+    queue = Measured("a→b", train=Train(192, 40, 98e6), udp=Udp(4e6, 4e6, 2500, 2500), **rest)
+    found = []
+    for m in (chance, queue):
+        case = Case(facts(), facts(), {"a→b": m})
+        found.append({one.cause: one.wanted for one in advise(case) if "congestion" in one.setting})
+    assert found == [{"random-loss": "bbr"}, {}]
+
+
+def test_a_driver_that_chooses_the_frequency_itself_is_left_alone() -> None:
+    known = facts()
+    way = Way(1_000_000, {"a→b": 1e9, "b→a": 1e9})
+    found = []
+    for driver in ("acpi-cpufreq", "intel_pstate"):
+        cpu = {"governor": {"powersave": 4}, "frequency_driver": driver}
+        mine = Facts("alice", {**known.sections, "cpu": cpu})
+        advice = advise(Case(mine, facts(), path=way))
+        found.append([one.end for one in advice if one.cause == "processor-kept-slow"])
+    assert found == [["a"], []]
 
 
 def test_probing_is_advised_where_large_packets_may_vanish() -> None:

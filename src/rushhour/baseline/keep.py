@@ -148,8 +148,8 @@ def _replace(target: Path, material: Material, reason: str, *, slim: bool | None
 
 def _write(target: Path, material: Material, name: str, version: int, reason: str, *, slim: bool) -> Baseline:
     """Write a version to `target`, whole or not at all."""
+    from rushhour.files.regular import checksum  # noqa: PLC0415
     from rushhour.record.kept import share  # noqa: PLC0415
-    from rushhour.record.seal import checksum  # noqa: PLC0415
 
     lacking = [run.folder for run, record in material.runs if record is None]
     if lacking and not slim:

@@ -7,12 +7,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from rushhour.errors import RecordError
+from rushhour.files.regular import checksum
 from rushhour.record.baseline_file import BaselineFile
 from rushhour.record.document import read
 from rushhour.record.folders import BASELINE
 from rushhour.record.json_file import read_json
 from rushhour.record.record import Record
-from rushhour.record.seal import checksum
 from rushhour.summary import index
 
 if TYPE_CHECKING:

@@ -213,3 +213,28 @@ ROUTES = (
         "note",
     ),
 )
+
+PRECAUTIONS = (
+    Cause(
+        "bursts-unpaced",
+        "queue",
+        "The device's queue sends bursts as they come, and flows wait for each other",
+        "tc-fq(8); net/sched/sch_fq.c",
+        "note",
+    ),
+    Cause(
+        "control-messages-small",
+        "socket",
+        "Programs that send without copying (MSG_ZEROCOPY) have little room for the messages about it",
+        "Documentation/networking/msg_zerocopy.rst; Documentation/admin-guide/sysctl/net.rst, optmem_max",
+        "note",
+    ),
+    Cause(
+        "usual-frames",
+        "device",
+        "Frames of the usual size on a fast cable, whose devices might carry larger ones",
+        "ip-link(8); RFC 4821, 1",
+        "note",
+    ),
+)
+"""What `tune` sets although no measurement shows it."""

@@ -20,8 +20,9 @@ HEAD = """\
 
 Every cause has one key, one row here and one sentence. A run names causes of its TCP flows
 ([explain](explain.md): `why` in `rushhour run --json`; `cause` is the word in parentheses), `diagnose` those
-between two hosts ([diagnose](diagnose.md): `findings`), at most as grave as it says. What follows from a
-cause (→) is a note beside it. Sources that end in `.rst` are of the kernel's `Documentation`.
+between two hosts ([diagnose](diagnose.md): `findings`), at most as grave as it says. `tune` finds nothing: it
+sets what mends a cause before that costs anything, and names the cause ([tune](tune.md): `advice`). What
+follows from a cause (→) is a note beside it. Sources that end in `.rst` are of the kernel's `Documentation`.
 """
 THRESHOLDS = """\
 ## Thresholds

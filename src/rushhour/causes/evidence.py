@@ -81,6 +81,34 @@ class Evidence(Protocol):
     def setting(self, host: str, name: str) -> Any:
         """A sysctl of a host; None where it is not known."""
 
+    def shown(self, key: str) -> Shown | None:
+        """What shows that losses have this origin; None where nothing does.
+
+        An origin is a cause of the table. Each source has its own means: a record has counted what every
+        queue, policer and wire dropped, between two hosts datagrams and trains tell.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What shows where losses come from.
+
+    Attributes:
+        words: What the cause's sentence has in braces, besides `held`.
+        law: The inequality that holds, in numbers; empty where the sentence says all.
+        rate_bps: What a policer lets through, of which `taken_bps` goes to others and `flows` share the rest.
+        lost: Share of the packets that chance took.
+        extent: By how many places packets were overtaken; None where that is not known.
+    """
+
+    words: Mapping[str, str] = field(default_factory=dict)
+    law: str = ""
+    rate_bps: float = 0.0
+    taken_bps: float = 0.0
+    flows: int = 1
+    lost: float = 0.0
+    extent: int | None = None
+
 
 @dataclass(frozen=True, slots=True)
 class Setting:
@@ -99,14 +127,19 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Cure:
-    """What would help: advice, an imperative, and what is set for it: sysctls, options of the flow's socket.
+    """What would help: advice, an imperative, and what is set for it.
 
-    Options are `rcvbuf`, `sndbuf` (bytes: `1900000B`) and `cc`.
+    Attributes:
+        advice: In words.
+        settings: Sysctls.
+        socket: Options of the flow's socket: `rcvbuf`, `sndbuf` (`1900000B`), `pacing` (`9500000bit`), `cc`.
+        queue: The sender's queue discipline, in tc's words, for whoever cannot change the socket.
     """
 
     advice: str
     settings: tuple[Setting, ...] = ()
     socket: Mapping[str, str] = field(default_factory=dict)
+    queue: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -184,7 +184,10 @@ LOSSES = (
         "path",
         "A rate is enforced by dropping",
         FLACH,
-        says="A policer {way}drops what exceeds {rate} instead of letting it wait: {proof}.",
+        says=(
+            "A policer {way}drops what exceeds {rate} instead of letting it wait: {proof}, and {held} the "
+            "window was too small for what it lets through."
+        ),
         leads_to=("asymmetric-path", "datagram-loss"),
         word="policer",
         known_by="policers dropped more than queues",
@@ -239,6 +242,10 @@ LOSSES = (
         "queue",
         "CoDel's interval is shorter than the round trip: it drops or marks too early",
         "RFC 8289, section 4.3",
+        says=(
+            "{what} by the queue {where}, whose interval of {interval} is below the round trip of {trip}: it "
+            "answers before the sender can, and {held} the window was too small."
+        ),
         word="impatient_queue",
         known_by="CoDel dropped or marked, and its interval is shorter than the idle round trip",
         helps="an interval of a round trip",
@@ -329,7 +336,7 @@ PATHS = (
         ),
         word="bufferbloat",
         known_by=(
-            "the path was full, and the median wait in its queue is above 20 ms and above the idle round trip"
+            "the path was full, and the median wait in its queue is at least 20 ms and the idle round trip"
         ),
         helps="a queue that manages itself",
     ),

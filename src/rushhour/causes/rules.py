@@ -1,16 +1,38 @@
-"""The rules that hold for every TCP flow, of a record or between two hosts: what its ends hold back.
+"""The rules that hold for every TCP flow, of a record or between two hosts.
 
+They tell what its ends hold back, and where its losses come from.
 A rule takes the evidence and the share of the time in which its limit held; it is listed under that limit.
 Of the rules of one limit the first that knows the flow speaks.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rushhour.causes.evidence import DELAY_BASED, OPTION_SACK, OPTION_WSCALE, Cure, Evidence, Named, Setting
+from rushhour.causes.evidence import (
+    DELAY_BASED,
+    OPTION_SACK,
+    OPTION_WSCALE,
+    Cure,
+    Evidence,
+    Named,
+    Setting,
+    Shown,
+)
 from rushhour.causes.table import CAUSES
-from rushhour.causes.thresholds import DAMAGED, LEAST_RMEM, LEAST_WMEM, MARGIN, UNSCALED
+from rushhour.causes.thresholds import (
+    BBR_LOSS,
+    BELOW_POLICER,
+    DAMAGED,
+    LEAST_EXTENT,
+    LEAST_RMEM,
+    LEAST_WMEM,
+    MARGIN,
+    STANDING_S,
+    STANDING_TRIPS,
+    UNSCALED,
+)
 from rushhour.quantities.short import percent, rate, rounded_up, size
 
 if TYPE_CHECKING:
@@ -34,6 +56,11 @@ def held(share: float) -> str:
     return f"for {percent(share)} of the time"
 
 
+def stands(wait_s: float, idle_s: float) -> bool:
+    """Whether a queue stands (bufferbloat): its median wait, beside the idle round trip."""
+    return wait_s >= max(STANDING_S, STANDING_TRIPS * idle_s)
+
+
 def window_scaling(e: Evidence, _: float) -> Named | None:
     """The receiver's window cannot pass 65535 bytes, because scaling was not agreed on."""
     agreed = e.options is None or e.options & OPTION_WSCALE
@@ -43,29 +70,11 @@ def window_scaling(e: Evidence, _: float) -> Named | None:
     return _switched_off(e, "window-scaling-off", "window scaling", "net.ipv4.tcp_window_scaling", proof)
 
 
-def no_sack(e: Evidence, share: float) -> Named | None:
-    """Without selective acknowledgements of several losses in a window one is repaired a round trip."""
-    if e.options is None or e.options & OPTION_SACK or not e.retransmits:
-        return None
-    proof = f"; {e.retransmits} segments were sent again, and {held(share)} the window was small"
-    return _switched_off(e, "sack-off", "selective acknowledgements", "net.ipv4.tcp_sack", proof)
-
-
 def _switched_off(e: Evidence, key: str, what: str, name: str, proof: str) -> Named:
     """An option of TCP that was not agreed on, because a host has its sysctl off."""
     hosts = off(e, name)
     where = hosts[0] if len(hosts) == 1 else e.receiver
     return said(key, where, switched_on(e, what, name, hosts), hosts=_and(e, hosts), proof=proof)
-
-
-def corruption(e: Evidence, _: float) -> Named | None:
-    """Packets arrive damaged, and are dropped by their checksum."""
-    if e.damaged <= max(2, DAMAGED * e.retransmits):
-        return None
-    cure = Cure("Repair the link: what damages packets is a cable, a card or a device on the way.")
-    came = f"{e.damaged} packets came with a wrong checksum"
-    says = sentence("corruption", host=e.called(e.receiver), proof=came)
-    return Named("corruption", e.receiver, says, cure, came)
 
 
 def off(e: Evidence, name: str) -> list[str]:
@@ -188,6 +197,112 @@ def small_window(e: Evidence, share: float) -> Named:
     return said("small-window", e.sender, cure, cc=e.cc, host=e.called(e.sender), held=held(share), why=why)
 
 
+def corruption(e: Evidence, _: float) -> Named | None:
+    """Packets arrive damaged, and are dropped by their checksum."""
+    if e.damaged <= max(2, DAMAGED * e.retransmits):
+        return None
+    cure = Cure("Repair the link: what damages packets is a cable, a card or a device on the way.")
+    came = f"{e.damaged} packets came with a wrong checksum"
+    says = sentence("corruption", host=e.called(e.receiver), proof=came)
+    return Named("corruption", e.receiver, says, cure, came)
+
+
+def reordering(e: Evidence, share: float) -> Named | None:
+    """Packets are overtaken, and TCP takes them for lost."""
+    advice = "Keep a flow's packets on one path (balance per flow, not per packet)."
+    return _origin(e, "reordering", share, lambda shown: Cure(advice, _patience(e, shown.extent)))
+
+
+def _patience(e: Evidence, extent: int | None) -> tuple[Setting, ...]:
+    """How many places a packet may be late before TCP takes it for lost."""
+    if extent is None:
+        return ()
+    places, most = max(extent + 1, int(LEAST_EXTENT)), e.setting(e.sender, "net.ipv4.tcp_max_reordering")
+    wanted = (Setting(e.sender, "net.ipv4.tcp_reordering", str(places)),)
+    if not isinstance(most, int) or most >= places:
+        return wanted
+    return (Setting(e.sender, "net.ipv4.tcp_max_reordering", str(2 * places)), *wanted)
+
+
+def outages(e: Evidence, share: float) -> Named | None:
+    """The way is dead for a while, and comes back."""
+    return _origin(
+        e, "outages", share, lambda _: Cure("Find the link that flaps, or the route that changes.")
+    )
+
+
+def policer(e: Evidence, share: float) -> Named | None:
+    """Packets above a rate are dropped, not queued (Flach et al., SIGCOMM 2016)."""
+    return _origin(e, "policer", share, _below_the_policer)
+
+
+def _below_the_policer(shown: Shown) -> Cure:
+    # The bucket is one for all: who is paced beside others that are not has their drops.
+    wanted = int(max(0.0, BELOW_POLICER * shown.rate_bps - shown.taken_bps) / shown.flows)
+    each = f" each of the {shown.flows} flows" if shown.flows > 1 else ""
+    if not wanted:
+        return Cure(f"Send{each} below the policed rate, paced or shaped.")
+    shaped = f"tbf rate {rounded_up(wanted / 1000)}kbit burst 16kb latency 50ms"
+    advice = f"Send{each} below the policed rate, paced or shaped to {rate(wanted)}."
+    return Cure(advice, socket={"pacing": f"{wanted}bit"}, queue=shaped)
+
+
+def no_sack(e: Evidence, share: float) -> Named | None:
+    """Without selective acknowledgements of several losses in a window one is repaired a round trip."""
+    if e.options is None or e.options & OPTION_SACK or not e.retransmits or e.shown("sack-off") is None:
+        return None
+    proof = f"; {e.retransmits} segments were sent again, and {held(share)} the window was small"
+    name = "net.ipv4.tcp_sack"
+    one = _switched_off(e, "sack-off", "selective acknowledgements", name, proof)
+    return replace(one, law="one a round trip without SACK")
+
+
+def random_loss(e: Evidence, share: float) -> Named | None:
+    """Losses on the way, not in a queue: the algorithm takes them for congestion."""
+    return _origin(e, "random-loss", share, lambda shown: _repaired(e, shown.lost))
+
+
+def _repaired(e: Evidence, lost: float) -> Cure:
+    known = e.setting(e.sender, "net.ipv4.tcp_available_congestion_control")
+    if e.cc.startswith("bbr") or lost > BBR_LOSS:
+        return Cure("Repair the link: no algorithm likes this loss.")
+    if known is not None and "bbr" not in str(known).split():
+        return Cure("Repair the link.")
+    host = e.called(e.sender)
+    advice = f"Repair the link; or send with an algorithm that does not answer single losses (bbr on {host})."
+    return Cure(advice, socket={"cc": "bbr"})
+
+
+def impatient_queue(e: Evidence, share: float) -> Named | None:
+    """CoDel takes a queue for a standing one that a sender has not even heard of."""
+    return _origin(e, "impatient-queue", share)
+
+
+def shallow_queue(e: Evidence, share: float) -> Named | None:
+    """The queue at the bottleneck is so short that it runs empty after each reduction."""
+    return _origin(e, "shallow-queue", share, lambda _: longer_queue(e))
+
+
+def longer_queue(e: Evidence) -> Cure:
+    """A queue of one BDP, or a sender that needs none."""
+    host, wanted = e.called(e.sender), size(rounded_up(e.bdp or 0))
+    return Cure(f"Give that queue {wanted}, one BDP; or send with pacing (bbr, or fq on {host}).", queue="fq")
+
+
+def any_loss(e: Evidence, share: float) -> Named | None:
+    """Losses, of which no more is known."""
+    return _origin(e, "losses", share)
+
+
+def _origin(e: Evidence, key: str, share: float, cure: Callable[[Shown], Cure] | None = None) -> Named | None:
+    """An origin of losses, where something shows it."""
+    shown = e.shown(key)
+    if shown is None:
+        return None
+    says = sentence(key, **{"held": held(share), **shown.words})
+    return Named(key, e.sender, says, None if cure is None else cure(shown), shown.law)
+
+
 RULES: Mapping[str, tuple[Rule, ...]] = {
     "receiver": (window_scaling, receive_buffer),
     "reader": (slow_reader,),
@@ -196,7 +311,18 @@ RULES: Mapping[str, tuple[Rule, ...]] = {
     "pacing": (pacing,),
     "window": (small_window,),
     "marks": (marked,),
-    "losses": (corruption,),
+    # Damaged packets count as missing, late ones as lost: what is certain comes first.
+    "losses": (
+        corruption,
+        reordering,
+        outages,
+        policer,
+        no_sack,
+        random_loss,
+        impatient_queue,
+        shallow_queue,
+        any_loss,
+    ),
 }
 """Limit → its rules, in order."""
 

@@ -1,4 +1,4 @@
-"""The table of causes: everything that `explain` and `diagnose` can name, once.
+"""The table of causes: everything that `explain`, `diagnose` and `tune` can name, once.
 
 To add a cause: one row in one of the files that stand here, and the rule that finds it.
 """
@@ -30,6 +30,7 @@ SECTIONS: Mapping[str, tuple[Cause, ...]] = {
     "Lines": on_devices.LINES,
     "Cards": on_devices.CARDS,
     "Machines": on_devices.MACHINES,
+    "Set beforehand": at_hosts.PRECAUTIONS,
 }
 """Heading → its causes, in the order of documents."""
 

@@ -45,6 +45,7 @@ UNSCALED = T(65535, "bytes of the greatest window without scaling", "RFC 7323, s
 MARGIN = T(1.5, "times what the path holds that a proposed buffer has: overhead and auto-tuning vary")
 LEAST_RMEM = T(131072, "bytes of the least tcp_rmem proposed: its default", "tcp(7), tcp_rmem")
 LEAST_WMEM = T(65536, "bytes of the least tcp_wmem proposed: room for a few super-packets")
+WINDOWS = T(2, "windows that a buffer is set to hold: one in flight, one for what arrives behind a hole")
 EMPTIED = T(0.5, "part of window / RTT below which a full window was emptied late: the reader's fault")
 DELAYED_SEGMENTS = T(8, "segments of a window below which delayed ACKs explain that")
 SPACIOUS = T(1.5, "times what the path holds from which a window is no limit while nothing is missing")
@@ -69,11 +70,19 @@ UNREAD = T(16_384, "bytes unread at a look, more than a program that keeps up le
 
 MACHINE_BUSY = T(0.6, "part of the processors from which a machine is busy")
 OTHERS_BUSY = T(0.3, "processors' worth of other programs, likewise while it is measured")
+VERY_FAST_BPS = T(10e9, "bit/s from which a turn of receiving, and notes of sending, run out of room")
+BACKLOG_S = T(0.01, "seconds that packets wait while a processor is busy otherwise: some of its time slices")
+RECOVERY_S = T(
+    2.0,
+    "seconds that Reno needs after a loss to fill the path again, from which another algorithm is named",
+    "RFC 5681, 3.1",
+)
 FAST_BPS = T(1e9, "bit/s from which the work for each packet begins to fill a processor")
 
 # Losses told apart.
 SPURIOUS = T(0.5, "part of the retransmissions not needed, from which it is reordering, not loss", "RFC 2883")
 LATE = T(0.005, "part of datagrams late from which reordering is spoken of", "RFC 5681, 3.2")
+LEAST_EXTENT = T(10, "places at least that a sender is told to wait for packets that are overtaken")
 BBR_LOSS = T(0.1, "loss up to which BBR is proposed: it ignores single losses")
 BELOW_POLICER = T(0.95, "part of a policed rate to send at: what is above, headers among it, is dropped")
 LEAST_BURST = T(15_140, "bytes of the least bucket that passes a first window of ten packets", "RFC 6928")
@@ -110,10 +119,12 @@ CODEL_INTERVAL_S = T(
     0.1, "seconds of CoDel's interval, about the longest RTT of those who share it", "RFC 8289, 4.3"
 )
 STANDING_S = T(
-    0.02, "seconds of median wait from which a queue of a record stands: four targets", "RFC 8289, 4.3"
+    0.02, "seconds of median wait from which a queue stands, with the next: four targets", "RFC 8289, 4.3"
 )
-BLOAT_NS = T(100_000_000, "ns of the longest wait under load that spoil calls and shells", "ITU-T G.114")
-BLOAT_TRIPS = T(2, "round trips of queue; a loss-based flow needs one BDP, and not more")
+STANDING_TRIPS = T(1, "idle round trips of median wait, likewise: a loss-based flow needs one BDP, not more")
+SPOILS_NS = T(
+    100_000_000, "ns of the longest wait from which a standing queue spoils calls and shells", "ITU-T G.114"
+)
 UNFAIR = T(0.6, "part of an equal share below which a flow is pushed aside")
 RTT_BIAS = T(1.5, "ratio of base RTTs from which the longer path explains the smaller share")
 LOST_ACKS = T(0.05, "loss of ACKs from which they are missed: each tells of all data before it")

@@ -14,7 +14,7 @@ from rushhour.causes.held import Held
 from rushhour.causes.rules import named
 from rushhour.causes.thresholds import BUSY, DELAYED_SEGMENTS, EMPTIED, MAIN, QUOTA, WORTH_SAYING
 from rushhour.diagnosis.flow import MeasuredFlow
-from rushhour.diagnosis.losses import behind_a_hole, cause_of_losses, holes_explain
+from rushhour.diagnosis.losses import behind_a_hole, holes_explain
 from rushhour.diagnosis.possible import bdp, possible_bps
 from rushhour.quantities.short import percent, rate, size, time
 
@@ -30,7 +30,7 @@ def causes(m: Measured) -> list[Held]:
     if broken is not None:
         return [broken]
     found = [_receiver(m, m.single), _sndbuf(m, m.single), _sender(m, m.single), _reader(m, m.single)]
-    found += [cause_of_losses(m, m.single), _algorithm(m, m.single), _path(m, m.single)]
+    found += [_losses(m, m.single), _algorithm(m, m.single), _path(m, m.single)]
     known = [cause for cause in found if cause is not None and cause.limited >= WORTH_SAYING]
     return sorted(known, key=lambda cause: -cause.limited)
 
@@ -142,6 +142,21 @@ def _host(m: Measured, end: str, share: float, limit: str, law: str) -> Held | N
 
 def _full(cpu: Cpu) -> bool:
     return cpu.busiest >= BUSY or cpu.steal >= WORTH_SAYING
+
+
+def _losses(m: Measured, tcp: Tcp) -> Held | None:
+    """Why segments were sent again, and the share of the time in which that kept the window small."""
+    share = tcp.limited("losses", "timeouts", *(("receiver",) if behind_a_hole(m, tcp) else ()))
+    if not share or not tcp.retransmits + tcp.reorder_events:
+        return None
+    one = named(MeasuredFlow(m, tcp), "losses", share)
+    if one is None:
+        return None
+    again = f"{percent(tcp.retransmit_share)} of the segments were sent again"
+    law = f"{again}: {one.law}" if one.law else again
+    # What a policer takes nobody gets back.
+    expected = None if one.key == "policer" else possible_bps(m)
+    return Held(one.key, m.direction, share, law, expected, "losses")
 
 
 def _algorithm(m: Measured, tcp: Tcp) -> Held | None:

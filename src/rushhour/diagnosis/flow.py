@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from rushhour.diagnosis import losses
 from rushhour.diagnosis.possible import bdp, wrong_checksums
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from rushhour.causes.evidence import Shown
     from rushhour.diagnosis.case import Case
     from rushhour.diagnosis.measured import Measured, Tcp
 
@@ -91,6 +93,12 @@ class MeasuredFlow:
     def asked(self) -> Mapping[str, float]:
         """Nothing: our own programs leave their sockets to the kernel."""
         return _NOTHING
+
+    def shown(self, key: str) -> Shown | None:
+        """What the measurements show of an origin of losses."""
+        found = losses.shown(self.m, self.tcp, key)
+        host = {"host": self.called(self.sender)}
+        return None if found is None else replace(found, words={**host, **found.words})
 
     def called(self, host: str) -> str:
         """An end as a sentence calls it: `a (alice)`."""

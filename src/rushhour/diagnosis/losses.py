@@ -1,16 +1,15 @@
 """Losses told apart: at random, by a policer, by a queue too short, packets that were only late, or damaged.
 
-TCP alone cannot say: it sees a gap. What tells is when the gap came (with or without a queue), what
-datagrams below and at the line's rate do, and how a train of packets comes through.
+Their order, sentences and remedies are those of every flow (`rushhour.causes.rules`); here is what shows each
+between two hosts. TCP alone cannot say: it sees a gap. What tells is when the gap came (with or without a
+queue), what datagrams below and at the line's rate do, and how a train of packets comes through.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rushhour.causes.evidence import OPTION_SACK
-from rushhour.causes.held import Held
-from rushhour.causes.rules import named
+from rushhour.causes.evidence import OPTION_SACK, Shown
 from rushhour.causes.thresholds import (
     CROWDED,
     DEAD_NS,
@@ -33,14 +32,13 @@ from rushhour.causes.thresholds import (
     SURELY,
     TRAIN_LOST,
 )
-from rushhour.diagnosis.flow import MeasuredFlow
-from rushhour.diagnosis.possible import bdp, possible_bps
-from rushhour.quantities.short import percent, rate, time
+from rushhour.diagnosis.possible import bdp
+from rushhour.quantities.short import percent, rate, size, time
 
 if TYPE_CHECKING:
-    from rushhour.diagnosis.measured import Measured, Tcp, Udp
+    from collections.abc import Callable, Mapping
 
-    Told = tuple[str, str]
+    from rushhour.diagnosis.measured import Measured, Tcp, Udp
 
 
 def behind_a_hole(m: Measured, tcp: Tcp) -> bool:
@@ -63,83 +61,99 @@ def holes_explain(m: Measured, tcp: Tcp) -> bool:
     return 0 < tcp.limited("receiver") * tcp.seconds <= open_s
 
 
-def cause_of_losses(m: Measured, tcp: Tcp) -> Held | None:
-    """Why segments were sent again, and the share of the time in which that kept the window small."""
-    share = tcp.limited("losses", "timeouts", *(("receiver",) if behind_a_hole(m, tcp) else ()))
-    if not share or not tcp.retransmits + tcp.reorder_events:
-        return None
-    key, law = _kind(m, tcp)
-    expected = None if key == "policer" else possible_bps(m)
-    return Held(key, m.direction, share, law, expected, "losses")
+def shown(m: Measured, tcp: Tcp, key: str) -> Shown | None:
+    """What the measurements show of an origin of losses, a cause of the table; None where they do not.
+
+    `losses` is shown where segments were sent again: that stays when nothing else is.
+    """
+    return _SHOWN[key](m, tcp) if key in _SHOWN else None
 
 
-def _kind(m: Measured, tcp: Tcp) -> Told:
-    """Key and law of the first that holds."""
-    again = f"{percent(tcp.retransmit_share)} of the segments were sent again"
-    return next(found for kind in _KINDS if (found := kind(m, tcp, again)) is not None)
-
-
-def _late(m: Measured, tcp: Tcp, _: str) -> Told | None:
+def _late(m: Measured, tcp: Tcp) -> Shown | None:
     if m.udp is None or not late(m, tcp):
         return None
+    proof = f"{percent(m.udp.reordered)} of datagrams came late, by up to {m.udp.reorder_extent} places"
     law = f"{percent(m.udp.reordered)} of datagrams came late, {tcp.reorder_events} segments were overtaken"
-    return "reordering", law
+    words = {"way": f" {m.direction}", "proof": f"{proof}; TCP takes some of them for lost"}
+    return Shown(words, law, extent=m.udp.reorder_extent)
 
 
-def _by_rule(m: Measured, tcp: Tcp, again: str) -> Told | None:
-    """What the rules of every flow know."""
-    one = named(MeasuredFlow(m, tcp), "losses", tcp.limited("losses", "timeouts"))
-    return None if one is None else (one.key, f"{again}, and {one.law}" if one.law else again)
-
-
-def _dead(m: Measured, _: Tcp, again: str) -> Told | None:
+def _dead(m: Measured, _: Tcp) -> Shown | None:
     if m.udp is None or not dead(m):
         return None
-    law = f"{m.udp.loss_run:.0f} datagrams in a row were lost, {time(m.udp.dead_ns / 1e9)}; TCP: {again}"
-    return "outages", law
+    lost, away = f"{m.udp.loss_run:.0f} datagrams in a row were lost", time(m.udp.dead_ns / 1e9)
+    proof = f"{lost}; a link flaps, a route changes, or radio fades"
+    return Shown({"way": m.direction, "dead": away, "proof": proof}, f"{lost}, {away}")
 
 
-def _policed(m: Measured, _: Tcp, __: str) -> Told | None:
-    if m.line is None or not policed(m):
+def _policer(m: Measured, tcp: Tcp) -> Shown | None:
+    if m.line is not None and policed(m):
+        law = f"datagrams at {rate(m.line.rate_bps)} lost {percent(m.line.loss)} without a queue"
+        law += f", at {rate(m.udp.rate_bps)} {percent(m.udp.loss)}" if m.udp is not None else ""
+    elif emptied(m, tcp) and not random(m, tcp) and _repairs(tcp):
+        law = f"the rate fell from {rate(tcp.peak_bps)} to {rate(tcp.steady_bps)}{_no_queue(m, tcp)}"
+    else:
         return None
-    law = f"datagrams at {rate(m.line.rate_bps)} lost {percent(m.line.loss)} without a queue"
-    law += f", at {rate(m.udp.rate_bps)} {percent(m.udp.loss)}" if m.udp is not None else ""
-    return "policer", law
+    limit = enforced(m)
+    proof = f"{percent(tcp.retransmit_share)} of TCP's segments were sent again"
+    words = {"way": f"on the way {m.direction} ", "rate": f"about {rate(limit)}", "proof": proof}
+    return Shown(words, law, limit)
 
 
-def _emptied(m: Measured, tcp: Tcp, again: str) -> Told | None:
-    if not emptied(m, tcp):
-        return None
-    law = f"the rate fell from {rate(tcp.peak_bps)} to {rate(tcp.steady_bps)}, {again}{_no_queue(m, tcp)}"
-    return "policer", law
+def enforced(m: Measured) -> float:
+    """The rate that is let through: what TCP reached over seconds, at most what datagrams did.
+
+    A short burst of datagrams takes the bucket along, which may hold many times what passes later; TCP's
+    flows have emptied it.
+    """
+    lossy = m.line.goodput_bps if m.line is not None and m.line.loss else 0.0
+    known = (one.steady_bps for one in (m.single, m.several) if one is not None)
+    reached = max(known, default=0.0)
+    return min(lossy, reached) if lossy and reached else lossy or reached
 
 
-def _random(m: Measured, tcp: Tcp, again: str) -> Told | None:
+def _no_sack(m: Measured, tcp: Tcp) -> Shown | None:
+    """Where losses are chance, they are the cause; that SACK is off is read from the settings besides."""
+    return None if _repairs(tcp) or random(m, tcp) else Shown()
+
+
+def _repairs(tcp: Tcp) -> bool:
+    return tcp.options is None or bool(tcp.options & OPTION_SACK)
+
+
+def _random(m: Measured, tcp: Tcp) -> Shown | None:
     if not random(m, tcp):
         return None
-    law = f"{again}{_no_queue(m, tcp)}"
-    if m.udp is None or not m.udp.crowded:
-        law = f"{_lost(m.udp)} below the path's rate, where no queue drops; TCP: {law}"
+    by_datagrams = m.udp is not None and m.udp.loss > 0 and not m.udp.crowded
+    lost = m.udp.loss if m.udp is not None and by_datagrams else tcp.retransmit_share
+    below = m.udp is None or not m.udp.crowded
+    law = f"{_lost(m.udp)} below the path's rate, where no queue drops; TCP lost" if below else "lost"
+    law += _no_queue(m, tcp)
     if before_the_queue(m, tcp):
         law += f", while the queue holds {time((m.queue_ns or 0) / 1e9)}"
-    return "random-loss", law
+    words = {"lost": percent(lost), "way": f"{m.direction} ", "cc": tcp.cc, "theory": ""}
+    return Shown(words, law, lost=lost)
 
 
-def _short(m: Measured, _: Tcp, again: str) -> Told | None:
+def _short(m: Measured, _: Tcp) -> Shown | None:
     if m.train is None or not short(m):
         return None
-    law = f"of trains of 64 packets {percent(m.train.loss)} were dropped; {again}"
-    return "shallow-queue", law
+    words = {
+        "where": f"before the bottleneck {m.direction}",
+        "proof": "it drops bursts of 64 packets, while datagrams evenly spaced pass",
+        "bdp": size(bdp(m)),
+    }
+    return Shown(words, f"of trains of 64 packets {percent(m.train.loss)} were dropped")
 
 
-def _no_sack(_: Measured, tcp: Tcp, again: str) -> Told | None:
-    if tcp.options is None or tcp.options & OPTION_SACK:
-        return None
-    return "sack-off", f"{again}, one a round trip without SACK"
+def _some(m: Measured, tcp: Tcp) -> Shown:
+    return Shown({"again": percent(tcp.retransmit_share), "way": f"{m.direction} ", "when": when(m, tcp)})
 
 
-def _some(_: Measured, __: Tcp, again: str) -> Told | None:
-    return "losses", again
+def when(m: Measured, tcp: Tcp) -> str:
+    """At which round trip segments were sent again; empty where that is not known."""
+    at = tcp.rtt_at_loss_ns
+    return f" at a round trip of {time(at / 1e9)}" if at and m.idle_rtt_ns else ""
 
 
 def late(m: Measured, tcp: Tcp) -> bool:
@@ -222,4 +236,13 @@ def _no_queue(m: Measured, tcp: Tcp) -> str:
     return f" at a round trip of {time(tcp.rtt_at_loss_ns / 1e9)} (idle {time(m.idle_rtt_ns / 1e9)})"
 
 
-_KINDS = (_late, _by_rule, _dead, _policed, _random, _no_sack, _emptied, _short, _some)
+_SHOWN: Mapping[str, Callable[[Measured, Tcp], Shown | None]] = {
+    "reordering": _late,
+    "outages": _dead,
+    "policer": _policer,
+    "sack-off": _no_sack,
+    "random-loss": _random,
+    "shallow-queue": _short,
+    "losses": _some,
+}
+"""Origin → what shows it, and in which numbers."""

@@ -258,6 +258,14 @@ class Measured:
         return None if longest is None or self.idle_rtt_ns is None else max(0, longest - self.idle_rtt_ns)
 
     @property
+    def standing_ns(self) -> int | None:
+        """By how much TCP lengthened the round trip at its median: what waits all the time."""
+        tcp = [one for one in (self.single, self.several) if one is not None]
+        known = [one.loaded_rtt_ns or (one.rtt_ns[1] if one.rtt_ns else None) for one in tcp]
+        longest = max((trip for trip in known if trip), default=None)
+        return None if longest is None or self.idle_rtt_ns is None else max(0, longest - self.idle_rtt_ns)
+
+    @property
     def bdp_bytes(self) -> float | None:
         """What is in flight when the path is just full (RFC 6349, 3.3.1), of the capacity that was seen."""
         if self.capacity_bps is None or self.idle_rtt_ns is None:

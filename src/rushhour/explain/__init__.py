@@ -14,6 +14,7 @@ from rushhour.explain.evidence import RecordedFlow, evidence
 from rushhour.explain.ranking import findings
 from rushhour.series.timeline import LIMITS, Timeline
 from rushhour.series.waits import Wait
+from rushhour.traffic import kinds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -60,7 +61,9 @@ def explain(record: Record) -> list[Explanation]:
 
 
 def _explained(record: Record) -> list[Explanation]:
-    known = [found for flow in record.flows("tcp") if (found := evidence(record, flow)) is not None]
+    known = [
+        found for flow in record.flows(*kinds.TCP_STREAMS) if (found := evidence(record, flow)) is not None
+    ]
     return [
         Explanation(e.name, e.goodput_bps, e.possible_bps, e.shares, findings(e), e.timeline, e.waits)
         for e in known

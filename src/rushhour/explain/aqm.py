@@ -6,17 +6,17 @@ import math
 import re
 from typing import TYPE_CHECKING
 
+from rushhour.causes.evidence import Shown
 from rushhour.causes.finding import Remedy
 from rushhour.causes.thresholds import CODEL_INTERVAL_S
-from rushhour.explain.words import found, part
+from rushhour.explain.words import part
 from rushhour.quantities.short import rounded_up, time
 from rushhour.quantities.units import Duration, UnitError
+from rushhour.tc.kinds import INTERVAL
 
 if TYPE_CHECKING:
-    from rushhour.causes.finding import Finding
     from rushhour.explain.evidence import RecordedFlow
 
-CODEL = ("codel", "fq_codel")
 MANAGED = "fq_codel"
 TARGET_S = 0.005
 TARGET_PART = 0.05
@@ -24,25 +24,26 @@ TARGET_PART = 0.05
 _SETTINGS = re.compile(r"\s+(target|interval)\s+(\S+)")
 
 
-def impatient_queue(e: RecordedFlow) -> Finding | None:
-    """CoDel takes a queue for a standing one that a sender has not even heard of."""
-    wanted = patient(e)
-    if not wanted or not e.queue_drops + e.marked:
+def impatient(e: RecordedFlow) -> Shown | None:
+    """What shows that CoDel takes a queue for a standing one that a sender has not even heard of."""
+    if not patient(e) or not e.queue_drops + e.marked:
         return None
-    limit = "marks" if e.marked else "losses"
     what = f"{e.marked} segments were marked" if e.marked else f"{e.queue_drops} packets were dropped"
-    interval, trip = time(interval_s(e.queue)), time(e.base_rtt_s or 0)
-    says = (
-        f"{what} by the queue at {e.bottleneck}, whose interval of {interval} is below the round trip of "
-        f"{trip}: it answers before the sender can, and {part(e, limit)} the window was too small."
-    )
+    return Shown({
+        "what": what, "where": f"at {e.bottleneck}", "interval": time(interval_s(e.queue)),
+        "trip": time(e.base_rtt_s or 0), "held": part(e, "marks" if e.marked else "losses"),
+    })  # fmt: skip
+
+
+def more_patient(e: RecordedFlow, _: Remedy | None) -> Remedy:
+    """The same queue with an interval that fits the path."""
+    wanted = patient(e)
     advice = f"Give that queue an interval of a round trip, its target a part of that: {wanted}."
     overrides = {e.queue_key: wanted} if e.queue_key else {}
     needed = rounded_up(e.bdp or 0)
     if overrides and e.buffer_key and e.buffer is not None and e.buffer < needed:
         overrides[e.buffer_key] = f"{needed}B"
-    share = e.shares.get("losses", 0.0) + e.shares.get("marks", 0.0)
-    return found("impatient-queue", share, says, Remedy(advice, (), overrides), limit="impatient")
+    return Remedy(advice, (), overrides)
 
 
 def interval_s(queue: str) -> float:
@@ -59,7 +60,7 @@ def interval_s(queue: str) -> float:
 def patient(e: RecordedFlow) -> str:
     """The words of the same queue with an interval of this path's round trip; empty where it has that."""
     trip = e.base_rtt_s or 0.0
-    if e.queue.partition(" ")[0] not in CODEL or trip <= 1.2 * interval_s(e.queue):
+    if e.queue.partition(" ")[0] not in INTERVAL or trip <= 1.2 * interval_s(e.queue):
         return ""
     return _SETTINGS.sub("", e.queue) + _settings(trip)
 

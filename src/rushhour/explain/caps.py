@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from rushhour.causes.evidence import DELAY_BASED, OPTION_SACK, OPTION_WSCALE
 from rushhour.causes.thresholds import SHALLOW, UNSCALED
 from rushhour.models import mathis, pftk
-from rushhour.tc.kinds import SEPARATING
+from rushhour.tc.kinds import MANAGING, QDISCS, SEPARATING
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -102,6 +102,12 @@ def _frees_others(e: RecordedFlow, removed: Collection[str]) -> bool:
 def plain(queue: str) -> bool:
     """Whether a queue discipline, in tc's words, lets flows wait for each other."""
     return queue.partition(" ")[0] not in SEPARATING
+
+
+def _early(queue: str) -> bool:
+    """Whether a queue may drop before it is full; one that nobody knows may."""
+    kind = queue.partition(" ")[0]
+    return kind in MANAGING or kind not in QDISCS | {"fifo", ""}
 
 
 def _times(rate: float | None, part: float) -> float | None:
@@ -205,8 +211,7 @@ def _share(e: RecordedFlow, removed: Collection[str]) -> float | None:
     if _tiny(e, removed):
         return TINIEST * share
     deep = e.buffer is None or e.buffer >= 0.8 * (e.bdp or 0) or bool({"shallow", "impatient"} & {*removed})
-    managed = e.queue.partition(" ")[0] not in ("fifo", "pfifo", "bfifo", "fq", "")
-    managed |= "unfair" in removed
+    managed = "unfair" in removed or _early(e.queue)
     trip = e.base_rtt_s or 0
     patient = bool({"impatient", "unfair"} & {*removed})
     if managed and trip > MANAGED_TRIP_S:

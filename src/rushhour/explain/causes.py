@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rushhour.explain import aqm, hosts, losses, sharing
+from rushhour.explain import hosts, losses, sharing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -27,17 +27,8 @@ RULES: Mapping[str, tuple[Rule, ...]] = {
     "slow_start": (hosts.slow_start,),
     "window": (hosts.small_window,),
     "timeouts": (losses.no_sack, losses.timeouts),
-    "losses": (
-        losses.policer,
-        losses.of_every_flow,
-        losses.reordering,
-        losses.no_sack,
-        losses.random_loss,
-        aqm.impatient_queue,
-        losses.shallow_buffer,
-        losses.any_loss,
-    ),
-    "marks": (aqm.impatient_queue, losses.marked),
+    "losses": (losses.origin,),
+    "marks": (losses.impatient_queue, losses.marked),
     "path": (
         sharing.pushed_aside,
         sharing.acks_wait_most,

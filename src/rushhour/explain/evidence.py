@@ -11,6 +11,7 @@ import numpy as np
 
 from rushhour.causes.evidence import OPTION_SACK, OPTION_WSCALE
 from rushhour.causes.thresholds import WAITED, WAITED_S
+from rushhour.explain import origins
 from rushhour.explain.traffic import Beside, beside
 from rushhour.metrics.queue import since_start
 from rushhour.metrics.tcp import ideal_bps, last
@@ -18,10 +19,12 @@ from rushhour.record import decode, keys
 from rushhour.series.handshake import handshake_s, syn_retransmits
 from rushhour.series.timeline import timelines
 from rushhour.series.waits import Wait, waits
+from rushhour.traffic import kinds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from rushhour.causes.evidence import Shown
     from rushhour.record.context import End, Flow
     from rushhour.record.decode import Rows
     from rushhour.record.record import Record
@@ -121,6 +124,10 @@ class RecordedFlow:
     def program(self, host: str) -> str:
         """The application at an end."""
         return f"The {'sending' if host == self.sender else 'receiving'} application on {host}"
+
+    def shown(self, key: str) -> Shown | None:
+        """What the record shows of an origin of losses."""
+        return origins.shown(self, key)
 
     def setting(self, host: str, name: str) -> str | None:
         """A sysctl of a host; None where the scenario does not set it."""
@@ -259,7 +266,7 @@ def _bucket(policers: Sequence[End]) -> float | None:
 def _policed_too(record: Record, flow: Flow, policers: Sequence[End]) -> tuple[str, ...]:
     """The groups of the other TCP flows that share the tightest of these policers, one entry a flow."""
     tight = min(policers, key=lambda end: end.rate_bps or 0, default=None)
-    others = [other for other in record.flows("tcp") if other.id != flow.id]
+    others = [other for other in record.flows(*kinds.TCP_STREAMS) if other.id != flow.id]
     return tuple(other.group for other in others if tight is not None and tight.end in other.crossed)
 
 
@@ -335,7 +342,7 @@ def _buffer(end: End, flow: Flow) -> float | None:
 def _others(record: Record, flow: Flow) -> Iterable[Other]:
     """The other TCP flows at its bottleneck that were active for at least half of its time."""
     span = flow.active_ns
-    for other in record.flows("tcp"):
+    for other in record.flows(*kinds.TCP_STREAMS):
         theirs = other.active_ns
         if (
             other.id == flow.id

@@ -1,4 +1,7 @@
-"""Causes that keep a window small: losses and what they come from, timeouts, marks."""
+"""Causes that keep a window small: losses and what they come from, timeouts, marks.
+
+The rules on losses are those of every flow (`rushhour.causes.rules`); here is what a scenario can set.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +10,19 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rushhour.causes import rules
-from rushhour.causes.evidence import DELAY_BASED, OPTION_SACK, Setting
-from rushhour.causes.finding import Command, Remedy
-from rushhour.causes.rules import held, sentence
-from rushhour.causes.thresholds import BBR_LOSS, BELOW_POLICER, LEAST_BURST, SHALLOW, SPURIOUS
+from rushhour.causes.evidence import DELAY_BASED
+from rushhour.causes.finding import Remedy
+from rushhour.causes.thresholds import BELOW_POLICER, LEAST_BURST, SHALLOW
+from rushhour.explain import aqm
 from rushhour.explain.caps import grown
 from rushhour.explain.hosts import by_rule
-from rushhour.explain.words import found, part, told
-from rushhour.models import mathis, pftk
-from rushhour.quantities.short import percent, rate, rounded_up, size, time
+from rushhour.explain.words import found, part, remedy, told
+from rushhour.quantities.short import percent, rounded_up, size
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from rushhour.causes.evidence import Named
     from rushhour.causes.finding import Finding
     from rushhour.explain.evidence import RecordedFlow
 
@@ -26,81 +31,69 @@ KEPT = 0.8
 """Part of the path that such a sender fills at least."""
 OF_POLICED = 0.8
 """Part of a policed rate that a flow paced below it gets at least."""
+LIMITS = {"sack-off": "sack", "impatient-queue": "impatient"}
+"""Causes whose remedy takes away another limit than the losses."""
+
+
+def origin(e: RecordedFlow) -> Finding | None:
+    """Where its losses come from."""
+    return _told(e, rules.named(e, "losses", _share(e)))
 
 
 def policer(e: RecordedFlow) -> Finding | None:
-    """Packets above a policed rate are dropped, not queued (Flach et al., SIGCOMM 2016)."""
-    if not e.policed or e.policed <= e.queue_drops:
-        return None
-    limit = e.policer_bps or 0
-    of_all = f" of its {1 + len(e.policed_too)} flows" if e.policed_too else ""
-    dropped = (
-        f"it dropped {e.policed} packets{of_all}, and {held(_share(e))} the window was too small for what it "
-        "lets through"
-    )
-    says = sentence("policer", way="", rate=rate(limit), proof=dropped)
-    # The bucket is one for all: who is paced beside others that are not has their drops.
-    sharing = 1 + len(e.policed_too)
-    left = max(0.0, BELOW_POLICER * limit - e.taken_bps)
-    wanted = int(left / sharing)
-    each = f" each of the {sharing} flows" if sharing > 1 else ""
-    advice = f"Send{each} below the policed rate, paced or shaped to {rate(wanted)}"
-    burst = max(int(LEAST_BURST), rounded_up(limit * (e.base_rtt_s or 0) / 8))
-    small = e.bucket is not None and e.bucket < burst
-    advice += f"; or let the policer pass a burst of {size(burst)}, one BDP." if small else "."
-    paced = dict.fromkeys([e.flow_key, *(f"flow.{group}" for group in e.policed_too)])
-    overrides = {f"{key}.pacing": f"{wanted}bit" for key in paced} if wanted else {}
-    instead = {e.burst_key: f"{burst}B"} if e.burst_key and small else {}
-    expected = grown(e, OF_POLICED / BELOW_POLICER * left / sharing) or None
-    return found("policer", _share(e), says, Remedy(advice, (), overrides, expected, instead=instead))
-
-
-def of_every_flow(e: RecordedFlow) -> Finding | None:
-    """What the rules of every flow say of losses."""
-    one = rules.named(e, "losses", _share(e))
-    return None if one is None else told(e, one, _share(e))
-
-
-def reordering(e: RecordedFlow) -> Finding | None:
-    """What was taken for loss had only been overtaken: the receiver reports duplicates (RFC 2883)."""
-    if not e.options & OPTION_SACK:  # without it most of what is sent again after a timeout had arrived
-        return None
-    lost = e.wire_loss * e.segments + e.queue_drops + e.policed
-    spurious = max(e.duplicates, e.retransmits - round(lost))
-    if not e.retransmits or spurious < SPURIOUS * e.retransmits:
-        return None
-    needless = (
-        f"at least {spurious} of {e.retransmits} retransmissions were not needed, and each made the window "
-        "smaller: TCP took packets for lost"
-    )
-    says = sentence("reordering", way="", proof=needless)
-    advice = "Keep a flow's packets on one path (balance per flow, not per packet)."
-    return found("reordering", _share(e), says, Remedy(advice))
-
-
-def no_sack(e: RecordedFlow) -> Finding | None:
-    """Without selective acknowledgements of several losses in a window one is repaired a round trip."""
-    one = rules.no_sack(e, _share(e))
-    return None if one is None else told(e, one, _share(e), "sack")
+    """What a policer drops, whatever else there is."""
+    return _told(e, rules.policer(e, _share(e)))
 
 
 def random_loss(e: RecordedFlow) -> Finding | None:
-    """Losses on the way, not in a queue: the algorithm takes them for congestion."""
-    if not e.wire_loss or not e.retransmits or e.wire_loss * e.segments <= e.queue_drops:
+    """What chance takes, whatever else there is."""
+    return _told(e, rules.random_loss(e, _share(e)))
+
+
+def no_sack(e: RecordedFlow) -> Finding | None:
+    """Timeouts, because without SACK several losses in a window are not repaired in time."""
+    return _told(e, rules.no_sack(e, _share(e)))
+
+
+def impatient_queue(e: RecordedFlow) -> Finding | None:
+    """Marks of a queue that is too quick for the path."""
+    share = e.shares.get("losses", 0.0) + e.shares.get("marks", 0.0)
+    finding = _told(e, rules.impatient_queue(e, share))
+    return finding and replace(finding, limited=share)
+
+
+def _told(e: RecordedFlow, one: Named | None) -> Finding | None:
+    if one is None:
         return None
-    lost = percent(e.wire_loss)
-    says = sentence("random-loss", lost=lost, way="", cc=e.cc, host=e.sender, theory=_theory(e))
-    if e.cc.startswith("bbr") or e.wire_loss > BBR_LOSS:
-        return found("random-loss", _share(e), says, Remedy("Repair the link: no algorithm likes this loss."))
-    advice = (
-        f"Repair the link; or send with an algorithm that does not answer single losses (bbr on {e.sender})."
-    )
-    bbr = Setting(e.sender, "net.ipv4.tcp_congestion_control", "bbr")
-    overrides = {f"{e.flow_key}.cc": bbr.value}
-    expected = _by_bbr(e) * (1 - e.wire_loss) * e.fair_bps if e.fair_bps else None
-    return found(
-        "random-loss", _share(e), says, Remedy(advice, (Command(bbr.host, bbr.command),), overrides, expected)
-    )
+    finding = told(e, one, _share(e), LIMITS.get(one.key, ""))
+    more = _SET.get(one.key)
+    return finding if more is None else replace(finding, remedy=more(e, finding.remedy))
+
+
+def _paced(e: RecordedFlow, given: Remedy | None) -> Remedy | None:
+    """Every flow of the policer is paced; or the policer passes more at once."""
+    if given is None:
+        return None
+    limit, sharing = e.policer_bps or 0, 1 + len(e.policed_too)
+    burst = max(int(LEAST_BURST), rounded_up(limit * (e.base_rtt_s or 0) / 8))
+    small = e.bucket is not None and e.bucket < burst
+    or_burst = f"; or let the policer pass a burst of {size(burst)}, one BDP." if small else "."
+    overrides = {
+        key: value
+        for name, value in given.overrides.items()
+        for key in dict.fromkeys((name, *(f"flow.{group}.pacing" for group in e.policed_too)))
+    }
+    instead = {e.burst_key: f"{burst}B"} if e.burst_key and small else {}
+    left = max(0.0, BELOW_POLICER * limit - e.taken_bps)
+    expected = grown(e, OF_POLICED / BELOW_POLICER * left / sharing) or None
+    return Remedy(given.advice[:-1] + or_burst, (), overrides, expected, instead=instead)
+
+
+def _by_another(e: RecordedFlow, given: Remedy | None) -> Remedy | None:
+    """What an algorithm that does not answer single losses brings."""
+    if given is None or not given.overrides or not e.fair_bps:
+        return given
+    return replace(given, expected_bps=_by_bbr(e) * (1 - e.wire_loss) * e.fair_bps)
 
 
 def _by_bbr(e: RecordedFlow) -> float:
@@ -111,38 +104,18 @@ def _by_bbr(e: RecordedFlow) -> float:
     return 0.6 * KEPT if e.wire_loss < HEAVY_LOSS else 0.25 * KEPT
 
 
-def _theory(e: RecordedFlow) -> str:
-    """What theory allows at this loss; of Reno, which CUBIC follows on short paths."""
-    if e.cc not in ("reno", "cubic") or not e.mss or not e.rtt_s or pftk.outside(e.wire_loss):
-        return ""
-    whose, allowed = "the model of Padhye et al.", 0.0
-    if mathis.outside(e.wire_loss) is None:
-        whose = "the law of Mathis et al."
-        allowed = mathis.rate_bps(e.mss, e.rtt_s, e.wire_loss, mathis.RANDOM)
-    else:
-        allowed = pftk.rate_bps(e.mss, e.rtt_s, e.wire_loss, pftk.timeout_s(e.rtt_s))
-    return f" (at a round trip of {time(e.rtt_s)} {whose} allows Reno {rate(allowed)})"
-
-
-def shallow_buffer(e: RecordedFlow) -> Finding | None:
-    """The queue at the bottleneck is so short that it runs empty after each reduction."""
-    if not e.queue_drops or e.buffer is None or not e.bdp or e.buffer >= SHALLOW * e.bdp:
-        return None
-    says = sentence(
-        "shallow-queue",
-        where=f"at {e.bottleneck}",
-        proof=f"it holds {size(e.buffer)} and dropped {e.queue_drops} packets",
-        held=held(_share(e)),
-        bdp=size(e.bdp),
-    )
-    return found("shallow-queue", _share(e), says, _longer_queue(e))
-
-
-def _longer_queue(e: RecordedFlow) -> Remedy:
-    wanted = rounded_up(e.bdp or 0)
-    advice = f"Give that queue {size(wanted)}, one BDP; or send with pacing (bbr, or fq on {e.sender})."
+def _longer_queue(e: RecordedFlow, given: Remedy | None) -> Remedy | None:
     helps = bool(e.buffer_key) and e.cc not in DELAY_BASED  # those do not fill it
-    return Remedy(advice, (), {e.buffer_key: f"{wanted}B"} if helps else {})
+    return given and replace(given, overrides={e.buffer_key: f"{rounded_up(e.bdp or 0)}B"} if helps else {})
+
+
+_SET: Mapping[str, Callable[[RecordedFlow, Remedy | None], Remedy | None]] = {
+    "policer": _paced,
+    "random-loss": _by_another,
+    "impatient-queue": aqm.more_patient,
+    "shallow-queue": _longer_queue,
+}
+"""Cause → its remedy with what the scenario can set, and what that brings."""
 
 
 def would_overflow(e: RecordedFlow) -> Finding | None:
@@ -155,16 +128,9 @@ def would_overflow(e: RecordedFlow) -> Finding | None:
         f"Behind that, the queue at {e.bottleneck} holds {size(e.buffer)}, the path {size(e.bdp or 0)}: it "
         "would run over long before the window fills the path."
     )
-    return found("shallow-queue", 0.0, says, _longer_queue(e), limit="shallow")
-
-
-def any_loss(e: RecordedFlow) -> Finding | None:
-    """Losses, of which no more is known."""
-    if not e.retransmits:
-        return None
-    again = percent(e.retransmits / max(1, e.segments))
-    says = sentence("losses", again=again, way="", when="", held=held(_share(e)))
-    return found("losses", _share(e), says)
+    return found(
+        "shallow-queue", 0.0, says, _longer_queue(e, remedy(e, rules.longer_queue(e))), limit="shallow"
+    )
 
 
 def timeouts(e: RecordedFlow) -> Finding | None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rushhour.causes.finding import Remedy
-from rushhour.causes.rules import sentence
-from rushhour.causes.thresholds import ALONE, LOST_ACKS, RTT_BIAS, STANDING_S, TAKEN, UNFAIR
+from rushhour.causes.rules import sentence, stands
+from rushhour.causes.thresholds import ALONE, LOST_ACKS, RTT_BIAS, TAKEN, UNFAIR
 from rushhour.explain.aqm import managing, target_s
 from rushhour.explain.caps import MANAGED_TRIP_S, plain
 from rushhour.explain.words import NAMED, beside, found, of_possible
 from rushhour.quantities.short import percent, rate, rounded_up, time
+from rushhour.quantities.words import capital
 
 if TYPE_CHECKING:
     from rushhour.causes.finding import Finding
@@ -45,7 +46,7 @@ def pushed_aside(e: RecordedFlow) -> Finding | None:
             f" Its round trip is longer ({time(e.base_rtt_s or 0)}, not {time(big.base_rtt_s or 0)}), so its "
             "window grows more slowly."
         )
-        remedy = Remedy(f"{separate[0].upper()}{separate[1:]}", (), _queue(e), UNFAIR * fair)
+        remedy = Remedy(capital(separate), (), _queue(e), UNFAIR * fair)
         return found("longer-path", share, says, remedy, limit="unfair", where=e.bottleneck)
     return found("unequal", share, f"{says} The flows had not come to equal shares.")
 
@@ -118,7 +119,7 @@ def bufferbloat(e: RecordedFlow) -> Finding | None:
     """The path is full and its queue stands."""
     longest = e.data_wait
     waited = e.queue_s if longest is None else longest.median_s
-    if waited is None or waited < max(STANDING_S, e.base_rtt_s or 0):
+    if waited is None or not stands(waited, e.base_rtt_s or 0):
         return None
     where = e.bottleneck if longest is None else longest.label
     key = e.queue_key if longest is None else longest.queue_key

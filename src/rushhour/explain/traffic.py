@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rushhour.causes.thresholds import SPOKEN_OF
+from rushhour.traffic import kinds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -51,7 +52,7 @@ def beside(record: Record, flow: Flow, lasting: Iterable[str]) -> tuple[Beside, 
 
 def _bytes(record: Record, other: Flow, span: tuple[int, int]) -> float:
     """Payload of another flow that arrived in our time; where that is not told, as if it had come evenly."""
-    if other.kind == "udp" and record.has("udp"):
+    if other.kind in kinds.UDP_STREAMS and record.has("udp"):
         arrived = record.table("udp", flow=other.id)["rx_ns"]
         if len(arrived):
             ours = np.count_nonzero((arrived > span[0]) & (arrived <= span[1]))

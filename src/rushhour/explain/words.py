@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rushhour.causes.evidence import Setting
 from rushhour.causes.finding import Command, Finding, Remedy
 from rushhour.causes.table import CAUSES
 from rushhour.quantities.short import percent, rate
@@ -34,7 +35,10 @@ def remedy(e: RecordedFlow, cure: Cure | None) -> Remedy | None:
         return None
     overrides = {e.sysctl_key(one.host, one.name): one.value for one in cure.settings}
     overrides |= {f"{e.flow_key}.{name}": value for name, value in cure.socket.items()}
-    return Remedy(cure.advice, tuple(Command(one.host, one.command) for one in cure.settings), overrides)
+    typed = cure.settings
+    if "cc" in cure.socket:  # an option of the flow in a scenario; what a person sets is the host's
+        typed = (*typed, Setting(e.sender, "net.ipv4.tcp_congestion_control", cure.socket["cc"]))
+    return Remedy(cure.advice, tuple(Command(one.host, one.command) for one in typed), overrides)
 
 
 def reached(e: RecordedFlow) -> str:

@@ -7,6 +7,7 @@ to one of the system's own files that look like any other.
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import stat
 from typing import TYPE_CHECKING
@@ -28,6 +29,16 @@ def open_regular(path: Path) -> BufferedReader:
         os.close(handle)
         raise OSError(errno.EINVAL, "it is not a regular file", str(path))
     return os.fdopen(handle, "rb")
+
+
+def checksum(path: Path) -> str:
+    """The SHA-256 of a regular file's content, in hexadecimal; `sums.sum_of` remembers it.
+
+    Raises:
+        OSError: it cannot be read, or is not a regular file.
+    """
+    with open_regular(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def read_regular(path: Path, most: int) -> bytes:

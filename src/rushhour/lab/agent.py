@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING
 from rushhour.errors import LabError
 from rushhour.files import cache as store
 from rushhour.files import rooms
+from rushhour.files.regular import checksum
 from rushhour.lab.base import sha256
-from rushhour.record.seal import checksum
 from rushhour.version import __version__
 
 if TYPE_CHECKING:

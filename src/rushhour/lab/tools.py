@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rushhour.errors import LabError
+from rushhour.files.regular import checksum
 from rushhour.lab import packages
 from rushhour.lab.base import sha256
-from rushhour.record.seal import checksum
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

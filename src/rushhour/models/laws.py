@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from rushhour.models import bdp, cubic, dctcp, fragments, highspeed, mathis, pftk, queueing, red
 from rushhour.models.case import Case, Law, Model, Prediction
+from rushhour.traffic import kinds
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,7 +35,7 @@ def _under_loss(
     """A law of the wires' loss and the idle RTT: goodput, and the mean window that carries it."""
 
     def goodput(case: Case) -> Prediction:
-        if case.kind != "tcp" or not case.mss_bytes or not case.rtt_s:
+        if case.kind not in kinds.TCP_STREAMS or not case.mss_bytes or not case.rtt_s:
             return Prediction(None, "no TCP flow with a segment size and a base RTT")
         if not case.loss:
             return Prediction(None, outside(0.0) or "nothing is lost")
@@ -175,7 +176,7 @@ OVERLOAD = Model(
 
 
 def _of_fragments(case: Case) -> Prediction:
-    if case.kind != "udp" or not case.loss:
+    if case.kind not in kinds.UDP_STREAMS or not case.loss:
         return Prediction(None, "no UDP flow, or no loss by chance")
     full = "the queue loses, too" if case.carried_bps < case.offered_bps else ""
     return Prediction(fragments.datagram_loss(case.loss, case.fragments), full)

@@ -12,6 +12,12 @@ if TYPE_CHECKING:
 NONE = "\N{EN DASH}"
 """What stands for a value that is not there."""
 
+
+def capital(text: str) -> str:
+    """A phrase as a sentence begins."""
+    return text[:1].upper() + text[1:]
+
+
 _STEPS: dict[str, tuple[tuple[float, str], ...]] = {
     "bit/s": ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s")),
     "µs": ((1e6, "s"), (1e3, "ms"), (1.0, "µs")),

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from rushhour.errors import RecordError
 from rushhour.files import rooms
-from rushhour.files.regular import open_regular
+from rushhour.files.regular import checksum
 from rushhour.plain import harmless, may_speak
 
 if TYPE_CHECKING:
@@ -111,12 +111,6 @@ def manifest_sum(manifest: Mapping[str, Any]) -> str:
 def _spelled(value: Mapping[str, object]) -> bytes:
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return text.encode("utf-8", "surrogatepass")
-
-
-def checksum(path: Path) -> str:
-    """The SHA-256 of a file's content, in hexadecimal."""
-    with open_regular(path) as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def write_json(path: Path, value: Mapping[str, object]) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from pydantic import ValidationError
 
 from rushhour.metrics.catalog import METRICS
-from rushhour.quantities.words import quantity
+from rushhour.quantities.words import capital, quantity
 from rushhour.report.figure.collect import values_of
 from rushhour.report.figure.titles import spoken, title_of
 from rushhour.report.shares import METRIC as SHARE
@@ -106,7 +106,7 @@ def _shared(cells: Sequence[Cell]) -> str:
     when = _while(runs, found)
     # A flow's name keeps its letters.
     named = not when and any(said.startswith(f"{one.name} got") for one in found)
-    return _sentence(said if named else _capital(when + said), cells, len(cells) - len(known))
+    return _sentence(said if named else capital(when + said), cells, len(cells) - len(known))
 
 
 def _few(cells: Sequence[Cell]) -> bool:
@@ -233,10 +233,6 @@ def _sentence(said: str, cells: Sequence[Cell], undefined: int) -> str:
     means = f" (means of {many} runs)" if max(counts) > 1 else ""
     left = f"; {undefined} of {len(cells)} cells have no such number" if undefined else ""
     return f"{said}{means}{left}."
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def _percent(part: float) -> str:

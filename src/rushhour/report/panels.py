@@ -315,7 +315,9 @@ def _active(record: Record) -> Panel | None:
 
 def _retransmits(record: Record) -> list[Curve]:
     """Retransmissions of each flow; of more than a few flows all together."""
-    flows = [(position, flow) for position, flow in enumerate(record.flows()) if flow.kind == "tcp"]
+    flows = [
+        (position, flow) for position, flow in enumerate(record.flows()) if flow.kind in kinds.TCP_STREAMS
+    ]
     found = [
         _increments(
             _curve(record, "retransmits", f"retransmits {flow.name}", flow=flow.id, position=position)

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 from rushhour.errors import RecordError
 from rushhour.files import rooms
+from rushhour.files.regular import checksum
 from rushhour.metrics.value import MetricValue
-from rushhour.record.seal import MANIFEST, checksum
+from rushhour.record.seal import MANIFEST
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -15,6 +15,10 @@ discipline is a row there, and an encoder in `agent/src/tc/kinds/` if no other h
 | `rate`, `flow_rate` | the word by which it keeps a rate of its own, or one for each flow |
 | `unpaced` | the word that ends the rate of each flow |
 | `separates` | it serves flows in turn: one does not wait behind the others |
+| `one_line` | packets leave in the order in which they came, until it is full |
+| `manages` | it keeps itself short: it drops or marks before it is full |
+| `interval` | the word of CoDel's interval: how long a wait must last before it drops or marks |
+| `device_length` | without a limit of its own it holds as many packets as the device's `txqueuelen` says |
 | `offered` | `false`: nothing that the playground offers as a queue |
 | `alone` | `false`: its words alone do not make it a device's queue |
 | `hook` | `ingress`: it hangs where packets arrive, beside the root |
@@ -61,6 +65,12 @@ FLOW_RATE: dict[str, str] = _each("flow_rate")
 UNPACED: dict[str, str] = _each("unpaced")
 # Those that serve flows in turn, and those that nobody would choose as a queue.
 SEPARATING = frozenset(_each("separates"))
+# Those that keep the order, those that keep themselves short, and CoDel's, with the word of its interval.
+ONE_LINE = frozenset(_each("one_line"))
+MANAGING = frozenset(_each("manages"))
+INTERVAL: dict[str, str] = _each("interval")
+# Those as long as the device says; `mq`, which is no row, is one of them for each queue of the card.
+DEVICE_LENGTH = frozenset((*_each("device_length"), "mq"))
 NOT_OFFERED = frozenset(name for name, row in _QDISCS.items() if not row.get("offered", True))
 # Names and types of the fields of a discipline's own statistics, in order.
 STATISTICS: dict[str, tuple[tuple[str, str], ...]] = {

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from rushhour.diagnosis.case import ENDS, outgoing
 from rushhour.diagnosis.rules import common
+from rushhour.diagnosis.rules.measured_losses import chance
+from rushhour.diagnosis.shown import plain
 from rushhour.lab.host import settings
 from rushhour.tune.advice import Advice, End
 from rushhour.tune.rules import RULES
@@ -66,7 +68,6 @@ def ends(case: Case, *, memory: int | None) -> Iterator[End]:
             return
         out, back = outgoing(name), outgoing("b" if name == "a" else "a")
         measured = case.measured.get(out)
-        single = measured.single if measured is not None else None
         yield End(
             name,
             facts,
@@ -74,7 +75,7 @@ def ends(case: Case, *, memory: int | None) -> Iterator[End]:
             common.rate_bps(case, back),
             rtt,
             path_mtu=case.path.mtu,
-            loss=single.retransmit_share if single is not None else None,
+            by_chance=None if measured is None else chance(case, measured),
             memory=memory,
         )
 
@@ -110,7 +111,7 @@ def judged(advice: Sequence[Advice], rows: Sequence[Row]) -> list[Advice]:
 def persistent(plan: Plan, end: str) -> str:
     """What keeps the settings of an end over a restart, as text for a person."""
     mine = [one for one in plan.advice if one.end == end and one.change is not None and one.cannot is None]
-    sysctls = [f"{one.change['name']} = {_value(one.change['value'])}" for one in mine
+    sysctls = [f"{one.change['name']} = {plain(one.change['value'])}" for one in mine
                if one.change is not None and one.change["kind"] in _OF_A_HOST]  # fmt: skip
     others = [f"# {one.setting}: {one.wanted}" for one in mine
               if one.change is not None and one.change["kind"] not in _OF_A_HOST]  # fmt: skip
@@ -121,7 +122,3 @@ def persistent(plan: Plan, end: str) -> str:
     if others:
         lines += ["# For its network manager, ethtool, tc or a unit that runs before the network:", *others]
     return "\n".join(lines)
-
-
-def _value(value: object) -> str:
-    return " ".join(map(str, value)) if isinstance(value, list) else str(value)

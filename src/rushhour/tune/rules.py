@@ -1,64 +1,59 @@
-"""What should be set at an end: functions of an `End`, each for one thing. What is fine is not mentioned."""
+"""What should be set at an end: functions of an `End`, each for one thing. What is fine is not mentioned.
+
+Each is the remedy of a cause of the table, set before that costs anything: `diagnose` finds a buffer that
+limits a path, here one is raised that is smaller than what would mend it. Formulas, thresholds and sources
+are those of the causes.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from rushhour.causes.thresholds import FAST_BPS
+from rushhour.causes import buffers
+from rushhour.causes.thresholds import BACKLOG_S, FAST_BPS, RECOVERY_S, VERY_FAST_BPS, WINDOWS
+from rushhour.diagnosis.rules import device, host, socket
+from rushhour.diagnosis.rules.switches import SWITCHES
+from rushhour.diagnosis.rules.tcp import recovery_time_s
 from rushhour.quantities.short import binary, duration, rate
-from rushhour.tune import buffers
-from rushhour.tune.advice import Advice
+from rushhour.tc.kinds import DEVICE_LENGTH
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from rushhour.tune.advice import End
+    from rushhour.tune.advice import Advice, End
 
-_IP = "Documentation/networking/ip-sysctl.rst"
-_NET = "Documentation/admin-guide/sysctl/net.rst"
-_OFFLOADS = "Documentation/networking/segmentation-offloads.rst"
-
-VERY_FAST_BPS = 10e9
 USUAL_MTU, JUMBO_MTU = 1500, 9000
-LOSSY, FAR_NS = 1e-3, 10e6
-BACKLOG_S = 0.01
-"""A CPU's backlog holds what arrives while it is busy otherwise: 10 ms, some slices of the scheduler."""
 
 
 def receive_buffer(end: End) -> Iterator[Advice]:
     """The receiver's window must hold the path twice."""
-    if not end.in_bps or not isinstance(values := end.sysctl("net.ipv4.tcp_rmem"), list):
-        return
-    held = end.bdp(end.in_bps)
-    release = str(end.facts.get("host", "kernel") or "")
-    scale = end.sysctl("net.ipv4.tcp_adv_win_scale")
-    needed, formula = buffers.receive_space(
-        buffers.WINDOWS * held, release, scale if isinstance(scale, int) else 1
-    )
-    wanted, capped = _within(end, buffers.rounded(needed))
-    if values[2] < needed and values[2] < wanted:
-        reason = (
-            f"the path holds {binary(held)} ({rate(end.in_bps)} for {duration(end.rtt_ns)}); "
-            f"{formula}{capped}"
-        )
-        yield end.set_sysctl(
-            "net.ipv4.tcp_rmem", [*values[:2], wanted], reason, f"{_IP}, tcp_rmem; RFC 7323, 2"
+    if end.in_bps:
+        needed, formula = buffers.receive(end.bdp(end.in_bps), *socket.kernel(end.facts))
+        key, least = "receive-buffer-too-small", buffers.LEAST_RECEIVE
+        yield from _buffer(
+            end, socket.RMEM, end.in_bps, cause=key, needed=needed, least=least, formula=formula
         )
 
 
 def send_buffer(end: End) -> Iterator[Advice]:
     """The sender must keep what is in flight, and what comes next."""
-    if not end.out_bps or not isinstance(values := end.sysctl("net.ipv4.tcp_wmem"), list):
-        return
-    held = end.bdp(end.out_bps)
-    needed, formula = buffers.send_space(buffers.WINDOWS * held)
-    wanted, capped = _within(end, buffers.rounded(needed))
-    if values[2] < needed and values[2] < wanted:
-        reason = (
-            f"the path holds {binary(held)} ({rate(end.out_bps)} for {duration(end.rtt_ns)}); "
-            f"{formula}{capped}"
+    if end.out_bps:
+        needed, formula = buffers.send(end.bdp(end.out_bps))
+        key, least = "send-buffer-too-small", buffers.LEAST_SEND
+        yield from _buffer(
+            end, socket.WMEM, end.out_bps, cause=key, needed=needed, least=least, formula=formula
         )
-        yield end.set_sysctl("net.ipv4.tcp_wmem", [*values[:2], wanted], reason, f"{_IP}, tcp_wmem")
+
+
+def _buffer(
+    end: End, name: str, flow_bps: float, *, cause: str, needed: int, least: int, formula: str
+) -> Iterator[Advice]:
+    """The greatest of three sizes, raised to what the path needs."""
+    values = end.sysctl(name)
+    wanted, capped = _within(end, max(least, buffers.rounded(needed)))
+    if isinstance(values, list) and values[2] < min(needed, wanted):
+        held = f"{binary(end.bdp(flow_bps))} ({rate(flow_bps)} for {duration(end.rtt_ns)})"
+        yield end.set_sysctl(cause, name, [*values[:2], wanted], f"the path holds {held}; {formula}{capped}")
 
 
 def _within(end: End, wanted: int) -> tuple[int, str]:
@@ -75,11 +70,11 @@ def own_buffers(end: End) -> Iterator[Advice]:
         most = end.sysctl(f"net.core.{name}_max")
         if not flow or not isinstance(most, int):
             continue
-        wanted, capped = _within(end, buffers.rounded(buffers.WINDOWS * end.bdp(flow)))
+        wanted, capped = _within(end, buffers.own(end.bdp(flow)))
         if most < wanted:
             option = "SO_RCVBUF" if name == "rmem" else "SO_SNDBUF"
             reason = f"programs that set {option} are bounded by it, and their buffers do not grow{capped}"
-            yield end.set_sysctl(f"net.core.{name}_max", wanted, reason, f"{_NET}, {name}_max; socket(7)")
+            yield end.set_sysctl(f"{name}-max-small", f"net.core.{name}_max", wanted, reason)
 
 
 def all_buffers(end: End) -> Iterator[Advice]:
@@ -87,33 +82,25 @@ def all_buffers(end: End) -> Iterator[Advice]:
     values, total = end.sysctl("net.ipv4.tcp_mem"), end.facts.get("memory", "total")
     if not isinstance(values, list) or not total:
         return
-    needed = sum(4 * buffers.WINDOWS * end.bdp(flow) for flow in (end.in_bps, end.out_bps) if flow)
+    needed = sum(4 * WINDOWS * end.bdp(flow) for flow in (end.in_bps, end.out_bps) if flow)
     most = end.memory if end.memory is not None else total // 4
     pressure = buffers.pages(min(needed, most))
     if values[1] < pressure:
         wanted = [pressure * 3 // 4, pressure, pressure * 3 // 2]
         held = binary(values[1] * 4096)
         reason = f"two transfers each way need {binary(needed)}; from {held} on all buffers are held back"
-        yield end.set_sysctl("net.ipv4.tcp_mem", wanted, reason, f"{_IP}, tcp_mem")
+        yield end.set_sysctl("tcp-mem-too-small", "net.ipv4.tcp_mem", wanted, reason)
 
 
 def switches(end: End) -> Iterator[Advice]:
     """What every modern TCP has on."""
-    told = {
-        "tcp_moderate_rcvbuf": (
-            "the receive buffer grows with what the path carries",
-            f"{_IP}, tcp_moderate_rcvbuf",
-        ),
-        "tcp_window_scaling": ("without it no window is larger than 64 kB", "RFC 7323, 2"),
-        "tcp_sack": ("without it one round trip repairs one loss", "RFC 2018"),
-        "tcp_dsack": ("without it a sender does not learn that it sent in vain", "RFC 2883"),
-    }
-    for name, (reason, source) in told.items():
-        if end.sysctl(f"net.ipv4.{name}") == 0:
-            yield end.set_sysctl(f"net.ipv4.{name}", 1, reason, source)
-    if end.sysctl("net.ipv4.tcp_timestamps") == 0:
-        reason = "round trips are measured once a window, and numbers that wrap around are not recognised"
-        yield end.set_sysctl("net.ipv4.tcp_timestamps", 1, reason, "RFC 7323, 3 and 5")
+    name = "net.ipv4.tcp_moderate_rcvbuf"
+    if end.sysctl(name) == 0:
+        reason = "the receive buffer does not grow with what the path carries"
+        yield end.set_sysctl("receive-autotuning-off", name, 1, reason)
+    for switch in SWITCHES:
+        if end.sysctl(f"net.ipv4.{switch.sysctl}") == 0:
+            yield end.set_sysctl(switch.key, f"net.ipv4.{switch.sysctl}", 1)
 
 
 def mtu_probing(end: End) -> Iterator[Advice]:
@@ -129,7 +116,7 @@ def mtu_probing(end: End) -> Iterator[Advice]:
             else f"the device's MTU is {mtu}"
         )
         reason = f"{why}: where ICMP is filtered, large packets vanish without a word"
-        yield end.set_sysctl("net.ipv4.tcp_mtu_probing", 1, reason, f"{_IP}, tcp_mtu_probing; RFC 4821")
+        yield end.set_sysctl("mtu-probing-off", "net.ipv4.tcp_mtu_probing", 1, reason)
 
 
 def congestion_control(end: End) -> Iterator[Advice]:
@@ -138,31 +125,34 @@ def congestion_control(end: End) -> Iterator[Advice]:
     now, known = end.sysctl(name), str(end.sysctl("net.ipv4.tcp_available_congestion_control") or "").split()
     if end.facts.get("route", "found", "congctl") is not None:
         return  # the route says which; a default would change nothing
-    held = end.bdp(end.out_bps or 0.0) / USUAL_MTU
-    if end.loss is not None and end.loss > LOSSY and end.rtt_ns > FAR_NS and now != "bbr" and "bbr" in known:
-        seen = f"{end.loss:.2%} were sent again over {duration(end.rtt_ns)}"
-        reason = f"{seen}: {now} takes every loss for a full queue"
-        yield end.set_sysctl(name, "bbr", reason, "draft-ietf-ccwg-bbr, 1; Mathis et al. 1997")
-    elif now == "reno" and held > 100 and "cubic" in known:
-        reason = f"{held:.0f} packets are in flight: after a loss reno takes {held / 2:.0f} round trips back"
-        yield end.set_sysctl(name, "cubic", reason, "RFC 9438, 1")
+    cure = end.by_chance.cure if end.by_chance is not None else None
+    if end.by_chance is not None and cure is not None and cure.socket.get("cc", now) != now:
+        yield end.set_sysctl(end.by_chance.key, name, cure.socket["cc"], end.by_chance.says.rstrip("."))
+        return
+    needs = recovery_time_s(end.out_bps or 0.0, end.rtt_ns)
+    if now == "reno" and needs >= RECOVERY_S and "cubic" in known:
+        reason = f"after a loss reno needs {needs:.0f} s to fill the path again"
+        yield end.set_sysctl("reno-on-a-long-path", name, "cubic", reason)
 
 
 def pacing(end: End) -> Iterator[Advice]:
     """A queue that paces as TCP asks it to, and keeps flows apart."""
-    dev = end.dev
-    root = [one for one in end.facts.get("qdisc", dev, "qdiscs") or [] if one.get("parent") == "root"]
     default = end.sysctl("net.core.default_qdisc")
-    source = "tc-fq(8); net/sched/sch_fq.c"
     reason = "packets leave at TCP's pace instead of in bursts, and flows do not wait for each other"
-    kind = root[0].get("kind") if root else None
+    kind = _root(end)
     if kind == "pfifo_fast":
-        yield Advice(
-            end.name, {"kind": "qdisc", "dev": dev, "words": "fq"}, f"qdisc {dev}", kind, "fq", reason, source
-        )
+        change = {"kind": "qdisc", "dev": end.dev, "words": "fq"}
+        yield end.advise("bursts-unpaced", f"qdisc {end.dev}", change, now=kind, wanted="fq", reason=reason)
     if kind in {"mq", "pfifo_fast"} and default == "pfifo_fast":
         reason += "; for devices that come up from now on"
-        yield end.set_sysctl("net.core.default_qdisc", "fq", reason, f"{_NET}, default_qdisc")
+        yield end.set_sysctl("bursts-unpaced", "net.core.default_qdisc", "fq", reason)
+
+
+def _root(end: End) -> str | None:
+    """The kind of the queue at the device's root."""
+    found = (one for one in end.facts.get("qdisc", end.dev, "qdiscs") or [] if one.get("parent") == "root")
+    first: dict[str, Any] = next(found, {})
+    return first.get("kind")
 
 
 def backlog(end: End) -> Iterator[Advice]:
@@ -172,14 +162,15 @@ def backlog(end: End) -> Iterator[Advice]:
     most = end.sysctl("net.core.netdev_max_backlog")
     needed = _thousands(packets * BACKLOG_S)
     if isinstance(most, int) and most < needed:
-        reason = f"{packets:.0f} packets arrive in a second: {needed} wait while a CPU is busy for 10 ms"
-        yield end.set_sysctl("net.core.netdev_max_backlog", needed, reason, f"{_NET}, netdev_max_backlog")
+        waits = duration(BACKLOG_S * 1e9)
+        reason = f"{packets:.0f} packets arrive in a second: {needed} wait while a CPU is busy for {waits}"
+        yield end.set_sysctl("backlog-overflow", "net.core.netdev_max_backlog", needed, reason)
     budget, spent = end.sysctl("net.core.netdev_budget"), end.sysctl("net.core.netdev_budget_usecs")
     if isinstance(budget, int) and isinstance(spent, int) and end.fastest_bps >= VERY_FAST_BPS:
         wanted = -(-int(packets * spent / 1e6) // 100) * 100
         if budget < wanted:
             reason = f"so that a turn ends by its time ({spent} µs), not by its number of packets"
-            yield end.set_sysctl("net.core.netdev_budget", wanted, reason, f"{_NET}, netdev_budget")
+            yield end.set_sysctl("budget-used-up", "net.core.netdev_budget", wanted, reason)
 
 
 def _thousands(number: float) -> int:
@@ -191,20 +182,20 @@ def options(end: End) -> Iterator[Advice]:
     now = end.sysctl("net.core.optmem_max")
     if isinstance(now, int) and now < buffers.MIB and end.fastest_bps >= VERY_FAST_BPS:
         reason = "programs that send without copying (MSG_ZEROCOPY) are told of each piece by a message"
-        source = f"Documentation/networking/msg_zerocopy.rst; {_NET}, optmem_max"
-        yield end.set_sysctl("net.core.optmem_max", buffers.MIB, reason, source)
+        yield end.set_sysctl("control-messages-small", "net.core.optmem_max", buffers.MIB, reason)
 
 
 def queue_length(end: End) -> Iterator[Advice]:
     """A transmit queue that somebody shortened."""
-    length = end.facts.get("link", "txqlen")
-    root = [one for one in end.facts.get("qdisc", end.dev, "qdiscs") or [] if one.get("parent") == "root"]
-    waits = bool(root) and str(root[0].get("kind")).startswith(("pfifo", "mq"))
-    if isinstance(length, int) and 0 < length < 1000 and waits and end.fastest_bps >= FAST_BPS / 10:
+    length, usual = end.facts.get("link", "txqlen"), device.USUAL_QUEUE
+    waits = _root(end) in DEVICE_LENGTH
+    if isinstance(length, int) and 0 < length < usual and waits and end.fastest_bps >= FAST_BPS / 10:
         reason = "shorter than the kernel's default: bursts of several senders are dropped in the host itself"
-        change = {"kind": "txqueuelen", "dev": end.dev, "value": 1000}
-        source = "DEFAULT_TX_QUEUE_LEN, include/linux/netdevice.h"
-        yield Advice(end.name, change, f"txqueuelen {end.dev}", str(length), "1000", reason, source)
+        change = {"kind": "txqueuelen", "dev": end.dev, "value": usual}
+        setting = f"txqueuelen {end.dev}"
+        yield end.advise(
+            "transmit-queue-too-short", setting, change, now=str(length), wanted=str(usual), reason=reason
+        )
 
 
 def rings(end: End) -> Iterator[Advice]:
@@ -218,57 +209,57 @@ def rings(end: End) -> Iterator[Advice]:
         words = " ".join(f"{way} {number}" for way, number in wanted.items())
         reason = "a burst that the CPU is late for waits in the card instead of being dropped there"
         change = {"kind": "ring", "dev": end.dev, **wanted}
-        yield Advice(end.name, change, f"ring {end.dev}", now, words, reason, "ethtool(8), --set-ring")
+        yield end.advise(
+            "receive-ring-overflow", f"ring {end.dev}", change, now=now, wanted=words, reason=reason
+        )
+
+
+OFFLOADS = {
+    "tso": "the card cuts segments",
+    "gso": "the stack cuts segments as late as it can",
+    "gro": "segments are joined before the stack sees them",
+    "sg": "without it there is no segmentation offload",
+    "tx": "the card computes checksums",
+    "rx": "the card checks checksums",
+}
 
 
 def offloads(end: End) -> Iterator[Advice]:
     """Work that a card or the stack does once for many packets."""
-    told = {
-        "tso": "the card cuts segments",
-        "gso": "the stack cuts segments as late as it can",
-        "gro": "segments are joined before the stack sees them",
-        "sg": "without it there is no segmentation offload",
-        "tx": "the card computes checksums",
-        "rx": "the card checks checksums",
-    }
-    virtual = end.facts.get("link", "kind") == "veth"
-    for name, reason in told.items():
-        state = end.facts.get("link", "offloads", name) or {}
-        # A veth joins nothing by itself unless it is asked to (NAPI).
-        if state.get("on") is False and state.get("fixed") is False and not (virtual and name == "gro"):
-            change = {"kind": "ethtool-feature", "dev": end.dev, "name": name, "value": True}
-            yield Advice(end.name, change, f"{name} of {end.dev}", "off", "on", reason, _OFFLOADS)
+    for name in device.switched_off(end.facts, OFFLOADS):
+        change = {"kind": "ethtool-feature", "dev": end.dev, "name": name, "value": True}
+        yield end.advise(
+            "offloads-off", f"{name} of {end.dev}", change, now="off", wanted="on", reason=OFFLOADS[name]
+        )
 
 
 def governor(end: End) -> Iterator[Advice]:
     """CPUs that are awake when packets come."""
-    governors: dict[str, object] = end.facts.get("cpu", "governor") or {}
-    slow = [name for name in governors if name in {"powersave", "ondemand", "conservative"}]
+    slow = host.kept_slow(end.facts, host.SLOW | host.WAKING_LATE)
     if slow and end.fastest_bps >= FAST_BPS:
-        reason = "a CPU that is half asleep is late for bursts"
-        source = "Documentation/admin-guide/pm/cpufreq.rst"
         change = {"kind": "governor", "value": "performance"}
-        yield Advice(end.name, change, "governor", ", ".join(slow), "performance", reason, source)
+        reason = "a CPU that is half asleep is late for bursts"
+        yield end.advise(
+            "processor-kept-slow",
+            "governor",
+            change,
+            now=", ".join(slow),
+            wanted="performance",
+            reason=reason,
+        )
 
 
 def frames(end: End) -> Iterator[Advice]:
     """Larger frames, where the ends share a cable; only people know which devices are on it."""
     mtu, most = end.facts.get("link", "mtu"), end.facts.get("link", "max_mtu")
     routed = end.facts.get("route", "found", "gateway") is not None
-    if (
-        mtu != USUAL_MTU
-        or not isinstance(most, int)
-        or most < JUMBO_MTU
-        or routed
-        or end.fastest_bps < FAST_BPS
-    ):
-        return
-    if end.facts.get("link", "kind") is None:
+    small = mtu == USUAL_MTU and isinstance(most, int) and most >= JUMBO_MTU
+    if small and not routed and end.fastest_bps >= FAST_BPS and end.facts.get("link", "kind") is None:
         reason = (
             "a sixth of the packets; but every device on the way must carry them, which only you can know"
         )
         words = f"ip link set dev {end.dev} mtu {JUMBO_MTU}"
-        yield Advice(end.name, None, f"mtu {end.dev}", str(mtu), words, reason, "ip-link(8); RFC 4821, 1")
+        yield end.advise("usual-frames", f"mtu {end.dev}", None, now=str(mtu), wanted=words, reason=reason)
 
 
 RULES: tuple[Callable[[End], Iterator[Advice]], ...] = (

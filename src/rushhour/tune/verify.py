@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     from rushhour.diagnosis.case import Case
     from rushhour.diagnosis.measured import Measured
 
-MATTERS = 0.1
+DIFFERS = 0.1
 """Smaller changes of a rate may be chance: two short transfers over the same path differ by some percent."""
-QUEUE_MATTERS_NS = 5e6
+QUEUE_DIFFERS_NS = 5e6
 
 
 def compared(before: Case, after: Case) -> dict[str, object]:
@@ -43,9 +43,9 @@ def _verdict(then: dict[str, float | None], now: dict[str, float | None]) -> str
     """By one flow's rate, then by several's; then by the round trip under load."""
     for name in ("single_bps", "several_bps"):
         before, after = then[name], now[name]
-        if before and after is not None and abs(after - before) > MATTERS * before:
+        if before and after is not None and abs(after - before) > DIFFERS * before:
             return "better" if after > before else "worse"
     before, after = then["loaded_rtt_ns"], now["loaded_rtt_ns"]
-    if before and after and abs(after - before) > max(QUEUE_MATTERS_NS, MATTERS * before):
+    if before and after and abs(after - before) > max(QUEUE_DIFFERS_NS, DIFFERS * before):
         return "better" if after < before else "worse"
     return "same"

@@ -9,13 +9,17 @@ from rushhour.causes.finding import Proof, finding
 from rushhour.causes.thresholds import FAST_BPS, SMALL_QUEUE
 from rushhour.diagnosis.rules import common
 from rushhour.diagnosis.rules.common import told
+from rushhour.tc.kinds import DEVICE_LENGTH
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from rushhour.causes.finding import Finding
     from rushhour.diagnosis.case import Case
+    from rushhour.diagnosis.facts import Facts
 
+USUAL_QUEUE = 1000
+"""Packets of a transmit queue by default: DEFAULT_TX_QUEUE_LEN, include/linux/netdevice.h."""
 # Drivers' own names for packets that found no room.
 NO_ROOM = re.compile(
     r"(no_?buf|missed|fifo|no_dma|out_of_buffer|rx_drops?$|discard|no_desc|alloc_fail)", re.IGNORECASE
@@ -83,14 +87,19 @@ def small_mtu(case: Case) -> Iterator[Finding]:
 OFFLOADS = {"gso": "segmentation", "tso": "TCP segmentation by the card", "gro": "receive coalescing"}
 
 
+def switched_off(facts: Facts, words: Iterable[str]) -> list[str]:
+    """Offloads of the device that are off and could be on, of these words of ethtool."""
+    known: Mapping[str, Mapping[str, bool]] = facts.get("link", "offloads") or {}
+    # What a veth hands over was never cut: nothing has to be put together again.
+    made = common.is_virtual(facts.sections.get("link") or {})
+    there = [word for word in words if word in known and not (made and word == "gro")]
+    return [word for word in there if not known[word]["on"] and not known[word]["fixed"]]
+
+
 def offloads(case: Case) -> Iterator[Finding]:
     """Segmentation or coalescing is switched off: every packet costs a passage through the stack."""
     for end, facts in common.ends(case):
-        known: Mapping[str, Mapping[str, bool]] = facts.get("link", "offloads") or {}
-        # What a veth hands over was never cut: nothing has to be put together again.
-        made = common.is_virtual(facts.sections.get("link") or {})
-        wanted = [word for word in OFFLOADS if word in known and not (made and word == "gro")]
-        off = [word for word in wanted if not known[word]["on"] and not known[word]["fixed"]]
+        off = switched_off(facts, OFFLOADS)
         if not off:
             continue
         fastest = max(common.rate_bps(case, direction) or 0 for direction in ("a→b", "b→a"))
@@ -203,11 +212,7 @@ def small_queue(case: Case) -> Iterator[Finding]:
         root = [
             one for one in facts.get("qdisc", common.device(facts), "qdiscs") or [] if one["parent"] == "root"
         ]
-        if (
-            not length
-            or length >= SMALL_QUEUE
-            or not any(one["kind"] in {"pfifo_fast", "pfifo", "mq"} for one in root)
-        ):
+        if not length or length >= SMALL_QUEUE or not any(one["kind"] in DEVICE_LENGTH for one in root):
             continue
         rose = common.risen(case, end, ".root.drops")
         dev = common.device(facts)
@@ -225,8 +230,8 @@ def small_queue(case: Case) -> Iterator[Finding]:
             fix=(
                 common.shell(
                     end,
-                    f"ip link set dev {dev} txqueuelen 1000",
-                    "[Link] TransmitQueueLength=1000 in a file /etc/systemd/network/*.link",
+                    f"ip link set dev {dev} txqueuelen {USUAL_QUEUE}",
+                    f"[Link] TransmitQueueLength={USUAL_QUEUE} in a file /etc/systemd/network/*.link",
                 ),
             ),
         )

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from rushhour.diagnosis.facts import Facts
 
 TEN_GIGABIT = 10_000
+SLOW = frozenset(("powersave", "conservative"))
+"""Governors that keep a processor slow; `WAKING_LATE` speeds it up after the packets have come."""
+WAKING_LATE = frozenset(("ondemand",))
 # Drivers that choose the frequency themselves: their "powersave" is not the slowest step.
 SELF_CHOOSING = frozenset(("intel_pstate", "amd-pstate-epp", "amd_pstate_epp"))
 
@@ -74,16 +77,18 @@ def busy(case: Case) -> Iterator[Finding]:
         )
 
 
+def kept_slow(facts: Facts, slow: frozenset[str]) -> list[str]:
+    """Governors of the processors that are among the slow ones."""
+    governors: Mapping[str, int] = facts.get("cpu", "governor") or {}
+    chooses = facts.get("cpu", "frequency_driver") in SELF_CHOOSING
+    return [name for name in governors if name in slow and not (chooses and name == "powersave")]
+
+
 def governor(case: Case) -> Iterator[Finding]:
     """Processors that are kept slow."""
     for end, facts in common.ends(case):
         governors: Mapping[str, int] = facts.get("cpu", "governor") or {}
-        chooses = facts.get("cpu", "frequency_driver") in SELF_CHOOSING
-        slow = [
-            name
-            for name in governors
-            if name in {"powersave", "conservative"} and not (chooses and name == "powersave")
-        ]
+        slow = kept_slow(facts, SLOW)
         highest, allowed = facts.get("cpu", "khz_max"), facts.get("cpu", "khz_allowed")
         capped = bool(highest and allowed and allowed < 0.9 * highest)
         if not slow and not capped:

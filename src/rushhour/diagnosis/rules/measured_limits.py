@@ -11,7 +11,6 @@ from rushhour.causes.rules import named, sentence
 from rushhour.causes.table import CAUSES
 from rushhour.causes.thresholds import ALL_BUSY, FOREIGN, GRAVE, MAIN, OTHERS_BUSY, RESENT
 from rushhour.diagnosis.bottleneck import causes
-from rushhour.diagnosis.case import ENDS
 from rushhour.diagnosis.flow import MeasuredFlow
 from rushhour.diagnosis.possible import bdp
 from rushhour.diagnosis.rules import measured_broken as broken
@@ -19,7 +18,6 @@ from rushhour.diagnosis.rules import measured_losses as losses
 from rushhour.diagnosis.rules.measured_words import (
     commands,
     dev,
-    errors_at,
     held,
     made,
     name,
@@ -57,7 +55,8 @@ def limits(case: Case) -> Iterator[Finding]:
 def _of(case: Case, m: Measured) -> Iterator[Finding]:
     known = causes(m)
     for cause in known:
-        made = MAKERS.get(cause.key, _by_rule)(case, m, cause) if cause.limited >= MAIN else None
+        usual = losses.by_rule if cause.limit == "losses" else _by_rule
+        made = MAKERS.get(cause.key, usual)(case, m, cause) if cause.limited >= MAIN else None
         if made is not None:
             found = _doubted(made, m, cause)
             most: Severity = "warning" if cause is known[0] else "note"
@@ -82,14 +81,12 @@ def _by_rule(case: Case, m: Measured, cause: Held) -> Finding:
     assert m.single is not None
     one = named(MeasuredFlow(m, m.single, case), cause.limit, cause.limited)
     assert one is not None
-    found = made(cause, m, one.says, commands(one) or _look(case, m, cause))
+    found = made(cause, m, one.says, commands(case, one) or _look(case, m, cause))
     return found if cause.where == m.direction else replace(found, where=one.where)
 
 
 def _look(case: Case, m: Measured, cause: Held) -> tuple[Command, ...]:
     """Where to look where nothing is to be set."""
-    if cause.limit == "losses":
-        return tuple(errors_at(case, end) for end in ENDS)
     looks = {
         "pacing": f"tc -s qdisc show dev {dev(case, m.sender)}",
         "marks": "sysctl -w net.ipv4.tcp_ecn=0",
@@ -167,11 +164,6 @@ MAKERS: Mapping[str, Maker] = {
     "cpu-busy": _busy,
     "cpu-limited": _cpu_limited,
     "small-window": _small_window,
-    "reordering": losses.reordering,
-    "outages": losses.outages,
-    "policer": losses.policer,
-    "random-loss": losses.random_loss,
-    "shallow-queue": losses.shallow_queue,
     "sack-off": losses.sack_off,
     "losses": losses.some,
     "path-rate": _no_finding,

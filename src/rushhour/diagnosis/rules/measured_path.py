@@ -5,16 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rushhour.causes.finding import Command, Proof, finding
-from rushhour.causes.rules import sentence
+from rushhour.causes.rules import sentence, stands
 from rushhour.causes.thresholds import (
-    BLOAT_NS,
-    BLOAT_TRIPS,
     ECHOES_LOST,
     HALF_DUPLEX,
     JITTER,
     JITTER_NS,
     MAIN,
     SOME_LOSS,
+    SPOILS_NS,
     UNEQUAL,
     WELL,
 )
@@ -35,24 +34,24 @@ if TYPE_CHECKING:
 def bufferbloat(case: Case) -> Iterator[Finding]:
     """A queue that is much longer than the path."""
     for m in case.measured.values():
-        queue, idle = m.queue_ns, m.idle_rtt_ns
-        if queue is None or idle is None or queue < BLOAT_NS or queue < BLOAT_TRIPS * idle:
+        queue, idle, standing = m.queue_ns, m.idle_rtt_ns, m.standing_ns
+        if queue is None or idle is None or standing is None or not stands(standing / 1e9, idle / 1e9):
             continue
         limit = rounded_up(0.95 * (m.capacity_bps or 1e6) / 1000)
         title = sentence(
             "bufferbloat",
             where=f"before the bottleneck {m.direction}",
-            wait=f"up to {time(queue / 1e9)}",
+            wait=time(standing / 1e9),
             idle=time(idle / 1e9),
         )
         held = size((m.capacity_bps or 0) * queue / 8e9)
         yield finding(
             "bufferbloat",
-            "warning",
+            "warning" if queue >= SPOILS_NS else "note",
             title,
             m.direction,
             evidence=(
-                Proof(m.direction, "waiting under load", f"{time(queue / 1e9)}, {held}"),
+                Proof(m.direction, "waiting under load", f"up to {time(queue / 1e9)}, {held}"),
                 *reached(m),
             ),
             gain=f"a round trip near {time(idle / 1e9)} under load, at 95 % of the rate",

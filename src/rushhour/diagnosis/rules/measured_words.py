@@ -97,14 +97,15 @@ def sysctl(case: Case, end: str, key: str) -> Any:
     return case.facts(end).get("sysctl", key)
 
 
-def commands(one: Named) -> tuple[Command, ...]:
-    """What sets what a cure sets; the congestion control for all flows of its host."""
+def commands(case: Case, one: Named) -> tuple[Command, ...]:
+    """What sets what a cure sets; the congestion control and the queue for all flows of its host."""
     if one.cure is None:
         return ()
     every = [(what.host, what.name, what.value) for what in one.cure.settings]
     if "cc" in one.cure.socket:
         every.append((one.where, "net.ipv4.tcp_congestion_control", one.cure.socket["cc"]))
-    return tuple(setting(*what) for what in every)
+    queue = f"tc qdisc replace dev {dev(case, one.where)} root {one.cure.queue}"
+    return (*(setting(*what) for what in every), *((Command(one.where, queue),) if one.cure.queue else ()))
 
 
 def on_at_both(case: Case, key: str) -> bool:

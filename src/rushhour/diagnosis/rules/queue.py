@@ -11,6 +11,7 @@ from rushhour.diagnosis.rules import common
 from rushhour.diagnosis.rules.common import told
 from rushhour.diagnosis.shown import qdisc
 from rushhour.quantities.short import binary, duration, rate
+from rushhour.tc import kinds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -28,11 +29,11 @@ def queues(facts: Facts) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 
 def cap_bps(found: Mapping[str, Any], classes: list[Mapping[str, Any]]) -> int | None:
-    """The rate that a qdisc lets through at most; of htb the largest ceiling of its classes."""
+    """The rate that a qdisc lets through at most; of one with classes their largest ceiling."""
     options: Mapping[str, int | None] = found.get("options", {})
-    if found["kind"] == "htb":
-        ceilings: list[int] = [one["options"].get("ceil_bps") or 0 for one in classes]
-        return max(ceilings, default=None)
+    ceilings: list[int] = [one["options"].get("ceil_bps") or 0 for one in classes]
+    if found["kind"] in kinds.CLASSES and any(ceilings):
+        return max(ceilings)
     return options.get("rate_bps") or options.get("maxrate_bps")
 
 
@@ -147,9 +148,8 @@ def drops(case: Case) -> Iterator[Finding]:
         }
         if not rose:
             continue
-        kinds = {one["kind"] for _, one in queues(facts)}
         # Queues that manage their length drop to keep it short: that is their work.
-        managed = kinds & {"fq_codel", "codel", "cake", "pie", "fq_pie", "red"}
+        managed = any(one["kind"] in kinds.MANAGING for _, one in queues(facts))
         yield finding(
             "drops-in-the-own-queue",
             "note" if managed else "warning",
@@ -169,7 +169,7 @@ def long_queue(case: Case) -> Iterator[Finding]:
             cap = options.get("rate_bps")
             limit = options.get("limit_bytes") or 1514 * (options.get("limit_packets") or 0)
             drains = limit * 8e9 / cap if cap and limit else 0
-            if drains >= LONG_QUEUE_NS and found["kind"] in {"tbf", "bfifo", "pfifo"}:
+            if drains >= LONG_QUEUE_NS and found["kind"] in kinds.ONE_LINE:
                 yield finding(
                     "queue-too-long",
                     "warning",
@@ -202,7 +202,8 @@ def slow_line(case: Case) -> Iterator[Finding]:
         length = facts.get("link", "txqlen")
         for dev, card in common.cards(facts):
             speed = card.get("speed_mbps")
-            plain = any(one["kind"] in {"pfifo_fast", "pfifo"} and name == dev for name, one in queues(facts))
+            there = [one["kind"] for name, one in queues(facts) if name == dev]
+            plain = [kind for kind in there if kind in kinds.ONE_LINE & kinds.DEVICE_LENGTH]
             drains = 1514 * 8e9 * length / (speed * 1e6) if speed and length else 0
             if plain and drains >= LONG_QUEUE_NS / 2:
                 yield finding(
@@ -211,7 +212,7 @@ def slow_line(case: Case) -> Iterator[Finding]:
                     f"{dev} at {common.name(case, end)} queues {length} packets first in, first out: "
                     f"{duration(drains)} at its speed.",
                     end,
-                    evidence=(told(end, "txqueuelen", length), told(end, "queue", "pfifo_fast")),
+                    evidence=(told(end, "txqueuelen", length), told(end, "queue", plain[0])),
                     gain="short waits for everything beside a bulk transfer",
                     fix=(
                         common.shell(

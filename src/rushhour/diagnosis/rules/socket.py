@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from rushhour.causes import buffers
 from rushhour.causes.finding import Proof, finding
 from rushhour.causes.rules import sentence
-from rushhour.causes.thresholds import LETS_ENOUGH, LETS_LITTLE
+from rushhour.causes.thresholds import LETS_ENOUGH, LETS_LITTLE, WINDOWS
 from rushhour.diagnosis.case import DIRECTIONS
 from rushhour.diagnosis.rules import common
 from rushhour.diagnosis.rules.common import told
@@ -24,27 +25,12 @@ if TYPE_CHECKING:
 
 _MIB = 1 << 20
 RMEM, WMEM = "net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"
-# The default of tcp_rmem[2] (tcp_init, net/ipv4/tcp.c); less is never recommended.
-LEAST = 6 * _MIB
 
 
-def window_of(space: int, adv_win_scale: int = 1) -> int:
-    """The window that buffer space becomes: tcp_win_from_space(), include/net/tcp.h.
-
-    From 6.6 on the share follows from the packets and begins at a half, which is what the default of 1 gave
-    before.
-    """
-    if adv_win_scale <= 0:
-        return space >> -adv_win_scale
-    return space - (space >> adv_win_scale)
-
-
-def recommended(bdp: float) -> int:
-    """A buffer whose window holds twice the path: once in flight, once more while a loss is repaired.
-
-    (RFC 6349, 3.3.1 asks for the BDP; the other half is for what arrives behind a hole.) In whole MiB.
-    """
-    return max(LEAST, -(-int(4 * bdp) // _MIB) * _MIB)
+def kernel(facts: Facts) -> tuple[str, int]:
+    """What decides which part of a receive buffer becomes window: the kernel's release, tcp_adv_win_scale."""
+    scale = common.setting(facts, "net.ipv4.tcp_adv_win_scale")
+    return str(facts.get("host", "kernel") or ""), scale if isinstance(scale, int) else 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +61,9 @@ class _Buffer:
             return None
         return common.proven("critical" if limit_bps < LETS_LITTLE * self.flow_bps else "warning", self.share)
 
-    @property
-    def wanted(self) -> list[int]:
-        """The values with a greatest one that holds the path."""
-        return [*self.values[:2], max(self.values[2], recommended(self.bdp))]
+    def wanted(self, needed: int, least: int) -> list[int]:
+        """The values with a greatest one that holds the path (RFC 6349, 3.3.1), and what a loss delays."""
+        return [*self.values[:2], max(self.values[2], least, buffers.rounded(needed))]
 
     @property
     def path(self) -> Proof:
@@ -102,15 +87,15 @@ def receive_buffer(case: Case) -> Iterator[Finding]:
     """The receiver's window, at its greatest, is smaller than the path."""
     for one in _buffers(case, RMEM, "receiver"):
         grows = common.setting(one.facts, "net.ipv4.tcp_moderate_rcvbuf") != 0
-        scale = common.setting(one.facts, "net.ipv4.tcp_adv_win_scale") or 1
-        window = window_of(one.values[2] if grows else one.values[1], scale)
+        window = buffers.window_of(one.values[2] if grows else one.values[1], *kernel(one.facts))
         limit = one.bps(window)
         severity = one.severity(limit)
         if severity is None:
             continue
         key = "receive-buffer-too-small" if grows else "receive-autotuning-off"
         lets = f"it lets at most {rate(limit)} through, and the path carries {rate(one.flow_bps)}"
-        fix = [] if one.wanted == one.values else [common.sysctl(one.end, RMEM, one.wanted)]
+        wanted = one.wanted(buffers.receive(one.bdp, *kernel(one.facts))[0], buffers.LEAST_RECEIVE)
+        fix = [] if wanted == one.values else [common.sysctl(one.end, RMEM, wanted)]
         if not grows:
             fix.append(common.sysctl(one.end, "net.ipv4.tcp_moderate_rcvbuf", 1))
         yield finding(
@@ -147,7 +132,7 @@ def send_buffer(case: Case) -> Iterator[Finding]:
             evidence=(told(one.end, WMEM, sizes(one.values)), one.path),
             gain=f"up to {rate(one.flow_bps)} instead of {rate(limit)}",
             limited=one.share,
-            fix=(common.sysctl(one.end, WMEM, one.wanted),),
+            fix=(common.sysctl(one.end, WMEM, one.wanted(buffers.send(one.bdp)[0], buffers.LEAST_SEND)),),
         )
 
 
@@ -168,7 +153,7 @@ def caps(case: Case) -> Iterator[Finding]:
                 end,
                 evidence=(told(end, name, most), Proof(direction, "the path holds", binary(bdp))),
                 gain="none for programs that leave their buffers to the kernel",
-                fix=(common.sysctl(end, name, recommended(bdp) // 2),),
+                fix=(common.sysctl(end, name, buffers.own(bdp)),),
             )
 
 
@@ -236,13 +221,13 @@ def memory_below_path(case: Case) -> Iterator[Finding]:
     most = max((common.bdp_bytes(case, direction) or 0.0) for direction in DIRECTIONS)
     for end, facts in common.ends(case):
         limits = common.setting(facts, "net.ipv4.tcp_mem")
-        if not isinstance(limits, list) or limits[1] * 4096 >= 2 * most:
+        if not isinstance(limits, list) or limits[1] * 4096 >= WINDOWS * most:
             continue
         yield finding(
             "tcp-mem-too-small",
             "warning",
             f"All TCP sockets at {common.name(case, end)} together may use {binary(limits[1] * 4096)}; "
-            f"one flow needs {binary(2 * most)}.",
+            f"one flow needs {binary(WINDOWS * most)}.",
             end,
             evidence=(
                 told(end, "net.ipv4.tcp_mem (pages)", limits),

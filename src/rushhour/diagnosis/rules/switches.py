@@ -38,7 +38,7 @@ class Weight:
 
 @dataclass(frozen=True)
 class Switch:
-    """A setting that is 0 or 1 at each end.
+    """A setting that is 0 or 1 at each end; `tune` switches all of them on.
 
     `title` has `{hosts}`, the ends where it is off, and `{proof}`; `weigh` gives None where its absence does
     not matter on the path; a `gain` of its weight comes before its own.
@@ -136,3 +136,4 @@ DSACK = Switch(
     "windows that were cut for nothing are restored",
     _spurious,
 )
+SWITCHES = (WINDOW_SCALING, SACK, DSACK, TIMESTAMPS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rushhour.causes.finding import Command, Proof, finding
+from rushhour.causes.thresholds import RECOVERY_S
 from rushhour.diagnosis.rules import common
 from rushhour.diagnosis.rules.common import told
 from rushhour.diagnosis.rules.switches import DSACK, SACK, TIMESTAMPS, WINDOW_SCALING
@@ -57,7 +58,7 @@ def reno(case: Case) -> Iterator[Finding]:
         if common.algorithm(facts) != "reno" or not flow or not rtt:
             continue
         needs = recovery_time_s(flow, rtt)
-        if needs < 2:
+        if needs < RECOVERY_S:
             continue
         hurts = needs >= 10 and not common.is_full(case, direction)
         yield finding(

@@ -18,8 +18,9 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from rushhour.errors import KernelError
+from rushhour.files.regular import checksum
 from rushhour.lab.kernel import keys, process, store
-from rushhour.lab.kernel.mirror import GoneError, Mirror, UnreachableError, checksum, fetch
+from rushhour.lab.kernel.mirror import GoneError, Mirror, UnreachableError, fetch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from rushhour.errors import KernelError
+from rushhour.files.regular import checksum
 from rushhour.lab import packages
 from rushhour.lab.kernel import config, host, image, process, seed, sources, store
 from rushhour.lab.kernel.make import ABSENT, STAMPS, Make, compiler
@@ -162,10 +163,10 @@ def _identity(
         "release": (place / "include/config/kernel.release").read_text().strip(),
         "source": found.facts,
         "source_sha256": found.sha256,
-        "config_sha256": sources.hash_file(place / ".config"),
+        "config_sha256": checksum(place / ".config"),
         "host_sha256": host.sha256(),
         "compiler": compiler(),
-        "image_sha256": sources.hash_file(kept),
+        "image_sha256": checksum(kept),
         "hz": config.HZ,
         "missing": lacking,
     }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 import ssl
@@ -90,12 +89,6 @@ def fetch(url: str, target: Path) -> None:
         raise UnreachableError(
             "the server closed the connection early", where=url, hint="give the same command again"
         )
-
-
-def checksum(path: Path) -> str:
-    """SHA-256 of a file's content."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _unreachable(url: str, error: Exception) -> UnreachableError:

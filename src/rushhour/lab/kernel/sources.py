@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rushhour.errors import KernelError
+from rushhour.files.regular import checksum
 from rushhour.lab.kernel import debian, git, process, store, workcopy
 
 if TYPE_CHECKING:
@@ -121,7 +122,7 @@ def _debian(spec: str, tell: Tell) -> Source:
         raise KernelError("not a Debian kernel", where=spec, hint="write debian:6.12 or debian:6.12@VERSION")
     series, version = match.groups()
     tarball, version = debian.tarball(spec, series, version, tell)
-    sha256 = hash_file(tarball)
+    sha256 = checksum(tarball)
     package = f"linux-source-{series}"
     name = f"debian-{series}" if "@" not in spec else f"debian-{series}-{_safe(version)}"
     facts = {"kind": "debian", "package": package, "version": version}
@@ -134,7 +135,7 @@ def _tarball(spec: str, path: Path) -> Source:
         raise KernelError(
             "not an archive that is known here", where=spec, hint=f"one of {', '.join(ARCHIVES)}"
         )
-    sha256 = hash_file(path)
+    sha256 = checksum(path)
     name = _safe(path.name.removesuffix(suffix))
     facts = {"kind": "tarball", "file": path.name}
     return Source(spec, name, f"{name}-{sha256[:12]}", sha256, facts, archive=path.resolve())
@@ -195,12 +196,6 @@ def _refuse_built(tree: Path) -> None:
                 where=str(tree),
                 hint=f"save your .config if you need it, then: make -C {tree} mrproper",
             )
-
-
-def hash_file(path: Path) -> str:
-    """SHA-256 of a file's content."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def hash_tree(tree: Path) -> str:

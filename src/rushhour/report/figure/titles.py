@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from rushhour.metrics.catalog import METRICS
-from rushhour.quantities.words import quantity
+from rushhour.quantities.words import capital, quantity
 from rushhour.report import shares
 from rushhour.report.tables import TELLING
 from rushhour.series.series import SERIES
@@ -32,12 +32,12 @@ def title_of(quantity: str) -> str:
     if title := next((one.title for one in known if one.title), ""):
         return title
     if quantity in TELLING and quantity.count("_") < 2:
-        return _capital(TELLING[quantity].title)
+        return capital(TELLING[quantity].title)
     words = _UNIT.sub("", quantity).split("_")
     said = next((_STATISTICS[word] for word in words if word in _STATISTICS), "")
     stem = [word for word in words if word not in _STATISTICS]
     name = " ".join(_ACRONYMS.get(word, word) for word in stem)
-    return _capital(f"{name}, {said}" if said else name)
+    return capital(f"{name}, {said}" if said else name)
 
 
 _NAMES = {"cc": "algorithm", "rtt": "base RTT", "rtts": "base RTTs", "mtu": "MTU", "ecn": "ECN", "mss": "MSS"}
@@ -63,7 +63,3 @@ def spoken(level: str) -> str:
     if found.unit in ("packets", "BDP"):
         return f"{found.values[0]:g} {found.unit}"
     return quantity(found.values[0], found.unit)
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]

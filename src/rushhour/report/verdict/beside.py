@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from rushhour.quantities.words import capital
 from rushhour.report.tables import TELLING
 from rushhour.verdict.refusal import NOTHING
 from rushhour.verdict.vocabulary import DIFFERS
@@ -111,7 +112,7 @@ def _reason(metrics: Sequence[Metric]) -> str:
     said = [_said(metric) for metric in metrics[:_SAID]]
     more = len(metrics) - len(said)
     text = "; ".join(said) + (f"; {more} more metrics differ" if more > 0 else "")
-    return f"{text[0].upper()}{text[1:]}."
+    return f"{capital(text)}."
 
 
 def _said(metric: Metric) -> str:

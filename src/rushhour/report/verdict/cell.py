@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from rushhour.metrics.catalog import METRICS
-from rushhour.quantities.words import NONE, quantity, scale_for
+from rushhour.quantities.words import NONE, capital, quantity, scale_for
 from rushhour.report.verdict.advice import of_cell
 from rushhour.report.verdict.departure import departs
 from rushhour.verdict.vocabulary import DEPARTS, ORDER
@@ -182,7 +182,7 @@ def sentence(text: str) -> str:
     """A reason with a capital letter and a full stop; names of metrics stay as they are."""
     text = text.strip()
     if text and text.partition(" ")[0] not in METRICS:
-        text = text[0].upper() + text[1:]
+        text = capital(text)
     return text if not text or text[-1] in ".!?" else f"{text}."
 
 

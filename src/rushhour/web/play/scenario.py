@@ -13,6 +13,7 @@ from rushhour.plan import lower
 from rushhour.plan.queues import resolve_buffer
 from rushhour.spec.load import parse_scenario
 from rushhour.spec.toml import dumps
+from rushhour.traffic import kinds
 from rushhour.web.play.setup import WHERE, Setup
 
 if TYPE_CHECKING:
@@ -72,9 +73,9 @@ def names(setup: Setup) -> list[str]:
 def packets(setup: Setup) -> float:
     """Packets of the whole experiment: full ones that all links may carry, and echo requests with answers."""
     hops = (setup.size or 2) if setup.preset == "chain" else 1
-    streams = sum(flow.rate.bps for flow in setup.flow if flow.kind == "udp" and flow.rate)
+    streams = sum(flow.rate.bps for flow in setup.flow if flow.kind in kinds.UDP_STREAMS and flow.rate)
     full = (hops * setup.rate.bps + streams) * setup.duration.seconds / (8 * FRAME)
-    return full + sum(_echoes(flow, setup) for flow in setup.flow if flow.kind == "ping")
+    return full + sum(_echoes(flow, setup) for flow in setup.flow if flow.kind in kinds.ECHOES)
 
 
 def _echoes(flow: SetupFlow, setup: Setup) -> float:
@@ -169,7 +170,7 @@ def _too_much(setup: Setup, bounds: Bounds) -> list[Fault]:
     count = packets(setup)
     if count > bounds.packets:
         said = f"about {count:,.0f} packets are too many for this server: at most {bounds.packets:,}"
-        echoes = sum(_echoes(flow, setup) for flow in setup.flow if flow.kind == "ping")
+        echoes = sum(_echoes(flow, setup) for flow in setup.flow if flow.kind in kinds.ECHOES)
         hint = "ping less often" if echoes > count / 2 else "shorten it, or lower the rate"
         faults.append(Fault(WHERE, None, "duration", said, hint))
     return faults

@@ -1,12 +1,14 @@
-"""How much memory a window takes, by the kernel's own formulas."""
+"""How much memory a window takes, by the kernel's own formulas; what `diagnose` and `tune` set buffers to."""
 
 from __future__ import annotations
 
 import re
 
+from rushhour.causes.thresholds import WINDOWS
+
 MIB = 1 << 20
-WINDOWS = 2
-"""Windows that a buffer should hold: one in flight, one for what arrives behind a hole."""
+LEAST_RECEIVE, LEAST_SEND = 6 * MIB, 4 * MIB
+"""The defaults of tcp_rmem[2] and tcp_wmem[2] (tcp_init, net/ipv4/tcp.c); less is never recommended."""
 _PAGE = 4096
 _RATIO_SINCE = (6, 6)
 
@@ -15,6 +17,13 @@ def version(release: str) -> tuple[int, int]:
     """Major and minor number of a kernel's release; (0, 0) where it has none."""
     found = re.match(r"(\d+)\.(\d+)", release)
     return (int(found[1]), int(found[2])) if found else (0, 0)
+
+
+def window_of(space: int, release: str, adv_win_scale: int) -> int:
+    """The window that so many bytes of buffer become; the reverse of `receive_space`."""
+    if version(release) >= _RATIO_SINCE:
+        return space // 2
+    return space >> -adv_win_scale if adv_win_scale <= 0 else space - (space >> adv_win_scale)
 
 
 def receive_space(window: float, release: str, adv_win_scale: int) -> tuple[int, str]:
@@ -41,6 +50,21 @@ def send_space(window: float) -> tuple[int, str]:
     much again may be written meanwhile.
     """
     return int(2 * window), "the kernel keeps twice what is in flight (tcp_sndbuf_expand)"
+
+
+def receive(held: float, release: str, adv_win_scale: int) -> tuple[int, str]:
+    """Bytes of receive buffer for a path that holds so many, and the formula in words."""
+    return receive_space(WINDOWS * held, release, adv_win_scale)
+
+
+def send(held: float) -> tuple[int, str]:
+    """Bytes of send buffer for such a path, and the formula in words."""
+    return send_space(WINDOWS * held)
+
+
+def own(held: float) -> int:
+    """What a program that sets its buffer may have to ask for; the kernel doubles it. In whole MiB."""
+    return rounded(WINDOWS * held)
 
 
 def rounded(size: float) -> int:

@@ -1,0 +1,93 @@
+"""Where losses come from, as a record shows it: it has counted what every queue, policer and wire dropped."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rushhour.causes.evidence import OPTION_SACK, Shown
+from rushhour.causes.thresholds import SHALLOW, SPURIOUS
+from rushhour.explain.aqm import impatient
+from rushhour.models import mathis, pftk
+from rushhour.quantities.short import percent, rate, size, time
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from rushhour.explain.evidence import RecordedFlow
+
+
+def shown(e: RecordedFlow, key: str) -> Shown | None:
+    """What a record shows of an origin of losses, a cause of the table; None where it does not."""
+    return _SHOWN[key](e) if key in _SHOWN else None
+
+
+def _policer(e: RecordedFlow) -> Shown | None:
+    """Packets above a policed rate are dropped, not queued."""
+    if not e.policed or e.policed <= e.queue_drops:
+        return None
+    limit, flows = e.policer_bps or 0, 1 + len(e.policed_too)
+    of_all = f" of its {flows} flows" if flows > 1 else ""
+    proof = f"it dropped {e.policed} packets{of_all}"
+    words = {"way": "", "rate": rate(limit), "proof": proof}
+    return Shown(words, rate_bps=limit, taken_bps=e.taken_bps, flows=flows)
+
+
+def _reordering(e: RecordedFlow) -> Shown | None:
+    """What was taken for loss had only been overtaken: the receiver reports duplicates (RFC 2883).
+
+    Without SACK most of what is sent again after a timeout had arrived; after a policer's drops much of it.
+    """
+    if not e.options & OPTION_SACK or not e.retransmits or _policer(e) is not None:
+        return None
+    lost = e.wire_loss * e.segments + e.queue_drops + e.policed
+    spurious = max(e.duplicates, e.retransmits - round(lost))
+    if spurious < SPURIOUS * e.retransmits:
+        return None
+    needless = f"at least {spurious} of {e.retransmits} retransmissions were not needed"
+    proof = f"{needless}, and each made the window smaller: TCP took packets for lost"
+    return Shown({"way": "", "proof": proof})
+
+
+def _random(e: RecordedFlow) -> Shown | None:
+    if not e.wire_loss or not e.retransmits or e.wire_loss * e.segments <= e.queue_drops:
+        return None
+    words = {"lost": percent(e.wire_loss), "way": "", "cc": e.cc, "host": e.sender, "theory": _theory(e)}
+    return Shown(words, lost=e.wire_loss)
+
+
+def _theory(e: RecordedFlow) -> str:
+    """What theory allows at this loss; of Reno, which CUBIC follows on short paths."""
+    if e.cc not in ("reno", "cubic") or not e.mss or not e.rtt_s or pftk.outside(e.wire_loss):
+        return ""
+    whose, allowed = "the model of Padhye et al.", 0.0
+    if mathis.outside(e.wire_loss) is None:
+        whose = "the law of Mathis et al."
+        allowed = mathis.rate_bps(e.mss, e.rtt_s, e.wire_loss, mathis.RANDOM)
+    else:
+        allowed = pftk.rate_bps(e.mss, e.rtt_s, e.wire_loss, pftk.timeout_s(e.rtt_s))
+    return f" (at a round trip of {time(e.rtt_s)} {whose} allows Reno {rate(allowed)})"
+
+
+def _shallow(e: RecordedFlow) -> Shown | None:
+    if not e.queue_drops or e.buffer is None or not e.bdp or e.buffer >= SHALLOW * e.bdp:
+        return None
+    proof = f"it holds {size(e.buffer)} and dropped {e.queue_drops} packets"
+    return Shown({"where": f"at {e.bottleneck}", "proof": proof, "bdp": size(e.bdp)})
+
+
+def _any(e: RecordedFlow) -> Shown | None:
+    if not e.retransmits:
+        return None
+    return Shown({"again": percent(e.retransmits / max(1, e.segments)), "way": "", "when": ""})
+
+
+_SHOWN: Mapping[str, Callable[[RecordedFlow], Shown | None]] = {
+    "reordering": _reordering,
+    "policer": _policer,
+    "sack-off": lambda _: Shown(),
+    "random-loss": _random,
+    "impatient-queue": impatient,
+    "shallow-queue": _shallow,
+    "losses": _any,
+}
+"""Origin → what shows it. A record has no outages apart: what they took counts as lost on the wires."""
