@@ -12,7 +12,6 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request  # noqa: TC002 - starlette looks at the signature
 from starlette.responses import Response
 
-from rushhour.report.history.svg import STYLE
 from rushhour.report.shell import FIGURES, PLOTS
 
 if TYPE_CHECKING:
@@ -66,6 +65,4 @@ def _read(name: str) -> tuple[bytes, str]:
     else:
         raise FileNotFoundError(name)
     content = found.read_bytes()
-    if name == "history.css":
-        content += STYLE.encode()
     return content, hashlib.sha256(content).hexdigest()[:12]

@@ -93,7 +93,7 @@ const Axes = (() => {
     const all = figure.same ? figure.facets : [facet];
     const low = Math.min(...all.map((other) => other.low));
     const top = Math.max(...all.map((other) => other.top));
-    return figure.y.log ? [0.8 * low, 1.25 * top] : [low, 1.06 * top];
+    return figure.y.log ? [0.8 * low, 1.25 * top] : [low, top + 0.06 * (top - low)];
   }
 
   return { both: axes, stacked, range: yRange };

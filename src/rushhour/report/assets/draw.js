@@ -193,6 +193,10 @@ const Draw = (() => {
       const x = Math.round(u.valToPos(one.x, "x", true));
       if (x < bbox.left || x > bbox.left + bbox.width) continue;
       ctx.strokeStyle = ctx.fillStyle = ink({ good: "--good", bad: "--bad", plain: "--accent" }[one.tone]);
+      if (one.small) {
+        ctx.fillRect(x - 1.5 * ratio, bbox.top + bbox.height - 6 * ratio, 3 * ratio, 6 * ratio);
+        continue;
+      }
       line(ctx, x, bbox.top, x, bbox.top + bbox.height, one.label ? [5, 3] : [], ratio);
       const half = ctx.measureText(one.label).width / 2;
       if (!one.label || x - half < free) continue;

@@ -15,15 +15,22 @@ const Figures = (() => {
     return !hidden.has(trace.group) && !(trace.look !== null && hidden.has(`line:${trace.look}`));
   }
 
-  // The run of the point nearest to a place in the plot; nothing where none is near, or the page has no runs.
-  function runAt(state, facet, u, { left, top }) {
-    if (!state.linked || curved(state.figure) || left < 0) return undefined;
+  // Where a point leads: to an address of its own, or to its run where the page has runs.
+  function target(state, trace, index) {
+    if (trace.links.length) return trace.links[index];
+    return state.linked && trace.runs.length ? `#run-${trace.runs[index]}` : undefined;
+  }
+
+  // Where the point nearest to a place in the plot leads; nowhere where none is near.
+  function targetAt(state, facet, u, { left, top }) {
+    if (curved(state.figure) || left < 0) return undefined;
     let [best, found] = [NEAR ** 2, undefined];
-    for (const trace of facet.traces.filter((one) => one.runs.length && shown(one, state.hidden))) {
+    for (const trace of facet.traces.filter((one) => shown(one, state.hidden))) {
       trace.t.forEach((t, index) => {
-        if (trace.v[index] === null) return;
+        const to = target(state, trace, index);
+        if (to === undefined || trace.v[index] === null) return;
         const away = (u.valToPos(t, "x") - left) ** 2 + (u.valToPos(trace.v[index], "y") - top) ** 2;
-        if (away < best) [best, found] = [away, trace.runs[index]];
+        if (away < best) [best, found] = [away, to];
       });
     }
     return found;
@@ -50,7 +57,7 @@ const Figures = (() => {
     const both = Axes.both(figure, facet, width);
     // Long words under the axis take nothing from the plot.
     return {
-      width, height: height + both[0].size - 24, legend: { show: false }, axes: both, padding: [8, 10, 0, 0],
+      width, height: height + both[0].size - 24, legend: { show: false }, axes: both, padding: [facet.instants.some((one) => one.label) ? 20 : 8, 10, 0, 0],
       scales: { x: { time: false, range: (_, min, max) => (figure.over_time && min !== max ? [min, max] : [low, high]) }, y },
       series: [{}, ...facet.traces.map((trace) => Draw.series(trace, figure, facet, shown(trace, hidden)))],
       cursor: { sync: { key: state.key, scales: ["x", null] }, drag,
@@ -63,8 +70,8 @@ const Figures = (() => {
           u.over.addEventListener("dblclick", () => state.plots.forEach(({ plot }) => plot.setScale("x", { min: low, max: high })));
           u.over.addEventListener("click", (event) => {
             const box = u.over.getBoundingClientRect();
-            const run = runAt(state, facet, u, { left: event.clientX - box.left, top: event.clientY - box.top });
-            if (run !== undefined) location.hash = `run-${run}`;
+            const to = targetAt(state, facet, u, { left: event.clientX - box.left, top: event.clientY - box.top });
+            if (to !== undefined) location.assign(to);
           });
           u.over.addEventListener("mousemove", () => { state.under = u; }, { capture: true });
           u.over.addEventListener("mouseleave", () => {
@@ -82,7 +89,7 @@ const Figures = (() => {
     const mine = state.plots.find(({ plot }) => plot === u);
     // The cursors of the other panels follow; only the one under the pointer speaks.
     if (!mine || state.under !== u || u.cursor.left < 0) return;
-    u.over.style.cursor = runAt(state, mine.facet, u, u.cursor) === undefined ? "" : "pointer";
+    u.over.style.cursor = targetAt(state, mine.facet, u, u.cursor) === undefined ? "" : "pointer";
     const x = u.posToVal(u.cursor.left, "x");
     const rows = Told.at(figure, mine.facet.traces.filter((trace) => shown(trace, hidden)), x);
     tip.hidden = rows.lines.length === 0;
@@ -105,9 +112,9 @@ const Figures = (() => {
     const { figure } = state;
     const known = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key];
     if (event.key === "Escape") return void leave(state);
-    if (event.key === "Enter" && state.linked && state.reached) {
-      const run = state.reached.trace.runs[state.reached.index];
-      if (run !== undefined) location.hash = `run-${run}`;
+    if (event.key === "Enter" && state.reached) {
+      const to = target(state, state.reached.trace, state.reached.index);
+      if (to !== undefined) location.assign(to);
       return;
     }
     if (!known) return;
@@ -212,7 +219,8 @@ const Figures = (() => {
 
   function hint(state) {
     if (curved(state.figure)) return "Left and right move along the axis.";
-    return `Left and right move along the axis, up and down from line to line${state.linked ? ", Enter shows the run" : ""}.`;
+    const leads = state.linked || state.figure.facets.some((facet) => facet.traces.some((trace) => trace.links.length));
+    return `Left and right move along the axis, up and down from line to line${leads ? ", Enter shows the run" : ""}.`;
   }
 
   // What is hidden, as another metric's overview, is drawn when it comes into sight.

@@ -2,6 +2,8 @@
 
 // What a figure says in words: of every line at the pointer, and of a panel to who cannot see it.
 const Told = (() => {
+  const { curved } = Looks;
+
   function unit(figure, value) {
     if (value === null || value === undefined || !Number.isFinite(value)) return "–";
     const said = Words.number(value / figure.y.divisor);
@@ -38,7 +40,7 @@ const Told = (() => {
   // The points at each place of the axis that has some, in the axis' order: what was measured comes first.
   function points(figure, traces) {
     const rows = new Map();
-    for (const trace of traces) {
+    for (const trace of traces.filter((one) => !figure.styles[one.look]?.pale)) {
       trace.t.forEach((t, index) => {
         // A theory outside its range has points that only join it to those within.
         if (trace.v[index] === null || (trace.role === "doubtful" && !trace.said[index])) return;
@@ -81,7 +83,8 @@ const Told = (() => {
   }
 
   function spoken(figure, facet) {
-    const parts = facet.traces.filter((trace) => trace.role === "measured").map((trace) => {
+    const seen = (trace) => trace.role === "measured" && (curved(figure) || !figure.styles[trace.look]?.pale);
+    const parts = facet.traces.filter(seen).map((trace) => {
       if (figure.lanes) return `${trace.label} ${total(trace)}`;
       const values = trace.v.filter((value) => value !== null);
       const low = values.reduce((a, b) => Math.min(a, b), Infinity);
@@ -89,7 +92,8 @@ const Told = (() => {
       return `${trace.label} ${unit(figure, low)} to ${unit(figure, high)}`;
     });
     const levels = facet.references.map((one) => `${one.label} ${one.quantity}`);
-    return `${figure.y.title} over ${figure.over_time ? "time" : figure.x.title}${facet.title ? `, ${facet.title}` : ""}. ${[...parts, ...levels].join("; ")}.`;
+    const changes = facet.instants.filter((one) => one.label).map((one) => `change ${one.label} before ${place(figure, one.x + 1e-9)}`);
+    return `${figure.y.title} over ${figure.over_time ? "time" : figure.x.title}${facet.title ? `, ${facet.title}` : ""}. ${[...parts, ...levels, ...changes].join("; ")}.`;
   }
 
   // How many events a row has.

@@ -84,7 +84,7 @@ class Trace:
 
     `look` is the number of its style, None is neutral; `group` is the entry of the legend it belongs to.
     `low` and `high` are the least and greatest over repetitions; `said` is what a reader is told of each
-    point, `runs` the run that each leads to (both empty: of none).
+    point, `runs` the run that each leads to, `links` an address instead (empty: of none).
     """
 
     label: str
@@ -98,6 +98,7 @@ class Trace:
     shape: Shape = "line"
     said: tuple[str, ...] = ()
     runs: tuple[int, ...] = ()
+    links: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -116,11 +117,15 @@ class Reference:
 
 @dataclass(frozen=True)
 class Instant:
-    """A vertical line at a place of the x axis where something happened, in words if there are some."""
+    """A vertical line at a place of the x axis where something happened, in words if there are some.
+
+    What is `small` is a tick at the axis.
+    """
 
     x: float
     label: str = ""
     tone: Literal["good", "bad", "plain"] = "plain"
+    small: bool = False
 
 
 @dataclass(frozen=True)

@@ -65,4 +65,5 @@ def _trace(plot: Plot, trace: Trace, columns: Columns) -> dict[str, Any]:
             places[name] = len(columns)
             columns.append((values, x_scale if name == "t" else embed.value_scale(values)))
     named = {"label": trace.label, "look": trace.look, "group": trace.group, "role": trace.role}
-    return {**named, "shape": trace.shape, "said": trace.said, "runs": trace.runs, "columns": places}
+    told = {"said": trace.said, "runs": trace.runs, "links": trace.links}
+    return {**named, **told, "shape": trace.shape, "columns": places}

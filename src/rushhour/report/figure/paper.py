@@ -160,7 +160,7 @@ def _facet(axes: Axes, plot: Plot, facet: Facet, width: float) -> None:
         axes.yaxis.set_major_formatter(FuncFormatter(_decade))
         axes.yaxis.set_minor_formatter(NullFormatter())
     else:
-        axes.set_ylim(low / divisor, 1.06 * top / divisor)
+        axes.set_ylim(low / divisor, (top + 0.06 * (top - low)) / divisor)
     if plot.over_time:
         axes.set_xlim(plot.x.low, plot.x.high)
         return
@@ -232,6 +232,9 @@ def _instants(axes: Axes, plot: Plot, facet: Facet, width: float) -> None:
     span, free = (plot.x.high - plot.x.low if plot.over_time else 1.1), -1.0
     for one in facet.instants:
         paint = TONES[one.tone]
+        if one.small:
+            axes.axvline(one.x, ymax=0.04, color=paint, linewidth=2)
+            continue
         axes.axvline(one.x, color=paint, linewidth=1.1, linestyle=(0, (4, 2)) if one.label else "-")
         half = len(one.label) * _LETTER / width * span / 2
         if one.label and one.x - half > free:

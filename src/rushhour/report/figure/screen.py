@@ -167,7 +167,9 @@ def _pale(plot: Plot, trace: Trace) -> bool:
 
 def _instants(facet: Facet, canvas: Canvas) -> dict[int, tuple[str, str]]:
     """The columns of vertical lines, each with its letter and colour."""
-    return {canvas.cell(_place(one.x), 0.0)[1]: ("┊", _TONES[one.tone]) for one in facet.instants}
+    return {
+        canvas.cell(_place(one.x), 0.0)[1]: ("┊", _TONES[one.tone]) for one in facet.instants if not one.small
+    }
 
 
 def _above(facet: Facet, width: int) -> Iterator[Text]:
