@@ -139,6 +139,61 @@ def test_picker_points_and_metrics_are_followed(sweep: str, tmp_path: Path) -> N
     assert said["sorted"] == "descending"
 
 
+def test_keys_reach_every_point_of_an_overview_and_its_run(sweep: str, tmp_path: Path) -> None:
+    steps = """
+    const plot = $(".heat:not([hidden]) .facet .plot");
+    const down = (key) => plot.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+    said.focusable = all(".heat:not([hidden]) .facet .plot").map((one) => one.tabIndex);
+    said.label = plot.getAttribute("aria-label");
+    plot.focus();
+    said.points = [];
+    for (const key of ["ArrowRight", "ArrowRight", "ArrowRight", "ArrowDown", "ArrowRight", "ArrowLeft"]) {
+      down(key); await settle();
+      said.points.push($(".said-aloud").textContent);
+    }
+    said.tip = $(".tip").hidden ? "" : $(".tip b").textContent;
+    said.reached = all(".tip .reached").map((one) => one.textContent);
+    said.cursor = $("#instant").textContent;
+    down("Enter"); await settle(); await settle();
+    said.run = $("#run-label").textContent;
+    down("Escape"); await settle();
+    said.left = $(".tip").hidden;
+    """
+    said = drive(sweep, tmp_path, steps, 900)
+    assert set(said["focusable"]) == {0}
+    assert "Left and right move along the axis" in said["label"]
+    places, lines = zip(*(point.split("; ") for point in said["points"]), strict=True)
+    assert places == ("loss 0%", "loss 0.1%", "loss 1%", "loss 1%", "loss 1%", "loss 0.1%")
+    assert [line.split()[0] for line in lines] == ["cubic"] * 3 + ["reno"] * 3
+    assert all(line.endswith("%") for line in lines)
+    assert said["tip"] == "loss 0.1%"
+    assert [one[:4] for one in said["reached"]] == ["reno"]
+    assert said["cursor"] == ""
+    assert said["run"] == "cc reno · loss 0.1%"
+    assert said["left"] is True
+
+
+def test_keys_move_through_a_panel_that_has_the_focus_and_its_values_are_said(
+    sweep: str, tmp_path: Path
+) -> None:
+    steps = """
+    const plot = $("[data-panel=cwnd] .plot");
+    plot.focus();
+    plot.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight", shiftKey: true, bubbles: true }));
+    await settle();
+    said.aloud = $(".said-aloud").textContent;
+    said.instant = $("#instant").textContent;
+    said.label = plot.getAttribute("aria-label");
+    said.reading = $("[data-panel=cwnd] .legend output").textContent;
+    """
+    said = drive(sweep, tmp_path, steps, 900)
+    assert said["label"].startswith("Congestion window over time. long ")
+    at, long, *_ = said["aloud"].split("; ")
+    assert float(at.removesuffix(" s")) == pytest.approx(3.1, abs=0.2)
+    assert said["instant"].startswith(f"t = {at.removesuffix(' s')[:4]}")
+    assert long == f"long {said['reading']}"
+
+
 def test_a_run_whose_curves_are_left_out_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gather, "MAX_DRAWN", 2)
     cells = [{"cc": cc} for cc in ("cubic", "reno", "bbr", "vegas")]
@@ -146,9 +201,9 @@ def test_a_run_whose_curves_are_left_out_says_so(tmp_path: Path, monkeypatch: py
     assert "Curves of 2 of 4 runs, evenly chosen, are in this page" in page
     steps = """
     press("]"); await settle(); await settle();
-    said.without = [$("#run-label").textContent, $("#empty").hidden, all("#panels canvas").length];
+    said.without = [$("#run-label").textContent, $("#empty").hidden, all("#panels .plot canvas").length];
     press("]"); await settle(); await settle();
-    said.with = [$("#run-label").textContent, $("#empty").hidden, all("#panels canvas").length];
+    said.with = [$("#run-label").textContent, $("#empty").hidden, all("#panels .plot canvas").length];
     """
     said = drive(page, tmp_path, steps, 900)
     assert said["without"] == ["cc reno", False, 0]

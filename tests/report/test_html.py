@@ -107,13 +107,15 @@ def test_the_curves_in_the_page_are_those_of_the_record(single: ResultSet) -> No
     assert list(panels) == ["cwnd", "rtt", "queue", "goodput", "fairness", "events"]
     record = next(iter(single))
     window = record.series("snd_cwnd", flow="long")
-    curve = next(curve for curve in panels["cwnd"]["curves"] if curve["label"] == "long")
-    t_s, values = (columns[place] for place in curve["columns"])
+    (facet,) = panels["cwnd"]["facets"]
+    trace = next(trace for trace in facet["traces"] if trace["label"] == "long")
+    t_s, values = (columns[trace["columns"][name]] for name in ("t", "v"))
     # What was left out are only repetitions: held values say the same at every sample of the record.
     held = values[np.searchsorted(t_s, window.t_s + 1e-9, side="right") - 1]
     np.testing.assert_array_equal(held, window.values)
-    assert panels["queue"]["limits"] == [{"label": "buffer", "value": BUFFER}]
-    assert panels["goodput"]["limits"] == [{"label": "rate of the link", "value": RATE}]
+    levels = {name: panels[name]["facets"][0]["references"] for name in ("queue", "goodput")}
+    assert [(one["label"], one["value"]) for one in levels["queue"]] == [("buffer", BUFFER)]
+    assert [(one["label"], one["value"]) for one in levels["goodput"]] == [("rate of the link", RATE)]
 
 
 def test_two_factors_make_a_map_that_leads_to_the_runs(sweep: ResultSet) -> None:
@@ -217,7 +219,7 @@ def test_a_browser_draws_every_panel(single: ResultSet, tmp_path: Path) -> None:
     assert root is not None
     assert 'data-drawn="6"' in root[0]
     assert 'data-inked="6"' in root[0]
-    assert drawn.count("<canvas") == 6
+    assert drawn.count('class="u-wrap"') == 6
 
 
 @pytest.mark.browser

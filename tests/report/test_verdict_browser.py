@@ -45,7 +45,7 @@ def test_filters_leave_what_was_asked_for(page: str, tmp_path: Path) -> None:
 def test_pictures_are_drawn_and_zoom_cell_by_cell(page: str, tmp_path: Path) -> None:
     steps = """
     while (document.documentElement.dataset.drawn !== "2") await settle();
-    said.figures = all(".pictures").map((host) => host.querySelectorAll("canvas").length);
+    said.figures = all(".pictures").map((host) => host.querySelectorAll(".plot canvas").length);
     said.inked = Plots.inked();
     said.spoken = $(".pictures .plot").getAttribute("aria-label");
     all(".pictures")[1].querySelector("[data-zoom=around]").click();

@@ -109,12 +109,14 @@ def test_pictures_hold_both_sides_and_the_instant(mixed: dict[str, Any], folder:
     assert header["mark_s"] == pytest.approx(divergence["t_ns"] / 1e9)
     assert [panel["id"] for panel in header["panels"]] == ["cwnd", "rtt", "queue", "goodput"]
     for panel in header["panels"]:
-        ghosts = [curve["ghost"] for curve in panel["curves"]]
-        half = len(ghosts) // 2
-        assert ghosts == [True] * half + [False] * half
-        pale, drawn_over = (panel["curves"][place] for place in (0, half))
-        assert pale["place"] == drawn_over["place"]
-        assert len(columns[pale["columns"][0]]) > 10
+        (facet,) = panel["facets"]
+        pale = [panel["styles"][trace["look"]]["pale"] for trace in facet["traces"]]
+        half = len(pale) // 2
+        assert pale == [True] * half + [False] * half
+        below, over = (panel["styles"][facet["traces"][place]["look"]] for place in (0, half))
+        assert {**below, "pale": False} == over
+        assert len(columns[facet["traces"][0]["columns"]["t"]]) > 10
+        assert [one["x"] for one in facet["instants"]] == [header["mark_s"]]
 
 
 def test_areas_are_the_chapters_of_the_suite(mixed: dict[str, Any]) -> None:

@@ -308,7 +308,7 @@ def test_a_name_in_a_legend_hides_its_flow(browser: Browser, address: str) -> No
     here = visit(browser, f"{address}play?{SMALL}&flow=reno")
     name = here.page.locator('[data-panel="cwnd"] .legend button', has_text="reno").first
     name.click()
-    pressed = here.page.locator(".legend button[data-flow='1']").evaluate_all(
+    pressed = here.page.locator(".legend button[data-group='flow:1']").evaluate_all(
         "(all) => all.map((one) => one.getAttribute('aria-pressed'))"
     )
     assert len(pressed) > 2
@@ -316,7 +316,10 @@ def test_a_name_in_a_legend_hides_its_flow(browser: Browser, address: str) -> No
     before = here.settled()
     here.page.select_option("#queue", "fq_codel")
     here.wait(before)
-    assert here.page.locator(".legend button[data-flow='1']").first.get_attribute("aria-pressed") == "false"
+    assert (
+        here.page.locator(".legend button[data-group='flow:1']").first.get_attribute("aria-pressed")
+        == "false"
+    )
 
 
 def test_a_lost_connection_is_said_and_tried_again(browser: Browser, address: str) -> None:

@@ -75,7 +75,8 @@ def test_an_experiment_has_numbers_words_and_curves(client: TestClient) -> None:
     header, columns = embed.unpack(answer["series"])
     panels = {panel["id"]: panel for panel in header["panels"]}
     assert {"cwnd", "rtt", "queue", "goodput"} <= panels.keys()
-    times, windows = (columns[place] for place in panels["cwnd"]["curves"][0]["columns"])
+    places = panels["cwnd"]["facets"][0]["traces"][0]["columns"]
+    times, windows = (columns[places[name]] for name in ("t", "v"))
     assert len(times) == len(windows) > 5
     assert windows.max() > 10
     assert header["why"][0]["said"][0]["says"].startswith("reno")

@@ -23,7 +23,7 @@ from rushhour.report.machines import lab_said, links_said, machines, work_said
 from rushhour.report.palette import Palette
 from rushhour.report.published import sheets
 from rushhour.report.reproduce import reproduction
-from rushhour.report.shell import FIGURES, PLOTS, digest, joined, template
+from rushhour.report.shell import PLOTS, digest, joined, template
 from rushhour.report.tables import cells_table, flows_table
 from rushhour.report.topology import topology_svg
 from rushhour.summary.comparison import compare
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from rushhour.report.model import RunView
     from rushhour.report.tables import Row, Table
 
-_SCRIPTS = (*PLOTS, "parts.js", *FIGURES, "page.js")
+_SCRIPTS = (*PLOTS, "figures.js", "page.js")
 _STYLES = ("uplot/uPlot.min.css", "report.css")
 MAX_ROWS = 600
 """Rows of the cells table that are written into the page; all are in the index."""
@@ -68,7 +68,7 @@ def render(results: ResultSet) -> str:
         slim.append(replace(run, panels=[]))
     figures, swept = _drawn(collector, palette), _swept(slim, palette)
     # A page without figures needs no scripts for them.
-    needed = [name for name in _SCRIPTS if figures or swept or name not in FIGURES]
+    needed = [name for name in _SCRIPTS if figures or swept or name != "figures.js"]
     script, style = joined(needed), joined(_STYLES)
     table = cells_table(slim, split=len(slim) > 1)
     return template("report.html").render(

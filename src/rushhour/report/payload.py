@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from rushhour.quantities.words import quantity
 from rushhour.report import embed
+from rushhour.report.figure import over_run, page
 from rushhour.report.panels import MAX_FLOWS
 from rushhour.report.why import SHORT
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from rushhour.report.embed import Columns
     from rushhour.report.model import RunView
-    from rushhour.report.panels import Panel
 
 MAX_METRICS = 400
 """Numbers of one run that the page lists; the index of the result set has all."""
@@ -31,45 +29,8 @@ def index(runs: list[RunView]) -> str:
 def packed(run: RunView) -> str:
     """A run with its curves (`report/embed.py`)."""
     columns: Columns = []
-    looks = [flow.look for flow in run.flows]
-    panels = [panel_words(panel, run.duration_s, columns, looks) for panel in run.panels]
+    panels = [page.words(plot, columns) for plot in over_run.figures(run)]
     return embed.pack({**_words(run), "panels": panels}, columns)
-
-
-def panel_words(
-    panel: Panel, duration_s: float, columns: Columns, looks: Sequence[int | None] = ()
-) -> dict[str, Any]:
-    """The panel's words; its curves go to `columns`, two each: time and value.
-
-    `looks` are those of the run's flows; without them a flow's position decides.
-    """
-    curves = []
-    for curve in panel.curves:
-        place = len(columns)
-        columns += [
-            (curve.t_s, embed.time_scale(duration_s)),
-            (curve.values, embed.value_scale(curve.values)),
-        ]
-        curves.append(
-            {
-                "label": curve.label,
-                "flow": curve.flow,
-                "look": curve.flow if curve.flow is None or not looks else looks[curve.flow],
-                "shape": curve.shape,
-                "faint": curve.faint,
-                "columns": [place, place + 1],
-            }
-        )
-    return {
-        "id": panel.id,
-        "title": panel.title,
-        "unit": panel.unit,
-        "second": panel.second,
-        "marks": panel.marks,
-        "note": panel.note,
-        "limits": [{"label": limit.label, "value": limit.value} for limit in panel.limits],
-        "curves": curves,
-    }
 
 
 def _words(run: RunView) -> dict[str, Any]:

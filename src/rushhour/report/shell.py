@@ -12,10 +12,12 @@ import jinja2
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-PLOTS = ("uplot/uPlot.iife.min.js", "series.js", "ink.js", "plots.js")
-"""The scripts of panels over time, in their order."""
-FIGURES = ("looks.js", "axes.js", "told.js", "figures.js")
-"""The scripts of figures that compare cells, in their order; they come after `PLOTS`."""
+DRAWING = ("uplot/uPlot.iife.min.js", "series.js", "ink.js", "looks.js", "axes.js", "told.js", "draw.js")
+"""The scripts that draw a figure, in their order."""
+PLOTS = (*DRAWING, "plots.js", "parts.js")
+"""The scripts of a run's panels."""
+FIGURES = (*DRAWING, "figures.js")
+"""The scripts of figures that compare cells."""
 
 
 def template(name: str) -> jinja2.Template:

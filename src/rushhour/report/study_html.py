@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rushhour.files.finished import put
-from rushhour.report.shell import FIGURES, PLOTS, digest, joined, template
+from rushhour.report.shell import FIGURES, digest, joined, template
 from rushhour.report.study import gathered
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rushhour.record.record import ResultSet
     from rushhour.report.study import Whole
 
-_SCRIPTS = (*PLOTS, *FIGURES, "study.js")
+_SCRIPTS = (*FIGURES, "study.js")
 _STYLES = ("uplot/uPlot.min.css", "report.css", "study.css")
 MAX_ROWS = 24
 """Rows of a scenario's table that stand open; a longer one is folded."""

@@ -25,8 +25,9 @@ from rushhour.errors import (
     ScenarioError,
     StoreError,
 )
+from rushhour.report.shell import FIGURES, PLOTS
 from rushhour.version import __version__
-from rushhour.web.static import address
+from rushhour.web.static import address, scripts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -76,7 +77,12 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    environment.globals |= {"static": address, "version": __version__}
+    environment.globals |= {
+        "static": address,
+        "plots": scripts(PLOTS),
+        "drawing": scripts(FIGURES),
+        "version": __version__,
+    }
     environment.filters["data"] = data
     return environment
 

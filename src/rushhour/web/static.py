@@ -6,24 +6,22 @@ import hashlib
 import mimetypes
 from functools import cache
 from importlib.resources import files
+from typing import TYPE_CHECKING
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request  # noqa: TC002 - starlette looks at the signature
 from starlette.responses import Response
 
-from rushhour.report.history.svg import STYLE
-from rushhour.report.shell import FIGURES
+from rushhour.report.shell import FIGURES, PLOTS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 # Files that reports carry inline serve here, too.
 SHARED = {
-    "uPlot.iife.min.js": "uplot/uPlot.iife.min.js",
+    **{name.rpartition("/")[2]: name for name in (*PLOTS, *FIGURES)},
     "uPlot.min.css": "uplot/uPlot.min.css",
-    "series.js": "series.js",
-    "ink.js": "ink.js",
-    "plots.js": "plots.js",
-    "parts.js": "parts.js",
     "verdict.js": "verdict.js",
-    **{name: name for name in FIGURES},
     "report.css": "report.css",
     "verdict.css": "verdict.css",
     "history.css": "history.css",
@@ -34,6 +32,11 @@ _KEPT = "public, max-age=31536000, immutable"
 def address(name: str) -> str:
     """Where a file is found; another content has another address."""
     return f"/static/{name}?v={_read(name)[1]}"
+
+
+def scripts(names: Sequence[str]) -> list[str]:
+    """Where the scripts of reports are found."""
+    return [address(name.rpartition("/")[2]) for name in names]
 
 
 async def static(request: Request) -> Response:
@@ -62,6 +65,4 @@ def _read(name: str) -> tuple[bytes, str]:
     else:
         raise FileNotFoundError(name)
     content = found.read_bytes()
-    if name == "history.css":
-        content += STYLE.encode()
     return content, hashlib.sha256(content).hexdigest()[:12]

@@ -36,9 +36,27 @@ const Axes = (() => {
     }, []);
   }
 
-  function axes(figure, facet, width) {
-    const common = { stroke: ink("--ink-2"), font: `11px ${ink("--sans")}`, labelFont: `11px ${ink("--sans")}`,
+  function plain() {
+    return { stroke: ink("--ink-2"), font: `11px ${ink("--sans")}`, labelFont: `11px ${ink("--sans")}`,
       grid: { stroke: ink("--rule"), width: 1 }, ticks: { show: false } };
+  }
+
+  // Of panels over time that stand under one another: the unit stands at the times and in the heading.
+  function stacked(figure, wide) {
+    const common = plain();
+    const said = (factor) => (_, splits) => splits.map((value) => (figure.lanes ? "" : Words.number(value * factor)));
+    const list = [
+      { ...common, size: 26, space: 70, values: (_, splits) => splits.map((value) => `${Words.number(value)} ${figure.x.unit}`) },
+      { ...common, scale: "y", size: wide ? 52 : 40, space: 32, gap: 6, values: said(1 / figure.y.divisor) },
+    ];
+    if (figure.second && wide) {
+      list.push({ ...common, scale: "y2", side: 1, size: 52, space: 32, gap: 6, grid: { show: false }, values: said(1 / figure.second.divisor) });
+    }
+    return list;
+  }
+
+  function axes(figure, facet, width) {
+    const common = plain();
     const x = { ...common, size: 24, label: figure.x.label, labelSize: 18, labelGap: 0 };
     if (!figure.over_time) {
       const ticks = figure.x.numeric ? apart(figure.x.ticks, width - 80) : figure.x.ticks;
@@ -75,8 +93,8 @@ const Axes = (() => {
     const all = figure.same ? figure.facets : [facet];
     const low = Math.min(...all.map((other) => other.low));
     const top = Math.max(...all.map((other) => other.top));
-    return figure.y.log ? [0.8 * low, 1.25 * top] : [low, 1.06 * top];
+    return figure.y.log ? [0.8 * low, 1.25 * top] : [low, top + 0.06 * (top - low)];
   }
 
-  return { both: axes, range: yRange };
+  return { both: axes, stacked, range: yRange };
 })();

@@ -2,12 +2,12 @@
 
 // Figures that compare cells (report/figure): panels of one uPlot each, with one legend, one cursor, one zoom.
 const Figures = (() => {
-  const { colour, dash, marked, theory, curved, mark, line, swatch } = Looks;
-  const { ink, make } = Ink;
+  const { curved, swatch } = Looks;
+  const { make } = Ink;
   // How near to a point, in pixels, a click means its run.
   const NEAR = 14;
   const drawn = new Map();
-  let keys = 0;
+  let figures = 0;
   // The run that the page shows; its points have a ring.
   let current = -1;
 
@@ -15,77 +15,36 @@ const Figures = (() => {
     return !hidden.has(trace.group) && !(trace.look !== null && hidden.has(`line:${trace.look}`));
   }
 
-  function overlay(u, figure, facet, hidden) {
-    const { ctx } = u;
-    const ratio = devicePixelRatio;
-    ctx.save();
-    ctx.setLineDash([]);
-    ctx.beginPath();
-    ctx.rect(u.bbox.left - 6 * ratio, u.bbox.top - 6 * ratio, u.bbox.width + 12 * ratio, u.bbox.height + 12 * ratio);
-    ctx.clip();
-    for (const trace of facet.traces) if (shown(trace, hidden)) points(u, figure, trace, ratio);
-    ctx.restore();
+  // Where a point leads: to an address of its own, or to its run where the page has runs.
+  function target(state, trace, index) {
+    if (trace.links.length) return trace.links[index];
+    return state.linked && trace.runs.length ? `#run-${trace.runs[index]}` : undefined;
   }
 
-  function points(u, figure, trace, ratio) {
-    if (curved(figure) && trace.role !== "published") return;
-    const { ctx } = u;
-    ctx.strokeStyle = ctx.fillStyle = colour(trace, figure);
-    const levels = theory(trace) && trace.shape === "points";
-    if (theory(trace) && !levels) return;
-    const half = (0.3 / Math.max(1, figure.x.ticks.length)) * u.bbox.width;
-    trace.t.forEach((t, index) => {
-      if (trace.v[index] === null || (figure.y.log && trace.v[index] <= 0)) return;
-      const x = u.valToPos(t, "x", true);
-      const y = u.valToPos(trace.v[index], "y", true);
-      ctx.lineWidth = 1.4 * ratio;
-      if (levels) return line(ctx, x - half, y, x + half, y, dash(trace, figure), ratio);
-      if (trace.low) bar(u, ctx, x, trace.low[index], trace.high[index], ratio, figure.y.log);
-      mark(ctx, marked(trace, figure), x, y, (trace.role === "published" ? 4.6 : 3.4) * ratio, trace.role === "published");
-      if (trace.runs[index] === current) ring(ctx, x, y, ratio);
-    });
-  }
-
-  function ring(ctx, x, y, ratio) {
-    ctx.save();
-    ctx.strokeStyle = ink("--ink");
-    mark(ctx, 0, x, y, 6 * ratio, true);
-    ctx.restore();
-  }
-
-  // The run of the point nearest to a place in the plot; nothing where none is near, or the page has no runs.
-  function runAt(state, facet, u, { left, top }) {
-    if (!state.linked || curved(state.figure) || left < 0) return undefined;
+  // Where the point nearest to a place in the plot leads; nowhere where none is near.
+  function targetAt(state, facet, u, { left, top }) {
+    if (curved(state.figure) || left < 0) return undefined;
     let [best, found] = [NEAR ** 2, undefined];
-    for (const trace of facet.traces.filter((one) => one.runs.length && shown(one, state.hidden))) {
+    for (const trace of facet.traces.filter((one) => shown(one, state.hidden))) {
       trace.t.forEach((t, index) => {
-        if (trace.v[index] === null) return;
+        const to = target(state, trace, index);
+        if (to === undefined || trace.v[index] === null) return;
         const away = (u.valToPos(t, "x") - left) ** 2 + (u.valToPos(trace.v[index], "y") - top) ** 2;
-        if (away < best) [best, found] = [away, trace.runs[index]];
+        if (away < best) [best, found] = [away, to];
       });
     }
     return found;
+  }
+
+  // Whether a point has a ring: its run is the one that the page shows, or it was reached with the keys.
+  function ringed(state, trace, index) {
+    return (state.linked && trace.runs[index] === current) || (state.reached?.trace === trace && state.reached.index === index);
   }
 
   // The run that the page shows now.
   function show(run) {
     current = run;
     for (const { plots, linked } of drawn.values()) if (linked) plots.forEach(({ plot }) => plot.redraw(false));
-  }
-
-  function bar(u, ctx, x, low, high, ratio, log) {
-    if (low === null || high === null || low === high || (log && low <= 0)) return;
-    const [from, to] = [low, high].map((value) => u.valToPos(value, "y", true));
-    line(ctx, x, from, x, to, [], ratio);
-    for (const y of [from, to]) line(ctx, x - 3 * ratio, y, x + 3 * ratio, y, [], ratio);
-  }
-
-  function series(trace, figure, hidden) {
-    const stroke = colour(trace, figure);
-    const one = { label: trace.label, stroke, width: theory(trace) ? 1.2 : curved(figure) ? 1.3 : 1.8,
-      dash: dash(trace, figure), show: shown(trace, hidden), points: { show: false } };
-    // Points over a factor are marks, which `overlay` draws.
-    return Object.assign(one, trace.shape === "points" && !figure.over_time ? { paths: () => null } : Ink.joined(trace.shape, stroke));
   }
 
   function options(state, facet, width, height) {
@@ -98,21 +57,21 @@ const Figures = (() => {
     const both = Axes.both(figure, facet, width);
     // Long words under the axis take nothing from the plot.
     return {
-      width, height: height + both[0].size - 24, legend: { show: false }, axes: both, padding: [8, 10, 0, 0],
+      width, height: height + both[0].size - 24, legend: { show: false }, axes: both, padding: [facet.instants.some((one) => one.label) ? 20 : 8, 10, 0, 0],
       scales: { x: { time: false, range: (_, min, max) => (figure.over_time && min !== max ? [min, max] : [low, high]) }, y },
-      series: [{}, ...facet.traces.map((trace) => series(trace, figure, hidden))],
+      series: [{}, ...facet.traces.map((trace) => Draw.series(trace, figure, facet, shown(trace, hidden)))],
       cursor: { sync: { key: state.key, scales: ["x", null] }, drag,
         points: { show: false }, y: false },
       hooks: {
-        draw: [(u) => overlay(u, figure, facet, hidden)],
+        draw: [(u) => Draw.over(u, figure, facet, (trace) => shown(trace, hidden), (trace, index) => ringed(state, trace, index))],
         setCursor: [(u) => tell(state, u)],
         ready: [(u) => {
           u.setScale("x", { min: low, max: high });
           u.over.addEventListener("dblclick", () => state.plots.forEach(({ plot }) => plot.setScale("x", { min: low, max: high })));
           u.over.addEventListener("click", (event) => {
             const box = u.over.getBoundingClientRect();
-            const run = runAt(state, facet, u, { left: event.clientX - box.left, top: event.clientY - box.top });
-            if (run !== undefined) location.hash = `run-${run}`;
+            const to = targetAt(state, facet, u, { left: event.clientX - box.left, top: event.clientY - box.top });
+            if (to !== undefined) location.assign(to);
           });
           u.over.addEventListener("mousemove", () => { state.under = u; }, { capture: true });
           u.over.addEventListener("mouseleave", () => {
@@ -124,27 +83,19 @@ const Figures = (() => {
     };
   }
 
-  function data(figure, facet) {
-    const ends = figure.over_time ? [figure.x.low, figure.x.high] : [0, 1];
-    const positive = (values) => (figure.y.log ? values.map((value) => (value > 0 ? value : null)) : values);
-    const joined = uPlot.join([[ends, [null, null]], ...facet.traces.map((trace) => [trace.t, positive(trace.v)])]);
-    joined.splice(1, 1);
-    return joined;
-  }
-
   // What every line says at the cursor: beside it, in the panel that the pointer is in.
   function tell(state, u) {
     const { figure, tip, hidden } = state;
     const mine = state.plots.find(({ plot }) => plot === u);
     // The cursors of the other panels follow; only the one under the pointer speaks.
     if (!mine || state.under !== u || u.cursor.left < 0) return;
-    u.over.style.cursor = runAt(state, mine.facet, u, u.cursor) === undefined ? "" : "pointer";
+    u.over.style.cursor = targetAt(state, mine.facet, u, u.cursor) === undefined ? "" : "pointer";
     const x = u.posToVal(u.cursor.left, "x");
     const rows = Told.at(figure, mine.facet.traces.filter((trace) => shown(trace, hidden)), x);
     tip.hidden = rows.lines.length === 0;
     if (tip.hidden) return;
     tip.replaceChildren(make("b", rows.head), ...rows.lines.map(([item, label, value]) => {
-      const row = make("div");
+      const row = make("div", undefined, state.reached?.trace === item ? "reached" : "");
       row.append(swatch(item, figure), make("span", label), make("output", value));
       return row;
     }));
@@ -153,6 +104,64 @@ const Figures = (() => {
     const edge = u.over.offsetLeft + u.cursor.left;
     tip.style.left = right ? "" : `${edge + 14}px`;
     tip.style.right = right ? `${mine.host.clientWidth - edge + 14}px` : "";
+  }
+
+  // Keys in a panel that has the focus: left and right go along the axis, up and down from line to line, Enter to the run.
+  function keys(event, state, one) {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const { figure } = state;
+    const known = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key];
+    if (event.key === "Escape") return void leave(state);
+    if (event.key === "Enter" && state.reached) {
+      const to = target(state, state.reached.trace, state.reached.index);
+      if (to !== undefined) location.assign(to);
+      return;
+    }
+    if (!known) return;
+    event.preventDefault();
+    event.stopPropagation();
+    state.under = one.plot;
+    if (curved(figure)) along(state, one, known[0] * (event.shiftKey ? 20 : 2));
+    else reach(state, one, known);
+  }
+
+  // Over time and of a distribution there are no points to go to: the cursor moves by so many pixels.
+  function along(state, { plot, facet }, pixels) {
+    const { left } = plot.cursor;
+    const width = plot.over.clientWidth;
+    const next = Math.min(width - 1, Math.max(0, (left >= 0 ? left : width / 2) + pixels));
+    plot.setCursor({ left: next, top: 10 });
+    Ink.say(Told.aloud(state.figure, facet.traces.filter((trace) => shown(trace, state.hidden)), plot.posToVal(next, "x")));
+  }
+
+  // The next point to this side, or of the next line at the same place of the axis.
+  function reach(state, { plot, facet }, [right, down]) {
+    const { figure } = state;
+    const points = Told.points(figure, facet.traces.filter((trace) => shown(trace, state.hidden)));
+    if (!points.length) return;
+    const last = points.findIndex((row) => row.some((one) => same(one, state.reached)));
+    const column = last < 0 ? (right < 0 ? points.length - 1 : 0) : Math.min(points.length - 1, Math.max(0, last + right));
+    const row = points[column];
+    const before = last < 0 ? -1 : row.findIndex((one) => one.trace === state.reached.trace);
+    const place = last < 0 ? 0 : Math.min(row.length - 1, Math.max(0, before + down));
+    state.reached = row[place];
+    const { trace, index } = state.reached;
+    plot.setCursor({ left: plot.valToPos(trace.t[index], "x"), top: plot.valToPos(trace.v[index], "y") });
+    plot.redraw(false);
+    Ink.say(`${Told.place(figure, trace.t[index])}; ${Told.point(figure, state.reached)}`);
+  }
+
+  function same(one, other) {
+    return one.trace === other?.trace && one.index === other?.index;
+  }
+
+  function leave(state) {
+    state.reached = state.under = null;
+    state.tip.hidden = true;
+    for (const { plot } of state.plots) {
+      plot.setCursor({ left: -10, top: -10 });
+      plot.redraw(false);
+    }
   }
 
   function legend(state, host) {
@@ -188,17 +197,30 @@ const Figures = (() => {
       const panel = make("div", undefined, "facet");
       if (facet.title) panel.append(make("h4", facet.title));
       const plot = make("div", undefined, "plot");
-      plot.setAttribute("role", "img");
-      plot.setAttribute("aria-label", Told.spoken(state.figure, facet));
+      plot.setAttribute("role", "application");
+      plot.setAttribute("aria-roledescription", "plot");
+      plot.setAttribute("aria-label", `${Told.spoken(state.figure, facet)} ${hint(state)}`);
+      plot.tabIndex = 0;
       panel.append(plot);
       host.append(panel);
       return plot;
     });
     const height = hosts.length === 1 ? 290 : 210;
     state.figure.facets.forEach((facet, index) => {
-      const plot = new uPlot(options(state, facet, Ink.widthOf(hosts[index]), height), data(state.figure, facet), hosts[index]);
-      state.plots.push({ plot, facet, host: hosts[index] });
+      const { x, over_time } = state.figure;
+      const table = Draw.data(state.figure, facet, over_time ? [x.low, x.high] : [0, 1]);
+      const plot = new uPlot(options(state, facet, Ink.widthOf(hosts[index]), height), table, hosts[index]);
+      const one = { plot, facet, host: hosts[index] };
+      state.plots.push(one);
+      hosts[index].addEventListener("keydown", (event) => keys(event, state, one));
+      hosts[index].addEventListener("blur", () => leave(state));
     });
+  }
+
+  function hint(state) {
+    if (curved(state.figure)) return "Left and right move along the axis.";
+    const leads = state.linked || state.figure.facets.some((facet) => facet.traces.some((trace) => trace.links.length));
+    return `Left and right move along the axis, up and down from line to line${leads ? ", Enter shows the run" : ""}.`;
   }
 
   // What is hidden, as another metric's overview, is drawn when it comes into sight.
@@ -212,17 +234,12 @@ const Figures = (() => {
 
   async function load(element) {
     if (drawn.has(element)) return;
-    const state = { key: `figure-${(keys += 1)}`, figure: null, hidden: new Set(), plots: [], tip: make("div", undefined, "tip"),
-      linked: element.querySelector(".facets").classList.contains("linked"), stale: false };
+    const state = { key: `figure-${(figures += 1)}`, figure: null, hidden: new Set(), plots: [], tip: make("div", undefined, "tip"),
+      linked: element.querySelector(".facets").classList.contains("linked"), stale: false, reached: null };
     drawn.set(element, state);
     state.tip.hidden = true;
     const { header, columns } = await Series.open(element.querySelector(".figure-data").textContent);
-    state.figure = header.figure;
-    for (const facet of state.figure.facets) {
-      for (const trace of facet.traces) {
-        for (const [name, place] of Object.entries(trace.columns)) trace[name] = columns[place];
-      }
-    }
+    state.figure = Series.filled(header.figure, columns);
     redraw(element);
     document.documentElement.dataset.figures = String([...drawn.values()].filter((one) => one.plots.length).length);
   }

@@ -45,5 +45,16 @@ const Ink = (() => {
     return way ? { paths: uPlot.paths.stepped({ align: way }) } : {};
   }
 
-  return { onPaper, widthOf, make, ink, dashes, joined };
+  // Said to who cannot see where the cursor is.
+  function say(text) {
+    let line = document.querySelector(".said-aloud");
+    if (!line) {
+      line = make("div", undefined, "said-aloud");
+      line.setAttribute("aria-live", "polite");
+      document.body.append(line);
+    }
+    line.textContent = text;
+  }
+
+  return { onPaper, say, widthOf, make, ink, dashes, joined };
 })();

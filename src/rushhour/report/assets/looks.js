@@ -23,6 +23,8 @@ const Looks = (() => {
   function colour(item, figure) {
     if (item.look === null) return theory(item) ? ink(`--t${number(item, figure) % 4}`) : ink("--ink-2");
     const style = figure.styles[item.look];
+    if (style.family === "total") return ink("--ink-2");
+    if (style.family === "queue") return ink(`--q${style.colour % 4}`);
     return style.place === null ? ink(`--c${style.colour % 8}`) : along(style.place);
   }
 
@@ -30,7 +32,9 @@ const Looks = (() => {
     if (item.role === "doubtful") return DOUBT[number(item, figure) % DOUBT.length];
     if (item.role === "model") return THEORY[number(item, figure) % THEORY.length];
     if (item.look === null) return [];
-    return Ink.dashes(figure.styles[item.look].dash);
+    const style = figure.styles[item.look];
+    // What is broad and pale would be dots if it were dashed.
+    return style.faint ? [1, 3] : style.pale ? [] : Ink.dashes(style.dash);
   }
 
   // Which of the figure's theories it is.
@@ -82,21 +86,30 @@ const Looks = (() => {
     canvas.height = 12 * ratio;
     const ctx = canvas.getContext("2d");
     ctx.strokeStyle = ctx.fillStyle = colour(item, figure);
-    ctx.lineWidth = (theory(item) ? 1.4 : 2) * ratio;
-    const dots = figure.over_time && item.role === "measured"
-      && figure.facets.every((facet) => facet.traces.every((trace) => trace.group !== item.group || trace.shape === "points"));
+    const { faint = false, pale = false } = item.look === null ? {} : figure.styles[item.look];
+    ctx.lineWidth = (theory(item) || faint ? 1.4 : pale ? 6 : 2) * ratio;
+    if (pale) ctx.globalAlpha = faint ? 0.55 : 0.4;
+    const mine = figure.facets.flatMap((facet) => facet.traces.filter((trace) => trace.look === item.look && trace.role === item.role));
+    const dots = figure.over_time && !figure.lanes && item.role === "measured" && mine.length > 0
+      && mine.every((trace) => trace.shape === "points");
     if (dots) {
       for (const x of [5, 14, 23]) mark(ctx, 0, x * ratio, 6 * ratio, 1.8 * ratio, false);
       return canvas;
     }
     const joined = (item.role !== "published" || figure.over_time) && (curved(figure) || figure.x.numeric || theory(item));
     if (joined) line(ctx, 0, 6 * ratio, 28 * ratio, 6 * ratio, dash(item, figure), ratio);
-    if (!theory(item) && (!curved(figure) || item.role === "published")) {
+    if (!theory(item) && !pale && (!curved(figure) || item.role === "published")) {
       ctx.lineWidth = 1.4 * ratio;
       mark(ctx, marked(item, figure), 14 * ratio, 6 * ratio, (item.role === "published" ? 4.2 : 3.6) * ratio, item.role === "published");
     }
     return canvas;
   }
 
-  return { colour, dash, marked, theory, curved, mark, line, swatch };
+  // The sample of a flow of this look, where no panel is beside it.
+  function flow(look, pale = false) {
+    const style = { colour: look, place: null, dash: look, mark: look, family: "line", faint: false, pale };
+    return swatch({ look: 0, role: "measured", group: "" }, { styles: [style], entries: [], facets: [], over_time: true });
+  }
+
+  return { colour, dash, marked, theory, curved, mark, line, swatch, flow };
 })();

@@ -4,7 +4,7 @@
 (() => {
   const $ = (selector, root = document) => root.querySelector(selector);
   const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
-  const { make, swatch } = Parts;
+  const { make } = Parts;
   // A page without figures comes without their scripts.
   const figures = typeof Figures === "undefined" ? { start: () => {}, look: () => {}, show: () => {} } : Figures;
   let run = null;
@@ -22,9 +22,9 @@
     run.flows.forEach((flow, position) => {
       const button = make("button");
       button.type = "button";
-      button.append(swatch({ flow: position, look: flow.look }, position), make("b", flow.name),
+      button.append(Looks.flow(flow.look ?? position), make("b", flow.name),
         make("span", [flow.kind === "tcp" ? flow.cc : flow.kind, flow.path, flow.when].filter(Boolean).join(" · ")));
-      list.append(Parts.hides(button, position));
+      list.append(Parts.hides(button, `flow:${position}`));
     });
     if (run.more_flows > 0) list.append(make("p", `and ${run.more_flows} more, in the tables only`, "aside"));
   }
@@ -54,7 +54,7 @@
     $("#panels").replaceChildren();
     flows();
     Parts.why(run.why, $("#why"));
-    run.panels.forEach((panel) => Parts.figure(panel, run, $("#panels"), read));
+    run.panels.forEach((panel) => Parts.panel(panel, run, $("#panels"), read));
     $("#empty").hidden = run.panels.length > 0;
   }
 

@@ -5,61 +5,49 @@ const Parts = (() => {
   const SVG = "http://www.w3.org/2000/svg";
   const { make } = Ink;
 
-  function swatch(curve, position) {
-    const picture = document.createElementNS(SVG, "svg");
-    picture.setAttribute("viewBox", "0 0 28 8");
-    picture.setAttribute("class", "swatch");
-    picture.setAttribute("aria-hidden", "true");
-    const line = document.createElementNS(SVG, "line");
-    for (const [key, value] of Object.entries({ x1: 0, x2: 28, y1: 4, y2: 4, stroke: Plots.colour(curve, position),
-      "stroke-width": curve.faint ? 1.5 : curve.ghost ? 6 : 2.5, "stroke-opacity": curve.ghost ? 0.4 : 1,
-      "stroke-dasharray": ((!curve.ghost || curve.faint) && Plots.dash(curve, position).join(" ")) || "none" })) {
-      line.setAttribute(key, value);
-    }
-    picture.append(line);
-    return picture;
-  }
-
-  // A curve of a run to compare with has no entry of its own: it looks like its twin, but for breadth.
-  function legend(panel) {
+  // What is `silent` is said beside another trace: a run that is compared with looks like it, but for breadth.
+  function legend(figure) {
     const list = make("ul", undefined, "legend");
-    panel.readings = panel.curves.map((curve, position) => {
+    const [facet] = figure.facets;
+    figure.readings = facet.traces.map((trace) => {
       const entry = make("li");
       const reading = make("output", "");
-      entry.append(...(curve.flow === null || curve.ghost ? [swatch(curve, position), make("span", curve.label)]
-        : [hider(curve, position)]), reading);
-      if (!curve.ghost || panel.both) list.append(entry);
+      // `Ink.say` speaks for all of them.
+      reading.setAttribute("aria-live", "off");
+      const whole = trace.group.startsWith("flow:") && !figure.styles[trace.look].pale;
+      entry.append(...(whole ? [hider(trace, figure)] : [Looks.swatch(trace, figure), make("span", trace.label)]), reading);
+      if (!trace.silent) list.append(entry);
       return reading;
     });
-    for (const limit of panel.limits) {
+    for (const one of facet.references) {
       const entry = make("li", undefined, "limit");
-      entry.append(level(), make("span", limit.label), make("output", Words.quantity(limit.value, panel.unit)));
+      entry.append(level(), make("span", one.label), make("output", one.quantity));
       list.append(entry);
     }
     return list;
   }
 
-  // The name of a flow's curve, which hides and shows the flow in all panels.
-  function hider(curve, position) {
+  // The name of a flow's trace, which hides and shows the flow in all panels.
+  function hider(trace, figure) {
     const button = make("button", undefined, "hider");
     button.type = "button";
     button.title = "Hide or show this flow";
-    button.append(swatch(curve, position), make("span", curve.label));
-    return hides(button, curve.flow);
+    button.append(Looks.swatch(trace, figure), make("span", trace.label));
+    return hides(button, trace.group);
   }
 
   // Make a button hide and show a flow; all buttons of one flow say the same.
-  function hides(button, flow) {
-    button.dataset.flow = flow;
-    button.setAttribute("aria-pressed", String(!Plots.hides(flow)));
+  function hides(button, group) {
+    button.dataset.group = group;
+    button.setAttribute("aria-pressed", String(!Plots.hides(group)));
     button.addEventListener("click", () => {
-      const shown = String(Plots.toggle(flow));
-      document.querySelectorAll(`button[data-flow="${flow}"]`).forEach((one) => one.setAttribute("aria-pressed", shown));
+      const shown = String(Plots.toggle(group));
+      document.querySelectorAll(`button[data-group="${group}"]`).forEach((one) => one.setAttribute("aria-pressed", shown));
     });
     return button;
   }
 
-  // The sample of a limit's line.
+  // The sample of a level's line.
   function level() {
     const picture = document.createElementNS(SVG, "svg");
     picture.setAttribute("viewBox", "0 0 28 8");
@@ -71,38 +59,30 @@ const Parts = (() => {
     return picture;
   }
 
-  function spoken(panel) {
-    const parts = panel.curves.map((curve) => {
-      const values = curve.v.filter((value) => value !== null);
-      const low = values.reduce((a, b) => Math.min(a, b), Infinity);
-      const high = values.reduce((a, b) => Math.max(a, b), -Infinity);
-      return `${curve.label} ${Words.quantity(low, panel.unit)} to ${Words.quantity(high, panel.unit)}`;
-    });
-    return `${panel.title} over time. ${parts.join("; ")}.`;
-  }
-
-  // A panel as a figure in `host`; `onRead(panel, instant)` is told where the cursor is.
-  function figure(panel, run, host, onRead) {
+  // A panel of a run in `host`; `onRead(figure, instant)` is told where the cursor is.
+  function panel(figure, run, host, onRead) {
     const whole = make("figure", undefined, "panel");
-    whole.dataset.panel = panel.id;
-    const heading = make("h3", panel.title);
+    whole.dataset.panel = figure.id;
+    const heading = make("h3", figure.title);
     const unit = make("span", "", "unit");
     heading.append(" ", unit);
     const plot = make("div", undefined, "plot");
-    plot.setAttribute("role", "img");
-    plot.setAttribute("aria-label", spoken(panel));
-    const caption = [run.conditions.join(" · "), panel.note].filter(Boolean).join(". ");
-    whole.append(heading, plot, legend(panel), ...(caption ? [make("figcaption", caption)] : []));
+    plot.setAttribute("role", "application");
+    plot.setAttribute("aria-roledescription", "plot");
+    plot.setAttribute("aria-label", `${Told.spoken(figure, figure.facets[0])} Left and right move through time.`);
+    const caption = [run.conditions.join(" · "), ...figure.notes].filter(Boolean).join(". ");
+    whole.append(heading, plot, legend(figure), ...(caption ? [make("figcaption", caption)] : []));
     host.append(whole);
-    Plots.draw(panel, run, plot, onRead);
-    unit.textContent = panel.marks ? "" : panel.shown || panel.unit;
+    const drawn = Plots.draw(figure, run, plot, onRead);
+    const { second } = figure;
+    unit.textContent = second && drawn.scales.y2 ? `${figure.y.unit} (left), ${second.unit} ${second.title} (right)` : figure.y.unit;
   }
 
-  // The legend's numbers: what each curve says at an instant; nothing where the cursor is elsewhere.
-  function read(panel, instant) {
-    panel.curves.forEach((curve, position) => {
-      const value = instant === null || panel.marks ? null : Series.at(curve, instant, panel.reach);
-      panel.readings[position].textContent = instant === null || panel.marks ? "" : Words.quantity(value, panel.unit);
+  // The legend's numbers: what each trace is at an instant; nothing where the cursor is elsewhere.
+  function read(figure, instant) {
+    figure.facets[0].traces.forEach((trace, position) => {
+      const value = instant === null || figure.lanes ? null : Series.at(trace, instant, figure.reach);
+      figure.readings[position].textContent = instant === null || figure.lanes ? "" : Told.unit(figure, value);
     });
   }
 
@@ -139,5 +119,5 @@ const Parts = (() => {
     return svg;
   }
 
-  return { hides, make, swatch, figure, read, why };
+  return { hides, make, panel, read, why };
 })();

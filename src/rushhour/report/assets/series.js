@@ -36,15 +36,18 @@ const Series = (() => {
     return { header, columns };
   }
 
-  // A run, each of its curves with arrays `t` (seconds) and `v` (null where there is none).
+  // A figure, each of its traces with arrays `t` and `v` (null where there is none), and `low` and `high` where they vary.
+  function filled(figure, columns) {
+    for (const trace of figure.facets.flatMap((facet) => facet.traces)) {
+      for (const [name, place] of Object.entries(trace.columns)) trace[name] = columns[place];
+    }
+    return figure;
+  }
+
+  // A run with its panels, which are figures.
   async function unpack(text) {
     const { header: run, columns } = await open(text);
-    for (const panel of run.panels) {
-      for (const curve of panel.curves) {
-        curve.t = columns[curve.columns[0]];
-        curve.v = columns[curve.columns[1]];
-      }
-    }
+    for (const panel of run.panels) filled(panel, columns);
     return run;
   }
 
@@ -82,31 +85,14 @@ const Series = (() => {
     return index < 0 ? 0 : curve.v[index];
   }
 
-  return { open, unpack, before, at, share };
+  return { open, filled, unpack, before, at, share };
 })();
 
-// Numbers with their units, the same words as report/words.py.
+// Numbers as they are written.
 const Words = (() => {
-  const STEPS = {
-    "bit/s": [[1e9, "Gbit/s"], [1e6, "Mbit/s"], [1e3, "kbit/s"], [1, "bit/s"]],
-    "µs": [[1e6, "s"], [1e3, "ms"], [1, "µs"]],
-    bytes: [[1e9, "GB"], [1e6, "MB"], [1e3, "kB"], [1, "B"]],
-  };
-
-  function scale(largest, unit) {
-    const steps = STEPS[unit] || [[1, unit]];
-    return steps.find(([divisor]) => largest >= divisor) || steps[steps.length - 1];
-  }
-
   function number(value) {
     return String(Number(value.toPrecision(4)));
   }
 
-  function quantity(value, unit) {
-    if (value === null || value === undefined || !Number.isFinite(value)) return "–";
-    const [divisor, name] = scale(Math.abs(value), unit);
-    return `${number(value / divisor)} ${name === "count" ? "" : name}`.trim();
-  }
-
-  return { scale, number, quantity };
+  return { number };
 })();

@@ -32,7 +32,7 @@
       Parts.read(panel, instant);
       output.textContent = instant === null ? "" : `t = ${instant.toFixed(6)} s`;
     };
-    for (const panel of run.panels) Parts.figure(panel, run, host, read);
+    for (const panel of run.panels) Parts.panel(panel, run, host, read);
   }
 
   function zoom(button) {

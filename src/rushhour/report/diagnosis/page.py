@@ -10,8 +10,9 @@ from rushhour.files.finished import put
 from rushhour.record.record import Record
 from rushhour.report import embed
 from rushhour.report.diagnosis.story import counts, measured, place, rose
+from rushhour.report.figure import over_run
+from rushhour.report.figure import page as drawn
 from rushhour.report.panels import panels_of
-from rushhour.report.payload import panel_words
 from rushhour.report.shell import PLOTS, digest, joined, template
 from rushhour.version import __version__
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from rushhour.diagnosis.diagnosis import Diagnosis
     from rushhour.report.embed import Columns
 
-_SCRIPTS = (*PLOTS, "parts.js", "verdict.js")
+_SCRIPTS = (*PLOTS, "verdict.js")
 _STYLES = ("uplot/uPlot.min.css", "report.css", "verdict.css", "diagnosis.css")
 _PANELS = ("goodput", "rtt", "cwnd")
 POINTS = 6000
@@ -118,6 +119,6 @@ def _packed(record: Record) -> str:
         "duration_s": duration_s,
         "mark_s": None,
         "around_s": duration_s,
-        "panels": [panel_words(panel, duration_s, columns) for panel in chosen],
+        "panels": [drawn.words(over_run.figure(panel, duration_s), columns) for panel in chosen],
     }
     return embed.pack(header, columns)

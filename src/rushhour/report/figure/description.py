@@ -1,4 +1,7 @@
-"""A figure, free of how it is drawn: panels of traces over one axis, or a matrix of numbers."""
+"""A figure, free of how it is drawn: panels of traces over one axis, or a matrix of numbers.
+
+What the page, the terminal and matplotlib draw is described here alone; none of them knows of anything else.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,8 @@ class Axis:
 
     Places on an axis over a factor, or over a distribution's values, run from 0 to 1; `low` and `high` are a
     distribution's values there, in the quantity's unit. `ticks` say which level lies where. `numeric`: the
-    levels are numbers, and points may be joined. `levels` are all levels with their places.
+    levels are numbers, and points may be joined. `levels` are all levels with their places. `base` is the
+    unit of the values before `divisor`, where a reader may have to know whether two axes are comparable.
     """
 
     title: str
@@ -38,6 +42,7 @@ class Axis:
     numeric: bool = True
     ticks: tuple[tuple[float, str], ...] = ()
     levels: tuple[tuple[float, str], ...] = ()
+    base: str = ""
 
     @property
     def label(self) -> str:
@@ -47,10 +52,21 @@ class Axis:
 
 
 @dataclass(frozen=True)
+class SecondAxis:
+    """A second y axis: its values are those of the first times `factor`, as bytes in a queue are a delay."""
+
+    title: str
+    unit: str
+    divisor: float
+    factor: float
+
+
+@dataclass(frozen=True)
 class Style:
     """A line's colour, by number or by its place from 0 to 1 along a ramp; its dashes and marks by number.
 
     Queues and links have colours of their own, a total has none. What is `faint` accompanies another line.
+    What is `pale` is broad and lies below the others, which are compared with it.
     """
 
     colour: int
@@ -59,6 +75,7 @@ class Style:
     mark: int
     family: Literal["line", "queue", "total"] = "line"
     faint: bool = False
+    pale: bool = False
 
 
 @dataclass(frozen=True)
@@ -67,7 +84,7 @@ class Trace:
 
     `look` is the number of its style, None is neutral; `group` is the entry of the legend it belongs to.
     `low` and `high` are the least and greatest over repetitions; `said` is what a reader is told of each
-    point, `runs` the run that each leads to (both empty: of none).
+    point, `runs` the run that each leads to, `links` an address instead (empty: of none).
     """
 
     label: str
@@ -81,19 +98,39 @@ class Trace:
     shape: Shape = "line"
     said: tuple[str, ...] = ()
     runs: tuple[int, ...] = ()
+    links: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Reference:
-    """A horizontal line that traces are held against, as a buffer or a rate: its value, and its words."""
+    """A horizontal line that traces are held against, as a buffer or a rate: its value, also in words."""
 
+    label: str
     value: float
-    said: str
+    quantity: str
+
+    @property
+    def said(self) -> str:
+        """What stands beside the line."""
+        return f"{self.label} {self.quantity}"
+
+
+@dataclass(frozen=True)
+class Instant:
+    """A vertical line at a place of the x axis where something happened, in words if there are some.
+
+    What is `small` is a tick at the axis.
+    """
+
+    x: float
+    label: str = ""
+    tone: Literal["good", "bad", "plain"] = "plain"
+    small: bool = False
 
 
 @dataclass(frozen=True)
 class Facet:
-    """One panel: the levels it is of, in words, its traces, and the levels they are held against.
+    """One panel: the levels it is of, in words, its traces, the levels they are held against, and instants.
 
     `top` is the greatest value to be seen.
     """
@@ -103,6 +140,7 @@ class Facet:
     low: float
     top: float
     references: tuple[Reference, ...] = ()
+    instants: tuple[Instant, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -121,7 +159,7 @@ class Plot:
 
     `legend` names the factors that tell the lines apart, `styles` are those of the lines. `same` panels share
     their y axis. `notes` say what a reader must know. Of `lanes` each trace is a row of events, its values
-    how many happened at an instant.
+    how many happened at an instant. `id` names a panel of a run among its neighbours.
     """
 
     title: str
@@ -138,6 +176,8 @@ class Plot:
     notes: tuple[str, ...] = ()
     distribution: bool = False
     lanes: bool = False
+    second: SecondAxis | None = None
+    id: str = ""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Figures on their way to the browser: words as JSON, samples packed like the curves of a run."""
+"""Figures on their way to the browser: words as JSON, samples in columns (`report/embed.py`)."""
 
 from __future__ import annotations
 
@@ -17,19 +17,27 @@ def packed(drawing: Drawing) -> str:
     if not isinstance(drawing, Plot):
         return ""
     columns: Columns = []
-    header = {
+    return embed.pack({"figure": words(drawing, columns)}, columns)
+
+
+def words(drawing: Plot, columns: Columns) -> dict[str, Any]:
+    """A plot as JSON; its samples go to `columns`, and each trace says which are its own."""
+    return {
+        "id": drawing.id,
         "title": drawing.title,
         "x": _axis(drawing.x),
         "y": _axis(drawing.y),
+        "second": drawing.second and vars(drawing.second),
         "legend": drawing.legend,
         "entries": [vars(entry) for entry in drawing.entries],
         "styles": [vars(style) for style in drawing.styles],
         "over_time": drawing.over_time,
         "distribution": drawing.distribution,
+        "lanes": drawing.lanes,
         "same": drawing.same,
+        "notes": drawing.notes,
         "facets": [_facet(drawing, facet, columns) for facet in drawing.facets],
     }
-    return embed.pack({"figure": header}, columns)
 
 
 def _axis(axis: Axis) -> dict[str, Any]:
@@ -38,7 +46,14 @@ def _axis(axis: Axis) -> dict[str, Any]:
 
 def _facet(plot: Plot, facet: Facet, columns: Columns) -> dict[str, Any]:
     traces = [_trace(plot, trace, columns) for trace in facet.traces]
-    return {"title": facet.title, "low": facet.low, "top": facet.top, "traces": traces}
+    return {
+        "title": facet.title,
+        "low": facet.low,
+        "top": facet.top,
+        "traces": traces,
+        "references": [vars(one) for one in facet.references],
+        "instants": [vars(one) for one in facet.instants],
+    }
 
 
 def _trace(plot: Plot, trace: Trace, columns: Columns) -> dict[str, Any]:
@@ -49,5 +64,6 @@ def _trace(plot: Plot, trace: Trace, columns: Columns) -> dict[str, Any]:
         if values is not None:
             places[name] = len(columns)
             columns.append((values, x_scale if name == "t" else embed.value_scale(values)))
-    words = {"label": trace.label, "look": trace.look, "group": trace.group, "role": trace.role}
-    return {**words, "shape": trace.shape, "said": trace.said, "runs": trace.runs, "columns": places}
+    named = {"label": trace.label, "look": trace.look, "group": trace.group, "role": trace.role}
+    told = {"said": trace.said, "runs": trace.runs, "links": trace.links}
+    return {**named, **told, "shape": trace.shape, "columns": places}

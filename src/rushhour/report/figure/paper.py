@@ -19,6 +19,7 @@ from rushhour.report.figure.style import (
     NEUTRAL,
     STEPS,
     STYLE,
+    TONES,
     categories,
     encoded,
     line_style,
@@ -146,6 +147,7 @@ def _facet(axes: Axes, plot: Plot, facet: Facet, width: float) -> None:
     for level in facet.references:
         if level.value <= facet.top:
             _level(axes, plot, level)
+    _instants(axes, plot, facet, width)
     axes.set_title(plain(facet.title), fontsize=8.5, loc="left")
     top = max(other.top for other in plot.facets) if plot.same else facet.top
     low = min(other.low for other in plot.facets) if plot.same else facet.low
@@ -158,7 +160,7 @@ def _facet(axes: Axes, plot: Plot, facet: Facet, width: float) -> None:
         axes.yaxis.set_major_formatter(FuncFormatter(_decade))
         axes.yaxis.set_minor_formatter(NullFormatter())
     else:
-        axes.set_ylim(low / divisor, 1.06 * top / divisor)
+        axes.set_ylim(low / divisor, (top + 0.06 * (top - low)) / divisor)
     if plot.over_time:
         axes.set_xlim(plot.x.low, plot.x.high)
         return
@@ -200,6 +202,13 @@ def _panel(axes: Axes, plot: Plot) -> None:
         return
     _facet(axes, plot, plot.facets[0], _WIDTH)
     axes.set_ylabel(f"{plot.title},\n{plot.y.unit}" if plot.y.unit else plot.title, fontsize=8)
+    if plot.second is not None:
+        second = plot.second
+        times = second.factor * plot.y.divisor / second.divisor
+        ways = (lambda y: np.asarray(y, float) * times, lambda y: np.asarray(y, float) / times)
+        right = axes.secondary_yaxis("right", functions=ways)
+        right.set_ylabel(f"{second.unit} {second.title}", fontsize=7.5)
+        right.tick_params(length=0)
     if plot.entries:
         axes.legend(loc="lower left", bbox_to_anchor=(0, 0.98), ncols=6, handlelength=2.6, borderaxespad=0)
 
@@ -216,6 +225,22 @@ def _lanes(axes: Axes, plot: Plot) -> None:
     axes.set_yticks([-place for place in range(len(names))], [plain(name) for name in names], fontsize=7.5)
     axes.set_ylim(-len(names) + 0.5, 0.5)
     axes.grid(visible=False, axis="y")
+
+
+def _instants(axes: Axes, plot: Plot, facet: Facet, width: float) -> None:
+    """Vertical lines where something happened; words above those that have some and room."""
+    span, free = (plot.x.high - plot.x.low if plot.over_time else 1.1), -1.0
+    for one in facet.instants:
+        paint = TONES[one.tone]
+        if one.small:
+            axes.axvline(one.x, ymax=0.04, color=paint, linewidth=2)
+            continue
+        axes.axvline(one.x, color=paint, linewidth=1.1, linestyle=(0, (4, 2)) if one.label else "-")
+        half = len(one.label) * _LETTER / width * span / 2
+        if one.label and one.x - half > free:
+            style: dict[str, Any] = {"ha": "center", "va": "bottom", "fontsize": 7, "color": paint}
+            axes.annotate(plain(one.label), (one.x, 1.01), xycoords=("data", "axes fraction"), **style)
+            free = one.x + half
 
 
 def _level(axes: Axes, plot: Plot, level: Reference) -> None:

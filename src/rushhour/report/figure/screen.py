@@ -33,6 +33,7 @@ MARGIN = 9
 """Letters left of a chart, for the value at its upper edge."""
 MAX_CURVES, MAX_PANELS, MAX_ROWS = 3, 2, 16
 _HEIGHT = 8
+_TONES = {"good": "green", "bad": "red", "plain": "yellow"}
 _EDGE = 0.04
 """Room beside the first and the last level, of the width."""
 
@@ -124,26 +125,64 @@ def points(plot: Plot, facet: Facet, width: int) -> Iterator[Text]:
     low, top = _range(plot, facet)
     marks: dict[tuple[int, int], tuple[str, str]] = {}
     for trace in facet.traces:
-        x = [_place(place) for place in trace.x.tolist()]
         heights = _heights(trace.y, low, top, log=plot.y.log)
-        colour = _colour(plot, trace)
-        if plot.x.numeric and trace.role != "published":
-            canvas.join(x, heights, colour)
-        if trace.low is not None and trace.high is not None:
-            ends = (_heights(end, low, top, log=plot.y.log) for end in (trace.low, trace.high))
-            for place, *bar in zip(x, *ends, strict=True):
-                canvas.join([place, place], bar, colour)
-        if trace.role not in THEORETICAL:
-            for place, height in zip(x, heights, strict=True):
+        _lines(canvas, plot, trace, heights, (low, top))
+        if trace.role not in THEORETICAL and not _pale(plot, trace):
+            for place, height in zip(trace.x.tolist(), heights, strict=True):
                 if not math.isnan(height):
-                    marks[_free(canvas.cell(place, height), marks)] = (_mark(plot, trace), colour)
+                    cell = _free(canvas.cell(_place(place), height), marks)
+                    marks[cell] = (_mark(plot, trace), _colour(plot, trace))
     if facet.title:
         yield Text(" " * MARGIN + facet.title, "bold")
+    columns = _instants(facet, canvas)
+    yield from _above(facet, width)
     labels = {0: f"{top / plot.y.divisor:.4g}", _HEIGHT - 1: f"{low / plot.y.divisor:.4g}"}
     for row, line in enumerate(canvas.lines()):
-        cells = [marks.get((row, column), cell) for column, cell in enumerate(line)]
+        cells = [
+            marks.get((row, at), columns.get(at, cell) if cell[0] == " " else cell)
+            for at, cell in enumerate(line)
+        ]
         yield _row(labels.get(row, ""), Text.assemble(*cells), "dim")
     yield from _levels(plot, width)
+
+
+def _lines(
+    canvas: Canvas, plot: Plot, trace: Trace, heights: Sequence[float], span: tuple[float, float]
+) -> None:
+    """What joins the points of a trace, and their ranges."""
+    x = [_place(place) for place in trace.x.tolist()]
+    pale = _pale(plot, trace)
+    colour = "dim" if pale else _colour(plot, trace)
+    if pale or (plot.x.numeric and trace.role != "published"):
+        canvas.join(x, heights, colour)
+    if trace.low is not None and trace.high is not None:
+        ends = (_heights(end, *span, log=plot.y.log) for end in (trace.low, trace.high))
+        for place, *bar in zip(x, *ends, strict=True):
+            canvas.join([place, place], bar, colour)
+
+
+def _pale(plot: Plot, trace: Trace) -> bool:
+    return trace.look is not None and plot.styles[trace.look].pale
+
+
+def _instants(facet: Facet, canvas: Canvas) -> dict[int, tuple[str, str]]:
+    """The columns of vertical lines, each with its letter and colour."""
+    return {
+        canvas.cell(_place(one.x), 0.0)[1]: ("┊", _TONES[one.tone]) for one in facet.instants if not one.small
+    }
+
+
+def _above(facet: Facet, width: int) -> Iterator[Text]:
+    """The words of instants in a line of their own; one that would touch the one before is left out."""
+    kept: list[tuple[float, str]] = []
+    free = -1.0
+    for one in facet.instants:
+        half = (len(one.label) + 1) / 2 / (width - MARGIN)
+        if one.label and _place(one.x) - half >= free:
+            kept.append((_place(one.x), one.label))
+            free = _place(one.x) + half
+    if kept:
+        yield _ticks(kept, width)
 
 
 def _free(cell: tuple[int, int], taken: Collection[tuple[int, int]]) -> tuple[int, int]:

@@ -30,6 +30,8 @@ _DOUBT = ((0, (1, 2)), (0, (1, 2, 4, 2)), (0, (1, 5)), (0, (1, 1, 1, 5)))
 """Dots of models outside their range."""
 _THEORIES = (NEUTRAL, "#9d174d", "#3f6212", "#6d28d9")
 """Colours of theories that say the same of every line."""
+TONES = {"good": "#1b6e3c", "bad": "#b3261e", "plain": "#8a5a00"}
+"""Colours of instants: for the better, for the worse, neither."""
 DOTS: dict[str, Any] = {"linestyle": "", "marker": ".", "markersize": 5}
 # matplotlib types each key by name; a plain dict of them is Any to it.
 STYLE: Any = {
@@ -89,6 +91,8 @@ def line_style(drawn: LegendEntry | Trace, plot: Plot) -> dict[str, Any]:
         return {"color": paint, "linestyle": joined, **hollow}
     if drawn.role in THEORETICAL:
         return _theory(drawn, plot)
+    if style.pale:
+        return {"color": paint, "linestyle": ":" if style.faint else "-", "linewidth": 4, "alpha": 0.3}
     if plot.over_time or plot.distribution:
         return {
             "color": paint,

@@ -10,25 +10,28 @@ from markupsafe import Markup
 from rushhour.errors import UsageError
 from rushhour.files.finished import put
 from rushhour.quantities.words import quantity
+from rushhour.report.figure import page as drawn
+from rushhour.report.history.figure import figure, small
 from rushhour.report.history.said import (
     certainty,
     common,
     headings,
     kernels,
-    named,
     ranked,
     scattered,
     size,
     tone,
 )
-from rushhour.report.history.svg import STYLE, chart, drawing
-from rushhour.report.shell import digest, joined, template
+from rushhour.report.shell import FIGURES, digest, joined, template
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from rushhour.history import Change, Series
+    from rushhour.history import Change, Point, Series
+
+_SCRIPTS = (*FIGURES, "study.js")
+_STYLES = ("uplot/uPlot.min.css", "report.css", "history.css")
 
 
 @dataclass(frozen=True)
@@ -66,10 +69,24 @@ def write(found: Sequence[Series], path: Path) -> None:
         raise UsageError(f"{path.name!r} is neither a page nor a drawing", hint="end it with .html or .svg")
 
 
+def drawing(series: Series, title: str) -> str:
+    """The figure as an SVG file, on white.
+
+    Raises:
+        UsageError: the metric is undefined everywhere.
+    """
+    from rushhour.report.figure import paper  # noqa: PLC0415 - it imports matplotlib
+
+    plot = figure(series, title)
+    if plot is None:
+        raise UsageError(f"{series.metric} is undefined at every point: there is nothing to draw")
+    return paper.draw(plot, "svg").decode()
+
+
 def page(found: Sequence[Series]) -> str:
     """The page as text; the same series give the same text."""
     names = headings(found)
-    style = joined(("report.css", "history.css")) + STYLE
+    style, script = joined(_STYLES), joined(_SCRIPTS)
     return template("history.html").render(
         metric=found[0].metric,
         better=found[0].better,
@@ -79,16 +96,40 @@ def page(found: Sequence[Series]) -> str:
         rows=[_row(found[place], change, names[place], place) for place, change in ranked(found)],
         style=style,
         style_hash=digest(style),
+        script=script,
+        script_hash=digest(script),
     )
 
 
+def chart(series: Series, name: str, link: Callable[[Point], str] | None = None) -> Markup:
+    """A series as a part of a page: its figure, and its points as a table; `link` says where they lead.
+
+    The page has the report's style, uPlot and the scripts of figures (`shell.FIGURES`).
+    """
+    plot = figure(series, name, link)
+    packed = "" if plot is None else drawn.packed(plot)
+    called = kernels(series.points)
+    points = [
+        {
+            "kernel": called[place],
+            "release": point.release,
+            "made": point.made[:16].replace("T", " "),
+            "href": "" if link is None else link(point),
+            "values": [str(len(point.known)), *(quantity(value, series.unit) for value in _ends(point))],
+        }
+        for place, point in enumerate(series.points)
+    ]
+    text = template("series.html").render(plot=plot, packed=packed, points=points)
+    return Markup(text)  # noqa: S704 - made by a template that escapes
+
+
+def _ends(point: Point) -> tuple[float | None, ...]:
+    return point.mean, min(point.known, default=None), max(point.known, default=None)
+
+
 def _series(one: Series, name: str, place: int) -> dict[str, Any]:
-    drawn = Markup(chart(one, name))  # noqa: S704 - made here, every text in it escaped
-    worth = [change for change in named(one) if not scattered(one, change)]
-    return {
-        "place": place, "name": name, "chart": drawn,
-        "changed": bool(worth), "more": len(one.changes) - len(worth),
-    }  # fmt: skip
+    changed = len(small(one)) < len(one.changes)
+    return {"place": place, "name": name, "chart": chart(one, name), "changed": changed}
 
 
 def _row(series: Series, change: Change, name: str, place: int) -> _Row:

@@ -24,7 +24,7 @@ _KEY = re.compile(r"(^|, )(?:[\w-]+\.)+([\w-]+=)")
 
 
 def tone(series: Series, change: Change) -> Tone:
-    """Whether a change is one for the better; what seeds scatter as much is neither."""
+    """Whether a change is one for the better; what is within the scatter of the seeds is neither."""
     if series.better == "none" or change.before is None or change.after is None or scattered(series, change):
         return "plain"
     return "good" if (change.after > change.before) == (series.better == "higher") else "bad"
@@ -61,7 +61,7 @@ def certainty(series: Series, change: Change) -> str:
     if change.shift:
         words += ["shift of the level"]
     elif scattered(series, change):
-        words += ["within what seeds scatter"]
+        words += ["within the scatter of the seeds"]
     elif change.exact:
         words += ["one run each"]
     words += ["exact"] if change.exact else []

@@ -9,6 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from rushhour.quantities.words import NONE, quantity, scale_for
+from rushhour.report.figure import screen
+from rushhour.report.history.figure import figure
 from rushhour.report.history.said import (
     certainty,
     common,
@@ -20,20 +22,21 @@ from rushhour.report.history.said import (
     size,
     tone,
 )
-from rushhour.report.history.svg import marks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rich.console import Console
 
-    from rushhour.history import Change, Series
+    from rushhour.history import Change, Point, Series
 
 _TONES = {"good": "green", "bad": "red", "plain": "yellow"}
+_LEAST = 0.04
+"""A line of marks spans at least so much of its level: what is nearly flat looks flat."""
 _ROWS = 60
 """Points of a single series that are listed: the last ones."""
 _LUCK = 5
-"""Changes within what seeds scatter that are listed."""
+"""Changes within the scatter of the seeds that are listed."""
 
 
 def show(found: Sequence[Series], console: Console) -> None:
@@ -49,26 +52,43 @@ def show(found: Sequence[Series], console: Console) -> None:
 def _one(series: Series, name: str, console: Console) -> None:
     better = "" if series.better == "none" else f", {series.better} is better"
     console.print(Text.assemble((f"{series.metric}{better}", "bold"), f"  {name}"))
-    scale = scale_for([value for point in series.points for value in point.known], series.unit)
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    mean = f"mean, {scale.unit}" if scale.unit else "mean"
-    for heading in ("kernel", "release", "first run", ""):
-        table.add_column(heading, no_wrap=True)
-    for heading in ("runs", mean, "least", "most"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    changes = {change.at: change for change in series.changes}
+    plot = figure(series, name)
+    if plot is not None and len(series.points) > 1:
+        console.print(*screen.points(plot, plot.facets[0], console.width), sep="\n")
     start = max(0, len(series.points) - _ROWS)
-    called = kernels(series.points)
-    for place, point in enumerate(series.points[start:], start):
-        ends = (min(point.known, default=None), max(point.known, default=None))
-        table.add_row(
-            called[place], point.release, point.made[:16].replace("T", " "),
-            _mark(series, changes.get(place)), str(len(point.known)),
-            *(scale.text(value) for value in (point.mean, *ends)),
-        )  # fmt: skip
     if start:
         console.print(Text(f"  … {start} before", "dim"))
-    console.print(Padding(table, (0, 0, 0, 2)))
+    console.print(Padding(_points(series, start), (0, 0, 0, 2)))
+
+
+def _points(series: Series, start: int) -> Table:
+    """The points from this one on; where there is little room names and times are broken, no number is."""
+    scale = scale_for([value for point in series.points for value in point.known], series.unit)
+    changes = {change.at: change for change in series.changes}
+    called = kernels(series.points)
+    told = all(point.release in name for point, name in zip(series.points, called, strict=True))
+    mean = f"mean, {scale.unit}" if scale.unit else "mean"
+    rows = [
+        (
+            called[place], *(() if told else (point.release,)), point.made[:16].replace("T", " "),
+            _mark(series, changes.get(place)), str(len(point.known)),
+            *(scale.text(value) for value in (point.mean, *_ends(point))),
+        )
+        for place, point in enumerate(series.points[start:], start)
+    ]  # fmt: skip
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for heading in ("kernel", *(() if told else ("release",)), "first run"):
+        table.add_column(heading, overflow="fold")
+    for place, heading in enumerate(("", "runs", mean, "least", "most"), -5):
+        longest = max(len(heading), *(len(row[place]) for row in rows))
+        table.add_column(heading, justify="right" if heading else "left", min_width=longest)
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def _ends(point: Point) -> tuple[float | None, float | None]:
+    return min(point.known, default=None), max(point.known, default=None)
 
 
 def _mark(series: Series, change: Change | None) -> Text:
@@ -114,7 +134,9 @@ def _changes(found: Sequence[Series], names: Sequence[str], console: Console) ->
         console.print(Text("\nchanged", "bold"))
         console.print(Padding(table, (0, 0, 0, 2)))
         if len(kept) < len(rows):
-            console.print(Text(f"  … and {len(rows) - len(kept)} more within what seeds scatter", "dim"))
+            console.print(
+                Text(f"  … and {len(rows) - len(kept)} more within the scatter of the seeds", "dim")
+            )
         return
     small = sum(len(series.changes) for series in found)
     console.print(
@@ -127,3 +149,19 @@ def _sides(series: Series, change: Change) -> str:
     if before != after:
         return f"{before} → {after}"
     return f"{after}, {series.points[change.at].made[:16].replace('T', ' ')}"
+
+
+def marks(values: Sequence[float | None]) -> str:
+    """Values as a line of eight heights; a space where there is none."""
+    known = [value for value in values if value is not None]
+    if not known:
+        return ""
+    low, high = min(known), max(known)
+    span = _LEAST * max(abs(low), abs(high)) or 1.0
+    # What is nearly flat stands in the middle of the fourth height.
+    start = (low + high) / 2 - span * 3.5 / 8 if high - low < span else low
+    span = max(span, high - low)
+    letters = "▁▂▃▄▅▆▇█"
+    return "".join(
+        " " if value is None else letters[min(7, max(0, int(8 * (value - start) / span)))] for value in values
+    )

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from rushhour.errors import RecordError
 from rushhour.record.record import Record
 from rushhour.report import embed
+from rushhour.report.figure import over_run, page
 from rushhour.report.panels import panels_of
-from rushhour.report.payload import panel_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -69,14 +69,11 @@ def _record(runs: Sequence[ComparedRun], seed: int, folder: Path) -> Record | No
 def _packed(base: Record, candidate: Record, divergence: DivergenceFile | None) -> str:
     duration_s = max(record.context.duration_ns for record in (base, candidate)) / 1e9
     columns: Columns = []
-    panels = []
-    for panel, ghosts in overlaid(base, candidate):
-        words = panel_words(panel, duration_s, columns)
-        for place, curve in enumerate(words["curves"]):
-            # The same curve of both sides has the same colour.
-            curve["ghost"], curve["place"] = place < ghosts, place % max(1, ghosts)
-        panels.append({**words, "both": True})
     mark_s = None if divergence is None else divergence.t_ns / 1e9
+    panels = [
+        page.words(over_run.figure(panel, duration_s, pale=below, mark_s=mark_s), columns)
+        for panel, below in overlaid(base, candidate)
+    ]
     header = {
         "label": "",
         "conditions": [],

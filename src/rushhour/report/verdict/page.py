@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rushhour.report.verdict.overlay import Picture
     from rushhour.report.verdict.rows import Rows
 
-_SCRIPTS = (*PLOTS, "parts.js", "verdict.js")
+_SCRIPTS = (*PLOTS, "verdict.js")
 _PICTURED = (DIFFERS, "worse", DEPARTS, "better", "inconclusive")
 _STYLES = ("uplot/uPlot.min.css", "report.css", "verdict.css")
 MAX_PICTURES = 20

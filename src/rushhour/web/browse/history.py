@@ -1,14 +1,12 @@
-"""The page of a history: drawings whose points lead to their runs."""
+"""The page of a history: figures whose points lead to their runs."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
-from markupsafe import Markup
-
-from rushhour.report.history.said import headings, named
-from rushhour.report.history.svg import chart
+from rushhour.report.history.html import chart
+from rushhour.report.history.said import headings
 from rushhour.web.browse import lists
 
 if TYPE_CHECKING:
@@ -34,14 +32,4 @@ def _drawn(one: Series, name: str) -> dict[str, object]:
         words = {"scenario": one.scenario, "cell": one.cell, "kernel": point.kernel, "lab": one.lab}
         return f"/runs?{urlencode(words)}"
 
-    points = [
-        {"kernel": point.kernel, "release": point.release, "made": point.made, "href": link(point)}
-        for point in one.points
-    ]
-    return {
-        "name": name,
-        "chart": Markup(chart(one, name, link)),  # noqa: S704 - made here, every text in it escaped
-        "changes": len(named(one)),
-        "small": len(one.changes) - len(named(one)),
-        "points": points,
-    }
+    return {"name": name, "chart": chart(one, name, link)}

@@ -10,7 +10,7 @@
   function draw() {
     Plots.clear();
     $("#panels").replaceChildren();
-    for (const panel of run.panels) Parts.figure(panel, run, $("#panels"), Parts.read);
+    for (const panel of run.panels) Parts.panel(panel, run, $("#panels"), Parts.read);
     $("#why").replaceChildren();
     Parts.why(run.why, $("#why"));
     $("#why-part").hidden = run.why.length === 0;

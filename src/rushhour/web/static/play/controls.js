@@ -131,7 +131,7 @@ const Controls = (() => {
       const rate = $("[data-key=rate]", item);
       rate.placeholder = kind === "udp" ? "2mbit" : "full";
       $(kind === "udp" ? ".times" : ".more .times", item).append(rate.closest("label"));
-      $(".look", item).replaceChildren(Parts.swatch({ flow: position }, position));
+      $(".look", item).replaceChildren(Looks.flow(position));
       $("legend", item).textContent = `Flow ${position + 1}`;
       $(".remove", item).hidden = rows.length === 1;
       $(".remove", item).setAttribute("aria-label", `Remove flow ${position + 1}`);

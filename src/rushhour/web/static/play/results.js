@@ -5,30 +5,34 @@ const Results = (() => {
   const $ = (selector) => document.querySelector(selector);
   const { make } = Parts;
 
-  // The panels of two runs laid over each other: the pinned run's curves below, broad and pale.
+  // The panels of two runs laid over each other: the pinned run's traces below, broad and pale.
   function overlaid(run, pinned) {
-    const placed = (curves) => curves.map((curve, place) => ({ ...curve, place }));
-    if (!pinned) return run.panels.map((panel) => ({ ...panel, curves: placed(panel.curves) }));
     return run.panels.map((panel) => {
-      const other = pinned.panels.find((one) => one.id === panel.id && one.unit === panel.unit);
-      if (!other) return { ...panel, curves: placed(panel.curves) };
-      const ghosts = placed(other.curves).map((curve) => ({ ...curve, ghost: true, label: `pinned ${curve.label}` }));
-      const mine = placed(panel.curves).map((curve) => ({ ...curve, twin: ghosts.find((ghost) => ghost.label === `pinned ${curve.label}`) }));
-      const same = (limit) => panel.limits.some((one) => one.label === limit.label && one.value === limit.value);
-      const limits = [...panel.limits, ...other.limits.filter((limit) => !same(limit))
-        .map((limit) => ({ ...limit, label: `pinned ${limit.label}` }))];
-      const second = other.second && panel.second && other.second[1] === panel.second[1] ? panel.second : null;
-      const curves = panel.marks ? [...mine, ...ghosts] : [...ghosts, ...mine];
-      return { ...panel, curves, limits, second };
+      const other = pinned?.panels.find((one) => one.id === panel.id && one.y.base === panel.y.base);
+      return other ? both(panel, other) : panel;
     });
   }
 
-  // What the curves say where the cursor is, and what those of the pinned run say.
-  function read(panel, instant) {
-    Parts.read(panel, instant);
-    if (instant === null || panel.marks) return;
-    panel.curves.forEach((curve, position) => {
-      if (curve.twin) panel.readings[position].append(` (${Words.quantity(Series.at(curve.twin, instant, panel.reach), panel.unit)})`);
+  function both(panel, other) {
+    const [[mine], [below]] = [panel.facets, other.facets];
+    // The styles of the pinned run come behind those of the other.
+    const styles = [...panel.styles, ...other.styles.map((style) => ({ ...style, pale: true }))];
+    const pale = below.traces.map((trace) => ({ ...trace, look: trace.look + panel.styles.length, silent: true, label: `pinned ${trace.label}` }));
+    const over = mine.traces.map((trace) => ({ ...trace, twin: pale.find((one) => one.label === `pinned ${trace.label}`) }));
+    const same = (level) => mine.references.some((one) => one.label === level.label && one.value === level.value);
+    const references = [...mine.references, ...below.references.filter((level) => !same(level))
+      .map((level) => ({ ...level, label: `pinned ${level.label}` }))];
+    const facet = { ...mine, references, top: Math.max(mine.top, below.top), traces: panel.lanes ? [...over, ...pale] : [...pale, ...over] };
+    const second = other.second && panel.second && other.second.factor === panel.second.factor ? panel.second : null;
+    return { ...panel, styles, second, y: other.y.divisor > panel.y.divisor ? other.y : panel.y, facets: [facet] };
+  }
+
+  // What the traces are where the cursor is, and what those of the pinned run are.
+  function read(figure, instant) {
+    Parts.read(figure, instant);
+    if (instant === null || figure.lanes) return;
+    figure.facets[0].traces.forEach((trace, position) => {
+      if (trace.twin) figure.readings[position].append(` (${Told.unit(figure, Series.at(trace.twin, instant, figure.reach))})`);
     });
   }
 
@@ -63,7 +67,7 @@ const Results = (() => {
     if (before) row.className = "was";
     const name = make("th");
     name.scope = "row";
-    name.append(Parts.swatch({ flow: place, ghost: Boolean(before) }, place), ` ${before}${flow.name}`);
+    name.append(Looks.flow(place, Boolean(before)), ` ${before}${flow.name}`);
     if (flow.cc && flow.cc !== flow.name) name.append(" ", make("span", flow.cc, "unit"));
     const numbers = new Map(flow.numbers.map((one) => [one.metric, one.text]));
     row.append(name, make("td", flow.path), make("td", flow.when), ...heads.map(([metric]) => make("td", numbers.get(metric) ?? "–", "num")));
@@ -112,7 +116,7 @@ const Results = (() => {
     host.style.minHeight = `${heightBefore}px`;
     host.replaceChildren();
     const whole = { ...run, conditions: [], duration_s: Math.max(run.duration_s, pinned?.run.duration_s ?? 0, least_s) };
-    for (const panel of overlaid(run, pinned?.run)) Parts.figure(panel, whole, host, read);
+    for (const panel of overlaid(run, pinned?.run)) Parts.panel(panel, whole, host, read);
     host.style.minHeight = "";
     table(answer, pinned?.answer);
     Parts.why(run.why, $("#why"), (said) => remedy(said, tryOut));
