@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 from rushhour.causes.document import page as causes
+from rushhour.cli.contents import render as contents
 from rushhour.cli.document import render as commands
 from rushhour.cli.manual import render as manual
 from rushhour.lab.host.inventory import schema as inventory
@@ -27,6 +28,7 @@ GENERATED = {
     ROOT / "schema/inventory.schema.json": inventory_schema,
     ROOT / "schema/scenario.schema.json": schema,
     ROOT / "share/man/man1/rushhour.1": manual,
+    ROOT / "src/rushhour/cli/contents.json": contents,
     ROOT / "src/rushhour/cli/metrics.txt": metrics,
     ROOT / "src/rushhour/spec/scenario.schema.json": schema,
 }

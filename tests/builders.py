@@ -78,6 +78,8 @@ def unsealed() -> Iterator[None]:
         patch.object(Seal, "_check", lambda *_: None),
         patch.object(Seal, "_refuse_others", lambda *_: None),
         patch("rushhour.record.record.check_manifest", lambda *_: None),
+        patch("rushhour.files.remembered.recall", lambda *_: None),
+        patch("rushhour.files.remembered.keep", lambda *_: None),
     ):
         yield
 

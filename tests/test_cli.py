@@ -2,11 +2,13 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from importlib.resources import files
 from pathlib import Path
 
 import click
@@ -16,7 +18,7 @@ from report_records import make_set
 
 import rushhour
 from rushhour import spec
-from rushhour.cli import SUMMARIES, cli
+from rushhour.cli import SUMMARIES, cli, contents
 
 
 def commands(group: click.Group, words: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
@@ -65,6 +67,49 @@ def test_help_loads_no_scientific_package(words: tuple[str, ...]) -> None:
     modules = loaded(*words, "--help")
     assert f"rushhour.cli.{words[0]}" in modules
     assert not {name.partition(".")[0] for name in modules} & set(HEAVY)
+
+
+@pytest.mark.parametrize(
+    "words", [("list",), ("list", "tomasov"), ("list", "buffer", "fq_codel")], ids=" ".join
+)
+def test_the_catalogue_is_listed_without_reading_a_model(words: tuple[str, ...]) -> None:
+    """To check all scenarios takes seconds; what is said of them is made ready (`cli/contents.json`)."""
+    modules = loaded(*words)
+    assert not {name.partition(".")[0] for name in modules} & (set(HEAVY) - {"rich"})
+    assert not {name for name in modules if name.startswith(("rushhour.spec", "rushhour.plan"))}
+
+
+def test_a_table_of_contents_of_other_scenarios_is_not_believed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    shipped = contents.contents()
+    assert shipped == contents.made()
+    shutil.copytree(str(files("rushhour") / "catalog"), tmp_path / "catalog")
+    (tmp_path / "cli").mkdir()
+    stale = {**shipped, "studies": []}
+    (tmp_path / "cli" / contents.TABLE).write_text(json.dumps(stale))
+    monkeypatch.setattr(contents, "files", lambda _: tmp_path)
+    assert contents.contents() == stale, "it is of the files that are there"
+    (tmp_path / "catalog/more.toml").write_text(SCENARIO)
+    assert contents.contents()["studies"], "it is not"
+
+
+# What only building a kernel, a report, a database or measuring takes.
+LATER = (
+    "arro3", "jinja2", "matplotlib", "numpy", "scipy", "sqlalchemy", "ssl", "starlette",
+    "rushhour.causes", "rushhour.explain", "rushhour.lab.kernel.builder", "rushhour.lab.kernel.sources",
+    "rushhour.metrics.calibration", "rushhour.metrics.catalog", "rushhour.record.record", "rushhour.report",
+    "rushhour.summary",
+)  # fmt: skip
+
+
+def test_a_run_begins_before_what_measures_and_shows_it_is_imported() -> None:
+    code = "import sys, rushhour.cli.run, rushhour.cli.progress, rushhour.running.runner; print(*sys.modules)"
+    env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env, check=True)
+    modules = done.stdout.split()
+    early = {name for name in LATER for one in modules if one == name or one.startswith(f"{name}.")}
+    assert not early
 
 
 def test_the_list_of_commands_says_what_each_says_of_itself() -> None:

@@ -11,11 +11,11 @@ from rushhour.cli import SETTINGS
 from rushhour.cli.screen import echo, tell_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from rich.console import Console
 
-    from rushhour.spec import Study, StudyFile
+    Entry = Mapping[str, Any]
 
 WIDE = 120
 """From this width on a scenario is a row; in less its question stands below its name."""
@@ -32,9 +32,9 @@ def list_scenarios(words: tuple[str, ...], *, as_json: bool) -> None:
 
     Example: rushhour list buffer bbr
     """
-    from rushhour import spec
+    from rushhour.cli.contents import contents
 
-    studies = spec.studies()
+    studies = {study["name"]: study for study in contents()["studies"]}
     chosen = studies.get(words[0].strip("/")) if len(words) == 1 else None
     entries = [
         entry
@@ -50,61 +50,42 @@ def list_scenarios(words: tuple[str, ...], *, as_json: bool) -> None:
     _tell(entries, studies, chosen)
 
 
-def _tell(entries: Sequence[dict[str, Any]], studies: dict[str, StudyFile], chosen: StudyFile | None) -> None:
+def _tell(entries: Sequence[Entry], studies: Mapping[str, Entry], chosen: Entry | None) -> None:
     from rushhour.cli.pages import program
     from rushhour.cli.screen import printer
 
     console = printer()
     if chosen:
-        _chapters(chosen, entries, console)
+        _chapters(chosen["about"], entries, console)
     else:
         _studies(studies, entries, console)
     name = program()
-    about = f"All of it: {name} run {chosen.name}" if chosen else f"Chapters of a study: {name} list STUDY"
+    about = f"All of it: {name} run {chosen['name']}" if chosen else f"Chapters of a study: {name} list STUDY"
     echo(f"To look at one: {name} show NAME · to run it: {name} run NAME\n{about}", err=True)
 
 
-def _entries(study: StudyFile, words: Sequence[str]) -> list[dict[str, Any]]:
+def _entries(study: Entry, words: Sequence[str]) -> Iterator[Entry]:
     """What is said of each scenario of a study that has all words."""
-    from rushhour import spec
+    title = study["about"].get("title")
+    for row in study["scenarios"]:
+        said = (row["name"], row["title"], row["question"], title, row["chapter"])
+        found = _found(words, said, row["name"])
+        if found is not None:
+            yield {**row, **({"found": found} if found else {})}
+
+
+def _found(words: Sequence[str], said: Iterable[str | None], name: str) -> list[str] | None:
+    """Where in the file the words are that nothing that is said has; None where one is nowhere."""
     from rushhour.cli import names
 
-    about = _about(study)
-    entries = []
-    for file in study.scenarios:
-        chapter = next((c.title for c in about.chapter if file.stem in c.scenarios), None) if about else None
-        document = names.document(file.name) if words else {}
-        title = about.title if about else None
-        said = (file.name, document.get("title"), document.get("question"), title, chapter)
-        found = _found(words, said, document)
-        if found is None:
-            continue
-        scenario = spec.load_scenario(file)
-        entries.append(
-            {
-                "name": file.name,
-                "study": study.name,
-                "chapter": chapter,
-                "title": scenario.title,
-                "question": scenario.question,
-                "runs": scenario.sweep.size * scenario.repeat,
-                "duration_s": scenario.span.ns / 1e9,
-                "published": file.published is not None,
-                **({"found": found} if found else {}),
-            }
-        )
-    return entries
-
-
-def _found(words: Sequence[str], said: Iterable[str | None], document: dict[str, object]) -> list[str] | None:
-    """Where in the file the words are that nothing that is said has; None where one is nowhere."""
     text = " ".join(part for part in said if part).casefold()
     places: dict[str, None] = {}
     for word in (word.casefold() for word in words):
         if word in text:
             continue
         place = next(
-            (place for key, values in _keys(document, "") if (place := _at(word, key, values))), None
+            (place for key, values in _keys(names.document(name), "") if (place := _at(word, key, values))),
+            None,
         )
         if place is None:
             return None
@@ -153,51 +134,43 @@ def _quoted(words: Sequence[str]) -> str:
     return " and ".join(f'"{word}"' for word in words)
 
 
-def _about(study: StudyFile) -> Study | None:
-    from rushhour.spec import load_study
-
-    # Whether each scenario has its chapter matters to whom runs the study, not to whom looks around.
-    return None if study.file is None else load_study(study.file)
-
-
-def _studies(studies: dict[str, StudyFile], entries: Sequence[dict[str, object]], console: Console) -> None:
+def _studies(studies: Mapping[str, Entry], entries: Sequence[Entry], console: Console) -> None:
     from rich.text import Text
 
     for name, study in studies.items():
         mine = [entry for entry in entries if entry["study"] == name]
         if not mine:
             continue
-        about = _about(study)
-        title = f"{about.title}, {about.author}" if about and about.author else about.title if about else ""
+        about = study["about"]
+        title = ", ".join(filter(None, (about.get("title"), about.get("author"))))
         console.print(Text.assemble((name, "bold"), f"  {title}" if title else ""))
         _list(mine, console)
 
 
-def _chapters(study: StudyFile, entries: Sequence[dict[str, Any]], console: Console) -> None:
+def _chapters(about: Entry, entries: Sequence[Entry], console: Console) -> None:
     from rich.padding import Padding
     from rich.text import Text
 
-    about = _about(study)
-    if about is None:
+    if not about:
         _list(entries, console)
         return
-    console.print(Text(about.title, "bold"))
-    for text in (about.author, about.document):
+    console.print(Text(about["title"], "bold"))
+    for text in (about["author"], about["document"]):
         if text:
             console.print(Text(" ".join(text.split()), "dim"))
-    if about.summary:
-        console.print(Text("\n" + " ".join(about.summary.split())))
+    if about["summary"]:
+        console.print(Text("\n" + " ".join(about["summary"].split())))
     console.print()
-    for number, chapter in enumerate(about.chapter, 1):
-        section = f"  section {chapter.section}" if chapter.section else ""
-        console.print(Text.assemble((f"{number}  {chapter.title}", "bold"), (section, "dim")))
-        if chapter.text:
-            console.print(Padding(Text(" ".join(chapter.text.split())), (0, 0, 0, 3)))
+    for number, chapter in enumerate(about["chapter"], 1):
+        section = f"  section {chapter['section']}" if chapter["section"] else ""
+        console.print(Text.assemble((f"{number}  {chapter['title']}", "bold"), (section, "dim")))
+        if chapter["text"]:
+            console.print(Padding(Text(" ".join(chapter["text"].split())), (0, 0, 0, 3)))
         named = {entry["name"].rpartition("/")[2]: entry for entry in entries}
-        _list([named[name] for name in chapter.scenarios if name in named], console)
+        _list([named[name] for name in chapter["scenarios"] if name in named], console)
 
 
-def _list(entries: Sequence[dict[str, Any]], console: Console) -> None:
+def _list(entries: Sequence[Entry], console: Console) -> None:
     """Scenarios, a row for each or, where that is too wide, the question below the name."""
     from rich.padding import Padding
     from rich.table import Table
@@ -224,5 +197,5 @@ def _list(entries: Sequence[dict[str, Any]], console: Console) -> None:
     console.print()
 
 
-def _runs(entry: dict[str, Any]) -> str:
+def _runs(entry: Entry) -> str:
     return f"{entry['runs']} run{'s' if entry['runs'] > 1 else ''} of {entry['duration_s']:g} s"

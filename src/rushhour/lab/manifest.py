@@ -15,13 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 from rushhour.errors import LabError
 from rushhour.files import rooms
-from rushhour.metrics.calibration import invalid_reasons
-from rushhour.metrics.doubts import doubts
 from rushhour.record import kept
 from rushhour.record.document import read
 from rushhour.record.json_file import read_json
 from rushhour.record.manifest import REAL_TIME
-from rushhour.record.record import Record
 from rushhour.record.result_file import ResultFile
 from rushhour.record.seal import FORMAT, MANIFEST, seal, sealed, write_json
 from rushhour.version import __version__
@@ -61,6 +58,8 @@ def relabel(known: Path, destination: Path, job: Job) -> Path:
     Raises:
         LabError: it cannot be written.
     """
+    from rushhour.record.record import Record  # noqa: PLC0415 - as below
+
     old = Record.open(known).manifest
     about = (old.key, old.lab or "", old.agent, old.tools, old.host)
     facts = Facts(*about, old.elapsed_s or 0, old.warnings)
@@ -85,6 +84,11 @@ def relabel(known: Path, destination: Path, job: Job) -> Path:
 
 def _judged(folder: Path, manifest: dict[str, object]) -> dict[str, object]:
     """The manifest with calibration's judgement: what the links were against what this job asked."""
+    # Here: numpy is imported after the first kernel was started, not before.
+    from rushhour.metrics.calibration import invalid_reasons  # noqa: PLC0415 - as said
+    from rushhour.metrics.doubts import doubts  # noqa: PLC0415 - as said
+    from rushhour.record.record import Record  # noqa: PLC0415 - as said
+
     record = Record.being_made(folder, manifest)
     reasons = invalid_reasons(record)
     warnings = list(dict.fromkeys([*record.manifest.warnings, *doubts(record)]))

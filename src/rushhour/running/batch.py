@@ -13,7 +13,6 @@ from rushhour.lab import realtime
 from rushhour.lab.base import Job
 from rushhour.plan import Cell, derive_seed, lower
 from rushhour.record.manifest import REAL_TIME
-from rushhour.record.record import ResultSet
 from rushhour.record.seal import SET_FILE, sealed, write_json
 
 if TYPE_CHECKING:
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
 
     from rushhour.errors import RushHourError
     from rushhour.lab.base import Lab, Tested
+    from rushhour.record.record import ResultSet
     from rushhour.spec import Published, Scenario
 
 FORMAT = "rushhour-set/1"
@@ -158,6 +158,8 @@ class Batch:
 
     def results(self) -> ResultSet:
         """The result set, once there are runs in it."""
+        from rushhour.record.record import ResultSet  # noqa: PLC0415 - numpy
+
         return ResultSet.open(self.folder)
 
     def enter(self, outcome: Outcome) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from rushhour.errors import UsageError
@@ -36,7 +37,17 @@ class Known:
         folder = self._execute(job, place)
         if self._keep:
             kept.keep(key, folder)
+            _measure(folder, fresh=self._fresh)
         return folder, False
+
+
+def _measure(folder: Path, *, fresh: bool) -> None:
+    """Measure a new run while others go on, so that its metrics are known when the index is written."""
+    from rushhour.record.record import Record  # noqa: PLC0415 - numpy
+    from rushhour.summary.measured import metrics_of  # noqa: PLC0415 - numpy
+
+    with suppress(Exception):  # what is wrong with a record is told where its metrics are asked for
+        metrics_of(Record.open(folder), fresh=fresh)
 
 
 def _same_program(batch: Batch, one: Run, place: Path) -> None:

@@ -20,7 +20,6 @@ from rushhour.record.seal import SET_FILE
 from rushhour.running.batch import Batch
 from rushhour.spec.published import settled
 from rushhour.spec.vary import quick_look
-from rushhour.summary.comparison import UNITS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -124,6 +123,8 @@ def _published(file: ScenarioFile, scenario: Scenario, sets: Sequence[str]) -> S
     """What was published of the cells that will run; nothing where `--set` makes another experiment of it."""
     if file.published is None:
         return ()
+    from rushhour.summary.comparison import UNITS  # noqa: PLC0415 - numpy
+
     whole = spec.load_scenario(file, words=VOCABULARY)
     tables = spec.load_published(file.published, whole, UNITS)
     words = [word.partition("=") for word in sets]
@@ -135,7 +136,7 @@ def _published(file: ScenarioFile, scenario: Scenario, sets: Sequence[str]) -> S
 
 def _named(file: ScenarioFile) -> dict[str, Any]:
     """What was asked for: a name of the catalogue, or a file; and which contents it had."""
-    known = file in spec.catalogue().values()
+    known = spec.shipped().get(file.name) == file
     word = file.name if known else file.file.name
     return {"scenario": word, "file_sha256": hashlib.sha256(file.file.read_bytes()).hexdigest()}
 

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from rushhour.errors import RushHourError, UsageError
 from rushhour.files import rooms
-from rushhour.record.record import Record
 from rushhour.running.batch import Batch, Outcome, Run, meant_for
 
 if TYPE_CHECKING:
@@ -48,6 +47,8 @@ class Turns:
 
     def take(self, batch: Batch, one: Run, place: Path | None) -> tuple[Path, bool]:
         """Carry out a run; one whose record is in its folder already is left as it is."""
+        from rushhour.record.record import Record  # noqa: PLC0415 - numpy
+
         done = batch.finished(one)
         if done is not None and not self._fresh:
             # It cannot be made again: a changed one is said, and neither taken nor replaced.

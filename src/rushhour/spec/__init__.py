@@ -3,7 +3,7 @@
 Takes a TOML file, gives a `Scenario`. Nothing here touches processes, sockets, clocks or randomness.
 """
 
-from rushhour.spec.catalog import ScenarioFile, StudyFile, catalogue, find_in_catalogue, studies
+from rushhour.spec.catalog import ScenarioFile, StudyFile, catalogue, find_in_catalogue, shipped, studies
 from rushhour.spec.graph import Conversation, conversations, hosts, nodes
 from rushhour.spec.judged import judged_by
 from rushhour.spec.load import find_scenario, find_scenarios, load_scenario, parse_scenario
@@ -48,6 +48,7 @@ __all__ = [
     "load_study",
     "nodes",
     "parse_scenario",
+    "shipped",
     "studies",
     "with_values",
 ]

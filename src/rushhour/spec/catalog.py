@@ -13,6 +13,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from rushhour.errors import ScenarioError, UsageError
+from rushhour.spec.document import parse_toml, read_text
 from rushhour.spec.keys import nearest
 from rushhour.spec.study import STUDY, load_study
 
@@ -66,8 +67,14 @@ class StudyFile:
 @cache
 def catalogue() -> dict[str, ScenarioFile]:
     """Give every scenario that ships, by its full name, in order."""
+    return {item.name: item for study in studies().values() for item in study.scenarios}
+
+
+@cache
+def shipped() -> dict[str, ScenarioFile]:
+    """As `catalogue`, in no order: no text of a study is read for it."""
     root = files("rushhour") / "catalog"
-    return {item.name: item for study in _walk(root, "") for item in study.scenarios}
+    return {item.name: item for study in _walk(root, "", ordered=False) for item in study.scenarios}
 
 
 @cache
@@ -84,18 +91,18 @@ def find_in_catalogue(word: str) -> list[ScenarioFile]:
         UsageError: no scenario, or several of different studies, have this name.
     """
     name = word.removesuffix(_SUFFIX).strip("/")
-    every = catalogue()
+    every = shipped()
     if name in every:
         return [every[name]]
-    study = [item for full, item in every.items() if full.startswith(f"{name}/")]
-    if study:
-        return study
+    if any(full.startswith(f"{name}/") for full in every):
+        return [item for full, item in catalogue().items() if full.startswith(f"{name}/")]
     same = [item for item in every.values() if item.stem == name]
     if len(same) == 1:
         return same
     if same:
         hint = f"say which: {', '.join(item.name for item in same)}"
         raise UsageError(f'"{word}" names {len(same)} scenarios of the catalogue', hint=hint)
+    every = catalogue()
     words = dict.fromkeys(
         [*every, *(item.stem for item in every.values()), *(n.partition("/")[0] for n in every)]
     )
@@ -106,10 +113,11 @@ def find_in_catalogue(word: str) -> list[ScenarioFile]:
     )
 
 
-def study_in(folder: Traversable, name: str) -> StudyFile:
+def study_in(folder: Traversable, name: str, *, ordered: bool = True) -> StudyFile:
     """Give the study that the files of a folder make, its scenarios called `NAME/…`.
 
     A scenario that no chapter names comes last; that it is missing there is said when the study is loaded.
+    Without `ordered` they come by their names, and the study's text is not read.
     """
     items = {item.name: item for item in folder.iterdir() if item.name.endswith(_SUFFIX)}
     prefix, text = f"{name}/" if name else "", items.get(STUDY)
@@ -119,7 +127,7 @@ def study_in(folder: Traversable, name: str) -> StudyFile:
         for stem in stems
         if stem + _SUFFIX != STUDY and not (stem + _SUFFIX).endswith(_PUBLISHED)
     ]
-    order = _order(text)
+    order = _order(text) if ordered else []
     found.sort(key=lambda item: order.index(item.stem) if item.stem in order else len(order))
     return StudyFile(name, text, tuple(found))
 
@@ -130,16 +138,23 @@ def published_beside(file: Path) -> Path:
 
 
 def _order(text: Traversable | None) -> list[str]:
+    """The scenarios of a study's chapters; its faults are reported when the study is asked for."""
     try:
-        return [] if text is None else load_study(text).scenarios
+        chapters = {} if text is None else parse_toml(read_text(text), str(text), "")
     except ScenarioError:
-        return []  # its faults are reported when the study is asked for
+        return []
+    named = [one.get("scenarios") for one in _list(chapters.get("chapter")) if isinstance(one, dict)]
+    return [name for names in named for name in _list(names) if isinstance(name, str)]
 
 
-def _walk(folder: Traversable, prefix: str) -> Iterator[StudyFile]:
+def _list(value: object) -> list[object]:
+    return value if isinstance(value, list) else []
+
+
+def _walk(folder: Traversable, prefix: str, *, ordered: bool = True) -> Iterator[StudyFile]:
     if not folder.is_dir():
         return
-    yield study_in(folder, prefix)
+    yield study_in(folder, prefix, ordered=ordered)
     for item in sorted(folder.iterdir(), key=lambda item: item.name):
         if item.is_dir():
-            yield from _walk(item, f"{prefix}/{item.name}" if prefix else item.name)
+            yield from _walk(item, f"{prefix}/{item.name}" if prefix else item.name, ordered=ordered)

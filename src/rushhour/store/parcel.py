@@ -24,6 +24,7 @@ from rushhour.record.told import told
 from rushhour.record.verdict_file import AGAIN, FORMAT, VerdictFile
 from rushhour.spec.sweep import Sweep, known_sweep
 from rushhour.summary import index
+from rushhour.summary.measured import metrics_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -178,7 +179,7 @@ def _measured(results: ResultSet) -> Iterator[tuple[Record, Sequence[MetricValue
     known = values_of(results) if (results.path / index.INDEX).is_file() else {}
     for record in results:
         values = known.get(record.path.name)
-        yield record, record.metrics() if values is None else values
+        yield record, metrics_of(record) if values is None else values
 
 
 def values_of(results: ResultSet) -> dict[str, list[MetricValue]]:

@@ -18,6 +18,7 @@ from rushhour.files import rooms
 from rushhour.files.regular import checksum
 from rushhour.metrics.value import MetricValue
 from rushhour.record.seal import MANIFEST
+from rushhour.summary.measured import metrics_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -67,9 +68,9 @@ class Part:
 
 
 def of_run(record: Record) -> Part:
-    """The rows of one run, measured now."""
+    """The rows of one run, measured now or known from before (`rushhour.summary.measured`)."""
     factors = {name: str(value) for name, value in record.factors.items()}
-    return Part(_about(record), factors, record.metrics())
+    return Part(_about(record), factors, metrics_of(record))
 
 
 def parts(results: ResultSet) -> list[Part]:
@@ -114,7 +115,7 @@ def values(results: ResultSet) -> dict[str, list[MetricValue]]:
     """
     table = known(results)
     if table is None:
-        return {record.path.name: record.metrics() for record in results}
+        return {record.path.name: metrics_of(record) for record in results}
     return values_of(table)
 
 

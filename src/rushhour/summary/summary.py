@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rushhour.summary.distributions import student_quantile
+from rushhour.summary.measured import metrics_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -83,7 +84,7 @@ def summarise(records: Iterable[Record]) -> list[Row]:
     for record in records:
         if record.valid:
             cell = gathered.setdefault(_cell(record), (record.factors, []))
-            cell[1].append(record.metrics())
+            cell[1].append(metrics_of(record))
     return [row for cell, (factors, runs) in sorted(gathered.items()) for row in _rows(cell, factors, runs)]
 
 

@@ -4,10 +4,17 @@ kernel = build("debian:6.12")
 kernel = find("debian-6.12")
 """
 
-from rushhour.lab.kernel.build import build
-from rushhour.lab.kernel.repository import repository
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from rushhour.lab.kernel.step import Step
 from rushhour.lab.kernel.store import Kernel, clear, default, find, installed, remove, trees
+
+if TYPE_CHECKING:
+    from rushhour.lab.kernel.as_repository import repository
+    from rushhour.lab.kernel.builder import build
 
 __all__ = [
     "Kernel",
@@ -21,3 +28,12 @@ __all__ = [
     "repository",
     "trees",
 ]
+
+# Imported when first asked for: to run a kernel takes no archives, no git and no TLS.
+_BUILDERS = {"build": "builder", "repository": "as_repository"}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _BUILDERS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_BUILDERS[name]}"), name)

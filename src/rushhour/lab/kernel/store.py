@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rushhour.errors import KernelError
-from rushhour.lab.kernel import wheels
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -150,13 +149,21 @@ def installed() -> list[Kernel]:
 
     A kernel that is there both ways is the one built here.
     """
+    return list(_each())
+
+
+def _each() -> Iterator[Kernel]:
+    """As `installed`; packages are looked through only where what was built here does not do."""
     here = built()
+    yield from here
     known = {kernel.folder.name for kernel in here}
-    return here + [kernel for kernel in packaged() if kernel.folder.name not in known]
+    yield from (kernel for kernel in packaged() if kernel.folder.name not in known)
 
 
 def packaged() -> list[Kernel]:
     """Every kernel of an installed package, the latest version first."""
+    from rushhour.lab.kernel import wheels  # noqa: PLC0415 - to look through all packages takes a while
+
     kernels = [load(folder, package) for package, folder in wheels.folders()]
     return sorted(kernels, key=lambda one: (_version(one.release), one.folder.name), reverse=True)
 
@@ -171,10 +178,10 @@ def find(name: str) -> Kernel:
     Raises:
         KernelError: there is none, with what there is and how to build it.
     """
-    kernels = installed()
-    for kernel in kernels:
+    for kernel in _each():
         if name in {kernel.name, kernel.folder.name, kernel.id}:
             return kernel
+    kernels = installed()
     for kernel in kernels:
         if name in kernel.sources():
             return kernel
@@ -189,10 +196,10 @@ def default() -> Kernel:
 
     Where none was built here it is the package's of the latest version.
     """
-    kernels = [kernel for kernel in installed() if not kernel.origin().get("aside")]
-    if not kernels:
+    kernel = next((kernel for kernel in _each() if not kernel.origin().get("aside")), None)
+    if kernel is None:
         raise KernelError("there is no kernel yet", hint="to build one: rushhour kernel build debian:6.12")
-    return kernels[0]
+    return kernel
 
 
 def remove(name: str, *, sources: bool = False) -> Kernel:

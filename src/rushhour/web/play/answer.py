@@ -10,6 +10,7 @@ from rushhour.report import payload
 from rushhour.report.model import kernel_name, view
 from rushhour.report.tables import cells_table, flows_table
 from rushhour.report.topology import topology_svg
+from rushhour.summary.measured import metrics_of
 from rushhour.web.play.coarse import coarser
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ class Answer:
 
 def answer(record: Record) -> Answer:
     """The answer of a record."""
-    manifest, metrics = record.manifest, record.metrics()
+    manifest, metrics = record.manifest, metrics_of(record)
     shown = view(record, metrics, factors={}, points=POINTS)
     shown = replace(shown, panels=[coarser(panel, record) for panel in shown.panels])
     totals, flows = cells_table([shown]), flows_table(shown)

@@ -1,0 +1,87 @@
+"""What was worked out of records, remembered in the cache: bytes by key, each with its own checksum.
+
+Losing it costs nothing but time, so every fault here (no cache, a full disk, a damaged file, another process
+that writes) means that nothing is known, and nothing is kept.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sqlite3
+from contextlib import closing, suppress
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from rushhour.errors import LabError
+from rushhour.files import cache
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_FILE = "metrics.sqlite"
+_SUM = 32
+# Of more values the older half is forgotten.
+_MOST = 400_000
+_SCHEMA = "CREATE TABLE IF NOT EXISTS remembered (number INTEGER PRIMARY KEY, key TEXT UNIQUE, value BLOB)"
+
+_open: dict[tuple[Path, int], sqlite3.Connection] = {}
+_lock = Lock()
+
+
+def recall(key: str) -> bytes | None:
+    """What was kept under this key; None where nothing is, or what is there is damaged."""
+    with suppress(sqlite3.Error, LabError, OSError), _lock:
+        row = _store().execute("SELECT value FROM remembered WHERE key = ?", (key,)).fetchone()
+        if row is not None and isinstance(row[0], bytes):
+            found, value = row[0][:_SUM], row[0][_SUM:]
+            return value if found == _sum(key, value) else None
+    return None
+
+
+def keep(key: str, value: bytes) -> None:
+    """Keep a value under this key, instead of what is there."""
+    with suppress(sqlite3.Error, LabError, OSError), _lock:
+        store = _store()
+        whole = (key, _sum(key, value) + value)
+        number = store.execute(
+            "INSERT OR REPLACE INTO remembered (key, value) VALUES (?, ?)", whole
+        ).lastrowid
+        if number is not None and number % 1000 == 0:
+            _forget(store, number)
+
+
+def _forget(store: sqlite3.Connection, newest: int) -> None:
+    oldest = store.execute("SELECT min(number) FROM remembered").fetchone()[0]
+    if newest - oldest > _MOST:
+        store.execute("DELETE FROM remembered WHERE number <= ?", (newest - _MOST // 2,))
+
+
+def _sum(key: str, value: bytes) -> bytes:
+    return hashlib.sha256(key.encode() + b"\n" + value).digest()
+
+
+def _store() -> sqlite3.Connection:
+    path = cache.folder(_FILE)
+    # A process that was forked has no part in its parent's connection.
+    where = (path, os.getpid())
+    if where not in _open or not path.exists():
+        _open[where] = _connect(path)
+    return _open[where]
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    for _ in range(2):
+        store = sqlite3.connect(path, timeout=1, isolation_level=None, check_same_thread=False)
+        try:
+            store.execute("PRAGMA synchronous = OFF")
+            store.execute(_SCHEMA)
+        except sqlite3.OperationalError:
+            store.close()
+            raise
+        except sqlite3.DatabaseError:  # it is no database, or a damaged one
+            with closing(store):
+                path.unlink(missing_ok=True)
+        else:
+            return store
+    raise sqlite3.DatabaseError(str(path))

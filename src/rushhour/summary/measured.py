@@ -1,0 +1,93 @@
+"""Metrics of a record that were measured before: kept in the cache, and found again by all that they are of.
+
+The key is a hash of what the record is (its manifest with the checksums of its files, without the labels that
+no metric reads) and of the code that measures. So what is found is what measuring would give: another record,
+other code or a changed file has another key, and a record is never written to.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+import zlib
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rushhour.files import remembered
+from rushhour.metrics.catalog import METRICS
+from rushhour.metrics.value import MetricValue
+from rushhour.record.seal import SEALED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from importlib.resources.abc import Traversable
+
+    from rushhour.record.record import Record
+
+UNREAD = frozenset({"scenario", "cell", "repetition", "host", "elapsed_s", SEALED})
+"""What of a manifest no metric reads: a known run that serves another cell differs in these alone."""
+_CODE = ("metrics", "models", "quantities", "record", "series", "tc", "traffic")
+
+
+def metrics_of(record: Record, *, fresh: bool = False) -> list[MetricValue]:
+    """The metrics of a record: those that are known, else measured now, and known from then on.
+
+    With `fresh` they are measured again. Records that are not sealed are always measured.
+
+    Raises:
+        RecordError: a file of the record was changed: what is known would be of another one.
+    """
+    if SEALED not in record.manifest:
+        return record.metrics()
+    record.verify()
+    key = _key(record)
+    known = None if fresh else _read(remembered.recall(key))
+    if known is None:
+        known = record.metrics()
+        remembered.keep(key, _written(known))
+    return known
+
+
+def _key(record: Record) -> str:
+    told = {name: value for name, value in record.manifest.items() if name not in UNREAD}
+    return hashlib.sha256(f"{code()}\n{json.dumps(told, sort_keys=True)}".encode()).hexdigest()
+
+
+def _written(values: list[MetricValue]) -> bytes:
+    rows = [[one.metric, one.scope, one.value, one.unit, one.note] for one in values]
+    return zlib.compress(json.dumps(rows, default=float, separators=(",", ":")).encode(), 1)
+
+
+def _read(value: bytes | None) -> list[MetricValue] | None:
+    """The values, if they make sense: every metric is one of the catalogue, in its unit."""
+    if value is None:
+        return None
+    try:
+        found = [MetricValue(*row) for row in json.loads(zlib.decompress(value))]
+    except (ValueError, TypeError, zlib.error):
+        return None
+    known = all(one.metric in METRICS and METRICS[one.metric].unit == one.unit for one in found)
+    return found if known else None
+
+
+@cache
+def code() -> str:
+    """The hash of all that could change a metric beside the record: our code, numpy, Python."""
+    whole = hashlib.sha256(f"{platform.python_version()} {np.__version__}".encode())
+    for room in _CODE:
+        for name, item in _sources(files("rushhour").joinpath(room), room):
+            content = item.read_bytes()
+            whole.update(f"\n{name} {len(content)}\n".encode() + content)
+    return whole.hexdigest()
+
+
+def _sources(folder: Traversable, prefix: str) -> Iterator[tuple[str, Any]]:
+    for item in sorted(folder.iterdir(), key=lambda item: item.name):
+        if item.name.endswith((".py", ".json")):
+            yield f"{prefix}/{item.name}", item
+        elif item.is_dir() and item.name != "__pycache__":
+            yield from _sources(item, f"{prefix}/{item.name}")
