@@ -16,6 +16,7 @@ from .decoding import decoding
 from .measure import load
 from .native import against_native
 from .playground import playground
+from .simulators import against_ns3
 from .studies import matrix, memory
 from .trust import against_iperf3
 from .workshop import workshop
@@ -33,6 +34,7 @@ BENCHMARKS: dict[str, Callable[[Workshop], Iterator[Figure]]] = {
     "thousand": thousand,
     "native": against_native,
     "iperf3": against_iperf3,
+    "ns3": against_ns3,
     "decode": decoding,
     "play": playground,
     "memory": memory,
