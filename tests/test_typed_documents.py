@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from rushhour.errors import RecordError
-from rushhour.record.document import EMPTY, Document, read
+from rushhour.record.document import EMPTY, Document, read, write
 from rushhour.record.manifest import Manifest
 from rushhour.record.plan_file import PlanFile
 from rushhour.record.result_file import ResultFile
@@ -153,3 +153,20 @@ def test_the_first_verdicts_are_still_read() -> None:
     )
     with pytest.raises(RecordError, match=r"^here: cells.0.metrics.0.metric is None; expected something"):
         read(VerdictFile, {**old, "cells": [{**cell, "metrics": [{}]}]}, "here")
+
+
+class Written(Document):
+    """As a writer makes it."""
+
+    name: str
+    values_: tuple[float, ...] = ()
+
+
+def test_a_document_is_written_as_it_will_be_read() -> None:
+    made = write(Written, name="x", values_=(1.0, 2.0))
+    assert made == {"name": "x", "values": [1.0, 2.0]}
+    assert (made.name, made.values_) == ("x", (1.0, 2.0))
+    with pytest.raises(TypeError, match="Written has no nam"):
+        write(Written, nam="x")
+    with pytest.raises(RecordError, match=r"values\.0 is 'many'; expected a number"):
+        write(Written, name="x", values_=["many"])

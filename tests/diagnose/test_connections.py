@@ -6,7 +6,7 @@ import socket
 import time
 from contextlib import contextmanager
 from threading import Event, Thread
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -17,6 +17,7 @@ from rushhour.diagnosis.connections import moving
 from rushhour.diagnosis.facts import Facts
 from rushhour.diagnosis.live import Asked, carry_out
 from rushhour.diagnosis.rules.connections import connections
+from rushhour.lab.host.answers import Socket, typed
 from rushhour.record import decode
 
 if TYPE_CHECKING:
@@ -28,13 +29,14 @@ if TYPE_CHECKING:
 PORT = 7001
 
 
-def entry(local: int, port: int, unread: int = 0, **fields: int) -> dict[str, Any]:
+def entry(local: int, port: int, unread: int = 0, **fields: int) -> Socket:
     info = np.zeros(1, decode.layout(decode.TCP_INFO, 248))
     for name, value in fields.items():
         info[name] = value
     text = info.tobytes().hex()
-    return {"state": "established", "cc": "cubic", "local": local, "port": port, "unread": unread,
+    told = {"state": "established", "cc": "cubic", "local": local, "port": port, "unread": unread,
             "unsent": 0, "info": text}  # fmt: skip
+    return typed(Socket, told)
 
 
 def found(unread: int = 0, **spent: int) -> list[str]:

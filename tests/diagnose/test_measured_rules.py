@@ -137,6 +137,19 @@ def test_each_cause_has_its_finding(m: Measured, key: str, where: str) -> None:
     assert len(finding.evidence) >= 3
 
 
+def test_what_shows_random_loss_is_a_whole_sentence() -> None:
+    m = replace(slow("losses", retransmits=90), udp=Udp(75e6, 74e6, 2500, 2475))
+    [seen] = found(m)
+    again = "1.1 % of the segments were sent again"
+    below = f"{again}: 1.0 % of datagrams were lost at 75 Mbit/s, below the path's rate"
+    assert seen.evidence[0].value == f"{below}, where no queue drops"
+    [told] = found(replace(m, single=replace(m.single or FULL, rtt_at_loss_ns=21 * MS)))
+    assert told.evidence[0].value == (
+        f"{below}, where no queue drops; TCP lost them at a round trip of 21 ms (idle 20 ms), "
+        "while the queue holds 19 ms"
+    )
+
+
 def test_nothing_at_all_is_told_by_how_much_answers() -> None:
     dead = Tcp(error="no connection was made")
     [gone] = found(Measured("a→b", ping_loss=1.0, single=dead))

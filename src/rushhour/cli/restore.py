@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
 from rushhour.cli import SETTINGS
 from rushhour.cli.profile import SSH_CONFIG, SUDO
 from rushhour.cli.screen import echo, tell_json
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rushhour.lab.host.answers import Journal, Undone
 
 # What became of a change, in words; the last two are no success.
 _WORDS = {
@@ -46,36 +51,39 @@ def restore(
     from rushhour.lab.host import settings
     from rushhour.lab.host.session import Session
 
-    told: dict[str, list[dict[str, Any]]] = {}
+    left: dict[str, list[Journal]] = {}
+    undone: dict[str, list[Undone]] = {}
     for place in places:
         with Session.open(place, ssh_config=ssh_config, sudo=sudo) as session:
-            told[place] = settings.left(session) if look else settings.revert(session, kept=kept)
+            if look:
+                left[place] = settings.left(session)
+            else:
+                undone[place] = settings.revert(session, kept=kept)
     if as_json:
-        tell_json(told)
-    else:
-        for place, entries in told.items():
-            _tell_left(place, entries) if look else tell_undone(place, entries)
-    if any(entries for entries in told.values()) if look else failed(told):
+        tell_json(left or undone)
+    for place in () if as_json else places:
+        _tell_left(place, left[place]) if look else tell_undone(place, undone[place])
+    if any(left.values()) or failed(undone):
         sys.exit(1)
 
 
-def failed(told: dict[str, list[dict[str, object]]]) -> bool:
+def failed(told: Mapping[str, list[Undone]]) -> bool:
     """Whether something was not put back."""
-    return any(entry["outcome"] in _BAD for entries in told.values() for entry in entries)
+    return any(entry.outcome in _BAD for entries in told.values() for entry in entries)
 
 
-def tell_undone(place: str, undone: list[dict[str, Any]]) -> None:
+def tell_undone(place: str, undone: list[Undone]) -> None:
     """Say what became of each change."""
     from rushhour.lab.host import settings
 
     if not undone:
         echo(f"{place}: nothing to put back")
     for entry in undone:
-        detail = f": {entry['detail']}" if entry["outcome"] in _BAD and entry["detail"] else ""
-        echo(f"{place}: {settings.about(entry['change'])} {_WORDS[entry['outcome']]}{detail}")
+        detail = f": {entry.detail}" if entry.outcome in _BAD and entry.detail else ""
+        echo(f"{place}: {settings.about(entry.change)} {_WORDS[entry.outcome]}{detail}")
 
 
-def _tell_left(place: str, journals: list[dict[str, Any]]) -> None:
+def _tell_left(place: str, journals: list[Journal]) -> None:
     from datetime import UTC, datetime
 
     from rushhour.lab.host import settings
@@ -83,9 +91,9 @@ def _tell_left(place: str, journals: list[dict[str, Any]]) -> None:
     if not journals:
         echo(f"{place}: nothing stands changed")
     for journal in journals:
-        state = "in use" if journal["in_use"] else "kept" if journal["kept"] else "left behind"
-        since = datetime.fromtimestamp(journal["since"], UTC).strftime("%Y-%m-%d %H:%M:%SZ")
-        echo(f"{place}: {journal['who']}, since {since} ({state})")
-        for entry in journal["changes"]:
-            before, after = settings.text(entry["before"]), settings.text(entry["after"])
-            echo(f"  {settings.about(entry['change'])}: {before} -> {after}")
+        state = "in use" if journal.in_use else "kept" if journal.kept else "left behind"
+        since = datetime.fromtimestamp(journal.since, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
+        echo(f"{place}: {journal.who}, since {since} ({state})")
+        for entry in journal.changes:
+            before, after = settings.text(entry.before), settings.text(entry.after)
+            echo(f"  {settings.about(entry.change)}: {before} -> {after}")

@@ -7,7 +7,7 @@ something moved in between. Pure.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,7 +16,9 @@ from rushhour.record import decode
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    Look = Mapping[str, Sequence[Mapping[str, Any]]]
+    from rushhour.lab.host.answers import Socket
+
+    Look = Mapping[str, Sequence[Socket]]
 
 MOVED = 50_000
 """Bytes between two looks below which a connection is no transfer: a shell, a heartbeat, our own session."""
@@ -56,29 +58,29 @@ def moving(before: Look, after: Look, seconds: float) -> list[Connection]:
 
 def _from(end: str, before: Look, after: Look, seconds: float) -> Iterator[Connection]:
     far = "b" if end == "a" else "a"
-    first = {(one["local"], one["port"]): one for one in before.get(end, ()) if one.get("info")}
-    there = {(one["port"], one["local"]): one for one in after.get(far, ())}
+    first = {(one.local, one.port): one for one in before.get(end, ()) if one.info}
+    there = {(one.port, one.local): one for one in after.get(far, ())}
     for one in after.get(end, ()):
-        ports = one.get("local"), one.get("port")
-        if one.get("state") != "established" or not one.get("info") or ports not in first:
+        ports = one.local, one.port
+        if one.state != "established" or not one.info or ports not in first:
             continue
-        then, now = _info(first[ports]["info"]), _info(one["info"])
+        then, now = _info(first[ports].info), _info(one.info)
         moved = _rise(then, now, "bytes_acked")
         if moved < MOVED:
             continue
         share = {name: min(1.0, _rise(then, now, name) * 1e-6 / seconds) for name in _CHRONO}
         yield Connection(
             where=f"{end}→{far}",
-            port=int(one["local"]),
-            peer_port=int(one["port"]),
-            cc=str(one.get("cc") or ""),
+            port=one.local,
+            peer_port=one.port,
+            cc=one.cc,
             seconds=seconds,
             rate_bps=8 * moved / seconds,
             rwnd=share["rwnd_limited"],
             sndbuf=share["sndbuf_limited"],
             idle=1 - share["busy_time"],
-            unread=int(there.get(ports, {}).get("unread") or 0),
-            unsent=int(one.get("unsent") or 0),
+            unread=there[ports].unread if ports in there else 0,
+            unsent=one.unsent,
             retransmits=_rise(then, now, "total_retrans"),
         )
 

@@ -23,7 +23,7 @@ from rushhour.diagnosis.table import table
 from rushhour.errors import HostError, UsageError
 from rushhour.files import rooms
 from rushhour.lab import clock
-from rushhour.lab.host import reach
+from rushhour.lab.host import answers, reach
 from rushhour.lab.host.inventory import Inventory
 from rushhour.lab.host.place import Place
 from rushhour.lab.host.session import Session
@@ -122,10 +122,10 @@ def carry_out(asked: Asked, tell: Callable[[str], None] = lambda _: None) -> Dia
 
 def _sockets(
     sessions: Mapping[str, Session], addresses: Mapping[str, str]
-) -> dict[str, list[dict[str, Any]]]:
+) -> dict[str, tuple[answers.Socket, ...]]:
     """The connections that each end has with the other's address."""
     asked = _both(lambda end: sessions[end].call("sockets", peer=addresses[other(end)]))
-    return {end: list(asked[end].get("tcp", {}).get("with_peer", [])) for end in ENDS}
+    return {end: answers.typed(answers.Sockets, asked[end]).tcp.with_peer for end in ENDS}
 
 
 def _open(asked: Asked, stack: ExitStack) -> dict[str, Session]:
@@ -232,7 +232,7 @@ def _no_way(sessions: Mapping[str, Session], asked: Asked, error: HostError) -> 
 
     def peer(end: str) -> str:
         given = asked.address_b if end == "a" else asked.address_a
-        files = sessions[other(end)].call("files", paths=[reach.FIB, reach.IPV6])["files"]
+        files = answers.files(sessions[other(end)], [reach.FIB, reach.IPV6])
         return given or next(iter(reach.local_addresses(files)), "127.0.0.1")
 
     facts = _both(lambda end: gather(sessions[end], peer(end)))

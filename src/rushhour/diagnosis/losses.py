@@ -126,13 +126,14 @@ def _random(m: Measured, tcp: Tcp) -> Shown | None:
         return None
     by_datagrams = m.udp is not None and m.udp.loss > 0 and not m.udp.crowded
     lost = m.udp.loss if m.udp is not None and by_datagrams else tcp.retransmit_share
-    below = m.udp is None or not m.udp.crowded
-    law = f"{_lost(m.udp)} below the path's rate, where no queue drops; TCP lost" if below else "lost"
-    law += _no_queue(m, tcp)
-    if before_the_queue(m, tcp):
-        law += f", while the queue holds {time((m.queue_ns or 0) / 1e9)}"
+    laws = []
+    if m.udp is None or not m.udp.crowded:
+        laws.append(f"{_lost(m.udp)} below the path's rate, where no queue drops")
+    if at := _no_queue(m, tcp):
+        holds = f", while the queue holds {time((m.queue_ns or 0) / 1e9)}"
+        laws.append(f"TCP lost them{at}{holds if before_the_queue(m, tcp) else ''}")
     words = {"lost": percent(lost), "way": f"{m.direction} ", "cc": tcp.cc, "theory": ""}
-    return Shown(words, law, lost=lost)
+    return Shown(words, "; ".join(laws), lost=lost)
 
 
 def _short(m: Measured, _: Tcp) -> Shown | None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from rushhour.diagnosis.gather import cpu
 from rushhour.diagnosis.gather.reading import Reading, cpu_stat_files
 from rushhour.diagnosis.measured import Cpu
+from rushhour.lab.host import answers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -36,12 +37,12 @@ class Watch:
     def __init__(self, session: Asked, agents: Sequence[int]) -> None:
         self.session = session
         self.agents = [f"/proc/{pid}/stat" for pid in agents]
-        asked = session.call("files", paths=["/proc/self/cgroup", "/proc/self/mountinfo"])
-        self.quotas = cpu_stat_files(Reading(files=asked["files"]))
+        known = answers.files(session, ["/proc/self/cgroup", "/proc/self/mountinfo"])
+        self.quotas = cpu_stat_files(Reading(files=dict(known)))
 
     def look(self) -> Moment:
         """The state now."""
-        files = self.session.call("files", paths=[STAT, *self.agents, *self.quotas])["files"]
+        files = answers.files(self.session, [STAT, *self.agents, *self.quotas])
         own = sum(_ticks(files[path]) for path in self.agents if path in files)
         stopped = [_throttled(files[path]) for path in self.quotas if path in files]
         return Moment(

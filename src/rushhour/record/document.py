@@ -25,7 +25,7 @@ from typing import Any, Final, NewType, NoReturn, TypeVar, Union, get_args, get_
 
 from rushhour.errors import RecordError
 
-__all__ = ["EMPTY", "Amount", "Count", "Document", "Exact", "read"]
+__all__ = ["EMPTY", "Amount", "Count", "Document", "Exact", "read", "write"]
 
 Count = NewType("Count", int)
 """A whole number of at least 0 that has room in 63 bits."""
@@ -72,6 +72,22 @@ def read(kind: type[D], value: object, where: str, hint: str | None = None, key:
         raise _error(place, fault, where, hint) from None
     assert isinstance(made, kind)
     return made
+
+
+def write(kind: type[D], /, **fields: object) -> D:
+    """A document of this kind from its values, as it will be read; tuples become lists.
+
+    Raises:
+        TypeError: the class does not name a key: who reads it would not know of it.
+        RecordError: a value is not what the class says.
+    """
+    known = {name for one in kind.__mro__ for name in get_annotations(one)}
+    if unknown := fields.keys() - known:
+        raise TypeError(f"{kind.__name__} has no {', '.join(sorted(unknown))}")
+    value = {
+        name.removesuffix("_"): list(one) if isinstance(one, tuple) else one for name, one in fields.items()
+    }
+    return read(kind, value, kind.__name__)
 
 
 def _error(key: str, fault: _FaultError, where: str, hint: str | None) -> RecordError:

@@ -18,7 +18,9 @@ class ComparedSide(Document):
     name: str | None = None
     kind: str | None = None
     kernel: Kernel = Kernel()
+    agent_sha256: str | None = None
     lab: str | None = None
+    rushhour: str | None = None
     records: str | None = None
 
 
@@ -32,9 +34,13 @@ class RuleFile(Document):
 
 
 class Statistics(Document):
-    """A metric over the runs of one side."""
+    """A metric over the `n` runs of one side."""
 
+    n: int = 0
     mean: float | None = None
+    min: float | None = None
+    max: float | None = None
+    values_: tuple[float, ...] = ()
 
 
 class JudgedMetric(Document):
@@ -52,6 +58,9 @@ class JudgedMetric(Document):
     difference_interval: tuple[float, ...] = ()
     minimum: str = ""
     least: float = 0
+    p: float | None = None
+    p_adjusted: float | None = None
+    needed: int | None = None
     verdict: str
     reason: str = ""
 
@@ -61,6 +70,9 @@ class ComparedRun(Document):
 
     seed: int | None = None
     folder: str | None = None
+    key: str | None = None
+    valid: bool | None = None
+    invalid_reasons: tuple[str, ...] = ()
     error: str | None = None
 
 
@@ -85,10 +97,12 @@ class JudgedExpectation(Document):
 
 
 class EarlierDifference(Document):
-    """A difference that came first, and is less than a decision."""
+    """A difference that came first, and is less than a decision; `event` is its number in its stream."""
 
     kind: str = ""
+    t_ns: int = 0
     table: str = ""
+    event: int = 0
     differs: tuple[str, ...] = ()
     sentence: str = ""
 
@@ -97,10 +111,12 @@ class DivergenceFile(EarlierDifference):
     """Where two runs part; `before` and `after` are the rows around it, by side."""
 
     seed: int | None = None
-    t_ns: int = 0
+    flow: str | None = None
+    end: str | None = None
     before: Mapping[str, tuple[Mapping[str, object], ...]] = EMPTY
     after: Mapping[str, tuple[Mapping[str, object], ...]] = EMPTY
     earlier: tuple[EarlierDifference, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 class KnownChange(Document):
@@ -119,6 +135,7 @@ class KnownChanges(Document):
     """The changes that were seen, and how many cells that changed none of them explains."""
 
     changes: tuple[KnownChange, ...] = ()
+    explained: int | None = None
     unexplained: int | None = None
 
 
@@ -159,6 +176,7 @@ class MissingCell(Document):
 class ChangedKey(Document):
     """A key of the scenario that differs between runs of one kernel."""
 
+    scenario: str = ""
     key: str
     base: object = None
     candidate: object = None
@@ -171,6 +189,7 @@ class VerdictFile(Document):
     rushhour: str = ""
     made: str = ""
     verdict: str
+    exit: int = 0
     variable: object = None
     base: ComparedSide
     candidate: ComparedSide
@@ -184,6 +203,7 @@ class VerdictFile(Document):
     missing: tuple[MissingCell, ...] = ()
     cells: tuple[ComparedCell, ...]
     known: KnownChanges = KnownChanges()
+    next: tuple[str, ...] = ()
 
     @property
     def sides(self) -> tuple[ComparedSide, ComparedSide]:

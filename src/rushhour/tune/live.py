@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rushhour.diagnosis.case import DIRECTIONS, ENDS, Case, other
 from rushhour.diagnosis.case import Path as Way
@@ -24,6 +24,7 @@ from rushhour.tune.verify import compared
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from rushhour.lab.host.answers import Undone
     from rushhour.lab.profile import Found
 
 RESULTS = Path("results") / "tune"
@@ -69,13 +70,13 @@ def tune(wanted: Wanted, tell: Callable[[str], None] = lambda _: None) -> tuple[
     return plan, folder
 
 
-def revert(ends: Asked) -> dict[str, list[dict[str, Any]]]:
+def revert(ends: Asked) -> dict[str, list[Undone]]:
     """Put back what was kept at both ends, and what was left behind there; by end.
 
     Raises:
         HostError: an end cannot be reached.
     """
-    told: dict[str, list[dict[str, Any]]] = {}
+    told: dict[str, list[Undone]] = {}
     for end in ENDS:
         with _open(ends, end) as session:
             told[end] = settings.revert(session, kept=True)

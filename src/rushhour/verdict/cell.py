@@ -9,8 +9,10 @@ Between the two the p values of all cells are corrected together (`rushhour.verd
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from rushhour.record.document import write
+from rushhour.record.verdict_file import ComparedCell, ComparedRun, DivergenceFile, JudgedExpectation
 from rushhour.verdict import words
 from rushhour.verdict.compared import compared, expectations, questions
 from rushhour.verdict.judged import Judged, estimate
@@ -40,40 +42,34 @@ class CellVerdict:
     metrics: Sequence[Judged] = ()
     expected: Sequence[Expected] = ()
     warnings: Sequence[str] = ()
-    divergence: Mapping[str, Any] | None = None
+    divergence: DivergenceFile | None = None
 
     @property
     def seeds(self) -> list[int]:
         """The seeds that ran on both sides, in order of repetition."""
         return [seed for seed in self.base if seed in self.candidate]
 
-    def document(self) -> dict[str, Any]:
-        """As JSON values; folders as the trials have them."""
+    def document(self) -> ComparedCell:
+        """As it stands in `verdict.json`; folders as the trials have them."""
         cell = self.cell
-        return {
-            "scenario": cell.scenario,
-            "title": cell.resolved.get("title") or "",
-            "cell": cell.index,
-            "factors": dict(cell.factors),
-            "label": cell.label,
-            "guards": cell.resolved.get("guards"),
-            "verdict": self.verdict,
-            "reason": self.reason,
-            "identical": self.identical,
-            "seeds": self.seeds,
-            "runs": {"base": _runs(self.base), "candidate": _runs(self.candidate)},
-            "metrics": [entry.document() for entry in self.metrics],
-            "expectations": [
-                {
-                    "text": entry.text,
-                    "base": all(entry.base.values()) if entry.base else None,
-                    "candidate": all(entry.candidate.values()) if entry.candidate else None,
-                }
-                for entry in self.expected
-            ],
-            "warnings": list(self.warnings),
-            "divergence": self.divergence,
-        }
+        return write(
+            ComparedCell,
+            scenario=cell.scenario,
+            title=cell.resolved.get("title") or "",
+            cell=cell.index,
+            factors=dict(cell.factors),
+            label=cell.label,
+            guards=cell.resolved.get("guards"),
+            verdict=self.verdict,
+            reason=self.reason,
+            identical=self.identical,
+            seeds=self.seeds,
+            runs={"base": _runs(self.base), "candidate": _runs(self.candidate)},
+            metrics=[entry.document() for entry in self.metrics],
+            expectations=[_kept(entry) for entry in self.expected],
+            warnings=list(self.warnings),
+            divergence=self.divergence,
+        )
 
 
 @dataclass(frozen=True)
@@ -247,16 +243,26 @@ def _equal(base: Trial, candidate: Trial) -> bool:
     return base.equals(candidate)
 
 
-def _runs(trials: Mapping[int, Trial]) -> list[dict[str, Any]]:
+def _kept(entry: Expected) -> JudgedExpectation:
+    return write(
+        JudgedExpectation,
+        text=entry.text,
+        base=all(entry.base.values()) if entry.base else None,
+        candidate=all(entry.candidate.values()) if entry.candidate else None,
+    )
+
+
+def _runs(trials: Mapping[int, Trial]) -> list[ComparedRun]:
     return [
-        {
-            "seed": trial.seed,
-            "folder": None if trial.folder is None else str(trial.folder),
-            "key": trial.key or None,
-            "valid": trial.valid,
-            "invalid_reasons": list(trial.reasons),
-            "error": trial.error,
-        }
+        write(
+            ComparedRun,
+            seed=trial.seed,
+            folder=None if trial.folder is None else str(trial.folder),
+            key=trial.key or None,
+            valid=trial.valid,
+            invalid_reasons=list(trial.reasons),
+            error=trial.error,
+        )
         for trial in trials.values()
     ]
 

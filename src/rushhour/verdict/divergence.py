@@ -11,6 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from rushhour.record.document import write
+from rushhour.record.verdict_file import DivergenceFile, EarlierDifference
 from rushhour.verdict import around, telling
 from rushhour.verdict.alignment import KINDS, differences
 from rushhour.verdict.traces import ORDER, SAMPLED, missing, traces
@@ -73,20 +75,24 @@ class Divergence:
     earlier: tuple[Earlier, ...] = ()
     notes: tuple[str, ...] = ()
 
-    def document(self) -> dict[str, object]:
+    def document(self) -> DivergenceFile:
         """As it stands in `verdict.json` (docs/verdict.md)."""
-        return {
-            **{
-                name: getattr(self, name)
-                for name in ("seed", "kind", "t_ns", "table", "flow", "end", "event")
-            },
-            "differs": list(self.differs),
-            "before": {side: [dict(row) for row in rows] for side, rows in self.before.items()},
-            "after": {side: [dict(row) for row in rows] for side, rows in self.after.items()},
-            "sentence": self.sentence,
-            "earlier": [{**vars(one), "differs": list(one.differs)} for one in self.earlier],
-            "notes": list(self.notes),
-        }
+        return write(
+            DivergenceFile,
+            seed=self.seed,
+            kind=self.kind,
+            t_ns=self.t_ns,
+            table=self.table,
+            flow=self.flow,
+            end=self.end,
+            event=self.event,
+            differs=self.differs,
+            before={side: [dict(row) for row in rows] for side, rows in self.before.items()},
+            after={side: [dict(row) for row in rows] for side, rows in self.after.items()},
+            sentence=self.sentence,
+            earlier=[write(EarlierDifference, **vars(one)) for one in self.earlier],
+            notes=self.notes,
+        )
 
 
 def first_divergence(base: Record, candidate: Record) -> Divergence | None:

@@ -12,6 +12,8 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from rushhour.record.document import write
+from rushhour.record.verdict_file import JudgedMetric, Statistics
 from rushhour.verdict import realtime, words
 from rushhour.verdict.compared import Compared, defined
 from rushhour.verdict.minimum import least
@@ -88,29 +90,30 @@ class Judged:
             return "better" if way > 0 else "worse"
         return "better" if (way > 0) == (self.what.better == "higher") else "worse"
 
-    def document(self) -> dict[str, object]:
-        """As JSON values."""
+    def document(self) -> JudgedMetric:
+        """As it stands in `verdict.json`."""
         found, what = self.estimate, self.what
         known = found is not None and not self.presence
-        return {
-            "metric": what.metric,
-            "scope": what.scope,
-            "unit": what.unit,
-            "better": what.better,
-            "base": _statistics(what.known("base")),
-            "candidate": _statistics(what.known("candidate")),
-            "change": found.relative(found.difference) if found and known else None,
-            "interval": _interval(found, relative=True) if found and known else None,
-            "difference": found.difference if found and known else None,
-            "difference_interval": _interval(found, relative=False) if found and known else None,
-            "minimum": str(what.minimum),
-            "least": self.least,
-            "p": None if found is None else found.p,
-            "p_adjusted": None if found is None else self.adjusted,
-            "needed": self.needed,
-            "verdict": self.verdict,
-            "reason": self.reason,
-        }
+        return write(
+            JudgedMetric,
+            metric=what.metric,
+            scope=what.scope,
+            unit=what.unit,
+            better=what.better,
+            base=_statistics(what.known("base")),
+            candidate=_statistics(what.known("candidate")),
+            change=found.relative(found.difference) if found and known else None,
+            interval=_interval(found, relative=True) if found and known else None,
+            difference=found.difference if found and known else None,
+            difference_interval=_interval(found, relative=False) if found and known else None,
+            minimum=str(what.minimum),
+            least=self.least,
+            p=None if found is None else found.p,
+            p_adjusted=None if found is None else self.adjusted,
+            needed=self.needed,
+            verdict=self.verdict,
+            reason=self.reason,
+        )
 
 
 def estimate(what: Compared, rule: Rule, *, virtual: bool) -> Judged:
@@ -133,14 +136,15 @@ def estimate(what: Compared, rule: Rule, *, virtual: bool) -> Judged:
     return Judged(what, found, matters, paired=virtual)
 
 
-def _statistics(values: Sequence[float]) -> dict[str, object]:
-    return {
-        "n": len(values),
-        "mean": sum(values) / len(values) if values else None,
-        "min": min(values, default=None),
-        "max": max(values, default=None),
-        "values": list(values),
-    }
+def _statistics(values: Sequence[float]) -> Statistics:
+    return write(
+        Statistics,
+        n=len(values),
+        mean=sum(values) / len(values) if values else None,
+        min=min(values, default=None),
+        max=max(values, default=None),
+        values_=list(values),
+    )
 
 
 def _interval(found: Estimate, *, relative: bool) -> list[float] | None:

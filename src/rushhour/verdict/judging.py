@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rushhour.errors import UsageError
 from rushhour.lab import clock
-from rushhour.record.verdict_file import FORMAT
+from rushhour.record.document import write
+from rushhour.record.verdict_file import FORMAT, MissingCell, VerdictFile
 from rushhour.verdict.cell import CellVerdict, Examined, conclude, examine
 from rushhour.verdict.refusal import Change, changed_of, check
 from rushhour.verdict.rule import Rule, adjust, worst
@@ -37,9 +38,9 @@ class Missing:
     label: str
     reason: str
 
-    def document(self) -> dict[str, Any]:
-        """As JSON values."""
-        return {"scenario": self.scenario, "label": self.label, "reason": self.reason}
+    def document(self) -> MissingCell:
+        """As it stands in `verdict.json`."""
+        return write(MissingCell, scenario=self.scenario, label=self.label, reason=self.reason)
 
 
 @dataclass(frozen=True)
@@ -77,28 +78,29 @@ class Verdict:
         found = Counter(cell.verdict for cell in self.cells)
         return {verdict: found[verdict] for verdict in reversed(ORDER)}
 
-    def document(self) -> dict[str, Any]:
-        """The verdict as JSON values (docs/verdict.md), the worst cells first."""
+    def document(self) -> VerdictFile:
+        """The verdict as it is written (docs/verdict.md), the worst cells first."""
         cells = sorted(self.cells, key=lambda cell: ORDER.index(cell.verdict))
-        return {
-            "format": FORMAT,
-            "rushhour": __version__,
-            "made": clock.stamped(self.made),
-            "verdict": self.verdict,
-            "exit": self.exit,
-            "variable": self.variables[0] if len(self.variables) == 1 else list(self.variables),
-            "base": self.base.document(),
-            "candidate": self.candidate.document(),
-            "rule": self.rule.document(),
-            "counts": self.counts,
-            "elapsed_s": round(self.elapsed_s, 2),
-            "stopped": self.stopped,
-            "planned": self.planned or len(cells),
-            "changed": [change.document() for change in self.changed],
-            "notes": list(self.notes),
-            "missing": [entry.document() for entry in self.missing],
-            "cells": [cell.document() for cell in cells],
-        }
+        return write(
+            VerdictFile,
+            format=FORMAT,
+            rushhour=__version__,
+            made=clock.stamped(self.made),
+            verdict=self.verdict,
+            exit=self.exit,
+            variable=self.variables[0] if len(self.variables) == 1 else list(self.variables),
+            base=self.base.document(),
+            candidate=self.candidate.document(),
+            rule=self.rule.document(),
+            counts=self.counts,
+            elapsed_s=round(self.elapsed_s, 2),
+            stopped=self.stopped,
+            planned=self.planned or len(cells),
+            changed=[change.document() for change in self.changed],
+            notes=list(self.notes),
+            missing=[entry.document() for entry in self.missing],
+            cells=[cell.document() for cell in cells],
+        )
 
 
 def judge(

@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rushhour.errors import UsageError
+from rushhour.record.document import write
 from rushhour.record.manifest import VIRTUAL
+from rushhour.record.verdict_file import ChangedKey
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -57,14 +59,11 @@ class Change:
     base: str
     candidate: str
 
-    def document(self) -> dict[str, str]:
-        """The change as JSON values."""
-        return {
-            "scenario": self.scenario,
-            "key": self.key,
-            "base": self.base,
-            "candidate": self.candidate,
-        }
+    def document(self) -> ChangedKey:
+        """The change as it stands in `verdict.json`."""
+        return write(
+            ChangedKey, scenario=self.scenario, key=self.key, base=self.base, candidate=self.candidate
+        )
 
 
 def same_kernel(base: Side, candidate: Side) -> bool:

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from rushhour.record.document import write
+from rushhour.record.verdict_file import RuleFile
 from rushhour.summary.distributions import student_quantile, student_two_sided
 from rushhour.verdict.vocabulary import ORDER
 
@@ -56,14 +58,15 @@ class Rule:
         """Level of one look: all looks together keep to 1 - `confidence` (Bonferroni)."""
         return (1 - self.confidence) / len(self.looks())
 
-    def document(self) -> dict[str, float]:
-        """As JSON values."""
-        return {
-            "minimum": self.minimum,
-            "confidence": self.confidence,
-            "seeds": self.seeds,
-            "max_seeds": self.max_seeds,
-        }
+    def document(self) -> RuleFile:
+        """As it stands in `verdict.json`."""
+        return write(
+            RuleFile,
+            minimum=self.minimum,
+            confidence=self.confidence,
+            seeds=self.seeds,
+            max_seeds=self.max_seeds,
+        )
 
 
 @dataclass(frozen=True, slots=True)

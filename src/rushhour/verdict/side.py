@@ -18,9 +18,11 @@ from rushhour.errors import RecordError, ScenarioError
 from rushhour.metrics.catalog import METRICS
 from rushhour.metrics.value import MetricValue
 from rushhour.plan.cells import expand, label_of
+from rushhour.record.document import write
 from rushhour.record.manifest import VIRTUAL
 from rushhour.record.record import Record, ResultSet
 from rushhour.record.told import told
+from rushhour.record.verdict_file import ComparedSide
 from rushhour.spec.scenario import Scenario
 from rushhour.spec.sweep import Sweep, known_sweep
 
@@ -185,18 +187,19 @@ class Side:
         """Whether its labs keep virtual time, so that runs of one seed are equal to the byte."""
         return all(trial.facts.get("lab") in (None, *VIRTUAL) for trial in self.trials())
 
-    def document(self) -> dict[str, Any]:
-        """What a verdict says of it, as JSON values."""
+    def document(self) -> ComparedSide:
+        """What a verdict says of it."""
         kernel = self.fact("kernel") or {}
-        return {
-            "name": self.name,
-            "kind": self.kind,
-            "kernel": dict(kernel),
-            "agent_sha256": self.fact("agent"),
-            "lab": self.fact("lab"),
-            "rushhour": self.fact("rushhour"),
-            "records": self.records,
-        }
+        return write(
+            ComparedSide,
+            name=self.name,
+            kind=self.kind,
+            kernel=dict(kernel),
+            agent_sha256=self.fact("agent"),
+            lab=self.fact("lab"),
+            rushhour=self.fact("rushhour"),
+            records=self.records,
+        )
 
 
 def key_of(scenario: str, factors: Mapping[str, object]) -> Key:

@@ -14,6 +14,7 @@ from beds.net import Namespace
 
 from rushhour.errors import HostError
 from rushhour.lab.host import settings
+from rushhour.lab.host.answers import Journal
 from rushhour.lab.host.session import Session
 
 pytestmark = pytest.mark.host
@@ -88,7 +89,7 @@ def processes(host: Namespace, word: str) -> set[int]:
     return found
 
 
-def journals(host: Namespace) -> list[dict[str, Any]]:
+def journals(host: Namespace) -> list[Journal]:
     with Session.open(host.place) as session:
         return settings.left(session)
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from rushhour.diagnosis.facts import Facts
 from rushhour.diagnosis.gather import counters, cpu, link, machine, memory, pcie, reading, sockets, sysctl
 from rushhour.lab import clock
+from rushhour.lab.host import answers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -31,7 +32,7 @@ def gather(
     found = reading.read(session, peer, dev)
     before = found.files.get("/proc/stat")
     wait(WATCH_S)
-    after = session.call("files", paths=["/proc/stat"])["files"].get("/proc/stat")
+    after = answers.files(session, ["/proc/stat"]).get("/proc/stat")
     return sections(str(session.place), found, cpu.busy(before, after))
 
 

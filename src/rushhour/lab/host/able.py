@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from rushhour.errors import HostError
+from rushhour.lab.host import answers
 from rushhour.lab.host.clocks import Offset, offset
 from rushhour.lab.host.place import Place
 from rushhour.lab.host.session import Session
@@ -123,7 +124,7 @@ def lacks(hello: Mapping[str, Any], files: Mapping[str, str], warnings: Sequence
 
 
 def _ask(place: Place, session: Session, opened_s: float) -> Ability:
-    files = session.call("files", paths=list(_FILES))["files"]
+    files = answers.files(session, _FILES)
     told = lacks(session.hello, files, [*session.warnings, *session.hello.get("warnings", [])])
     algorithms = tuple(files.get(_CC, "").split())
     return Ability(place.text, None, session.hello, opened_s, offset(session), algorithms, tuple(told))

@@ -28,7 +28,9 @@ _BOOT = Path("/proc/sys/kernel/random/boot_id")
 class Asked(Protocol):
     """What is asked for its time: a `Session`."""
 
-    hello: dict[str, Any]
+    @property
+    def hello(self) -> Mapping[str, Any]:
+        """Who answers (`rushhour.lab.host.answers.Hello`)."""
 
     def timed(self, verb: str) -> Timed:
         """An answer, and when it was asked for and heard."""

@@ -11,7 +11,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from rushhour.errors import HostError, RushHourError
-from rushhour.lab.host import reach
+from rushhour.lab.host import answers, reach
 from rushhour.lab.host.session import Session
 from rushhour.lab.host.transport import give_up
 from rushhour.plan.onto import Emulator, Seat
@@ -172,7 +172,7 @@ class Company:
     def _candidates(self, name: str, session: Session) -> list[str]:
         if (stated := self.inventory.host[name].address) is not None:
             return [stated]
-        return reach.local_addresses(session.call("files", paths=[reach.FIB, reach.IPV6])["files"])
+        return reach.local_addresses(answers.files(session, [reach.FIB, reach.IPV6]))
 
 
 def _route(session: Session, to: str) -> reach.Way | None:
@@ -188,7 +188,7 @@ def _mtu(session: Session, device: str | None) -> int | None:
     if device is None:
         return None
     path = f"/sys/class/net/{device}/mtu"
-    text = session.call("files", paths=[path])["files"].get(path, "").strip()
+    text = answers.files(session, [path]).get(path, "").strip()
     return int(text) if text.isdigit() else None
 
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from rushhour.errors import HostError, UnsupportedError
 from rushhour.lab.base import CancelledError
 from rushhour.lab.host import clocks
+from rushhour.lab.host.answers import Tables, typed
 from rushhour.lab.host.merge import Alignment, Half
 from rushhour.record.document import read
 from rushhour.record.result_file import ResultFile
@@ -183,7 +184,7 @@ def _prepare(name: str, session: Session, plan: PlanFile) -> None:
 def _collect(name: str, session: Session, folder: Path) -> Path:
     mine = folder / name.replace("*", "+")
     mine.mkdir()
-    for table in session.call("tables")["tables"]:
-        path = mine / str(table["name"]).rpartition("/")[2]
-        session.download(table["name"], path)
+    for table in typed(Tables, session.call("tables")).tables:
+        path = mine / table.name.rpartition("/")[2]
+        session.download(table.name, path)
     return mine

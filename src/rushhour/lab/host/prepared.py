@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from rushhour.errors import HostError, PlanError
 from rushhour.lab.base import canonical
+from rushhour.lab.host import answers
+from rushhour.lab.host.answers import Apply, typed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -29,7 +31,7 @@ class Prepared:
     def __init__(self, company: Company) -> None:
         self._company = company
         self._set: dict[str, tuple[Session, str]] = {}
-        self._told: dict[str, dict[str, Any]] = {}
+        self._told: dict[str, dict[str, object]] = {}
 
     def prepare(self, made: Onto) -> None:
         """Set at each machine what its profile and the plan want, and nothing else.
@@ -42,11 +44,11 @@ class Prepared:
         names = [name for name, (changes, _) in wanted.items() if changes or name in self._set]
         self._company.each(lambda name, session: self._prepare(name, session, *wanted[name]), names)
 
-    def wanted(self, name: str, made: Onto) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    def wanted(self, name: str, made: Onto) -> tuple[list[dict[str, Any]], dict[str, object]]:
         """The changes at a machine, and what a record says of where they come from."""
         host, seat = self._company.inventory.host[name], self._company.seat(name)
         changes: list[dict[str, Any]] = []
-        told: dict[str, Any] = {}
+        told: dict[str, object] = {}
         if host.profile is not None:
             from rushhour.lab.profile import find_profile  # noqa: PLC0415 - seldom needed
 
@@ -58,7 +60,7 @@ class Prepared:
         changes += [{"kind": "sysctl", "name": key, "value": value} for key, value in sysctls.items()]
         return changes, told
 
-    def told(self, name: str) -> dict[str, Any]:
+    def told(self, name: str) -> dict[str, object]:
         """What a record says of a machine's settings: profile, changes with their values before and after."""
         return self._told.get(name, {})
 
@@ -82,12 +84,12 @@ class Prepared:
                 session.call("restore", timeout_s=_APPLY_S)
             self._told.pop(name, None)
         if changes:
-            answer = session.call("apply", changes=list(changes), who=WHO, timeout_s=_APPLY_S)
+            answer = typed(Apply, session.call("apply", changes=list(changes), who=WHO, timeout_s=_APPLY_S))
             self._set[name] = state
             self._told[name] = {
                 **told,
-                "settings": answer.get("applied", []),
-                "skipped": answer.get("skipped", []),
+                "settings": list(answer.applied),
+                "skipped": list(answer.skipped),
             }
 
 
@@ -115,7 +117,7 @@ def check_emulator(name: str, host: Host, session: Session, *, ipv6: bool) -> No
     """
     switch = "/proc/sys/net/ipv6/conf/all/forwarding" if ipv6 else "/proc/sys/net/ipv4/ip_forward"
     devices = {str(dev): f"/sys/class/net/{dev}/mtu" for dev in (host.forward, host.backward)}
-    files = session.call("files", paths=[switch, "/sys/class/net/*/mtu"])["files"]
+    files = answers.files(session, [switch, "/sys/class/net/*/mtu"])
     where = f"{name} ({host.at})"
     for dev, path in devices.items():
         if path not in files:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Self
 from rushhour.errors import HostError
 from rushhour.lab import agent
 from rushhour.lab.host import ssh
+from rushhour.lab.host.answers import Hello, typed
 from rushhour.lab.host.place import Place
 from rushhour.lab.host.transport import Transport
 
@@ -181,9 +182,9 @@ class Session:
         finally:
             self._end(2.0 if self._lost else PATIENCE_S)
 
-    def _greet(self) -> dict[str, Any]:
+    def _greet(self) -> Hello:
         try:
-            hello = self.call("hello")
+            hello = typed(Hello, self.call("hello"), str(self.place))
             _check(self.place, hello)
         except BaseException:
             self._closing.set()
@@ -300,10 +301,10 @@ class Session:
             one.answer.set_exception(lost)
 
 
-def _check(place: Place, hello: Mapping[str, Any]) -> None:
-    if hello.get("format") != FORMAT:
+def _check(place: Place, hello: Hello) -> None:
+    if hello.format != FORMAT:
         raise HostError(
-            f"the agent speaks {hello.get('format')!r}, not {FORMAT!r}",
+            f"the agent speaks {hello.format!r}, not {FORMAT!r}",
             where=str(place),
             hint="build the agent again with `make agent`",
         )

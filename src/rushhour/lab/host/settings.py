@@ -10,8 +10,13 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from rushhour.lab.host import answers
+from rushhour.lab.host.answers import typed
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from rushhour.lab.host.answers import Journal, Looked, Made, Skipped, Undone
 
 
 # Stopping a service may take systemd's patience, which is 90 s.
@@ -30,7 +35,7 @@ class Asked(Protocol):
 class Row:
     """A change as it would be made: what it is about, its value before and after, or why it cannot be."""
 
-    change: Mapping[str, Any]
+    change: Mapping[str, object]
     key: str
     before: str
     after: str
@@ -54,71 +59,74 @@ class Applied:
 
     session: Asked
     who: str
-    applied: list[dict[str, Any]]
-    skipped: list[dict[str, Any]]
-    put_back: list[dict[str, Any]]
+    applied: Sequence[Made]
+    skipped: Sequence[Skipped]
+    put_back: Sequence[Undone]
 
-    def restore(self) -> list[dict[str, Any]]:
+    def restore(self) -> list[Undone]:
         """Put everything back that this session changed; each change with its `outcome`.
 
         Raises:
             HostError: the connection is gone; then the machine does it by itself.
         """
-        return list(self.session.call("restore", timeout_s=_PATIENCE_S)["undone"])
+        return list(typed(answers.Undo, self.session.call("restore", timeout_s=_PATIENCE_S)).undone)
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> dict[str, object]:
         """What a record says of it."""
-        made = [{**_plain(one["change"]), "before": text(one["before"]), "after": text(one["after"])}
-                for one in self.applied]  # fmt: skip
-        left = [{**_plain(one["change"]), "why": one["why"]} for one in self.skipped]
+        made = [
+            {"setting": about(one.change), "before": text(one.before), "after": text(one.after)}
+            for one in self.applied
+        ]
+        left = [{"setting": about(one.change), "why": one.why} for one in self.skipped]
         return {"profile": self.who, "changed": made, "left": left}
 
 
-def apply(session: Asked, changes: Sequence[Mapping[str, Any]], *, who: str, keep: bool = False) -> Applied:
+def apply(
+    session: Asked, changes: Sequence[Mapping[str, object]], *, who: str, keep: bool = False
+) -> Applied:
     """Make all changes or none; `who` is told to others who find them, `keep` makes them outlive the session.
 
     Raises:
         HostError: one cannot be made; those before it are put back.
     """
-    found = session.call("apply", changes=list(changes), who=who, keep=keep, timeout_s=_PATIENCE_S)
-    return Applied(session, who, found["applied"], found["skipped"], found["put_back"])
+    answer = session.call("apply", changes=list(changes), who=who, keep=keep, timeout_s=_PATIENCE_S)
+    found = typed(answers.Apply, answer)
+    return Applied(session, who, found.applied, found.skipped, found.put_back)
 
 
-def check(session: Asked, changes: Sequence[Mapping[str, Any]]) -> list[Row]:
+def check(session: Asked, changes: Sequence[Mapping[str, object]]) -> list[Row]:
     """What `apply` would do, in the order of the changes; nothing is done."""
-    return [_row(one) for one in session.call("check", changes=list(changes))["rows"]]
+    return [_row(one) for one in typed(answers.Check, session.call("check", changes=list(changes))).rows]
 
 
-def left(session: Asked) -> list[dict[str, Any]]:
-    """What stands changed at a machine: `who`, `since`, `kept`, `in_use` and `changes` of each who did."""
-    return list(session.call("left")["journals"])
+def left(session: Asked) -> list[Journal]:
+    """What stands changed at a machine, by everybody who did."""
+    return list(typed(answers.Left, session.call("left")).journals)
 
 
-def revert(session: Asked, *, kept: bool) -> list[dict[str, Any]]:
-    """Put back what dead sessions left and, if `kept`, what was kept; each change with its `outcome`."""
-    return list(session.call("revert", kept=kept, timeout_s=_PATIENCE_S)["undone"])
+def revert(session: Asked, *, kept: bool) -> list[Undone]:
+    """Put back what dead sessions left and, if `kept`, what was kept."""
+    return list(typed(answers.Undo, session.call("revert", kept=kept, timeout_s=_PATIENCE_S)).undone)
 
 
-def _row(told: Mapping[str, Any]) -> Row:
-    change = told["change"]
-    if error := told.get("error"):
-        return Row(
-            change, about(change), "-", wanted(change), error=error["message"], hint=error["hint"] or None
-        )
-    return Row(change, told["key"], text(told["before"]), text(told["after"]), same=told["same"])
+def _row(one: Looked) -> Row:
+    change, error = one.change, one.error
+    if error is not None:
+        return Row(change, about(change), "-", wanted(change), error=error.message, hint=error.hint or None)
+    return Row(change, one.key, text(one.before), text(one.after), same=one.same)
 
 
-def about(change: Mapping[str, Any]) -> str:
+def about(change: Mapping[str, object]) -> str:
     """What a change is about, in words: `sysctl net.ipv4.tcp_sack`, `ring eth0`."""
     return " ".join(str(change[key]) for key in ("kind", "dev", "name") if key in change)
 
 
-def wanted(change: Mapping[str, Any]) -> str:
+def wanted(change: Mapping[str, object]) -> str:
     """The value that a change asks for, in words."""
     return text({key: value for key, value in change.items() if key not in _NO_VALUES})
 
 
-def text(value: Any) -> str:
+def text(value: object) -> str:
     """A value of the agent's in words: what it reads of a setting, or what is wanted of it."""
     if isinstance(value, dict):
         return _words(value)
@@ -139,7 +147,3 @@ def _words(value: Mapping[str, object]) -> str:
     if len(distinct) == 1 and all(key.startswith("cpu") or key.isdigit() for key in value):
         return text(next(iter(value.values())))
     return " ".join(f"{key} {text(one)}" for key, one in sorted(value.items()))
-
-
-def _plain(change: Mapping[str, Any]) -> dict[str, Any]:
-    return {"setting": about(change)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rushhour.files import finished
 from rushhour.record.folders import VERDICT
@@ -17,10 +17,11 @@ from rushhour.verdict.place import cannot_write
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from rushhour.record.verdict_file import VerdictFile
     from rushhour.verdict.judging import Verdict
 
 
-def document(verdict: Verdict, folder: Path) -> dict[str, Any]:
+def document(verdict: Verdict, folder: Path) -> VerdictFile:
     """The verdict's document with every folder relative to its own."""
     whole = verdict.document()
     for side in (whole["base"], whole["candidate"]):
@@ -29,10 +30,10 @@ def document(verdict: Verdict, folder: Path) -> dict[str, Any]:
         for runs in cell["runs"].values():
             for run in runs:
                 run["folder"] = _relative(run["folder"], folder)
-    return {**explain(whole), "next": commands(read_verdict(whole))}
+    return read_verdict({**explain(whole), "next": commands(read_verdict({**whole}))})
 
 
-def write(verdict: Verdict, folder: Path) -> dict[str, Any]:
+def write(verdict: Verdict, folder: Path) -> VerdictFile:
     """Write `verdict.json`, `report.html` and `summary.md` into the folder; give the document.
 
     Raises:

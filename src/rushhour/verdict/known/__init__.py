@@ -16,6 +16,9 @@ from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
+from rushhour.record.document import write
+from rushhour.record.verdict_file import KnownChange
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
@@ -57,16 +60,17 @@ class Change:
         first, second = sorted(map(_version, (one, other)))
         return first < _version(self.since) <= second
 
-    def document(self) -> dict[str, object]:
-        """As JSON values."""
-        return {
-            "commit": self.commit,
-            "subject": self.subject,
-            "since": self.since,
-            "why": self.why,
-            "proof": self.proof,
-            "also": list(self.also),
-        }
+    def document(self) -> KnownChange:
+        """As it stands in `verdict.json`."""
+        return write(
+            KnownChange,
+            commit=self.commit,
+            subject=self.subject,
+            since=self.since,
+            why=self.why,
+            proof=self.proof,
+            also=list(self.also),
+        )
 
 
 @cache
@@ -110,7 +114,7 @@ def explain(document: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _of(cell: Mapping[str, Any], possible: Sequence[Change]) -> Iterator[dict[str, Any]]:
+def _of(cell: Mapping[str, Any], possible: Sequence[Change]) -> Iterator[KnownChange]:
     if cell["verdict"] in ("worse", "better", "inconclusive"):
         yield from (one.document() for one in possible if any(shows.fits(cell) for shows in one.shows))
 
