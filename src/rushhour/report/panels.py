@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -77,20 +78,19 @@ def _thinned(panel: Panel, share: int) -> Panel:
     if panel.marks:
         curves = [counted(curve, share) for curve in panel.curves]
         less = any(curve.samples > share for curve in curves)
-        said = f"Events within each of {share} equal times are drawn as one."
+        said = f"The events in each of {share} equal intervals are drawn as one."
     else:
         curves = [thinned(curve, share) for curve in panel.curves]
         less = any(len(curve.t_s) > share // 2 and curve.samples > share for curve in curves)
-        said = f"Drawn of each of {share // 4} equal times: the first, least, greatest and last sample."
+        said = f"Of each of {share // 4} equal intervals the first, least, greatest and last sample is drawn."
     note = f"{panel.note} {said}".strip() if less else panel.note
     return replace(panel, curves=curves, note=note)
 
 
 def flows_of(record: Record, *kinds: str) -> Iterator[tuple[int, Flow]]:
     """Position and context of each flow of these kinds, at most as many as can be told apart."""
-    for position, flow in enumerate(record.flows()[:MAX_FLOWS]):
-        if not kinds or flow.kind in kinds:
-            yield position, flow
+    wanted = (one for one in enumerate(record.flows()) if not kinds or one[1].kind in kinds)
+    yield from islice(wanted, MAX_FLOWS)
 
 
 def bottlenecks(record: Record) -> list[End]:
