@@ -9,7 +9,7 @@ import numpy as np
 from rushhour.report.curves import Curve
 from rushhour.report.figure.over_run import figure
 from rushhour.report.figure.style import COLOURS, NEUTRAL, QUEUES, line_style
-from rushhour.report.panels import MAX_FLOWS, Limit, Panel, flows_of
+from rushhour.report.panels import MAX_FLOWS, Limit, Panel, _sum, flows_of
 
 if TYPE_CHECKING:
     from rushhour.record.record import Record
@@ -67,6 +67,15 @@ def test_a_second_axis_is_the_first_times_a_constant() -> None:
     second = figure(panel, 2.0).second
     assert second is not None
     assert (second.unit, second.divisor, second.factor) == ("ms", 1e3, 0.08)
+
+
+def test_a_total_is_zero_where_no_flow_sends() -> None:
+    early = Curve("a", 0, np.array([1.0, 2.0]), np.array([4.0, 6.0]), "interval")
+    late = Curve("b", 1, np.array([6.0, 7.0]), np.array([8.0, 8.0]), "interval")
+    total = _sum([early, late])
+    # Each value is that of the interval before: between 2 s and 5 s there is nothing.
+    assert total.t_s.tolist() == [0, 1, 2, 5, 6, 7]
+    assert total.values.tolist() == [0, 4, 6, 0, 8, 8]
 
 
 def test_events_are_lanes_and_nothing_at_all_has_an_axis() -> None:

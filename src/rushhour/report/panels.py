@@ -267,12 +267,14 @@ def _loss(record: Record) -> Panel | None:
 
 def _sum(curves: list[Curve]) -> Curve:
     """The total of rates that each hold for the interval before their sample."""
-    instants = np.unique(np.concatenate([curve.t_s for curve in curves]))
+    steps = [float(np.median(np.diff(curve.t_s))) if len(curve.t_s) > 1 else 0.0 for curve in curves]
+    begins = [curve.t_s[:1] - step for curve, step in zip(curves, steps, strict=True)]
+    # Where a flow begins the total has a sample, too: nothing of the flow lies before it.
+    instants = np.unique(np.concatenate([*(curve.t_s for curve in curves), *begins]).clip(0.0))
     total = np.zeros(len(instants))
-    for curve in curves:
-        step = float(np.median(np.diff(curve.t_s))) if len(curve.t_s) > 1 else 0.0
+    for curve, begin in zip(curves, begins, strict=True):
         index = np.searchsorted(curve.t_s, instants, side="left")
-        inside = (index < len(curve.t_s)) & (instants > curve.t_s[0] - step)
+        inside = (index < len(curve.t_s)) & (instants > begin)
         total[inside] += np.nan_to_num(curve.values[index[inside]])
     return Curve("total", None, instants, total, "interval", faint=True)
 
