@@ -26,6 +26,10 @@ MAX_FLOWS = 16
 
 MAX_COMPANIONS = 4
 """Flows up to which each has its ssthresh, and its retransmissions a lane of their own."""
+ABOVE = (
+    "A value can exceed the rate: when a lost segment arrives, all data that waited behind it counts at once."
+)
+"""What is said of a goodput above the rate of the link."""
 MAX_TOTAL = 1000
 """Flows up to which the total is drawn."""
 
@@ -213,7 +217,7 @@ def _sojourn(record: Record) -> Panel | None:
             if len(rows):
                 t_s, waited = rows["t_ns"] * 1e-9, rows["sojourn_ns"] / 1e3
                 curves.append(Curve(label, None, t_s, waited, "points"))
-    note = "One point a packet, when it left the queue."
+    note = "One point per packet, when it left the queue."
     return Panel("sojourn", "Time in the queue", "µs", curves, note=note) if curves else None
 
 
@@ -233,7 +237,7 @@ def _goodput(record: Record) -> Panel | None:
     limits = [Limit("rate of the link", float(rate)) for rate in rates[:4]]
     note = "Payload that reached the receiver, in each sampling interval."
     if rates and max(float(np.nanmax(curve.values)) for curve in curves) > rates[-1]:
-        note += " A sample above the rate: a lost segment came, and what had waited behind it counts at once."
+        note += f" {ABOVE}"
     return Panel("goodput", "Goodput", "bit/s", curves, limits, note=note)
 
 
@@ -243,7 +247,7 @@ def _fairness(record: Record) -> Panel | None:
     if curve is None:
         return None
     n = len(record.flows(*kinds.STREAMS))
-    note = "Of the goodputs of the flows active in all of a window: 1 is equal shares, 1/n one having all."
+    note = "Of the flows that are active during the whole window: 1 means equal shares, 1/n that one has all."
     limits = [Limit("equal shares", 1.0), Limit(f"one of {n} has all", 1 / n)]
     return Panel("fairness", "Fairness over time", "", [curve], limits, note=note)
 
@@ -281,7 +285,7 @@ def _sum(curves: list[Curve]) -> Curve:
 
 def _delay(record: Record) -> Panel | None:
     curves = _per_flow(record, "one_way_delay_us", kinds.UDP_STREAMS, shape="points")
-    return Panel("owd", "One-way delay", "µs", curves, note="One point a datagram.") if curves else None
+    return Panel("owd", "One-way delay", "µs", curves, note="One point per datagram.") if curves else None
 
 
 def _events(record: Record) -> Panel | None:
@@ -293,7 +297,7 @@ def _events(record: Record) -> Panel | None:
         ]
     lanes += _retransmits(record)
     shown = [lane for lane in lanes if lane is not None]
-    note = "A tick is an instant with events; its height is their number against the most in this lane."
+    note = "A tick is an instant with events; its height is their number, relative to the most in its row."
     return Panel("events", "Events", "count", shown, marks=True, note=note) if shown else None
 
 
