@@ -288,7 +288,7 @@ def test_shades_of_a_wide_range_follow_the_logarithm() -> None:
     made = matrix.build(figure, SWEEP, some, ())
     assert made is not None
     assert [field.shade for row in made.panels[0].rows for field in row if field] == [0, 4, 8]
-    assert made.notes == ("Shades follow the logarithm.",)
+    assert made.notes == ("The colour scale is logarithmic.",)
 
 
 @pytest.mark.parametrize(

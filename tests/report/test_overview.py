@@ -143,7 +143,7 @@ def test_repetitions_are_means_with_their_spread_and_counted() -> None:
     assert trace.y.tolist() == pytest.approx([0.1, 1.1])
     assert trace.low is not None
     assert trace.low.tolist() == pytest.approx([0.0, 1.0])
-    assert plot.notes == ("Points are means of 3 repetitions, bars go from the least to the greatest.",)
+    assert plot.notes == ("Points are means of 3 repetitions; bars reach from the least to the greatest.",)
 
 
 def test_shades_of_a_wide_range_follow_the_logarithm() -> None:
@@ -152,7 +152,7 @@ def test_shades_of_a_wide_range_follow_the_logarithm() -> None:
     found = only(overviews(runs(cells, "cc", "rtt")))
     assert found.matrix is not None
     assert [field.shade for row in found.matrix.panels[0].rows for field in row if field] == [0, 3, 5, 8]
-    assert "Shades follow the logarithm." in found.notes
+    assert "The colour scale is logarithmic." in found.notes
 
 
 def test_shares_have_a_panel_for_each_flow_in_per_cent() -> None:

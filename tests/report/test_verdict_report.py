@@ -300,7 +300,7 @@ def test_cells_that_part_in_the_same_way_are_grouped(tmp_path: Path) -> None:
     assert [member.source["cell"] for member in one.cells] == [0, 2]
     for text in (html(document(cells), tmp_path), markdown(document(cells)), printed(document(cells))):
         assert "2 cells" in text
-        assert "part at an offered window" in text
+        assert "diverge at an offered window" in text
 
 
 def test_an_event_of_one_side_only_does_not_shift_the_others() -> None:

@@ -33,7 +33,7 @@ class Visit:
 
     def picture(self) -> bytes:
         """What the canvas of the congestion window shows."""
-        return self.page.locator('[data-panel="cwnd"] canvas').screenshot()
+        return self.page.locator('[data-panel="cwnd"] .plot canvas').screenshot()
 
 
 @pytest.fixture(scope="module")

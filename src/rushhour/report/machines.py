@@ -22,7 +22,7 @@ def as_found(record: Record) -> bool:
 def links_said(runs: Sequence[RunView]) -> str:
     """What is to say of the links of valid runs."""
     if runs and all(run.found for run in runs):
-        return "The path was used as it was found: nothing was asked of it."
+        return "The path was measured as it is: no rate, delay or loss was set."
     who = "The links were" if len(runs) == 1 else f"In all {len(runs)} runs the links were"
     return f"{who} measured and are what was asked."
 

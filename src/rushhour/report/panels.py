@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,6 +26,10 @@ MAX_FLOWS = 16
 
 MAX_COMPANIONS = 4
 """Flows up to which each has its ssthresh, and its retransmissions a lane of their own."""
+ABOVE = (
+    "A value can exceed the rate: when a lost segment arrives, all data that waited behind it counts at once."
+)
+"""What is said of a goodput above the rate of the link."""
 MAX_TOTAL = 1000
 """Flows up to which the total is drawn."""
 
@@ -77,20 +82,19 @@ def _thinned(panel: Panel, share: int) -> Panel:
     if panel.marks:
         curves = [counted(curve, share) for curve in panel.curves]
         less = any(curve.samples > share for curve in curves)
-        said = f"Events within each of {share} equal times are drawn as one."
+        said = f"The events in each of {share} equal intervals are drawn as one."
     else:
         curves = [thinned(curve, share) for curve in panel.curves]
         less = any(len(curve.t_s) > share // 2 and curve.samples > share for curve in curves)
-        said = f"Drawn of each of {share // 4} equal times: the first, least, greatest and last sample."
+        said = f"Of each of {share // 4} equal intervals the first, least, greatest and last sample is drawn."
     note = f"{panel.note} {said}".strip() if less else panel.note
     return replace(panel, curves=curves, note=note)
 
 
 def flows_of(record: Record, *kinds: str) -> Iterator[tuple[int, Flow]]:
     """Position and context of each flow of these kinds, at most as many as can be told apart."""
-    for position, flow in enumerate(record.flows()[:MAX_FLOWS]):
-        if not kinds or flow.kind in kinds:
-            yield position, flow
+    wanted = (one for one in enumerate(record.flows()) if not kinds or one[1].kind in kinds)
+    yield from islice(wanted, MAX_FLOWS)
 
 
 def bottlenecks(record: Record) -> list[End]:
@@ -213,7 +217,7 @@ def _sojourn(record: Record) -> Panel | None:
             if len(rows):
                 t_s, waited = rows["t_ns"] * 1e-9, rows["sojourn_ns"] / 1e3
                 curves.append(Curve(label, None, t_s, waited, "points"))
-    note = "One point a packet, when it left the queue."
+    note = "One point per packet, when it left the queue."
     return Panel("sojourn", "Time in the queue", "µs", curves, note=note) if curves else None
 
 
@@ -233,7 +237,7 @@ def _goodput(record: Record) -> Panel | None:
     limits = [Limit("rate of the link", float(rate)) for rate in rates[:4]]
     note = "Payload that reached the receiver, in each sampling interval."
     if rates and max(float(np.nanmax(curve.values)) for curve in curves) > rates[-1]:
-        note += " A sample above the rate: a lost segment came, and what had waited behind it counts at once."
+        note += f" {ABOVE}"
     return Panel("goodput", "Goodput", "bit/s", curves, limits, note=note)
 
 
@@ -243,7 +247,7 @@ def _fairness(record: Record) -> Panel | None:
     if curve is None:
         return None
     n = len(record.flows(*kinds.STREAMS))
-    note = "Of the goodputs of the flows active in all of a window: 1 is equal shares, 1/n one having all."
+    note = "Of the flows that are active during the whole window: 1 means equal shares, 1/n that one has all."
     limits = [Limit("equal shares", 1.0), Limit(f"one of {n} has all", 1 / n)]
     return Panel("fairness", "Fairness over time", "", [curve], limits, note=note)
 
@@ -267,19 +271,21 @@ def _loss(record: Record) -> Panel | None:
 
 def _sum(curves: list[Curve]) -> Curve:
     """The total of rates that each hold for the interval before their sample."""
-    instants = np.unique(np.concatenate([curve.t_s for curve in curves]))
+    steps = [float(np.median(np.diff(curve.t_s))) if len(curve.t_s) > 1 else 0.0 for curve in curves]
+    begins = [curve.t_s[:1] - step for curve, step in zip(curves, steps, strict=True)]
+    # Where a flow begins the total has a sample, too: nothing of the flow lies before it.
+    instants = np.unique(np.concatenate([*(curve.t_s for curve in curves), *begins]).clip(0.0))
     total = np.zeros(len(instants))
-    for curve in curves:
-        step = float(np.median(np.diff(curve.t_s))) if len(curve.t_s) > 1 else 0.0
+    for curve, begin in zip(curves, begins, strict=True):
         index = np.searchsorted(curve.t_s, instants, side="left")
-        inside = (index < len(curve.t_s)) & (instants > curve.t_s[0] - step)
+        inside = (index < len(curve.t_s)) & (instants > begin)
         total[inside] += np.nan_to_num(curve.values[index[inside]])
     return Curve("total", None, instants, total, "interval", faint=True)
 
 
 def _delay(record: Record) -> Panel | None:
     curves = _per_flow(record, "one_way_delay_us", kinds.UDP_STREAMS, shape="points")
-    return Panel("owd", "One-way delay", "µs", curves, note="One point a datagram.") if curves else None
+    return Panel("owd", "One-way delay", "µs", curves, note="One point per datagram.") if curves else None
 
 
 def _events(record: Record) -> Panel | None:
@@ -291,7 +297,7 @@ def _events(record: Record) -> Panel | None:
         ]
     lanes += _retransmits(record)
     shown = [lane for lane in lanes if lane is not None]
-    note = "A tick is an instant with events; its height is their number against the most in this lane."
+    note = "A tick is an instant with events; its height is their number, relative to the most in its row."
     return Panel("events", "Events", "count", shown, marks=True, note=note) if shown else None
 
 

@@ -17,7 +17,7 @@ from rushhour.report.shell import PLOTS, digest, joined, template
 from rushhour.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from rushhour.diagnosis.diagnosis import Diagnosis
@@ -25,10 +25,11 @@ if TYPE_CHECKING:
 
 _SCRIPTS = (*PLOTS, "verdict.js")
 _STYLES = ("uplot/uPlot.min.css", "report.css", "verdict.css", "diagnosis.css")
-_PANELS = ("goodput", "rtt", "cwnd")
+_TCP_PANELS = ("goodput", "rtt", "cwnd")
+_PANELS = {"single": _TCP_PANELS, "several": _TCP_PANELS, "both": _TCP_PANELS, "udp": ("goodput", "owd")}
+"""What is drawn of each experiment, by the word in its folder's name."""
 POINTS = 6000
 """Samples drawn of one experiment."""
-_DRAWN = ("single", "several", "both", "udp")
 
 
 @dataclass(frozen=True)
@@ -93,11 +94,11 @@ def _pictures(diagnosis: Diagnosis) -> Iterator[Picture]:
         return
     for folder in sorted((diagnosis.folder / "records").glob("[0-9][0-9]-*")):
         words = folder.name.split("-")
-        if words[1] not in _DRAWN:
+        if words[1] not in _PANELS:
             continue
         try:
             record = Record.open(folder)
-            yield Picture(_title(folder.name), _packed(record))
+            yield Picture(_title(folder.name), _packed(record, _PANELS[words[1]]))
         except RecordError:  # a damaged record is no reason to hide the diagnosis
             continue
 
@@ -108,11 +109,11 @@ def _title(name: str) -> str:
     return kinds[kind] + (f", {way[0]}→{way[-1]}" if way else "")
 
 
-def _packed(record: Record) -> str:
+def _packed(record: Record, names: Sequence[str]) -> str:
     duration_s = record.context.duration_ns / 1e9
     columns: Columns = []
     known = {panel.id: panel for panel in panels_of(record, POINTS)}
-    chosen = [replace(known[name], note="") for name in _PANELS if name in known]
+    chosen = [replace(known[name], note="") for name in names if name in known]
     header = {
         "label": "",
         "conditions": [],

@@ -116,7 +116,7 @@ class Collector:
         made = []
         for place, figure in enumerate(self.figures):
             notes = left_out_invalid(self._invalid[place])
-            notes += ["Of repetitions the first is drawn."] if self._repeated[place] else []
+            notes += ["Of the repetitions only the first is drawn."] if self._repeated[place] else []
             drawing = _drawing(figure, self._sweep, self._taken[place], self._published, tuple(notes))
             made += [drawing] if drawing is not None else []
         return made

@@ -53,7 +53,7 @@ def build(figure: Figure, sweep: Sweep, taken: Sequence[Taken], notes: tuple[str
         fields = {at: _field(*found, scale, shaded) for at, found in cells[key].items()}
         grid = tuple(tuple(fields.get((row, column)) for column in columns) for row in rows)
         panels.append(MatrixPanel(words(names, key), grid))
-    notes = (*notes, "Shades follow the logarithm.") if shaded[2] is math.log else notes
+    notes = (*notes, "The colour scale is logarithmic.") if shaded[2] is math.log else notes
     notes = (*notes, *_counted(known, names, figure))
     notes = (*notes, *left_out(len(groups), MAX_MATRIX_PANELS))
     return Matrix(

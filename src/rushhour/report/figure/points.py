@@ -108,7 +108,7 @@ def _counted(counts: set[int]) -> tuple[str, ...]:
     if counts == {1}:
         return ("Each point is one run.",)
     many = str(max(counts)) if len(counts) == 1 else f"{min(counts)} to {max(counts)}"
-    return (f"Points are means of {many} repetitions, bars go from the least to the greatest.",)
+    return (f"Points are means of {many} repetitions; bars reach from the least to the greatest.",)
 
 
 def _undefined(undefined: int) -> tuple[str, ...]:

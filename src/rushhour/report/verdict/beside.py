@@ -108,7 +108,7 @@ def _rank(metric: Metric) -> tuple[bool, bool, bool, int, str]:
 
 def _reason(metrics: Sequence[Metric]) -> str:
     if not metrics:
-        return "No judged metric differs, but what was recorded does."
+        return "No judged metric differs, but the records do."
     said = [_said(metric) for metric in metrics[:_SAID]]
     more = len(metrics) - len(said)
     text = "; ".join(said) + (f"; {more} more metrics differ" if more > 0 else "")

@@ -85,7 +85,7 @@ def _table(whole: Story) -> RenderableType:
 
 def _groups(whole: Story) -> Iterator[RenderableType]:
     for group in whole.groups[:MAX_GROUPS]:
-        yield Text.assemble((f"{len(group.cells)} cells", "bold"), f" part at {group.what}")
+        yield Text.assemble((f"{len(group.cells)} cells", "bold"), f" diverge at {group.what}")
 
 
 def _changes(whole: Story) -> Iterator[RenderableType]:

@@ -69,7 +69,7 @@ def _head(whole: Story) -> Iterator[str]:
         yield f"and {plural(len(whole.cells) - MAX_LISTED, 'more cell')}"
     yield ""
     for group in whole.groups[:MAX_GROUPS]:
-        yield f"* **{len(group.cells)} cells part at {said(group.what)}.** {said(group.sentence)}"
+        yield f"* **{len(group.cells)} cells diverge at {said(group.what)}.** {said(group.sentence)}"
     yield ""
     for change, cells in whole.changes:
         yield f"* **Known change, {plural(cells, 'cell')}.** {said(change.name)}"
@@ -94,7 +94,7 @@ def _cell(cell: Cell) -> Iterator[str]:
     for which, words in cell.failures:
         yield from (f"The {said(which)}:", "", "```", words.replace("`", "'"), "```", "")
     if cell.divergence:
-        yield f"**Where they part.** {said(cell.divergence.sentence)}"
+        yield f"**Where the runs diverge.** {said(cell.divergence.sentence)}"
         yield ""
         yield from _events(cell.divergence)
     yield from _metrics(cell.telling[:MAX_METRICS])

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rushhour.quantities.words import quantity
+from rushhour.report.panels import ABOVE
 
 if TYPE_CHECKING:
     from rushhour.record.record import Record
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from rushhour.report.panels import Panel
 
 PARTS = 50
-ABOVE = " A value above the rate: a lost segment came, and what had waited behind it counts at once."
 
 
 def coarser(panel: Panel, record: Record) -> Panel:
@@ -32,7 +32,7 @@ def coarser(panel: Panel, record: Record) -> Panel:
     most = max(float(np.max(curve.values, initial=0.0)) for curve in curves)
     rate = max((limit.value for limit in panel.limits), default=most)
     note = f"Payload that reached the receiver, in each {quantity(window_ns * 1e-9, 's')}."
-    return replace(panel, curves=curves, note=note + (ABOVE if most > rate else ""))
+    return replace(panel, curves=curves, note=note + (f" {ABOVE}" if most > rate else ""))
 
 
 def averaged(curve: Curve, window_ns: int) -> Curve:
