@@ -124,7 +124,7 @@ def test_values_of_one_record_are_not_those_of_another(run: Path, cache: Path, c
     metrics_of(Record.open(run))
     other = relabelled(run, seed=2)
     with sqlite3.connect(cache) as store:
-        store.execute("UPDATE remembered SET key = ?", (measured._key(other),))
+        store.execute("UPDATE remembered SET key = ?", (measured.key_of(other),))
     store.close()
     metrics_of(other)
     assert len(counted) == 2
@@ -134,7 +134,7 @@ def test_values_in_other_units_are_not_believed(run: Path, counted: list[Record]
     record = Record.open(run)
     first = metrics_of(record)
     strange = [[one.metric, one.scope, one.value, "furlong", one.note] for one in first]
-    remembered.keep(measured._key(record), zlib.compress(json.dumps(strange).encode()))
+    remembered.keep(measured.key_of(record), zlib.compress(json.dumps(strange).encode()))
     assert metrics_of(record) == first
     assert len(counted) == 2
 

@@ -111,7 +111,7 @@ def _runs(results: ResultSet, kernel: str | None) -> list[_Taken]:
 
 def _measured(results: ResultSet) -> dict[str, Part]:
     """The rows of the index by folder; of no run that the index was not made with."""
-    if not (results.path / index.INDEX).is_file():
+    if not index.is_written(results):
         return {}
     return {part.folder: part for part in index.parts(results)}
 

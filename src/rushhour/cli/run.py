@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -166,7 +166,7 @@ def _finish(
 
     mine = sorted((one for one in outcomes if one.batch is batch), key=lambda one: one.run.number)
     page: Path | None = None
-    metrics: dict[str, list[MetricValue]] = {}
+    metrics: Mapping[str, Sequence[MetricValue]] = {}
     published: list[dict[str, object]] = []
     if any(outcome.folder for outcome in mine):
         results = batch.results()
@@ -186,7 +186,7 @@ def _finish(
         "quick": batch.quick,
         "lab": batch.lab,
         "published": published,
-        "runs": [_entry(outcome, metrics, explained=console is None) for outcome in mine],
+        "runs": [_entry(outcome, metrics, whole=console is None) for outcome in mine],
     }
 
 
@@ -256,17 +256,29 @@ def store(folders: list[Path], db: str | None, words: Console) -> None:
         words.print(failure, style="yellow", highlight=False, markup=False, soft_wrap=True)
 
 
-def _entry(outcome: Outcome, metrics: dict[str, list[MetricValue]], *, explained: bool) -> dict[str, object]:
-    """A run as JSON; explained only where someone reads it, for that reads its tables again."""
+def _entry(
+    outcome: Outcome, metrics: Mapping[str, Sequence[MetricValue]], *, whole: bool
+) -> dict[str, object]:
+    """A run as JSON; where nobody reads it, only what the exit code is made of."""
     from dataclasses import asdict
 
     from rushhour.explain import explain
     from rushhour.record.record import Record
     from rushhour.summary.expectations import check
+    from rushhour.summary.measured import metrics_of
 
     one = outcome.run
     record = None if outcome.folder is None else Record.open(outcome.folder)
-    values = [] if record is None else metrics.get(record.path.name) or record.metrics()
+    values = [] if record is None else metrics.get(record.path.name) or metrics_of(record)
+    ending = {
+        "valid": None if record is None else record.valid,
+        "expectations": [] if record is None else [asdict(verdict) for verdict in check(record, values)],
+        "skipped": outcome.error.message if outcome.skipped and outcome.error else None,
+        "error": None if outcome.error is None or outcome.skipped else str(outcome.error),
+    }
+    if not whole:
+        told = cast("list[dict[str, object]]", ending["expectations"])
+        return {**ending, "expectations": [{"ok": verdict["ok"]} for verdict in told]}
     return {
         "cell": one.cell.index,
         "factors": one.cell.factors,
@@ -275,14 +287,14 @@ def _entry(outcome: Outcome, metrics: dict[str, list[MetricValue]], *, explained
         "seed": one.seed,
         "folder": None if outcome.folder is None else str(outcome.folder),
         "cached": outcome.cached,
-        "valid": None if record is None else record.valid,
+        "valid": ending["valid"],
         "invalid_reasons": [] if record is None else list(record.manifest.invalid_reasons),
         "warnings": [] if record is None else list(record.manifest.warnings),
         "metrics": [asdict(value) for value in values],
-        "expectations": [] if record is None else [asdict(verdict) for verdict in check(record, values)],
-        "why": [_why(one) for one in explain(record)] if record is not None and explained else [],
-        "skipped": outcome.error.message if outcome.skipped and outcome.error else None,
-        "error": None if outcome.error is None or outcome.skipped else str(outcome.error),
+        "expectations": ending["expectations"],
+        "why": [] if record is None else [_why(one) for one in explain(record)],
+        "skipped": ending["skipped"],
+        "error": ending["error"],
     }
 
 

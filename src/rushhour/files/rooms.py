@@ -32,16 +32,24 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW
 # File systems that lock nothing, or no folders (NFS).
 _NO_LOCKS = (errno.EBADF, errno.ENOLCK, errno.ENOTSUP, errno.EINVAL, errno.ENOSYS)
 
+# A folder of 100 000 runs is not looked through for each of them: of how many entries one makes a room wait.
+_PER_ENTRY = 100
+_due: dict[Path, int] = {}
+
 
 def make(parent: Path, prefix: str = NEW) -> tuple[Path, int]:
     """A new, empty, locked folder in `parent`, and the descriptor that holds its lock.
 
-    What killed processes left beside it under the same prefix is removed first.
+    What killed processes left beside it under the same prefix is removed first; in a folder of very many
+    entries not each time.
 
     Raises:
         OSError: it cannot be made.
     """
-    sweep(parent, prefix)
+    if _due.get(parent, 0) > 0:
+        _due[parent] -= 1
+    else:
+        sweep(parent, prefix)
     # Locked under another name first: a room that is not locked looks abandoned.
     new = Path(tempfile.mkdtemp(prefix=f"{prefix}{_UNLOCKED}", dir=parent))
     lock = os.open(new, _FOLDER)
@@ -144,9 +152,11 @@ def sweep(parent: Path, prefix: str = NEW) -> None:
     name = re.compile(re.escape(prefix) + _RANDOM)
     try:
         with os.scandir(parent) as entries:
-            found = [Path(entry.path) for entry in entries if name.fullmatch(entry.name)]
+            names = [entry.name for entry in entries]
     except OSError:
         return
+    _due[parent] = len(names) // _PER_ENTRY
+    found = [parent / one for one in names if one.startswith(prefix) and name.fullmatch(one)]
     for folder in found:
         if not _is_ours(folder):
             continue

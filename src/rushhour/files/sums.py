@@ -13,6 +13,7 @@ import sqlite3
 import stat
 import time
 from contextlib import closing, suppress
+from itertools import islice
 from threading import Lock
 from typing import TYPE_CHECKING
 
@@ -31,6 +32,8 @@ _MOST = 200_000
 _RACY_NS = 100_000_000
 _SCHEMA = "CREATE TABLE IF NOT EXISTS sums (file TEXT PRIMARY KEY, state TEXT, sha256 TEXT) WITHOUT ROWID"
 
+# Files remembered by a process; of more the older half is forgotten.
+_HELD = 50_000
 _known: dict[str, tuple[str, str]] = {}
 _lock = Lock()
 
@@ -77,6 +80,9 @@ def _recall(name: str, state: str, size: int) -> str | None:
 def _remember(name: str, state: str, size: int, digest: str) -> None:
     with _lock:
         _known[name] = (state, digest)
+        if len(_known) > _HELD:
+            for old in [*islice(_known, _HELD // 2)]:
+                del _known[old]
         if size < _LARGE:
             return
         with suppress(sqlite3.Error, LabError), closing(_open()) as store:

@@ -17,6 +17,8 @@ from rushhour.summary import index
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    import pyarrow.dataset as pads
+
     from rushhour.metrics.value import MetricValue
     from rushhour.record.record import ResultSet
     from rushhour.record.tables import Table
@@ -65,7 +67,25 @@ def index_of(results: ResultSet) -> pa.Table:
         RecordError: the index is damaged or of another version.
     """
     found = index.known(results)
-    return pa.table(index.table(index.parts(results)) if found is None else found)
+    if found is None:
+        found = [index.table(index.parts(results))]
+    return (
+        pa.concat_tables(map(pa.table, found), promote_options="default") if found[1:] else pa.table(found[0])
+    )
+
+
+def dataset_of(results: ResultSet) -> pads.Dataset:
+    """The index of a result set as a data set of its files, of which nothing is in memory.
+
+    Raises:
+        RecordError: there is none, or it is damaged or of other records.
+    """
+    import pyarrow.dataset as pads  # noqa: PLC0415 - seldom needed
+    import pyarrow.parquet as pq  # noqa: PLC0415 - seldom needed
+
+    files = [str(path) for path in index.files(results)]
+    schema = pa.unify_schemas([pq.read_schema(file).remove_metadata() for file in files])
+    return pads.dataset(files, schema=schema, format="parquet")
 
 
 def _column(values: list[MetricValue], field: pa.Field) -> pa.Array:

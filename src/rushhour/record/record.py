@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     import pyarrow as pa
+    import pyarrow.dataset as pads
     from numpy.typing import NDArray
 
 T = TypeVar("T")
@@ -356,8 +357,20 @@ class ResultSet:
 
         return frames.index_of(self)
 
+    def dataset(self) -> pads.Dataset:
+        """The index as a `pyarrow.dataset.Dataset`: filtered and summed up without being read into memory.
+
+        Raises:
+            RecordError: the set has no index, or one of other records; `write_index` makes it.
+            ExtraError: pyarrow is not installed.
+        """
+        need("frames")
+        from rushhour.record import frames  # noqa: PLC0415 - pyarrow is slow to import and seldom needed
+
+        return frames.dataset_of(self)
+
     def write_index(self) -> Path:
-        """Measure every run and write `index.parquet`, atomically."""
+        """Measure every run and write the index, atomically: its file, or the folder of its files."""
         from rushhour.summary import index  # noqa: PLC0415 - of many that read records, few write one
 
         return index.write(self)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from dataclasses import replace
+from itertools import chain
 from typing import IO, TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -18,6 +19,8 @@ from rushhour.summary import index
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
+
+    from arro3.core import Table
 
     from rushhour.record.record import Record, ResultSet
 
@@ -46,9 +49,10 @@ def write(results: ResultSet, folder: Path, form: str) -> list[Path]:
     samples = (part for record in results for part in series(record))
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        parts = index.parts(results)
-        metrics = index.table(map(_for_spreadsheets, parts) if form == "csv" else parts)
-        _write(metrics.to_batches(), metrics.schema, paths[0], form)
+        metrics = _metrics(results, form)
+        first = next(metrics)
+        rows = (batch for table in chain([first], metrics) for batch in table.to_batches())
+        _write(rows, first.schema, paths[0], form)
         _write(samples, SCHEMA, paths[1], form)
     except OSError as error:
         raise ReportError(
@@ -57,6 +61,15 @@ def write(results: ResultSet, folder: Path, form: str) -> list[Path]:
             hint="choose another folder with --out",
         ) from error
     return paths
+
+
+def _metrics(results: ResultSet, form: str) -> Iterator[Table]:
+    """The index, a table for each chunk of runs, all with the same columns."""
+    every = index.chunks(results)
+    factors = index.factors_of(results) if len(every) > 1 else ()
+    for chunk in every:
+        parts = chunk.parts()
+        yield index.table(map(_for_spreadsheets, parts) if form == "csv" else parts, factors)
 
 
 def _for_spreadsheets(part: index.Part) -> index.Part:

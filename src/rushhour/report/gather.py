@@ -10,9 +10,10 @@ from rushhour.record.record import Record
 from rushhour.report.model import kernel_name, said, view
 from rushhour.spec.sweep import known_sweep
 from rushhour.summary import index
+from rushhour.summary.measured import metrics_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from rushhour.metrics.value import MetricValue
     from rushhour.record.manifest import Manifest
@@ -121,7 +122,7 @@ def views(
             factors["kernel"] = kernel_name(record.manifest.kernel)
         if len(repetitions) > 1:
             factors["repetition"] = str(record.manifest.repetition)
-        metrics = known.get(record.path.name) or record.metrics()
+        metrics = known.get(record.path.name) or metrics_of(record)
         if also is not None:
             also(record, metrics, position)
         yield view(record, metrics, factors=factors, points=share if place in drawn else 0)
@@ -138,9 +139,9 @@ def _short(names: Iterable[str]) -> dict[str, str]:
     }
 
 
-def indexed(results: ResultSet) -> dict[str, list[MetricValue]]:
+def indexed(results: ResultSet) -> Mapping[str, Sequence[MetricValue]]:
     """The metrics of each run's folder as the index of the set has them; empty if it has no index."""
-    return index.values(results) if (results.path / index.INDEX).is_file() else {}
+    return index.values(results) if index.is_written(results) else {}
 
 
 def _place(manifest: Manifest) -> tuple[int, str, int]:

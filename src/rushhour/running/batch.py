@@ -5,6 +5,7 @@ Takes a scenario counted out to cells, gives runs, jobs for a lab, and the `set.
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -92,6 +93,7 @@ class Batch:
     lab: str = "uml"
     failures: list[dict[str, object]] = field(default_factory=list, compare=False)
     skipped: list[dict[str, Any]] = field(default_factory=list, compare=False)
+    _before: list[dict[str, list[Path]]] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def __len__(self) -> int:
         """The number of runs."""
@@ -151,10 +153,16 @@ class Batch:
     def finished(self, run: Run, but: str = "") -> Path | None:
         """The record that this run left before, by its number: runs in real time have no other name.
 
-        The folder named `but` is ignored.
+        The folder named `but` is ignored. Looked up in what was there when this was first asked.
         """
-        found = sorted((self.folder / "runs").glob(f"{run.number:05d}-*"))
-        return next((place for place in found if place.name != but), None)
+        if not self._before:
+            self._before.append(_by_number(self.folder / "runs"))
+        found = self._before[0].get(f"{run.number:05d}", ())
+        return next((place for place in found if place.name != but and place.exists()), None)
+
+    def begin(self) -> None:
+        """Look anew which runs are there, when they are next asked for."""
+        self._before.clear()
 
     def results(self) -> ResultSet:
         """The result set, once there are runs in it."""
@@ -220,6 +228,17 @@ class Batch:
         if not self.real_time:
             return {}
         return {"lab": self.lab, "blocks": [[run.number for run in block] for block in self.blocks()]}
+
+
+def _by_number(runs: Path) -> dict[str, list[Path]]:
+    """The runs of a folder by the number in their names, in one pass: it may hold very many."""
+    found: dict[str, list[Path]] = {}
+    names = sorted(os.listdir(runs)) if runs.is_dir() else []  # noqa: PTH208 - a path for each takes seconds
+    for name in names:
+        number, dash, _ = name.partition("-")
+        if dash and number.isdecimal():
+            found.setdefault(number, []).append(runs / name)
+    return found
 
 
 def of_one(name: str, scenario: Scenario, kernel: Tested, folder: Path) -> tuple[Batch, Run]:

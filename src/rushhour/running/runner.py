@@ -77,6 +77,7 @@ def carry_out(
         _hold(batches, held)
         conductor.expect(sum(map(len, batches)))
         for batch, told in zip(batches, refused, strict=True):
+            batch.begin()
             batch.write_about(complete=False)
             point_latest(batch.folder)
             done = 0

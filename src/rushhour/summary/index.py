@@ -1,7 +1,10 @@
 """The index of a result set: one row per run and metric, as Parquet (docs/record-format.md).
 
-Takes records, gives `Part`s, one for each run, and Arrow or a file made of them. Arrow here is arro3's, which
+Takes records, gives `Part`s, one for each run, and Arrow or files made of them. Arrow here is arro3's, which
 is small and quick to import; as pyarrow's tables the index is given by `rushhour.record.frames`.
+
+The runs of a set come in chunks, and no more than a few chunks are in memory: a small set is one chunk and
+one file, of a large one every chunk has a file of its own.
 """
 
 from __future__ import annotations
@@ -9,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any, cast
@@ -21,14 +25,21 @@ from rushhour.record.seal import MANIFEST
 from rushhour.summary.measured import metrics_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     from arro3.core import ChunkedArray, Table
 
     from rushhour.record.record import Record, ResultSet
 
-INDEX = "index.parquet"
+INDEX, PARTS = "index.parquet", "index"
+"""The index of a set: a file, or of a large one a folder of files."""
+WHOLE = 5000
+"""Runs of which the index is one file."""
+CHUNK = 1000
+"""Runs in each file of a larger one."""
+HELD = 2
+"""Chunks of a large set that are in memory at a time."""
 FORMAT = "rushhour-index/1"
 _AGAIN = "delete it; it is made again from the records"
 _MAGIC = b"PAR1"
@@ -74,15 +85,74 @@ def of_run(record: Record) -> Part:
 
 
 def parts(results: ResultSet) -> list[Part]:
-    """The index of a result set by run: `index.parquet` if it is that of these records, else measured now.
+    """The index of a result set by run: from its file if that is of these records, else measured now.
 
     Raises:
         RecordError: the index is damaged or of another version, or a record was changed.
     """
-    table = known(results)
-    if table is None:
-        return [of_run(record) for record in results]
-    return parts_of(table)
+    return list(stream(results))
+
+
+def stream(results: ResultSet) -> Iterator[Part]:
+    """As `parts`, a chunk in memory at a time.
+
+    Raises:
+        RecordError: as `parts`.
+    """
+    for chunk in chunks(results):
+        yield from chunk.parts()
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Runs whose rows are in one file."""
+
+    folders: Sequence[Path]
+    file: Path
+
+    def known(self) -> Table | None:
+        """The rows, if the file is as it was written, and of the records that are there now.
+
+        Raises:
+            RecordError: it is damaged or of another version, or a record cannot be read.
+        """
+        if not self.file.is_file():
+            return None
+        found = read(self.file)
+        seal = found.schema.metadata_str.get("seal")
+        return found if seal is not None and seal == _seal(found, _of_records(self.folders)) else None
+
+    def parts(self) -> Iterator[Part]:
+        """The rows by run, from the file or measured now."""
+        found = self.known()
+        if found is not None:
+            yield from parts_of(found)
+        else:
+            yield from (of_run(record) for record in self.records())
+
+    def values(self) -> dict[str, list[MetricValue]]:
+        """The metric values by folder, from where `parts` takes them."""
+        found = self.known()
+        if found is not None:
+            return values_of(found)
+        return {record.path.name: metrics_of(record) for record in self.records()}
+
+    def records(self) -> Iterator[Record]:
+        """The records, verified."""
+        from rushhour.record.record import Record  # noqa: PLC0415 - its door leads here
+
+        return (Record.verified(folder) for folder in self.folders)
+
+
+def chunks(results: ResultSet) -> list[Chunk]:
+    """The chunks of a set, and the files that they have once the index is written."""
+    folders = results.folders()
+    if len(folders) <= WHOLE:
+        return [Chunk(folders, results.path / INDEX)]
+    return [
+        Chunk(folders[start : start + CHUNK], results.path / PARTS / f"part-{number:05d}.parquet")
+        for number, start in enumerate(range(0, len(folders), CHUNK))
+    ]
 
 
 def parts_of(table: Table) -> list[Part]:
@@ -107,16 +177,37 @@ def parts_of(table: Table) -> list[Part]:
     ]
 
 
-def values(results: ResultSet) -> dict[str, list[MetricValue]]:
-    """The metric values of each run by its folder, from where `parts` takes them.
+def values(results: ResultSet) -> Mapping[str, Sequence[MetricValue]]:
+    """The metric values of each run by its folder, from where `parts` takes them; of many, chunk by chunk.
 
     Raises:
         RecordError: the index is damaged or of another version, or a record was changed.
     """
-    table = known(results)
-    if table is None:
-        return {record.path.name: metrics_of(record) for record in results}
-    return values_of(table)
+    every = chunks(results)
+    return every[0].values() if len(every) == 1 else _Values(every)
+
+
+class _Values(Mapping[str, "Sequence[MetricValue]"]):
+    """The values of a large set; those of the chunks that were asked for last are in memory."""
+
+    def __init__(self, every: Sequence[Chunk]) -> None:
+        self._every = every
+        self._place = {folder.name: place for place, chunk in enumerate(every) for folder in chunk.folders}
+        self._held: dict[int, Mapping[str, Sequence[MetricValue]]] = {}
+
+    def __getitem__(self, folder: str) -> Sequence[MetricValue]:
+        place = self._place[folder]
+        if place not in self._held:
+            for old in [*self._held][: max(0, len(self._held) - HELD + 1)]:
+                del self._held[old]
+            self._held[place] = self._every[place].values()
+        return self._held[place][folder]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._place)
+
+    def __len__(self) -> int:
+        return len(self._place)
 
 
 def values_of(table: Table) -> dict[str, list[MetricValue]]:
@@ -127,24 +218,54 @@ def values_of(table: Table) -> dict[str, list[MetricValue]]:
     return known
 
 
-def known(results: ResultSet) -> Table | None:
-    """The index of a set, if it is as it was written, and of the records that are there now.
+def factors_of(results: ResultSet) -> set[str]:
+    """The factors of all cells: every file of an index has them all, so that the files are one data set."""
+    from rushhour.record.record import Record  # noqa: PLC0415 - its door leads here
+
+    cells = results.about.cells
+    if cells:
+        return {name for cell in cells for name in cell.factors}
+    return {name for folder in results.folders() for name in Record.open(folder).factors}
+
+
+def is_written(results: ResultSet) -> bool:
+    """Whether the set has an index, be it of these records or not."""
+    return any(chunk.file.is_file() for chunk in chunks(results))
+
+
+def known(results: ResultSet) -> list[Table] | None:
+    """The index of a set by its files, if all are as they were written, and of the records that are there.
 
     Raises:
-        RecordError: it is damaged or of another version, or a record cannot be read.
+        RecordError: one is damaged or of another version, or a record cannot be read.
     """
-    path = results.path / INDEX
-    if not path.is_file():
-        return None
-    found = read(path)
-    seal = found.schema.metadata_str.get("seal")
-    return found if seal is not None and seal == _seal(found, _of_records(results)) else None
+    found = []
+    for chunk in chunks(results):
+        table = chunk.known()
+        if table is None:
+            return None
+        found.append(table)
+    return found
 
 
-def _of_records(results: ResultSet) -> str:
+def files(results: ResultSet) -> list[Path]:
+    """The files of the index of a set, each looked through and found to be of these records.
+
+    Raises:
+        RecordError: there is none, or one is damaged or of other records.
+    """
+    every = chunks(results)
+    for chunk in every:
+        if chunk.known() is None:
+            hint = "ResultSet.write_index() writes it, as every `rushhour run` of the set does"
+            raise RecordError("the set has no index of its records", where=str(chunk.file), hint=hint)
+    return [chunk.file for chunk in every]
+
+
+def _of_records(folders: Sequence[Path]) -> str:
     """What tells these records from others: their folders and manifests."""
     try:
-        told = [f"{folder.name} {checksum(folder / MANIFEST)}\n" for folder in results.folders()]
+        told = [f"{folder.name} {checksum(folder / MANIFEST)}\n" for folder in folders]
     except OSError as error:
         raise RecordError(
             f"cannot read the manifest: {error.strerror}",
@@ -161,18 +282,21 @@ def _seal(found: Table, records: str) -> str:
     return json.dumps({"records": records, "content": content})
 
 
-def table(found: Iterable[Part]) -> Table:
-    """The rows of runs as Arrow, the columns in the order of the format, which the schema names."""
+def table(found: Iterable[Part], factors: Iterable[str] = ()) -> Table:
+    """The rows of runs as Arrow, the columns in the order of the format, which the schema names.
+
+    There is a column for each of `factors`, too, where no run of these has it.
+    """
     from arro3.core import Array, DataType, Field, Schema, Table  # noqa: PLC0415 - only where rows are written
 
     rows = list(found)
-    names = sorted({name for part in rows for name in part.factors})
-    factors = [(name, _spread(rows, [part.factors.get(name) for part in rows])) for name in names]
+    names = sorted({*factors, *(name for part in rows for name in part.factors)})
+    levels = [(name, _spread(rows, [part.factors.get(name) for part in rows])) for name in names]
     kinds = {"string": DataType.string(), "int64": DataType.int64()}
     kinds |= {"float64": DataType.float64(), "bool": DataType.bool()}
     columns: list[tuple[str, str, list[Any]]] = [
         *((name, kind, _spread(rows, [part.about[name] for part in rows])) for name, kind in _RUN.items()),
-        *((_FACTOR + name, "string", cells) for name, cells in factors),
+        *((_FACTOR + name, "string", cells) for name, cells in levels),
         *((name, kind, _each(rows, name)) for name, kind in _METRIC.items()),
     ]
     schema = Schema([Field(name, kinds[kind]) for name, kind, _ in columns], metadata={"format": FORMAT})
@@ -202,21 +326,40 @@ def read(path: Path) -> Table:
 
 
 def write(results: ResultSet) -> Path:
-    """Measure every run and write `index.parquet` (zstd), atomically.
+    """Measure every run and write the index (zstd), atomically; its file, or the folder with its files.
 
     Raises:
         RecordError: a record cannot be read, or the index cannot be written.
     """
-    path = results.path / INDEX
-    rows = [of_run(record) for record in results]
-    put(rows, path, _of_records(results))
-    return path
+    every = chunks(results)
+    if len(every) == 1:
+        _write(every[0], every[0].file)
+        rooms.remove(results.path / PARTS)
+        return every[0].file
+    factors = factors_of(results)
+    try:
+        with rooms.room(results.path) as room:
+            new = room / PARTS
+            new.mkdir()
+            for chunk in every:
+                _write(chunk, new / chunk.file.name, factors)
+            new.chmod(0o777 & ~rooms.umask())
+            rooms.take_place(new, results.path / PARTS)
+        (results.path / INDEX).unlink(missing_ok=True)
+    except OSError as error:
+        raise _unwritten(results.path / PARTS, error) from error
+    return results.path / PARTS
 
 
-def put(found: Iterable[Part], path: Path, records: str = "") -> None:
+def _write(chunk: Chunk, path: Path, factors: Iterable[str] = ()) -> None:
+    rows = [of_run(record) for record in chunk.records()]
+    put(rows, path, _of_records(chunk.folders), factors)
+
+
+def put(found: Iterable[Part], path: Path, records: str = "", factors: Iterable[str] = ()) -> None:
     """Write an index to `path` (Parquet, zstd; equal rows give equal bytes), atomically.
 
-    `records` says of which records it is.
+    `records` says of which records it is; for `factors` see `table`.
 
     Raises:
         RecordError: it cannot be written.
@@ -225,15 +368,19 @@ def put(found: Iterable[Part], path: Path, records: str = "") -> None:
 
     # In memory first: on a full disk the library would panic, and say so on standard error.
     whole = io.BytesIO()
-    rows = table(found)
+    rows = table(found, factors)
     # The format is in the schema; the library writes several notes in any order.
     write_parquet(rows, whole, compression="zstd(3)", key_value_metadata={"seal": _seal(rows, records)})
     try:
         rooms.put(path, whole.getbuffer())
     except OSError as error:
-        raise RecordError(
-            f"cannot write the index: {error.strerror}", where=str(path), hint="is there space left?"
-        ) from error
+        raise _unwritten(path, error) from error
+
+
+def _unwritten(path: Path, error: OSError) -> RecordError:
+    return RecordError(
+        f"cannot write the index: {error.strerror}", where=str(path), hint="is there space left?"
+    )
 
 
 def _spread(rows: Sequence[Part], cells: Sequence[Any]) -> list[Any]:
@@ -247,7 +394,12 @@ def _each(rows: Sequence[Part], name: str) -> list[object]:
 
 
 def _column(found: Table, name: str) -> list[Any]:
-    return cast("list[Any]", found.column(name).to_pylist())
+    cells = cast("list[Any]", found.column(name).to_pylist())
+    if name == "value":
+        return cells
+    # Few words in many rows: each is kept once.
+    words: dict[Any, Any] = {}
+    return [words.setdefault(cell, cell) for cell in cells]
 
 
 def _at(found: Table, name: str, places: Sequence[int]) -> list[Any]:

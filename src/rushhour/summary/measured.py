@@ -23,7 +23,7 @@ from rushhour.metrics.value import MetricValue
 from rushhour.record.seal import SEALED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from importlib.resources.abc import Traversable
 
     from rushhour.record.record import Record
@@ -44,20 +44,22 @@ def metrics_of(record: Record, *, fresh: bool = False) -> list[MetricValue]:
     if SEALED not in record.manifest:
         return record.metrics()
     record.verify()
-    key = _key(record)
+    key = key_of(record)
     known = None if fresh else _read(remembered.recall(key))
     if known is None:
         known = record.metrics()
-        remembered.keep(key, _written(known))
+        remembered.keep(key, written(known))
     return known
 
 
-def _key(record: Record) -> str:
+def key_of(record: Record) -> str:
+    """The hash of all that a record's metrics are of."""
     told = {name: value for name, value in record.manifest.items() if name not in UNREAD}
     return hashlib.sha256(f"{code()}\n{json.dumps(told, sort_keys=True)}".encode()).hexdigest()
 
 
-def _written(values: list[MetricValue]) -> bytes:
+def written(values: Sequence[MetricValue]) -> bytes:
+    """Metric values as they are kept."""
     rows = [[one.metric, one.scope, one.value, one.unit, one.note] for one in values]
     return zlib.compress(json.dumps(rows, default=float, separators=(",", ":")).encode(), 1)
 

@@ -22,6 +22,7 @@ from rushhour.series.series import RUN, SERIES
 from rushhour.spec.figure import Figure
 from rushhour.spec.sweep import Sweep
 from rushhour.summary import comparison
+from rushhour.summary.measured import metrics_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -132,7 +133,7 @@ def figures_of(results: ResultSet) -> list[Drawing]:
     collector = Collector.of(results)
     if collector.figures:
         for run, record in enumerate(results):
-            collector.take(record, record.metrics(), run)
+            collector.take(record, metrics_of(record), run)
     return collector.drawings()
 
 
