@@ -5,7 +5,8 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from rushhour.diagnosis.facts import FORMAT, Facts
+from rushhour.diagnosis.facts import Facts
+from rushhour.record.facts_file import FORMAT
 
 MIB = 1 << 20
 

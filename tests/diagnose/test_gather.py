@@ -304,3 +304,5 @@ def test_what_may_not_be_read_is_said() -> None:
 def test_facts_of_another_format_are_refused() -> None:
     with pytest.raises(RecordError, match="rushhour-facts/1"):
         Facts.from_document({"format": "rushhour-facts/9"})
+    with pytest.raises(RecordError, match=r"facts: link is 'eth0'; expected a table"):
+        Facts.from_document({"format": "rushhour-facts/1", "link": "eth0"})

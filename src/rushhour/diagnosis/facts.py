@@ -6,29 +6,17 @@ A section is a mapping of names to plain values; what could not be read is absen
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from inspect import get_annotations
 from typing import TYPE_CHECKING, Any
 
 from rushhour.errors import RecordError
+from rushhour.record.document import read, write
+from rushhour.record.facts_file import FORMAT, FactsFile
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-FORMAT = "rushhour-facts/1"
-SECTIONS = (
-    "host",
-    "link",
-    "route",
-    "pcie",
-    "cpu",
-    "memory",
-    "virtualisation",
-    "sysctl",
-    "qdisc",
-    "sockets",
-    "firewall",
-    "time",
-    "counters",
-)
+SECTIONS = tuple(name for name in get_annotations(FactsFile) if name not in {"format", "place", "unknown"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,21 +40,22 @@ class Facts:
             found = found.get(name)
         return found
 
-    def document(self) -> dict[str, Any]:
-        """The facts as one JSON-able document."""
+    def document(self) -> FactsFile:
+        """The facts as one document."""
         sections = {name: dict(values) for name, values in self.sections.items()}
-        return {"format": FORMAT, "place": self.place, **sections, "unknown": dict(self.unknown)}
+        return write(FactsFile, format=FORMAT, place=self.place, **sections, unknown=dict(self.unknown))
 
     @classmethod
-    def from_document(cls, document: Mapping[str, Any]) -> Facts:
+    def from_document(cls, document: Mapping[str, object]) -> Facts:
         """Facts from a document.
 
         Raises:
-            RecordError: it is of another format.
+            RecordError: it is of another format, or damaged.
         """
         if document.get("format") != FORMAT:
             raise RecordError(
                 f"these are not facts: the format is {document.get('format')!r}, not {FORMAT!r}"
             )
-        sections = {name: document[name] for name in SECTIONS if name in document}
-        return cls(str(document.get("place", "")), sections, document.get("unknown", {}))
+        found = read(FactsFile, document, "facts")
+        sections = {name: getattr(found, name) for name in SECTIONS if name in found}
+        return cls(found.place, sections, found.unknown)
