@@ -125,6 +125,18 @@ def test_an_origin_of_losses_has_one_remedy_whatever_shows_it(
     assert (found[0].cure.socket if found[0].cure is not None else {}) == socket
 
 
+@pytest.mark.parametrize(("cc", "takes"), [("cubic", True), ("bbr", False)])
+def test_only_an_algorithm_that_answers_a_loss_is_said_to_take_it_for_congestion(
+    cc: str, takes: bool
+) -> None:
+    known: dict[str, Any] = {"options": BOTH, "retransmits": 40, "cc": cc}
+    seen = measured("losses", **known, segments=4000)
+    for one in (recorded("losses", **known, **BY_CHANCE), replace(seen, m=replace(seen.m, udp=DATAGRAMS))):
+        said = named(one, "losses", 0.9)
+        assert said is not None
+        assert ("takes each for congestion" in said.says) is takes
+
+
 def test_an_option_is_switched_on_where_it_is_off() -> None:
     name = "net.ipv4.tcp_window_scaling"
     known: dict[str, Any] = FLOWS["window-scaling-off"][1]

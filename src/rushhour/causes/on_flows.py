@@ -199,8 +199,8 @@ LOSSES = (
         "Packets are lost although no queue is full",
         MATHIS,
         says=(
-            "{lost} of the packets {way}were lost on the way, not in a full queue, and {cc} on {host} takes "
-            "each for congestion{theory}."
+            "{lost} of the packets {way}were lost on the way, not in a full queue, and {cc} on {host} "
+            "{answers}{theory}."
         ),
         leads_to=("datagram-loss", "losses", "echo-loss"),
         word="random_loss",

@@ -262,6 +262,13 @@ def random_loss(e: Evidence, share: float) -> Named | None:
     return _origin(e, "random-loss", share, lambda shown: _repaired(e, shown.lost))
 
 
+def _answers(e: Evidence) -> str:
+    """What the sender's algorithm does with a loss of a single packet."""
+    if e.cc.startswith("bbr"):
+        return "has to send them again, although it takes no single one for congestion"
+    return "takes each for congestion"
+
+
 def _repaired(e: Evidence, lost: float) -> Cure:
     known = e.setting(e.sender, "net.ipv4.tcp_available_congestion_control")
     if e.cc.startswith("bbr") or lost > BBR_LOSS:
@@ -299,7 +306,7 @@ def _origin(e: Evidence, key: str, share: float, cure: Callable[[Shown], Cure] |
     shown = e.shown(key)
     if shown is None:
         return None
-    says = sentence(key, **{"held": held(share), **shown.words})
+    says = sentence(key, **{"held": held(share), "answers": _answers(e), **shown.words})
     return Named(key, e.sender, says, None if cure is None else cure(shown), shown.law)
 
 
