@@ -10,8 +10,10 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from rushhour.cli.on import elsewhere, executing
 from rushhour.errors import RushHourError
 from rushhour.lab import kernel as kernels
+from rushhour.verdict.comparing import make_lab
 
 from . import page, patches, results
 from .judge import BASE, Scope, judge
@@ -35,6 +37,7 @@ say = Console(stderr=True, highlight=False)
     is_flag=True,
     help="Put the table into docs/mutants.md, every judgement into mutants/found.csv.",
 )
+@elsewhere
 def main(
     names: tuple[str, ...],
     *,
@@ -44,13 +47,18 @@ def main(
     no_stop: bool,
     fresh: bool,
     write: bool,
+    on: str | None,
+    audit: float,
 ) -> None:
     """NAMES: mutants, areas, `faults` or `harmless`; all if there are none."""
     try:
         mutants = patches.load()
         chosen = patches.select(mutants, names)
         if not only_list:
-            _judge(chosen, Scope(not no_stop, quick, scenarios), fresh=fresh)
+            lab = make_lab()
+            with executing(on, audit, lab, say) as executor:
+                scope = Scope(not no_stop, quick, scenarios, lab=lab, executor=executor)
+                _judge(chosen, scope, fresh=fresh)
     except RushHourError as error:
         raise click.ClickException(str(error)) from error
     rows = [(mutant, results.recall(mutant)) for mutant in chosen]

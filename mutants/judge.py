@@ -24,7 +24,9 @@ from .tree import name_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from rushhour.lab.base import Lab
     from rushhour.lab.kernel import Kernel
+    from rushhour.running.executor import Executor
 
     from .patches import Mutant
     from .tree import Tree
@@ -35,11 +37,16 @@ _IDENTIFIER = re.compile(r"\b[a-z]\w*_\w+")
 
 @dataclass(frozen=True)
 class Scope:
-    """What judges: named scenarios, the quick suite, or the suite; `stop` at the first cell that is worse."""
+    """What judges: named scenarios, the quick suite, or the suite; `stop` at the first cell that is worse.
+
+    `lab` and `executor` say where, if not on this machine.
+    """
 
     stop: bool = True
     quick: bool = False
     scenarios: tuple[str, ...] = ()
+    lab: Lab | None = None
+    executor: Executor | None = None
 
     @property
     def suite(self) -> bool:
@@ -112,8 +119,9 @@ def _compare(
         tell(f"is judged by {', '.join(words)}{' (quick)' if quick else ''}")
         with tempfile.TemporaryDirectory(prefix="mutant-") as room:
             verdict = rushhour.compare(
-                base.folder.name, kernel.folder.name, scenarios=words, quick=quick, stop=scope.stop, out=room
-            )
+                base.folder.name, kernel.folder.name, scenarios=words, quick=quick, stop=scope.stop, out=room,
+                lab=scope.lab, executor=scope.executor,
+            )  # fmt: skip
         found = _read(verdict.document())
         if found.caught:
             break

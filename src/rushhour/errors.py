@@ -8,6 +8,7 @@
     ├── KernelError       a kernel under test: not found, not built, lacks something
     │   └── BuildError    its source is no laboratory kernel: it does not compile, or lacks what is needed
     ├── LabError          a run that could not be carried out
+    │   ├── FleetError    the machines that carry runs out cannot go on, so the whole command ends
     │   ├── HostError     a real machine could not be reached, refused, or went away
     │   ├── GuestError    the kernel under test panicked, crashed, stood still or never finished
     │   └── AgentError    the agent inside the lab reported a failure
@@ -48,6 +49,7 @@ class RushHourError(Exception):
         message = harmless(message)
         super().__init__(message)
         self.message = message
+        self.machine = machine
         self.where = None if where is None else one_line(where)
         hint = harmless(hint)
         self.hint = "\n  ".join(filter(None, [hint, DOCTOR])) if machine else hint
@@ -120,6 +122,10 @@ class GuestError(LabError):
 
     hangs = False
     """Whether it had to be ended, after a time that other runs do not need."""
+
+
+class FleetError(LabError):
+    """The machines that carry runs out cannot be reached, or none of them is left: nothing can go on."""
 
 
 class HostError(LabError):

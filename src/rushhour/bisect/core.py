@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from rushhour.bisect.search import Ahead, Decision
     from rushhour.lab.base import Lab
+    from rushhour.running.executor import Executor
     from rushhour.spec import Scenario
 
     Tell = Callable[[str], None]
@@ -69,6 +70,7 @@ def bisect(
     *,
     options: Options | None = None,
     lab: Lab | None = None,
+    executor: Executor | None = None,
     tell: Tell = lambda _: None,
     note: Tell = lambda _: None,
 ) -> dict[str, Any]:
@@ -82,6 +84,7 @@ def bisect(
         metric: A metric's name, or `-` for whatever the scenario is judged by.
         options: How.
         lab: Where to run; by default the `uml` lab.
+        executor: Carries the runs out, instead of threads on this machine.
         tell: Told what goes on at the moment.
         note: Told what is worth keeping: a line for each commit.
 
@@ -101,7 +104,8 @@ def bisect(
         options.minimum, options.improved, options.seeds, options.max_seeds,
     )  # fmt: skip
     state = _state(question, options, name)
-    bench = Bench(history.tree, state.folder / "records", name, plain, lab or _uml(), options.jobs, tell)
+    folder = state.folder / "records"
+    bench = Bench(history.tree, folder, name, plain, lab or _uml(), options.jobs, tell, executor)
     return _Going(history, bench, state, _rule(options), note).run(asked)
 
 

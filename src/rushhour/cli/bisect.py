@@ -8,7 +8,8 @@ from typing import Any
 import click
 
 from rushhour.cli import SETTINGS
-from rushhour.cli.screen import echo, tell_json
+from rushhour.cli.on import elsewhere, executing
+from rushhour.cli.screen import console, echo, tell_json
 
 
 @click.command(context_settings=SETTINGS, short_help="Find the commit that changed what a scenario measures.")
@@ -34,8 +35,18 @@ from rushhour.cli.screen import echo, tell_json
 )
 @click.option("--resume", is_flag=True, help="Go on with a bisection that was interrupted.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
+@elsewhere
 def bisect(
-    scenario: str, metric: str, *, tree: str, good: str, bad: str, as_json: bool, **options: Any
+    scenario: str,
+    metric: str,
+    *,
+    tree: str,
+    good: str,
+    bad: str,
+    as_json: bool,
+    on: str | None,
+    audit: float,
+    **options: Any,
 ) -> int:
     """Find the commit between A and B after which METRIC of SCENARIO is as in B and no longer as in A.
 
@@ -53,9 +64,14 @@ def bisect(
     """  # noqa: D301 - click wants the letter itself
     from rushhour import bisect as bisecting
     from rushhour.cli.bisect_screen import Screen
+    from rushhour.running.runner import make_lab
 
     options["sets"] = tuple(options["sets"])
-    with Screen() as screen:
+    lab = make_lab("uml")
+    with (
+        executing(on, audit, lab, console(stderr=True), jobs=options["jobs"]) as executor,
+        Screen() as screen,
+    ):
         document = bisecting.bisect(
             tree,
             good,
@@ -63,6 +79,8 @@ def bisect(
             scenario,
             metric,
             options=bisecting.Options(**options),
+            lab=lab,
+            executor=executor,
             tell=screen.tell,
             note=screen.note,
         )

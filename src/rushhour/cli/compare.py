@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from rushhour.cli import INTERRUPTED, SETTINGS
+from rushhour.cli.on import elsewhere, executing
 from rushhour.cli.screen import console, tell_json
 from rushhour.export.formats import FORMATS
 
@@ -47,6 +48,7 @@ from rushhour.export.formats import FORMATS
     help="Also write the verdict in this format, into its folder. May be repeated.",
 )  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="The verdict as one JSON document on standard output.")
+@elsewhere
 def compare(
     base: str,
     candidate: str,
@@ -56,6 +58,8 @@ def compare(
     db: str | None,
     forms: tuple[str, ...],
     as_json: bool,
+    on: str | None,
+    audit: float,
     **options: Any,
 ) -> int:
     """Judge CANDIDATE against BASE, cell by cell, seed by seed.
@@ -81,14 +85,18 @@ def compare(
     from rushhour.cli.screen import printer
     from rushhour.report.verdict import output, terminal
     from rushhour.running.runner import point_latest
+    from rushhour.verdict.comparing import make_lab
 
     words = console(stderr=True)
     can_store(db)
+    # Of records alone nothing is run, and no machine has to be one for virtual kernels.
+    lab = None if on is None else make_lab()
     try:
-        with display(words) as watch:
+        with executing(on, audit, lab, words, jobs=options["jobs"]) as executor, display(words) as watch:
             made = verdict.compare(
-                base, candidate, variables=variables or ("kernel",), out=out, watch=watch, **options
-            )
+                base, candidate, variables=variables or ("kernel",), out=out, watch=watch, lab=lab,
+                executor=executor, **options,
+            )  # fmt: skip
     except KeyboardInterrupt:
         words.print("interrupted; what has run is known. To go on: the same command")
         return INTERRUPTED

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from rushhour.cli import SETTINGS
+from rushhour.cli.on import elsewhere, executing
 from rushhour.cli.screen import console, tell_json
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     from rushhour.explain import Explanation
     from rushhour.metrics.value import MetricValue
+    from rushhour.running.executor import Executor
     from rushhour.running.runner import Batch, Outcome
 
 FAILED, INVALID, INTERRUPTED = 1, 4, 130
@@ -45,6 +47,7 @@ FAILED, INVALID, INTERRUPTED = 1, 4, 130
 @click.option("--quick", is_flag=True, help="A quick look: no repetitions, at most 3 values of a factor.")
 @click.option("--db", metavar="URL", help="Store the results there, too: a path, or postgresql://…")
 @click.option("--no-report", is_flag=True, help="Do not write report.html.")
+@elsewhere
 def run(
     scenarios: tuple[str, ...],
     *,
@@ -58,6 +61,8 @@ def run(
     fresh: bool,
     no_report: bool,
     db: str | None,
+    on: str | None,
+    audit: float,
     **options: Any,
 ) -> int:
     """Run SCENARIOs: files, names of the catalogue, or studies.
@@ -72,6 +77,8 @@ def run(
 
     With --lab hosts it runs between machines that --hosts or --host name, on the path that is there. A PLACE
     is local, netns:NAME, or a name that ssh understands.
+
+    With --on the runs are made by workers on other machines; the results are the same (docs/fleet.md).
 
     \b
     Exit code:
@@ -92,7 +99,9 @@ def run(
     given = runner.make_lab(lab, **named) if lab != "uml" or any(named.values()) else None
     with runner.using(given) as where:
         batches = runner.prepare(scenarios, **options, lab=lab, tested=runner.tested(where))
-        outcomes, stopped = _carry_out(batches, where or runner.make_lab(lab), words, jobs=jobs, fresh=fresh)
+        used = where or runner.make_lab(lab)
+        with executing(on, audit, used, words, jobs=jobs) as executor:
+            outcomes, stopped = _carry_out(batches, used, words, executor, jobs=jobs, fresh=fresh)
     document = _tell(batches, outcomes, options["out"], as_json=as_json, report=not no_report)
     _tell_failures(outcomes, words)
     store([batch.folder for batch in batches], db, words)
@@ -139,7 +148,13 @@ def _exit_code(document: Sequence[Mapping[str, Any]]) -> int:
 
 
 def _carry_out(
-    batches: list[Batch], lab: Any, words: Console, *, jobs: int | None, fresh: bool
+    batches: list[Batch],
+    lab: Any,
+    words: Console,
+    executor: Executor | None,
+    *,
+    jobs: int | None,
+    fresh: bool,
 ) -> tuple[list[Outcome], bool]:
     """Every outcome, and whether it was cut short."""
     from rushhour.cli.progress import display
@@ -149,7 +164,9 @@ def _carry_out(
     try:
         with (
             display(words) as screen,
-            closing(carry_out(batches, lab, jobs=jobs, fresh=fresh, watch=screen)) as going,
+            closing(
+                carry_out(batches, lab, jobs=jobs, fresh=fresh, executor=executor, watch=screen)
+            ) as going,
         ):
             outcomes.extend(going)
     except KeyboardInterrupt:

@@ -15,6 +15,12 @@ def data(*parts: str) -> Path:
     return (Path(base) if base else Path.home() / ".local" / "share").joinpath("rushhour", *parts)
 
 
+def config(*parts: str) -> Path:
+    """A path below `$XDG_CONFIG_HOME/rushhour` or `~/.config/rushhour`; nothing is made."""
+    base = os.environ.get("XDG_CONFIG_HOME")
+    return (Path(base) if base else Path.home() / ".config").joinpath("rushhour", *parts)
+
+
 def has_screen() -> bool:
     """Whether a browser has a screen to appear on."""
     return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))

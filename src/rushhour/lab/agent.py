@@ -84,6 +84,15 @@ def find() -> Agent:
     )
 
 
+def of(binary: Path) -> Agent:
+    """The agent that this file is.
+
+    Raises:
+        LabError: it does not run here.
+    """
+    return _identify(binary, binary.stat().st_mtime_ns)
+
+
 def find_for(machine: str) -> Agent | None:
     """The agent for machines of another kind (as `uname -m` says it), for hosts; None where there is none."""
     for place in _built(machine):

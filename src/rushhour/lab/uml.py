@@ -20,6 +20,7 @@ from rushhour.lab.manifest import Facts, host, seal_run
 from rushhour.traffic import kinds
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from rushhour.lab.base import Tested
@@ -41,22 +42,39 @@ class UmlLab:
 
     name = "uml"
 
-    def __init__(self, limits: Limits | None = None) -> None:
+    def __init__(
+        self,
+        limits: Limits | None = None,
+        *,
+        given: agent.Agent | None = None,
+        find: Callable[[str], tools.Tool] = tools.find,
+    ) -> None:
+        """A lab on this machine.
+
+        Args:
+            limits: When a guest is ended, as far as the environment does not say otherwise.
+            given: The agent, instead of the one that is found here.
+            find: Finds a program for guests by its name.
+
+        Raises:
+            LabError: this is no machine for virtual kernels, or there is no agent.
+        """
         require()
         self.limits = told_limits(limits or Limits())
-        self.agent = agent.find()
+        self.agent = given or agent.find()
+        self._find = find
         self._guests = Guests()
 
     def key(self, job: Job) -> str:
         """The hash of kernel, agent, programs, plan, and the way they are run."""
         how = f"uml/{VERSION} {memory(job.plan, job.context)} MB"
         what = [str(job.kernel.identity["image_sha256"]), self.agent.sha256, canonical(job.plan)]
-        return sha256(how, *what, *(tool.sha256 for tool in _tools(job)))
+        return sha256(how, *what, *(tool.sha256 for tool in self.programs(job)))
 
     def run(self, job: Job, destination: Path, cpu: int | None = None) -> Path:
         """Run a plan; see `Lab.run`."""
         try:
-            needed = _tools(job)
+            needed = self.programs(job)
             image = built(job.kernel).image
             root = self.agent.root_with(needed)
             with Sandbox(destination.parent, image.resolve(), root) as sandbox:
@@ -80,6 +98,21 @@ class UmlLab:
                 where=str(error.filename2 or error.filename or destination),
                 hint="check that the folder is writable and that there is space left",
             ) from error
+
+    def programs(self, job: Job) -> list[tools.Tool]:
+        """The programs that the guest needs; refuses first what no guest can do.
+
+        Raises:
+            UnsupportedError: the plan asks for what has no meaning in virtual time.
+            LabError: a program is not installed.
+        """
+        if job.plan.loads:
+            raise UnsupportedError(
+                "[[load]]: computing takes no virtual time, so a load would change nothing",
+                where=job.kernel.name,
+                hint="run it in real time: rushhour run … --lab netns",
+            )
+        return [self._find(name) for name in job.plan.tools]
 
     def cancel(self) -> None:
         """End every run; see `Lab.cancel`."""
@@ -172,17 +205,6 @@ def built(tested: Tested) -> Kernel:
             hint=f"rushhour kernel build {source} --name {tested.name}  (it only has to be linked again)",
         )
     return tested
-
-
-def _tools(job: Job) -> list[tools.Tool]:
-    """The programs that the guest needs; refuses first what no guest can do."""
-    if job.plan.loads:
-        raise UnsupportedError(
-            "[[load]]: computing takes no virtual time, so a load would change nothing",
-            where=job.kernel.name,
-            hint="run it in real time: rushhour run … --lab netns",
-        )
-    return [tools.find(name) for name in job.plan.tools]
 
 
 @cache

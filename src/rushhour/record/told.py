@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rushhour.record.record import Record
 
-_NAMES = ("kernel", "warnings", "machine")
+NAMES = ("kernel", "warnings", "machine")
+"""Keys of `result.json` that are no results."""
 # What a plan for machines may lack counted as empty when the first baselines were saved.
 _LACKING: dict[str, object] = {"nodes": [], "links": [], "flows": []}
 
@@ -25,7 +26,7 @@ def told(record: Record) -> str:
     Raises:
         RecordError: a file of the record is damaged.
     """
-    result = {name: value for name, value in record.result.items() if name not in _NAMES}
+    result = {name: value for name, value in record.result.items() if name not in NAMES}
     whole = [result, _LACKING | record.plan, record.manifest.context]
     text = json.dumps(whole, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()

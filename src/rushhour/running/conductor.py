@@ -12,7 +12,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from itertools import islice
 from typing import TYPE_CHECKING, Protocol, Self, cast
 
-from rushhour.errors import LabError, RushHourError, UsageError
+from rushhour.errors import FleetError, LabError, RushHourError, UsageError
 from rushhour.lab.base import CancelledError
 from rushhour.record.manifest import REAL_TIME
 from rushhour.running.batch import Outcome, meant_for
@@ -188,7 +188,7 @@ class Conductor:
 
 def _raise_if_fatal(error: RushHourError) -> None:
     """Stop where every other run would fail alike."""
-    if isinstance(error, CancelledError):
+    if isinstance(error, (CancelledError, FleetError)):
         raise error
     cause = error.__cause__
     if isinstance(cause, OSError) and cause.errno in _FULL:

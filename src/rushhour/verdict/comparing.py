@@ -44,6 +44,15 @@ SUITE = "suite"
 _LIMITS = Limits(timeout_s=900.0, stall_s=30.0)
 
 
+def make_lab() -> UmlLab:
+    """The lab of comparisons.
+
+    Raises:
+        LabError: this is no machine for virtual kernels.
+    """
+    return UmlLab(_LIMITS)
+
+
 @dataclass(frozen=True)
 class Asked:
     """What was asked for beyond the two sides."""
@@ -109,7 +118,7 @@ def compare(
     if isinstance(sides[0], Side) and isinstance(sides[1], Side):
         verdict = _recorded(sides[0], sides[1], asked)
     else:
-        lab = lab or UmlLab(_LIMITS)
+        lab = lab or make_lab()
         verdict = _run(sides, folder, asked, lab, watch)
     verdict = divergences(replace(verdict, folder=folder))
     return replace(verdict, elapsed_s=clock.monotonic() - begin)

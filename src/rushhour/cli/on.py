@@ -1,0 +1,76 @@
+"""`--on` and what goes with it: the options of every command that makes runs in virtual time."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from rich.console import Console
+
+    from rushhour.lab.base import Lab
+    from rushhour.running.executor import Executor
+
+F = TypeVar("F", bound="Callable[..., Any]")
+
+
+class _Share(click.ParamType):  # type: ignore[type-arg]
+    """A share of runs: `2%`, or `0.02`."""
+
+    name = "share"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        text = str(value).strip()
+        try:
+            share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+        except ValueError:
+            share = -1.0
+        if not 0 <= share <= 1:
+            self.fail(f'"{value}" is no share; for example 2%', param, ctx)
+        return share
+
+
+def elsewhere(command: F) -> F:
+    """Give a command the options that say on which machines its runs are made.
+
+    They come as the arguments `on` and `audit`.
+    """
+    options = (
+        click.option(
+            "--on", metavar="ADDRESS",
+            help="Make the runs elsewhere: tcp://HOST:8786, tls://…, fleet:NAME, ssh:FILE, slurm:N or k8s:N.",
+        ),
+        click.option(
+            "--audit", type=_Share(), default="1%", show_default=True, metavar="SHARE",
+            help="With --on: share of the runs that two machines make, to compare their bytes.",
+        ),
+    )  # fmt: skip
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+@contextmanager
+def executing(
+    on: str | None, audit: float, lab: Lab | None, words: Console, *, jobs: int | None = None
+) -> Iterator[Executor | None]:
+    """What carries out the runs of a lab: the machines of `--on`; None stands for this one.
+
+    Raises:
+        UsageError: the address means nothing, or the lab is in real time.
+        FleetError: nobody answers there.
+    """
+    if on is None or lab is None:
+        yield None
+        return
+    from rushhour.fleet.use import fleet
+
+    def tell(text: str) -> None:
+        words.print(text, style="yellow", highlight=False, markup=False, soft_wrap=True)
+
+    with fleet(on, lab, audit=audit, jobs=jobs, tell=tell) as made:
+        yield made

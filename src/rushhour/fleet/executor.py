@@ -1,0 +1,516 @@
+"""The fleet as an executor: jobs go out to workers in tasks, sealed records come back, checked.
+
+One thread decides; what takes time (messages, files) is done by others, which tell it what came of it. Runs
+are pure, so each may be made again anywhere: after a loss, instead of by a liar, or beside a slow worker.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from concurrent.futures import Future, InvalidStateError, ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
+from queue import Empty, SimpleQueue
+from threading import Lock, Thread
+from typing import TYPE_CHECKING, Any, Self
+
+from rushhour.errors import FleetError, RushHourError
+from rushhour.files import rooms
+from rushhour.fleet import faults, landing, roll
+from rushhour.fleet.audit import Audits
+from rushhour.fleet.members import ASIDE, READY, Item, Landed, Member, Task
+from rushhour.fleet.post import Post
+from rushhour.lab import clock
+from rushhour.lab.base import CancelledError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from distributed import Client
+
+    from rushhour.fleet.address import Address
+    from rushhour.lab.base import Job, Tested
+    from rushhour.lab.uml import UmlLab
+
+AUDIT = 0.01
+"""Share of the runs that are made twice, on different workers."""
+_ROLL_S = 1.0
+# Runs of a task take about so long together, and are at most so many: a message is worth its while.
+_TASK_S, _MOST = 0.5, 16
+# Runs that are wanted at once for each that goes on, so that tasks can hold several; and at most.
+_AHEAD, _LEAST, _LARGEST = 8, 16, 2048
+_THREADS = 8
+# So many workers went away while they made a run: it is the run.
+_LOSSES = 3
+# A run that takes so many times the usual, and so many seconds, is made by an idle worker, too.
+_SLOW, _SLOW_S = 4.0, 5.0
+
+
+class Fleet:
+    """Carries out runs on the workers of a scheduler; see `rushhour.running.executor.Executor`.
+
+    A context manager: at its end nothing of it goes on.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        lab: UmlLab,
+        address: Address,
+        *,
+        audit: float = AUDIT,
+        jobs: int | None = None,
+        tell: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        """A fleet; waits for the first worker.
+
+        Args:
+            client: Of the scheduler.
+            lab: Whose runs; it tells their keys, and what they need.
+            address: Where that is.
+            audit: Share of the runs that are made twice.
+            jobs: Runs that are wanted at once at most.
+            tell: Is told what a person should know: workers that are set aside.
+
+        Raises:
+            FleetError: there is no worker.
+        """
+        self.lab, self.tell, self._address = lab, tell, address
+        self._jobs = jobs or _LARGEST
+        self._post = Post(client, lab)
+        self._slots = sum(roll.first(self._post, address, tell).values())
+        self._inbox: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        self._hands = ThreadPoolExecutor(_THREADS, thread_name_prefix="fleet")
+        self._audits = Audits(self, audit)
+        self.members: dict[str, Member] = {}
+        self.kernels: dict[str, Tested] = {}
+        self._waiting: deque[Item] = deque()
+        self._ended: RushHourError | None = None
+        self._usual_s: float | None = None
+        self._rolled = self._seen = clock.monotonic()
+        self._why = ""
+        self._rooms: dict[Path, tuple[Path, int]] = {}
+        self._unresolved: set[Future[Path]] = set()
+        self._lock = Lock()
+        self._thread = Thread(target=self._work, name="fleet", daemon=True)
+        self._thread.start()
+
+    def __enter__(self) -> Self:
+        """Use it."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End all that goes on."""
+        self.end(CancelledError("stopped"))
+        self._inbox.put(None)
+        self._thread.join()
+        self._hands.shutdown(cancel_futures=True)
+        for room, lock in self._rooms.values():
+            rooms.remove(room)
+            os.close(lock)
+
+    @property
+    def capacity(self) -> int:
+        """How many runs are wanted at once: more than go on, for tiny ones are sent several together."""
+        return min(self._jobs, _LARGEST, max(_LEAST, _AHEAD * self._slots))
+
+    def submit(self, job: Job, destination: Path) -> Future[Path]:
+        """See `Executor.submit`."""
+        item = self.item(job, self.lab.key(job), destination)
+        with self._lock:
+            if self._ended is not None:
+                raise CancelledError("stopped before it began")
+            self._unresolved.add(item.place)
+        item.place.add_done_callback(self._unresolved.discard)
+        self.do(partial(self._waiting.append, item))
+        return item.place
+
+    def cancel(self) -> None:
+        """See `Executor.cancel`."""
+        self.lab.cancel()
+        self.end(CancelledError("stopped"))
+
+    def item(self, job: Job, key: str, destination: Path) -> Item:
+        """What is wanted, with all that a worker has to know of it."""
+        self.kernels[str(job.kernel.identity["image_sha256"])] = job.kernel
+        told = self._post.taken_apart(job, key)
+        return Item(job, key, destination, told, self._post.files_of(job), Future())
+
+    def asked(self, item: Item) -> dict[str, Any]:
+        """What a record of it has to say of itself."""
+        return self._post.asked(item.told)
+
+    def do(self, what: Callable[[], None]) -> None:
+        """Have the deciding thread do something."""
+        self._inbox.put(what)
+
+    def aside(self, what: Callable[[], None]) -> None:
+        """Have another thread do something that takes time."""
+        self._hands.submit(self._guarded, what)
+
+    def end(self, why: RushHourError) -> None:
+        """Stop everything; each run that is not done has this error."""
+        with self._lock:
+            if self._ended is None:
+                self._ended = why
+            unresolved = list(self._unresolved)
+        for place in unresolved:
+            with suppress(InvalidStateError):
+                place.set_exception(self._ended)
+        self.do(self._drop_all)
+
+    @property
+    def ended(self) -> bool:
+        """Whether it takes no more runs."""
+        return self._ended is not None
+
+    # What follows is done by the deciding thread alone.
+
+    def _work(self) -> None:
+        while True:
+            try:
+                event = self._inbox.get(timeout=_ROLL_S)
+                if event is None:
+                    return
+                event()
+                while not self._inbox.empty():
+                    event = self._inbox.get()
+                    if event is None:
+                        return
+                    event()
+                self._go_on()
+            except Empty:
+                self._guarded(self._go_on)
+            except Exception as error:  # noqa: BLE001 - whatever it is, nobody may wait for ever
+                self.end(_lost(self._address.word, error))
+
+    def _guarded(self, what: Callable[[], None]) -> None:
+        try:
+            what()
+        except Exception as error:  # noqa: BLE001 - as above
+            self.end(_lost(self._address.word, error))
+
+    def _go_on(self) -> None:
+        if self._ended is not None:
+            return
+        if clock.monotonic() - self._rolled >= _ROLL_S or not self.members:
+            self._rolled = clock.monotonic()
+            self._call_the_roll()
+        self._audits.go_on()
+        self._assign()
+
+    def _call_the_roll(self) -> None:
+        there = self._post.workers()
+        for address in [*self.members]:
+            if address not in there:
+                self._left(self.members.pop(address))
+        for address, slots in there.items():
+            if address not in self.members:
+                member = self.members[address] = Member(address, slots)
+                self.aside(partial(self._meet, member))
+        self._slots = sum(one.slots for one in self.members.values() if one.state != ASIDE)
+        if any(one.state != ASIDE for one in self.members.values()):
+            self._seen = clock.monotonic()
+        elif self.members and all(one.state == ASIDE for one in self.members.values()):
+            self._none_left(_ROLL_S)
+        else:
+            self._none_left(self._address.patience_s)
+
+    def _none_left(self, patience_s: float) -> None:
+        if clock.monotonic() - self._seen > patience_s:
+            self.end(
+                FleetError(
+                    f"no worker of {self._address.word} is left; what has finished is kept",
+                    hint=f"{self._why}when there are workers again, the same command goes on",
+                )
+            )
+
+    def _meet(self, member: Member) -> None:
+        """Ask a new worker what it is."""
+        try:
+            name, reason = roll.examined(self._post, member)
+        except Exception as error:  # noqa: BLE001 - it may be gone, or not know the question
+            name, reason = "", roll.refusal(error)
+        self.do(partial(self._met, member, name, reason))
+
+    def _met(self, member: Member, name: str, reason: str | None) -> None:
+        member.name = name
+        if reason is not None:
+            self.set_aside(member, reason)
+        elif member.state != ASIDE:
+            member.state = READY
+
+    def set_aside(self, member: Member, reason: str) -> None:
+        """Give a worker nothing more, and say why; what it had under way is made elsewhere."""
+        if member.state == ASIDE or member.address not in self.members or self.ended:
+            return
+        member.state = ASIDE
+        self._why = f"{member}: {reason}\n  "
+        self.tell(f"{member} is set aside: {reason}")
+        self._left(member)
+
+    def _left(self, member: Member) -> None:
+        member.doubt.clear()
+        for landed in member.held:
+            landing.drop(landed)
+            self.again(landed.item)
+        member.held.clear()
+        for task in [*member.going]:
+            self._drop(task)
+            lost = member.state != ASIDE
+            for item in task.items:
+                item.losses += lost and len(task.items) == 1
+                if item.losses >= _LOSSES:
+                    what = f"{_LOSSES} workers went away while they made this run"
+                    self.fail(item, FleetError(what, hint="does it need more memory than they have?"))
+                else:
+                    item.alone = item.alone or lost
+                    self.again(item)
+        self._audits.left(member)
+
+    def again(self, item: Item) -> None:
+        """Have a run made once more, before others."""
+        if not item.done and not any(
+            item in task.items for one in self.members.values() for task in one.going
+        ):
+            self._waiting.appendleft(item)
+
+    def fail(self, item: Item, error: RushHourError) -> None:
+        """A run that cannot be made."""
+        item.done = True
+        if item.judge is not None:
+            item.judge(None)
+        else:
+            with suppress(InvalidStateError):
+                item.place.set_exception(error)
+
+    def _drop(self, task: Task) -> None:
+        task.member.going.discard(task)
+        self.aside(partial(self._post.cancel, task.future))
+
+    def _drop_all(self) -> None:
+        self._waiting.clear()
+        futures = [task.future for one in self.members.values() for task in one.going]
+        for one in self.members.values():
+            one.going.clear()
+        self._post.cancel(*futures)
+
+    # Giving out
+
+    def _assign(self) -> None:
+        free = [one for one in self.members.values() if one.takes and self._room(one)]
+        free.sort(key=lambda one: len(one.going) / one.slots)
+        while free and self._waiting:
+            given = [member for member in free if self._give(member, len(free))]
+            free = [one for one in given if one.takes and self._room(one)]
+        if not self._waiting:
+            self._help_slow_ones()
+
+    def _room(self, member: Member) -> bool:
+        # One beyond what goes on, so that it need not wait for the next; not where runs take long.
+        short = self._usual_s is not None and self._usual_s < 1
+        return len(member.going) < member.slots + (1 if short else 0)
+
+    def _give(self, member: Member, free: int) -> bool:
+        """Give a worker a task, or the files that it needs first; whether it was given one."""
+        items: list[Item] = []
+        most = self._together(free)
+        for _ in range(len(self._waiting)):
+            if len(items) >= most or (items and items[0].alone):
+                break
+            item = self._waiting.popleft()
+            if item.done:
+                continue
+            if member.address in item.avoid or (items and (item.alone or item.files != items[0].files)):
+                self._waiting.append(item)
+                continue
+            items.append(item)
+        if not items:
+            return False
+        if lacks := items[0].files - member.files:
+            self._waiting.extendleft(reversed(items))
+            member.busy = True
+            self.aside(partial(self._equip, member, lacks))
+            return False
+        self._begin(member, items)
+        return True
+
+    def _together(self, free: int) -> int:
+        if self._usual_s is None:
+            return 1
+        fair = -(-len(self._waiting) // max(1, free))
+        return max(1, min(_MOST, fair, int(_TASK_S / max(self._usual_s, 1e-3))))
+
+    def _begin(self, member: Member, items: list[Item]) -> None:
+        task = Task(member, items, clock.monotonic())
+        member.going.add(task)
+        task.future = self._post.run(member.address, [item.told for item in items])
+        task.future.add_done_callback(lambda _: self.aside(partial(self._fetch, task)))
+
+    def _equip(self, member: Member, lacks: frozenset[str]) -> None:
+        try:
+            reason = self._post.equip(member.address, lacks)
+        except Exception as error:  # noqa: BLE001 - as of `_meet`
+            reason = roll.refusal(error)
+        self.do(partial(self._equipped, member, lacks, reason))
+
+    def _equipped(self, member: Member, lacks: frozenset[str], reason: str | None) -> None:
+        member.busy = False
+        if reason is None:
+            member.files |= lacks
+        else:
+            self.set_aside(member, reason)
+
+    def _help_slow_ones(self) -> None:
+        """Let idle workers make what takes others long, too: whoever is first has made it."""
+        idle = [one for one in self.members.values() if one.takes and not one.going]
+        if not idle or self._usual_s is None:
+            return
+        now = clock.monotonic()
+        going = [task for one in self.members.values() for task in one.going]
+        for task in sorted(going, key=lambda one: one.begun):
+            usual = max(_SLOW * self._usual_s * len(task.items), _SLOW_S)
+            helped = any(other is not task and set(other.items) & set(task.items) for other in going)
+            if idle and not helped and now - task.begun > usual:
+                member = idle.pop()
+                items = [one for one in task.items if not one.done and member.address not in one.avoid]
+                if items and not items[0].files - member.files:
+                    self._begin(member, items)
+
+    # Taking in
+
+    def _fetch(self, task: Task) -> None:
+        """Get what a task gave, check it and lay it beside its place; done beside the deciding thread."""
+        if self.ended:
+            return
+        answer = self._post.answer(task.future)
+        if answer is None:  # its worker went away, or it was dropped
+            self.do(partial(self._gone, task))
+            return
+        header, pieces = answer
+        if "runs" not in header:
+            self.do(partial(self._refused, task, header))
+            return
+        landed: list[tuple[Item, Landed | dict[str, Any], float]] = []
+        for item, told in zip(task.items, header["runs"], strict=True):
+            if "names" not in told:
+                landed.append((item, told["error"], told["took_s"]))
+                continue
+            names = told["names"]
+            mine, pieces = pieces[: len(names)], pieces[len(names) :]
+            what = landing.laid(item, task.member, names, mine, self.asked(item), self._room_for)
+            landed.append((item, what, told["took_s"]))
+        self.do(partial(self._landed, task, landed))
+
+    def _room_for(self, parent: Path) -> Path:
+        """A folder for what has landed and is not yet in its place, on the file system of that."""
+        with self._lock:
+            if parent not in self._rooms:
+                parent.mkdir(parents=True, exist_ok=True)
+                self._rooms[parent] = rooms.make(parent)
+            return self._rooms[parent][0]
+
+    def _gone(self, task: Task) -> None:
+        """A task without an answer: the roll tells whether its worker is there."""
+        if task in task.member.going and not self.ended:
+            self._call_the_roll()
+            if task in task.member.going:
+                self._drop(task)
+                for item in task.items:
+                    self.again(item)
+
+    def _refused(self, task: Task, header: dict[str, Any]) -> None:
+        if task not in task.member.going:
+            return
+        task.member.going.discard(task)
+        for item in task.items:
+            if "lacks" in header:
+                self.again(item)
+            else:
+                self._failed(item, task.member, header["error"])
+        task.member.files -= set(header.get("lacks", ()))
+
+    def _landed(self, task: Task, landed: list[tuple[Item, Landed | dict[str, Any], float]]) -> None:
+        current = task in task.member.going
+        task.member.going.discard(task)
+        for item, what, took_s in landed:
+            if not current or self.ended:
+                if isinstance(what, Landed):
+                    landing.drop(what)
+            elif isinstance(what, Landed):
+                self._usual_s = took_s if self._usual_s is None else 0.9 * self._usual_s + 0.1 * took_s
+                self._arrived(what)
+            else:
+                self._failed(item, task.member, what)
+
+    def _failed(self, item: Item, member: Member, told: dict[str, Any]) -> None:
+        if item.done:
+            return
+        if faults.is_broken(told):
+            self.set_aside(member, roll.sentence(told))
+            self.again(item)
+            return
+        proven = item.image in member.proven and told["kind"] == "GuestError"
+        item.fails[member.address] = told
+        item.avoid.add(member.address)
+        others = any(one.state != ASIDE and one.address not in item.avoid for one in self.members.values())
+        if proven or not faults.is_doubtful(told) or not others:
+            # Wherever it was tried it failed: it is the run.
+            self._absolve(item)
+            self.fail(item, faults.error_of(told))
+            return
+        member.doubt.add(item)
+        self.again(item)
+
+    def _absolve(self, item: Item) -> None:
+        for one in self.members.values():
+            one.doubt.discard(item)
+
+    def _arrived(self, landed: Landed) -> None:
+        item, member = landed.item, landed.member
+        if item.done:
+            landing.drop(landed)
+            return
+        member.proven.add(item.image)
+        self._absolve(item)
+        # Another one has made what these could not.
+        for address, told in item.fails.items():
+            if address in self.members:
+                self.set_aside(self.members[address], roll.sentence(told))
+        item.fails.clear()
+        if item.judge is not None:
+            item.done = True
+            item.judge(landed)
+        elif not self._audits.keeps(landed):
+            self.deliver(landed)
+
+    def deliver(self, landed: Landed) -> None:
+        """Put a record into its place."""
+        item = landed.item
+        if item.done or item.place.done():
+            landing.drop(landed)
+            return
+        item.done = True
+        try:
+            landing.take_place(landed)
+        except RushHourError as error:
+            item.place.set_exception(error)
+            return
+        landed.member.delivered.append((item.key, str(item.destination)))
+        with suppress(InvalidStateError):
+            item.place.set_result(item.destination)
+
+
+def _lost(word: str, error: BaseException) -> RushHourError:
+    if isinstance(error, RushHourError):
+        return error
+    if not isinstance(error, (OSError, TimeoutError, RuntimeError)):
+        broken = FleetError(f"the runs of {word} cannot be led on: {type(error).__name__}: {error}")
+        broken.__cause__ = error
+        return broken
+    return FleetError(
+        f"the scheduler of {word} is gone; what has finished is kept",
+        hint="when it is there again, the same command goes on where this one stopped",
+    )

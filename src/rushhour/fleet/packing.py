@@ -1,0 +1,105 @@
+"""Records on their way: a worker packs one, the controller checks it and puts it in its place, or nothing."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tempfile
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+from rushhour.errors import LabError, RecordError
+from rushhour.files import rooms
+from rushhour.record.document import read
+from rushhour.record.manifest import Manifest
+from rushhour.record.seal import MANIFEST
+from rushhour.record.sound import check_manifest
+from rushhour.record.told import NAMES
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+# What of a manifest is the worker's own, and what only the labels of a job decide.
+_ASKED = ("scenario", "cell", "repetition", "kernel", "context", "key")
+
+
+def packed(folder: Path) -> tuple[list[str], list[bytes]]:
+    """The files of a record: their names, and their content."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    return [str(path.relative_to(folder)) for path in files], [path.read_bytes() for path in files]
+
+
+def checked(names: Sequence[str], pieces: Sequence[bytes], asked: Mapping[str, Any]) -> str:
+    """What a record that came from a worker gave: a hash of its results, equal wherever it is made.
+
+    Args:
+        names: Of its files.
+        pieces: Their content.
+        asked: The job as the worker was told it, and its kernel's `identity`.
+
+    Raises:
+        RecordError: it is not the run that was asked for, or not as it was sealed.
+    """
+    files = dict(zip(names, pieces, strict=True))
+    try:
+        document = json.loads(files.pop(MANIFEST))
+    except (KeyError, ValueError) as error:
+        raise RecordError("the record that came has no manifest") from error
+    manifest = read(Manifest, document, MANIFEST)
+    check_manifest(Path(), manifest)
+    sums = {name: hashlib.sha256(piece).hexdigest() for name, piece in files.items()}
+    if sums != dict(manifest.files) or any(not _inside(name) for name in sums):
+        raise RecordError("the record that came is not as it was sealed")
+    told = {**asked["labels"], "kernel": asked["identity"], "context": asked["context"], "key": asked["key"]}
+    if any(_spelled(document.get(name)) != _spelled(told.get(name)) for name in _ASKED):
+        raise RecordError("the record that came is of another run")
+    if _spelled(_object(files, "plan.json")) != _spelled(asked["plan"]):
+        raise RecordError("the record that came is of another run")
+    # As `record.told`: what the machine did meanwhile is no result.
+    result = _object(files, "result.json")
+    told = {name: value for name, value in result.items() if name not in NAMES}
+    tables = {name: digest for name, digest in sums.items() if name.startswith("raw/")}
+    return hashlib.sha256(_spelled([tables, told]).encode()).hexdigest()
+
+
+def _object(files: Mapping[str, bytes], name: str) -> dict[str, Any]:
+    try:
+        found = json.loads(files[name])
+    except (KeyError, ValueError) as error:
+        raise RecordError(f"the record that came has no {name}") from error
+    if not isinstance(found, dict):
+        raise RecordError(f"the record that came has a {name} that is no object")
+    return found
+
+
+def put(names: Sequence[str], pieces: Sequence[bytes], room: Path) -> Path:
+    """Write a record that was checked into a new folder in `room`.
+
+    Raises:
+        LabError: it cannot be written; the cause is the `OSError`.
+    """
+    try:
+        mask = rooms.umask()
+        folder = Path(tempfile.mkdtemp(dir=room))
+        for name, piece in zip(names, pieces, strict=True):
+            path = folder / name
+            path.parent.mkdir(exist_ok=True)
+            path.write_bytes(piece)
+            path.chmod((0o666 if name == MANIFEST else 0o444) & ~mask)
+        folder.chmod(0o777 & ~mask)
+    except OSError as error:
+        raise LabError(
+            f"the run cannot be written: {error.strerror}",
+            where=str(error.filename2 or error.filename or room),
+            hint="check that the folder is writable and that there is space left",
+        ) from error
+    return folder
+
+
+def _inside(name: str) -> bool:
+    parts = PurePosixPath(name).parts
+    return bool(parts) and len(parts) <= 2 and ".." not in parts and not name.startswith("/")
+
+
+def _spelled(value: object) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))

@@ -1,0 +1,88 @@
+"""The roll of workers: who is there, and whether it can take part."""
+
+from __future__ import annotations
+
+import platform
+from typing import TYPE_CHECKING, Any
+
+from rushhour.errors import FleetError
+from rushhour.fleet import worker
+from rushhour.lab import clock
+from rushhour.version import __version__
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from rushhour.fleet.address import Address
+    from rushhour.fleet.members import Member
+    from rushhour.fleet.post import Post
+
+# Certificates, and everything that is dated, need clocks that agree about so well.
+_CLOCK_S = 60.0
+_LOOK_S = 0.2
+_SAY_S = 5.0
+
+
+def first(post: Post, address: Address, tell: Callable[[str], None]) -> dict[str, int]:
+    """The workers as soon as there are any.
+
+    Raises:
+        FleetError: there are none for as long as the address has patience.
+    """
+    begin, said = clock.monotonic(), False
+    while not (there := post.workers()):
+        waited = clock.monotonic() - begin
+        if waited > address.patience_s:
+            raise FleetError(
+                f"the scheduler of {address.word} has no workers",
+                hint="on each machine: dask worker SCHEDULER, in an environment with rushhour[fleet]",
+            )
+        if waited > _SAY_S and not said:
+            tell(f"{address.word} has no workers yet; waiting for one")
+            said = True
+        clock.sleep(_LOOK_S)
+    return there
+
+
+def examined(post: Post, member: Member) -> tuple[str, str | None]:
+    """Ask a worker what it is: its host's name, and why it cannot take part, if so.
+
+    Raises:
+        Exception: of Dask's: it does not know the question, or is gone.
+    """
+    before = clock.now().timestamp()
+    told = post.ask(member.address, {"do": "examine", "files": []})
+    after = clock.now().timestamp()
+    if "error" in told:
+        return "", sentence(told["error"])
+    return told["host"], _unfit(told, before, after)
+
+
+def _unfit(told: Mapping[str, Any], before: float, after: float) -> str | None:
+    if told["machine"] != platform.machine():
+        return f"it is {told['machine']}, and virtual kernels run on {platform.machine()} only"
+    if told["version"] != __version__:
+        return f"it has rushhour {told['version']}, and this is {__version__}: install the same wheel there"
+    if told["code"] != worker.code():
+        return f"it has another build of rushhour {__version__}: install the same wheel there"
+    off = max(before - told["clock"], told["clock"] - after)
+    if off > _CLOCK_S:
+        return f"its clock is wrong by {off:.0f} s: set it, by NTP for example"
+    if told["memory"] is not None:
+        return f"it has too little memory: {told['memory']}"
+    return None
+
+
+def refusal(error: BaseException) -> str:
+    """Why a worker that did not answer cannot take part."""
+    if isinstance(error, (ImportError, AttributeError)):
+        return f"it has no rushhour with a fleet, or an older one: {error}"
+    if "deserializ" in str(error):
+        return "the scheduler or this worker has no rushhour, or another one: install the same wheel there"
+    return f"it does not answer: {type(error).__name__} {error}".strip()
+
+
+def sentence(told: Mapping[str, Any]) -> str:
+    """What a worker said went wrong, in a line."""
+    first_line = str(told["message"]).partition("\n")[0].rstrip(":; ")
+    return first_line + (f" ({told['where']})" if told["where"] else "")
