@@ -40,7 +40,7 @@ _ROLL_S = 1.0
 # Runs of a task take about so long together, and are at most so many: a message is worth its while.
 _TASK_S, _MOST = 0.5, 16
 # Runs that are wanted at once for each that goes on, so that tasks can hold several; and at most.
-_AHEAD, _LEAST, _LARGEST = 8, 16, 2048
+_AHEAD, _LEAST, _LARGEST = 32, 64, 2048
 _THREADS = 8
 # So many workers went away while they made a run: it is the run.
 _LOSSES = 3
@@ -318,12 +318,13 @@ class Fleet:
         items: list[Item] = []
         most = self._together(free)
         for _ in range(len(self._waiting)):
-            if len(items) >= most or (items and items[0].alone):
+            if len(items) >= most or (items and (items[0].alone or items[0].fails)):
                 break
             item = self._waiting.popleft()
             if item.done:
                 continue
-            if member.address in item.avoid or (items and (item.alone or item.files != items[0].files)):
+            fits = not items or (not item.alone and not item.fails and item.files == items[0].files)
+            if not fits or not member.may_make(item):
                 self._waiting.append(item)
                 continue
             items.append(item)
@@ -346,7 +347,7 @@ class Fleet:
     def _begin(self, member: Member, items: list[Item]) -> None:
         task = Task(member, items, clock.monotonic())
         member.going.add(task)
-        task.future = self._post.run(member.address, [item.told for item in items])
+        task.future = self._post.begin(member.address, [item.told for item in items])
         task.future.add_done_callback(lambda _: self.aside(partial(self._fetch, task)))
 
     def _equip(self, member: Member, lacks: frozenset[str]) -> None:
@@ -365,19 +366,23 @@ class Fleet:
 
     def _help_slow_ones(self) -> None:
         """Let idle workers make what takes others long, too: whoever is first has made it."""
-        idle = [one for one in self.members.values() if one.takes and not one.going]
-        if not idle or self._usual_s is None:
-            return
+        going = sorted(
+            (task for one in self.members.values() for task in one.going), key=lambda one: one.begun
+        )
+        for task in [one for one in going if all(item.done for item in one.items)]:
+            self._drop(task)
+            going.remove(task)
+        idle = [one for one in self.members.values() if one.takes and not one.going and not one.doubt]
         now = clock.monotonic()
-        going = [task for one in self.members.values() for task in one.going]
-        for task in sorted(going, key=lambda one: one.begun):
-            usual = max(_SLOW * self._usual_s * len(task.items), _SLOW_S)
-            helped = any(other is not task and set(other.items) & set(task.items) for other in going)
-            if idle and not helped and now - task.begun > usual:
-                member = idle.pop()
-                items = [one for one in task.items if not one.done and member.address not in one.avoid]
-                if items and not items[0].files - member.files:
-                    self._begin(member, items)
+        for task in going:
+            left = [item for item in task.items if not item.done]
+            helped = any(other is not task and set(other.items) & set(left) for other in going)
+            usual = max(_SLOW * (self._usual_s or 0) * len(task.items), _SLOW_S)
+            if self._usual_s is None or not idle or helped or now - task.begun <= usual:
+                continue
+            items = [item for item in left if idle[-1].may_make(item) and not item.files - idle[-1].files]
+            if items:
+                self._begin(idle.pop(), items)
 
     # Taking in
 

@@ -108,7 +108,11 @@ class Member:
     @property
     def takes(self) -> bool:
         """Whether it can be given runs."""
-        return self.state == READY and not self.busy and not self.doubt
+        return self.state == READY and not self.busy
+
+    def may_make(self, item: Item) -> bool:
+        """Whether it can be given this run: one in doubt only gets those that failed elsewhere, too."""
+        return self.address not in item.avoid and (not self.doubt or bool(item.fails))
 
     def __str__(self) -> str:
         """Its name and address."""

@@ -64,7 +64,7 @@ class Post:
         """A job as messages have it, with the kernel's identity."""
         return {**told, "identity": self._needs.kernels[told["image"]]["identity"]}
 
-    def run(self, address: str, told: Sequence[Mapping[str, Any]]) -> Any:
+    def begin(self, address: str, told: Sequence[Mapping[str, Any]]) -> Any:
         """Have a worker carry out runs; gives Dask's future."""
         images, tools = {one["image"] for one in told}, {tool for one in told for tool in one["tools"]}
         needs = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 from rushhour.errors import LabError
@@ -59,6 +60,11 @@ class Job:
     kernel: Tested
     labels: Mapping[str, Any]
     moment: str = ""
+
+    @cached_property
+    def plan_text(self) -> str:
+        """The plan in one spelling: what its hash is of, and what the agent reads."""
+        return canonical(self.plan)
 
 
 class Lab(Protocol):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from rushhour.errors import LabError, UnsupportedError, UsageError
 from rushhour.lab import agent, tools
-from rushhour.lab.base import CancelledError, Job, canonical, sha256
+from rushhour.lab.base import CancelledError, Job, sha256
 from rushhour.lab.confine import Ending, Guest, Guests, Limits, Sandbox, told_limits
 from rushhour.lab.ending import result_of
 from rushhour.lab.kernel import Kernel
@@ -68,7 +68,7 @@ class UmlLab:
     def key(self, job: Job) -> str:
         """The hash of kernel, agent, programs, plan, and the way they are run."""
         how = f"uml/{VERSION} {memory(job.plan, job.context)} MB"
-        what = [str(job.kernel.identity["image_sha256"]), self.agent.sha256, canonical(job.plan)]
+        what = [str(job.kernel.identity["image_sha256"]), self.agent.sha256, job.plan_text]
         return sha256(how, *what, *(tool.sha256 for tool in self.programs(job)))
 
     def run(self, job: Job, destination: Path, cpu: int | None = None) -> Path:
@@ -78,7 +78,7 @@ class UmlLab:
             image = built(job.kernel).image
             root = self.agent.root_with(needed)
             with Sandbox(destination.parent, image.resolve(), root) as sandbox:
-                (sandbox.out / "plan.json").write_text(canonical(job.plan) + "\n", encoding="utf-8")
+                (sandbox.out / "plan.json").write_text(job.plan_text + "\n", encoding="utf-8")
                 ending = self._launch(job, image, sandbox, cpu)
                 where = f"{job.kernel.name}, seed {job.plan.seed}"
                 if self._guests.cancelled:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import errno
 from concurrent import futures
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
+from queue import SimpleQueue
 from typing import TYPE_CHECKING, Protocol, Self, cast
 
 from rushhour.errors import FleetError, LabError, RushHourError, UsageError
@@ -137,13 +138,20 @@ class Conductor:
             CancelledError: the runs were stopped.
         """
         going = iter(runs)
+        done: SimpleQueue[Future[Outcome]] = SimpleQueue()
+
+        def begin(count: int) -> int:
+            begun = [self._submit(*one) for one in islice(going, count)]
+            for future in begun:
+                future.add_done_callback(done.put)
+            return len(begun)
+
         # A short queue: memory stays flat however many runs there are.
-        waiting = {self._submit(*one) for one in islice(going, 2 * self.capacity)}
+        waiting = begin(2 * self.capacity)
         while waiting:
-            done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
-            waiting |= {self._submit(*one) for one in islice(going, len(done))}
-            for future in done:
-                yield self.enter(future.result())
+            future = done.get()
+            waiting += begin(1) - 1
+            yield self.enter(future.result())
 
     def one(self, batch: Batch, run: Run, place: Path | None = None) -> Outcome:
         """Carry out a single run in the thread that asks; its record goes to `place`, or into the batch.
