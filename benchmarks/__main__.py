@@ -13,6 +13,7 @@ from rich.table import Table
 
 from .cells import empty_cell, packets, repeated_run, thousand
 from .decoding import decoding
+from .fleet import fleet
 from .measure import load
 from .native import against_native
 from .playground import playground
@@ -38,6 +39,7 @@ BENCHMARKS: dict[str, Callable[[Workshop], Iterator[Figure]]] = {
     "decode": decoding,
     "play": playground,
     "memory": memory,
+    "fleet": fleet,
     "matrix": matrix,
 }
 
