@@ -60,7 +60,7 @@ def _start(words: list[str], cache: Path) -> subprocess.Popen[bytes]:
 
 
 def fleet(shop: Workshop) -> Iterator[Figure]:
-    """Two workers of one processor each against one; then the controller's part with workers that do nothing."""
+    """Two workers of one processor each against one; the controller's part with workers that do nothing."""
     cpus = sorted(os.sched_getaffinity(0))
     if len(cpus) > 1:
         runs = 60 if shop.quick else 300

@@ -1,4 +1,4 @@
-"""A worker of Dask's whose runs cost nothing: the first is made, the others are copies of it under their own names."""
+"""A worker of Dask's whose runs cost nothing: the first is made, the others are copies of it."""
 
 from __future__ import annotations
 

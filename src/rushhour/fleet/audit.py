@@ -103,10 +103,18 @@ class Audits:
         if second is None:
             self._nobody(audit)
         elif second.digest == audit.first.digest:
+            self._measure_here_if_they_differ(audit.first, second)
             landing.drop(second)
             self._passed(audit, second.member)
         else:
             self._third(audit, second)
+
+    def _measure_here_if_they_differ(self, first: Landed, second: Landed) -> None:
+        if not landing.agree(first, second):
+            self._fleet.tell(
+                f"{first.member} and {second.member} measure the same run otherwise: it is done here"
+            )
+            first.member.measures = second.member.measures = False
 
     def _passed(self, audit: _Audit, other: Member) -> None:
         self._close(audit)

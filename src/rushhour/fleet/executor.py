@@ -116,6 +116,11 @@ class Fleet:
         """How many runs are wanted at once: more than go on, for tiny ones are sent several together."""
         return min(self._jobs, _LARGEST, max(_LEAST, _AHEAD * self._slots))
 
+    @property
+    def measures(self) -> bool:
+        """See `Executor.measures`."""
+        return all(one.measures for one in [*self.members.values()] if one.state == READY)
+
     def submit(self, job: Job, destination: Path) -> Future[Path]:
         """See `Executor.submit`."""
         item = self.item(job, self.lab.key(job), destination)
@@ -404,7 +409,7 @@ class Fleet:
                 landed.append((item, told["error"], told["took_s"]))
                 continue
             names = told["names"]
-            mine, pieces = pieces[: len(names)], pieces[len(names) :]
+            mine, pieces = pieces[: len(names) + 1], pieces[len(names) + 1 :]
             what = landing.laid(item, task.member, names, mine, self.asked(item), self._room_for)
             landed.append((item, what, told["took_s"]))
         self.do(partial(self._landed, task, landed))

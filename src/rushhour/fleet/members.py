@@ -56,12 +56,13 @@ class Item:
 
 @dataclass(eq=False)
 class Landed:
-    """A record that came: whose, from whom, the hash of its results, and the folder that it waits in."""
+    """A record that came: whose, from whom, a hash of its results, the folder it waits in, its metrics."""
 
     item: Item
     member: Member
     digest: str
     folder: Path
+    values: bytes
 
 
 @dataclass(eq=False)
@@ -82,6 +83,7 @@ class Member:
         address: Its address, as the scheduler has it.
         slots: How many runs it makes at once.
         name: As messages call it.
+        measures: Whether what it measures is what would be measured here: with the same code and libraries.
         files: What it has, by SHA-256.
         proven: Images of kernels that it has carried out a run with.
         doubt: Runs that failed at it and that another worker has to try first.
@@ -96,6 +98,7 @@ class Member:
     name: str = ""
     state: str = NEW
     busy: bool = False
+    measures: bool = False
     files: set[str] = field(default_factory=set)
     proven: set[str] = field(default_factory=set)
     doubt: set[Item] = field(default_factory=set)

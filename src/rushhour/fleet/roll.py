@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rushhour.errors import FleetError
 from rushhour.fleet import worker
 from rushhour.lab import clock
+from rushhour.summary import measured
 from rushhour.version import __version__
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ def examined(post: Post, member: Member) -> tuple[str, str | None]:
     after = clock.now().timestamp()
     if "error" in told:
         return "", sentence(told["error"])
+    member.measures = told.get("measures") == measured.code()
     return told["host"], _unfit(told, before, after)
 
 

@@ -24,7 +24,9 @@ from rushhour.lab.base import CancelledError
 from rushhour.lab.doctor import machine
 from rushhour.lab.doctor.check import State
 from rushhour.lab.manifest import host
+from rushhour.record.record import Record
 from rushhour.running.executor import execute
+from rushhour.summary import measured
 from rushhour.version import __version__
 
 if TYPE_CHECKING:
@@ -70,6 +72,7 @@ def _examine(header: Mapping[str, Any], _: list[bytes]) -> Answer:
         "host": platform.node(),
         "cpu": host()["cpu_model"],
         "memory": None if memory.state is State.OK else memory.says,
+        "measures": measured.code(),
         "lacks": lacks,
     }, []
 
@@ -111,7 +114,9 @@ def _made(
     with rooms.room(parent) as room, cpus.free() as cpu:
         folder = execute(lab, job, room / "record", cpu)
         names, pieces = packing.packed(folder)
-    made.extend(pieces)
+        # Measured here, where there is time: it is as much work as a short run.
+        values = measured.written(Record.open(folder).metrics())
+    made.extend([*pieces, values])
     return {"names": names}
 
 

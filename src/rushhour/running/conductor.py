@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 from concurrent import futures
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from itertools import islice
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Protocol, Self, cast
@@ -99,7 +100,8 @@ class Conductor:
         if real_time:
             self._way = Turns(cast("RealTimeLab", lab), self._execute, fresh=fresh)
         else:
-            self._way = Known(lab, self._execute, fresh=fresh, keep=keep)
+            measured = partial(getattr, self._executor, "measures")
+            self._way = Known(lab, self._execute, fresh=fresh, keep=keep, measured=measured)
         self._threads = ThreadPoolExecutor(self.capacity, thread_name_prefix="conductor")
 
     @property

@@ -29,6 +29,11 @@ class Executor(Protocol):
         """How many runs it carries out at once."""
         ...
 
+    @property
+    def measures(self) -> bool:
+        """Whether the metrics of the records that it gives are known already (`summary.measured`)."""
+        ...
+
     def submit(self, job: Job, destination: Path) -> Future[Path]:
         """Begin a run; its sealed record is at `destination` when the future is done.
 
@@ -96,6 +101,11 @@ class Threads:
     def capacity(self) -> int:
         """See `Executor.capacity`."""
         return self._pool.count
+
+    @property
+    def measures(self) -> bool:
+        """See `Executor.measures`."""
+        return False
 
     def submit(self, job: Job, destination: Path) -> Future[Path]:
         """See `Executor.submit`."""

@@ -20,8 +20,17 @@ if TYPE_CHECKING:
 class Known:
     """Looks a run up, then carries it out. See `rushhour.running.conductor.Way`."""
 
-    def __init__(self, lab: Lab, execute: Callable[[Job, Path], Path], *, fresh: bool, keep: bool) -> None:
+    def __init__(
+        self,
+        lab: Lab,
+        execute: Callable[[Job, Path], Path],
+        *,
+        fresh: bool,
+        keep: bool,
+        measured: Callable[[], bool],
+    ) -> None:
         self._lab, self._execute, self._fresh, self._keep = lab, execute, fresh, keep
+        self._measured = measured
 
     def take(self, batch: Batch, one: Run, place: Path | None) -> tuple[Path, bool]:
         """The record of a run: the one in the folder, the cache's, or a new one that the cache then has."""
@@ -37,7 +46,8 @@ class Known:
         folder = self._execute(job, place)
         if self._keep:
             kept.keep(key, folder)
-            _measure(folder, fresh=self._fresh)
+            if not self._measured():
+                _measure(folder, fresh=self._fresh)
         return folder, False
 
 

@@ -45,7 +45,7 @@ def metrics_of(record: Record, *, fresh: bool = False) -> list[MetricValue]:
         return record.metrics()
     record.verify()
     key = key_of(record)
-    known = None if fresh else _read(remembered.recall(key))
+    known = None if fresh else read(remembered.recall(key))
     if known is None:
         known = record.metrics()
         remembered.keep(key, written(known))
@@ -64,8 +64,8 @@ def written(values: Sequence[MetricValue]) -> bytes:
     return zlib.compress(json.dumps(rows, default=float, separators=(",", ":")).encode(), 1)
 
 
-def _read(value: bytes | None) -> list[MetricValue] | None:
-    """The values, if they make sense: every metric is one of the catalogue, in its unit."""
+def read(value: bytes | None) -> list[MetricValue] | None:
+    """The values that were written, if they make sense: every metric is one of the catalogue, in its unit."""
     if value is None:
         return None
     try:
