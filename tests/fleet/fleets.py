@@ -173,8 +173,8 @@ class Bed:
 
 
 @contextmanager
-def bed(folder: Path, *workers: Odd) -> Iterator[Bed]:
-    """A scheduler and workers named w0, w1 …"""
+def bed(folder: Path, *workers: Odd | None) -> Iterator[Bed]:
+    """A scheduler and workers named w0, w1 …; None is one that is not odd, and starts kernels."""
     folder.mkdir(parents=True, exist_ok=True)
     one = Bed(folder)
     try:

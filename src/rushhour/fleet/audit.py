@@ -158,7 +158,7 @@ class Audits:
                 names, pieces = packing.packed(
                     execute(self._fleet.lab, first.item.job, place / "record", None)
                 )
-                digest: str | None = packing.checked(names, pieces, self._fleet.asked(first.item))
+                digest: str | None = packing.checked(names, pieces, self._fleet.asked(first.item))[0]
             except RushHourError:
                 digest = None
             self._fleet.do(partial(self._judge, audit, digest, "this machine"))

@@ -38,9 +38,9 @@ AUDIT = 0.01
 """Share of the runs that are made twice, on different workers."""
 _ROLL_S = 1.0
 # Runs of a task take about so long together, and are at most so many: a message is worth its while.
-_TASK_S, _MOST = 0.5, 16
+_TASK_S, _MOST = 0.5, 32
 # Runs that are wanted at once for each that goes on, so that tasks can hold several; and at most.
-_AHEAD, _LEAST, _LARGEST = 32, 64, 2048
+_AHEAD, _LEAST, _LARGEST = 64, 64, 2048
 _THREADS = 8
 # So many workers went away while they made a run: it is the run.
 _LOSSES = 3

@@ -11,7 +11,6 @@ from rushhour.errors import LabError, RushHourError
 from rushhour.files import remembered, rooms
 from rushhour.fleet import faults, packing
 from rushhour.fleet.members import Item, Landed, Member
-from rushhour.record.record import Record
 from rushhour.summary import measured
 
 if TYPE_CHECKING:
@@ -38,11 +37,13 @@ def laid(  # noqa: PLR0917 - what came, from whom, and where it goes
     """
     try:
         *files, values = pieces
-        digest = packing.checked(names, files, asked)
+        digest, manifest = packing.checked(names, files, asked)
     except RushHourError as error:
         return faults.document(error)
     room = room_for(item.destination.parent)
-    return Landed(item, member, digest, packing.put(names, files, room), values)
+    return Landed(
+        item, member, digest, packing.put(names, files, room), values, measured.key_of_manifest(manifest)
+    )
 
 
 def take_place(landed: Landed) -> None:
@@ -56,7 +57,7 @@ def take_place(landed: Landed) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
         rooms.take_place(landed.folder, target)
         if landed.member.measures:
-            remembered.keep(measured.key_of(Record.open(target)), landed.values)
+            remembered.keep(landed.known_as, landed.values)
     except OSError as error:
         raise LabError(
             f"the run cannot be written: {error.strerror}",

@@ -56,13 +56,17 @@ class Item:
 
 @dataclass(eq=False)
 class Landed:
-    """A record that came: whose, from whom, a hash of its results, the folder it waits in, its metrics."""
+    """A record that came: whose, from whom, a hash of its results, and the folder that it waits in.
+
+    `values` are its metrics as they are remembered, `known_as` the key by which.
+    """
 
     item: Item
     member: Member
     digest: str
     folder: Path
     values: bytes
+    known_as: str
 
 
 @dataclass(eq=False)

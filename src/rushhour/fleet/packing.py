@@ -29,8 +29,8 @@ def packed(folder: Path) -> tuple[list[str], list[bytes]]:
     return [str(path.relative_to(folder)) for path in files], [path.read_bytes() for path in files]
 
 
-def checked(names: Sequence[str], pieces: Sequence[bytes], asked: Mapping[str, Any]) -> str:
-    """What a record that came from a worker gave: a hash of its results, equal wherever it is made.
+def checked(names: Sequence[str], pieces: Sequence[bytes], asked: Mapping[str, Any]) -> tuple[str, Manifest]:
+    """A hash of what a record that came from a worker gave, equal wherever it is made; and its manifest.
 
     Args:
         names: Of its files.
@@ -59,7 +59,7 @@ def checked(names: Sequence[str], pieces: Sequence[bytes], asked: Mapping[str, A
     result = _object(files, "result.json")
     told = {name: value for name, value in result.items() if name not in NAMES}
     tables = {name: digest for name, digest in sums.items() if name.startswith("raw/")}
-    return hashlib.sha256(_spelled([tables, told]).encode()).hexdigest()
+    return hashlib.sha256(_spelled([tables, told]).encode()).hexdigest(), manifest
 
 
 def _object(files: Mapping[str, bytes], name: str) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from rushhour.metrics.value import MetricValue
 from rushhour.record.seal import SEALED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from importlib.resources.abc import Traversable
 
     from rushhour.record.record import Record
@@ -54,7 +54,12 @@ def metrics_of(record: Record, *, fresh: bool = False) -> list[MetricValue]:
 
 def key_of(record: Record) -> str:
     """The hash of all that a record's metrics are of."""
-    told = {name: value for name, value in record.manifest.items() if name not in UNREAD}
+    return key_of_manifest(record.manifest)
+
+
+def key_of_manifest(manifest: Mapping[str, object]) -> str:
+    """The same of a sealed record, by its manifest."""
+    told = {name: value for name, value in manifest.items() if name not in UNREAD}
     return hashlib.sha256(f"{code()}\n{json.dumps(told, sort_keys=True)}".encode()).hexdigest()
 
 
