@@ -185,9 +185,9 @@ def test_a_worker_that_lies_is_named_and_its_runs_are_made_again(
 
 
 def test_a_slow_worker_does_not_hold_up_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from rushhour.fleet import executor  # noqa: PLC0415
+    from rushhour.fleet import giving  # noqa: PLC0415
 
-    monkeypatch.setattr(executor, "_SLOW_S", 0.5)
+    monkeypatch.setattr(giving, "_SLOW_S", 0.5)
     with bed(tmp_path / "bed", Odd("slow", 3600), Odd()) as one:
         outcomes, told = sweep(one, audit=0)
     assert truthful(outcomes, 20)

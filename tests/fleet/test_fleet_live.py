@@ -166,8 +166,8 @@ def test_scheduler_and_worker_in_namespaces_of_their_own(place: Path) -> None:
     """The command and the scheduler on one side of a cable, the worker on the other."""
     near, far = Namespace("near"), Namespace("far")
     try:
-        near.ip("link add a type veth peer name b", f"link set b netns {far.path}")
-        for where, device, address in ((near, "a", "10.9.0.1/24"), (far, "b", "10.9.0.2/24")):
+        near.ip("link add near0 type veth peer name far0", f"link set far0 netns {far.path}")
+        for where, device, address in ((near, "near0", "10.9.0.1/24"), (far, "far0", "10.9.0.2/24")):
             where.ip(f"addr add {address} dev {device}", f"link set {device} up")
         with machines(place, 1, "10.9.0.1", near.words(), far.words()) as (address, _):
             assert address.startswith("tcp://10.9.0.1:")

@@ -30,7 +30,8 @@ def test_a_scheduler_is_named_by_its_address(word: str) -> None:
 
 @pytest.mark.parametrize(
     "word",
-    ["", "here", "tcp://", "tcp://host", "tcp://host:0", "tcp://host:99999", "udp://host:1", "ssh:", "slurm:0",
+    ["", "here", "tcp://", "tcp://host", "tcp://host:0", "tcp://host:99999", "udp://host:1", "ssh:",
+     "slurm:0",
      "slurm:x", "k8s:-1", "fleet:../x", "fleet:", "tcp://a b:1"],
 )  # fmt: skip
 def test_other_words_are_refused(word: str) -> None:

@@ -7,7 +7,6 @@ are pure, so each may be made again anywhere: after a loss, instead of by a liar
 from __future__ import annotations
 
 import os
-from collections import deque
 from concurrent.futures import Future, InvalidStateError, ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -19,6 +18,7 @@ from rushhour.errors import FleetError, RushHourError
 from rushhour.files import rooms
 from rushhour.fleet import faults, landing, roll
 from rushhour.fleet.audit import Audits
+from rushhour.fleet.giving import Giving
 from rushhour.fleet.members import ASIDE, READY, Item, Landed, Member, Task
 from rushhour.fleet.post import Post
 from rushhour.lab import clock
@@ -37,15 +37,11 @@ if TYPE_CHECKING:
 AUDIT = 0.01
 """Share of the runs that are made twice, on different workers."""
 _ROLL_S = 1.0
-# Runs of a task take about so long together, and are at most so many: a message is worth its while.
-_TASK_S, _MOST = 0.5, 32
 # Runs that are wanted at once for each that goes on, so that tasks can hold several; and at most.
 _AHEAD, _LEAST, _LARGEST = 64, 64, 2048
 _THREADS = 8
 # So many workers went away while they made a run: it is the run.
 _LOSSES = 3
-# A run that takes so many times the usual, and so many seconds, is made by an idle worker, too.
-_SLOW, _SLOW_S = 4.0, 5.0
 
 
 class Fleet:
@@ -83,12 +79,11 @@ class Fleet:
         self._slots = sum(roll.first(self._post, address, tell).values())
         self._inbox: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._hands = ThreadPoolExecutor(_THREADS, thread_name_prefix="fleet")
+        self._giving = Giving(self, self._post)
         self._audits = Audits(self, audit)
         self.members: dict[str, Member] = {}
         self.kernels: dict[str, Tested] = {}
-        self._waiting: deque[Item] = deque()
         self._ended: RushHourError | None = None
-        self._usual_s: float | None = None
         self._rolled = self._seen = clock.monotonic()
         self._why = ""
         self._rooms: dict[Path, tuple[Path, int]] = {}
@@ -129,7 +124,7 @@ class Fleet:
                 raise CancelledError("stopped before it began")
             self._unresolved.add(item.place)
         item.place.add_done_callback(self._unresolved.discard)
-        self.do(partial(self._waiting.append, item))
+        self.do(partial(self._giving.waiting.append, item))
         return item.place
 
     def cancel(self) -> None:
@@ -204,7 +199,7 @@ class Fleet:
             self._rolled = clock.monotonic()
             self._call_the_roll()
         self._audits.go_on()
-        self._assign()
+        self._giving.give_out()
 
     def _call_the_roll(self) -> None:
         there = self._post.workers()
@@ -263,7 +258,7 @@ class Fleet:
             self.again(landed.item)
         member.held.clear()
         for task in [*member.going]:
-            self._drop(task)
+            self.drop(task)
             lost = member.state != ASIDE
             for item in task.items:
                 item.losses += lost and len(task.items) == 1
@@ -277,10 +272,7 @@ class Fleet:
 
     def again(self, item: Item) -> None:
         """Have a run made once more, before others."""
-        if not item.done and not any(
-            item in task.items for one in self.members.values() for task in one.going
-        ):
-            self._waiting.appendleft(item)
+        self._giving.again(item)
 
     def fail(self, item: Item, error: RushHourError) -> None:
         """A run that cannot be made."""
@@ -291,107 +283,21 @@ class Fleet:
             with suppress(InvalidStateError):
                 item.place.set_exception(error)
 
-    def _drop(self, task: Task) -> None:
+    def drop(self, task: Task) -> None:
+        """Want no more of a task: its worker ends it."""
         task.member.going.discard(task)
         self.aside(partial(self._post.cancel, task.future))
 
     def _drop_all(self) -> None:
-        self._waiting.clear()
+        self._giving.waiting.clear()
         futures = [task.future for one in self.members.values() for task in one.going]
         for one in self.members.values():
             one.going.clear()
         self._post.cancel(*futures)
 
-    # Giving out
-
-    def _assign(self) -> None:
-        free = [one for one in self.members.values() if one.takes and self._room(one)]
-        free.sort(key=lambda one: len(one.going) / one.slots)
-        while free and self._waiting:
-            given = [member for member in free if self._give(member, len(free))]
-            free = [one for one in given if one.takes and self._room(one)]
-        if not self._waiting:
-            self._help_slow_ones()
-
-    def _room(self, member: Member) -> bool:
-        # One beyond what goes on, so that it need not wait for the next; not where runs take long.
-        short = self._usual_s is not None and self._usual_s < 1
-        return len(member.going) < member.slots + (1 if short else 0)
-
-    def _give(self, member: Member, free: int) -> bool:
-        """Give a worker a task, or the files that it needs first; whether it was given one."""
-        items: list[Item] = []
-        most = self._together(free)
-        for _ in range(len(self._waiting)):
-            if len(items) >= most or (items and (items[0].alone or items[0].fails)):
-                break
-            item = self._waiting.popleft()
-            if item.done:
-                continue
-            fits = not items or (not item.alone and not item.fails and item.files == items[0].files)
-            if not fits or not member.may_make(item):
-                self._waiting.append(item)
-                continue
-            items.append(item)
-        if not items:
-            return False
-        if lacks := items[0].files - member.files:
-            self._waiting.extendleft(reversed(items))
-            member.busy = True
-            self.aside(partial(self._equip, member, lacks))
-            return False
-        self._begin(member, items)
-        return True
-
-    def _together(self, free: int) -> int:
-        if self._usual_s is None:
-            return 1
-        fair = -(-len(self._waiting) // max(1, free))
-        return max(1, min(_MOST, fair, int(_TASK_S / max(self._usual_s, 1e-3))))
-
-    def _begin(self, member: Member, items: list[Item]) -> None:
-        task = Task(member, items, clock.monotonic())
-        member.going.add(task)
-        task.future = self._post.begin(member.address, [item.told for item in items])
-        task.future.add_done_callback(lambda _: self.aside(partial(self._fetch, task)))
-
-    def _equip(self, member: Member, lacks: frozenset[str]) -> None:
-        try:
-            reason = self._post.equip(member.address, lacks)
-        except Exception as error:  # noqa: BLE001 - as of `_meet`
-            reason = roll.refusal(error)
-        self.do(partial(self._equipped, member, lacks, reason))
-
-    def _equipped(self, member: Member, lacks: frozenset[str], reason: str | None) -> None:
-        member.busy = False
-        if reason is None:
-            member.files |= lacks
-        else:
-            self.set_aside(member, reason)
-
-    def _help_slow_ones(self) -> None:
-        """Let idle workers make what takes others long, too: whoever is first has made it."""
-        going = sorted(
-            (task for one in self.members.values() for task in one.going), key=lambda one: one.begun
-        )
-        for task in [one for one in going if all(item.done for item in one.items)]:
-            self._drop(task)
-            going.remove(task)
-        idle = [one for one in self.members.values() if one.takes and not one.going and not one.doubt]
-        now = clock.monotonic()
-        for task in going:
-            left = [item for item in task.items if not item.done]
-            helped = any(other is not task and set(other.items) & set(left) for other in going)
-            usual = max(_SLOW * (self._usual_s or 0) * len(task.items), _SLOW_S)
-            if self._usual_s is None or not idle or helped or now - task.begun <= usual:
-                continue
-            items = [item for item in left if idle[-1].may_make(item) and not item.files - idle[-1].files]
-            if items:
-                self._begin(idle.pop(), items)
-
     # Taking in
 
-    def _fetch(self, task: Task) -> None:
+    def fetch(self, task: Task) -> None:
         """Get what a task gave, check it and lay it beside its place; done beside the deciding thread."""
         if self.ended:
             return
@@ -427,7 +333,7 @@ class Fleet:
         if task in task.member.going and not self.ended:
             self._call_the_roll()
             if task in task.member.going:
-                self._drop(task)
+                self.drop(task)
                 for item in task.items:
                     self.again(item)
 
@@ -450,7 +356,7 @@ class Fleet:
                 if isinstance(what, Landed):
                     landing.drop(what)
             elif isinstance(what, Landed):
-                self._usual_s = took_s if self._usual_s is None else 0.9 * self._usual_s + 0.1 * took_s
+                self._giving.took(took_s)
                 self._arrived(what)
             else:
                 self._failed(item, task.member, what)

@@ -1,0 +1,126 @@
+"""Giving out: which worker gets which runs, and what it needs first. The fleet's deciding thread does it."""
+
+from __future__ import annotations
+
+from collections import deque
+from functools import partial
+from typing import TYPE_CHECKING
+
+from rushhour.fleet import roll
+from rushhour.fleet.members import Item, Member, Task
+from rushhour.lab import clock
+
+if TYPE_CHECKING:
+    from rushhour.fleet.executor import Fleet
+    from rushhour.fleet.post import Post
+
+# Runs of a task take about so long together, and are at most so many: a message is worth its while.
+_TASK_S, _MOST = 0.5, 32
+# A run that takes so many times the usual, and so many seconds, is made by an idle worker, too.
+_SLOW, _SLOW_S = 4.0, 5.0
+
+
+class Giving:
+    """What is wanted and not yet given out, and how it is given."""
+
+    def __init__(self, fleet: Fleet, post: Post) -> None:
+        self._fleet, self._post = fleet, post
+        self.waiting: deque[Item] = deque()
+        self._usual_s: float | None = None
+
+    def took(self, seconds: float) -> None:
+        """A run took so long."""
+        self._usual_s = seconds if self._usual_s is None else 0.9 * self._usual_s + 0.1 * seconds
+
+    def again(self, item: Item) -> None:
+        """Have a run made once more, before others."""
+        if not item.done and not any(
+            item in task.items for one in self._fleet.members.values() for task in one.going
+        ):
+            self.waiting.appendleft(item)
+
+    def give_out(self) -> None:
+        """Give workers that have room what waits; at the end let idle ones help slow ones."""
+        free = [one for one in self._fleet.members.values() if one.takes and self._room(one)]
+        free.sort(key=lambda one: len(one.going) / one.slots)
+        while free and self.waiting:
+            given = [member for member in free if self._give(member, len(free))]
+            free = [one for one in given if one.takes and self._room(one)]
+        if not self.waiting:
+            self._help_slow_ones()
+
+    def _room(self, member: Member) -> bool:
+        # One beyond what goes on, so that it need not wait for the next; not where runs take long.
+        short = self._usual_s is not None and self._usual_s < 1
+        return len(member.going) < member.slots + (1 if short else 0)
+
+    def _give(self, member: Member, free: int) -> bool:
+        """Give a worker a task, or the files that it needs first; whether it was given one."""
+        items: list[Item] = []
+        most = self._together(free)
+        for _ in range(len(self.waiting)):
+            if len(items) >= most or (items and (items[0].alone or items[0].fails)):
+                break
+            item = self.waiting.popleft()
+            if item.done:
+                continue
+            fits = not items or (not item.alone and not item.fails and item.files == items[0].files)
+            if not fits or not member.may_make(item):
+                self.waiting.append(item)
+                continue
+            items.append(item)
+        if not items:
+            return False
+        if lacks := items[0].files - member.files:
+            self.waiting.extendleft(reversed(items))
+            member.busy = True
+            self._fleet.aside(partial(self._equip, member, lacks))
+            return False
+        self._begin(member, items)
+        return True
+
+    def _together(self, free: int) -> int:
+        if self._usual_s is None:
+            return 1
+        fair = -(-len(self.waiting) // max(1, free))
+        return max(1, min(_MOST, fair, int(_TASK_S / max(self._usual_s, 1e-3))))
+
+    def _begin(self, member: Member, items: list[Item]) -> None:
+        task = Task(member, items, clock.monotonic())
+        member.going.add(task)
+        task.future = self._post.begin(member.address, [item.told for item in items])
+        task.future.add_done_callback(lambda _: self._fleet.aside(partial(self._fleet.fetch, task)))
+
+    def _equip(self, member: Member, lacks: frozenset[str]) -> None:
+        try:
+            reason = self._post.equip(member.address, lacks)
+        except Exception as error:  # noqa: BLE001 - as of `_meet`
+            reason = roll.refusal(error)
+        self._fleet.do(partial(self._equipped, member, lacks, reason))
+
+    def _equipped(self, member: Member, lacks: frozenset[str], reason: str | None) -> None:
+        member.busy = False
+        if reason is None:
+            member.files |= lacks
+        else:
+            self._fleet.set_aside(member, reason)
+
+    def _help_slow_ones(self) -> None:
+        """Let idle workers make what takes others long, too: whoever is first has made it."""
+        going = sorted(
+            (task for one in self._fleet.members.values() for task in one.going), key=lambda one: one.begun
+        )
+        for task in [one for one in going if all(item.done for item in one.items)]:
+            self._fleet.drop(task)
+            going.remove(task)
+        idle = [one for one in self._fleet.members.values() if one.takes and not one.going and not one.doubt]
+        now = clock.monotonic()
+        for task in going:
+            left = [item for item in task.items if not item.done]
+            helped = any(other is not task and set(other.items) & set(left) for other in going)
+            usual = max(_SLOW * (self._usual_s or 0) * len(task.items), _SLOW_S)
+            if self._usual_s is None or not idle or helped or now - task.begun <= usual:
+                continue
+            items = [item for item in left if idle[-1].may_make(item) and not item.files - idle[-1].files]
+            if items:
+                self._begin(idle.pop(), items)
