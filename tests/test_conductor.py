@@ -289,6 +289,8 @@ def test_what_is_known_is_not_run_again(user: str) -> None:
 class Elsewhere:
     """An executor of a test: one thread for each run, and nothing pinned."""
 
+    measures = False
+
     def __init__(self, lab: Lab, capacity: int) -> None:
         self.lab, self.capacity = lab, capacity
         self.jobs: list[Job] = []

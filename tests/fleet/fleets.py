@@ -88,7 +88,7 @@ def old(version: str) -> None:
     from rushhour.fleet import worker  # noqa: PLC0415
 
     sound(None)
-    worker.__version__ = version
+    vars(worker)["__version__"] = version
 
 
 def late(seconds: float) -> None:
@@ -103,7 +103,7 @@ def poor(_: Any) -> None:
     from rushhour.lab.doctor import machine  # noqa: PLC0415
 
     sound(None)
-    machine._LITTLE = 1 << 60  # type: ignore[attr-defined]
+    machine._LITTLE = 1 << 60
 
 
 def full(_: Any) -> None:

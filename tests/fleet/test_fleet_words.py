@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
+from concurrent.futures import Future
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import commandline
 import fleets
@@ -15,12 +17,14 @@ from hypothesis import strategies as st
 
 from rushhour import extras
 from rushhour.errors import ExtraError, FleetError, GuestError, LabError, RecordError, UsageError
-from rushhour.fleet import blobs, connect, cpus, deploy, faults, message, packing, worker
+from rushhour.fleet import blobs, connect, cpus, deploy, faults, landing, message, packing, worker
 from rushhour.fleet.address import resolve
+from rushhour.fleet.members import Item, Landed, Member
 from rushhour.fleet.use import fleet
 from rushhour.lab.base import Job
 from rushhour.plan import lower
 from rushhour.plan.probe import probe
+from rushhour.record.record import Record
 
 
 @pytest.mark.parametrize("word", ["tcp://scheduler:8786", "tls://[::1]:8786", "tcp://10.0.0.1:1"])
@@ -127,7 +131,7 @@ def test_files_are_kept_by_their_hash(tmp_path: Path, monkeypatch: pytest.Monkey
 
 def test_each_run_of_a_machine_has_a_cpu_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(cpus.os, "sched_getaffinity", lambda _: {2, 5})
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {2, 5})
     with cpus.free() as first, cpus.free() as second, cpus.free() as third:
         assert [first, second, third] == [2, 5, None]
     with cpus.free() as again:
@@ -170,6 +174,25 @@ def test_another_record_is_refused(came: tuple[dict[str, Any], dict[str, bytes]]
     change(asked, files)
     with pytest.raises(RecordError):
         packing.checked([*files], [*files.values()], asked)
+
+
+def test_what_waits_for_its_place_leaves_no_folders_open(
+    came: tuple[dict[str, Any], dict[str, bytes]], tmp_path: Path
+) -> None:
+    asked, files = came
+    runway, member = landing.Runway(), Member("tcp://w:1", 1)
+    job = cast("Job", None)
+    for number in range(40):
+        place = tmp_path / f"{number}/record"
+        item = Item(job, "key", place, {}, frozenset(), Future())
+        landed = runway.lay(item, member, [*files], [*files.values(), b"metrics"], asked)
+        assert isinstance(landed, Landed)
+        runway.take_place(landed)
+        assert Record.verified(place).key == "key"
+    rooms = [*tmp_path.glob("*/.rushhour-*")]
+    assert 0 < len(rooms) <= 9
+    runway.close()
+    assert not [*tmp_path.glob("*/.rushhour-*")]
 
 
 def test_a_worker_answers_what_it_does_not_understand() -> None:

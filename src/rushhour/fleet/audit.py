@@ -6,7 +6,6 @@ two differ a third worker decides, or else this machine. What the liar made in t
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -75,7 +74,7 @@ class Audits:
         """A worker that went away, or was set aside: what of it is being looked at is made again."""
         for audit in [one for one in self._going if one.first.member is member]:
             self._close(audit)
-            landing.drop(audit.first)
+            self._fleet.runway.drop(audit.first)
             self._fleet.again(audit.first.item)
 
     def _others(self, but: set[str]) -> bool:
@@ -98,13 +97,13 @@ class Audits:
     def _compare(self, audit: _Audit, second: Landed | None) -> None:
         if audit not in self._going:
             if second is not None:
-                landing.drop(second)
+                self._fleet.runway.drop(second)
             return
         if second is None:
             self._nobody(audit)
         elif second.digest == audit.first.digest:
             self._measure_here_if_they_differ(audit.first, second)
-            landing.drop(second)
+            self._fleet.runway.drop(second)
             self._passed(audit, second.member)
         else:
             self._third(audit, second)
@@ -167,7 +166,7 @@ class Audits:
 
     def _decide(self, audit: _Audit, third: Landed | None) -> None:
         if third is not None:
-            landing.drop(third)
+            self._fleet.runway.drop(third)
         if audit not in self._going:
             return
         if third is None:
@@ -181,7 +180,7 @@ class Audits:
         first, second = audit.first, audit.second
         assert second is not None
         self._close(audit)
-        landing.drop(second)
+        self._fleet.runway.drop(second)
         liars = [one.member for one in (first, second) if one.digest != digest]
         run = f"{first.item.job.kernel.name}, seed {first.item.job.plan.seed}"
         if len(liars) == 1:
@@ -191,7 +190,7 @@ class Audits:
             reason = f"of a run ({run}) {first.member} and {second.member} gave different bytes, and both lie"
         then = partial(self._believe, first)
         if first.member in liars:
-            landing.drop(first)
+            self._fleet.runway.drop(first)
             then = partial(self._fleet.again, first.item)
         self._condemn(liars, reason, then)
 
@@ -227,7 +226,7 @@ class Audits:
                 self._fleet.end(FleetError(f"a run of a worker that lies cannot be made again: {place}"))
                 return
             try:
-                landing.take_place(landed)
+                self._fleet.runway.take_place(landed)
                 if kept.find(key) is not None:
                     kept.keep(key, place)
             except RushHourError as error:
@@ -244,10 +243,10 @@ class Audits:
     def _item_of(self, key: str, place: Path) -> Item:
         """What is wanted, from a record that was checked when it came: its plan and labels are ours."""
         record = Record.open(place)
-        manifest = json.loads((place / "manifest.json").read_text("utf-8"))
-        labels = {name: manifest[name] for name in ("scenario", "cell", "repetition")}
-        kernel = self._fleet.kernels[str(manifest["kernel"]["image_sha256"])]
-        context = read(ContextFile, manifest["context"], str(place))
+        about = record.manifest
+        labels = {"scenario": about.scenario, "cell": about.cell, "repetition": about.repetition}
+        kernel = self._fleet.kernels[about.kernel.image_sha256]
+        context = read(ContextFile, about.context, str(place))
         return self._fleet.item(Job(record.plan, context, kernel, labels), key, place)
 
 

@@ -6,7 +6,6 @@ are pure, so each may be made again anywhere: after a loss, instead of by a liar
 
 from __future__ import annotations
 
-import os
 from concurrent.futures import Future, InvalidStateError, ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -14,11 +13,11 @@ from queue import Empty, SimpleQueue
 from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any, Self
 
-from rushhour.errors import FleetError, RushHourError
-from rushhour.files import rooms
-from rushhour.fleet import faults, landing, roll
+from rushhour.errors import RushHourError
+from rushhour.fleet import faults, roll
 from rushhour.fleet.audit import Audits
 from rushhour.fleet.giving import Giving
+from rushhour.fleet.landing import Runway
 from rushhour.fleet.members import ASIDE, READY, Item, Landed, Member, Task
 from rushhour.fleet.post import Post
 from rushhour.lab import clock
@@ -86,7 +85,7 @@ class Fleet:
         self._ended: RushHourError | None = None
         self._rolled = self._seen = clock.monotonic()
         self._why = ""
-        self._rooms: dict[Path, tuple[Path, int]] = {}
+        self.runway = Runway()
         self._unresolved: set[Future[Path]] = set()
         self._lock = Lock()
         self._thread = Thread(target=self._work, name="fleet", daemon=True)
@@ -102,9 +101,7 @@ class Fleet:
         self._inbox.put(None)
         self._thread.join()
         self._hands.shutdown(cancel_futures=True)
-        for room, lock in self._rooms.values():
-            rooms.remove(room)
-            os.close(lock)
+        self.runway.close()
 
     @property
     def capacity(self) -> int:
@@ -184,13 +181,13 @@ class Fleet:
             except Empty:
                 self._guarded(self._go_on)
             except Exception as error:  # noqa: BLE001 - whatever it is, nobody may wait for ever
-                self.end(_lost(self._address.word, error))
+                self.end(roll.lost(self._address.word, error))
 
     def _guarded(self, what: Callable[[], None]) -> None:
         try:
             what()
         except Exception as error:  # noqa: BLE001 - as above
-            self.end(_lost(self._address.word, error))
+            self.end(roll.lost(self._address.word, error))
 
     def _go_on(self) -> None:
         if self._ended is not None:
@@ -213,19 +210,12 @@ class Fleet:
         self._slots = sum(one.slots for one in self.members.values() if one.state != ASIDE)
         if any(one.state != ASIDE for one in self.members.values()):
             self._seen = clock.monotonic()
-        elif self.members and all(one.state == ASIDE for one in self.members.values()):
-            self._none_left(_ROLL_S)
         else:
-            self._none_left(self._address.patience_s)
+            self._none_left(_ROLL_S if self.members else self._address.patience_s)
 
     def _none_left(self, patience_s: float) -> None:
         if clock.monotonic() - self._seen > patience_s:
-            self.end(
-                FleetError(
-                    f"no worker of {self._address.word} is left; what has finished is kept",
-                    hint=f"{self._why}when there are workers again, the same command goes on",
-                )
-            )
+            self.end(roll.none_left(self._address.word, self._why))
 
     def _meet(self, member: Member) -> None:
         """Ask a new worker what it is."""
@@ -254,7 +244,7 @@ class Fleet:
     def _left(self, member: Member) -> None:
         member.doubt.clear()
         for landed in member.held:
-            landing.drop(landed)
+            self.runway.drop(landed)
             self.again(landed.item)
         member.held.clear()
         for task in [*member.going]:
@@ -263,8 +253,7 @@ class Fleet:
             for item in task.items:
                 item.losses += lost and len(task.items) == 1
                 if item.losses >= _LOSSES:
-                    what = f"{_LOSSES} workers went away while they made this run"
-                    self.fail(item, FleetError(what, hint="does it need more memory than they have?"))
+                    self.fail(item, roll.deadly(_LOSSES))
                 else:
                     item.alone = item.alone or lost
                     self.again(item)
@@ -316,17 +305,9 @@ class Fleet:
                 continue
             names = told["names"]
             mine, pieces = pieces[: len(names) + 1], pieces[len(names) + 1 :]
-            what = landing.laid(item, task.member, names, mine, self.asked(item), self._room_for)
+            what = self.runway.lay(item, task.member, names, mine, self.asked(item))
             landed.append((item, what, told["took_s"]))
         self.do(partial(self._landed, task, landed))
-
-    def _room_for(self, parent: Path) -> Path:
-        """A folder for what has landed and is not yet in its place, on the file system of that."""
-        with self._lock:
-            if parent not in self._rooms:
-                parent.mkdir(parents=True, exist_ok=True)
-                self._rooms[parent] = rooms.make(parent)
-            return self._rooms[parent][0]
 
     def _gone(self, task: Task) -> None:
         """A task without an answer: the roll tells whether its worker is there."""
@@ -354,7 +335,7 @@ class Fleet:
         for item, what, took_s in landed:
             if not current or self.ended:
                 if isinstance(what, Landed):
-                    landing.drop(what)
+                    self.runway.drop(what)
             elif isinstance(what, Landed):
                 self._giving.took(took_s)
                 self._arrived(what)
@@ -387,7 +368,7 @@ class Fleet:
     def _arrived(self, landed: Landed) -> None:
         item, member = landed.item, landed.member
         if item.done:
-            landing.drop(landed)
+            self.runway.drop(landed)
             return
         member.proven.add(item.image)
         self._absolve(item)
@@ -406,27 +387,14 @@ class Fleet:
         """Put a record into its place."""
         item = landed.item
         if item.done or item.place.done():
-            landing.drop(landed)
+            self.runway.drop(landed)
             return
         item.done = True
         try:
-            landing.take_place(landed)
+            self.runway.take_place(landed)
         except RushHourError as error:
             item.place.set_exception(error)
             return
         landed.member.delivered.append((item.key, str(item.destination)))
         with suppress(InvalidStateError):
             item.place.set_result(item.destination)
-
-
-def _lost(word: str, error: BaseException) -> RushHourError:
-    if isinstance(error, RushHourError):
-        return error
-    if not isinstance(error, (OSError, TimeoutError, RuntimeError)):
-        broken = FleetError(f"the runs of {word} cannot be led on: {type(error).__name__}: {error}")
-        broken.__cause__ = error
-        return broken
-    return FleetError(
-        f"the scheduler of {word} is gone; what has finished is kept",
-        hint="when it is there again, the same command goes on where this one stopped",
-    )

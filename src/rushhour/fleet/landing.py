@@ -3,72 +3,110 @@
 from __future__ import annotations
 
 import math
+import os
 import shutil
+from collections import Counter
 from dataclasses import replace
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from rushhour.errors import LabError, RushHourError
+from rushhour.errors import RushHourError
 from rushhour.files import remembered, rooms
 from rushhour.fleet import faults, packing
-from rushhour.fleet.members import Item, Landed, Member
+from rushhour.fleet.members import Landed
 from rushhour.summary import measured
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from rushhour.fleet.members import Item, Member
     from rushhour.metrics.value import MetricValue
 
 
-def laid(  # noqa: PLR0917 - what came, from whom, and where it goes
-    item: Item,
-    member: Member,
-    names: Sequence[str],
-    pieces: Sequence[bytes],
-    asked: Mapping[str, Any],
-    room_for: Callable[[Path], Path],
-) -> Landed | dict[str, Any]:
-    """A record that came, or what is wrong with it; its metrics are the last piece.
-
-    `room_for` gives a folder beside a record's place.
-
-    Raises:
-        LabError: it cannot be written here.
-    """
-    try:
-        *files, values = pieces
-        digest, manifest = packing.checked(names, files, asked)
-    except RushHourError as error:
-        return faults.document(error)
-    room = room_for(item.destination.parent)
-    return Landed(
-        item, member, digest, packing.put(names, files, room), values, measured.key_of_manifest(manifest)
-    )
+# Rooms that are kept though nothing lies in them: the next run has the same parent most likely.
+_SPARE = 8
 
 
-def take_place(landed: Landed) -> None:
-    """Put a record into its place; one that is there is replaced.
+class Runway:
+    """Where records lie until they have their place: beside it, on its file system. Of several threads."""
 
-    Raises:
-        LabError: it cannot be put there; the cause is the `OSError`.
-    """
-    target = landed.item.destination
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        rooms.take_place(landed.folder, target)
+    def __init__(self) -> None:
+        self._rooms: dict[Path, tuple[Path, int]] = {}
+        self._used: Counter[Path] = Counter()
+        self._lock = Lock()
+
+    def close(self) -> None:
+        """Remove what still lies there."""
+        for parent in [*self._rooms]:
+            self._remove(parent)
+
+    def lay(
+        self,
+        item: Item,
+        member: Member,
+        names: Sequence[str],
+        pieces: Sequence[bytes],
+        asked: Mapping[str, Any],
+    ) -> Landed | dict[str, Any]:
+        """A record that came, or what is wrong with it; its metrics are the last piece.
+
+        Raises:
+            LabError: it cannot be written here.
+        """
+        try:
+            *files, values = pieces
+            digest, manifest = packing.checked(names, files, asked)
+        except RushHourError as error:
+            return faults.document(error)
+        room = self._room(item.destination.parent)
+        known_as = measured.key_of_manifest(manifest)
+        return Landed(item, member, digest, packing.put(names, files, room), values, known_as)
+
+    def take_place(self, landed: Landed) -> None:
+        """Put a record into its place; one that is there is replaced.
+
+        Raises:
+            LabError: it cannot be put there; the cause is the `OSError`.
+        """
+        target = landed.item.destination
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            rooms.take_place(landed.folder, target)
+        except OSError as error:
+            raise packing.unwritten(error, target) from error
         if landed.member.measures:
             remembered.keep(landed.known_as, landed.values)
-    except OSError as error:
-        raise LabError(
-            f"the run cannot be written: {error.strerror}",
-            where=str(target),
-            hint="check that the folder is writable and that there is space left",
-        ) from error
+        self._leave(target.parent)
 
+    def drop(self, landed: Landed) -> None:
+        """Forget a record that came."""
+        shutil.rmtree(landed.folder, ignore_errors=True)
+        self._leave(landed.item.destination.parent)
 
-def drop(landed: Landed) -> None:
-    """Forget a record that came."""
-    shutil.rmtree(landed.folder, ignore_errors=True)
+    def _room(self, parent: Path) -> Path:
+        with self._lock:
+            if parent not in self._rooms:
+                try:
+                    parent.mkdir(parents=True, exist_ok=True)
+                    self._rooms[parent] = rooms.make(parent)
+                except OSError as error:
+                    raise packing.unwritten(error, parent) from error
+            self._used[parent] += 1
+            return self._rooms[parent][0]
+
+    def _leave(self, parent: Path) -> None:
+        with self._lock:
+            self._used[parent] -= 1
+            unused = [one for one in self._rooms if not self._used[one]]
+            for one in unused[:-_SPARE]:
+                self._remove(one)
+
+    def _remove(self, parent: Path) -> None:
+        room, lock = self._rooms.pop(parent)
+        del self._used[parent]
+        rooms.remove(room)
+        os.close(lock)
 
 
 def agree(first: Landed, second: Landed) -> bool:

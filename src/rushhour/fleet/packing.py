@@ -88,12 +88,17 @@ def put(names: Sequence[str], pieces: Sequence[bytes], room: Path) -> Path:
             path.chmod((0o666 if name == MANIFEST else 0o444) & ~mask)
         folder.chmod(0o777 & ~mask)
     except OSError as error:
-        raise LabError(
-            f"the run cannot be written: {error.strerror}",
-            where=str(error.filename2 or error.filename or room),
-            hint="check that the folder is writable and that there is space left",
-        ) from error
+        raise unwritten(error, room) from error
     return folder
+
+
+def unwritten(error: OSError, place: Path) -> LabError:
+    """What is said of a record that cannot be written here."""
+    return LabError(
+        f"the run cannot be written: {error.strerror}",
+        where=str(error.filename2 or error.filename or place),
+        hint="check that the folder is writable and that there is space left",
+    )
 
 
 def _inside(name: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 from typing import TYPE_CHECKING, Any
 
-from rushhour.errors import FleetError
+from rushhour.errors import FleetError, LabError, RushHourError
 from rushhour.fleet import worker
 from rushhour.lab import clock
 from rushhour.summary import measured
@@ -88,3 +88,31 @@ def sentence(told: Mapping[str, Any]) -> str:
     """What a worker said went wrong, in a line."""
     first_line = str(told["message"]).partition("\n")[0].rstrip(":; ")
     return first_line + (f" ({told['where']})" if told["where"] else "")
+
+
+def none_left(word: str, why: str) -> FleetError:
+    """What ends a sweep without workers; `why` has the lines about the last of them."""
+    return FleetError(
+        f"no worker of {word} is left; what has finished is kept",
+        hint=f"{why}when there are workers again, the same command goes on",
+    )
+
+
+def deadly(workers: int) -> LabError:
+    """What a run fails with that workers do not outlive."""
+    what = f"{workers} workers went away while they made this run"
+    return LabError(what, hint="does it need more memory than they have?")
+
+
+def lost(word: str, error: BaseException) -> RushHourError:
+    """What ends a sweep when the scheduler of this address cannot be asked any more."""
+    if isinstance(error, RushHourError):
+        return error
+    if not isinstance(error, (OSError, TimeoutError, RuntimeError)):
+        broken = FleetError(f"the runs of {word} cannot be led on: {type(error).__name__}: {error}")
+        broken.__cause__ = error
+        return broken
+    return FleetError(
+        f"the scheduler of {word} is gone; what has finished is kept",
+        hint="when it is there again, the same command goes on where this one stopped",
+    )
