@@ -23,8 +23,13 @@ _FOLDERS = {"png": "figures", "svg": "figures", "pdf": "figures", "csv": "tables
     "--out", type=click.Path(path_type=Path), help="The file to write (a folder for figures and tables)."
 )
 @click.option("--format", "form", type=click.Choice(FORMATS), default="html", show_default=True)
+@click.option(
+    "--where", "levels", multiple=True, metavar="FACTOR=LEVEL", help="Only the runs of these cells."
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
-def report(records: tuple[Path, ...], out: Path | None, form: str, *, as_json: bool) -> None:
+def report(
+    records: tuple[Path, ...], out: Path | None, form: str, *, levels: tuple[str, ...], as_json: bool
+) -> None:
     """Write a report of RECORDS: a folder that `rushhour run` made, one run in it, or several of a study.
 
     \b
@@ -34,15 +39,22 @@ def report(records: tuple[Path, ...], out: Path | None, form: str, *, as_json: b
                    more than 40 none, where there are such), one for each metric
     csv, parquet   metrics and series
 
-    Without --out it goes next to the records, that of several folders into this one.
+    Without --out it goes next to the records, that of several folders into this one. A page of more than
+    5000 runs has curves and rows of cells that are evenly chosen; --where makes one of the cells you name.
 
     Example: rushhour report results/window-scaling/latest --format svg
     """  # noqa: D301 - click wants the letter itself
+    from rushhour.errors import UsageError
     from rushhour.record.folders import read_sets
     from rushhour.record.record import ResultSet
 
     sets = read_sets(records[0]) if len(records) == 1 else [ResultSet.open(folder) for folder in records]
-    if sets is None:
+    if levels:
+        if sets is not None:
+            raise UsageError("--where is for one set of runs", hint="name one folder of results")
+        results = _part(ResultSet.open(records[0]), levels)
+        made, runs = write(results, out or _beside(records[0], form, levels), form), len(results)
+    elif sets is None:
         results = ResultSet.open(records[0])
         made, runs = write(results, out or _beside(records[0], form), form), len(results)
     else:
@@ -102,10 +114,25 @@ def _name(form: str) -> str:
     return _FOLDERS.get(form, f"report.{form}")
 
 
-def _beside(records: Path, form: str) -> Path:
+def _part(results: ResultSet, levels: tuple[str, ...]) -> ResultSet:
+    """The runs of the cells with these `FACTOR=LEVEL`s."""
+    from rushhour.errors import UsageError
+
+    pairs = [word.partition("=") for word in levels]
+    for name, equals, _ in pairs:
+        if not name or not equals:
+            raise UsageError(f"--where {name}: it takes FACTOR=LEVEL", hint="for example --where cc=cubic")
+    return results.where({name: level for name, _, level in pairs})
+
+
+def _beside(records: Path, form: str, levels: tuple[str, ...] = ()) -> Path:
     # A record is never written to again: what is made of a single run goes beside its folder.
     records = records.resolve()
     name = _name(form)
+    if levels:
+        from rushhour.running.prepare import plain
+
+        name = plain("-".join(levels).replace("/", "-")) + f"-{name}"
     if (records / "manifest.json").is_file():
         return records.parent / f"{records.name}-{name}"
     return records / name

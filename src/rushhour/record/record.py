@@ -299,8 +299,9 @@ class Record:
 class ResultSet:
     """Many runs: a folder with `runs/*`. Iterating opens and verifies one after the other, and keeps none."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, chosen: frozenset[str] | None = None) -> None:
         self.path = path
+        self._chosen = chosen
         self._made: dict[Callable[[ResultSet], Any], Any] = {}
 
     def once(self, function: Callable[[ResultSet], T]) -> T:
@@ -330,7 +331,27 @@ class ResultSet:
         """The folders of the runs, sorted by name."""
         if (self.path / MANIFEST).is_file():
             return [self.path]
-        return sorted(path.parent for path in (self.path / "runs").glob(f"*/{MANIFEST}"))
+        found = sorted(path.parent for path in (self.path / "runs").glob(f"*/{MANIFEST}"))
+        return found if self._chosen is None else [path for path in found if path.name in self._chosen]
+
+    @property
+    def is_part(self) -> bool:
+        """Whether it has only some of the runs that are in its folder."""
+        return self._chosen is not None
+
+    def whole(self) -> ResultSet:
+        """All runs of its folder."""
+        return ResultSet(self.path)
+
+    def where(self, factors: Mapping[str, object]) -> ResultSet:
+        """The runs whose cells have these levels of factors, by their names or the last parts of these.
+
+        Raises:
+            RecordError: no run has them, or a factor is of no run.
+        """
+        from rushhour.summary import part  # noqa: PLC0415 - its door leads here
+
+        return ResultSet(self.path, part.chosen(self, factors))
 
     def __len__(self) -> int:
         """The number of runs."""

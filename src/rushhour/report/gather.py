@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from sys import intern
 from typing import TYPE_CHECKING
 
 from rushhour.record.record import Record
+from rushhour.report.lean import Lean
 from rushhour.report.model import kernel_name, said, view
 from rushhour.spec.sweep import known_sweep
 from rushhour.summary import index
@@ -14,6 +16,7 @@ from rushhour.summary.measured import metrics_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from rushhour.metrics.value import MetricValue
     from rushhour.record.manifest import Manifest
@@ -101,22 +104,19 @@ def views(
     `repetition` where these differ within the set. Without `curves` no series is read. `also` is told of
     each record while it is open, with its metrics and its position.
     """
-    folders, manifests = [], []
-    for record in results:
-        folders.append(record.path)
-        manifests.append(record.manifest)
-    kernels = {kernel_name(manifest.kernel) for manifest in manifests}
-    repetitions = {manifest.repetition for manifest in manifests}
-    order = sorted(range(len(manifests)), key=lambda place: _place(manifests[place]))
+    known = indexed(results)
+    found = [_Found.of(record) for record in results]
+    large = len(found) > index.WHOLE
+    kernels = {one.place[1] for one in found}
+    repetitions = {one.place[2] for one in found}
+    order = sorted(range(len(found)), key=lambda place: found[place].place)
     drawn = set(order[:: -(-len(order) // MAX_DRAWN)]) if curves else set()
     share = min(MAX_POINTS, total_points // max(1, len(drawn)))
-    known = indexed(results)
     unsaid = known_sweep(results.about.scenario.resolved.sweep).unsaid
-    short = _short(
-        {name: None for manifest in manifests for name in manifest.cell.factors if name not in unsaid}
-    )
+    short = _short({name: None for one in found for name in one.factors if name not in unsaid})
+    lean = Lean(results) if large else None
     for position, place in enumerate(order):
-        record = Record.open(folders[place])
+        record = Record.open(found[place].path)
         factors = {name: record.factors[key] for key, name in short.items() if key in record.factors}
         if len(kernels) > 1:
             factors["kernel"] = kernel_name(record.manifest.kernel)
@@ -125,7 +125,28 @@ def views(
         metrics = known.get(record.path.name) or metrics_of(record)
         if also is not None:
             also(record, metrics, position)
-        yield view(record, metrics, factors=factors, points=share if place in drawn else 0)
+        points = share if place in drawn else 0
+        if lean is not None and not points:
+            yield lean.view(record, metrics, factors)
+        else:
+            # Why a flow was as slow as it was stands beside its curves.
+            explained = not curves or points > 0
+            yield view(record, metrics, factors=factors, points=points, explained=explained)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What the order of a report needs of a run."""
+
+    path: Path
+    place: tuple[int, str, int]
+    factors: tuple[str, ...]
+
+    @classmethod
+    def of(cls, record: Record) -> _Found:
+        manifest = record.manifest
+        place = (manifest.cell.index, intern(kernel_name(manifest.kernel)), manifest.repetition)
+        return cls(record.path, place, tuple(map(intern, record.factors)))
 
 
 def _short(names: Iterable[str]) -> dict[str, str]:
@@ -142,7 +163,3 @@ def _short(names: Iterable[str]) -> dict[str, str]:
 def indexed(results: ResultSet) -> Mapping[str, Sequence[MetricValue]]:
     """The metrics of each run's folder as the index of the set has them; empty if it has no index."""
     return index.values(results) if index.is_written(results) else {}
-
-
-def _place(manifest: Manifest) -> tuple[int, str, int]:
-    return manifest.cell.index, kernel_name(manifest.kernel), manifest.repetition

@@ -7,6 +7,7 @@ page's own script and style forbids everything else, so nothing a scenario or re
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -17,6 +18,7 @@ from rushhour.report import gather, payload
 from rushhour.report.answer import answer
 from rushhour.report.definitions import definitions
 from rushhour.report.figure import Collector, page
+from rushhour.report.figure.description import Plot
 from rushhour.report.figure.overview import overviews
 from rushhour.report.gather import about, views
 from rushhour.report.machines import lab_said, links_said, machines, work_said
@@ -25,13 +27,17 @@ from rushhour.report.published import sheets
 from rushhour.report.reproduce import reproduction
 from rushhour.report.shell import PLOTS, digest, joined, template
 from rushhour.report.tables import cells_table, flows_table
+from rushhour.report.thin import Thin
 from rushhour.report.topology import topology_svg
+from rushhour.summary import index
 from rushhour.summary.comparison import compare
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
-    from rushhour.record.record import ResultSet
+    from rushhour.metrics.value import MetricValue
+    from rushhour.record.record import Record, ResultSet
     from rushhour.report.figure.description import Drawing
     from rushhour.report.figure.overview import Overview
     from rushhour.report.gather import About
@@ -60,17 +66,27 @@ def render(results: ResultSet) -> str:
     head = about(results)
     packed, slim = [], []
     collector = Collector.of(results)
-    palette = Palette()
-    for plain in views(results, also=collector.take):
+    palette, thin, drawn = Palette(), Thin(results), []
+
+    def take(record: Record, metrics: Sequence[MetricValue], place: int) -> None:
+        drawn.append(thin.has(record.factors))
+        if drawn[place]:
+            collector.take(record, metrics, place)
+
+    for plain in views(results, also=take):
         run = replace(plain, flows=palette.flows(plain.flows))
         packed.append(payload.packed(run) if run.panels else "")
         # Only the words of a run are kept in memory, its curves are packed by now.
         slim.append(replace(run, panels=[]))
-    figures, swept = _drawn(collector, palette), _swept(slim, palette)
+    shown = _shown(packed)
+    large = len(shown) < len(slim)
+    figures = _drawn(collector, palette, linked=not large)
+    swept = _swept([run for run, has in zip(slim, drawn, strict=True) if has], palette, linked=not large)
     # A page without figures needs no scripts for them.
     needed = [name for name in _SCRIPTS if figures or swept or name != "figures.js"]
     script, style = joined(needed), joined(_STYLES)
     table = cells_table(slim, split=len(slim) > 1)
+    rows = _linked(table, shown) if large else replace(table, rows=table.rows[:MAX_ROWS])
     return template("report.html").render(
         about=head,
         answer=answer(results.about, slim),
@@ -81,8 +97,10 @@ def render(results: ResultSet) -> str:
         links=links_said(slim),
         topology=topology_svg(next(record for record in results if record.path.name == slim[0].name)),
         varied=any(run.conditions != slim[0].conditions for run in slim),
-        cells=replace(table, rows=table.rows[:MAX_ROWS]) if len(slim) > 1 else None,
-        left_out=max(0, len(table.rows) - MAX_ROWS),
+        cells=rows if len(slim) > 1 else None,
+        left_out=len(table.rows) - len(rows.rows),
+        folder=results.path.name if large else "",
+        thinned=thin.notes,
         repeated=any(row.count > 1 for row in table.rows),
         flows=flows_table(slim[0]) if len(slim) == 1 else None,
         totals=_totals(table) if len(slim) == 1 else [],
@@ -90,20 +108,37 @@ def render(results: ResultSet) -> str:
         held=sum(verdict.ok for run in slim for verdict in run.verdicts),
         bars=_bars,
         overviews=swept,
-        pickers=_pickers(slim),
+        pickers=_pickers([slim[place] for place in shown]),
         definitions=definitions(slim),
         published=sheets(results.once(compare)),
         figures=figures,
         again=reproduction(results),
         environment=_environment(head, slim),
-        index=payload.index(slim),
-        packed=packed,
+        index=payload.index([slim[place] for place in shown]),
+        packed=[packed[place] for place in shown],
         undrawn=packed.count("") if len(packed) > gather.MAX_DRAWN else 0,
         script=script,
         style=style,
         script_hash=digest(script),
         style_hash=digest(style),
     )
+
+
+def _shown(packed: Sequence[str]) -> list[int]:
+    """The positions of the runs that can be picked: all, or of a large set those with curves."""
+    every = range(len(packed))
+    return [place for place in every if packed[place]] if len(packed) > index.WHOLE else [*every]
+
+
+def _linked(table: Table, shown: Sequence[int]) -> Table:
+    """The rows of a large set whose cells have a run to be picked, with that run's place among these."""
+    rows = []
+    for row in table.rows:
+        # The runs of a cell stand side by side.
+        place = bisect_left(shown, row.run)
+        if place < len(shown) and shown[place] < row.run + row.count:
+            rows.append(replace(row, run=place))
+    return replace(table, rows=rows[:MAX_ROWS])
 
 
 def overview(results: ResultSet) -> str:
@@ -167,15 +202,27 @@ def _environment(head: About, runs: list[RunView]) -> list[tuple[str, str]]:
     return [(label, str(value)) for label, value in rows if value not in (None, "")]
 
 
-def _drawn(collector: Collector, palette: Palette) -> list[tuple[Drawing, str]]:
+def _drawn(collector: Collector, palette: Palette, *, linked: bool = True) -> list[tuple[Drawing, str]]:
     """The figures of the scenario, each with its packed text."""
-    return [(drawing, page.packed(drawing)) for drawing in map(palette.figure, collector.drawings())]
+    drawings = map(palette.figure, collector.drawings())
+    return [(drawing, _packed(drawing, linked=linked)) for drawing in drawings]
 
 
-def _swept(runs: list[RunView], palette: Palette) -> list[tuple[Overview, str]]:
+def _swept(runs: list[RunView], palette: Palette, *, linked: bool = True) -> list[tuple[Overview, str]]:
     """Each metric over the sweep, with the packed text of its lines."""
     found = [palette.overview(one) for one in overviews(runs)]
-    return [(one, "" if one.plot is None else page.packed(one.plot)) for one in found]
+    return [(one, "" if one.plot is None else _packed(one.plot, linked=linked)) for one in found]
+
+
+def _packed(drawing: Drawing, *, linked: bool) -> str:
+    """A drawing's text; one that is not linked leads to no run."""
+    if not linked and isinstance(drawing, Plot):
+        facets = (
+            replace(facet, traces=tuple(replace(trace, runs=()) for trace in facet.traces))
+            for facet in drawing.facets
+        )
+        drawing = replace(drawing, facets=tuple(facets))
+    return page.packed(drawing)
 
 
 def _totals(table: Table) -> list[tuple[str, str, str]]:

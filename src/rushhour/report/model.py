@@ -80,9 +80,17 @@ class RunView:
 
 
 def view(
-    record: Record, metrics: Sequence[MetricValue], *, factors: Mapping[str, Any], points: int
+    record: Record,
+    metrics: Sequence[MetricValue],
+    *,
+    factors: Mapping[str, Any],
+    points: int,
+    explained: bool = True,
 ) -> RunView:
-    """A run ready to be drawn, with at most about `points` samples in all its curves."""
+    """A run ready to be drawn, with at most about `points` samples in all its curves.
+
+    Without `explained` nothing is said of why its flows were as fast as they were.
+    """
     manifest = record.manifest
     scenario = manifest.scenario
     return RunView(
@@ -103,7 +111,7 @@ def view(
         duration_s=record.context.duration_ns / 1e9,
         warmup_s=record.context.warmup_ns / 1e9,
         command=run_command(manifest),
-        why=why(record),
+        why=why(record) if explained else (),
         found=as_found(record),
         machine=machines(record),
     )

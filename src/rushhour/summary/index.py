@@ -99,8 +99,10 @@ def stream(results: ResultSet) -> Iterator[Part]:
     Raises:
         RecordError: as `parts`.
     """
+    wanted = {folder.name for folder in results.folders()} if results.is_part else None
     for chunk in chunks(results):
-        yield from chunk.parts()
+        if wanted is None or not wanted.isdisjoint(folder.name for folder in chunk.folders):
+            yield from (part for part in chunk.parts() if wanted is None or part.folder in wanted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,8 +147,8 @@ class Chunk:
 
 
 def chunks(results: ResultSet) -> list[Chunk]:
-    """The chunks of a set, and the files that they have once the index is written."""
-    folders = results.folders()
+    """The chunks of a set, and the files that they have once the index is written; of a part of one all."""
+    folders = results.whole().folders()
     if len(folders) <= WHOLE:
         return [Chunk(folders, results.path / INDEX)]
     return [
@@ -241,7 +243,7 @@ def known(results: ResultSet) -> list[Table] | None:
     """
     found = []
     for chunk in chunks(results):
-        table = chunk.known()
+        table = None if results.is_part else chunk.known()
         if table is None:
             return None
         found.append(table)

@@ -1,0 +1,64 @@
+"""Runs of a large set that a report counts and sums up, but neither draws nor lists.
+
+A hundred thousand of them are in memory at once, so each keeps only the numbers that tables, figures and the
+answer are made of, and shares with the first run of its cell whatever a cell has in common.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from sys import intern
+from typing import TYPE_CHECKING, Any
+
+from rushhour.report.model import said, view
+from rushhour.report.shares import METRIC as SHARE
+from rushhour.report.tables import TELLING
+from rushhour.summary.expectations import Verdict, check
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rushhour.metrics.value import MetricValue
+    from rushhour.record.record import Record, ResultSet
+    from rushhour.report.model import RunView
+
+MAX_TOLD = 1000
+"""Expectations that fail and are told in words; of more, only how many."""
+_KEPT = Verdict("", "", ok=True, value=None, wanted="", message="")
+_BROKEN = Verdict("", "", ok=False, value=None, wanted="", message="one of many; the index has the number")
+
+
+class Lean:
+    """Makes the views of undrawn runs of a set."""
+
+    def __init__(self, results: ResultSet) -> None:
+        figures = results.about.scenario.resolved.figure
+        asked = {figure.get(key) for figure in figures for key in ("y", "metric")}
+        self._metrics = {SHARE, "goodput_bps", *TELLING, *filter(None, asked)}
+        self._first: dict[tuple[int, str], RunView] = {}
+        self._told = 0
+
+    def view(self, record: Record, metrics: Sequence[MetricValue], factors: Mapping[str, Any]) -> RunView:
+        """A run without curves, and with no more numbers than are summed up."""
+        manifest = record.manifest
+        cell = (manifest.cell.index, manifest.kernel.name)
+        if cell not in self._first:
+            made = view(record, metrics, factors=factors, points=0, explained=False)
+            self._first[cell] = replace(made, metrics=(), verdicts=(), command="")
+        return replace(
+            self._first[cell],
+            name=record.path.name,
+            factors={key: intern(said(value)) for key, value in factors.items()},
+            seed=manifest.seed or 0,
+            valid=manifest.valid,
+            reasons=list(manifest.invalid_reasons),
+            warnings=[intern(warning) for warning in manifest.warnings],
+            metrics=[value for value in metrics if value.metric in self._metrics],
+            verdicts=[self._verdict(one) for one in check(record, metrics)],
+        )
+
+    def _verdict(self, found: Verdict) -> Verdict:
+        if found.ok:
+            return _KEPT
+        self._told += 1
+        return found if self._told <= MAX_TOLD else _BROKEN
