@@ -98,7 +98,7 @@ def test_losses_that_both_can_tell_are_told_alike(rule: rules.Rule, known: dict[
 
 POLICED = {"policed": 10, "policer_bps": 30e6}
 LINE = Udp(88e6, 30e6, 1000, 300)
-BY_CHANCE = {"wire_loss": 0.01, "segments": 4000}
+BY_CHANCE: dict[str, Any] = {"wire_loss": 0.01, "segments": 4000}
 DATAGRAMS = Udp(75e6, 74e6, 2500, 2475)
 
 
