@@ -1,4 +1,4 @@
-"""The guest's memory (`lab/kernel/host/memory.c`), without a kernel: what is a file's, and what one process's."""
+"""The guest's memory (`lab/kernel/host/memory.c`), without a kernel: what is shared, and what is not."""
 
 import subprocess
 from pathlib import Path
@@ -19,8 +19,8 @@ static char *memory;
 int __real_create_mem_file(unsigned long long size) { (void)size; return -1; }
 void __real_check_tmpexec(void) {}
 void *__real_sbrk(intptr_t increment) { (void)increment; return 0; }
-void *__real_memblock_alloc_try_nid_raw(unsigned long long size, unsigned long long align, unsigned long long least,
-					unsigned long long most, int node)
+void *__real_memblock_alloc_try_nid_raw(unsigned long long size, unsigned long long align,
+					unsigned long long least, unsigned long long most, int node)
 {
 	(void)size, (void)align, (void)least, (void)most, (void)node;
 	return memory + 4096 + 64;
