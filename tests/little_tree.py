@@ -16,6 +16,7 @@ allnoconfig:
 linux: $(O)/linux
 $(O)/linux: one.c
 \t@echo "  CC      one.o"
+\t@echo "$(KCFLAGS)" > $(O)/flags
 \t@gcc -c one.c -o $(O)/one.o
 \t@(cat one.c; echo "$$KBUILD_BUILD_TIMESTAMP $$KBUILD_BUILD_USER$$LOCALVERSION") > $(O)/linux
 """

@@ -1,7 +1,7 @@
 //! Readings per interval: sockets, queues, interfaces and wires of every node, and a sign of life.
 //!
 //! Inside a virtual kernel a system call costs far more host time than the work it does, so each node is read with few
-//! of them: one dump for all its sockets, one for all its qdiscs.
+//! of them: one dump for all its sockets, one for all its qdiscs; and the dumps of all nodes by one call.
 
 mod class;
 pub mod counters;
@@ -14,12 +14,16 @@ pub mod trace;
 mod wire;
 
 use std::fs::File;
+use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use crate::error::{Context, Result};
 use crate::kernel::clock::Clock;
+use crate::kernel::netlink::{fetch, Message, Socket};
 use crate::kernel::netns::Nodes;
+use crate::kernel::sys::machine::owns_kernel;
+use crate::kernel::sys::together::{Step, Together};
 use crate::path::Topology;
 use crate::plan::Plan;
 use crate::reading::sojourn::Sojourns;
@@ -52,6 +56,8 @@ pub struct Sampler<'a> {
     wires: Wires<'a>,
     sojourns: Option<Sojourns>,
     topology: &'a Topology,
+    /// For the readings of one instant, in a virtual kernel that has it.
+    together: Option<Together>,
     /// Of the readings, where time is real.
     lateness: Option<Spread>,
     made: u64,
@@ -92,6 +98,7 @@ impl<'a> Sampler<'a> {
             wires: Wires::open(topology, &raw)?,
             sojourns: None,
             topology,
+            together: owns_kernel().then(|| Together::new().ok()).flatten(),
             lateness: None,
             made: 0,
             left_out: 0,
@@ -146,7 +153,7 @@ impl<'a> Sampler<'a> {
         if let Some(lateness) = &mut self.lateness {
             lateness.add((now_ns - at_ns).max(0) as u64);
         }
-        self.progress.write_all_at(&now_ns.to_le_bytes(), 0).context("write the progress file")?;
+        self.begin(now_ns)?;
         if let Some(sockets) = &mut self.sockets {
             sockets.read(now_ns)?;
         }
@@ -163,10 +170,26 @@ impl<'a> Sampler<'a> {
             self.next_totals_ns = at_ns + TOTALS_NS;
             self.wires.read(now_ns)?;
             if let Some(interfaces) = &mut self.interfaces {
+                if let Some(together) = &mut self.together {
+                    fetch(together, Vec::new(), interfaces.dumps().collect())?;
+                }
                 interfaces.read(self.topology, now_ns)?;
             }
         }
         Ok(())
+    }
+
+    /// The sign of life, and where it can be had together, what is read at every instant.
+    fn begin(&mut self, now_ns: i64) -> Result<()> {
+        let sign = now_ns.to_le_bytes();
+        let Some(together) = &mut self.together else {
+            return self.progress.write_all_at(&sign, 0).context("write the progress file");
+        };
+        let mut dumps: Vec<(&mut Socket, &Message)> = Vec::new();
+        dumps.extend(self.sockets.iter_mut().flat_map(Sockets::dumps));
+        dumps.extend(self.queues.iter_mut().flat_map(Queues::dumps));
+        dumps.extend(self.classes.iter_mut().flat_map(Classes::dumps));
+        fetch(together, vec![Step::Write(self.progress.as_fd(), &sign)], dumps)
     }
 
     /// Writes what is left; gives how many stamps of sojourn times were lost, where there were to be some.

@@ -138,6 +138,8 @@ def test_a_persons_own_flags_do_not_leak_in(tree: Path, monkeypatch: pytest.Monk
     for name in ("KCFLAGS", "CFLAGS", "LOCALVERSION", "KBUILD_BUILD_USER", "MAKEFLAGS"):
         monkeypatch.setenv(name, "-n")
     assert kernels.build(str(tree), "plain").identity == first.identity
+    (flags,) = store.cache("build", "x").parent.glob("*/flags")
+    assert flags.read_text().split() == ["-mcmodel=small", "-fbuiltin"], "our own, and nobody else's"
 
 
 @pytest.mark.parametrize("name", ["../up", "a/b", "", ".hidden", "-x", "a b"])

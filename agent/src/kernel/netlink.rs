@@ -10,6 +10,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use crate::error::{Context, Error, Result};
 use crate::kernel::sys::options::set_option;
 use crate::kernel::sys::socket;
+use crate::kernel::sys::together::{Step, Together};
 
 use attributes::ALIGN;
 pub use attributes::{attribute, attributes, u16_at, u32_at, u64_at, Attributes};
@@ -20,6 +21,8 @@ const BATCH: usize = 1 << 16;
 /// Parts of a dump taken by one call, the end included; the kernel makes a part up to as large as the buffer it goes to.
 const PARTS: usize = 8;
 const PART: usize = 1 << 15;
+/// Parts of a dump that are fetched together with others: of most all, the end included.
+const FETCHED: usize = 2;
 
 const NLMSG_ERROR: u16 = 2;
 const NLMSG_DONE: u16 = 3;
@@ -150,6 +153,8 @@ pub struct Socket {
     fd: OwnedFd,
     sequence: u32,
     buffer: Vec<u8>,
+    /// Lengths of the first parts of the dump that [`fetch`] has begun.
+    fetched: Vec<usize>,
 }
 
 impl AsFd for Socket {
@@ -166,13 +171,23 @@ impl Socket {
 
     /// A socket of another netlink family, such as `NETLINK_SOCK_DIAG`.
     pub fn open(protocol: i32) -> Result<Self> {
-        let fd = socket::open(libc::AF_NETLINK, libc::SOCK_RAW, protocol)
+        Self::of_kind(libc::SOCK_RAW, protocol)
+    }
+
+    /// A socket for dumps only, which may be fetched together with others. It does not wait: parts of a dump are there when they
+    /// are asked for.
+    pub fn for_dumps(protocol: i32) -> Result<Self> {
+        Self::of_kind(libc::SOCK_RAW | libc::SOCK_NONBLOCK, protocol)
+    }
+
+    fn of_kind(kind: i32, protocol: i32) -> Result<Self> {
+        let fd = socket::open(libc::AF_NETLINK, kind, protocol)
             .context(format_args!("open a netlink socket (protocol {protocol})"))?;
         for option in [NETLINK_CAP_ACK, NETLINK_EXT_ACK] {
             set_option(&fd, libc::SOL_NETLINK, option, 1_i32).context("ask netlink for error texts")?;
         }
         // Pages of it that nothing is written to cost nothing.
-        Ok(Self { fd, sequence: 0, buffer: vec![0; PARTS * PART] })
+        Ok(Self { fd, sequence: 0, buffer: vec![0; PARTS * PART], fetched: Vec::new() })
     }
 
     /// Sends one request and waits for its acknowledgement.
@@ -262,16 +277,30 @@ impl Socket {
         found.ok_or_else(|| Error::new("topology", format!("there is no device {dev:?}")))
     }
 
-    /// Asks for all objects of a kind; `visit` gets each one's payload (fixed header, then attributes).
-    pub fn dump(&mut self, message: &Message, mut visit: impl FnMut(&[u8])) -> Result<()> {
+    /// The next request, for a dump.
+    fn next_dump(&mut self, message: &Message) -> Vec<u8> {
         self.sequence += 1;
         let mut data = Vec::new();
         message.append_to(&mut data, NLM_F_DUMP, self.sequence);
-        socket::send(&self.fd, &data).context(&message.what)?;
+        data
+    }
+
+    /// Asks for all objects of a kind; `visit` gets each one's payload (fixed header, then attributes).
+    pub fn dump(&mut self, message: &Message, mut visit: impl FnMut(&[u8])) -> Result<()> {
+        let mut sizes = std::mem::take(&mut self.fetched);
+        if sizes.is_empty() {
+            let data = self.next_dump(message);
+            socket::send(&self.fd, &data).context(&message.what)?;
+        }
         loop {
-            let sizes = socket::receive_ready(&self.fd, &mut self.buffer, PART).context(&message.what)?;
-            let parts =
-                self.buffer.chunks_exact(PART).zip(sizes).flat_map(|(part, size)| replies(&part[..size]));
+            if sizes.is_empty() {
+                sizes = socket::receive_ready(&self.fd, &mut self.buffer, PART).context(&message.what)?;
+            }
+            let parts = self
+                .buffer
+                .chunks_exact(PART)
+                .zip(sizes.drain(..))
+                .flat_map(|(part, size)| replies(&part[..size]));
             for reply in parts.filter(|reply| reply.sequence == self.sequence) {
                 if reply.kind != NLMSG_ERROR && reply.kind != NLMSG_DONE {
                     visit(reply.payload);
@@ -284,6 +313,38 @@ impl Socket {
             }
         }
     }
+}
+
+/// Begins the dumps by one system call, after the steps of `first`: [`Socket::dump`] of the same message then finds what has come.
+///
+/// # Errors
+/// A step or a request that the kernel refuses.
+pub fn fetch(
+    together: &mut Together,
+    first: Vec<Step<'_>>,
+    mut dumps: Vec<(&mut Socket, &Message)>,
+) -> Result<()> {
+    let requests: Vec<Vec<u8>> = dumps.iter_mut().map(|(socket, order)| socket.next_dump(order)).collect();
+    let (mut steps, mut found) = (first, Vec::with_capacity(dumps.len()));
+    let begin = steps.len();
+    for ((socket, order), request) in dumps.iter_mut().zip(&requests) {
+        let Socket { fd, buffer, fetched, .. } = &mut **socket;
+        let fd = &*fd;
+        steps.push(Step::Write(fd.as_fd(), request));
+        steps.extend(buffer.chunks_exact_mut(PART).take(FETCHED).map(|part| Step::Read(fd.as_fd(), part)));
+        found.push((fetched, &order.what));
+    }
+    let mut results = together.carry_out(&mut steps).context("read all at once")?.into_iter();
+    for result in results.by_ref().take(begin) {
+        result.context("write beside what is read")?;
+    }
+    for (fetched, what) in found {
+        results.next().transpose().context(what)?;
+        let parts: Vec<_> = results.by_ref().take(FETCHED).collect();
+        // One that had all in its first part has no second.
+        fetched.extend(parts.into_iter().map_while(io::Result::ok));
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -309,6 +370,29 @@ mod tests {
         let mut socket = Socket::route().expect("a socket");
         assert_eq!(socket.ifindex("lo").ok(), Some(1));
         assert!(socket.ifindex("no such").is_err());
+    }
+
+    #[test]
+    fn dumps_that_are_fetched_together_are_those_asked_for_alone() {
+        let orders = [
+            Message::new("list links", libc::RTM_GETLINK, 0, &[0; 16]),
+            Message::new("list qdiscs", libc::RTM_GETQDISC, 0, &[0; 20]),
+        ];
+        let mut sockets = [(); 2].map(|()| Socket::for_dumps(libc::NETLINK_ROUTE).expect("a socket"));
+        let mut together = Together::new().expect("a kernel with CONFIG_AIO");
+        let mut kinds = |fetched: bool| {
+            if fetched {
+                fetch(&mut together, Vec::new(), sockets.iter_mut().zip(&orders).collect()).expect("fetched");
+            }
+            let mut seen = Vec::new();
+            for (socket, order) in sockets.iter_mut().zip(&orders) {
+                socket.dump(order, |payload| seen.push(u32_at(payload, 4))).expect("a dump");
+            }
+            seen
+        };
+        let alone = kinds(false);
+        assert!(!alone.is_empty());
+        assert_eq!((kinds(true), kinds(true), kinds(false)), (alone.clone(), alone.clone(), alone));
     }
 
     #[test]

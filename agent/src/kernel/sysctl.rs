@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Context, Error, Result, UNSUPPORTED};
+use crate::kernel::sys::files::read_text;
 use crate::words;
 
 const ROOT: &str = "/proc/sys";
@@ -53,8 +54,7 @@ pub fn exists(name: &str) -> Result<()> {
 /// The value of a setting, without the line end.
 pub fn read(name: &str) -> Result<String> {
     let path = path(name)?;
-    let text = fs::read_to_string(&path)
-        .map_err(|cause| Error::system(format_args!("read sysctl {name}"), &cause))?;
+    let text = read_text(&path).map_err(|cause| Error::system(format_args!("read sysctl {name}"), &cause))?;
     Ok(text.trim_end().to_owned())
 }
 

@@ -31,12 +31,21 @@ impl Classes {
             let mut header = [0; TCMSG];
             header[4..8].copy_from_slice(&topology.ends()[index].ifindex.to_ne_bytes());
             let message = Message::new("list classes", libc::RTM_GETTCLASS, 0, &header);
-            ends.push((index as u32, nodes.within(&end.node, Socket::route)?, message));
+            ends.push((
+                index as u32,
+                nodes.within(&end.node, || Socket::for_dumps(libc::NETLINK_ROUTE))?,
+                message,
+            ));
         }
         if ends.is_empty() {
             return Ok(None);
         }
         Ok(Some(Self { ends, table: table(raw, "class")? }))
+    }
+
+    /// What [`Self::read`] will ask for.
+    pub fn dumps(&mut self) -> impl Iterator<Item = (&mut Socket, &Message)> {
+        self.ends.iter_mut().map(|(_, socket, message)| (socket, &*message))
     }
 
     pub fn read(&mut self, now_ns: i64) -> Result<()> {

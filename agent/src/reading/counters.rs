@@ -1,10 +1,11 @@
 //! What the network stack of a node counts: `/proc/net/snmp`, `netstat` and `snmp6` (RFC 4293, 4022, 4113 and Linux's own).
 
 use std::collections::BTreeMap;
-use std::{fs, io};
+use std::io;
 
 use crate::error::{Context, Result};
 use crate::kernel::netns::Nodes;
+use crate::kernel::sys::files::read_text;
 use crate::plan::Plan;
 
 /// Of this thread, which is in the node: `/proc/net` would be of the process.
@@ -39,10 +40,10 @@ pub fn read(plan: &Plan, nodes: &Nodes) -> Result<Counters> {
 fn of_this_node() -> Result<BTreeMap<String, i64>> {
     let mut found = BTreeMap::new();
     for file in FILES {
-        let text = fs::read_to_string(file).context(format_args!("read {file}"))?;
+        let text = read_text(file).context(format_args!("read {file}"))?;
         found.extend(parse(&text));
     }
-    match fs::read_to_string(FILE_6) {
+    match read_text(FILE_6) {
         Ok(text) => found.extend(parse_6(&text)),
         Err(cause) if cause.kind() == io::ErrorKind::NotFound => {}
         Err(cause) => return Err(cause).context(format_args!("read {FILE_6}")),

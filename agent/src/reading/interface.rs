@@ -60,6 +60,12 @@ impl Interfaces {
         Ok(interfaces)
     }
 
+    /// What [`Self::read`] will ask for.
+    pub fn dumps(&mut self) -> impl Iterator<Item = (&mut Socket, &Message)> {
+        let Self { sockets, message, .. } = self;
+        sockets.iter_mut().map(|socket| (socket, &*message))
+    }
+
     pub fn read(&mut self, topology: &Topology, now_ns: i64) -> Result<()> {
         let before = std::mem::take(&mut self.before);
         let outcome = self.visit(topology, |end, mut counters, table| {

@@ -37,7 +37,7 @@ pub fn sockets(topology: &Topology, nodes: &Nodes, wanted: impl Fn(usize) -> boo
             names.push(&end.node);
         }
     }
-    names.iter().map(|name| nodes.within(name, Socket::route)).collect()
+    names.iter().map(|name| nodes.within(name, || Socket::for_dumps(libc::NETLINK_ROUTE))).collect()
 }
 
 impl Queues {
@@ -58,6 +58,12 @@ impl Queues {
         })?;
         queues.before = before;
         Ok(queues)
+    }
+
+    /// What [`Self::read`] will ask for.
+    pub fn dumps(&mut self) -> impl Iterator<Item = (&mut Socket, &Message)> {
+        let Self { sockets, message, .. } = self;
+        sockets.iter_mut().map(|socket| (socket, &*message))
     }
 
     pub fn read(&mut self, topology: &Topology, now_ns: i64) -> Result<()> {

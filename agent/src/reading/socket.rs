@@ -69,7 +69,7 @@ impl Sockets {
             }
         }
         let dumps = asked.iter().map(|(node, family)| {
-            let socket = nodes.within(node, || Socket::open(libc::NETLINK_SOCK_DIAG))?;
+            let socket = nodes.within(node, || Socket::for_dumps(libc::NETLINK_SOCK_DIAG))?;
             Ok((socket, request(*family)))
         });
         let dumps = dumps.collect::<Result<_>>()?;
@@ -83,6 +83,11 @@ impl Sockets {
                 destinations: plan.destinations()?,
             },
         })
+    }
+
+    /// What [`Self::read`] will ask for.
+    pub fn dumps(&mut self) -> impl Iterator<Item = (&mut Socket, &Message)> {
+        self.dumps.iter_mut().map(|(socket, message)| (socket, &*message))
     }
 
     pub fn read(&mut self, now_ns: i64) -> Result<()> {

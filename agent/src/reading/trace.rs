@@ -259,7 +259,7 @@ fn move_pages(ring: &File, from: &OwnedFd, to: &OwnedFd, pages: &mut [u8]) -> st
 
 impl Stream {
     fn enable(name: &'static str, event: &Path, out: &Path, last_port: u16) -> Result<Self> {
-        let text = fs::read_to_string(event.join("format"))
+        let text = sys::files::read_text(event.join("format"))
             .context(format_args!("read the format of tcp:{name}"))?;
         let format = Format::parse(&text)
             .ok_or_else(|| Error::new("trace", format!("the format of tcp:{name} has no sport and dport")))?;

@@ -7,11 +7,14 @@ use std::path::Path;
 use serde_json::{json, Value};
 
 use crate::error::{Context, Error, Result};
+use crate::kernel::sys::machine;
 use crate::kernel::sys::mapped::Mapped;
 
 const MAGIC: &[u8; 8] = b"RUSHRAW1";
 const ALIGN: usize = 64;
 const BUFFER: usize = 1 << 18;
+/// So much of a buffer is made ready before rows come to it.
+const READY: usize = 1 << 15;
 
 /// Puts the rows of a table, which begin with a stamp in nanoseconds (`i64`), into the order of time. Equal stamps stay as
 /// they are. The table is not read into memory, however large it is: that takes a number for each row.
@@ -66,6 +69,8 @@ pub struct TableWriter {
     file: File,
     buffer: Vec<u8>,
     stride: usize,
+    /// How far pages of the buffer are at hand.
+    ready: usize,
 }
 
 impl TableWriter {
@@ -85,7 +90,7 @@ impl TableWriter {
         buffer.extend_from_slice(&(header.len() as u32).to_le_bytes());
         buffer.extend_from_slice(header.as_bytes());
         buffer.resize(buffer.len().next_multiple_of(ALIGN), 0);
-        Ok(Self { file, buffer, stride })
+        Ok(Self { file, buffer, stride, ready: READY })
     }
 
     /// The buffer to append exactly one row to; call [`Self::written`] afterwards.
@@ -103,6 +108,11 @@ impl TableWriter {
     pub fn written(&mut self) -> Result<()> {
         if self.buffer.len() + self.stride > BUFFER {
             return self.flush();
+        }
+        if self.buffer.len() + self.stride > self.ready {
+            let next = self.buffer.spare_capacity_mut();
+            machine::have_ready(&next[..READY.min(next.len())]);
+            self.ready += READY;
         }
         Ok(())
     }

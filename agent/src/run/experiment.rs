@@ -181,7 +181,7 @@ fn soon(plan: &Plan) -> i64 {
 }
 
 pub fn kernel_facts() -> Kernel {
-    let read = |path: &str| fs::read_to_string(path).unwrap_or_default().trim().to_owned();
+    let read = |path: &str| sys::files::read_text(path).unwrap_or_default().trim().to_owned();
     let controls = read("/proc/sys/net/ipv4/tcp_available_congestion_control");
     Kernel {
         release: read("/proc/sys/kernel/osrelease"),

@@ -18,6 +18,7 @@ const DEVICES: [(&str, u32); 4] =
     [("/dev/null", 3), ("/dev/zero", 5), ("/dev/random", 8), ("/dev/urandom", 9)];
 
 pub fn main() -> ! {
+    sys::machine::have_pages_ready();
     // Whatever happens, a reason is left behind.
     std::panic::set_hook(Box::new(|panic| {
         report_failure(Error::new("agent", format!("the agent panicked: {panic}")));

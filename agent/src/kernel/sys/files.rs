@@ -28,6 +28,27 @@ pub fn read(from: &impl AsFd, data: &mut [u8]) -> io::Result<usize> {
     Ok(rustix::io::read(from, data)?)
 }
 
+/// The text of a file whose length nobody knows beforehand, as those of `/proc` are, in few calls: the standard library begins with
+/// pieces of 32 bytes.
+pub fn read_text(path: impl AsRef<std::path::Path>) -> io::Result<String> {
+    const USUAL: usize = 8192;
+    let file = File::open(path)?;
+    let (mut bytes, mut length) = (vec![0; USUAL], 0);
+    loop {
+        match read(&file, &mut bytes[length..]) {
+            Ok(0) => break,
+            Ok(some) => length += some,
+            Err(cause) if cause.kind() == io::ErrorKind::Interrupted => {}
+            Err(cause) => return Err(cause),
+        }
+        if length == bytes.len() {
+            bytes.resize(2 * length, 0);
+        }
+    }
+    bytes.truncate(length);
+    String::from_utf8(bytes).map_err(|_| io::ErrorKind::InvalidData.into())
+}
+
 pub fn open_nonblocking(path: &std::path::Path) -> io::Result<File> {
     use std::os::unix::fs::OpenOptionsExt;
     File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path)

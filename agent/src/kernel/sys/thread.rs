@@ -16,7 +16,10 @@ use super::machine::{owns_kernel, page_size};
 const STACK_BYTES: usize = 48 << 10;
 /// What a thread of ours takes beyond what the C library wants for itself.
 const OWN_BYTES: usize = 16 << 10;
-/// Stacks of one piece of memory: as many as a word has bits.
+/// Stacks of the first piece of memory; each further one has twice as many as the one before, [`STACKS`] at most. For most
+/// experiments have few flows, and a stack that nobody takes costs as much as one in use.
+const FIRST_STACKS: usize = 4;
+/// As many as a word has bits.
 const STACKS: usize = 64;
 /// What lies at the end of a stack that has no guard.
 const MARK: [u64; 4] = [0x5255_5348_484f_5552; 4];
@@ -50,9 +53,10 @@ struct Pool {
     running: Vec<(libc::pthread_t, usize)>,
 }
 
-/// Memory for [`STACKS`] stacks.
+/// Memory for some stacks.
 struct Piece {
     begin: usize,
+    stacks: usize,
     /// A bit for each stack that no thread has.
     free: u64,
 }
@@ -98,11 +102,12 @@ pub fn reap() {
         }
     }
     pool.pieces.retain(|piece| {
-        if piece.free == u64::MAX {
+        let unused = piece.free == every(piece.stacks);
+        if unused {
             // SAFETY: the mapping is ours, and no thread runs on any part of it.
-            unsafe { libc::munmap(piece.begin as *mut libc::c_void, STACKS * stride()) };
+            unsafe { libc::munmap(piece.begin as *mut libc::c_void, piece.stacks * stride()) };
         }
-        piece.free != u64::MAX
+        !unused
     });
 }
 
@@ -161,7 +166,8 @@ impl Pool {
     /// A stack that no other thread has.
     fn take(&mut self) -> io::Result<usize> {
         if self.pieces.iter().all(|piece| piece.free == 0) {
-            self.pieces.push(Piece { begin: piece()?, free: u64::MAX });
+            let stacks = STACKS.min(FIRST_STACKS << self.pieces.len().min(8));
+            self.pieces.push(Piece { begin: piece(stacks)?, stacks, free: every(stacks) });
         }
         let piece = self.pieces.iter_mut().find(|piece| piece.free != 0);
         let piece = piece.ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))?;
@@ -171,18 +177,22 @@ impl Pool {
     }
 
     fn give_back(&mut self, stack: usize) {
-        let size = STACKS * stride();
-        let of = |piece: &&mut Piece| (piece.begin..piece.begin + size).contains(&stack);
+        let of = |piece: &&mut Piece| (piece.begin..piece.begin + piece.stacks * stride()).contains(&stack);
         if let Some(piece) = self.pieces.iter_mut().find(of) {
             piece.free |= 1 << ((stack - piece.begin) / stride());
         }
     }
 }
 
+/// A bit for each of so many stacks.
+const fn every(stacks: usize) -> u64 {
+    u64::MAX >> (STACKS - stacks)
+}
+
 /// Memory for stacks, each with its guard where that costs nothing.
-fn piece() -> io::Result<usize> {
+fn piece(stacks: usize) -> io::Result<usize> {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_STACK | libc::MAP_POPULATE;
-    let size = STACKS * stride();
+    let size = stacks * stride();
     // SAFETY: a new mapping at an address of the kernel's choice; parts of it, or all of it, are changed before anybody has it.
     unsafe {
         let begin = libc::mmap(ptr::null_mut(), size, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0);
@@ -190,7 +200,7 @@ fn piece() -> io::Result<usize> {
             return Err(io::Error::last_os_error());
         }
         let guard = |number| libc::mprotect(begin.add(number * stride()), page_size(), libc::PROT_NONE) == 0;
-        if !owns_kernel() && !(0..STACKS).all(guard) {
+        if !owns_kernel() && !(0..stacks).all(guard) {
             let cause = io::Error::last_os_error();
             libc::munmap(begin, size);
             return Err(cause);

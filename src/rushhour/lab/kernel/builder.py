@@ -19,7 +19,7 @@ from rushhour.errors import KernelError
 from rushhour.files.regular import checksum
 from rushhour.lab import packages
 from rushhour.lab.kernel import config, host, image, process, seed, sources, store
-from rushhour.lab.kernel.make import ABSENT, STAMPS, Make, compiler
+from rushhour.lab.kernel.make import ABSENT, FLAGS, STAMPS, Make, compiler
 from rushhour.lab.kernel.step import Step
 from rushhour.plain import one_line
 
@@ -97,7 +97,7 @@ def _require_tools() -> None:
 
 def _inputs(found: sources.Source) -> str:
     """Hash of all that decides the image, known before anything is built."""
-    ours = f"{config.fragment_sha256()} {host.sha256()} {STAMPS} {ABSENT} {image.HOW}"
+    ours = f"{config.fragment_sha256()} {host.sha256()} {STAMPS} {ABSENT} {FLAGS} {image.HOW}"
     return hashlib.sha256(f"{found.sha256} {compiler()} {ours}".encode()).hexdigest()
 
 

@@ -1,0 +1,216 @@
+//! Many reads and writes by one system call (`io_submit(2)`): a virtual kernel charges the host for each visit, not for its work.
+//!
+//! On sockets and plain files each is carried out in its turn before the call comes back, as if asked for alone. One that fails is
+//! no failure of the call, and takes no virtual time.
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::ptr;
+
+use super::check;
+
+/// Steps of one call; more are made by several.
+const MOST: usize = 192;
+
+const PREAD: u16 = 0;
+const PWRITE: u16 = 1;
+
+/// `struct iocb` (`include/uapi/linux/aio_abi.h`).
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct Order {
+    data: u64,
+    key: u32,
+    rw_flags: i32,
+    opcode: u16,
+    priority: i16,
+    file: u32,
+    buffer: u64,
+    bytes: u64,
+    offset: i64,
+    reserved: u64,
+    flags: u32,
+    event_file: u32,
+}
+
+/// `struct io_event`.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct Event {
+    data: u64,
+    order: u64,
+    result: i64,
+    more: i64,
+}
+
+/// One thing to do.
+#[derive(Debug)]
+pub enum Step<'a> {
+    /// Take what there is into the buffer.
+    Read(BorrowedFd<'a>, &'a mut [u8]),
+    /// Write the bytes, into a file from its begin on.
+    Write(BorrowedFd<'a>, &'a [u8]),
+}
+
+impl Step<'_> {
+    fn order(&mut self, number: usize) -> Order {
+        let (opcode, file, buffer, bytes) = match self {
+            Self::Read(file, buffer) => (PREAD, file.as_raw_fd(), buffer.as_mut_ptr() as u64, buffer.len()),
+            Self::Write(file, buffer) => (PWRITE, file.as_raw_fd(), buffer.as_ptr() as u64, buffer.len()),
+        };
+        Order {
+            data: number as u64,
+            opcode,
+            file: file as u32,
+            buffer,
+            bytes: bytes as u64,
+            ..Order::default()
+        }
+    }
+}
+
+/// The kernel's side of such calls.
+#[derive(Debug)]
+pub struct Together {
+    context: libc::c_ulong,
+}
+
+impl Together {
+    /// # Errors
+    /// A kernel without it (`CONFIG_AIO`).
+    pub fn new() -> io::Result<Self> {
+        let mut context: libc::c_ulong = 0;
+        // SAFETY: the kernel writes one word.
+        check(unsafe { libc::syscall(libc::SYS_io_setup, MOST, &raw mut context) })?;
+        Ok(Self { context })
+    }
+
+    /// Takes the steps in their order. Gives what each came to: the bytes moved, or why none were.
+    ///
+    /// # Errors
+    /// What the kernel refuses altogether; then steps may have been taken.
+    pub fn carry_out(&mut self, steps: &mut [Step<'_>]) -> io::Result<Vec<io::Result<usize>>> {
+        let mut results = Vec::with_capacity(steps.len());
+        for some in steps.chunks_mut(MOST) {
+            let mut orders: Vec<Order> =
+                some.iter_mut().enumerate().map(|(number, step)| step.order(number)).collect();
+            let mut events = vec![Event::default(); orders.len()];
+            self.submit(&mut orders, &mut events)?;
+            events.sort_unstable_by_key(|event| event.data);
+            results.extend(events.iter().map(|event| {
+                usize::try_from(event.result).map_err(|_| io::Error::from_raw_os_error(-event.result as i32))
+            }));
+        }
+        Ok(results)
+    }
+
+    /// Comes back when all have ended: nobody else writes to their buffers then.
+    fn submit(&mut self, orders: &mut [Order], events: &mut [Event]) -> io::Result<()> {
+        let list: Vec<*mut Order> = orders.iter_mut().map(ptr::from_mut).collect();
+        let count = list.len() as libc::c_long;
+        // SAFETY: the orders lead to buffers that live until all have ended, which is waited for below.
+        let begun = check(unsafe { libc::syscall(libc::SYS_io_submit, self.context, count, list.as_ptr()) })?;
+        let mut ended = self.ended(&mut events[..begun as usize]);
+        while ended < begun as usize {
+            let (from, rest) = (events[ended..].as_mut_ptr(), begun - ended as libc::c_long);
+            let none = ptr::null::<libc::timespec>();
+            // SAFETY: so many events fit.
+            let more = unsafe { libc::syscall(libc::SYS_io_getevents, self.context, rest, rest, from, none) };
+            match check(more) {
+                Ok(more) => ended += more as usize,
+                Err(cause) if cause.kind() == io::ErrorKind::Interrupted => {}
+                Err(cause) => return Err(cause),
+            }
+        }
+        if begun < count {
+            return Err(io::Error::other("io_submit took not all of its list"));
+        }
+        Ok(())
+    }
+
+    /// Takes the events of what has ended from the ring that the context's number leads to (`struct aio_ring` in `fs/aio.c`; libaio
+    /// reads it, too), without a call; none where it looks other than known.
+    fn ended(&mut self, events: &mut [Event]) -> usize {
+        const MAGIC: u32 = 0xa10a_10a1;
+        const HEADER: usize = 32;
+        let ring = self.context as *mut Event;
+        let word = |index: usize| ring.cast::<u32>().wrapping_add(index);
+        // SAFETY: the ring is mapped as long as the context lives; its first words are as read here if the fifth says so, and
+        // only this thread takes events.
+        unsafe {
+            if ptr::read_volatile(word(4)) != MAGIC || ptr::read_volatile(word(7)) as usize != HEADER {
+                return 0;
+            }
+            let (size, mut head, tail) =
+                (ptr::read_volatile(word(1)), ptr::read_volatile(word(2)), ptr::read_volatile(word(3)));
+            let first = ring.wrapping_add(HEADER / size_of::<Event>());
+            let mut taken = 0;
+            while head != tail && taken < events.len() {
+                events[taken] = ptr::read_volatile(first.add(head as usize));
+                (head, taken) = ((head + 1) % size, taken + 1);
+            }
+            ptr::write_volatile(word(2), head);
+            taken
+        }
+    }
+}
+
+impl Drop for Together {
+    fn drop(&mut self) {
+        // SAFETY: no memory is passed; nothing is under way.
+        unsafe { libc::syscall(libc::SYS_io_destroy, self.context) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write as _;
+    use std::os::fd::AsFd;
+    use std::os::unix::net::UnixDatagram;
+
+    fn pair() -> (UnixDatagram, UnixDatagram) {
+        let pair = UnixDatagram::pair().expect("two sockets");
+        pair.1.set_nonblocking(true).expect("not blocking");
+        pair
+    }
+
+    #[test]
+    fn steps_are_taken_in_their_order_and_each_says_what_came_of_it() {
+        let mut together = Together::new().expect("a kernel with CONFIG_AIO");
+        let (one, other) = pair();
+        let mut buffers = [[0; 8]; 3];
+        let [first, second, third] = &mut buffers;
+        // So often that the ring turns over.
+        for round in 0..MOST {
+            let mut steps = [
+                Step::Read(other.as_fd(), first),
+                Step::Write(one.as_fd(), b"abc"),
+                Step::Write(one.as_fd(), b"de"),
+                Step::Read(other.as_fd(), second),
+                Step::Read(other.as_fd(), third),
+            ];
+            let results = together.carry_out(&mut steps).expect("carried out");
+            let kind = results[0].as_ref().expect_err("nothing is there").kind();
+            assert_eq!(kind, io::ErrorKind::WouldBlock, "{round}");
+            let moved: Vec<usize> = results.into_iter().skip(1).flatten().collect();
+            assert_eq!(moved, [3, 2, 3, 2], "{round}");
+        }
+        assert_eq!((&buffers[1][..3], &buffers[2][..2]), (b"abc".as_slice(), b"de".as_slice()));
+    }
+
+    #[test]
+    fn more_steps_than_one_call_takes_are_all_taken() {
+        let mut together = Together::new().expect("a kernel with CONFIG_AIO");
+        let file = std::env::temp_dir().join(format!("rushhour-together-{}", std::process::id()));
+        let mut written = std::fs::File::create(&file).expect("a file");
+        written.write_all(b"old text").expect("written");
+        let texts: Vec<[u8; 3]> = (0..=2 * MOST).map(|number| [number as u8; 3]).collect();
+        let mut steps: Vec<Step<'_>> = texts.iter().map(|text| Step::Write(written.as_fd(), text)).collect();
+        let results = together.carry_out(&mut steps).expect("carried out");
+        assert!(results.len() == texts.len() && results.into_iter().all(|size| size.ok() == Some(3)));
+        let left = std::fs::read(&file).expect("there");
+        assert_eq!(left, [&[(2 * MOST) as u8; 3][..], b" text"].concat());
+        std::fs::remove_file(&file).expect("removed");
+    }
+}
