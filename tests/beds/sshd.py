@@ -66,6 +66,8 @@ class Host:
     """Its first process, by the number that it has here."""
     address: str
     folder: Path
+    kept: Path | None = None
+    """What it sees of this machine where its own files are, without the leading `/`."""
 
     @property
     def namespace(self) -> Path:
@@ -124,13 +126,21 @@ class Host:
     def files(self) -> list[str]:
         """What lies where a program may leave something: paths at the host."""
         found = []
+        beds = {
+            self.root / "run/bed",
+            self.root / "run/sshd",
+            *([self.root / self.kept] if self.kept else []),
+        }
         for folder in ("tmp", "var/tmp", "dev/shm", "home", "root", "run"):
-            for path in (self.root / folder).rglob("*"):
-                text = str(path.relative_to(self.root))
-                ours = "rushhour" in path.name or not path.is_dir()
-                if ours and not text.startswith(("run/bed", "run/sshd")):
-                    found.append(text)
+            for place, folders, files in os.walk(self.root / folder):
+                folders[:] = [name for name in folders if Path(place, name) not in beds]
+                ours = [*files, *(name for name in folders if "rushhour" in name)]
+                found += [str(Path(place, name).relative_to(self.root)) for name in ours]
         return sorted(found)
+
+    def files_of(self, part: str) -> list[str]:
+        """Those whose path has these letters."""
+        return [path for path in self.files() if part in path]
 
     def mounts(self) -> list[str]:
         lines = Path(f"/proc/{self.pid}/mountinfo").read_text().splitlines()
@@ -164,12 +174,14 @@ def hosts(
     users: Mapping[str, str] | None = None,
     clock_s: Mapping[str, int] | None = None,
     options: str = "",
+    kept: Path | None = None,
 ) -> Iterator[Hosts]:
     """Real sshd instances.
 
     `names` may map each to a network namespace (PID or file) that it takes. `jump` says behind which
     other host one stands. `users` are further users and their shells. `clock_s` makes hosts look like other
     machines whose clocks are ahead by so many seconds. `options` are more lines of sshd's configuration.
+    `kept` is a folder of this machine that hosts see, even if it lies where their own files are.
     """
     given: dict[str, int | str | Path | None] = dict.fromkeys(names)
     if isinstance(names, Mapping):
@@ -184,9 +196,9 @@ def hosts(
         for name, namespace in given.items():
             home = _prepare(folder, name, options)
             clock = (clock_s or {}).get(name)
-            words = _words(name, home, namespace, clock, said)
+            words = _words(name, home, namespace, clock, [str(kept or ""), *said])
             pid = stack.enter_context(_process(words, "ready"))
-            laid[name] = Host(name, pid, "", home)
+            laid[name] = Host(name, pid, "", home, kept and kept.relative_to("/"))
         for number, host in enumerate(laid.values(), 1):
             via = (jump or {}).get(host.name)
             host.address = _lay(number, laid[via].pid if via else office, host.pid)
@@ -197,7 +209,7 @@ def hosts(
 
 
 def _words(
-    name: str, home: Path, namespace: int | str | Path | None, clock: int | None, users: list[str]
+    name: str, home: Path, namespace: int | str | Path | None, clock: int | None, more: list[str]
 ) -> list[str]:
     words = []
     if namespace is not None:
@@ -207,7 +219,7 @@ def _words(
     words += ["--net"] if namespace is None else []
     words += ["--time", f"--monotonic={clock}", f"--boottime={clock}"] if clock is not None else []
     boot = f"00000000-0000-4000-8000-{zlib.crc32(name.encode()):012x}" if clock is not None else ""
-    return [*words, "sh", str(INIT), name, str(home), boot, *users]
+    return [*words, "sh", str(INIT), name, str(home), boot, *more]
 
 
 def _prepare(folder: Path, name: str, options: str) -> Path:

@@ -81,6 +81,39 @@ def test_all_faults_are_told_at_once(tmp_path: Path) -> None:
     assert [fault.line for fault in caught.value.faults] == [2, 3, 6]
 
 
+def test_an_inventory_is_a_fleet_s_too(tmp_path: Path) -> None:
+    more = 'python = "/opt/py"\ncpus = 2\nmemory = "2GB"\nlisten = "10.0.0.1"\n'
+    fleet = '[fleet]\nscheduler = "alice"\nlisten = "10.0.0.9"\nport = 8786\n'
+    text = f'{fleet}[host.s1]\nat = "alice"\n{more}[host.r1]\nat = "bob"\n'
+    inventory = load_inventory(write(tmp_path, text))
+    assert inventory.fleet.port == 8786
+    host = inventory.host["s1"]
+    assert (host.cpus, host.memory and host.memory.bytes) == (2, 2 * 10**9)
+    assert make_inventory(write(tmp_path, text), ["s1=local"]).host["s1"].memory == host.memory
+    # A fleet is one machine at least.
+    one = write(tmp_path, '[host.a]\nat = "alice"\n')
+    assert list(load_inventory(one, fewest=1).host) == ["a"]
+    with pytest.raises(ScenarioError, match="there is no machine"):
+        load_inventory(write(tmp_path, "[host]\n"), fewest=1)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "words"),
+    [
+        ('[host.a]\nat = "a"\npython = "python3"\n', 3, "no path of a program"),
+        ('[host.a]\nat = "a"\ncpus = 0\n', 3, "cpus"),
+        ('[host.a]\nat = "a"\nmemory = "2"\n', 3, "memory"),
+        ('[host.a]\nat = "a"\n[fleet]\nport = 70000\n', 4, "port"),
+        ('[host.a]\nat = "a"\n[fleet]\nscheduler = "-x"\n', 4, "-x"),
+        ('[host.a]\nat = "a"\n[fleet]\nscheduller = "x"\n', 4, 'mean "scheduler"'),
+    ],
+)
+def test_faults_of_a_fleet(tmp_path: Path, text: str, line: int, words: str) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        load_inventory(write(tmp_path, text), fewest=1)
+    assert any(fault.line == line and words in str(fault) for fault in caught.value.faults), str(caught.value)
+
+
 def test_words_of_the_command_line_make_an_inventory() -> None:
     inventory = make_inventory(None, ["s1=alice", "r1=netns:bob"])
     assert {name: host.at for name, host in inventory.host.items()} == {"s1": "alice", "r1": "netns:bob"}

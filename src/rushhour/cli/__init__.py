@@ -44,6 +44,7 @@ COMMANDS = {
     "serve": "serve:serve",
     "ci": "ci:ci",
     "hosts": "hosts:hosts",
+    "fleet": "fleet:fleet",
     "barrier": "barrier:barrier",
     "tune": "tune:tune",
     "profile": "profile:profile",
@@ -71,6 +72,7 @@ SUMMARIES = {
     "serve": "A playground and the results in the browser.",
     "ci": "Write job files for GitHub, GitLab, tmt or Beaker.",
     "hosts": "Look after the machines of the hosts lab.",
+    "fleet": "Start workers on ssh hosts, look at them, end them.",
     "barrier": "Let several machines wait for each other.",
     "tune": "Recommend, apply and verify settings for a path.",
     "profile": "Show how machines are prepared for experiments.",
@@ -84,7 +86,7 @@ GROUPS = {
     "Begin": ("demo", "new", "doctor"),
     "Experiment": ("list", "show", "run", "report", "serve", "kernel"),
     "Same, better or worse": ("compare", "bisect", "baseline", "db", "history", "export", "ci"),
-    "Real machines": ("diagnose", "tune", "hosts", "profile", "restore", "barrier"),
+    "Real machines": ("fleet", "diagnose", "tune", "hosts", "profile", "restore", "barrier"),
     "Help": (),
 }
 INTERRUPTED = 130

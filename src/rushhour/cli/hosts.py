@@ -60,7 +60,7 @@ def _named(words: tuple[str, ...]) -> list[str]:
 
     places: list[str] = []
     for word in words:
-        inventory = load_inventory(Path(word)) if word.endswith(".toml") else None
+        inventory = load_inventory(Path(word), fewest=1) if word.endswith(".toml") else None
         places += [word] if inventory is None else [host.at for host in inventory.host.values()]
     return list(dict.fromkeys(places))
 

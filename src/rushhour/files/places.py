@@ -1,4 +1,4 @@
-"""Where lasting data lies: baselines and the results database; what can be made again is in the cache.
+"""Where lasting data lies: baselines, the results database, fleets; what can be made again is in the cache.
 
 And whether there is a screen, which the environment says, too.
 """

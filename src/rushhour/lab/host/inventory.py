@@ -15,11 +15,12 @@ from pydantic_core import PydanticCustomError
 
 from rushhour.errors import Fault, RushHourError, ScenarioError, UsageError
 from rushhour.lab.host.place import Place
+from rushhour.quantities.units import Size
 from rushhour.spec.check.problem import Problem
 from rushhour.spec.document import faults_in, parse_toml, read_text
 from rushhour.spec.explain import explain
 from rushhour.spec.keys import nearest
-from rushhour.spec.model import Model
+from rushhour.spec.model import Count, Model
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -52,7 +53,14 @@ def _device(text: str) -> str:
     return text
 
 
+def _python(text: str) -> str:
+    if not (text.startswith("/") and text.isprintable()):
+        raise PydanticCustomError("unit", "{text} is no path of a program", {"text": f'"{text}"'})
+    return text
+
+
 Device = Annotated[str, AfterValidator(_device)]
+Address = Annotated[str, AfterValidator(_address)]
 
 
 class Host(Model):
@@ -61,7 +69,7 @@ class Host(Model):
     at: Annotated[str, AfterValidator(_place)] = Field(
         description='where: "local", "netns:NAME", or a name for ssh such as "alice" or "me@host"'
     )
-    address: Annotated[str, AfterValidator(_address)] | None = Field(
+    address: Address | None = Field(
         None,
         description="address in the experiment; default: its source address on the route to the others",
     )
@@ -85,16 +93,50 @@ class Host(Model):
         None, description="of an emulator: the device by which packets leave it towards the senders"
     )
 
+    python: Annotated[str, AfterValidator(_python)] | None = Field(
+        None, description="in a fleet: the Python that has rushhour[fleet]; default: one is set up there"
+    )
+    cpus: Count | None = Field(
+        None, description="in a fleet: how many workers, each with a CPU; default: all CPUs"
+    )
+    memory: Size | None = Field(
+        None, description='in a fleet: memory of all workers together ("8GB"); default: what is free'
+    )
+    listen: Address | None = Field(
+        None,
+        description="in a fleet: where workers listen; default: the address on the way to the scheduler",
+    )
+
     @property
     def emulates(self) -> bool:
         """Whether it is the machine in the middle."""
         return self.forward is not None or self.backward is not None
 
 
+class FleetScheduler(Model):
+    """Where the scheduler of a fleet is, and where it listens."""
+
+    scheduler: Annotated[str, AfterValidator(_place)] = Field(
+        "local", description="the place of the scheduler, written like `at`"
+    )
+    python: Annotated[str, AfterValidator(_python)] | None = Field(
+        None, description="the Python there that has rushhour[fleet]; default: ours, or one is set up"
+    )
+    listen: Address | None = Field(
+        None, description="the address at which it listens; default: that by which the hosts see its machine"
+    )
+    port: Annotated[int, Field(strict=True, ge=1, le=65535)] | None = Field(
+        None, description="its port; default: 8786, or any if that is taken"
+    )
+
+
 class Inventory(Model):
     """All machines of an experiment, by the names of their nodes, in which `*` and `?` stand for letters."""
 
     host: dict[str, Host] = Field(description="a table [host.NODE] for each machine")
+    fleet: FleetScheduler = Field(
+        default=FleetScheduler(), description="for `rushhour fleet`: where the scheduler is"
+    )
 
     @property
     def ends(self) -> dict[str, Host]:
@@ -134,14 +176,14 @@ class Inventory(Model):
         return own or next((name for name in self.ends if fnmatchcase(node, name)), None)
 
 
-def load_inventory(file: Path) -> Inventory:
-    """Load an inventory.
+def load_inventory(file: Path, *, fewest: int = 2) -> Inventory:
+    """Load an inventory; an experiment takes two machines at least, a fleet one.
 
     Raises:
         ScenarioError: with every fault of the file, its line, and what is allowed.
     """
     text, name = read_text(file), str(file)
-    inventory, problems = _examine(parse_toml(text, name, _BEGIN))
+    inventory, problems = _examine(parse_toml(text, name, _BEGIN), fewest)
     if inventory is None or problems:
         raise faults_in(text, name, problems)
     return inventory
@@ -166,7 +208,7 @@ def make_inventory(file: Path | None, words: Sequence[str]) -> Inventory:
             raise UsageError(f"--host {word!r} is not NODE=PLACE", hint="for example --host s1=alice")
         given[node] = place
     known = load_inventory(file) if file is not None else None
-    document = known.model_dump(exclude_none=True) if known is not None else {"host": {}}
+    document = known.model_dump(mode="json", exclude_none=True) if known is not None else {"host": {}}
     for node, place in given.items():
         document["host"].setdefault(node, {})["at"] = place
     return _checked(document, "--host")
@@ -203,17 +245,18 @@ def _checked(document: Mapping[str, object], origin: str) -> Inventory:
     return inventory
 
 
-def _examine(document: Mapping[str, object]) -> tuple[Inventory | None, list[Problem]]:
+def _examine(document: Mapping[str, object], fewest: int = 2) -> tuple[Inventory | None, list[Problem]]:
     try:
         inventory = Inventory.model_validate(document)
     except ValidationError as error:
         hosts = document.get("host")
         names = [str(name) for name in hosts] if isinstance(hosts, dict) else []
-        return None, explain(error, {(): Inventory, **{("host", name): Host for name in names}})
-    return inventory, list(_faults(inventory))
+        tables: dict[tuple[str, ...], type[Model]] = {(): Inventory, ("fleet",): FleetScheduler}
+        return None, explain(error, tables | {("host", name): Host for name in names})
+    return inventory, list(_faults(inventory, fewest))
 
 
-def _faults(inventory: Inventory) -> Iterator[Problem]:
+def _faults(inventory: Inventory, fewest: int) -> Iterator[Problem]:
     for name, host in inventory.host.items():
         if _NODE.fullmatch(name) is None:
             yield Problem(
@@ -221,8 +264,9 @@ def _faults(inventory: Inventory) -> Iterator[Problem]:
             )
         if host.emulates:
             yield from _emulator_faults(name, host)
-    if len(inventory.ends) < 2:
-        yield Problem(("host",), "an experiment has two machines at least", _BEGIN)
+    if len(inventory.ends) < fewest:
+        message = "an experiment has two machines at least" if fewest > 1 else "there is no machine"
+        yield Problem(("host",), message, _BEGIN)
     emulators = [name for name, host in inventory.host.items() if host.emulates]
     for name in emulators[1:]:
         yield Problem(
