@@ -176,7 +176,7 @@ def test_a_worker_that_lies_is_named_and_its_runs_are_made_again(
     tmp_path: Path, honest: int, after: int
 ) -> None:
     with bed(tmp_path / "bed", Odd("lies", after), *[Odd("slow", 0.01)] * honest) as one:
-        outcomes, told = sweep(one, repeat=10, audit=0.5)
+        outcomes, told = sweep(one, repeat=10, audit=1.0)
     assert truthful(outcomes, 40)
     aside = [text for text in told if "is set aside" in text]
     assert len(aside) == 1
