@@ -14,6 +14,7 @@ from rich.table import Table
 from .cells import empty_cell, packets, repeated_run, thousand
 from .decoding import decoding
 from .fleet import fleet
+from .hundred import hundred_thousand
 from .measure import load
 from .native import against_native
 from .playground import playground
@@ -41,6 +42,7 @@ BENCHMARKS: dict[str, Callable[[Workshop], Iterator[Figure]]] = {
     "memory": memory,
     "fleet": fleet,
     "matrix": matrix,
+    "hundred": hundred_thousand,
 }
 
 

@@ -25,7 +25,7 @@ from rushhour.record.result_file import ResultFile
 from rushhour.record.seal import FORMAT, MANIFEST, SET_FILE, RecordWriter, seal
 from rushhour.record.set_file import SetFile
 from rushhour.record.sound import Seal, check_manifest
-from rushhour.record.tables import Table, read_table
+from rushhour.record.tables import Table, grouped, read_table
 from rushhour.series.series import Series, make
 
 if TYPE_CHECKING:
@@ -292,7 +292,7 @@ class Record:
     def _grouped(self, name: str, column: str) -> tuple[decode.Rows, Mapping[int, slice]]:
         # The table sorted by flow (or end), and where the rows of each are: one copy, not a scan per flow.
         if (name, column) not in self._groups:
-            self._groups[name, column] = _group(self.raw(name).rows, column)
+            self._groups[name, column] = grouped(self.raw(name).rows, column)
         return self._groups[name, column]
 
 
@@ -395,23 +395,3 @@ class ResultSet:
         from rushhour.summary import index  # noqa: PLC0415 - of many that read records, few write one
 
         return index.write(self)
-
-
-def _group(rows: decode.Rows, column: str) -> tuple[decode.Rows, Mapping[int, slice]]:
-    if not len(rows):
-        return rows, {}
-    values = np.ascontiguousarray(rows[column])
-    if (values == values[0]).all():
-        return rows, {int(values[0]): slice(0, len(rows))}
-    if values.max() < 1 << 16:
-        # 16-bit keys sort by radix, which is ten times as fast.
-        values = values.astype(np.uint16)
-    order = np.argsort(values, kind="stable")
-    keys, starts = np.unique(values[order], return_index=True)
-    # As opaque bytes: numpy copies rows with fields ten times slower, field by field.
-    ordered = rows.view(f"V{rows.dtype.itemsize}")[order].view(rows.dtype)
-    stops = [*starts[1:].tolist(), len(rows)]
-    return ordered, {
-        key: slice(start, stop)
-        for key, start, stop in zip(keys.tolist(), starts.tolist(), stops, strict=True)
-    }

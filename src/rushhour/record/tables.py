@@ -216,3 +216,24 @@ def _unreadable(path: Path, error: Exception) -> RecordError:
     return RecordError(
         f"cannot read the table: {reason}", where=str(path), hint="check the path and its permissions"
     )
+
+
+def grouped(rows: np.ndarray[Any, Any], column: str) -> tuple[np.ndarray[Any, Any], dict[int, slice]]:
+    """The rows sorted by a column of whole numbers, and where those of each number are."""
+    if not len(rows):
+        return rows, {}
+    values = np.ascontiguousarray(rows[column])
+    if (values == values[0]).all():
+        return rows, {int(values[0]): slice(0, len(rows))}
+    if values.max() < 1 << 16:
+        # 16-bit keys sort by radix, which is ten times as fast.
+        values = values.astype(np.uint16)
+    order = np.argsort(values, kind="stable")
+    keys, starts = np.unique(values[order], return_index=True)
+    # As opaque bytes: numpy copies rows with fields ten times slower, field by field.
+    ordered = rows.view(f"V{rows.dtype.itemsize}")[order].view(rows.dtype)
+    stops = [*starts[1:].tolist(), len(rows)]
+    return ordered, {
+        key: slice(start, stop)
+        for key, start, stop in zip(keys.tolist(), starts.tolist(), stops, strict=True)
+    }

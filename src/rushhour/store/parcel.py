@@ -176,15 +176,10 @@ def _set(results: ResultSet) -> SetParcel:
 
 
 def _measured(results: ResultSet) -> Iterator[tuple[Record, Sequence[MetricValue]]]:
-    known = values_of(results) if (results.path / index.INDEX).is_file() else {}
+    known = index.values(results) if index.is_written(results) else {}
     for record in results:
         values = known.get(record.path.name)
-        yield record, metrics_of(record) if values is None else values
-
-
-def values_of(results: ResultSet) -> dict[str, list[MetricValue]]:
-    """The metric values of an index by folder; what is not finite is None."""
-    return {folder: [_sound(value) for value in values] for folder, values in index.values(results).items()}
+        yield record, metrics_of(record) if values is None else [_sound(value) for value in values]
 
 
 def _run(record: Record, sweep: Sweep, values: Sequence[MetricValue], *, quick: bool) -> RunParcel:

@@ -13,24 +13,29 @@ import hashlib
 import io
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from itertools import chain, repeat
-from typing import TYPE_CHECKING, Any, cast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from rushhour.errors import RecordError
 from rushhour.files import rooms
 from rushhour.files.regular import checksum
-from rushhour.metrics.value import MetricValue
 from rushhour.record.seal import MANIFEST
 from rushhour.summary.measured import metrics_of
+from rushhour.summary.rows import FORMAT, Part, column, of_run, parts_of, table, values_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from arro3.core import ChunkedArray, Table
+    from arro3.core import Table
 
+    from rushhour.metrics.value import MetricValue
     from rushhour.record.record import Record, ResultSet
+
+__all__ = [
+    "INDEX", "PARTS", "Chunk", "Part", "chunks", "factors_of", "files", "is_written", "known", "of_run",
+    "parts", "parts_of", "put", "read", "stream", "table", "values", "values_of", "write",
+]  # fmt: skip
 
 INDEX, PARTS = "index.parquet", "index"
 """The index of a set: a file, or of a large one a folder of files."""
@@ -40,48 +45,8 @@ CHUNK = 1000
 """Runs in each file of a larger one."""
 HELD = 2
 """Chunks of a large set that are in memory at a time."""
-FORMAT = "rushhour-index/1"
 _AGAIN = "delete it; it is made again from the records"
 _MAGIC = b"PAR1"
-_FACTOR = "factor."
-
-# The columns of the index before the factors and after them: name, type.
-_RUN = {
-    "key": "string",
-    "folder": "string",
-    "scenario": "string",
-    "cell": "int64",
-    "repetition": "int64",
-    "seed": "int64",
-    "kernel": "string",
-    "release": "string",
-    "lab": "string",
-    "valid": "bool",
-}
-_METRIC = {field.name: "float64" if field.name == "value" else "string" for field in fields(MetricValue)}
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """The rows of one run.
-
-    `about` has the columns before the factors, by name; `factors` are as text, by their key in the scenario.
-    """
-
-    about: Mapping[str, Any]
-    factors: Mapping[str, str]
-    values: Sequence[MetricValue]
-
-    @property
-    def folder(self) -> str:
-        """The run's folder."""
-        return str(self.about["folder"])
-
-
-def of_run(record: Record) -> Part:
-    """The rows of one run, measured now or known from before (`rushhour.summary.measured`)."""
-    factors = {name: str(value) for name, value in record.factors.items()}
-    return Part(_about(record), factors, metrics_of(record))
 
 
 def parts(results: ResultSet) -> list[Part]:
@@ -157,28 +122,6 @@ def chunks(results: ResultSet) -> list[Chunk]:
     ]
 
 
-def parts_of(table: Table) -> list[Part]:
-    """An index by run."""
-    # Columns of a run are the same in all its rows: one of each is enough.
-    folders, values = _column(table, "folder"), list(_values(table))
-    starts = [place for place, name in enumerate(folders) if not place or folders[place - 1] != name]
-    edges = [*starts, len(folders)]
-    about = {name: _at(table, name, starts) for name in _RUN}
-    factors = {
-        name.removeprefix(_FACTOR): _at(table, name, starts)
-        for name in table.column_names
-        if name.startswith(_FACTOR)
-    }
-    return [
-        Part(
-            {name: column[number] for name, column in about.items()},
-            {name: column[number] for name, column in factors.items() if column[number] is not None},
-            values[start : edges[number + 1]],
-        )
-        for number, start in enumerate(starts)
-    ]
-
-
 def values(results: ResultSet) -> Mapping[str, Sequence[MetricValue]]:
     """The metric values of each run by its folder, from where `parts` takes them; of many, chunk by chunk.
 
@@ -210,14 +153,6 @@ class _Values(Mapping[str, "Sequence[MetricValue]"]):
 
     def __len__(self) -> int:
         return len(self._place)
-
-
-def values_of(table: Table) -> dict[str, list[MetricValue]]:
-    """The metric values of each run of an index, by its folder."""
-    known: dict[str, list[MetricValue]] = {}
-    for folder, value in zip(_column(table, "folder"), _values(table), strict=True):
-        known.setdefault(folder, []).append(value)
-    return known
 
 
 def factors_of(results: ResultSet) -> set[str]:
@@ -279,30 +214,9 @@ def _of_records(folders: Sequence[Path]) -> str:
 
 def _seal(found: Table, records: str) -> str:
     """Of which records it is, and the checksum of all cells: the file's bytes change with the library."""
-    cells = {name: _column(found, name) for name in found.column_names}
+    cells = {name: column(found, name) for name in found.column_names}
     content = hashlib.sha256(json.dumps(cells, ensure_ascii=True).encode()).hexdigest()
     return json.dumps({"records": records, "content": content})
-
-
-def table(found: Iterable[Part], factors: Iterable[str] = ()) -> Table:
-    """The rows of runs as Arrow, the columns in the order of the format, which the schema names.
-
-    There is a column for each of `factors`, too, where no run of these has it.
-    """
-    from arro3.core import Array, DataType, Field, Schema, Table  # noqa: PLC0415 - only where rows are written
-
-    rows = list(found)
-    names = sorted({*factors, *(name for part in rows for name in part.factors)})
-    levels = [(name, _spread(rows, [part.factors.get(name) for part in rows])) for name in names]
-    kinds = {"string": DataType.string(), "int64": DataType.int64()}
-    kinds |= {"float64": DataType.float64(), "bool": DataType.bool()}
-    columns: list[tuple[str, str, list[Any]]] = [
-        *((name, kind, _spread(rows, [part.about[name] for part in rows])) for name, kind in _RUN.items()),
-        *((_FACTOR + name, "string", cells) for name, cells in levels),
-        *((name, kind, _each(rows, name)) for name, kind in _METRIC.items()),
-    ]
-    schema = Schema([Field(name, kinds[kind]) for name, kind, _ in columns], metadata={"format": FORMAT})
-    return Table.from_arrays([Array(cells, type=kinds[kind]) for _, kind, cells in columns], schema=schema)
 
 
 def read(path: Path) -> Table:
@@ -385,34 +299,6 @@ def _unwritten(path: Path, error: OSError) -> RecordError:
     )
 
 
-def _spread(rows: Sequence[Part], cells: Sequence[Any]) -> list[Any]:
-    """What a run has once, in each of its rows."""
-    each = (repeat(cell, len(part.values)) for part, cell in zip(rows, cells, strict=True))
-    return [*chain.from_iterable(each)]
-
-
-def _each(rows: Sequence[Part], name: str) -> list[object]:
-    return [getattr(value, name) for part in rows for value in part.values]
-
-
-def _column(found: Table, name: str) -> list[Any]:
-    cells = cast("list[Any]", found.column(name).to_pylist())
-    if name == "value":
-        return cells
-    # Few words in many rows: each is kept once.
-    words: dict[Any, Any] = {}
-    return [words.setdefault(cell, cell) for cell in cells]
-
-
-def _at(found: Table, name: str, places: Sequence[int]) -> list[Any]:
-    column: ChunkedArray = found.column(name)
-    return [column.slice(place, 1).to_pylist()[0] for place in places]
-
-
-def _values(found: Table) -> Iterator[MetricValue]:
-    return map(MetricValue, *(_column(found, name) for name in _METRIC))
-
-
 def _look(path: Path) -> None:
     """Refuse what is no whole Parquet file; the library panics at it, and says so on standard error."""
     with path.open("rb") as file:
@@ -421,24 +307,3 @@ def _look(path: Path) -> None:
         end = file.read()
     if size < 12 or end[4:] != _MAGIC or int.from_bytes(end[:4], "little") > size - 12:
         raise ValueError("it is not a complete Parquet file")
-
-
-def _about(record: Record) -> Mapping[str, Any]:
-    manifest = record.manifest
-    return {
-        "key": record.key,
-        "folder": record.path.name,
-        "scenario": manifest.scenario.name or None,
-        "cell": _stored(manifest.cell.index),
-        "repetition": _stored(manifest.repetition),
-        "seed": _stored(manifest.seed),
-        "kernel": manifest.kernel.name or None,
-        "release": manifest.kernel.release or None,
-        "lab": manifest.lab,
-        "valid": record.valid,
-    }
-
-
-def _stored(value: int | None) -> int | None:
-    """A number where a column of 64 bits has room for it."""
-    return value if value is not None and abs(value) < 1 << 63 else None

@@ -41,15 +41,24 @@ def metrics_of(record: Record, *, fresh: bool = False) -> list[MetricValue]:
     Raises:
         RecordError: a file of the record was changed: what is known would be of another one.
     """
-    if SEALED not in record.manifest:
-        return record.metrics()
-    record.verify()
-    key = key_of(record)
-    known = None if fresh else read(remembered.recall(key))
+    known = None if fresh else known_of(record)
     if known is None:
         known = record.metrics()
-        remembered.keep(key, written(known))
+        if SEALED in record.manifest:
+            remembered.keep(key_of(record), written(known))
     return known
+
+
+def known_of(record: Record) -> list[MetricValue] | None:
+    """The metrics of a record, if they are known; nothing is measured.
+
+    Raises:
+        RecordError: as `metrics_of`.
+    """
+    if SEALED not in record.manifest:
+        return None
+    record.verify()
+    return read(remembered.recall(key_of(record)))
 
 
 def key_of(record: Record) -> str:

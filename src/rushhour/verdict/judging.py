@@ -115,13 +115,21 @@ def judge(
     pairs, missing = pair(base, candidate)
     notes = check(base, candidate, pairs, variables)
     virtual = base.virtual and candidate.virtual
-    found = [examine(before, after, rule, virtual=virtual) for before, after in pairs]
+    found = [_examined(before, after, rule, virtual=virtual) for before, after in pairs]
     # Nothing runs again here: one look, so the level is not divided.
     cells = conclude_all(found, 1 - rule.confidence)
     if len(cells) > 1 and not any(trial.ran for trial in candidate.trials()):
         cells = never_ran(cells)
     changed = changed_of(base, candidate, pairs)
     return Verdict(base, candidate, rule, cells, missing, notes, variables, changed=changed)
+
+
+def _examined(before: SideCell, after: SideCell, rule: Rule, *, virtual: bool) -> Examined:
+    """As `examine`; the values of the cell's runs are let go, for there may be very many cells."""
+    found = examine(before, after, rule, virtual=virtual)
+    for trial in (*before.trials.values(), *after.trials.values()):
+        trial.forget()
+    return found
 
 
 def pair(base: Side, candidate: Side) -> tuple[list[tuple[SideCell, SideCell]], list[Missing]]:

@@ -9,7 +9,8 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from sys import intern
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import ValidationError
 
@@ -25,6 +26,7 @@ from rushhour.record.told import told
 from rushhour.record.verdict_file import ComparedSide
 from rushhour.spec.scenario import Scenario
 from rushhour.spec.sweep import Sweep, known_sweep
+from rushhour.summary.measured import known_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -38,6 +40,8 @@ if TYPE_CHECKING:
 
 RAW = "raw/"
 PLAN = "plan.json"
+
+T = TypeVar("T")
 
 Key = tuple[str, str]
 """A cell by the name of its scenario and its factors as JSON in one spelling."""
@@ -124,15 +128,34 @@ class Trial:
             wanted = set(names)
             return [value for value in self.known() if value.metric in wanted]
         missing = [name for name in names if name not in self._measured and name in METRICS]
-        if missing:
-            record = self.record()
-            for name in missing if record is not None else ():
-                metric = METRICS[name]
-                self._measured[name] = [
-                    MetricValue(name, found.scope, found.value, metric.unit, found.note)
-                    for found in metric.function(record)  # type: ignore[arg-type]
-                ]
+        record = self.record() if missing else None
+        if record is not None:
+            found = _remembered(record) or {name: _measure(record, name) for name in missing}
+            self._measured.update(found)
         return [value for name in names for value in self._measured.get(name, [])]
+
+    def forget(self) -> None:
+        """Let go of the values: what is asked for again is read again."""
+        self._measured.clear()
+
+
+def _remembered(record: Record) -> dict[str, list[MetricValue]]:
+    """Every metric of a record that was measured before; empty of one that was not."""
+    known = known_of(record)
+    if known is None:
+        return {}
+    found: dict[str, list[MetricValue]] = {name: [] for name in METRICS}
+    for value in known:
+        found[value.metric].append(value)
+    return found
+
+
+def _measure(record: Record, name: str) -> list[MetricValue]:
+    metric = METRICS[name]
+    return [
+        MetricValue(name, found.scope, found.value, metric.unit, found.note)
+        for found in metric.function(record)
+    ]
 
 
 @dataclass
@@ -243,9 +266,10 @@ def read_set(side: Side, results: ResultSet) -> None:
     if resolved:
         side.scenarios[name], side.quick[name] = resolved, about.quick
     sweep = known_sweep(resolved.sweep)
+    shared = _Shared()
     for record in results:
-        cell = _cell(side, record, sweep)
-        trial = of_record(record)
+        cell = _cell(side, record, sweep, shared)
+        trial = of_record(record, shared)
         cell.trials[trial.seed] = trial
     for entry in about.failures:
         _add_failure(side, name, entry, sweep, skipped=False)
@@ -253,19 +277,32 @@ def read_set(side: Side, results: ResultSet) -> None:
         _add_failure(side, name, entry, sweep, skipped=True)
 
 
-def of_record(record: Record) -> Trial:
+class _Shared:
+    """What many runs say alike, kept once: of 100 000 runs one description of the kernel and the machine."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, Any] = {}
+
+    def one(self, value: T) -> T:
+        """The first value that was spelled like this one."""
+        known: T = self._known.setdefault(json.dumps(value, default=str), value)
+        return known
+
+
+def of_record(record: Record, shared: _Shared | None = None) -> Trial:
     """What a comparison needs of a record."""
     manifest, files = record.manifest, record.manifest.files
+    facts = facts_of(manifest)
     return Trial(
         seed=manifest.seed or 0,
         repetition=manifest.repetition,
         folder=record.path,
         key=record.key,
-        digests={name: digest for name, digest in files.items() if name.startswith(RAW)},
+        digests={intern(name): digest for name, digest in files.items() if name.startswith(RAW)},
         plan=files.get(PLAN),
         valid=record.valid,
         reasons=manifest.invalid_reasons,
-        facts=facts_of(manifest),
+        facts=facts if shared is None else shared.one(facts),
     )
 
 
@@ -338,12 +375,12 @@ def facts_of(made: Conditions) -> dict[str, object]:
     }
 
 
-def _cell(side: Side, record: Record, sweep: Sweep) -> SideCell:
+def _cell(side: Side, record: Record, sweep: Sweep, shared: _Shared) -> SideCell:
     about, entry = record.manifest.scenario, record.manifest.cell
     label = label_of(entry.factors, sweep)
-    made = SideCell(about.name, entry.index, entry.factors, label, about.resolved)
+    made = SideCell(about.name, entry.index, entry.factors, label)
     cell = side.cells.setdefault(made.key, made)
-    cell.resolved = cell.resolved or made.resolved
+    cell.resolved = cell.resolved or shared.one(about.resolved)
     return cell
 
 
