@@ -22,6 +22,7 @@ pub mod signals;
 pub mod socket;
 pub mod thread;
 pub mod time;
+pub mod timer;
 pub mod together;
 
 use std::io;

@@ -1,14 +1,16 @@
 //! Reading a plan, and what cannot be run in it.
 
+use super::flow::take_turns;
 use super::{Key, Plan, FORMAT};
 use crate::error::{Error, Result};
 
 impl Plan {
     /// Reads a plan; the error says where in the JSON it stopped making sense.
     pub fn parse(text: &str) -> Result<Self> {
-        let plan: Self = serde_json::from_str(text)
+        let mut plan: Self = serde_json::from_str(text)
             .map_err(|cause| Error::new("plan", format!("the plan does not parse: {cause}")))?;
         plan.check()?;
+        take_turns(&mut plan.flows, plan.sample_ns);
         Ok(plan)
     }
 

@@ -1,5 +1,6 @@
 //! Flows: who talks to whom, how, and when.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use serde::Deserialize;
@@ -85,6 +86,21 @@ pub struct Flow {
     /// When the source is on, from and to, ascending; absent: always.
     #[serde(default)]
     pub on: Vec<(i64, i64)>,
+    /// How many flows before it send datagrams at the same instants, and how often everything is read; see [`take_turns`].
+    #[serde(skip)]
+    pub turn: u32,
+    #[serde(skip)]
+    pub sample_ns: i64,
+}
+
+/// Gives flows whose datagrams are all due at the same instants their turns: from one machine they would leave one by one.
+pub(super) fn take_turns(flows: &mut [Flow], sample_ns: i64) {
+    let mut before: BTreeMap<_, u32> = BTreeMap::new();
+    for flow in flows.iter_mut().filter(|flow| flow.kind == Kind::Udp) {
+        let same = before.entry((flow.rate_bps, flow.packet_bytes, flow.start_ns)).or_default();
+        (flow.turn, flow.sample_ns) = (*same, sample_ns);
+        *same += 1;
+    }
 }
 
 impl Flow {

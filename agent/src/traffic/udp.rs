@@ -1,5 +1,7 @@
 //! UDP: numbered datagrams, sent by an absolute schedule, stamped by the kernel where they arrive.
 
+mod pacer;
+
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -15,6 +17,7 @@ use super::options;
 use super::schedule::{Periods, Switch};
 use super::tables::Row;
 use super::{Side, Stage, Task};
+use pacer::Pacer;
 
 const SECOND_NS: u128 = 1_000_000_000;
 
@@ -57,6 +60,30 @@ struct Sender {
     size: usize,
     rate_bps: u64,
     burst: usize,
+    sample_ns: i64,
+    pacer: Option<Pacer>,
+}
+
+/// What was sent so far.
+#[derive(Default)]
+struct Sent {
+    packets: u64,
+    bytes: u64,
+    error: Option<String>,
+}
+
+impl Sent {
+    fn count(&mut self, outcome: std::io::Result<(usize, usize)>) {
+        match outcome {
+            Ok((packets, bytes)) => {
+                (self.packets, self.bytes) = (self.packets + packets as u64, self.bytes + bytes as u64);
+            }
+            // An ICMP error of an earlier datagram, or no route just now: the schedule goes on.
+            Err(cause) => {
+                self.error.get_or_insert_with(|| options::outcome("send", &cause));
+            }
+        }
+    }
 }
 
 fn sender(flow: &Flow, duration_ns: i64) -> Result<Task> {
@@ -73,8 +100,13 @@ fn sender(flow: &Flow, duration_ns: i64) -> Result<Task> {
     options::buffers(&socket, flow)?;
     options::traffic_class(&socket, flow, to)?;
     let switch = Switch::holding(&socket);
+    let burst = flow
+        .burst
+        .map_or_else(|| burst(size as usize, rate_bps), |many| (many as usize).clamp(1, socket::MAX_LIST));
+    let evenly = burst == 1 && flow.on.is_empty();
     let sender = Sender {
         flow: flow.id,
+        pacer: evenly.then(|| Pacer::new(&socket, size as usize, rate_bps, flow.turn)).flatten(),
         socket,
         switch: Arc::clone(&switch),
         to,
@@ -83,10 +115,8 @@ fn sender(flow: &Flow, duration_ns: i64) -> Result<Task> {
         count: flow.count.unwrap_or(u64::MAX),
         size: size as usize,
         rate_bps,
-        burst: flow.burst.map_or_else(
-            || burst(size as usize, rate_bps),
-            |many| (many as usize).clamp(1, socket::MAX_LIST),
-        ),
+        burst,
+        sample_ns: flow.sample_ns,
     };
     Ok(Task {
         flow: flow.id,
@@ -97,30 +127,66 @@ fn sender(flow: &Flow, duration_ns: i64) -> Result<Task> {
 }
 
 impl Sender {
-    fn run(&self, clock: Clock) -> FlowEnd {
+    fn run(mut self, clock: Clock) -> FlowEnd {
         let mut end = FlowEnd::default();
         if let Err(cause) = socket::connect(&self.socket, self.to) {
             end.error = Some(options::outcome(&format!("route to {}", self.to), &cause));
             return end;
         }
-        let mut packets = vec![0; self.size * self.burst.max(LATE)];
-        let (mut seq, mut sent, mut bytes) = (0_u64, 0_u64, 0_u64);
-        while seq < self.count && super::wait(clock, self.due_ns(seq), self.stop_ns) && !self.switch.stopped()
+        let pacer = self.pacer.take();
+        let many = if pacer.is_some() { pacer::MOST } else { LATE };
+        let mut packets = vec![0; self.size * self.burst.max(many)];
+        let mut sent = Sent::default();
+        let seq = pacer.map_or(0, |pacer| self.pace(pacer, clock, &mut packets, &mut sent));
+        self.go_alone(clock, seq, self.count, &mut packets, &mut sent);
+        end.sender_done_ns = Some(clock.now());
+        (end.packets_sent, end.bytes_sent, end.error) = (Some(sent.packets), Some(sent.bytes), sent.error);
+        end
+    }
+
+    /// Sends from datagram `seq` on, one visit to the kernel after the other, until `end`; gives the first that is left.
+    fn go_alone(&self, clock: Clock, mut seq: u64, end: u64, packets: &mut [u8], sent: &mut Sent) -> u64 {
+        while seq < end.min(self.count)
+            && super::wait(clock, self.due_ns(seq), self.stop_ns)
+            && !self.switch.stopped()
         {
             let now_ns = clock.now();
             let late = (seq..).take(LATE).take_while(|&next| self.due_ns(next) <= now_ns).count();
             let count = self.burst.max(late).min(usize::try_from(self.count - seq).unwrap_or(usize::MAX));
-            self.write_headers(&mut packets, seq, now_ns);
-            match self.send(&packets, count) {
-                Ok((some, size)) => (sent, bytes) = (sent + some as u64, bytes + size as u64),
-                // An ICMP error of an earlier datagram, or no route just now: the schedule goes on.
-                Err(cause) => end.error = end.error.or_else(|| Some(options::outcome("send", &cause))),
-            }
+            self.write_headers(packets, seq, |_| now_ns);
+            sent.count(self.send(packets, count));
             seq += count as u64;
         }
-        end.sender_done_ns = Some(clock.now());
-        (end.packets_sent, end.bytes_sent) = (Some(sent), Some(bytes));
-        end
+        seq
+    }
+
+    /// Sends what can be sent with few visits to the kernel, and in between what cannot; gives the first datagram that is left.
+    fn pace(&self, mut pacer: Pacer, clock: Clock, packets: &mut [u8], sent: &mut Sent) -> u64 {
+        let mut seq = 0;
+        let on_clock = |seq| clock.start_ns() + self.due_ns(seq);
+        let in_time = |seq: &u64| *seq < self.count && self.due_ns(*seq) < self.stop_ns;
+        let undisturbed = |seq: &u64| in_time(seq) && !self.is_read_at(*seq);
+        while in_time(&seq) && !self.switch.stopped() {
+            let wanted = (seq..).take(pacer::MOST).take_while(undisturbed).count();
+            let many = if wanted == 0 { 0 } else { pacer.fitting(&self.socket, wanted) };
+            if many == 0 {
+                pacer.let_pass();
+                // Where there is no room now, there will not be soon.
+                let alone = if wanted < pacer::LEAST { wanted.max(1) } else { pacer::MOST };
+                seq = self.go_alone(clock, seq, seq.saturating_add(alone as u64), packets, sent);
+                continue;
+            }
+            self.write_headers(packets, seq, |seq| pacer.leaves_ns(on_clock(seq)) - clock.start_ns());
+            let messages: Vec<&[u8]> = packets.chunks_exact(self.size).take(many).collect();
+            match pacer.send(&self.socket, &messages, seq, on_clock) {
+                Ok(outcomes) => outcomes
+                    .into_iter()
+                    .for_each(|outcome| sent.count(outcome.map(|bytes| (1, bytes)))),
+                Err(cause) => sent.count(Err(cause)),
+            }
+            seq += many as u64;
+        }
+        seq
     }
 
     fn send(&self, packets: &[u8], count: usize) -> std::io::Result<(usize, usize)> {
@@ -137,9 +203,17 @@ impl Sender {
         self.periods.at((bits * SECOND_NS / u128::from(self.rate_bps)) as i64).unwrap_or(self.stop_ns)
     }
 
-    fn write_headers(&self, packets: &mut [u8], first: u64, now_ns: i64) {
+    /// Whether everything is read at about the instant of a datagram. Whoever reads the clock moves it on, so that one would leave
+    /// later than it says.
+    fn is_read_at(&self, seq: u64) -> bool {
+        const READING_NS: i64 = 2048;
+        let after_ns = (self.due_ns(seq) + READING_NS).rem_euclid(self.sample_ns.max(1));
+        after_ns < 2 * READING_NS
+    }
+
+    fn write_headers(&self, packets: &mut [u8], first: u64, at_ns: impl Fn(u64) -> i64) {
         for (seq, packet) in (first..).zip(packets.chunks_exact_mut(self.size)) {
-            packet[..HEADER_BYTES].copy_from_slice(&header(self.flow, seq, now_ns));
+            packet[..HEADER_BYTES].copy_from_slice(&header(self.flow, seq, at_ns(seq)));
         }
     }
 }

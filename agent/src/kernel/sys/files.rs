@@ -147,3 +147,23 @@ fn open_files() -> Vec<RawFd> {
     }
     (0..most_open_files().unwrap_or(MOST).clamp(USUAL, MOST) as RawFd).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_read_whole_however_long_it_is() {
+        let path = std::env::temp_dir().join(format!("rushhour-text-{}", std::process::id()));
+        for length in [0, 1, 8191, 8192, 8193, 100_000] {
+            let text = "x".repeat(length);
+            std::fs::write(&path, &text).expect("written");
+            assert!(read_text(&path).expect("read") == text, "{length}");
+        }
+        std::fs::write(&path, [0xff]).expect("written");
+        assert_eq!(read_text(&path).map_err(|cause| cause.kind()), Err(io::ErrorKind::InvalidData));
+        std::fs::remove_file(&path).expect("removed");
+        assert_eq!(read_text(&path).map_err(|cause| cause.kind()), Err(io::ErrorKind::NotFound));
+        assert!(read_text("/proc/self/status").is_ok_and(|text| text.starts_with("Name:")));
+    }
+}

@@ -74,6 +74,21 @@ pub fn reset_on_close(socket: &impl AsFd) {
     let _other_kinds_have_none = super::options::set_option(socket, libc::SOL_SOCKET, libc::SO_LINGER, now);
 }
 
+/// Bytes that a socket's send buffer holds, by the kernel's count.
+pub fn send_buffer(socket: &impl AsFd) -> io::Result<usize> {
+    let mut bytes = [0; 4];
+    super::options::get_option_bytes(socket, libc::SOL_SOCKET, libc::SO_SNDBUF, &mut bytes)?;
+    Ok(u32::from_ne_bytes(bytes) as usize)
+}
+
+/// Bytes of it that are taken by what has not left yet (`SIOCOUTQ`).
+pub fn unsent(socket: &impl AsFd) -> io::Result<usize> {
+    let mut bytes: libc::c_int = 0;
+    // SAFETY: the kernel writes one number.
+    check(unsafe { libc::ioctl(socket.as_fd().as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) })?;
+    Ok(bytes as usize)
+}
+
 /// One buffer named [`MAX_LIST`] times, for all who send it: sixteen kilobytes that each sender would else fill for itself.
 pub struct Repeated {
     buffer: Vec<u8>,
