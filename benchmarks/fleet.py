@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import resource
 import subprocess
 import sys
 import time
 from contextlib import closing, contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rushhour.fleet.use import fleet as joined
@@ -19,7 +19,6 @@ from .measure import Figure
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from rushhour.running.batch import Batch
 
@@ -93,11 +92,19 @@ def _seconds(shop: Workshop, cpus: list[int], runs: int) -> float:
 
 
 def _cpu(shop: Workshop, cpus: list[int], runs: int) -> tuple[float, float]:
-    """CPU seconds of this process for a sweep, and its memory in MB after it."""
+    """CPU seconds of this process for a sweep, and its memory in MB at the last run, before the index."""
     lab, study = runner.make_lab("uml"), _study(shop, runs)
     with _machines(shop, cpus, stub=True) as address, joined(address, lab, audit=0) as executor:
         begin = time.process_time()
+        memory = 0.0
         with closing(runner.carry_out([study], lab, executor=executor, fresh=True)) as outcomes:
-            assert sum(outcome.error is None for outcome in outcomes) == runs
+            for done, outcome in enumerate(outcomes, 1):
+                assert outcome.error is None
+                memory = _resident_mb() if done == runs else memory
         spent = time.process_time() - begin
-    return spent, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return spent, memory
+
+
+def _resident_mb() -> float:
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
