@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from sys import intern
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
@@ -27,6 +27,7 @@ from rushhour.record.verdict_file import ComparedSide
 from rushhour.spec.scenario import Scenario
 from rushhour.spec.sweep import Sweep, known_sweep
 from rushhour.summary.measured import known_of
+from rushhour.verdict.shared import Shared
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -40,8 +41,6 @@ if TYPE_CHECKING:
 
 RAW = "raw/"
 PLAN = "plan.json"
-
-T = TypeVar("T")
 
 Key = tuple[str, str]
 """A cell by the name of its scenario and its factors as JSON in one spelling."""
@@ -266,7 +265,7 @@ def read_set(side: Side, results: ResultSet) -> None:
     if resolved:
         side.scenarios[name], side.quick[name] = resolved, about.quick
     sweep = known_sweep(resolved.sweep)
-    shared = _Shared()
+    shared = Shared()
     for record in results:
         cell = _cell(side, record, sweep, shared)
         trial = of_record(record, shared)
@@ -277,19 +276,7 @@ def read_set(side: Side, results: ResultSet) -> None:
         _add_failure(side, name, entry, sweep, skipped=True)
 
 
-class _Shared:
-    """What many runs say alike, kept once: of 100 000 runs one description of the kernel and the machine."""
-
-    def __init__(self) -> None:
-        self._known: dict[str, Any] = {}
-
-    def one(self, value: T) -> T:
-        """The first value that was spelled like this one."""
-        known: T = self._known.setdefault(json.dumps(value, default=str), value)
-        return known
-
-
-def of_record(record: Record, shared: _Shared | None = None) -> Trial:
+def of_record(record: Record, shared: Shared | None = None) -> Trial:
     """What a comparison needs of a record."""
     manifest, files = record.manifest, record.manifest.files
     facts = facts_of(manifest)
@@ -375,7 +362,7 @@ def facts_of(made: Conditions) -> dict[str, object]:
     }
 
 
-def _cell(side: Side, record: Record, sweep: Sweep, shared: _Shared) -> SideCell:
+def _cell(side: Side, record: Record, sweep: Sweep, shared: Shared) -> SideCell:
     about, entry = record.manifest.scenario, record.manifest.cell
     label = label_of(entry.factors, sweep)
     made = SideCell(about.name, entry.index, entry.factors, label)
