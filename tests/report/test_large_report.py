@@ -80,6 +80,13 @@ def test_the_page_lists_only_runs_that_it_draws(large: ResultSet) -> None:
     assert "--where topology.rtt=" in page or "--where rtt=" in page
 
 
+def test_the_runs_that_are_drawn_have_every_level(large: ResultSet) -> None:
+    """Steps of equal length through a regular sweep would show one queue only."""
+    drawn = [run for run in gather.views(large) if run.panels]
+    for factor, levels in (("queue", 5), ("rate", 4), ("repetition", many.REPEAT)):
+        assert len({run.factors[factor] for run in drawn}) == levels
+
+
 def test_a_row_leads_to_a_run_of_its_cell(large: ResultSet) -> None:
     page = html.render(large)
     listed = json.loads(re.search(r'id="runs">(.*?)</script>', page)[1])  # type: ignore[index]

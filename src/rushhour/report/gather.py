@@ -30,6 +30,7 @@ POINTS = 1_200_000
 """Samples drawn in one report, all runs together; runs get equal shares, and so do the curves of a run."""
 MAX_POINTS = 400_000
 """Samples drawn of one run."""
+_GOLDEN = (5**0.5 - 1) / 2
 NAMED = 6
 """Cells that are named beside a reason why they did not run."""
 MAX_DRAWN = 400
@@ -110,7 +111,7 @@ def views(
     kernels = {one.place[1] for one in found}
     repetitions = {one.place[2] for one in found}
     order = sorted(range(len(found)), key=lambda place: found[place].place)
-    drawn = set(order[:: -(-len(order) // MAX_DRAWN)]) if curves else set()
+    drawn = set(_chosen(order, large=large)) if curves else set()
     share = min(MAX_POINTS, total_points // max(1, len(drawn)))
     unsaid = known_sweep(results.about.scenario.resolved.sweep).unsaid
     short = _short({name: None for one in found for name in one.factors if name not in unsaid})
@@ -132,6 +133,14 @@ def views(
             # Why a flow was as slow as it was stands beside its curves.
             explained = not curves or points > 0
             yield view(record, metrics, factors=factors, points=points, explained=explained)
+
+
+def _chosen(order: Sequence[int], *, large: bool) -> Sequence[int]:
+    """The runs whose curves are drawn, evenly chosen."""
+    if not large:
+        return order[:: -(-len(order) // MAX_DRAWN)]
+    # Steps of one length would meet the same levels of the inner factors again and again.
+    return [order[int(place * _GOLDEN % 1 * len(order))] for place in range(MAX_DRAWN)]
 
 
 @dataclass(frozen=True, slots=True)
