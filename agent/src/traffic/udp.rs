@@ -181,9 +181,9 @@ impl Sender {
             self.write_headers(packets, seq, |seq| pacer.leaves_ns(on_clock(seq)) - clock.start_ns());
             let messages: Vec<&[u8]> = packets.chunks_exact(self.size).take(many).collect();
             match pacer.send(&self.socket, &messages, seq, on_clock) {
-                Ok(outcomes) => outcomes
-                    .into_iter()
-                    .for_each(|outcome| sent.count(outcome.map(|bytes| (1, bytes)))),
+                Ok(outcomes) => {
+                    outcomes.into_iter().for_each(|outcome| sent.count(outcome.map(|bytes| (1, bytes))))
+                }
                 Err(cause) => sent.count(Err(cause)),
             }
             seq += many as u64;
