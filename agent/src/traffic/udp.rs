@@ -182,7 +182,9 @@ impl Sender {
             let messages: Vec<&[u8]> = packets.chunks_exact(self.size).take(many).collect();
             match pacer.send(&self.socket, &messages, seq, on_clock) {
                 Ok(outcomes) => {
-                    outcomes.into_iter().for_each(|outcome| sent.count(outcome.map(|bytes| (1, bytes))))
+                    for outcome in outcomes {
+                        sent.count(outcome.map(|bytes| (1, bytes)));
+                    }
                 }
                 Err(cause) => sent.count(Err(cause)),
             }
