@@ -220,7 +220,7 @@ def test_it_works_without_the_package_that_the_command_line_needs(tmp_path: Path
 def test_a_package_that_breaks_under_a_command_is_told(tmp_path: Path) -> None:
     (tmp_path / "pydantic.py").write_text("raise ImportError('no pydantic')\n")
     done = subprocess.run(
-        [sys.executable, "-m", "rushhour", "list"],
+        [sys.executable, "-m", "rushhour", "show", "window-scaling"],
         env=os.environ | {"PYTHONPATH": f"{tmp_path}:{ROOT / 'src'}"},
         capture_output=True, text=True, check=False,
     )  # fmt: skip

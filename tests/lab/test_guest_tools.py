@@ -113,11 +113,9 @@ def test_machines_with_another_file_share_no_key(name: str, monkeypatch: pytest.
 def test_a_runs_key_has_what_its_programs_are(monkeypatch: pytest.MonkeyPatch) -> None:
     scenario = parse_scenario(FOREIGN)
     lowered = lower(scenario, 1)
-    lab, job = UmlLab(), Job(lowered.plan, lowered.context, kernels.default(), {})
-    key = lab.key(job)
+    job = Job(lowered.plan, lowered.context, kernels.default(), {})
     other = changed(monkeypatch, "tc", "tools/tc")
-    monkeypatch.setattr(tools, "find", lambda name: other)
-    assert lab.key(job) != key
+    assert UmlLab(find=lambda _: other).key(job) != UmlLab().key(job)
 
 
 def test_an_upgrade_under_way_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

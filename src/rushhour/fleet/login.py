@@ -74,7 +74,7 @@ _REFUSALS = {
     ),
     "venv": (
         "Python there makes no environment: {0}",
-        "on Debian and Ubuntu: apt-get install python3-venv; or name another python in the inventory",
+        "install its module venv (Debian, Ubuntu: package python3-venv), or name another in the inventory",
     ),
     "pip": (
         "the packages could not be installed: {0}",
