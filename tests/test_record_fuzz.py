@@ -16,7 +16,7 @@ import builders as make
 import numpy as np
 import pytest
 from builders import SECOND
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from rushhour.errors import RecordError
@@ -113,6 +113,7 @@ def test_the_whole_record_is_read(whole: Path) -> None:
     damage=st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.integers(0, 255)), max_size=6),
     cut=st.one_of(st.none(), st.floats(0, 1)),
 )
+@example(name="raw/tcp_probe.rh", damage=[(0.203125, 32)], cut=None)  # a column with another name
 def test_flipped_and_missing_bytes(
     whole: Path, name: str, damage: list[tuple[float, int]], cut: float | None
 ) -> None:

@@ -43,7 +43,7 @@ _QUEUE = {
 _REQUIRED: Mapping[str, Mapping[str, str]] = {
     "tcp_probe": {
         "t_ns": "i", "flow": "u", "snd_nxt": "u", "snd_una": "u", "snd_cwnd": "u", "ssthresh": "u",
-        "snd_wnd": "u", "srtt": "u", "rcv_wnd": "u",
+        "snd_wnd": "u", "srtt": "u", "rcv_wnd": "u", "data_len": "u",
     },
     "tcp_retransmit_skb": {"t_ns": "i", "flow": "u"},
     "tcp_cong_state_set": {"t_ns": "i", "flow": "u", "cong_state": "iu"},
