@@ -98,7 +98,7 @@ impl<'a> Sampler<'a> {
             wires: Wires::open(topology, &raw)?,
             sojourns: None,
             topology,
-            together: owns_kernel().then(|| Together::new().ok()).flatten(),
+            together: owns_kernel().then(Together::new),
             lateness: None,
             made: 0,
             left_out: 0,

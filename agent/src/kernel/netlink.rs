@@ -294,15 +294,18 @@ mod tests {
 
     #[test]
     fn dumps_that_are_fetched_together_are_those_asked_for_alone() {
+        Together::both().iter_mut().for_each(fetch_and_ask);
+    }
+
+    fn fetch_and_ask(together: &mut Together) {
         let orders = [
             Message::new("list links", libc::RTM_GETLINK, 0, &[0; 16]),
-            Message::new("list qdiscs", libc::RTM_GETQDISC, 0, &[0; 20]),
+            Message::new("list addresses", libc::RTM_GETADDR, 0, &[0; 8]),
         ];
         let mut sockets = [(); 2].map(|()| Socket::for_dumps(libc::NETLINK_ROUTE).expect("a socket"));
-        let mut together = Together::new().expect("a kernel with CONFIG_AIO");
         let mut kinds = |fetched: bool| {
             if fetched {
-                fetch(&mut together, Vec::new(), sockets.iter_mut().zip(&orders).collect()).expect("fetched");
+                fetch(together, Vec::new(), sockets.iter_mut().zip(&orders).collect()).expect("fetched");
             }
             let mut seen = Vec::new();
             for (socket, order) in sockets.iter_mut().zip(&orders) {

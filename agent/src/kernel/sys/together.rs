@@ -1,11 +1,14 @@
 //! Many reads and writes by one system call (`io_submit(2)`): a virtual kernel charges the host for each visit, not for its work.
 //!
 //! On sockets and plain files each is carried out in its turn before the call comes back, as if asked for alone. One that fails is
-//! no failure of the call, and takes no virtual time.
+//! no failure of the call, and takes no virtual time. A kernel without such calls (`CONFIG_AIO`), or one that forbids them, is
+//! asked for each alone.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr;
+
+use rustix::io::Errno;
 
 use super::check;
 
@@ -46,7 +49,7 @@ struct Event {
 /// One thing to do.
 #[derive(Debug)]
 pub enum Step<'a> {
-    /// Take what there is into the buffer.
+    /// Take what there is into the buffer, of a file from its begin on.
     Read(BorrowedFd<'a>, &'a mut [u8]),
     /// Write the bytes, into a file from its begin on.
     Write(BorrowedFd<'a>, &'a [u8]),
@@ -67,22 +70,48 @@ impl Step<'_> {
             ..Order::default()
         }
     }
+
+    /// By a system call of its own.
+    fn alone(&mut self) -> io::Result<usize> {
+        let moved = match self {
+            Self::Read(file, buffer) => match rustix::io::pread(*file, &mut **buffer, 0) {
+                Err(Errno::SPIPE) => rustix::io::read(*file, &mut **buffer),
+                moved => moved,
+            },
+            Self::Write(file, bytes) => match rustix::io::pwrite(*file, bytes, 0) {
+                Err(Errno::SPIPE) => rustix::io::write(*file, bytes),
+                moved => moved,
+            },
+        };
+        Ok(moved?)
+    }
 }
 
 /// The kernel's side of such calls.
 #[derive(Debug)]
 pub struct Together {
-    context: libc::c_ulong,
+    /// None where each is asked for alone.
+    context: Option<Context>,
 }
 
+#[derive(Debug)]
+struct Context(libc::c_ulong);
+
 impl Together {
-    /// # Errors
-    /// A kernel without it (`CONFIG_AIO`).
-    pub fn new() -> io::Result<Self> {
+    #[must_use]
+    #[expect(clippy::new_without_default, reason = "it asks the kernel")]
+    pub fn new() -> Self {
         let mut context: libc::c_ulong = 0;
         // SAFETY: the kernel writes one word.
-        check(unsafe { libc::syscall(libc::SYS_io_setup, MOST, &raw mut context) })?;
-        Ok(Self { context })
+        let made = check(unsafe { libc::syscall(libc::SYS_io_setup, MOST, &raw mut context) });
+        Self { context: made.ok().map(|_| Context(context)) }
+    }
+
+    /// As this kernel has it, and as one without it.
+    #[cfg(test)]
+    #[must_use]
+    pub fn both() -> [Self; 2] {
+        [Self::new(), Self { context: None }]
     }
 
     /// Takes the steps in their order. Gives what each came to: the bytes moved, or why none were.
@@ -90,12 +119,15 @@ impl Together {
     /// # Errors
     /// What the kernel refuses altogether; then steps may have been taken.
     pub fn carry_out(&mut self, steps: &mut [Step<'_>]) -> io::Result<Vec<io::Result<usize>>> {
+        let Some(context) = &self.context else {
+            return Ok(steps.iter_mut().map(Step::alone).collect());
+        };
         let mut results = Vec::with_capacity(steps.len());
         for some in steps.chunks_mut(MOST) {
             let mut orders: Vec<Order> =
                 some.iter_mut().enumerate().map(|(number, step)| step.order(number)).collect();
             let mut events = vec![Event::default(); orders.len()];
-            self.submit(&mut orders, &mut events)?;
+            context.submit(&mut orders, &mut events)?;
             events.sort_unstable_by_key(|event| event.data);
             results.extend(events.iter().map(|event| {
                 usize::try_from(event.result).map_err(|_| io::Error::from_raw_os_error(-event.result as i32))
@@ -103,19 +135,21 @@ impl Together {
         }
         Ok(results)
     }
+}
 
+impl Context {
     /// Comes back when all have ended: nobody else writes to their buffers then.
-    fn submit(&mut self, orders: &mut [Order], events: &mut [Event]) -> io::Result<()> {
+    fn submit(&self, orders: &mut [Order], events: &mut [Event]) -> io::Result<()> {
         let list: Vec<*mut Order> = orders.iter_mut().map(ptr::from_mut).collect();
         let count = list.len() as libc::c_long;
         // SAFETY: the orders lead to buffers that live until all have ended, which is waited for below.
-        let begun = check(unsafe { libc::syscall(libc::SYS_io_submit, self.context, count, list.as_ptr()) })?;
+        let begun = check(unsafe { libc::syscall(libc::SYS_io_submit, self.0, count, list.as_ptr()) })?;
         let mut ended = self.ended(&mut events[..begun as usize]);
         while ended < begun as usize {
             let (from, rest) = (events[ended..].as_mut_ptr(), begun - ended as libc::c_long);
             let none = ptr::null::<libc::timespec>();
             // SAFETY: so many events fit.
-            let more = unsafe { libc::syscall(libc::SYS_io_getevents, self.context, rest, rest, from, none) };
+            let more = unsafe { libc::syscall(libc::SYS_io_getevents, self.0, rest, rest, from, none) };
             match check(more) {
                 Ok(more) => ended += more as usize,
                 Err(cause) if cause.kind() == io::ErrorKind::Interrupted => {}
@@ -130,10 +164,10 @@ impl Together {
 
     /// Takes the events of what has ended from the ring that the context's number leads to (`struct aio_ring` in `fs/aio.c`; libaio
     /// reads it, too), without a call; none where it looks other than known.
-    fn ended(&mut self, events: &mut [Event]) -> usize {
+    fn ended(&self, events: &mut [Event]) -> usize {
         const MAGIC: u32 = 0xa10a_10a1;
         const HEADER: usize = 32;
-        let ring = self.context as *mut Event;
+        let ring = self.0 as *mut Event;
         let word = |index: usize| ring.cast::<u32>().wrapping_add(index);
         // SAFETY: the ring is mapped as long as the context lives; its first words are as read here if the fifth says so, and
         // only this thread takes events.
@@ -155,10 +189,10 @@ impl Together {
     }
 }
 
-impl Drop for Together {
+impl Drop for Context {
     fn drop(&mut self) {
         // SAFETY: no memory is passed; nothing is under way.
-        unsafe { libc::syscall(libc::SYS_io_destroy, self.context) };
+        unsafe { libc::syscall(libc::SYS_io_destroy, self.0) };
     }
 }
 
@@ -177,7 +211,10 @@ mod tests {
 
     #[test]
     fn steps_are_taken_in_their_order_and_each_says_what_came_of_it() {
-        let mut together = Together::new().expect("a kernel with CONFIG_AIO");
+        Together::both().iter_mut().for_each(take_in_order);
+    }
+
+    fn take_in_order(together: &mut Together) {
         let (one, other) = pair();
         let mut buffers = [[0; 8]; 3];
         let [first, second, third] = &mut buffers;
@@ -201,7 +238,10 @@ mod tests {
 
     #[test]
     fn more_steps_than_one_call_takes_are_all_taken() {
-        let mut together = Together::new().expect("a kernel with CONFIG_AIO");
+        Together::both().iter_mut().for_each(take_many);
+    }
+
+    fn take_many(together: &mut Together) {
         let file = std::env::temp_dir().join(format!("rushhour-together-{}", std::process::id()));
         let mut written = std::fs::File::create(&file).expect("a file");
         written.write_all(b"old text").expect("written");

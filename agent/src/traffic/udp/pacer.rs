@@ -48,7 +48,7 @@ impl Pacer {
         let mut pacer = Self {
             timers: (0..turns).map(|_| Timer::new()).collect::<io::Result<_>>().ok()?,
             period_ns,
-            together: Together::new().ok()?,
+            together: Together::new(),
             room: socket::send_buffer(socket).ok()?,
             // Its memory is a power of two, and what describes it.
             each: (size + 512).next_power_of_two() + 512,
