@@ -140,7 +140,7 @@ def until(done: Callable[[], object], patience_s: float = 30) -> bool:
 @contextmanager
 def office(folder: Path, *names: str) -> Iterator[Office]:
     """Hosts with an office that forwards between them."""
-    with sshd.hosts(folder, names, kept=Path(sys.base_prefix)) as hosts:
+    with sshd.hosts(folder, names, kept=[Path(sys.base_prefix), ROOT]) as hosts:
         sshd.run("sh", "-c", "echo 1 > /proc/sys/net/ipv4/ip_forward", inside=hosts.office)
         for number, host in enumerate(hosts.values(), 1):
             sshd.run("ip", "route", "add", "default", "via", f"198.18.{number}.1", inside=host.pid)

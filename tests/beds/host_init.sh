@@ -1,6 +1,6 @@
 # The first process of a host: mounts of its own, a name, an sshd; it ends with its standard input.
-# Words: the name, the folder for its keys and log, its boot_id ("" for this machine's), a folder that stays to be
-# seen where it is ("" for none), users (NAME:SHELL …).
+# Words: the name, the folder for its keys and log, its boot_id ("" for this machine's), folders that stay to be
+# seen where they are (with a colon between two, "" for none), users (NAME:SHELL …).
 set -eu
 name=$1 folder=$2 boot=$3 kept=$4
 shift 4
@@ -10,17 +10,26 @@ mount --bind "$folder" /run/bed
 mount -t proc proc /proc
 mount -t sysfs sysfs /sys
 mount -t tracefs tracefs /sys/kernel/tracing 2> /dev/null || true
-if [ -n "$kept" ]; then
-    mkdir /run/kept
-    mount --bind "$kept" /run/kept
-fi
+IFS=:
+number=0
+for each in $kept; do
+    number=$((number + 1))
+    mkdir -p "/run/kept/$number"
+    mount --bind "$each" "/run/kept/$number"
+done
+unset IFS
 for each in /tmp /var/tmp /dev/shm /home /root; do mount -t tmpfs -o mode=1777 tmpfs "$each"; done
-if [ -n "$kept" ]; then
-    mkdir -p "$kept"
-    mount --bind /run/kept "$kept"
-    umount /run/kept
-    rmdir /run/kept
-fi
+IFS=:
+number=0
+for each in $kept; do
+    number=$((number + 1))
+    mkdir -p "$each"
+    mount --bind "/run/kept/$number" "$each"
+    umount "/run/kept/$number"
+    rmdir "/run/kept/$number"
+done
+unset IFS
+[ ! -d /run/kept ] || rmdir /run/kept
 if [ -n "$boot" ]; then
     echo "$boot" > /run/bed/boot_id
     mount --bind /run/bed/boot_id /proc/sys/kernel/random/boot_id

@@ -15,7 +15,7 @@ import os
 import subprocess
 import time
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -66,8 +66,8 @@ class Host:
     """Its first process, by the number that it has here."""
     address: str
     folder: Path
-    kept: Path | None = None
-    """What it sees of this machine where its own files are, without the leading `/`."""
+    kept: Sequence[Path] = ()
+    """What it sees of this machine where its own files are."""
 
     @property
     def namespace(self) -> Path:
@@ -129,7 +129,7 @@ class Host:
         beds = {
             self.root / "run/bed",
             self.root / "run/sshd",
-            *([self.root / self.kept] if self.kept else []),
+            *(self.root / one.relative_to("/") for one in self.kept),
         }
         for folder in ("tmp", "var/tmp", "dev/shm", "home", "root", "run"):
             for place, folders, files in os.walk(self.root / folder):
@@ -174,14 +174,14 @@ def hosts(
     users: Mapping[str, str] | None = None,
     clock_s: Mapping[str, int] | None = None,
     options: str = "",
-    kept: Path | None = None,
+    kept: Sequence[Path] = (),
 ) -> Iterator[Hosts]:
     """Real sshd instances.
 
     `names` may map each to a network namespace (PID or file) that it takes. `jump` says behind which
     other host one stands. `users` are further users and their shells. `clock_s` makes hosts look like other
     machines whose clocks are ahead by so many seconds. `options` are more lines of sshd's configuration.
-    `kept` is a folder of this machine that hosts see, even if it lies where their own files are.
+    `kept` are folders of this machine that hosts see, even if they lie where their own files are.
     """
     given: dict[str, int | str | Path | None] = dict.fromkeys(names)
     if isinstance(names, Mapping):
@@ -196,9 +196,9 @@ def hosts(
         for name, namespace in given.items():
             home = _prepare(folder, name, options)
             clock = (clock_s or {}).get(name)
-            words = _words(name, home, namespace, clock, [str(kept or ""), *said])
+            words = _words(name, home, namespace, clock, [":".join(map(str, kept)), *said])
             pid = stack.enter_context(_process(words, "ready"))
-            laid[name] = Host(name, pid, "", home, kept and kept.relative_to("/"))
+            laid[name] = Host(name, pid, "", home, kept)
         for number, host in enumerate(laid.values(), 1):
             via = (jump or {}).get(host.name)
             host.address = _lay(number, laid[via].pid if via else office, host.pid)
