@@ -119,8 +119,7 @@ class Audits:
         self._close(audit)
         self._fleet.deliver(audit.first)
         for member in (audit.first.member, other):
-            member.audited = True
-            self._release(member)
+            self._trust(member)
 
     def _nobody(self, audit: _Audit) -> None:
         """Nobody can make it twice: what came is taken, as if there had been nobody from the beginning."""
@@ -128,13 +127,15 @@ class Audits:
         if audit.second is not None:
             self._referee(audit)
             return
-        self._fleet.deliver(audit.first)
-        self._release(audit.first.member)
-
-    def _release(self, member: Member) -> None:
-        held, member.held = member.held, []
-        for landed in held:
+        for landed in (audit.first, *_taken(audit.first.member)):
             self._fleet.deliver(landed)
+
+    def _trust(self, member: Member) -> None:
+        """A worker gave what another gave: what waited for that is given out, or looked at, too."""
+        member.audited = True
+        for landed in _taken(member):
+            if not self.keeps(landed):
+                self._fleet.deliver(landed)
 
     def _third(self, audit: _Audit, second: Landed) -> None:
         audit.second = second
@@ -195,9 +196,8 @@ class Audits:
         self._condemn(liars, reason, then)
 
     def _believe(self, first: Landed) -> None:
-        first.member.audited = True
         self._fleet.deliver(first)
-        self._release(first.member)
+        self._trust(first.member)
 
     def _condemn(self, liars: list[Member], reason: str, then: Callable[[], None]) -> None:
         """Set workers aside, and make again what they made; when that is done, do the rest."""
@@ -248,6 +248,11 @@ class Audits:
         kernel = self._fleet.kernels[about.kernel.image_sha256]
         context = read(ContextFile, about.context, str(place))
         return self._fleet.item(Job(record.plan, context, kernel, labels), key, place)
+
+
+def _taken(member: Member) -> list[Landed]:
+    held, member.held = member.held, []
+    return held
 
 
 @dataclass
