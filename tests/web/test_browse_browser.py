@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from browsed import filled
 from browsers import DESK, PHONE, chromium, open_page, served
+from playwright.sync_api import expect
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,10 +51,10 @@ def test_a_filter_changes_the_table_and_the_address(browser: Browser, address: s
     assert page.locator("#found tbody tr").count() == 8
     page.fill("[name=kernel]", "next")
     page.keyboard.press("Tab")
-    page.wait_for_function("document.querySelectorAll('#found tbody tr').length === 4")
+    expect(page.locator("#found tbody tr")).to_have_count(4)
     assert "kernel=next" in page.url
     page.go_back()
-    page.wait_for_function("document.querySelectorAll('#found tbody tr').length === 8")
+    expect(page.locator("#found tbody tr")).to_have_count(8)
     assert faults == []
 
 
@@ -86,7 +87,6 @@ def test_a_tag_is_given_and_taken(browser: Browser, address: str) -> None:
     page.get_by_label("New tag").fill("for the talk")
     page.keyboard.press("Enter")
     page.get_by_role("button", name="Remove the tag for the talk").click()
-    page.wait_for_load_state()
-    assert page.get_by_text("for the talk").count() == 0
+    expect(page.get_by_text("for the talk")).to_have_count(0)
     assert page.get_by_text("nightly").count() >= 1
     assert faults == []
