@@ -225,6 +225,8 @@ def _document(kind: type[Document]) -> _Reader:
     fields = [(name.removesuffix("_"), name, _reader(hints[name]), _has_value(kind, name)) for name in names]
 
     def reader(value: object) -> object:
+        if type(value) is kind:  # read before; nobody changes it
+            return value
         if not isinstance(value, dict):
             raise _FaultError(value, "a table")
         made = kind(value)

@@ -8,7 +8,7 @@ Between the two the p values of all cells are corrected together (`rushhour.verd
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rushhour.record.document import write
@@ -16,17 +16,24 @@ from rushhour.record.verdict_file import ComparedCell, ComparedRun, DivergenceFi
 from rushhour.verdict import words
 from rushhour.verdict.compared import compared, expectations, questions
 from rushhour.verdict.judged import Judged, estimate
+from rushhour.verdict.packed import Packed
 from rushhour.verdict.rule import Rule, worst
+from rushhour.verdict.side import placed
 from rushhour.verdict.vocabulary import ORDER, Decision
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
 
     from rushhour.verdict.compared import Expected
     from rushhour.verdict.side import SideCell, Trial
 
 # Errors that are the kernel's doing, not the machine's: it died, stood still, or refused what it should do.
 KERNELS_FAULT = ("GuestError", "AgentError")
+
+
+TELLING = 3
+"""Quantities of a cell that is not told whole."""
 
 
 @dataclass(frozen=True)
@@ -49,9 +56,13 @@ class CellVerdict:
         """The seeds that ran on both sides, in order of repetition."""
         return [seed for seed in self.base if seed in self.candidate]
 
-    def document(self) -> ComparedCell:
-        """As it stands in `verdict.json`; folders as the trials have them."""
+    def document(self, folder: Path | None = None, *, whole: bool = True) -> ComparedCell:
+        """As it stands in a `verdict.json` that lies in `folder`.
+
+        Unless it is wanted whole, it has only the `TELLING` quantities that decided most.
+        """
         cell = self.cell
+        metrics = self.metrics if whole else _telling(self.metrics)
         return write(
             ComparedCell,
             scenario=cell.scenario,
@@ -64,8 +75,8 @@ class CellVerdict:
             reason=self.reason,
             identical=self.identical,
             seeds=self.seeds,
-            runs={"base": _runs(self.base), "candidate": _runs(self.candidate)},
-            metrics=[entry.document() for entry in self.metrics],
+            runs={"base": _runs(self.base, folder), "candidate": _runs(self.candidate, folder)},
+            metrics=[entry.document() for entry in metrics],
             expectations=[_kept(entry) for entry in self.expected],
             warnings=list(self.warnings),
             divergence=self.divergence,
@@ -74,7 +85,10 @@ class CellVerdict:
 
 @dataclass(frozen=True)
 class Examined:
-    """A cell before its quantities are decided; `settled` is its verdict where nothing is left to decide."""
+    """A cell before its quantities are decided.
+
+    `settled` is its verdict where nothing is left to decide, `p` has the p values of its quantities.
+    """
 
     cell: SideCell
     base: Mapping[int, Trial]
@@ -82,12 +96,8 @@ class Examined:
     settled: CellVerdict | None = None
     judged: Sequence[Judged] = ()
     expected: Sequence[Expected] = ()
-    faults: Sequence[tuple[Decision, str]] = field(default=())
-
-    @property
-    def p(self) -> list[float]:
-        """The p values of its quantities."""
-        return [entry.p for entry in self.judged]
+    faults: Sequence[tuple[Decision, str]] = ()
+    p: Sequence[float] = ()
 
 
 def examine(base: SideCell, candidate: SideCell, rule: Rule, *, virtual: bool) -> Examined:
@@ -112,7 +122,8 @@ def examine(base: SideCell, candidate: SideCell, rule: Rule, *, virtual: bool) -
     judged = [
         estimate(value, rule, virtual=virtual) for value in compared(questions(cell), before, after, rule)
     ]
-    return Examined(cell, *runs, None, judged, expectations(cell, before, after), faults)
+    expected, p = expectations(cell, before, after), [entry.p for entry in judged]
+    return Examined(cell, *runs, None, Packed(judged), expected, faults, p)
 
 
 def conclude(found: Examined, adjusted: Sequence[float], level: float) -> CellVerdict:
@@ -129,7 +140,7 @@ def conclude(found: Examined, adjusted: Sequence[float], level: float) -> CellVe
     warnings = _warnings(found, metrics)
     return CellVerdict(
         found.cell, found.base, found.candidate, verdict, reason,
-        metrics=metrics, expected=found.expected, warnings=warnings,
+        metrics=Packed(metrics), expected=found.expected, warnings=warnings,
     )  # fmt: skip
 
 
@@ -234,8 +245,13 @@ def _warnings(found: Examined, metrics: Sequence[Judged]) -> list[str]:
     return fewer + ([f"the base itself does not keep {words.listed(already)}"] if already else [])
 
 
-def _rank(verdict: Decision) -> int:
+def _telling(metrics: Iterable[Judged]) -> list[Judged]:
+    """The quantities that are not the same and decided most."""
+    changed = [entry for entry in metrics if entry.verdict != "same"]
+    return sorted(changed, key=lambda entry: (_rank(entry.verdict), -entry.size))[:TELLING]
 
+
+def _rank(verdict: Decision) -> int:
     return ORDER.index(verdict)
 
 
@@ -252,12 +268,12 @@ def _kept(entry: Expected) -> JudgedExpectation:
     )
 
 
-def _runs(trials: Mapping[int, Trial]) -> list[ComparedRun]:
+def _runs(trials: Mapping[int, Trial], folder: Path | None) -> list[ComparedRun]:
     return [
         write(
             ComparedRun,
             seed=trial.seed,
-            folder=None if trial.folder is None else str(trial.folder),
+            folder=placed(trial.folder, folder),
             key=trial.key or None,
             valid=trial.valid,
             invalid_reasons=list(trial.reasons),

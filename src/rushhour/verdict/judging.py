@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
     from rushhour.verdict.side import Side, SideCell
 
+WHOLE = 1000
+"""Cells of which `verdict.json` has every quantity, the worst first; of others it has those that decided."""
+
 
 @dataclass(frozen=True)
 class Missing:
@@ -78,8 +81,12 @@ class Verdict:
         found = Counter(cell.verdict for cell in self.cells)
         return {verdict: found[verdict] for verdict in reversed(ORDER)}
 
-    def document(self) -> VerdictFile:
-        """The verdict as it is written (docs/verdict.md), the worst cells first."""
+    def document(self, folder: Path | None = None) -> VerdictFile:
+        """The verdict as it is written (docs/verdict.md), the worst cells first.
+
+        Args:
+            folder: Where it will lie: folders in it are relative to this one. By default they are as given.
+        """
         cells = sorted(self.cells, key=lambda cell: ORDER.index(cell.verdict))
         return write(
             VerdictFile,
@@ -89,8 +96,8 @@ class Verdict:
             verdict=self.verdict,
             exit=self.exit,
             variable=self.variables[0] if len(self.variables) == 1 else list(self.variables),
-            base=self.base.document(),
-            candidate=self.candidate.document(),
+            base=self.base.document(folder),
+            candidate=self.candidate.document(folder),
             rule=self.rule.document(),
             counts=self.counts,
             elapsed_s=round(self.elapsed_s, 2),
@@ -99,7 +106,7 @@ class Verdict:
             changed=[change.document() for change in self.changed],
             notes=list(self.notes),
             missing=[entry.document() for entry in self.missing],
-            cells=[cell.document() for cell in cells],
+            cells=[cell.document(folder, whole=number < WHOLE) for number, cell in enumerate(cells)],
         )
 
 

@@ -39,7 +39,7 @@ def open_side(word: str | Path) -> Side | Kernel:
     try:
         return kernels.find(str(word))
     except KernelError as error:
-        names = [*(kernel.name for kernel in kernels.installed()), *kept]
+        names = [*dict.fromkeys([*(kernel.name for kernel in kernels.installed()), *kept])]
         hint = nearest(str(word), names) if names else "build one: rushhour kernel build debian:6.12"
         raise UsageError(
             f'"{word}" is neither a folder of results nor a baseline nor a built kernel', hint=hint

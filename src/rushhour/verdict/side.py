@@ -6,6 +6,7 @@ Takes result sets, gives a `Side`. Manifests are read at once, tables only of ru
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -209,8 +210,8 @@ class Side:
         """Whether its labs keep virtual time, so that runs of one seed are equal to the byte."""
         return all(trial.facts.get("lab") in (None, *VIRTUAL) for trial in self.trials())
 
-    def document(self) -> ComparedSide:
-        """What a verdict says of it."""
+    def document(self, folder: Path | None = None) -> ComparedSide:
+        """What a verdict that lies in `folder` says of it."""
         kernel = self.fact("kernel") or {}
         return write(
             ComparedSide,
@@ -220,8 +221,15 @@ class Side:
             agent_sha256=self.fact("agent"),
             lab=self.fact("lab"),
             rushhour=self.fact("rushhour"),
-            records=self.records,
+            records=placed(self.records, folder),
         )
+
+
+def placed(path: Path | str | None, folder: Path | None) -> str | None:
+    """A path as a verdict in `folder` has it: relative to it; as it is where no folder is known."""
+    if path is None:
+        return None
+    return str(path) if folder is None else os.path.relpath(path, folder)
 
 
 def key_of(scenario: str, factors: Mapping[str, object]) -> Key:

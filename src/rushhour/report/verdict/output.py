@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 from rushhour.files import finished
@@ -23,14 +22,8 @@ if TYPE_CHECKING:
 
 def document(verdict: Verdict, folder: Path) -> VerdictFile:
     """The verdict's document with every folder relative to its own."""
-    whole = verdict.document()
-    for side in (whole["base"], whole["candidate"]):
-        side["records"] = _relative(side["records"], folder)
-    for cell in whole["cells"]:
-        for runs in cell["runs"].values():
-            for run in runs:
-                run["folder"] = _relative(run["folder"], folder)
-    return read_verdict({**explain(whole), "next": commands(read_verdict({**whole}))})
+    whole = verdict.document(folder)
+    return read_verdict({**explain(whole), "next": list(commands(whole))})
 
 
 def write(verdict: Verdict, folder: Path) -> VerdictFile:
@@ -48,7 +41,3 @@ def write(verdict: Verdict, folder: Path) -> VerdictFile:
     except OSError as error:
         raise cannot_write(folder, error) from error
     return whole
-
-
-def _relative(path: str | None, folder: Path) -> str | None:
-    return None if path is None else os.path.relpath(path, folder)
