@@ -16,15 +16,31 @@ SOCKETS = (
         f"{IP_SYSCTL}, tcp_rmem, tcp_moderate_rcvbuf; RFC 6349, 3.3.1; RFC 7323, 2",
         says="The receive buffer of {host} does not grow: {proof}.",
         leads_to=("receive-buffer-too-small",),
+        shown_by=("hosts",),
     ),
-    Cause("rmem-max-small", "socket", "Programs that set SO_RCVBUF get too little", SOCKET_OPTIONS, "note"),
-    Cause("wmem-max-small", "socket", "Programs that set SO_SNDBUF get too little", SOCKET_OPTIONS, "note"),
+    Cause(
+        "rmem-max-small",
+        "socket",
+        "Programs that set SO_RCVBUF get too little",
+        SOCKET_OPTIONS,
+        "note",
+        shown_by=("hosts",),
+    ),
+    Cause(
+        "wmem-max-small",
+        "socket",
+        "Programs that set SO_SNDBUF get too little",
+        SOCKET_OPTIONS,
+        "note",
+        shown_by=("hosts",),
+    ),
     Cause(
         "udp-receive-buffer-full",
         "socket",
         "Datagrams arrived and were dropped: the socket's buffer was full",
         "udp(7), SO_RCVBUF; RFC 4113, udpInErrors",
         "warning",
+        shown_by=("hosts",),
     ),
     Cause(
         "tcp-memory-pressure",
@@ -32,6 +48,7 @@ SOCKETS = (
         "TCP is short of memory: buffers shrink",
         f"{IP_SYSCTL}, tcp_mem",
         leads_to=("receive-buffer-too-small", "slow-reader"),
+        shown_by=("hosts",),
     ),
     Cause(
         "tcp-mem-too-small",
@@ -39,6 +56,7 @@ SOCKETS = (
         "All TCP sockets together may use less than one flow needs",
         f"{IP_SYSCTL}, tcp_mem",
         "warning",
+        shown_by=("hosts",),
     ),
 )
 
@@ -49,6 +67,7 @@ TCP = (
         "No TCP timestamps: the RTT is measured less well",
         f"RFC 7323, sections 4 and 5; {IP_SYSCTL}, tcp_timestamps",
         "warning",
+        shown_by=("hosts",),
     ),
     Cause(
         "dsack-off",
@@ -56,6 +75,7 @@ TCP = (
         "No DSACK: reordering is taken for loss",
         f"RFC 2883; {IP_SYSCTL}, tcp_dsack",
         "note",
+        shown_by=("hosts",),
     ),
     Cause(
         "ecn-mismatch",
@@ -63,6 +83,7 @@ TCP = (
         "One host asks for congestion marks, the other refuses",
         f"RFC 3168, section 6.1; {IP_SYSCTL}, tcp_ecn",
         "note",
+        shown_by=("hosts",),
     ),
     Cause(
         "reno-on-a-long-path",
@@ -71,6 +92,7 @@ TCP = (
         "RFC 5681, 3.1; RFC 9438, section 1",
         "warning",
         leads_to=("losses", "small-window"),
+        shown_by=("hosts",),
     ),
     Cause(
         "odd-congestion-control",
@@ -79,6 +101,7 @@ TCP = (
         "RFC 9743",
         "warning",
         leads_to=("small-window",),
+        shown_by=("hosts",),
     ),
     Cause(
         "congestion-control-missing",
@@ -86,6 +109,7 @@ TCP = (
         "The other host's algorithm is not loaded here",
         f"{IP_SYSCTL}, tcp_available_congestion_control",
         "note",
+        shown_by=("hosts",),
     ),
     Cause(
         "tcp-limit-output-bytes-small",
@@ -94,6 +118,7 @@ TCP = (
         f"{IP_SYSCTL}, tcp_limit_output_bytes",
         "warning",
         leads_to=("small-window", "pacing"),
+        shown_by=("hosts",),
     ),
     Cause(
         "tcp-notsent-lowat-small",
@@ -102,6 +127,7 @@ TCP = (
         f"{IP_SYSCTL}, tcp_notsent_lowat",
         "warning",
         leads_to=("small-window", "slow-writer"),
+        shown_by=("hosts",),
     ),
     Cause(
         "tcp-pacing-ca-ratio-small",
@@ -110,8 +136,16 @@ TCP = (
         f"{IP_SYSCTL}, tcp_pacing_ca_ratio",
         "warning",
         leads_to=("small-window", "pacing"),
+        shown_by=("hosts",),
     ),
-    Cause("unusual-settings", "tcp", "Settings of TCP that are not the kernel's own", IP_SYSCTL, "note"),
+    Cause(
+        "unusual-settings",
+        "tcp",
+        "Settings of TCP that are not the kernel's own",
+        IP_SYSCTL,
+        "note",
+        shown_by=("hosts",),
+    ),
 )
 
 FILTERS = (
@@ -121,6 +155,7 @@ FILTERS = (
         "The packet filter drops what no rule allows, and nothing passed",
         "nft(8), CHAINS",
         leads_to=("port-blocked", "unreachable"),
+        shown_by=("hosts",),
     ),
     Cause(
         "packet-filter-drops",
@@ -128,6 +163,7 @@ FILTERS = (
         "A rule of the packet filter drops packets",
         "nft(8), VERDICT STATEMENTS, LIMIT STATEMENT; iptables-extensions(8)",
         leads_to=("policer", "random-loss", "losses", "datagram-loss", "shallow-queue", "large-packets-lost"),
+        shown_by=("hosts",),
     ),
     Cause(
         "filter-on-the-device",
@@ -135,6 +171,7 @@ FILTERS = (
         "A filter of traffic control handles every packet",
         "tc(8), FILTERS; tc-bpf(8)",
         "note",
+        shown_by=("hosts",),
     ),
 )
 
@@ -145,6 +182,7 @@ ROUTES = (
         "The next hop does not answer for its address",
         "RFC 826; RFC 4861, 7.3; ip-neighbour(8)",
         leads_to=("unreachable", "no-answers"),
+        shown_by=("hosts",),
     ),
     Cause(
         "next-hop-set-by-hand",
@@ -152,6 +190,7 @@ ROUTES = (
         "The next hop's address was set by hand, and nothing passes",
         "RFC 826; RFC 4861, 7.3; ip-neighbour(8)",
         leads_to=("unreachable", "no-answers"),
+        shown_by=("hosts",),
     ),
     Cause(
         "packets-live-too-short",
@@ -159,6 +198,7 @@ ROUTES = (
         "Packets pass few routers, then they are dropped",
         "RFC 1122, 3.2.1.7; Documentation/networking/ip-sysctl.rst, ip_default_ttl",
         leads_to=("unreachable", "no-answers", "port-blocked"),
+        shown_by=("hosts",),
     ),
     Cause(
         "route-window",
@@ -166,8 +206,11 @@ ROUTES = (
         "The route limits the window",
         f"{IP_ROUTE}, window",
         leads_to=("receive-buffer-too-small", "small-window"),
+        shown_by=("hosts",),
     ),
-    Cause("route-cwnd", "ip", "The route limits the congestion window", f"{IP_ROUTE}, cwnd"),
+    Cause(
+        "route-cwnd", "ip", "The route limits the congestion window", f"{IP_ROUTE}, cwnd", shown_by=("hosts",)
+    ),
     Cause(
         "route-mtu",
         "ip",
@@ -175,14 +218,23 @@ ROUTES = (
         f"{IP_ROUTE}, mtu",
         "warning",
         leads_to=("losses", "segments-clamped", "cpu-busy", "cpu-limited"),
+        shown_by=("hosts",),
     ),
-    Cause("route-advmss", "ip", "The route asks for small segments", f"{IP_ROUTE}, advmss", "warning"),
+    Cause(
+        "route-advmss",
+        "ip",
+        "The route asks for small segments",
+        f"{IP_ROUTE}, advmss",
+        "warning",
+        shown_by=("hosts",),
+    ),
     Cause(
         "route-rto-min",
         "ip",
         "The route makes retransmission timeouts long",
         f"{IP_ROUTE}, rto_min; RFC 6298",
         "warning",
+        shown_by=("hosts",),
     ),
     Cause(
         "initial-window-small",
@@ -190,6 +242,7 @@ ROUTES = (
         "Connections begin with few segments",
         f"RFC 6928; {IP_ROUTE}, initcwnd",
         "warning",
+        shown_by=("hosts",),
     ),
     Cause(
         "initial-window-large",
@@ -197,6 +250,7 @@ ROUTES = (
         "Connections begin with many segments at once",
         f"RFC 6928; {IP_ROUTE}, initcwnd",
         "note",
+        shown_by=("hosts",),
     ),
     Cause(
         "route-congestion-control",
@@ -204,6 +258,7 @@ ROUTES = (
         "The route chooses another algorithm than the default",
         f"{IP_ROUTE}, congctl",
         "note",
+        shown_by=("hosts",),
     ),
     Cause(
         "asymmetric-route",
@@ -211,6 +266,7 @@ ROUTES = (
         "One host goes by a gateway, the other does not",
         "RFC 1812, 5.2; a firewall that sees half of a connection may drop it",
         "note",
+        shown_by=("hosts",),
     ),
 )
 
@@ -221,6 +277,7 @@ PRECAUTIONS = (
         "The device's queue sends bursts as they come, and flows wait for each other",
         "tc-fq(8); net/sched/sch_fq.c",
         "note",
+        shown_by=("hosts",),
     ),
     Cause(
         "control-messages-small",
@@ -228,6 +285,7 @@ PRECAUTIONS = (
         "Programs that send without copying (MSG_ZEROCOPY) have little room for the messages about it",
         "Documentation/networking/msg_zerocopy.rst; Documentation/admin-guide/sysctl/net.rst, optmem_max",
         "note",
+        shown_by=("hosts",),
     ),
     Cause(
         "usual-frames",
@@ -235,6 +293,7 @@ PRECAUTIONS = (
         "Frames of the usual size on a fast cable, whose devices might carry larger ones",
         "ip-link(8); RFC 4821, 1",
         "note",
+        shown_by=("hosts",),
     ),
 )
 """What `tune` sets although no measurement shows it."""

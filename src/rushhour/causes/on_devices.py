@@ -17,6 +17,7 @@ QUEUES = (
         "A netem on the device disturbs the traffic on purpose",
         "tc-netem(8)",
         leads_to=("random-loss", "reordering", "duplicates", "corruption", "datagram-loss", "losses"),
+        shown_by=("hosts",),
     ),
     Cause(
         "policer-on-the-device",
@@ -24,6 +25,7 @@ QUEUES = (
         "A policer on the device drops what exceeds a rate",
         "tc-police(8); Flach et al., An Internet-Wide Analysis of Traffic Policing, SIGCOMM 2016",
         leads_to=("policer", "losses", "asymmetric-path", "datagram-loss"),
+        shown_by=("hosts",),
     ),
     Cause(
         "drops-in-the-own-queue",
@@ -32,6 +34,7 @@ QUEUES = (
         "tc(8); tc-fq(8)",
         "warning",
         leads_to=("shallow-queue", "losses", "random-loss", "datagram-loss", "policer"),
+        shown_by=("hosts",),
     ),
     Cause(
         "queue-too-long",
@@ -40,6 +43,7 @@ QUEUES = (
         "RFC 7567, section 2; RFC 8289, 3.2",
         "warning",
         leads_to=("bufferbloat",),
+        shown_by=("hosts",),
     ),
     Cause(
         "transmit-queue-too-short",
@@ -48,6 +52,7 @@ QUEUES = (
         "ip-link(8), txqueuelen; tc-pfifo_fast(8)",
         "warning",
         leads_to=("shallow-queue", "losses", "drops-in-the-own-queue"),
+        shown_by=("hosts",),
     ),
     Cause(
         "fifo-before-a-slow-line",
@@ -55,6 +60,7 @@ QUEUES = (
         "A plain queue before a slow line: everything waits behind a transfer",
         "RFC 7567, section 2; tc-fq_codel(8)",
         "note",
+        shown_by=("hosts",),
     ),
 )
 
@@ -66,14 +72,23 @@ LINES = (
         f"{CLAUSE_28} (a partner with fixed settings is taken for half duplex); ethtool(8), -s",
         says="Both directions share one medium: {proof}.",
         leads_to=("collisions", "random-loss"),
+        shown_by=("measurements", "hosts"),
     ),
-    Cause("collisions", "device", "Frames collide on a full-duplex line", CLAUSE_28, "warning"),
+    Cause(
+        "collisions",
+        "device",
+        "Frames collide on a full-duplex line",
+        CLAUSE_28,
+        "warning",
+        shown_by=("hosts",),
+    ),
     Cause(
         "link-below-its-speed",
         "device",
         "The line runs below what both sides can do",
         f"{CLAUSE_28}; ethtool(8), -s",
         leads_to=("speeds-differ", "asymmetric-path"),
+        shown_by=("hosts",),
     ),
     Cause(
         "speeds-differ",
@@ -82,9 +97,15 @@ LINES = (
         "ethtool(8)",
         "note",
         leads_to=("asymmetric-path",),
+        shown_by=("hosts",),
     ),
     Cause(
-        "line-is-full", "device", "The line is full: only a faster one would help", "RFC 6349, 4.1.1", "note"
+        "line-is-full",
+        "device",
+        "The line is full: only a faster one would help",
+        "RFC 6349, 4.1.1",
+        "note",
+        shown_by=("hosts",),
     ),
     Cause(
         "member-down",
@@ -92,6 +113,7 @@ LINES = (
         "A member of a bond is down",
         "Documentation/networking/bonding.rst",
         "warning",
+        shown_by=("hosts",),
     ),
     Cause(
         "flow-control-one-sided",
@@ -99,6 +121,7 @@ LINES = (
         "Pause frames that one side sends and the other ignores",
         "IEEE 802.3, annex 31B; ethtool(8), -A",
         "note",
+        shown_by=("hosts",),
     ),
     Cause(
         "paused-by-the-network",
@@ -106,6 +129,7 @@ LINES = (
         "The network told the card to pause",
         "IEEE 802.3, annex 31B",
         "warning",
+        shown_by=("hosts",),
     ),
     Cause(
         "damaged-frames",
@@ -113,12 +137,14 @@ LINES = (
         "Frames arrive damaged: cable, plug or transceiver",
         f"{STATISTICS}; IEEE 802.3, 3.2.9 (FCS)",
         leads_to=("corruption", "random-loss", "datagram-loss"),
+        shown_by=("hosts",),
     ),
     Cause(
         "link-flaps",
         "device",
         "The link comes and goes",
         "Documentation/ABI/testing/sysfs-class-net, carrier_changes",
+        shown_by=("hosts",),
     ),
 )
 
@@ -129,6 +155,7 @@ CARDS = (
         "The card's receive ring was full",
         f"ethtool(8), -G; {STATISTICS}, rx_missed_errors",
         leads_to=("random-loss", "losses", "datagram-loss"),
+        shown_by=("hosts",),
     ),
     Cause(
         "offloads-off",
@@ -137,6 +164,7 @@ CARDS = (
         f"{OFFLOADS}; ethtool(8), -K",
         "warning",
         leads_to=("cpu-busy", "cpu-limited"),
+        shown_by=("hosts",),
     ),
     Cause(
         "few-segments-at-once",
@@ -145,6 +173,7 @@ CARDS = (
         f"ip-link(8), gso_max_size; {OFFLOADS}",
         "warning",
         leads_to=("cpu-busy", "cpu-limited"),
+        shown_by=("hosts",),
     ),
     Cause(
         "emulated-card",
@@ -152,23 +181,32 @@ CARDS = (
         "A virtual machine with an imitated card",
         "Documentation/driver-api/virtio/virtio.rst",
         "warning",
+        shown_by=("hosts",),
     ),
     Cause(
         "slot-too-narrow",
         "host",
         "The PCIe slot carries less than the card's line",
         "PCI Express Base Specification 3.0, 4.2; Neugebauer et al., SIGCOMM 2018",
+        shown_by=("hosts",),
     ),
 )
 
 MACHINES = (
-    Cause("stolen-time", "host", "The hypervisor takes processor time", "proc_stat(5), steal"),
+    Cause(
+        "stolen-time",
+        "host",
+        "The hypervisor takes processor time",
+        "proc_stat(5), steal",
+        shown_by=("hosts",),
+    ),
     Cause(
         "machine-busy",
         "host",
         "Other programs keep the processors busy",
         "proc_loadavg(5); proc_stat(5)",
         "note",
+        shown_by=("hosts",),
     ),
     Cause(
         "processor-kept-slow",
@@ -176,6 +214,7 @@ MACHINES = (
         "Processors are kept at a low frequency",
         "Documentation/admin-guide/pm/cpufreq.rst",
         "warning",
+        shown_by=("hosts",),
     ),
     Cause(
         "deep-idle-states",
@@ -183,14 +222,23 @@ MACHINES = (
         "Processors sleep so deeply that they wake late",
         "Documentation/admin-guide/pm/cpuidle.rst; cpupower-idle-set(1)",
         "note",
+        shown_by=("hosts",),
     ),
-    Cause("received-by-one-processor", "host", "One processor receives all packets", SCALING, "warning"),
+    Cause(
+        "received-by-one-processor",
+        "host",
+        "One processor receives all packets",
+        SCALING,
+        "warning",
+        shown_by=("hosts",),
+    ),
     Cause(
         "interrupts-on-the-far-node",
         "host",
         "The card's interrupts go to processors that are far from it",
         f"{SCALING}; Documentation/core-api/irq/irq-affinity.rst",
         "warning",
+        shown_by=("hosts",),
     ),
     Cause(
         "budget-used-up",
@@ -198,6 +246,7 @@ MACHINES = (
         "Receiving is cut short, though packets are left",
         f"{SYSCTL_NET}, netdev_budget",
         "note",
+        shown_by=("hosts",),
     ),
     Cause(
         "backlog-overflow",
@@ -205,12 +254,14 @@ MACHINES = (
         "A processor's queue of arrived packets was full",
         f"{SYSCTL_NET}, netdev_max_backlog",
         "warning",
+        shown_by=("hosts",),
     ),
     Cause(
         "memory-short",
         "host",
         "The machine is short of memory",
         "proc_meminfo(5); Documentation/accounting/psi.rst; Giurgiu & Vanderauwera 2010, 3.1",
+        shown_by=("hosts",),
     ),
     Cause(
         "memory-limit",
@@ -218,6 +269,7 @@ MACHINES = (
         "A control group allows programs little memory",
         "Documentation/admin-guide/cgroup-v2.rst, memory.max, memory.stat sock",
         "note",
+        shown_by=("hosts",),
     ),
     Cause(
         "slow-clock",
@@ -225,11 +277,13 @@ MACHINES = (
         "The clock is slow to read, and read for every packet",
         "Documentation/timers/timekeeping.rst; Documentation/virt/kvm/x86/timekeeping.rst",
         "warning",
+        shown_by=("hosts",),
     ),
     Cause(
         "connection-table-full",
         "host",
         "The table of tracked connections is full, or nearly",
         "Documentation/networking/nf_conntrack-sysctl.rst, nf_conntrack_max",
+        shown_by=("hosts",),
     ),
 )

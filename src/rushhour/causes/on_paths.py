@@ -11,6 +11,7 @@ NOTHING_PASSES = (
         "ip",
         "The kernels know no way between the hosts",
         "RFC 1122, 3.3.1; ip-route(8)",
+        shown_by=("hosts",),
     ),
     Cause(
         "unreachable",
@@ -19,16 +20,39 @@ NOTHING_PASSES = (
         "RFC 1122, 3.3.1",
         leads_to=("port-blocked", "no-answers"),
         certain=True,
+        shown_by=("measurements",),
     ),
-    Cause("port-blocked", "ip", "Echoes pass, TCP connections do not", "RFC 9293, 3.10.7.3", certain=True),
-    Cause("udp-blocked", "ip", "TCP passes, datagrams do not", "RFC 8085; RFC 4787, section 5", "warning"),
-    Cause("no-answers", "ip", "Packets arrive, and nothing comes back", "RFC 1122, 3.3.1", certain=True),
+    Cause(
+        "port-blocked",
+        "ip",
+        "Echoes pass, TCP connections do not",
+        "RFC 9293, 3.10.7.3",
+        certain=True,
+        shown_by=("measurements",),
+    ),
+    Cause(
+        "udp-blocked",
+        "ip",
+        "TCP passes, datagrams do not",
+        "RFC 8085; RFC 4787, section 5",
+        "warning",
+        shown_by=("measurements",),
+    ),
+    Cause(
+        "no-answers",
+        "ip",
+        "Packets arrive, and nothing comes back",
+        "RFC 1122, 3.3.1",
+        certain=True,
+        shown_by=("measurements",),
+    ),
     Cause(
         "stalled",
         "ip",
         "Connections are made, and then nothing arrives",
         "RFC 2923, section 2.1; RFC 4821",
         certain=True,
+        shown_by=("measurements",),
     ),
     Cause(
         "mtu-black-hole",
@@ -37,6 +61,7 @@ NOTHING_PASSES = (
         "RFC 2923, section 2.1; RFC 4821",
         leads_to=("large-packets-lost", "mtu-probing-off", "datagram-loss"),
         certain=True,
+        shown_by=("measurements",),
     ),
     Cause(
         "large-packets-lost",
@@ -45,6 +70,7 @@ NOTHING_PASSES = (
         "RFC 8899; RFC 2923, section 2",
         "warning",
         leads_to=("mtu-probing-off", "losses", "random-loss", "segments-clamped"),
+        shown_by=("measurements",),
     ),
     Cause(
         "echo-blocked",
@@ -52,6 +78,7 @@ NOTHING_PASSES = (
         "Echo requests are not answered, connections are",
         "RFC 4890, section 4.3; RFC 1191",
         "note",
+        shown_by=("measurements",),
     ),
 )
 
@@ -62,6 +89,7 @@ UNEVEN = (
         "One direction carries much less than the other",
         "RFC 3449, section 2",
         "warning",
+        shown_by=("measurements",),
     ),
     Cause(
         "echo-loss",
@@ -69,6 +97,7 @@ UNEVEN = (
         "Echoes are lost on the idle path, datagrams are not",
         "RFC 2681; RFC 3449, section 3; icmp(7), icmp_ratelimit",
         "warning",
+        shown_by=("measurements",),
     ),
     Cause(
         "jitter",
@@ -77,6 +106,7 @@ UNEVEN = (
         "RFC 5481; RFC 9406 (HyStart++), section 4.2",
         "warning",
         leads_to=("small-window", "losses"),
+        shown_by=("measurements",),
     ),
     Cause(
         "datagram-loss",
@@ -85,6 +115,7 @@ UNEVEN = (
         "RFC 7680; RFC 4737; RFC 5560",
         "warning",
         says="Datagrams {way} are lost: {proof}.",
+        shown_by=("measurements",),
     ),
     Cause(
         "duplicates",
@@ -93,6 +124,7 @@ UNEVEN = (
         "RFC 7680; RFC 4737; RFC 5560",
         "warning",
         says="Datagrams {way} arrive twice: {proof}.",
+        shown_by=("measurements",),
     ),
     Cause(
         "segments-clamped",
@@ -101,6 +133,7 @@ UNEVEN = (
         "RFC 9293, 3.7.1; iptables-extensions(8), TCPMSS; nft(8), tcp option maxseg",
         "warning",
         leads_to=("losses", "cpu-busy", "cpu-limited"),
+        shown_by=("hosts",),
     ),
 )
 
@@ -110,6 +143,7 @@ CONNECTIONS = (
         "application",
         "A program reads its connection more slowly than data arrive",
         f"{CHRONO}; ss(8)",
+        shown_by=("programs",),
     ),
     Cause(
         "connection-receive-buffer",
@@ -117,6 +151,7 @@ CONNECTIONS = (
         "A connection's receive buffer is full",
         f"{CHRONO}; ss(8)",
         "warning",
+        shown_by=("programs",),
     ),
     Cause(
         "connection-send-buffer",
@@ -124,6 +159,7 @@ CONNECTIONS = (
         "A connection's send buffer is full",
         f"{CHRONO}; ss(8)",
         "warning",
+        shown_by=("programs",),
     ),
     Cause(
         "connection-slow-writer",
@@ -131,6 +167,7 @@ CONNECTIONS = (
         "A program writes to its connection more slowly than the path carries",
         f"{CHRONO}; ss(8)",
         "note",
+        shown_by=("programs",),
     ),
 )
 
@@ -141,6 +178,7 @@ SIZES = (
         "Only ICMP tells the path's MTU",
         f"RFC 4821; RFC 2923, 2.1; {IP_SYSCTL}, tcp_mtu_probing",
         "warning",
+        shown_by=("hosts",),
     ),
     Cause(
         "path-mtu-discovery-off",
@@ -148,8 +186,16 @@ SIZES = (
         "Path MTU discovery is off: routers fragment",
         f"RFC 1191; RFC 8900; {IP_SYSCTL}, ip_no_pmtu_disc",
         "warning",
+        shown_by=("hosts",),
     ),
-    Cause("path-mtu-learned", "path", "The path carries smaller packets", "RFC 1191; RFC 8201", "note"),
+    Cause(
+        "path-mtu-learned",
+        "path",
+        "The path carries smaller packets",
+        "RFC 1191; RFC 8201",
+        "note",
+        shown_by=("hosts",),
+    ),
     Cause(
         "mtu-mismatch",
         "device",
@@ -157,6 +203,7 @@ SIZES = (
         "RFC 1191; RFC 4821, section 1; ip-link(8), mtu",
         "warning",
         leads_to=("large-packets-lost", "mtu-probing-off"),
+        shown_by=("hosts",),
     ),
     Cause(
         "small-mtu",
@@ -164,5 +211,6 @@ SIZES = (
         "Headers take a good part of each packet",
         "RFC 6349, 3.1 (overhead by MTU); RFC 8200, section 5 (1280 is IPv6's least)",
         "warning",
+        shown_by=("hosts",),
     ),
 )

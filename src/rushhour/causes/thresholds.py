@@ -63,6 +63,7 @@ LETS_LITTLE = T(0.7, "part of it below which a buffer is a critical limit")
 
 # Processors and programs.
 BUSY = T(0.9, "part of one processor from which it is full; the rest are clock ticks")
+MUCH_SOFTIRQ = T(0.3, "part of a processor in soft interrupts from which they are named")
 QUOTA = T(0.05, "share of the time in which a quota stopped a program, from which it is responsible")
 FOREIGN = T(0.5, "part of the processors that other programs must have before they are to blame")
 ALL_BUSY = T(0.95, "part of the processors that must be busy before other programs are to blame")
@@ -84,6 +85,11 @@ SPURIOUS = T(0.5, "part of the retransmissions not needed, from which it is reor
 LATE = T(0.005, "part of datagrams late from which reordering is spoken of", "RFC 5681, 3.2")
 LEAST_EXTENT = T(10, "places at least that a sender is told to wait for packets that are overtaken")
 BBR_LOSS = T(0.1, "loss up to which BBR is proposed: it ignores single losses")
+BELOW_BOTTLENECK = T(
+    0.95,
+    "part of a path's rate that a queue of one's own lets through, so that it is the one that stands",
+    "tc-cake(8), bandwidth",
+)
 BELOW_POLICER = T(0.95, "part of a policed rate to send at: what is above, headers among it, is dropped")
 LEAST_BURST = T(15_140, "bytes of the least bucket that passes a first window of ten packets", "RFC 6928")
 RANDOM = T(0.2, "part of TCP's retransmissions that datagrams must lose, too, to call it chance")

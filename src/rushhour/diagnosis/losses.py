@@ -66,7 +66,7 @@ def shown(m: Measured, tcp: Tcp, key: str) -> Shown | None:
 
     `losses` is shown where segments were sent again: that stays when nothing else is.
     """
-    return _SHOWN[key](m, tcp) if key in _SHOWN else None
+    return SHOWN[key](m, tcp) if key in SHOWN else None
 
 
 def _late(m: Measured, tcp: Tcp) -> Shown | None:
@@ -97,7 +97,7 @@ def _policer(m: Measured, tcp: Tcp) -> Shown | None:
     limit = enforced(m)
     proof = f"{percent(tcp.retransmit_share)} of TCP's segments were sent again"
     words = {"way": f"on the way {m.direction} ", "rate": f"about {rate(limit)}", "proof": proof}
-    return Shown(words, law, limit)
+    return Shown(words, law, rate_bps=limit)
 
 
 def enforced(m: Measured) -> float:
@@ -237,7 +237,7 @@ def _no_queue(m: Measured, tcp: Tcp) -> str:
     return f" at a round trip of {time(tcp.rtt_at_loss_ns / 1e9)} (idle {time(m.idle_rtt_ns / 1e9)})"
 
 
-_SHOWN: Mapping[str, Callable[[Measured, Tcp], Shown | None]] = {
+SHOWN: Mapping[str, Callable[[Measured, Tcp], Shown | None]] = {
     "reordering": _late,
     "outages": _dead,
     "policer": _policer,

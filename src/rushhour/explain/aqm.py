@@ -35,7 +35,7 @@ def impatient(e: RecordedFlow) -> Shown | None:
     })  # fmt: skip
 
 
-def more_patient(e: RecordedFlow, _: Remedy | None) -> Remedy:
+def more_patient(e: RecordedFlow, _: Remedy) -> Remedy:
     """The same queue with an interval that fits the path."""
     wanted = patient(e)
     advice = f"Give that queue an interval of a round trip, its target a part of that: {wanted}."

@@ -125,8 +125,8 @@ class RecordedFlow:
         """The application at an end."""
         return f"The {'sending' if host == self.sender else 'receiving'} application on {host}"
 
-    def shown(self, key: str) -> Shown | None:
-        """What the record shows of an origin of losses."""
+    def shown(self, key: str, _host: str = "") -> Shown | None:
+        """What the record shows of a cause; of the processors of its hosts it knows nothing."""
         return origins.shown(self, key)
 
     def setting(self, host: str, name: str) -> str | None:
@@ -152,6 +152,10 @@ class RecordedFlow:
             return None
         return max(0.0, self.possible_bps - self.taken_bps) / (1 + len(self.others))
 
+    def limited(self, *limits: str) -> float:
+        """Share of its time in which these limits held together."""
+        return sum(self.shares.get(limit, 0.0) for limit in limits)
+
     def connected(self, limit: str) -> float:
         """The share of the time of a limit, of the time since the connection."""
         return self.shares.get(limit, 0.0) / max(1e-9, 1 - self.shares.get("handshake", 0.0))
@@ -172,6 +176,11 @@ class RecordedFlow:
         longest = next((wait for wait in self.waits if wait.acks), None)
         known = longest is not None and longest.median_s > max(WAITED_S, WAITED * (self.base_rtt_s or 0))
         return longest if known else None
+
+    @property
+    def acks_waited(self) -> bool:
+        """Whether its ACKs waited for a good part of the round trip."""
+        return self.acks_wait is not None
 
     @property
     def data_wait(self) -> Wait | None:

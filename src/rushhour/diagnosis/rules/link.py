@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from rushhour.causes.finding import Proof, finding
-from rushhour.causes.rules import sentence
+from rushhour.causes.telling import sentence
 from rushhour.causes.thresholds import MANY_CHANGES
 from rushhour.diagnosis.rules import common
 from rushhour.diagnosis.rules.common import told

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rushhour.causes import path_rules as rules
 from rushhour.causes.finding import Command, Proof, finding
-from rushhour.causes.rules import sentence, stands
+from rushhour.causes.telling import sentence
 from rushhour.causes.thresholds import (
+    BELOW_BOTTLENECK,
     ECHOES_LOST,
     HALF_DUPLEX,
     JITTER,
@@ -18,10 +20,11 @@ from rushhour.causes.thresholds import (
     WELL,
 )
 from rushhour.diagnosis.bottleneck import causes
+from rushhour.diagnosis.flow import MeasuredFlow
 from rushhour.diagnosis.losses import dead
 from rushhour.diagnosis.rules import common
-from rushhour.diagnosis.rules.measured_words import dev, name, reached
-from rushhour.quantities.short import percent, rate, rounded_up, size, time
+from rushhour.diagnosis.rules.measured_words import commands, dev, name, reached
+from rushhour.quantities.short import percent, rate, size, time
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,33 +37,25 @@ if TYPE_CHECKING:
 def bufferbloat(case: Case) -> Iterator[Finding]:
     """A queue that is much longer than the path."""
     for m in case.measured.values():
-        queue, idle, standing = m.queue_ns, m.idle_rtt_ns, m.standing_ns
-        if queue is None or idle is None or standing is None or not stands(standing / 1e9, idle / 1e9):
+        flow = m.single or m.several
+        one = None if flow is None else rules.bufferbloat(MeasuredFlow(m, flow, case), 0.0)
+        if one is None:
             continue
-        limit = rounded_up(0.95 * (m.capacity_bps or 1e6) / 1000)
-        title = sentence(
-            "bufferbloat",
-            where=f"before the bottleneck {m.direction}",
-            wait=time(standing / 1e9),
-            idle=time(idle / 1e9),
-        )
+        queue = m.queue_ns or 0
         held = size((m.capacity_bps or 0) * queue / 8e9)
+        idle = time((m.idle_rtt_ns or 0) / 1e9)
         yield finding(
             "bufferbloat",
             "warning" if queue >= SPOILS_NS else "note",
-            title,
+            one.says,
             m.direction,
             evidence=(
                 Proof(m.direction, "waiting under load", f"up to {time(queue / 1e9)}, {held}"),
                 *reached(m),
             ),
-            gain=f"a round trip near {time(idle / 1e9)} under load, at 95 % of the rate",
+            gain=f"a round trip near {idle} under load, at {percent(BELOW_BOTTLENECK)} of the rate",
             limited=_share(m),
-            fix=(
-                Command(
-                    m.sender, f"tc qdisc replace dev {dev(case, m.sender)} root cake bandwidth {limit}kbit"
-                ),
-            ),
+            fix=commands(case, one),
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
-from rushhour.causes import rules
+from rushhour.causes import telling
 from rushhour.causes.finding import Command, Proof, finding
 from rushhour.causes.thresholds import GRAVE, WORTH
 from rushhour.diagnosis.case import ENDS
@@ -140,4 +140,4 @@ def made(cause: Held, m: Measured, title: str, fix: tuple[Command, ...] = (), so
 
 def held(cause: Held) -> str:
     """For how much of the time a cause held."""
-    return rules.held(cause.limited)
+    return telling.held(cause.limited)

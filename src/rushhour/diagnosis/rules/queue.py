@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rushhour.causes.finding import Proof, finding
-from rushhour.causes.rules import sentence
+from rushhour.causes.telling import sentence
 from rushhour.causes.thresholds import LONG_QUEUE_NS
 from rushhour.diagnosis.rules import common
 from rushhour.diagnosis.rules.common import told

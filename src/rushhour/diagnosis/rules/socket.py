@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rushhour.causes import buffers
 from rushhour.causes.finding import Proof, finding
-from rushhour.causes.rules import sentence
+from rushhour.causes.telling import sentence
 from rushhour.causes.thresholds import LETS_ENOUGH, LETS_LITTLE, WINDOWS
 from rushhour.diagnosis.case import DIRECTIONS
 from rushhour.diagnosis.rules import common

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rushhour.causes.end_rules import QUOTA_AWAY
 from rushhour.causes.finding import finding
-from rushhour.causes.rules import sentence
+from rushhour.causes.telling import sentence
 from rushhour.diagnosis.rules import common
 from rushhour.diagnosis.rules.common import told
 from rushhour.diagnosis.shown import mbps
@@ -154,8 +155,7 @@ def quota(case: Case) -> Iterator[Finding]:
                 fix=(
                     common.shell(
                         end,
-                        "systemctl set-property --runtime UNIT CPUQuota=   # of the unit or "
-                        "container it runs in",
+                        QUOTA_AWAY,
                     ),
                 ),
             )
