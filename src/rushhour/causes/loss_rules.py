@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rushhour.causes.end_rules import switched_off
 from rushhour.causes.evidence import OPTION_SACK, Cure, Named, Setting
 from rushhour.causes.telling import by_shown, held, said, sentence, told
-from rushhour.causes.thresholds import BBR_LOSS, BELOW_POLICER, DAMAGED, LEAST_EXTENT
+from rushhour.causes.thresholds import BBR_LOSS, BELOW_POLICER, DAMAGED, DAMAGED_BY_ACCIDENT, LEAST_EXTENT
 from rushhour.quantities.short import rate, rounded_up, size
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def corruption(e: Evidence, _: float) -> Named | None:
     """Packets arrive damaged, and are dropped by their checksum."""
-    if e.damaged <= max(2, DAMAGED * e.retransmits):
+    if e.damaged <= max(DAMAGED_BY_ACCIDENT, DAMAGED * e.retransmits):
         return None
     cure = Cure("Repair the link: what damages packets is a cable, a card or a device on the way.")
     came = f"{e.damaged} packets came with a wrong checksum"

@@ -16,6 +16,7 @@ from rushhour.causes.thresholds import (
     DEAD_RUN,
     EMPTY,
     ENOUGH,
+    FAR_LESS,
     FELL,
     HOLE_TIMEOUT_S,
     HOLE_TRIPS,
@@ -29,7 +30,9 @@ from rushhour.causes.thresholds import (
     RANDOM,
     SOME,
     SPACIOUS,
+    SPURIOUS,
     SURELY,
+    TARDY,
     TRAIN_LOST,
 )
 from rushhour.diagnosis.possible import bdp
@@ -161,7 +164,7 @@ def late(m: Measured, tcp: Tcp) -> bool:
     """Packets are overtaken on the way."""
     if m.udp is None or m.udp.reordered < LATE:
         return False
-    spurious = tcp.duplicates >= tcp.retransmits / 2 or tcp.reorder_events >= tcp.retransmits
+    spurious = tcp.duplicates >= SPURIOUS * tcp.retransmits or tcp.reorder_events >= tcp.retransmits
     return m.udp.loss < m.udp.reordered and (spurious or tcp.reorder_events > 0)
 
 
@@ -169,7 +172,7 @@ def dead(m: Measured) -> bool:
     """For a while nothing at all gets through; longer than what a late sender sends at once would take."""
     if m.udp is None or (m.udp.loss_run or 0) < DEAD_RUN:
         return False
-    return m.udp.dead_ns >= max(DEAD_NS, 2 * m.udp.late_ns)
+    return m.udp.dead_ns >= max(DEAD_NS, TARDY * m.udp.late_ns)
 
 
 def policed(m: Measured) -> bool:
@@ -177,7 +180,7 @@ def policed(m: Measured) -> bool:
     return (
         m.line is not None
         and m.line.loss >= POLICED
-        and (m.udp is None or m.udp.loss < m.line.loss / 4)
+        and (m.udp is None or m.udp.loss < FAR_LESS * m.line.loss)
         and m.line.goodput_bps < m.line.rate_bps
     )
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rushhour.causes.evidence import Shown
-from rushhour.causes.thresholds import BUSY, MUCH_SOFTIRQ, QUOTA, WORTH_SAYING
+from rushhour.causes.thresholds import BUSY, MUCH_SOFTIRQ, NOISE, NOISE_NS, QUOTA, WORTH_SAYING
 from rushhour.diagnosis import losses
 from rushhour.quantities.short import percent, rate, time
 
@@ -65,7 +65,7 @@ def _limited(e: MeasuredFlow, host: str) -> Shown | None:
 def queued(m: Measured) -> bool:
     """Whether data waited: the round trip was longer by what scheduling noise does not explain."""
     idle, queue = m.idle_rtt_ns, m.queue_ns
-    noise = max(200_000, 2 * ((m.idle_rtt_p95_ns or 0) - (idle or 0)))
+    noise = max(NOISE_NS, NOISE * ((m.idle_rtt_p95_ns or 0) - (idle or 0)))
     return queue is not None and queue > noise
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rushhour.causes.evidence import OPTION_SACK, OPTION_WSCALE
-from rushhour.causes.thresholds import WAITED, WAITED_S
+from rushhour.causes.thresholds import LASTING, WAITED, WAITED_S
 from rushhour.explain import origins
 from rushhour.explain.traffic import Beside, beside
 from rushhour.metrics.queue import since_start
@@ -188,6 +188,7 @@ class RecordedFlow:
         return next((wait for wait in self.waits if not wait.acks), None)
 
 
+_CA_LOSS = 4  # TCP_CA_Loss of <linux/tcp.h>
 _ASKED = ("rcvbuf", "sndbuf", "rate_bps", "pacing_bps", "bytes", "read_bps", "message_bytes")
 
 
@@ -312,7 +313,9 @@ def _struck(record: Record, flow: Flow, syns: int) -> int:
     if counted is not None or not record.has("tcp_cong_state_set"):
         return max(0, (counted or 0) - syns)
     begin = flow.outcome.connected_ns or 0
-    return int((_after(record.table("tcp_cong_state_set", flow=flow.id), begin)["cong_state"] == 4).sum())
+    return int(
+        (_after(record.table("tcp_cong_state_set", flow=flow.id), begin)["cong_state"] == _CA_LOSS).sum()
+    )
 
 
 def _after(rows: Rows, t_ns: int) -> Rows:
@@ -362,7 +365,7 @@ def _others(record: Record, flow: Flow) -> Iterable[Other]:
         assert span is not None
         assert theirs is not None
         common = min(span[1], theirs[1]) - max(span[0], theirs[0])
-        if 2 * common >= span[1] - span[0]:
+        if common >= LASTING * (span[1] - span[0]):
             rate = 8e9 * (other.outcome.bytes_received or 0) / (theirs[1] - theirs[0])
             base = None if other.base_rtt_ns is None else other.base_rtt_ns * 1e-9
             yield Other(other.name, _algorithm(record, other), rate, base)

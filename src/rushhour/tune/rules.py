@@ -10,7 +10,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rushhour.causes import buffers
-from rushhour.causes.thresholds import BACKLOG_S, FAST_BPS, RECOVERY_S, VERY_FAST_BPS, WINDOWS
+from rushhour.causes.thresholds import (
+    BACKLOG_S,
+    BURSTY_BPS,
+    FAST_BPS,
+    RECOVERY_S,
+    SHARERS,
+    VERY_FAST_BPS,
+    WINDOWS,
+)
 from rushhour.diagnosis.rules import device, host, socket
 from rushhour.diagnosis.rules.switches import SWITCHES
 from rushhour.diagnosis.rules.tcp import recovery_time_s
@@ -58,9 +66,9 @@ def _buffer(
 
 def _within(end: End, wanted: int) -> tuple[int, str]:
     """A buffer that the memory for TCP allows: no more than a quarter of it for one socket."""
-    if end.memory is None or wanted <= end.memory // 4:
+    if end.memory is None or wanted <= end.memory // SHARERS:
         return wanted, ""
-    allowed = max(buffers.MIB, end.memory // 4 // buffers.MIB * buffers.MIB)
+    allowed = max(buffers.MIB, int(end.memory // SHARERS) // buffers.MIB * buffers.MIB)
     return allowed, f"; {binary(wanted)} would be needed, a quarter of {binary(end.memory)} is allowed"
 
 
@@ -189,7 +197,7 @@ def queue_length(end: End) -> Iterator[Advice]:
     """A transmit queue that somebody shortened."""
     length, usual = end.facts.get("link", "txqlen"), device.USUAL_QUEUE
     waits = _root(end) in DEVICE_LENGTH
-    if isinstance(length, int) and 0 < length < usual and waits and end.fastest_bps >= FAST_BPS / 10:
+    if isinstance(length, int) and 0 < length < usual and waits and end.fastest_bps >= BURSTY_BPS:
         reason = "shorter than the kernel's default: bursts of several senders are dropped in the host itself"
         change = {"kind": "txqueuelen", "dev": end.dev, "value": usual}
         setting = f"txqueuelen {end.dev}"

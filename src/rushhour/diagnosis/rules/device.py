@@ -6,7 +6,15 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from rushhour.causes.finding import Proof, finding
-from rushhour.causes.thresholds import FAST_BPS, SMALL_QUEUE
+from rushhour.causes.thresholds import (
+    FAST_BPS,
+    LEAST_GSO,
+    LEAST_GSO_SEGMENTS,
+    LEAST_MTU,
+    NEARLY_BUSY,
+    SMALL_QUEUE,
+    TINY_MTU,
+)
 from rushhour.diagnosis.rules import common
 from rushhour.diagnosis.rules.common import told
 from rushhour.tc.kinds import DEVICE_LENGTH
@@ -69,12 +77,12 @@ def small_mtu(case: Case) -> Iterator[Finding]:
     """Packets so small that headers take a good part."""
     for end, facts in common.ends(case):
         mtu = facts.get("link", "mtu")
-        if mtu is None or mtu >= 1280:
+        if mtu is None or mtu >= LEAST_MTU:
             continue
         share = (mtu - common.HEADERS) / (mtu + 18)
         yield finding(
             "small-mtu",
-            "warning" if mtu < 1000 else "note",
+            "warning" if mtu < TINY_MTU else "note",
             f"The MTU of {common.device(facts)} at {common.name(case, end)} is {mtu}: "
             f"{100 - 100 * share:.0f} % of the line go to headers.",
             end,
@@ -104,7 +112,7 @@ def offloads(case: Case) -> Iterator[Finding]:
             continue
         fastest = max(common.rate_bps(case, direction) or 0 for direction in ("a→b", "b→a"))
         busy = common.busiest(case, end)
-        hurts = fastest >= FAST_BPS or busy >= 0.8
+        hurts = fastest >= FAST_BPS or busy >= NEARLY_BUSY
         dev = common.device(facts)
         yield finding(
             "offloads-off",
@@ -136,13 +144,13 @@ def cut_small(case: Case) -> Iterator[Finding]:
     """Segments that the stack may hand to a device at once are few, though offloads are on."""
     for end, facts in common.ends(case):
         size, segments = (facts.get("link", f"gso_max_{name}") for name in ("size", "segs"))
-        if (size is None or size >= 16384) and (segments is None or segments >= 8):
+        if (size is None or size >= LEAST_GSO) and (segments is None or segments >= LEAST_GSO_SEGMENTS):
             continue
         fastest = max(common.rate_bps(case, direction) or 0 for direction in ("a→b", "b→a"))
         dev = common.device(facts)
         yield finding(
             "few-segments-at-once",
-            "warning" if fastest >= FAST_BPS or common.busiest(case, end) >= 0.8 else "note",
+            "warning" if fastest >= FAST_BPS or common.busiest(case, end) >= NEARLY_BUSY else "note",
             f"{dev} at {common.name(case, end)} takes {segments} segments of {size} bytes together "
             "at most: offloads are as good as off.",
             end,

@@ -5,7 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rushhour.causes.finding import finding
-from rushhour.causes.thresholds import MACHINE_BUSY
+from rushhour.causes.thresholds import (
+    CAPPED,
+    MACHINE_BUSY,
+    NEARLY_BUSY,
+    RECEIVING,
+    SERVED,
+    SLEEP,
+    SLEEP_NS,
+    STOLEN,
+    STOLEN_MUCH,
+    VERY_FAST_BPS,
+)
 from rushhour.diagnosis.gather.text import processors
 from rushhour.diagnosis.rules import common
 from rushhour.diagnosis.rules.common import told
@@ -19,7 +30,6 @@ if TYPE_CHECKING:
     from rushhour.diagnosis.case import Case
     from rushhour.diagnosis.facts import Facts
 
-TEN_GIGABIT = 10_000
 SLOW = frozenset(("powersave", "conservative"))
 """Governors that keep a processor slow; `WAKING_LATE` speeds it up after the packets have come."""
 WAKING_LATE = frozenset(("ondemand",))
@@ -27,9 +37,9 @@ WAKING_LATE = frozenset(("ondemand",))
 SELF_CHOOSING = frozenset(("intel_pstate", "amd-pstate-epp", "amd_pstate_epp"))
 
 
-def _speed(facts: Facts) -> int:
-    """Speed of the fastest real card on the way, in Mbit/s; 0 where unknown."""
-    return max((card.get("speed_mbps") or 0 for _, card in common.cards(facts)), default=0)
+def _speed_bps(facts: Facts) -> float:
+    """Speed of the fastest real card on the way; 0 where unknown."""
+    return max((1e6 * (card.get("speed_mbps") or 0) for _, card in common.cards(facts)), default=0.0)
 
 
 def stolen(case: Case) -> Iterator[Finding]:
@@ -38,11 +48,11 @@ def stolen(case: Case) -> Iterator[Finding]:
         before = facts.get("cpu", "mean", "steal") or 0.0
         during = max((m.cpu[end].steal for m in case.measured.values() if end in m.cpu), default=0.0)
         steal = max(before, during)
-        if steal < 0.05:
+        if steal < STOLEN:
             continue
         yield finding(
             "stolen-time",
-            "critical" if steal >= 0.2 else "warning",
+            "critical" if steal >= STOLEN_MUCH else "warning",
             (f"The host takes {percent(steal)} of the processors of {common.name(case, end)} away (steal)."),
             end,
             evidence=(
@@ -90,10 +100,10 @@ def governor(case: Case) -> Iterator[Finding]:
         governors: Mapping[str, int] = facts.get("cpu", "governor") or {}
         slow = kept_slow(facts, SLOW)
         highest, allowed = facts.get("cpu", "khz_max"), facts.get("cpu", "khz_allowed")
-        capped = bool(highest and allowed and allowed < 0.9 * highest)
+        capped = bool(highest and allowed and allowed < CAPPED * highest)
         if not slow and not capped:
             continue
-        hurts = common.busiest(case, end) >= 0.8 or _speed(facts) >= TEN_GIGABIT
+        hurts = common.busiest(case, end) >= NEARLY_BUSY or _speed_bps(facts) >= VERY_FAST_BPS
         yield finding(
             "processor-kept-slow",
             "warning" if hurts else "note",
@@ -127,7 +137,8 @@ def deep_sleep(case: Case) -> Iterator[Finding]:
     for end, facts in common.ends(case):
         states: Mapping[str, int | None] = facts.get("cpu", "idle_states_us") or {}
         slowest = max((latency for latency in states.values() if latency), default=0)
-        if rtt and slowest >= 50 and slowest * 1e3 > rtt / 4:
+        slowest_ns = 1e3 * slowest
+        if rtt and slowest_ns >= SLEEP_NS and slowest_ns > SLEEP * rtt:
             yield finding(
                 "deep-idle-states",
                 "note",
@@ -146,19 +157,19 @@ def one_processor(case: Case) -> Iterator[Finding]:
         count = facts.get("cpu", "count") or 1
         soft = common.softirq(case, end)
         interrupts: list[Mapping[str, Any]] = facts.get("link", "interrupts") or []
-        active = [one for one in interrupts if sum(one["taken"].values()) > 1000]
+        active = [one for one in interrupts if sum(one["taken"].values()) > SERVED]
         used = {cpu for one in active for cpu in processors(one["cpus"]) or []}
-        fast = _speed(facts) >= TEN_GIGABIT
+        fast = _speed_bps(facts) >= VERY_FAST_BPS
         queues, most = (facts.get("link", "channels", name) for name in ("combined", "combined-max"))
         single = bool(queues and most and queues < most and queues == 1)
         together = len(active) > 1 and len(used) == 1
         if (
-            count < 2
-            or not (single or together or soft >= 0.7)
-            or (facts.get("link", "queues", "rps") and soft < 0.7)
+            count <= 1
+            or not (single or together or soft >= RECEIVING)
+            or (facts.get("link", "queues", "rps") and soft < RECEIVING)
         ):
             continue
-        if soft < 0.7 and not fast:
+        if soft < RECEIVING and not fast:
             continue
         dev = common.device(facts)
         fix = []
@@ -169,7 +180,7 @@ def one_processor(case: Case) -> Iterator[Finding]:
             fix.append(common.shell(end, "systemctl enable --now irqbalance"))
         yield finding(
             "received-by-one-processor",
-            "warning" if soft >= 0.7 else "note",
+            "warning" if soft >= RECEIVING else "note",
             f"One processor of {common.name(case, end)} receives all packets of {dev}; there are {count}.",
             end,
             evidence=(
@@ -208,7 +219,7 @@ def far_interrupts(case: Case) -> Iterator[Finding]:
                 continue
             yield finding(
                 "interrupts-on-the-far-node",
-                "warning" if _speed(facts) >= TEN_GIGABIT and far == used else "note",
+                "warning" if _speed_bps(facts) >= VERY_FAST_BPS and far == used else "note",
                 f"{dev} at {common.name(case, end)} is at NUMA node {slot.get('numa_node')}, but "
                 "processors of another node serve it.",
                 end,

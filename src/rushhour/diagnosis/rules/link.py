@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from rushhour.causes.finding import Proof, finding
 from rushhour.causes.telling import sentence
-from rushhour.causes.thresholds import MANY_CHANGES
+from rushhour.causes.thresholds import DAMAGED_FRAMES, FRAMES, LINE_FULL, MANY_CHANGES
 from rushhour.diagnosis.rules import common
 from rushhour.diagnosis.rules.common import told
 from rushhour.diagnosis.shown import mbps, switch
@@ -181,8 +181,7 @@ def errors(case: Case) -> Iterator[Finding]:
             since = {name: card.get("errors", {}).get(name, 0) for name in names}
             packets = card.get("packets", {}).get("rx_packets") or 0
             damaged = sum(since.values())
-            # One frame in 100 000 is what Mathis' formula still notices at 100 Mbit/s and 20 ms.
-            often = packets >= 100_000 and damaged > 1e-5 * packets
+            often = packets >= FRAMES and damaged > DAMAGED_FRAMES * packets
             if not rose and not often:
                 continue
             yield finding(
@@ -245,7 +244,8 @@ def narrow_line(case: Case) -> Iterator[Finding]:
         if reached is None or not known:
             continue
         slow = min(known, key=lambda end: known[end])
-        if reached >= 0.85 * known[slow] * 1e6:
+        line_bps = 1e6 * known[slow]
+        if reached >= LINE_FULL * line_bps:
             yield finding(
                 "line-is-full",
                 "note",

@@ -10,10 +10,12 @@ from rushhour.causes.telling import sentence
 from rushhour.causes.thresholds import (
     BELOW_BOTTLENECK,
     ECHOES_LOST,
+    FAR_LESS,
     HALF_DUPLEX,
     JITTER,
     JITTER_NS,
     MAIN,
+    SOME,
     SOME_LOSS,
     SPOILS_NS,
     UNEQUAL,
@@ -87,7 +89,7 @@ def half_duplex(case: Case) -> Iterator[Finding]:
     if len(both) < 2 or min(alone.values(), default=0) <= 0 or not all(map(_by_path, case.measured.values())):
         return
     kept = {way: both[way] / alone[way] for way in both if way in alone}
-    if sum(kept.values()) >= 2 * HALF_DUPLEX:
+    if len(kept) < len(both) or sum(kept.values()) / len(kept) >= HALF_DUPLEX:
         return
     slow = min(kept, key=lambda way: kept[way])
     yield finding(
@@ -144,7 +146,7 @@ def echo_loss(case: Case) -> Iterator[Finding]:
     """Echoes are lost on the idle path, datagrams pass: small packets, or answers, are treated worse."""
     for m in case.measured.values():
         lost, busy = m.ping_loss or 0.0, any(common.is_busy(case, end) for end in ("a", "b"))
-        passes = m.udp is not None and m.udp.sent and m.udp.loss < lost / 4
+        passes = m.udp is not None and m.udp.sent and m.udp.loss < FAR_LESS * lost
         if ECHOES_LOST <= lost < 1 and passes:
             yield finding(
                 "echo-loss",
@@ -201,7 +203,7 @@ def other_loss(case: Case) -> Iterator[Finding]:
             yield _beside(case, m, "datagram-loss", percent(m.udp.loss))
         if m.udp.reordered >= SOME_LOSS and "reordering" not in named:
             yield _beside(case, m, "reordering", f"{percent(m.udp.reordered)} of datagrams came late")
-        if m.udp.duplicates >= max(2, SOME_LOSS * m.udp.sent):
+        if m.udp.duplicates >= max(SOME, SOME_LOSS * m.udp.sent):
             yield _beside(case, m, "duplicates", percent(m.udp.duplicates / m.udp.sent))
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from rushhour.causes.finding import Proof, finding
 from rushhour.causes.telling import sentence
-from rushhour.causes.thresholds import LONG_QUEUE_NS
+from rushhour.causes.thresholds import AT_A_SHAPER, LONG_QUEUE_NS, SHAPED, SLOW_LINE_NS
 from rushhour.diagnosis.rules import common
 from rushhour.diagnosis.rules.common import told
 from rushhour.diagnosis.shown import qdisc
@@ -51,10 +51,9 @@ def shaper(case: Case) -> Iterator[Finding]:
                 for name, card in common.cards(facts)
                 if name == dev and card.get("speed_mbps")
             ]
-            if lines and cap >= 0.95 * min(lines):
+            if lines and cap >= SHAPED * min(lines):
                 continue
-            # What a shaper counts has headers; payload comes to 90 % of it and more with common packets.
-            at_it = reached is not None and reached >= 0.8 * cap
+            at_it = reached is not None and reached >= AT_A_SHAPER * cap
             severity: Severity = "critical" if at_it else ("warning" if reached is None else "note")
             yield finding(
                 "shaper-on-the-sender",
@@ -205,7 +204,7 @@ def slow_line(case: Case) -> Iterator[Finding]:
             there = [one["kind"] for name, one in queues(facts) if name == dev]
             plain = [kind for kind in there if kind in kinds.ONE_LINE & kinds.DEVICE_LENGTH]
             drains = 1514 * 8e9 * length / (speed * 1e6) if speed and length else 0
-            if plain and drains >= LONG_QUEUE_NS / 2:
+            if plain and drains >= SLOW_LINE_NS:
                 yield finding(
                     "fifo-before-a-slow-line",
                     "note",

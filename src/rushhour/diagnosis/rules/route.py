@@ -5,6 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rushhour.causes.finding import Proof, finding
+from rushhour.causes.thresholds import (
+    FEW_HOPS,
+    LEAST_INITCWND,
+    LEAST_MTU,
+    LETS_ENOUGH,
+    LONG_RTO_MS,
+    MOST_HEADERS,
+    UNHEEDED,
+    USUAL_INITCWND,
+)
 from rushhour.diagnosis.rules import common
 from rushhour.diagnosis.rules.common import told
 from rushhour.diagnosis.shown import route as shown_route
@@ -66,7 +76,7 @@ def mtu(case: Case) -> Iterator[Finding]:
             locked = "mtu" in (facts.get("route", "entry", "locked") or [])
             yield finding(
                 "route-mtu",
-                "warning" if fixed < 1280 or locked else "note",
+                "warning" if fixed < LEAST_MTU or locked else "note",
                 f"The route of {common.name(case, end)} fixes packets at {fixed} bytes; the "
                 f"device takes {device}.",
                 end,
@@ -118,12 +128,12 @@ def window(case: Case) -> Iterator[Finding]:
             if not most:
                 continue
             cap = most * 8e9 / rtt if rtt else None
-            if word == "cwnd" and cap and (common.reached_bps(case, direction) or 0.0) > 1.2 * cap:
+            if word == "cwnd" and cap and (common.reached_bps(case, direction) or 0.0) > UNHEEDED * cap:
                 continue  # The kernel heeds it only where it keeps metrics of this peer (tcp_init_metrics).
             hurts = (
                 cap is not None
                 and flow is not None
-                and cap < 0.95 * flow
+                and cap < LETS_ENOUGH * flow
                 and not common.is_full(case, direction)
             )
             yield finding(
@@ -146,14 +156,17 @@ def beginning(case: Case) -> Iterator[Finding]:
     for end, facts in common.ends(case):
         entry = facts.get("route", "entry") or {}
         first = entry.get("initcwnd")
-        if first is None or first == 10:
+        if first is None or first == USUAL_INITCWND:
             continue
-        slow = first < 10
+        slow = first < USUAL_INITCWND
         outcome = "short transfers take more round trips" if slow else "bursts may overflow a queue at once"
         yield finding(
             "initial-window-small" if slow else "initial-window-large",
-            "warning" if first < 4 else "note",
-            f"Connections of {common.name(case, end)} begin with {first} segments instead of 10: {outcome}.",
+            "warning" if first < LEAST_INITCWND else "note",
+            (
+                f"Connections of {common.name(case, end)} begin with {first} segments instead of "
+                f"{USUAL_INITCWND:.0f}: {outcome}."
+            ),
             end,
             evidence=(told(end, "route", shown_route(entry)),),
             gain="short transfers end earlier" if slow else "no loss at the first round trip",
@@ -166,7 +179,7 @@ def held_down(case: Case) -> Iterator[Finding]:
     for end, facts in common.ends(case):
         entry = facts.get("route", "entry") or {}
         segment, mtu = entry.get("advmss"), facts.get("link", "mtu")
-        if segment and mtu and segment < mtu - 120:
+        if segment and mtu and segment < mtu - MOST_HEADERS:
             yield finding(
                 "route-advmss",
                 "warning",
@@ -177,7 +190,7 @@ def held_down(case: Case) -> Iterator[Finding]:
                 gain=f"{payload(mtu) / payload(segment + common.HEADERS) - 1:.1%} more payload",
                 fix=_fix(end, facts, "advmss"),
             )
-        if (least := entry.get("rto_min")) and least > 1000:
+        if (least := entry.get("rto_min")) and least > LONG_RTO_MS:
             yield finding(
                 "route-rto-min",
                 "warning",
@@ -239,7 +252,7 @@ def lifetime(case: Case) -> Iterator[Finding]:
     """Packets that die after few routers."""
     for end, facts in common.ends(case):
         ttl = common.setting(facts, "net.ipv4.ip_default_ttl")
-        if ttl is None or ttl >= 32:
+        if ttl is None or ttl >= FEW_HOPS:
             continue
         yield finding(
             "packets-live-too-short",

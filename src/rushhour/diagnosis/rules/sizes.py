@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rushhour.causes.finding import Proof, finding
+from rushhour.causes.thresholds import SMALL_SEGMENTS, TUNNELS
 from rushhour.diagnosis.rules import common
 from rushhour.diagnosis.rules import measured_words as words
 from rushhour.diagnosis.rules.common import told
@@ -16,8 +17,8 @@ if TYPE_CHECKING:
     from rushhour.diagnosis.case import Case
     from rushhour.diagnosis.facts import Facts
 
-OPTIONS, SLACK = 12, 80
-"""What timestamps take of a segment; what tunnels on the way may take besides."""
+OPTIONS = 12
+"""What timestamps take of a segment (RFC 7323, appendix A)."""
 
 
 def probing(case: Case) -> Iterator[Finding]:
@@ -89,11 +90,11 @@ def clamped(case: Case) -> Iterator[Finding]:
         if single is None or not single.mss or not sizes or any(asked):
             continue
         fits = min(sizes) - common.HEADERS - OPTIONS
-        if single.mss >= fits - SLACK:
+        if single.mss >= fits - TUNNELS:
             continue
         yield finding(
             "segments-clamped",
-            "warning" if single.mss < fits / 2 else "note",
+            "warning" if single.mss < SMALL_SEGMENTS * fits else "note",
             f"Something on the way makes the segments {direction} {single.mss} bytes small; "
             f"{fits} would fit.",
             direction,

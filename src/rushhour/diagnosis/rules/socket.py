@@ -12,7 +12,7 @@ from rushhour.causes.thresholds import LETS_ENOUGH, LETS_LITTLE, WINDOWS
 from rushhour.diagnosis.case import DIRECTIONS
 from rushhour.diagnosis.rules import common
 from rushhour.diagnosis.rules.common import told
-from rushhour.diagnosis.shown import sizes
+from rushhour.diagnosis.shown import PAGE, sizes
 from rushhour.quantities.short import binary, duration, rate
 
 if TYPE_CHECKING:
@@ -212,7 +212,7 @@ def _more_pages(facts: Facts, limits: list[int]) -> list[int]:
 
     (nr_free_buffer_pages / 16, then 3/4, 1 and 3/2 of it: tcp_init_mem, net/ipv4/tcp.c.)
     """
-    share = (facts.get("memory", "total") or 0) // 4096 // 16
+    share = (facts.get("memory", "total") or 0) // PAGE // 16
     return [max(2 * limit, share * part // 4) for limit, part in zip(limits, (3, 4, 6), strict=True)]
 
 
@@ -221,12 +221,12 @@ def memory_below_path(case: Case) -> Iterator[Finding]:
     most = max((common.bdp_bytes(case, direction) or 0.0) for direction in DIRECTIONS)
     for end, facts in common.ends(case):
         limits = common.setting(facts, "net.ipv4.tcp_mem")
-        if not isinstance(limits, list) or limits[1] * 4096 >= WINDOWS * most:
+        if not isinstance(limits, list) or PAGE * limits[1] >= WINDOWS * most:
             continue
         yield finding(
             "tcp-mem-too-small",
             "warning",
-            f"All TCP sockets at {common.name(case, end)} together may use {binary(limits[1] * 4096)}; "
+            f"All TCP sockets at {common.name(case, end)} together may use {binary(PAGE * limits[1])}; "
             f"one flow needs {binary(WINDOWS * most)}.",
             end,
             evidence=(

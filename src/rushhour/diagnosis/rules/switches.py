@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rushhour.causes.finding import Proof, finding
 from rushhour.causes.table import CAUSES
-from rushhour.causes.thresholds import UNSCALED
+from rushhour.causes.thresholds import LETS_ENOUGH, SEGMENT_LIFETIME_S, UNSCALED
 from rushhour.diagnosis.rules import common
 from rushhour.diagnosis.rules.common import told
 from rushhour.diagnosis.shown import plain
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from rushhour.diagnosis.case import Case
 
 _DIRECTIONS = ("a→b", "b→a")
-# How long a segment may live (RFC 7323, 5.1): sequence numbers must not come round within it.
-_LIFETIME_S = 120
 
 
 @dataclass(frozen=True)
@@ -81,7 +79,7 @@ def _scaling(case: Case) -> Weight:
     if limit is None:
         return Weight(limited=limited)
     proof = f", {rate(limit)} on this path"
-    if limit >= 0.95 * flows[direction] or common.is_full(case, direction):
+    if limit >= LETS_ENOUGH * flows[direction] or common.is_full(case, direction):
         return Weight(limited=limited, proof=proof)
     gain = f"up to {rate(flows[direction])} instead of {rate(limit)}"
     return Weight("critical", gain=gain, limited=limited, proof=proof)
@@ -98,7 +96,7 @@ def _repair(case: Case) -> Weight:
 def _wrapping(case: Case) -> Weight:
     fastest = max(common.rate_bps(case, direction) or 0.0 for direction in _DIRECTIONS)
     wraps_s = 2**32 * 8 / fastest if fastest else None
-    if wraps_s is None or wraps_s >= _LIFETIME_S:
+    if wraps_s is None or wraps_s >= SEGMENT_LIFETIME_S:
         return Weight()
     return Weight("warning", (told("a→b", "sequence numbers come round in", f"{wraps_s:.0f} s"),))
 

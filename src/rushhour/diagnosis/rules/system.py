@@ -7,6 +7,17 @@ from typing import TYPE_CHECKING
 from rushhour.causes.end_rules import QUOTA_AWAY
 from rushhour.causes.finding import finding
 from rushhour.causes.telling import sentence
+from rushhour.causes.thresholds import (
+    CUT_SHORT,
+    CUT_SHORT_BUSY,
+    LITTLE_MEMORY,
+    LOW_MEMORY,
+    NARROW,
+    QUOTA,
+    STALLED_PCT,
+    TABLE_FILLS,
+    TABLE_FULL,
+)
 from rushhour.diagnosis.rules import common
 from rushhour.diagnosis.rules.common import told
 from rushhour.diagnosis.shown import mbps
@@ -28,12 +39,13 @@ def slot(case: Case) -> Iterator[Finding]:
         for dev, found in (facts.sections.get("pcie") or {}).items():
             card = dict(common.cards(facts)).get(dev, {})
             speed, carries = card.get("speed_mbps"), found.get("carries_bps")
-            if not speed or not carries or carries >= speed * 1e6:
+            line_bps = 1e6 * (speed or 0)
+            if not speed or not carries or carries >= line_bps:
                 continue
             most = f"{found.get('max_speed_gts')} GT/s x{found.get('max_width')}"
             yield finding(
                 "slot-too-narrow",
-                "critical" if carries < 0.8 * speed * 1e6 else "warning",
+                "critical" if carries < NARROW * line_bps else "warning",
                 f"{dev} at {common.name(case, end)} has a line of {mbps(speed)} in a PCIe slot that "
                 f"carries about {rate(carries)}.",
                 end,
@@ -76,7 +88,7 @@ def squeezed(case: Case) -> Iterator[Finding]:
     """Receiving was cut short because its budget was used up."""
     for end, facts in common.ends(case):
         rose = common.risen(case, end, ".time_squeeze")
-        if sum(rose.values()) < 50 or common.softirq(case, end) < 0.5:
+        if sum(rose.values()) < CUT_SHORT or common.softirq(case, end) < CUT_SHORT_BUSY:
             continue
         budget, usecs = (
             common.setting(facts, f"net.core.netdev_budget{suffix}") for suffix in ("", "_usecs")
@@ -104,11 +116,11 @@ def swapping(case: Case) -> Iterator[Finding]:
     for end, facts in common.ends(case):
         rose = common.risen(case, end, "vm.pswpin", "vm.pswpout", "vm.oom_kill")
         total, left = (facts.get("memory", name) for name in ("total", "available"))
-        short = bool(total and left is not None and left < 0.03 * total)
+        short = bool(total and left is not None and left < LOW_MEMORY * total)
         stalls = (facts.get("memory", "pressure_pct") or {}).get("full", 0.0)
-        if not rose and not short and stalls < 10:
+        if not rose and not short and stalls < STALLED_PCT:
             continue
-        severity: Severity = "critical" if rose or stalls >= 10 else "warning"
+        severity: Severity = "critical" if rose or stalls >= STALLED_PCT else "warning"
         yield finding(
             "memory-short",
             severity,
@@ -138,7 +150,7 @@ def quota(case: Case) -> Iterator[Finding]:
         if cpus is not None and cpus < (facts.get("cpu", "count") or 1):
             yield finding(
                 "cpu-quota",
-                "warning" if throttled > 0.05 else "note",
+                "warning" if throttled > QUOTA else "note",
                 sentence(
                     "cpu-quota",
                     host=common.name(case, end),
@@ -150,7 +162,7 @@ def quota(case: Case) -> Iterator[Finding]:
                     told(end, "quota of the cgroup", f"{cpus:g} CPUs"),
                     told(end, "stopped while measuring", percent(throttled)),
                 ),
-                gain="more packets a second" if throttled > 0.05 else None,
+                gain="more packets a second" if throttled > QUOTA else None,
                 limited=throttled or None,
                 fix=(
                     common.shell(
@@ -159,7 +171,7 @@ def quota(case: Case) -> Iterator[Finding]:
                     ),
                 ),
             )
-        if memory is not None and memory < 64 << 20:
+        if memory is not None and memory < LITTLE_MEMORY:
             yield finding(
                 "memory-limit",
                 "note",
@@ -207,11 +219,11 @@ def tracking(case: Case) -> Iterator[Finding]:
     """The table of tracked connections is full, or nearly."""
     for end, facts in common.ends(case):
         count, most = (facts.get("firewall", f"conntrack_{name}") for name in ("count", "max"))
-        if not count or not most or count < 0.75 * most:
+        if not count or not most or count < TABLE_FILLS * most:
             continue
         yield finding(
             "connection-table-full",
-            "critical" if count >= 0.95 * most else "warning",
+            "critical" if count >= TABLE_FULL * most else "warning",
             f"The table of tracked connections at {common.name(case, end)} is {percent(count / most)} "
             "full: new ones are dropped beyond.",
             end,

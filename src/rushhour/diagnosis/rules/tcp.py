@@ -5,7 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rushhour.causes.finding import Command, Proof, finding
-from rushhour.causes.thresholds import RECOVERY_S
+from rushhour.causes.thresholds import (
+    LEAST_CA_RATIO,
+    LEAST_NOTSENT,
+    LEAST_OUTPUT,
+    LONG_RECOVERY_S,
+    RECOVERY_S,
+    WELL,
+)
 from rushhour.diagnosis.rules import common
 from rushhour.diagnosis.rules.common import told
 from rushhour.diagnosis.rules.switches import DSACK, SACK, TIMESTAMPS, WINDOW_SCALING
@@ -20,14 +27,16 @@ if TYPE_CHECKING:
     from rushhour.diagnosis.facts import Facts
 
 SEGMENT = 1448
+ASKS, REFUSES = frozenset((1, 3, 4)), 0
+"""Values of tcp_ecn by which a host asks for marks, and refuses them."""
 
 
 def ecn(case: Case) -> Iterator[Finding]:
     """One end asks for marks instead of drops, the other refuses."""
     name = "net.ipv4.tcp_ecn"
     values = {end: common.setting(facts, name) for end, facts in common.ends(case)}
-    asks = [end for end, value in values.items() if value in {1, 3, 4}]
-    refuses = [end for end, value in values.items() if value == 0]
+    asks = [end for end, value in values.items() if value in ASKS]
+    refuses = [end for end, value in values.items() if value == REFUSES]
     if not asks or not refuses:
         return
     yield finding(
@@ -60,7 +69,7 @@ def reno(case: Case) -> Iterator[Finding]:
         needs = recovery_time_s(flow, rtt)
         if needs < RECOVERY_S:
             continue
-        hurts = needs >= 10 and not common.is_full(case, direction)
+        hurts = needs >= LONG_RECOVERY_S and not common.is_full(case, direction)
         yield finding(
             "reno-on-a-long-path",
             "warning" if hurts else "note",
@@ -103,7 +112,7 @@ def odd_algorithm(case: Case) -> Iterator[Finding]:
             continue
         why, source = ODD[algorithm]
         reached, carries = common.reached_bps(case, direction), common.rate_bps(case, direction)
-        hurts = reached is not None and carries is not None and reached < 0.8 * carries
+        hurts = reached is not None and carries is not None and reached < WELL * carries
         yield finding(
             "odd-congestion-control",
             "warning" if hurts else "note",
@@ -147,10 +156,10 @@ def not_allowed(case: Case) -> Iterator[Finding]:
 
 
 # Limits within the sender's stack: the least that does no harm, the usual value, what less of it does.
-SMALL: dict[str, tuple[int, int, str]] = {
-    "tcp_limit_output_bytes": (1 << 17, 1 << 20, "little may wait below TCP: cards run dry"),
-    "tcp_notsent_lowat": (1 << 14, (1 << 32) - 1, "programs are woken for every few segments"),
-    "tcp_pacing_ca_ratio": (100, 120, "paced flows send slower than their window allows"),
+SMALL: dict[str, tuple[float, int, str]] = {
+    "tcp_limit_output_bytes": (LEAST_OUTPUT, 1 << 20, "little may wait below TCP: cards run dry"),
+    "tcp_notsent_lowat": (LEAST_NOTSENT, (1 << 32) - 1, "programs are woken for every few segments"),
+    "tcp_pacing_ca_ratio": (LEAST_CA_RATIO, 120, "paced flows send slower than their window allows"),
 }
 
 
