@@ -7,7 +7,7 @@ A record supplies it (`rushhour.explain.evidence`), and so do the measurements b
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -89,7 +89,7 @@ class Evidence(Protocol):
     def program(self, host: str) -> str:
         """How a sentence about the program on a host begins."""
 
-    def setting(self, host: str, name: str) -> Any:
+    def setting(self, host: str, name: str) -> object:
         """A sysctl of a host; None where it is not known."""
 
     def shown(self, key: str, host: str = "") -> Shown | None:

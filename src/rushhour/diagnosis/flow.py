@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rushhour.diagnosis import origins
 from rushhour.diagnosis.possible import bdp, wrong_checksums
@@ -110,8 +110,7 @@ class MeasuredFlow:
 
     def quota(self, host: str) -> float | None:
         """Processors' worth of time that control groups leave programs at an end; None: all, or not known."""
-        most = None if self.case is None else self.case.facts(host).get("memory", "cgroup", "cpus")
-        return float(most) if isinstance(most, float | int) else None
+        return None if self.case is None else self.case.facts(host).memory.cgroup.cpus
 
     def shown(self, key: str, host: str = "") -> Shown | None:
         """What the measurements show of a cause, at this end if it is one of an end."""
@@ -127,6 +126,6 @@ class MeasuredFlow:
         """Our own sender or reader."""
         return f"Our own {'sender' if host == self.sender else 'reader'} on {self.called(host)}"
 
-    def setting(self, host: str, name: str) -> Any:
+    def setting(self, host: str, name: str) -> object:
         """A sysctl of an end; None where it is not known."""
-        return None if self.case is None else self.case.facts(host).get("sysctl", name)
+        return None if self.case is None else self.case.facts(host).file.sysctl.get(name)

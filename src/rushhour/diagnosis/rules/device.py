@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rushhour.causes.finding import Proof, finding
 from rushhour.causes.thresholds import (
@@ -15,12 +15,13 @@ from rushhour.causes.thresholds import (
     SMALL_QUEUE,
     TINY_MTU,
 )
+from rushhour.diagnosis.case import ENDS
 from rushhour.diagnosis.rules import common
 from rushhour.diagnosis.rules.common import told
 from rushhour.tc.kinds import DEVICE_LENGTH
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
 
     from rushhour.causes.finding import Finding
     from rushhour.diagnosis.case import Case
@@ -36,8 +37,8 @@ NO_ROOM = re.compile(
 
 def mtus(case: Case) -> Iterator[Finding]:
     """Packets that one end may send are larger than what the other takes."""
-    sizes = {end: facts.get("link", "mtu") for end, facts in common.ends(case)}
-    if None in sizes.values() or sizes["a"] == sizes["b"]:
+    sizes = {end: mtu for end, facts in common.ends(case) if (mtu := facts.link.mtu) is not None}
+    if len(sizes) < len(ENDS) or sizes["a"] == sizes["b"]:
         return
     small, large = sorted(sizes, key=lambda end: sizes[end])
     toward = f"{large}→{small}"
@@ -76,7 +77,7 @@ def mtus(case: Case) -> Iterator[Finding]:
 def small_mtu(case: Case) -> Iterator[Finding]:
     """Packets so small that headers take a good part."""
     for end, facts in common.ends(case):
-        mtu = facts.get("link", "mtu")
+        mtu = facts.link.mtu
         if mtu is None or mtu >= LEAST_MTU:
             continue
         share = (mtu - common.HEADERS) / (mtu + 18)
@@ -97,11 +98,11 @@ OFFLOADS = {"gso": "segmentation", "tso": "TCP segmentation by the card", "gro":
 
 def switched_off(facts: Facts, words: Iterable[str]) -> list[str]:
     """Offloads of the device that are off and could be on, of these words of ethtool."""
-    known: Mapping[str, Mapping[str, bool]] = facts.get("link", "offloads") or {}
+    known = facts.link.offloads
     # What a veth hands over was never cut: nothing has to be put together again.
-    made = common.is_virtual(facts.sections.get("link") or {})
+    made = common.is_virtual(facts.link)
     there = [word for word in words if word in known and not (made and word == "gro")]
-    return [word for word in there if not known[word]["on"] and not known[word]["fixed"]]
+    return [word for word in there if not known[word].on and not known[word].fixed]
 
 
 def offloads(case: Case) -> Iterator[Finding]:
@@ -143,7 +144,7 @@ def offloads(case: Case) -> Iterator[Finding]:
 def cut_small(case: Case) -> Iterator[Finding]:
     """Segments that the stack may hand to a device at once are few, though offloads are on."""
     for end, facts in common.ends(case):
-        size, segments = (facts.get("link", f"gso_max_{name}") for name in ("size", "segs"))
+        size, segments = facts.link.gso_max_size, facts.link.gso_max_segs
         if (size is None or size >= LEAST_GSO) and (segments is None or segments >= LEAST_GSO_SEGMENTS):
             continue
         fastest = max(common.rate_bps(case, direction) or 0 for direction in ("a→b", "b→a"))
@@ -171,7 +172,7 @@ def rings(case: Case) -> Iterator[Finding]:
         }
         if not rose:
             continue
-        now, most = (facts.get("link", "rings", name) for name in ("rx", "rx-max"))
+        now, most = facts.link.rings.rx, facts.link.rings.rx__max
         larger = bool(now and most and now < most)
         dev = common.device(facts)
         yield finding(
@@ -197,8 +198,8 @@ def emulated_card(case: Case) -> Iterator[Finding]:
     """A virtual machine with an imitation of an old card."""
     slow = {"e1000", "e1000e", "8139cp", "8139too", "pcnet32", "ne2k-pci", "tulip"}
     for end, facts in common.ends(case):
-        driver = facts.get("link", "driver", "name")
-        if facts.get("virtualisation", "hypervisor") and driver in slow:
+        driver = facts.link.driver.name
+        if facts.virtualisation.hypervisor and driver in slow:
             yield finding(
                 "emulated-card",
                 "warning",
@@ -207,7 +208,7 @@ def emulated_card(case: Case) -> Iterator[Finding]:
                 end,
                 evidence=(
                     told(end, "driver", driver),
-                    told(end, "virtual machine", facts.get("virtualisation", "product") or "yes"),
+                    told(end, "virtual machine", facts.virtualisation.product or "yes"),
                 ),
                 gain="several times the packet rate with a paravirtual card (virtio-net, vmxnet3)",
             )
@@ -216,11 +217,10 @@ def emulated_card(case: Case) -> Iterator[Finding]:
 def small_queue(case: Case) -> Iterator[Finding]:
     """A transmit queue too short for what one system call sends."""
     for end, facts in common.ends(case):
-        length: Any = facts.get("link", "txqlen")
-        root = [
-            one for one in facts.get("qdisc", common.device(facts), "qdiscs") or [] if one["parent"] == "root"
-        ]
-        if not length or length >= SMALL_QUEUE or not any(one["kind"] in DEVICE_LENGTH for one in root):
+        length = facts.link.txqlen
+        own = facts.qdisc.get(facts.link.dev or "")
+        root = [one for one in own.qdiscs if one.parent == "root"] if own is not None else []
+        if not length or length >= SMALL_QUEUE or not any(one.kind in DEVICE_LENGTH for one in root):
             continue
         rose = common.risen(case, end, ".root.drops")
         dev = common.device(facts)

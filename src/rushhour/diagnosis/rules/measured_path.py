@@ -122,7 +122,7 @@ def large_packets(case: Case) -> Iterator[Finding]:
             evidence=(
                 Proof(m.direction, "largest that crossed", f"{m.sizes.passed} B"),
                 Proof(m.direction, "smallest that did not", f"{m.sizes.vanished} B"),
-                Proof(m.sender, "MTU of its device", str(case.facts(m.sender).get("link", "mtu") or "?")),
+                Proof(m.sender, "MTU of its device", str(case.facts(m.sender).link.mtu or "?")),
             ),
             fix=(Command(m.sender, f"ip link set dev {dev(case, m.sender)} mtu {m.sizes.passed}"),),
         )

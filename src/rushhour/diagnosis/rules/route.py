@@ -26,38 +26,43 @@ if TYPE_CHECKING:
     from rushhour.causes.finding import Command, Finding
     from rushhour.diagnosis.case import Case
     from rushhour.diagnosis.facts import Facts
+    from rushhour.record.facts_file import Way
 
 SEGMENT = 1448
-KEPT = dict.fromkeys(("mtu", "window", "cwnd", "ssthresh", "initcwnd", "initrwnd", "advmss"), "") | {
-    "rto_min": "ms",
-    "quickack": "",
-    "congctl": "",
-}
-"""What a route may fix, in `ip route`'s words, with the unit of what the kernel tells."""
 MAIN_TABLE = 254
 
 
-def _is_told(name: str, value: int | None) -> bool:
-    return bool(value) and not (name == "table" and value == MAIN_TABLE)
+def _kept(entry: Way) -> dict[str, object]:
+    """What a route fixes, in `ip route`'s words."""
+    return {
+        "mtu": entry.mtu,
+        "window": entry.window,
+        "cwnd": entry.cwnd,
+        "ssthresh": entry.ssthresh,
+        "initcwnd": entry.initcwnd,
+        "initrwnd": entry.initrwnd,
+        "advmss": entry.advmss,
+        "rto_min": f"{entry.rto_min}ms" if entry.rto_min else None,
+        "quickack": entry.quickack,
+        "congctl": entry.congctl,
+    }
 
 
 def _fix(end: str, facts: Facts, word: str) -> tuple[Command, ...]:
     """The route again without the word; what is learned is forgotten by a flush."""
-    entry = facts.get("route", "entry") or {}
-    to = entry.get("to", "default")
-    words = [f"via {entry['gateway']}"] if entry.get("gateway") else []
+    entry = facts.route.entry
+    words = [f"via {entry.gateway}"] if entry.gateway else []
     words.append(f"dev {common.device(facts)}")
-    if entry.get("source"):
-        words.append(f"src {entry['source']}")
     # A route is found again by its table and its metric: without them `change` finds another, or none.
-    words += [f"{name} {entry[name]}" for name in ("table", "metric") if _is_told(name, entry.get(name))]
-    locked = entry.get("locked") or []
+    table = None if entry.table == MAIN_TABLE else entry.table
+    named = {"src": entry.source, "table": table, "metric": entry.metric}
+    words += [f"{name} {value}" for name, value in named.items() if value]
     rest = [
-        f"{name} {'lock ' if name in locked else ''}{entry[name]}{unit}"
-        for name, unit in KEPT.items()
-        if entry.get(name) and name != word
+        f"{name} {'lock ' if name in entry.locked else ''}{value}"
+        for name, value in _kept(entry).items()
+        if value and name != word
     ]
-    return (common.shell(end, " ".join(["ip route change", to, *words, *rest])),)
+    return (common.shell(end, " ".join(["ip route change", entry.to or "default", *words, *rest])),)
 
 
 def payload(mtu: int) -> float:
@@ -68,12 +73,12 @@ def payload(mtu: int) -> float:
 def mtu(case: Case) -> Iterator[Finding]:
     """A route with an MTU of its own."""
     for end, facts in common.ends(case):
-        fixed, learned = (facts.get("route", kind, "mtu") for kind in ("entry", "found"))
-        device = facts.get("link", "mtu")
+        fixed, learned = facts.route.entry.mtu, facts.route.found.mtu
+        device = facts.link.mtu
         if device is None:
             continue
         if fixed and fixed < device:
-            locked = "mtu" in (facts.get("route", "entry", "locked") or [])
+            locked = "mtu" in facts.route.entry.locked
             yield finding(
                 "route-mtu",
                 "warning" if fixed < LEAST_MTU or locked else "note",
@@ -81,7 +86,7 @@ def mtu(case: Case) -> Iterator[Finding]:
                 f"device takes {device}.",
                 end,
                 evidence=(
-                    told(end, "route", shown_route(facts.get("route", "entry"))),
+                    told(end, "route", shown_route(facts.route.entry)),
                     told(end, "MTU of the device", device),
                 ),
                 gain=f"{payload(device) / payload(fixed) - 1:.1%} more payload",
@@ -96,7 +101,7 @@ def mtu(case: Case) -> Iterator[Finding]:
                 end,
                 evidence=(
                     told(end, "MTU of the path", learned),
-                    told(end, "forgotten in", f"{facts.get('route', 'found', 'expires_s')} s"),
+                    told(end, "forgotten in", f"{facts.route.found.expires_s} s"),
                     told(end, "MTU of the device", device),
                 ),
             )
@@ -116,10 +121,10 @@ def window(case: Case) -> Iterator[Finding]:
     """A route that clamps the window, or locks the congestion window."""
     for direction, from_, sending, to, receiving in common.directions(case):
         rtt = common.rtt_ns(case)
-        clamp = receiving.get("route", "found", "window")
-        held = sending.get("route", "found", "cwnd")
+        clamp = receiving.route.found.window
+        held = sending.route.found.cwnd
         # A cwnd that is not locked is only remembered: metrics of old connections are kept there, too.
-        locked = "cwnd" in (sending.get("route", "found", "locked") or [])
+        locked = "cwnd" in sending.route.found.locked
         limits = [(to, receiving, "window", widest(clamp) if clamp else None)] + (
             [(from_, sending, "cwnd", held * SEGMENT)] if held and locked else []
         )
@@ -144,7 +149,7 @@ def window(case: Case) -> Iterator[Finding]:
                     + (f": {rate(cap)} on this path." if cap else ".")
                 ),
                 end,
-                evidence=(told(end, "route", shown_route(facts.get("route", "found"))),),
+                evidence=(told(end, "route", shown_route(facts.route.found)),),
                 gain=f"up to {rate(flow)} instead of {rate(cap)}" if hurts and flow and cap else None,
                 limited=common.limited(case, direction, "receiver" if word == "window" else "window"),
                 fix=_fix(end, facts, word),
@@ -154,11 +159,11 @@ def window(case: Case) -> Iterator[Finding]:
 def beginning(case: Case) -> Iterator[Finding]:
     """Initial windows that were changed."""
     for end, facts in common.ends(case):
-        entry = facts.get("route", "entry") or {}
-        first = entry.get("initcwnd")
-        if first is None or first == USUAL_INITCWND:
+        entry = facts.route.entry
+        first = entry.initcwnd
+        slow = first is not None and first < USUAL_INITCWND
+        if first is None or not (slow or first > USUAL_INITCWND):
             continue
-        slow = first < USUAL_INITCWND
         outcome = "short transfers take more round trips" if slow else "bursts may overflow a queue at once"
         yield finding(
             "initial-window-small" if slow else "initial-window-large",
@@ -177,8 +182,8 @@ def beginning(case: Case) -> Iterator[Finding]:
 def held_down(case: Case) -> Iterator[Finding]:
     """Other values of a route that hold connections down."""
     for end, facts in common.ends(case):
-        entry = facts.get("route", "entry") or {}
-        segment, mtu = entry.get("advmss"), facts.get("link", "mtu")
+        entry = facts.route.entry
+        segment, mtu = entry.advmss, facts.link.mtu
         if segment and mtu and segment < mtu - MOST_HEADERS:
             yield finding(
                 "route-advmss",
@@ -190,7 +195,7 @@ def held_down(case: Case) -> Iterator[Finding]:
                 gain=f"{payload(mtu) / payload(segment + common.HEADERS) - 1:.1%} more payload",
                 fix=_fix(end, facts, "advmss"),
             )
-        if (least := entry.get("rto_min")) and least > LONG_RTO_MS:
+        if (least := entry.rto_min) and least > LONG_RTO_MS:
             yield finding(
                 "route-rto-min",
                 "warning",
@@ -205,8 +210,8 @@ def held_down(case: Case) -> Iterator[Finding]:
 
 def asymmetric(case: Case) -> Iterator[Finding]:
     """One end goes by a gateway, the other does not."""
-    gates = {end: facts.get("route", "found", "gateway") for end, facts in common.ends(case)}
-    devices = {end: facts.get("route", "found", "dev") for end, facts in common.ends(case)}
+    gates = {end: facts.route.found.gateway for end, facts in common.ends(case)}
+    devices = {end: facts.route.found.dev for end, facts in common.ends(case)}
     if all(devices.values()) and "lo" not in devices.values() and bool(gates["a"]) != bool(gates["b"]):
         yield finding(
             "asymmetric-route",
@@ -228,9 +233,9 @@ def _is_cut_off(case: Case) -> bool:
 def resolution(case: Case) -> Iterator[Finding]:
     """The next hop does not answer for its address, or somebody has answered for it by hand."""
     for end, facts in common.ends(case):
-        gateway = facts.get("route", "found", "gateway")
-        hop = gateway or (facts.get("route", "found", "to") or "").partition("/")[0]
-        state = facts.get("route", "neighbour", "state")
+        gateway = facts.route.found.gateway
+        hop = gateway or (facts.route.found.to or "").partition("/")[0]
+        state = facts.route.neighbour.state
         by_hand = state == "permanent" and _is_cut_off(case)
         if state not in {"failed", "incomplete"} and not by_hand:
             continue
@@ -242,7 +247,7 @@ def resolution(case: Case) -> Iterator[Finding]:
             end,
             evidence=(
                 told(end, f"neighbour {hop}", state),
-                told(end, "its hardware address", facts.get("route", "neighbour", "hardware")),
+                told(end, "its hardware address", facts.route.neighbour.hardware),
             ),
             fix=(common.shell(end, f"ip neighbour del {hop} dev {common.device(facts)}"),),
         )
@@ -251,7 +256,7 @@ def resolution(case: Case) -> Iterator[Finding]:
 def lifetime(case: Case) -> Iterator[Finding]:
     """Packets that die after few routers."""
     for end, facts in common.ends(case):
-        ttl = common.setting(facts, "net.ipv4.ip_default_ttl")
+        ttl = facts.number("net.ipv4.ip_default_ttl")
         if ttl is None or ttl >= FEW_HOPS:
             continue
         yield finding(
@@ -268,8 +273,8 @@ def lifetime(case: Case) -> Iterator[Finding]:
 def algorithm(case: Case) -> Iterator[Finding]:
     """A route that chooses an algorithm."""
     for end, facts in common.ends(case):
-        chosen = facts.get("route", "entry", "congctl")
-        default = common.setting(facts, "net.ipv4.tcp_congestion_control")
+        chosen = facts.route.entry.congctl
+        default = facts.text("net.ipv4.tcp_congestion_control")
         if chosen and chosen != default:
             yield finding(
                 "route-congestion-control",

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from rushhour.causes.finding import Finding
     from rushhour.diagnosis.case import Case
-    from rushhour.diagnosis.facts import Facts
+    from rushhour.diagnosis.facts import Facts, Number
 
 OPTIONS = 12
 """What timestamps take of a segment (RFC 7323, appendix A)."""
@@ -27,10 +27,10 @@ def probing(case: Case) -> Iterator[Finding]:
         measured = case.measured.get(direction)
         lost = measured.sizes.vanished if measured is not None else None
         narrow = case.path.mtu or (measured.path_mtu if measured is not None else None)
-        mtu = facts.get("link", "mtu")
+        mtu = facts.link.mtu
         blocked = lost is not None and mtu is not None and lost <= mtu
         below = narrow is not None and mtu is not None and narrow < mtu
-        if common.setting(facts, "net.ipv4.tcp_mtu_probing") != 0 or not (blocked or below):
+        if facts.number("net.ipv4.tcp_mtu_probing") != 0 or not (blocked or below):
             continue
         hole = (
             f"packets of {lost} bytes vanish without a word"
@@ -55,11 +55,11 @@ def probing(case: Case) -> Iterator[Finding]:
 def discovery(case: Case) -> Iterator[Finding]:
     """Path MTU discovery is off: packets are cut to pieces on the way."""
     for direction, from_, facts, _, _ in common.directions(case):
-        name = "net.ipv4.ip_no_pmtu_disc"
-        if common.setting(facts, name) not in {1, 2}:
+        name: Number = "net.ipv4.ip_no_pmtu_disc"
+        if facts.number(name) not in {1, 2}:
             continue
         measured = case.measured.get(direction)
-        narrow, mtu = measured.path_mtu if measured is not None else None, facts.get("link", "mtu")
+        narrow, mtu = measured.path_mtu if measured is not None else None, facts.link.mtu
         cut = narrow is not None and mtu is not None and narrow < mtu
         yield finding(
             "path-mtu-discovery-off",
@@ -67,7 +67,7 @@ def discovery(case: Case) -> Iterator[Finding]:
             f"{common.name(case, from_)} does not learn the path's MTU: routers cut its packets to "
             "pieces, or TCP uses small ones.",
             from_,
-            evidence=(told(from_, name, common.setting(facts, name)),),
+            evidence=(told(from_, name, facts.number(name)),),
             gain="no fragments; a lost fragment costs the whole packet",
             fix=(common.sysctl(from_, name, 0),),
         )
@@ -75,7 +75,7 @@ def discovery(case: Case) -> Iterator[Finding]:
 
 def _sizes(facts: Facts) -> list[int]:
     """Every size of packets that an end knows: of its device, its route, and what it has learnt."""
-    known = (facts.get("link", "mtu"), facts.get("route", "entry", "mtu"), facts.get("route", "found", "mtu"))
+    known = (facts.link.mtu, facts.route.entry.mtu, facts.route.found.mtu)
     return [size for size in known if size]
 
 
@@ -86,7 +86,7 @@ def clamped(case: Case) -> Iterator[Finding]:
         single = measured.single if measured is not None else None
         sizes = [size for end in (facts, receiving) for size in _sizes(end)]
         sizes += [single.pmtu] if single is not None and single.pmtu else []
-        asked = [end.get("route", "entry", "advmss") for end in (facts, receiving)]
+        asked = [end.route.entry.advmss for end in (facts, receiving)]
         if single is None or not single.mss or not sizes or any(asked):
             continue
         fits = min(sizes) - common.HEADERS - OPTIONS

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from rushhour.causes.cause import Severity
     from rushhour.causes.finding import Finding
     from rushhour.diagnosis.case import Case
+    from rushhour.diagnosis.facts import Number
 
 _DIRECTIONS = ("a→b", "b→a")
 
@@ -43,15 +44,15 @@ class Switch:
     """
 
     key: str
-    sysctl: str
+    sysctl: Number
     title: str
     gain: str | None
     weigh: Callable[[Case], Weight | None]
 
     def found(self, case: Case) -> Iterator[Finding]:
         """The finding, if it is off at an end and that matters."""
-        name = f"net.ipv4.{self.sysctl}"
-        values = {end: common.setting(facts, name) for end, facts in common.ends(case)}
+        name = self.sysctl
+        values = {end: facts.number(name) for end, facts in common.ends(case)}
         off = [end for end, value in values.items() if value == 0]
         weight = self.weigh(case) if off else None
         if weight is None:
@@ -108,28 +109,28 @@ def _spurious(case: Case) -> Weight | None:
 
 WINDOW_SCALING = Switch(
     "window-scaling-off",
-    "tcp_window_scaling",
+    "net.ipv4.tcp_window_scaling",
     CAUSES["window-scaling-off"].says,
     None,
     _scaling,
 )
 SACK = Switch(
     "sack-off",
-    "tcp_sack",
+    "net.ipv4.tcp_sack",
     CAUSES["sack-off"].says,
     "losses are repaired within one round trip",
     _repair,
 )
 TIMESTAMPS = Switch(
     "timestamps-off",
-    "tcp_timestamps",
+    "net.ipv4.tcp_timestamps",
     "TCP timestamps are off at {hosts}: the RTT is measured less well, old segments may pass as new.",
     "better retransmission timeouts; spurious retransmissions are recognised",
     _wrapping,
 )
 DSACK = Switch(
     "dsack-off",
-    "tcp_dsack",
+    "net.ipv4.tcp_dsack",
     "Duplicate acknowledgements (DSACK) are off at {hosts}: reordering is taken for loss.",
     "windows that were cut for nothing are restored",
     _spurious,

@@ -36,13 +36,13 @@ SLOW_CLOCKS = frozenset(("hpet", "acpi_pm", "jiffies", "refined-jiffies", "pit")
 def slot(case: Case) -> Iterator[Finding]:
     """A slot that carries less than the card's line."""
     for end, facts in common.ends(case):
-        for dev, found in (facts.sections.get("pcie") or {}).items():
-            card = dict(common.cards(facts)).get(dev, {})
-            speed, carries = card.get("speed_mbps"), found.get("carries_bps")
+        for dev, found in facts.pcie.items():
+            card = dict(common.cards(facts)).get(dev)
+            speed, carries = card.speed_mbps if card is not None else None, found.carries_bps
             line_bps = 1e6 * (speed or 0)
             if not speed or not carries or carries >= line_bps:
                 continue
-            most = f"{found.get('max_speed_gts')} GT/s x{found.get('max_width')}"
+            most = f"{found.max_speed_gts} GT/s x{found.max_width}"
             yield finding(
                 "slot-too-narrow",
                 "critical" if carries < NARROW * line_bps else "warning",
@@ -50,12 +50,12 @@ def slot(case: Case) -> Iterator[Finding]:
                 f"carries about {rate(carries)}.",
                 end,
                 evidence=(
-                    told(end, "slot now", f"{found['speed_gts']} GT/s x{found['width']}"),
+                    told(end, "slot now", f"{found.speed_gts} GT/s x{found.width}"),
                     told(end, "card and slot could do", most),
                     told(end, "needed", mbps(speed)),
                 ),
                 gain=f"{mbps(speed)} instead of {rate(carries)}: move the card to a wider slot",
-                fix=(common.shell(end, f"lspci -s {found['bus']} -vv | grep -i lnk   # then move the card"),),
+                fix=(common.shell(end, f"lspci -s {found.bus} -vv | grep -i lnk   # then move the card"),),
             )
 
 
@@ -67,7 +67,7 @@ def backlog(case: Case) -> Iterator[Finding]:
             for name, by in common.risen(case, end, ".dropped").items()
             if name.startswith("softnet.")
         }
-        length = common.setting(facts, "net.core.netdev_max_backlog")
+        length = facts.number("net.core.netdev_max_backlog")
         if rose:
             yield finding(
                 "backlog-overflow",
@@ -90,9 +90,8 @@ def squeezed(case: Case) -> Iterator[Finding]:
         rose = common.risen(case, end, ".time_squeeze")
         if sum(rose.values()) < CUT_SHORT or common.softirq(case, end) < CUT_SHORT_BUSY:
             continue
-        budget, usecs = (
-            common.setting(facts, f"net.core.netdev_budget{suffix}") for suffix in ("", "_usecs")
-        )
+        budget = facts.number("net.core.netdev_budget")
+        usecs = facts.number("net.core.netdev_budget_usecs")
         yield finding(
             "budget-used-up",
             "note",
@@ -115,9 +114,9 @@ def swapping(case: Case) -> Iterator[Finding]:
     """Memory is short: the machine swaps, or is about to."""
     for end, facts in common.ends(case):
         rose = common.risen(case, end, "vm.pswpin", "vm.pswpout", "vm.oom_kill")
-        total, left = (facts.get("memory", name) for name in ("total", "available"))
+        total, left = facts.memory.total, facts.memory.available
         short = bool(total and left is not None and left < LOW_MEMORY * total)
-        stalls = (facts.get("memory", "pressure_pct") or {}).get("full", 0.0)
+        stalls = facts.memory.pressure_pct.full
         if not rose and not short and stalls < STALLED_PCT:
             continue
         severity: Severity = "critical" if rose or stalls >= STALLED_PCT else "warning"
@@ -131,7 +130,7 @@ def swapping(case: Case) -> Iterator[Finding]:
             end,
             evidence=(
                 told(end, "available", f"{binary(left or 0)} of {binary(total or 0)}"),
-                told(end, "swap in use", binary(facts.get("memory", "swap_used") or 0)),
+                told(end, "swap in use", binary(facts.memory.swap_used or 0)),
                 told(end, "all programs waited for memory (10 s)", f"{stalls:.0f} %"),
                 *(told(end, f"{name} rose by", f"{by:.0f}") for name, by in sorted(rose.items())),
             ),
@@ -143,11 +142,11 @@ def swapping(case: Case) -> Iterator[Finding]:
 def quota(case: Case) -> Iterator[Finding]:
     """A control group that gives programs less than a processor, or little memory."""
     for end, facts in common.ends(case):
-        cpus, memory = (facts.get("memory", "cgroup", name) for name in ("cpus", "memory"))
+        cpus, memory = facts.memory.cgroup.cpus, facts.memory.cgroup.memory
         throttled = max(
             (m.cpu[end].throttled or 0.0 for m in case.measured.values() if end in m.cpu), default=0.0
         )
-        if cpus is not None and cpus < (facts.get("cpu", "count") or 1):
+        if cpus is not None and cpus < (facts.cpu.count or 1):
             yield finding(
                 "cpu-quota",
                 "warning" if throttled > QUOTA else "note",
@@ -185,10 +184,10 @@ def quota(case: Case) -> Iterator[Finding]:
 def clock(case: Case) -> Iterator[Finding]:
     """A clock that is slow to read, and read for every packet."""
     for end, facts in common.ends(case):
-        name = facts.get("time", "clocksource")
+        name = facts.time.clocksource
         if name not in SLOW_CLOCKS:
             continue
-        better = [one for one in facts.get("time", "available") or [] if one not in SLOW_CLOCKS]
+        better = [one for one in facts.time.available if one not in SLOW_CLOCKS]
         yield finding(
             "slow-clock",
             "warning",
@@ -197,7 +196,7 @@ def clock(case: Case) -> Iterator[Finding]:
             end,
             evidence=(
                 told(end, "clock source", name),
-                told(end, "available", " ".join(facts.get("time", "available") or [])),
+                told(end, "available", " ".join(facts.time.available)),
             ),
             gain="less time per packet, finer pacing",
             fix=(
@@ -218,7 +217,7 @@ def clock(case: Case) -> Iterator[Finding]:
 def tracking(case: Case) -> Iterator[Finding]:
     """The table of tracked connections is full, or nearly."""
     for end, facts in common.ends(case):
-        count, most = (facts.get("firewall", f"conntrack_{name}") for name in ("count", "max"))
+        count, most = facts.firewall.conntrack_count, facts.firewall.conntrack_max
         if not count or not most or count < TABLE_FILLS * most:
             continue
         yield finding(

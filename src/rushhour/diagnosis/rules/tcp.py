@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from rushhour.causes.cause import Severity
     from rushhour.causes.finding import Finding
     from rushhour.diagnosis.case import Case
-    from rushhour.diagnosis.facts import Facts
+    from rushhour.diagnosis.facts import Facts, Number
 
 SEGMENT = 1448
 ASKS, REFUSES = frozenset((1, 3, 4)), 0
@@ -33,8 +33,8 @@ ASKS, REFUSES = frozenset((1, 3, 4)), 0
 
 def ecn(case: Case) -> Iterator[Finding]:
     """One end asks for marks instead of drops, the other refuses."""
-    name = "net.ipv4.tcp_ecn"
-    values = {end: common.setting(facts, name) for end, facts in common.ends(case)}
+    name: Number = "net.ipv4.tcp_ecn"
+    values = {end: facts.number(name) for end, facts in common.ends(case)}
     asks = [end for end, value in values.items() if value in ASKS]
     refuses = [end for end, value in values.items() if value == REFUSES]
     if not asks or not refuses:
@@ -79,7 +79,7 @@ def reno(case: Case) -> Iterator[Finding]:
             evidence=(
                 told(from_, "congestion control", "reno"),
                 Proof(direction, "path", f"{rate(flow)}, {duration(rtt)}"),
-                told(from_, "available", common.setting(facts, "net.ipv4.tcp_available_congestion_control")),
+                told(from_, "available", facts.text("net.ipv4.tcp_available_congestion_control")),
             ),
             gain="cubic fills the path again in a time that hardly depends on the RTT",
             fix=(_algorithm(from_, facts),),
@@ -87,7 +87,7 @@ def reno(case: Case) -> Iterator[Finding]:
 
 
 def _algorithm(end: str, facts: Facts) -> Command:
-    available = str(common.setting(facts, "net.ipv4.tcp_available_congestion_control") or "").split()
+    available = (facts.text("net.ipv4.tcp_available_congestion_control") or "").split()
     command = common.sysctl(end, "net.ipv4.tcp_congestion_control", "cubic")
     if "cubic" in available:
         return command
@@ -127,12 +127,10 @@ def odd_algorithm(case: Case) -> Iterator[Finding]:
 
 def not_allowed(case: Case) -> Iterator[Finding]:
     """An algorithm is the default of one end and not to be had at the other."""
-    values = {
-        end: common.setting(facts, "net.ipv4.tcp_congestion_control") for end, facts in common.ends(case)
-    }
+    values = {end: facts.text("net.ipv4.tcp_congestion_control") for end, facts in common.ends(case)}
     for end, facts in common.ends(case):
         wanted = values["b" if end == "a" else "a"]
-        available = common.setting(facts, "net.ipv4.tcp_available_congestion_control")
+        available = facts.text("net.ipv4.tcp_available_congestion_control")
         if wanted is None or available is None or wanted in available.split() or wanted == "reno":
             continue
         yield finding(
@@ -156,26 +154,25 @@ def not_allowed(case: Case) -> Iterator[Finding]:
 
 
 # Limits within the sender's stack: the least that does no harm, the usual value, what less of it does.
-SMALL: dict[str, tuple[float, int, str]] = {
-    "tcp_limit_output_bytes": (LEAST_OUTPUT, 1 << 20, "little may wait below TCP: cards run dry"),
-    "tcp_notsent_lowat": (LEAST_NOTSENT, (1 << 32) - 1, "programs are woken for every few segments"),
-    "tcp_pacing_ca_ratio": (LEAST_CA_RATIO, 120, "paced flows send slower than their window allows"),
+SMALL: dict[Number, tuple[float, int, str]] = {
+    "net.ipv4.tcp_limit_output_bytes": (LEAST_OUTPUT, 1 << 20, "little may wait below TCP: cards run dry"),
+    "net.ipv4.tcp_notsent_lowat": (LEAST_NOTSENT, (1 << 32) - 1, "programs are woken for every few segments"),
+    "net.ipv4.tcp_pacing_ca_ratio": (LEAST_CA_RATIO, 120, "paced flows send slower than their window allows"),
 }
 
 
 def small_limits(case: Case) -> Iterator[Finding]:
     """Limits within the sender's stack that were set far below their defaults."""
     for direction, from_, facts, _, _ in common.directions(case):
-        for section, (least, usual, effect) in SMALL.items():
-            name = f"net.ipv4.{section}"
-            value = common.setting(facts, name)
-            if not isinstance(value, int) or value >= least:
+        for name, (least, usual, effect) in SMALL.items():
+            value, short = facts.number(name), name.removeprefix("net.ipv4.")
+            if value is None or value >= least:
                 continue
             severity: Severity = "note" if common.is_full(case, direction) else "warning"
             yield finding(
-                section.replace("_", "-") + "-small",
+                short.replace("_", "-") + "-small",
                 severity,
-                f"{section} at {common.name(case, from_)} is {value}: {effect}.",
+                f"{short} at {common.name(case, from_)} is {value}: {effect}.",
                 from_,
                 evidence=(told(from_, name, binary(value) if "ratio" not in name else f"{value} %"),),
                 fix=(common.sysctl(from_, name, usual),),
@@ -183,7 +180,7 @@ def small_limits(case: Case) -> Iterator[Finding]:
 
 
 # What each setting is by default, and what another value does.
-USUAL: dict[str, tuple[int, str]] = {
+USUAL: dict[Number, tuple[int, str]] = {
     "net.ipv4.tcp_early_retrans": (3, "losses at the end of a transfer wait for a timeout"),
     "net.ipv4.tcp_recovery": (1, "losses are told by counting instead of by time (RACK)"),
     "net.ipv4.tcp_frto": (2, "timeouts that were none are not recognised"),
@@ -205,7 +202,7 @@ def unusual(case: Case) -> Iterator[Finding]:
         changed = {
             name: value
             for name, (usual, _) in USUAL.items()
-            if (value := common.setting(facts, name)) is not None and value != usual
+            if (value := facts.number(name)) is not None and value != usual
         }
         if not changed:
             continue
