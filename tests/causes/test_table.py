@@ -15,6 +15,7 @@ from sentences import is_said
 
 from rushhour import causes as room
 from rushhour import diagnosis, explain, tune
+from rushhour.causes import at_hosts
 from rushhour.causes.cause import LAYERS, SEVERITIES, SOURCES
 from rushhour.causes.document import page
 from rushhour.causes.finding import Finding
@@ -74,9 +75,10 @@ def test_a_row_is_whole(key: str) -> None:
     assert bool(cause.word) == bool(cause.known_by) == ("record" in cause.shown_by)
     assert [*cause.shown_by] == [source for source in SOURCES if source in cause.shown_by] != []
     assert {*cause.leads_to} <= {*CAUSES} - {key}
-    if cause.says:
-        assert cause.says.endswith((".", "}."))
-        assert all(name != "" for _, name, _, _ in Formatter().parse(cause.says))
+    # What `tune` sets beforehand is no finding.
+    assert bool(cause.says) == (cause not in at_hosts.PRECAUTIONS)
+    assert not cause.says or cause.says.endswith(".")
+    assert all(name != "" for _, name, _, _ in Formatter().parse(cause.says))
 
 
 def test_a_threshold_is_a_number_with_a_meaning() -> None:

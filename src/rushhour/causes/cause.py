@@ -31,7 +31,7 @@ class Cause:
         means: what it is, a phrase for the table of documents.
         source: the document that its rule follows (kernel documentation, RFC, man page), with its section.
         worst: the gravest that a finding of it can be.
-        says: the sentence of a finding, with words in braces; empty where the rule alone makes it.
+        says: the sentence of a finding, with words in braces; empty where only `tune` names the cause.
         leads_to: keys of what follows from it, at the same host or on the way from or to it.
         word: its name in an explanation (`rushhour run --json`), where it has another there.
         shown_by: what can show it; a cause that a record cannot show is found by `diagnose` alone.

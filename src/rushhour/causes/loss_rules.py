@@ -67,13 +67,13 @@ def _below_the_policer(shown: Shown) -> Cure:
 
 
 def no_sack(e: Evidence, share: float) -> Named | None:
-    """Without selective acknowledgements of several losses in a window one is repaired a round trip."""
+    """Without selective acknowledgements a round trip repairs one of the losses in a window."""
     if e.options is None or e.options & OPTION_SACK or not e.retransmits or e.shown("sack-off") is None:
         return None
     proof = f"; {e.retransmits} segments were sent again, and {held(share)} the window was small"
     name = "net.ipv4.tcp_sack"
     one = switched_off(e, "sack-off", "selective acknowledgements", name, proof)
-    return replace(one, law="one a round trip without SACK")
+    return replace(one, law="without SACK a round trip repairs only one loss")
 
 
 def random_loss(e: Evidence, share: float) -> Named | None:

@@ -230,10 +230,11 @@ LOSSES = (
     Cause(
         "sack-off",
         "tcp",
-        "No selective acknowledgements: of several losses one is repaired a round trip",
+        "No selective acknowledgements: a round trip repairs only one loss",
         f"RFC 2018; RFC 6675; {IP_SYSCTL}, tcp_sack",
-        says="Selective acknowledgements (SACK) are off at {hosts}: of several losses one is "
-        "repaired a round trip{proof}.",
+        says=(
+            "Selective acknowledgements (SACK) are off at {hosts}: a round trip repairs only one loss{proof}."
+        ),
         word="sack",
         known_by="not agreed on, and there were retransmissions",
         helps="`net.ipv4.tcp_sack`",

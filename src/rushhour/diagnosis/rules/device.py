@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from rushhour.causes.finding import Proof, finding
+from rushhour.causes.telling import sentence
 from rushhour.causes.thresholds import (
     FAST_BPS,
     LEAST_GSO,
@@ -52,9 +53,14 @@ def mtus(case: Case) -> Iterator[Finding]:
         "mtu-mismatch",
         "warning" if grave else "note",
         (
-            f"{common.name(case, large)} sends packets of up to {sizes[large]} bytes, "
-            f"{common.name(case, small)} takes {sizes[small]}: "
-            + ("larger ones vanish." if grave else "routers between have to tell.")
+            sentence(
+                "mtu-mismatch",
+                host=common.name(case, large),
+                large=f"{sizes[large]}",
+                other=common.name(case, small),
+                small=f"{sizes[small]}",
+                what="larger ones vanish" if grave else "routers between them have to report it",
+            )
         ),
         small,
         evidence=(*(told(end, "MTU", size) for end, size in sizes.items()), *vanish),
@@ -84,8 +90,13 @@ def small_mtu(case: Case) -> Iterator[Finding]:
         yield finding(
             "small-mtu",
             "warning" if mtu < TINY_MTU else "note",
-            f"The MTU of {common.device(facts)} at {common.name(case, end)} is {mtu}: "
-            f"{100 - 100 * share:.0f} % of the line go to headers.",
+            sentence(
+                "small-mtu",
+                dev=common.device(facts),
+                host=common.name(case, end),
+                mtu=f"{mtu}",
+                share=f"{100 - 100 * share:.0f} %",
+            ),
             end,
             evidence=(told(end, "MTU", mtu),),
             gain=f"{(1460 / 1518) / share - 1:.0%} more payload with 1500",
@@ -118,8 +129,12 @@ def offloads(case: Case) -> Iterator[Finding]:
         yield finding(
             "offloads-off",
             "warning" if hurts else "note",
-            f"{', '.join(off)} {'is' if len(off) == 1 else 'are'} off on {dev} at "
-            f"{common.name(case, end)}: the processor handles every packet by itself.",
+            sentence(
+                "offloads-off",
+                off=f"{', '.join(off)} {'is' if len(off) == 1 else 'are'}",
+                dev=dev,
+                host=common.name(case, end),
+            ),
             end,
             evidence=(
                 *(told(end, f"{word} ({OFFLOADS[word]})", "off") for word in off),
@@ -145,6 +160,8 @@ def cut_small(case: Case) -> Iterator[Finding]:
     """Segments that the stack may hand to a device at once are few, though offloads are on."""
     for end, facts in common.ends(case):
         size, segments = facts.link.gso_max_size, facts.link.gso_max_segs
+        limits = {"segment" if segments == 1 else "segments": segments, "bytes": size}
+        known = [f"{most} {what}" for what, most in limits.items() if most is not None]
         if (size is None or size >= LEAST_GSO) and (segments is None or segments >= LEAST_GSO_SEGMENTS):
             continue
         fastest = max(common.rate_bps(case, direction) or 0 for direction in ("a→b", "b→a"))
@@ -152,8 +169,7 @@ def cut_small(case: Case) -> Iterator[Finding]:
         yield finding(
             "few-segments-at-once",
             "warning" if fastest >= FAST_BPS or common.busiest(case, end) >= NEARLY_BUSY else "note",
-            f"{dev} at {common.name(case, end)} takes {segments} segments of {size} bytes together "
-            "at most: offloads are as good as off.",
+            sentence("few-segments-at-once", dev=dev, host=common.name(case, end), most=" or ".join(known)),
             end,
             evidence=(told(end, "gso_max_size", size), told(end, "gso_max_segs", segments)),
             gain="a fraction of the processor time at the same rate",
@@ -179,8 +195,12 @@ def rings(case: Case) -> Iterator[Finding]:
             "receive-ring-overflow",
             "critical" if larger else "warning",
             (
-                f"{dev} at {common.name(case, end)} dropped packets because its receive ring was full"
-                + (f" ({now} of at most {most})." if larger else ".")
+                sentence(
+                    "receive-ring-overflow",
+                    dev=dev,
+                    host=common.name(case, end),
+                    size=f" ({now} of at most {most})" if larger else "",
+                )
             ),
             end,
             evidence=(
@@ -203,8 +223,7 @@ def emulated_card(case: Case) -> Iterator[Finding]:
             yield finding(
                 "emulated-card",
                 "warning",
-                f"{common.name(case, end)} is a virtual machine with an imitated {driver} card: every "
-                "packet stops the machine.",
+                sentence("emulated-card", host=common.name(case, end), driver=driver),
                 end,
                 evidence=(
                     told(end, "driver", driver),
@@ -227,8 +246,12 @@ def small_queue(case: Case) -> Iterator[Finding]:
         yield finding(
             "transmit-queue-too-short",
             "warning" if rose else "note",
-            f"The transmit queue of {dev} at {common.name(case, end)} holds {length} "
-            f"packet{'' if length == 1 else 's'}: bursts are dropped before they leave.",
+            sentence(
+                "transmit-queue-too-short",
+                dev=dev,
+                host=common.name(case, end),
+                length=f"{length} packet{'' if length == 1 else 's'}",
+            ),
             end,
             evidence=(
                 told(end, "txqueuelen", length),

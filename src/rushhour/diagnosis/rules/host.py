@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rushhour.causes.finding import finding
+from rushhour.causes.telling import sentence
 from rushhour.causes.thresholds import (
     CAPPED,
     MACHINE_BUSY,
@@ -55,7 +56,7 @@ def stolen(case: Case) -> Iterator[Finding]:
         yield finding(
             "stolen-time",
             "critical" if steal >= STOLEN_MUCH else "warning",
-            (f"The host takes {percent(steal)} of the processors of {common.name(case, end)} away (steal)."),
+            (sentence("stolen-time", share=percent(steal), host=common.name(case, end))),
             end,
             evidence=(
                 told(end, "steal before measuring", percent(before)),
@@ -76,8 +77,7 @@ def busy(case: Case) -> Iterator[Finding]:
         yield finding(
             "machine-busy",
             "note",
-            f"{common.name(case, end)} was busy ({percent(loads[end] or 0)} of its processors) before "
-            "anything was measured: rates may be too low.",
+            sentence("machine-busy", host=common.name(case, end), share=percent(loads[end] or 0)),
             end,
             evidence=(
                 told(end, "processors busy", percent(loads[end] or 0)),
@@ -109,8 +109,9 @@ def governor(case: Case) -> Iterator[Finding]:
         yield finding(
             "processor-kept-slow",
             "warning" if hurts else "note",
-            f"The processors of {common.name(case, end)} are kept slow "
-            f"({', '.join(slow) or 'frequency capped'}).",
+            sentence(
+                "processor-kept-slow", host=common.name(case, end), how=", ".join(slow) or "frequency capped"
+            ),
             end,
             evidence=(
                 told(end, "governor", counted(governors) if governors else "unknown"),
@@ -144,8 +145,9 @@ def deep_sleep(case: Case) -> Iterator[Finding]:
             yield finding(
                 "deep-idle-states",
                 "note",
-                f"Processors of {common.name(case, end)} may take {slowest} µs to wake up; the round "
-                f"trip is {duration(rtt)}.",
+                sentence(
+                    "deep-idle-states", host=common.name(case, end), time=f"{slowest} µs", trip=duration(rtt)
+                ),
                 end,
                 evidence=(told(end, "idle states (µs to wake)", states),),
                 gain=f"round trips shorter by up to {slowest} µs each way",
@@ -182,7 +184,7 @@ def one_processor(case: Case) -> Iterator[Finding]:
         yield finding(
             "received-by-one-processor",
             "warning" if soft >= RECEIVING else "note",
-            f"One processor of {common.name(case, end)} receives all packets of {dev}; there are {count}.",
+            sentence("received-by-one-processor", host=common.name(case, end), dev=dev, count=f"{count}"),
             end,
             evidence=(
                 told(end, "queues in use", _queues(facts)),
@@ -223,8 +225,12 @@ def far_interrupts(case: Case) -> Iterator[Finding]:
             yield finding(
                 "interrupts-on-the-far-node",
                 "warning" if _speed_bps(facts) >= VERY_FAST_BPS and far == used else "note",
-                f"{dev} at {common.name(case, end)} is at NUMA node {slot.numa_node}, but "
-                "processors of another node serve it.",
+                sentence(
+                    "interrupts-on-the-far-node",
+                    dev=dev,
+                    host=common.name(case, end),
+                    node=f"{slot.numa_node}",
+                ),
                 end,
                 evidence=(
                     told(end, f"processors near {dev}", slot.local_cpus),

@@ -56,8 +56,7 @@ def collisions(case: Case) -> Iterator[Finding]:
             yield finding(
                 "collisions",
                 "warning",
-                f"Collisions on the line of {common.name(case, end)} while it was measured: the ends of "
-                "the cable disagree on duplex.",
+                sentence("collisions", host=common.name(case, end)),
                 end,
                 evidence=tuple(
                     told(end, f"{name} rose by", f"{by:.0f}") for name, by in sorted(rose.items())
@@ -81,7 +80,13 @@ def negotiated_down(case: Case) -> Iterator[Finding]:
             yield finding(
                 "link-below-its-speed",
                 severity,
-                f"{dev} at {common.name(case, end)} runs at {mbps(speed)}; it can do {mbps(able)}.",
+                sentence(
+                    "link-below-its-speed",
+                    dev=dev,
+                    host=common.name(case, end),
+                    speed=mbps(speed),
+                    able=mbps(able),
+                ),
                 end,
                 evidence=(
                     told(end, f"{dev} speed", mbps(speed)),
@@ -106,8 +111,13 @@ def speeds(case: Case) -> Iterator[Finding]:
         yield finding(
             "speeds-differ",
             "note",
-            f"{common.name(case, slow)} is connected at {mbps(known[slow])}, {common.name(case, fast)} "
-            f"at {mbps(known[fast])}: a queue stands where they meet.",
+            sentence(
+                "speeds-differ",
+                host=common.name(case, slow),
+                slow=mbps(known[slow]),
+                other=common.name(case, fast),
+                fast=mbps(known[fast]),
+            ),
             slow,
             evidence=tuple(told(end, "speed", mbps(speed)) for end, speed in known.items()),
         )
@@ -122,8 +132,7 @@ def members(case: Case) -> Iterator[Finding]:
             yield finding(
                 "member-down",
                 "warning",
-                f"{dev}, a member of {member.master} at {common.name(case, end)}, is down: "
-                "the others carry its part.",
+                sentence("member-down", dev=dev, bond=member.master, host=common.name(case, end)),
                 end,
                 evidence=(told(end, f"{dev} state", member.state),),
                 gain="the rate of the whole bond, and a spare",
@@ -142,8 +151,9 @@ def flow_control(case: Case) -> Iterator[Finding]:
             yield finding(
                 "flow-control-one-sided",
                 "note",
-                f"{common.name(case, end)} sends pause frames, {common.name(case, across)} is set not to "
-                f"heed any: rings of {common.name(case, end)} overflow in bursts.",
+                sentence(
+                    "flow-control-one-sided", host=common.name(case, end), other=common.name(case, across)
+                ),
                 across,
                 evidence=tuple(
                     told(one, "flow control", f"rx {switch(pause[one].rx)}, tx {switch(pause[one].tx)}")
@@ -165,8 +175,7 @@ def paused(case: Case) -> Iterator[Finding]:
             yield finding(
                 "paused-by-the-network",
                 "warning",
-                f"The network told {common.name(case, end)} to pause while it sent: a switch "
-                "or the other card is full.",
+                sentence("paused-by-the-network", host=common.name(case, end)),
                 end,
                 evidence=tuple(
                     told(end, f"{name} rose by", f"{by:.0f}") for name, by in sorted(rose.items())[:5]
@@ -189,7 +198,7 @@ def errors(case: Case) -> Iterator[Finding]:
             yield finding(
                 "damaged-frames",
                 "critical" if rose else "warning",
-                (f"Frames arrive damaged on {dev} at {common.name(case, end)}: cable, plug or transceiver."),
+                (sentence("damaged-frames", dev=dev, host=common.name(case, end))),
                 end,
                 evidence=(
                     *(told(end, f"{name} rose by", f"{by:.0f}") for name, by in sorted(rose.items())),
@@ -215,11 +224,13 @@ def flapping(case: Case) -> Iterator[Finding]:
                 "link-flaps",
                 "critical" if rose else "note",
                 (
-                    f"The link of {dev} at {common.name(case, end)} "
-                    + (
-                        "went away while it was measured."
+                    sentence(
+                        "link-flaps",
+                        dev=dev,
+                        host=common.name(case, end),
+                        what="went away while it was measured"
                         if rose
-                        else f"came and went {changes} times since boot."
+                        else f"came and went {changes} times since boot",
                     )
                 ),
                 end,
@@ -251,8 +262,9 @@ def narrow_line(case: Case) -> Iterator[Finding]:
             yield finding(
                 "line-is-full",
                 "note",
-                f"{direction} fills the line of {common.name(case, slow)} ({mbps(known[slow])}): only a "
-                "faster link would help.",
+                sentence(
+                    "line-is-full", way=direction, host=common.name(case, slow), speed=mbps(known[slow])
+                ),
                 direction,
                 evidence=(
                     Proof(direction, "goodput of one flow", rate(reached)),

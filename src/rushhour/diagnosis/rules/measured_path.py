@@ -73,7 +73,7 @@ def asymmetry(case: Case) -> Iterator[Finding]:
     yield finding(
         "asymmetric-path",
         "warning",
-        f"{slow} carries {rate(low)}, {fast} {rate(high)}: a link or a shaper on the way {slow} is slower.",
+        sentence("asymmetric-path", slow=slow, low=rate(low), fast=fast, high=rate(high)),
         slow,
         evidence=(*reached(case.measured[slow]), *reached(case.measured[fast])),
         gain=f"{slow} from {rate(low)} to about {rate(high)}",
@@ -110,9 +110,8 @@ def large_packets(case: Case) -> Iterator[Finding]:
         broken = m.single is not None and m.single.stalled
         if m.sizes.vanished is None or m.sizes.passed is None or broken:
             continue
-        title = (
-            f"Packets above {m.sizes.passed} bytes vanish on the way {m.direction}, though "
-            f"{name(case, m.sender)} may send them: datagrams and tunnels will fail, TCP found its way."
+        title = sentence(
+            "large-packets-lost", size=f"{m.sizes.passed}", way=m.direction, host=name(case, m.sender)
         )
         yield finding(
             "large-packets-lost",
@@ -135,7 +134,7 @@ def echo_blocked(case: Case) -> Iterator[Finding]:
             yield finding(
                 "echo-blocked",
                 "note",
-                f"Echo requests {m.direction} are not answered, connections are: something filters ICMP.",
+                sentence("echo-blocked", way=m.direction),
                 m.direction,
                 evidence=(Proof(m.direction, "echo requests lost", percent(m.ping_loss)), *reached(m)),
                 fix=(Command(m.receiver, "nft list ruleset"),),
@@ -151,9 +150,7 @@ def echo_loss(case: Case) -> Iterator[Finding]:
             yield finding(
                 "echo-loss",
                 "note" if busy else "warning",
-                f"{percent(lost)} of echo requests {m.direction} got no answer on the idle path, while large "
-                "datagrams pass: small packets are lost, there or back, and acknowledgements are small, too; "
-                "or ICMP is limited.",
+                sentence("echo-loss", lost=percent(lost), way=m.direction),
                 m.direction,
                 evidence=(
                     Proof(m.direction, "echo requests without an answer", percent(lost)),
@@ -176,8 +173,7 @@ def jitter(case: Case) -> Iterator[Finding]:
         yield finding(
             "jitter",
             "warning" if slow and not busy else "note",
-            f"The round trip {m.direction} varies on the idle path: half of the echoes took more than "
-            f"{time(middle / 1e9)}, one of twenty more than {time(far / 1e9)}; TCP takes that for a queue.",
+            sentence("jitter", way=m.direction, half=time(middle / 1e9), far=time(far / 1e9)),
             m.direction,
             evidence=(
                 Proof(m.direction, "median, 95th percentile", f"{time(middle / 1e9)}, {time(far / 1e9)}"),
@@ -214,8 +210,7 @@ def _blocked(m: Measured) -> Iterator[Finding]:
         yield finding(
             "udp-blocked",
             "warning",
-            f"UDP is blocked {m.direction}: of {m.udp.sent} datagrams not one arrived, while TCP gets "
-            "through; calls, QUIC, DNS and tunnels fail or fall back.",
+            sentence("udp-blocked", way=m.direction, sent=f"{m.udp.sent}"),
             m.direction,
             evidence=(Proof(m.direction, "datagrams", f"{m.udp.sent} sent, 0 arrived"), *reached(m)),
             fix=(Command(m.receiver, "nft list ruleset"), Command(m.receiver, "iptables -nvL")),

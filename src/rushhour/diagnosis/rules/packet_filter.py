@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rushhour.causes.finding import finding
+from rushhour.causes.telling import sentence
 from rushhour.causes.thresholds import LOST
 from rushhour.diagnosis.case import DIRECTIONS, receiver
 from rushhour.diagnosis.gather.counters import filter_name
@@ -50,8 +51,9 @@ def drops(case: Case) -> Iterator[Finding]:
             yield finding(
                 "packet-filter-drops",
                 severity,
-                f"A rule of the packet filter at {common.name(case, end)} drops "
-                f"{_what(rule, partial)} (chain {place}).",
+                sentence(
+                    "packet-filter-drops", host=common.name(case, end), what=_what(rule, partial), chain=place
+                ),
                 end,
                 evidence=(
                     told(end, "rule", f"{place}, handle {rule.handle}: {' '.join(rule.expressions)}"),
@@ -87,8 +89,9 @@ def policy(case: Case) -> Iterator[Finding]:
             yield finding(
                 "packet-filter-closed",
                 "critical",
-                f"The packet filter at {common.name(case, end)} drops what no rule allows "
-                f"(chain {place}, at {chain.hook}), and no connection came through.",
+                sentence(
+                    "packet-filter-closed", host=common.name(case, end), chain=place, hook=f"{chain.hook}"
+                ),
                 end,
                 evidence=(told(end, f"policy of {place}", "drop"), told(direction, "TCP", single.error)),
                 fix=(common.shell(end, f"nft list chain {place}   # allow the ports of the measurement"),),
@@ -108,8 +111,14 @@ def actions(case: Case) -> Iterator[Finding]:
                     "filter-on-the-device",
                     "note",
                     (
-                        f"A {one.kind} filter handles packets at {hook} of {dev} at "
-                        f"{common.name(case, end)}" + (f" ({', '.join(does)})." if does else ".")
+                        sentence(
+                            "filter-on-the-device",
+                            kind=one.kind,
+                            hook=hook,
+                            dev=dev,
+                            host=common.name(case, end),
+                            does=f" ({', '.join(does)})" if does else "",
+                        )
                     ),
                     end,
                     evidence=(told(end, f"{hook} of {dev}", f"{one.kind}, priority {one.priority}"),),

@@ -96,8 +96,12 @@ def emulation(case: Case) -> Iterator[Finding]:
             yield finding(
                 "netem-on-the-device",
                 "critical",
-                f"netem on {dev} at {common.name(case, end)} disturbs the traffic on purpose: "
-                f"{', '.join(does) or 'limit only'}.",
+                sentence(
+                    "netem-on-the-device",
+                    dev=dev,
+                    host=common.name(case, end),
+                    what=", ".join(does) or "limit only",
+                ),
                 end,
                 evidence=(
                     told(end, f"queue on {dev}", " ".join(["netem", *does])),
@@ -122,8 +126,13 @@ def policer(case: Case) -> Iterator[Finding]:
                     yield finding(
                         "policer-on-the-device",
                         "critical",
-                        f"A policer at {hook} of {dev} at {common.name(case, end)} drops what "
-                        f"exceeds {told_rate}.",
+                        sentence(
+                            "policer-on-the-device",
+                            hook=hook,
+                            dev=dev,
+                            host=common.name(case, end),
+                            rate=told_rate,
+                        ),
                         end,
                         evidence=(
                             told(end, f"{one.kind} filter, {hook} of {dev}", f"police rate {told_rate}"),
@@ -147,7 +156,7 @@ def drops(case: Case) -> Iterator[Finding]:
         yield finding(
             "drops-in-the-own-queue",
             "note" if managed else "warning",
-            f"{common.name(case, end)} dropped packets in its own queue before they left.",
+            sentence("drops-in-the-own-queue", host=common.name(case, end)),
             end,
             evidence=tuple(told(end, f"{name} rose by", f"{by:.0f}") for name, by in sorted(rose.items())),
             gain="no retransmissions of what never left",
@@ -166,8 +175,7 @@ def long_queue(case: Case) -> Iterator[Finding]:
                 yield finding(
                     "queue-too-long",
                     "warning",
-                    f"The queue on {dev} at {common.name(case, end)} takes {duration(drains)} to drain: "
-                    "under load everything waits that long.",
+                    sentence("queue-too-long", dev=dev, host=common.name(case, end), time=duration(drains)),
                     end,
                     evidence=(
                         told(end, f"queue on {dev}", qdisc(found)),
@@ -202,8 +210,13 @@ def slow_line(case: Case) -> Iterator[Finding]:
                 yield finding(
                     "fifo-before-a-slow-line",
                     "note",
-                    f"{dev} at {common.name(case, end)} queues {length} packets first in, first out: "
-                    f"{duration(drains)} at its speed.",
+                    sentence(
+                        "fifo-before-a-slow-line",
+                        dev=dev,
+                        host=common.name(case, end),
+                        length=f"{length}",
+                        time=duration(drains),
+                    ),
                     end,
                     evidence=(told(end, "txqueuelen", length), told(end, "queue", plain[0])),
                     gain="short waits for everything beside a bulk transfer",

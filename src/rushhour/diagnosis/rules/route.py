@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rushhour.causes.finding import Proof, finding
+from rushhour.causes.telling import sentence
 from rushhour.causes.thresholds import (
     FEW_HOPS,
     LEAST_INITCWND,
@@ -82,8 +83,7 @@ def mtu(case: Case) -> Iterator[Finding]:
             yield finding(
                 "route-mtu",
                 "warning" if fixed < LEAST_MTU or locked else "note",
-                f"The route of {common.name(case, end)} fixes packets at {fixed} bytes; the "
-                f"device takes {device}.",
+                sentence("route-mtu", host=common.name(case, end), fixed=f"{fixed}", most=f"{device}"),
                 end,
                 evidence=(
                     told(end, "route", shown_route(facts.route.entry)),
@@ -96,8 +96,12 @@ def mtu(case: Case) -> Iterator[Finding]:
             yield finding(
                 "path-mtu-learned",
                 "note",
-                f"{common.name(case, end)} has learned that the path carries packets of {learned} bytes, "
-                f"{device - learned} fewer than its device.",
+                sentence(
+                    "path-mtu-learned",
+                    host=common.name(case, end),
+                    size=f"{learned}",
+                    fewer=f"{device - learned}",
+                ),
                 end,
                 evidence=(
                     told(end, "MTU of the path", learned),
@@ -145,8 +149,12 @@ def window(case: Case) -> Iterator[Finding]:
                 f"route-{word}",
                 "critical" if hurts else "note",
                 (
-                    f"The route of {common.name(case, end)} limits the {word} to {binary(most)}"
-                    + (f": {rate(cap)} on this path." if cap else ".")
+                    sentence(
+                        f"route-{word}",
+                        host=common.name(case, end),
+                        most=binary(most),
+                        rate=f": {rate(cap)} on this path" if cap else "",
+                    )
                 ),
                 end,
                 evidence=(told(end, "route", shown_route(facts.route.found)),),
@@ -164,14 +172,11 @@ def beginning(case: Case) -> Iterator[Finding]:
         slow = first is not None and first < USUAL_INITCWND
         if first is None or not (slow or first > USUAL_INITCWND):
             continue
-        outcome = "short transfers take more round trips" if slow else "bursts may overflow a queue at once"
+        key = "initial-window-small" if slow else "initial-window-large"
         yield finding(
-            "initial-window-small" if slow else "initial-window-large",
+            key,
             "warning" if first < LEAST_INITCWND else "note",
-            (
-                f"Connections of {common.name(case, end)} begin with {first} segments instead of "
-                f"{USUAL_INITCWND:.0f}: {outcome}."
-            ),
+            (sentence(key, host=common.name(case, end), first=f"{first}", usual=f"{USUAL_INITCWND:.0f}")),
             end,
             evidence=(told(end, "route", shown_route(entry)),),
             gain="short transfers end earlier" if slow else "no loss at the first round trip",
@@ -188,8 +193,12 @@ def held_down(case: Case) -> Iterator[Finding]:
             yield finding(
                 "route-advmss",
                 "warning",
-                f"The route of {common.name(case, end)} asks the other end for segments of {segment} "
-                f"bytes; {mtu - common.HEADERS} would fit.",
+                sentence(
+                    "route-advmss",
+                    host=common.name(case, end),
+                    size=f"{segment}",
+                    fits=f"{mtu - common.HEADERS}",
+                ),
                 end,
                 evidence=(told(end, "advmss", segment), told(end, "MTU of the device", mtu)),
                 gain=f"{payload(mtu) / payload(segment + common.HEADERS) - 1:.1%} more payload",
@@ -199,8 +208,7 @@ def held_down(case: Case) -> Iterator[Finding]:
             yield finding(
                 "route-rto-min",
                 "warning",
-                f"The route of {common.name(case, end)} makes every retransmission timeout at "
-                f"least {least} ms.",
+                sentence("route-rto-min", host=common.name(case, end), least=f"{least} ms"),
                 end,
                 evidence=(told(end, "rto_min", f"{least} ms"),),
                 gain="losses at the end of a transfer are repaired after 200 ms and more, not seconds",
@@ -216,7 +224,7 @@ def asymmetric(case: Case) -> Iterator[Finding]:
         yield finding(
             "asymmetric-route",
             "note",
-            "The ends reach each other by different ways: one by a gateway, the other directly.",
+            sentence("asymmetric-route"),
             "a→b",
             evidence=tuple(
                 told(end, "route", f"via {gate}" if gate else "direct") for end, gate in gates.items()
@@ -239,11 +247,11 @@ def resolution(case: Case) -> Iterator[Finding]:
         by_hand = state == "permanent" and _is_cut_off(case)
         if state not in {"failed", "incomplete"} and not by_hand:
             continue
-        does = "has an address set by hand, and nothing comes through" if by_hand else "does not answer"
+        key = "next-hop-set-by-hand" if by_hand else "next-hop-silent"
         yield finding(
-            "next-hop-set-by-hand" if by_hand else "next-hop-silent",
+            key,
             "critical",
-            f"The next hop of {common.name(case, end)}, {hop}, {does}.",
+            sentence(key, host=common.name(case, end), hop=hop),
             end,
             evidence=(
                 told(end, f"neighbour {hop}", state),
@@ -262,7 +270,7 @@ def lifetime(case: Case) -> Iterator[Finding]:
         yield finding(
             "packets-live-too-short",
             "critical" if _is_cut_off(case) else "note",
-            f"Packets of {common.name(case, end)} pass {ttl} routers at most, then they are dropped.",
+            sentence("packets-live-too-short", host=common.name(case, end), most=f"{ttl}"),
             end,
             evidence=(told(end, "net.ipv4.ip_default_ttl", ttl),),
             gain="packets that arrive, however many routers are between",
@@ -279,8 +287,12 @@ def algorithm(case: Case) -> Iterator[Finding]:
             yield finding(
                 "route-congestion-control",
                 "note",
-                f"The route of {common.name(case, end)} sends by {chosen}, although {default} "
-                "is the default.",
+                sentence(
+                    "route-congestion-control",
+                    host=common.name(case, end),
+                    chosen=chosen,
+                    default=f"{default}",
+                ),
                 end,
                 evidence=(told(end, "congctl of the route", chosen), Proof(end, "default", str(default))),
             )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rushhour.causes.finding import Proof, finding
+from rushhour.causes.telling import sentence
 from rushhour.causes.thresholds import SMALL_SEGMENTS, TUNNELS
 from rushhour.diagnosis.rules import common
 from rushhour.diagnosis.rules import measured_words as words
@@ -40,7 +41,7 @@ def probing(case: Case) -> Iterator[Finding]:
         yield finding(
             "mtu-probing-off",
             "warning" if blocked else "note",
-            f"{common.name(case, from_)} relies on ICMP to learn the path's MTU: {hole}.",
+            sentence("mtu-probing-off", host=common.name(case, from_), proof=hole),
             from_,
             evidence=(
                 told(from_, "net.ipv4.tcp_mtu_probing", 0),
@@ -64,8 +65,7 @@ def discovery(case: Case) -> Iterator[Finding]:
         yield finding(
             "path-mtu-discovery-off",
             "warning" if cut else "note",
-            f"{common.name(case, from_)} does not learn the path's MTU: routers cut its packets to "
-            "pieces, or TCP uses small ones.",
+            sentence("path-mtu-discovery-off", host=common.name(case, from_)),
             from_,
             evidence=(told(from_, name, facts.number(name)),),
             gain="no fragments; a lost fragment costs the whole packet",
@@ -95,8 +95,7 @@ def clamped(case: Case) -> Iterator[Finding]:
         yield finding(
             "segments-clamped",
             "warning" if single.mss < SMALL_SEGMENTS * fits else "note",
-            f"Something on the way makes the segments {direction} {single.mss} bytes small; "
-            f"{fits} would fit.",
+            sentence("segments-clamped", way=direction, size=f"{single.mss}", fits=f"{fits}"),
             direction,
             evidence=(
                 Proof(direction, "payload of a segment", f"{single.mss} B"),

@@ -147,11 +147,13 @@ def caps(case: Case) -> Iterator[Finding]:
             # The kernel doubles what is asked for (sock_setsockopt), and half of that becomes window.
             if bdp is None or most is None or most >= bdp:
                 continue
+            key = name.rpartition(".")[2].replace("_", "-") + "-small"
             yield finding(
-                name.rpartition(".")[2].replace("_", "-") + "-small",
+                key,
                 "note",
-                f"Programs at {common.name(case, end)} that set their own buffer get at most "
-                f"{binary(most)}; {direction} holds {binary(bdp)}.",
+                sentence(
+                    key, host=common.name(case, end), most=binary(most), way=direction, held=binary(bdp)
+                ),
                 end,
                 evidence=(told(end, name, most), Proof(direction, "the path holds", binary(bdp))),
                 gain="none for programs that leave their buffers to the kernel",
@@ -169,8 +171,7 @@ def datagrams(case: Case) -> Iterator[Finding]:
         yield finding(
             "udp-receive-buffer-full",
             "note" if common.is_busy(case, end) else "warning",
-            f"Datagrams reached {common.name(case, end)} and were dropped there: their "
-            "socket's buffer was full.",
+            sentence("udp-receive-buffer-full", host=common.name(case, end)),
             end,
             evidence=(
                 *(told(end, f"{name} rose by", f"{by:.0f}") for name, by in sorted(lost.items())),
@@ -196,8 +197,7 @@ def memory(case: Case) -> Iterator[Finding]:
         yield finding(
             "tcp-memory-pressure",
             severity,
-            f"TCP at {common.name(case, end)} is short of memory: buffers shrink and packets that "
-            "arrived are thrown away.",
+            sentence("tcp-memory-pressure", host=common.name(case, end)),
             end,
             evidence=(
                 told(end, "pages in use (sockstat TCP mem)", used),
@@ -228,8 +228,12 @@ def memory_below_path(case: Case) -> Iterator[Finding]:
         yield finding(
             "tcp-mem-too-small",
             "warning",
-            f"All TCP sockets at {common.name(case, end)} together may use {binary(PAGE * limits[1])}; "
-            f"one flow needs {binary(WINDOWS * most)}.",
+            sentence(
+                "tcp-mem-too-small",
+                host=common.name(case, end),
+                most=binary(PAGE * limits[1]),
+                needed=binary(WINDOWS * most),
+            ),
             end,
             evidence=(
                 told(end, "net.ipv4.tcp_mem (pages)", limits),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rushhour.causes.finding import Proof, finding
-from rushhour.causes.table import CAUSES
+from rushhour.causes.telling import sentence
 from rushhour.causes.thresholds import LETS_ENOUGH, SEGMENT_LIFETIME_S, UNSCALED
 from rushhour.diagnosis.rules import common
 from rushhour.diagnosis.rules.common import told
@@ -39,13 +39,12 @@ class Weight:
 class Switch:
     """A setting that is 0 or 1 at each end; `tune` switches all of them on.
 
-    `title` has `{hosts}`, the ends where it is off, and `{proof}`; `weigh` gives None where its absence does
-    not matter on the path; a `gain` of its weight comes before its own.
+    `weigh` gives None where its absence does not matter on the path; a `gain` of its weight comes before its
+    own.
     """
 
     key: str
     sysctl: Number
-    title: str
     gain: str | None
     weigh: Callable[[Case], Weight | None]
 
@@ -62,7 +61,7 @@ class Switch:
         yield finding(
             self.key,
             weight.severity,
-            self.title.format(hosts=hosts, proof=weight.proof),
+            sentence(self.key, hosts=hosts, proof=weight.proof),
             off[0],
             evidence=known + weight.evidence,
             gain=weight.gain or self.gain,
@@ -110,28 +109,24 @@ def _spurious(case: Case) -> Weight | None:
 WINDOW_SCALING = Switch(
     "window-scaling-off",
     "net.ipv4.tcp_window_scaling",
-    CAUSES["window-scaling-off"].says,
     None,
     _scaling,
 )
 SACK = Switch(
     "sack-off",
     "net.ipv4.tcp_sack",
-    CAUSES["sack-off"].says,
     "losses are repaired within one round trip",
     _repair,
 )
 TIMESTAMPS = Switch(
     "timestamps-off",
     "net.ipv4.tcp_timestamps",
-    "TCP timestamps are off at {hosts}: the RTT is measured less well, old segments may pass as new.",
     "better retransmission timeouts; spurious retransmissions are recognised",
     _wrapping,
 )
 DSACK = Switch(
     "dsack-off",
     "net.ipv4.tcp_dsack",
-    "Duplicate acknowledgements (DSACK) are off at {hosts}: reordering is taken for loss.",
     "windows that were cut for nothing are restored",
     _spurious,
 )

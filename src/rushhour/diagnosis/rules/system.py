@@ -46,8 +46,13 @@ def slot(case: Case) -> Iterator[Finding]:
             yield finding(
                 "slot-too-narrow",
                 "critical" if carries < NARROW * line_bps else "warning",
-                f"{dev} at {common.name(case, end)} has a line of {mbps(speed)} in a PCIe slot that "
-                f"carries about {rate(carries)}.",
+                sentence(
+                    "slot-too-narrow",
+                    dev=dev,
+                    host=common.name(case, end),
+                    speed=mbps(speed),
+                    carries=rate(carries),
+                ),
                 end,
                 evidence=(
                     told(end, "slot now", f"{found.speed_gts} GT/s x{found.width}"),
@@ -72,8 +77,7 @@ def backlog(case: Case) -> Iterator[Finding]:
             yield finding(
                 "backlog-overflow",
                 "warning",
-                f"{common.name(case, end)} dropped packets that had arrived: the queue of a processor "
-                "was full (netdev_max_backlog).",
+                sentence("backlog-overflow", host=common.name(case, end)),
                 end,
                 evidence=(
                     *(told(end, f"{name} rose by", f"{by:.0f}") for name, by in sorted(rose.items())),
@@ -95,8 +99,7 @@ def squeezed(case: Case) -> Iterator[Finding]:
         yield finding(
             "budget-used-up",
             "note",
-            f"{common.name(case, end)} stopped receiving {sum(rose.values()):.0f} times although packets "
-            "were left (netdev_budget).",
+            sentence("budget-used-up", host=common.name(case, end), times=f"{sum(rose.values()):.0f}"),
             end,
             evidence=(
                 told(end, "net.core.netdev_budget", budget),
@@ -124,8 +127,11 @@ def swapping(case: Case) -> Iterator[Finding]:
             "memory-short",
             severity,
             (
-                f"{common.name(case, end)} is short of memory"
-                + (" and was swapping while it was measured." if rose else ".")
+                sentence(
+                    "memory-short",
+                    host=common.name(case, end),
+                    swapping=" and was swapping while it was measured" if rose else "",
+                )
             ),
             end,
             evidence=(
@@ -174,8 +180,7 @@ def quota(case: Case) -> Iterator[Finding]:
             yield finding(
                 "memory-limit",
                 "note",
-                f"Programs started like this one may use {binary(memory)} at {common.name(case, end)}, "
-                "socket buffers included.",
+                sentence("memory-limit", size=binary(memory), host=common.name(case, end)),
                 end,
                 evidence=(told(end, "limit of the cgroup", binary(memory)),),
             )
@@ -191,8 +196,7 @@ def clock(case: Case) -> Iterator[Finding]:
         yield finding(
             "slow-clock",
             "warning",
-            f"{common.name(case, end)} reads the time from {name}, which takes about a microsecond; TCP "
-            "reads it for every packet.",
+            sentence("slow-clock", host=common.name(case, end), clock=name),
             end,
             evidence=(
                 told(end, "clock source", name),
@@ -223,8 +227,7 @@ def tracking(case: Case) -> Iterator[Finding]:
         yield finding(
             "connection-table-full",
             "critical" if count >= TABLE_FULL * most else "warning",
-            f"The table of tracked connections at {common.name(case, end)} is {percent(count / most)} "
-            "full: new ones are dropped beyond.",
+            sentence("connection-table-full", host=common.name(case, end), part=percent(count / most)),
             end,
             evidence=(told(end, "nf_conntrack_count", count), told(end, "nf_conntrack_max", most)),
             gain="no connection is refused at random",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rushhour.causes.finding import Command, Proof, finding
+from rushhour.causes.telling import sentence
 from rushhour.causes.thresholds import (
     LEAST_CA_RATIO,
     LEAST_NOTSENT,
@@ -42,8 +43,7 @@ def ecn(case: Case) -> Iterator[Finding]:
     yield finding(
         "ecn-mismatch",
         "note",
-        f"{common.name(case, asks[0])} asks for congestion marks (ECN), "
-        f"{common.name(case, refuses[0])} refuses them: queues must drop.",
+        sentence("ecn-mismatch", host=common.name(case, asks[0]), other=common.name(case, refuses[0])),
         refuses[0],
         evidence=tuple(told(end, name, value) for end, value in values.items()),
         gain="no retransmissions where a queue can mark",
@@ -73,8 +73,7 @@ def reno(case: Case) -> Iterator[Finding]:
         yield finding(
             "reno-on-a-long-path",
             "warning" if hurts else "note",
-            f"{common.name(case, from_)} sends by Reno, which on this path needs {needs:.0f} "
-            "s to recover from one loss.",
+            sentence("reno-on-a-long-path", host=common.name(case, from_), time=f"{needs:.0f} s"),
             from_,
             evidence=(
                 told(from_, "congestion control", "reno"),
@@ -116,7 +115,7 @@ def odd_algorithm(case: Case) -> Iterator[Finding]:
         yield finding(
             "odd-congestion-control",
             "warning" if hurts else "note",
-            f"{common.name(case, from_)} sends by {algorithm}, which {why}.",
+            sentence("odd-congestion-control", host=common.name(case, from_), cc=algorithm, why=why),
             from_,
             evidence=(told(from_, "congestion control", algorithm),),
             gain="a fair share beside other traffic",
@@ -136,8 +135,9 @@ def not_allowed(case: Case) -> Iterator[Finding]:
         yield finding(
             "congestion-control-missing",
             "note",
-            f"The other end sends by {wanted}; {common.name(case, end)} sends by {values[end]} and has "
-            f"no {wanted} loaded.",
+            sentence(
+                "congestion-control-missing", wanted=wanted, host=common.name(case, end), own=f"{values[end]}"
+            ),
             end,
             evidence=(
                 told(end, "available", available),
@@ -153,26 +153,27 @@ def not_allowed(case: Case) -> Iterator[Finding]:
         )
 
 
-# Limits within the sender's stack: the least that does no harm, the usual value, what less of it does.
-SMALL: dict[Number, tuple[float, int, str]] = {
-    "net.ipv4.tcp_limit_output_bytes": (LEAST_OUTPUT, 1 << 20, "little may wait below TCP: cards run dry"),
-    "net.ipv4.tcp_notsent_lowat": (LEAST_NOTSENT, (1 << 32) - 1, "programs are woken for every few segments"),
-    "net.ipv4.tcp_pacing_ca_ratio": (LEAST_CA_RATIO, 120, "paced flows send slower than their window allows"),
+# Limits within the sender's stack: the least that does no harm, and the usual value.
+SMALL: dict[Number, tuple[float, int]] = {
+    "net.ipv4.tcp_limit_output_bytes": (LEAST_OUTPUT, 1 << 20),
+    "net.ipv4.tcp_notsent_lowat": (LEAST_NOTSENT, (1 << 32) - 1),
+    "net.ipv4.tcp_pacing_ca_ratio": (LEAST_CA_RATIO, 120),
 }
 
 
 def small_limits(case: Case) -> Iterator[Finding]:
     """Limits within the sender's stack that were set far below their defaults."""
     for direction, from_, facts, _, _ in common.directions(case):
-        for name, (least, usual, effect) in SMALL.items():
-            value, short = facts.number(name), name.removeprefix("net.ipv4.")
+        for name, (least, usual) in SMALL.items():
+            value = facts.number(name)
             if value is None or value >= least:
                 continue
             severity: Severity = "note" if common.is_full(case, direction) else "warning"
+            key = name.removeprefix("net.ipv4.").replace("_", "-") + "-small"
             yield finding(
-                short.replace("_", "-") + "-small",
+                key,
                 severity,
-                f"{short} at {common.name(case, from_)} is {value}: {effect}.",
+                sentence(key, host=common.name(case, from_), value=f"{value}"),
                 from_,
                 evidence=(told(from_, name, binary(value) if "ratio" not in name else f"{value} %"),),
                 fix=(common.sysctl(from_, name, usual),),
@@ -210,7 +211,7 @@ def unusual(case: Case) -> Iterator[Finding]:
         yield finding(
             "unusual-settings",
             "note",
-            f"{common.name(case, end)} has settings that are not the kernel's own: {names}.",
+            sentence("unusual-settings", host=common.name(case, end), names=names),
             end,
             evidence=tuple(
                 told(end, name, f"{value}, usually {USUAL[name][0]}: {USUAL[name][1]}")
