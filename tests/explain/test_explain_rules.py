@@ -258,3 +258,11 @@ def test_on_a_long_path_a_managed_queue_without_a_promise_is_no_set() -> None:
     (near, *_) = (one for one in findings(replace(full, base_rtt_s=0.02)) if one.cause == "bufferbloat")
     assert near.remedy is not None
     assert near.remedy.overrides.keys() == {"topology.queue"}
+
+
+def test_a_lossy_path_whose_round_trip_is_not_known_is_explained() -> None:
+    lossy = replace(
+        FLOW, shares={"losses": 1.0}, base_rtt_s=None, wire_loss=0.001, segments=9000, retransmits=10,
+        mss=1448.0, queue_drops=40, buffer=15_000.0,
+    )  # fmt: skip
+    assert [one.cause for one in findings(lossy)] == ["losses"]

@@ -190,7 +190,7 @@ def _losses(e: RecordedFlow, trip: float, removed: Collection[str]) -> float | N
 
 def by_theory(e: RecordedFlow, trip: float) -> float | None:
     """What the law of Mathis et al. or the model of Padhye et al. promises at the loss on the way."""
-    if not e.wire_loss or not e.retransmits or e.cc.startswith("bbr") or not e.mss:
+    if not e.wire_loss or not e.retransmits or e.cc.startswith("bbr") or not e.mss or not trip:
         return None
     if mathis.outside(e.wire_loss) is None:
         return RANDOM_LOSS * mathis.rate_bps(e.mss, trip, e.wire_loss, mathis.RANDOM)
