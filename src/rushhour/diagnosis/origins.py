@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rushhour.causes.evidence import Shown
-from rushhour.causes.thresholds import BUSY, MUCH_SOFTIRQ, NOISE, NOISE_NS, QUOTA, WORTH_SAYING
+from rushhour.causes.thresholds import BUSY, FULL, MUCH_SOFTIRQ, NOISE, NOISE_NS, QUOTA, WORTH_SAYING
 from rushhour.diagnosis import losses
 from rushhour.quantities.short import percent, rate, time
 
@@ -85,7 +85,7 @@ def _bufferbloat(e: MeasuredFlow) -> Shown | None:
 
 def _path_rate(e: MeasuredFlow) -> Shown:
     most, got = e.m.capacity_bps or 0.0, rate(e.tcp.steady_bps)
-    law = f"{got} ≥ 90 % of {rate(most)}, the most that ever arrived"
+    law = f"{got} ≥ {percent(FULL)} of {rate(most)}, the most that ever arrived"
     if queued(e.m):
         law += f", and a queue of {time((e.m.queue_ns or 0) / 1e9)}"
     words = {"flow": f"One flow {e.m.direction}", "had": f"{got} of {rate(most)}", "how": "the path was full"}
