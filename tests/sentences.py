@@ -12,6 +12,6 @@ if TYPE_CHECKING:
 
 
 def is_said(found: Finding) -> bool:
-    """Whether a title holds its cause's sentence; True for causes whose rule alone makes it."""
+    """Whether a title holds its cause's sentence."""
     words = (re.escape(part) for part in re.split(r"\{\w+\}", CAUSES[found.key].says))
     return re.search(".*".join(words), found.title) is not None

@@ -17,19 +17,20 @@ ROW = """    Cause(
         "RFC 2549",
         "warning",
         says="{host} is made up.",
+        shown_by=("record", "measurements"),
         word="made_up",
         known_by="nothing",
     ),
 """
-OF_EVERY_FLOW = '''
-
-def made_up(e: Evidence, share: float) -> Named:
+OF_EVERY_FLOW = '''def made_up(e: Evidence, share: float) -> Named:
     """Made up."""
+    from rushhour.causes.telling import said
+
     return said("made-up", e.sender, Cure("Wake up."), host=e.called(e.sender))
 
 
-RULES = {**RULES, "LIMIT": (made_up,)}
 '''
+FILES = {"pacing": "end_rules.py", "losses": "loss_rules.py", "path": "path_rules.py"}
 ON_FACTS = '''def made_up(case: Case) -> Iterator[Finding]:
     """Made up."""
     yield finding("made-up", "warning", f"{case.called('a')} is made up.", "a")
@@ -53,14 +54,15 @@ mine = [one for one in rules.judge(case) if one.key == "made-up"]
 print("judged", [(one.key, one.title, one.layer, one.source) for one in mine])
 known = RecordedFlow("bulk", "s1", "r1", "cubic", 1.0, 1e6, {"LIMIT": 0.9}, None)
 print("explained", [one.explained() for one in findings(known)])
-print("documented", "| `made-up` (`made_up`), warning |" in page())
+row = "| `made-up` (`made_up`), warning | Made up for a test | record, measurements |"
+print("documented", row in page())
 """
 
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Copy:
     made = Copy.make(tmp_path / "tree")
-    made.add("src/rushhour/causes/on_devices.py", '    Cause("stolen-time",', ROW)
+    made.add("src/rushhour/causes/on_devices.py", '    Cause(\n        "stolen-time",', ROW)
     return made
 
 
@@ -70,9 +72,14 @@ def ask(copy: Copy, limit: str = "pacing") -> dict[str, str]:
     return dict(line.split(" ", 1) for line in lines)
 
 
-@pytest.mark.parametrize("limit", ["pacing", "losses"])
+@pytest.mark.parametrize("limit", FILES)
 def test_a_cause_that_any_flow_may_have_is_two_files_for_run_and_diagnose(copy: Copy, limit: str) -> None:
-    copy.add("src/rushhour/causes/rules.py", "\n\ndef named(", OF_EVERY_FLOW.replace("LIMIT", limit))
+    place = f"src/rushhour/causes/{FILES[limit]}"
+    copy.add(place, "RULES: Mapping[", OF_EVERY_FLOW)
+    file = copy.root / place
+    file.write_text(
+        file.read_text("utf-8").replace(f'    "{limit}": (', f'    "{limit}": (made_up, '), "utf-8"
+    )
     said = ask(copy, limit)
     assert said["measured"] == "['made-up']"
     assert "('made-up', 'a (alice) is made up.', 'host', 'RFC 2549')" in said["judged"]
@@ -80,7 +87,7 @@ def test_a_cause_that_any_flow_may_have_is_two_files_for_run_and_diagnose(copy: 
     assert "s1 is made up." in said["explained"]
     assert "Wake up." in said["explained"]
     assert said["documented"] == "True"
-    assert copy.touched() == ["src/rushhour/causes/on_devices.py", "src/rushhour/causes/rules.py"]
+    assert copy.touched() == sorted(["src/rushhour/causes/on_devices.py", place])
 
 
 def test_a_rule_of_diagnose_is_two_files(copy: Copy) -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rushhour.causes import on_flows, rules
+from rushhour.causes import loss_rules, on_flows, on_full_paths
 from rushhour.causes.evidence import DELAY_BASED, OPTION_SACK, OPTION_WSCALE, Shown
 from rushhour.causes.rules import RULES, named
 from rushhour.causes.table import CAUSES
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rushhour.causes.evidence import Evidence
+    from rushhour.causes.telling import Rule
 
 BOTH = OPTION_SACK | OPTION_WSCALE
 RATE, TRIP_S, GOT = 96e6, 0.02, 15e6
@@ -85,11 +86,11 @@ def test_of_a_slow_program_only_its_name_differs(limit: str, key: str) -> None:
 @pytest.mark.parametrize(
     ("rule", "known", "key"),
     [
-        (rules.no_sack, {"options": OPTION_WSCALE, "retransmits": 40}, "sack-off"),
-        (rules.corruption, {"options": BOTH, "retransmits": 40, "damaged": 38}, "corruption"),
+        (loss_rules.no_sack, {"options": OPTION_WSCALE, "retransmits": 40}, "sack-off"),
+        (loss_rules.corruption, {"options": BOTH, "retransmits": 40, "damaged": 38}, "corruption"),
     ],
 )
-def test_losses_that_both_can_tell_are_told_alike(rule: rules.Rule, known: dict[str, Any], key: str) -> None:
+def test_losses_that_both_can_tell_are_told_alike(rule: Rule, known: dict[str, Any], key: str) -> None:
     one, other = (rule(make("losses", **known), 0.9) for make in (recorded, measured))
     assert one is not None
     assert one.key == key
@@ -165,8 +166,13 @@ class Anything:
     marked: int = 0
     retransmits: int = 0
     damaged: int = 0
+    syns: int = 0
+    acks_waited: bool = False
     origin: str = ""
     asked: Mapping[str, float] = field(default_factory=dict)
+
+    def limited(self, *_limits: str) -> float:
+        return 0.5
 
     def called(self, host: str) -> str:
         return host
@@ -177,13 +183,14 @@ class Anything:
     def setting(self, _host: str, _name: str) -> Any:
         return None
 
-    def shown(self, key: str) -> Shown | None:
+    def shown(self, key: str, host: str = "") -> Shown | None:
         braces = (name for _, name, _, _ in Formatter().parse(CAUSES[key].says) if name)
-        words = {*braces} - {"held"}
-        return Shown(dict.fromkeys(words, "x")) if key == self.origin else None
+        words = dict.fromkeys({*braces} - {"held"}, "x")
+        return Shown(words, host=host, wait_s=1.0, fills=True) if key == self.origin else None
 
 
-ORIGINS = ("", *(cause.key for cause in on_flows.LOSSES))
+OF_FLOWS = (*on_flows.AT_THE_HOSTS, *on_flows.LOSSES, *on_full_paths.PATHS)
+ORIGINS = ("", *(cause.key for cause in OF_FLOWS))
 SIZE = st.none() | st.floats(1, 1e9)
 
 
@@ -191,7 +198,8 @@ SIZE = st.none() | st.floats(1, 1e9)
     st.builds(
         Anything, cc=st.sampled_from(["cubic", *sorted(DELAY_BASED)]), bdp=SIZE, window=SIZE, inflight=SIZE,
         rcvbuf=SIZE, sndbuf=SIZE, options=st.none() | st.integers(0, 127), marked=st.integers(0, 99),
-        retransmits=st.integers(0, 99), damaged=st.integers(0, 99), origin=st.sampled_from(ORIGINS),
+        syns=st.integers(0, 3), acks_waited=st.booleans(), retransmits=st.integers(0, 99),
+        damaged=st.integers(0, 99), origin=st.sampled_from(ORIGINS),
         asked=st.dictionaries(st.sampled_from(["rcvbuf", "sndbuf", "pacing_bps"]), st.floats(1, 1e9)),
     ),
     st.sampled_from(sorted(RULES)), st.floats(0, 1),

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+import ast
+from pathlib import Path
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rushhour.diagnosis import gather
-from rushhour.diagnosis.facts import Facts
+from rushhour.diagnosis.facts import Facts, Number, Sizes, Text
 from rushhour.diagnosis.gather import counters, cpu, link, machine, memory, pcie, sockets, sysctl, text
 from rushhour.diagnosis.gather.reading import Reader, Reading, read
 from rushhour.errors import HostError, RecordError
 
+SOURCES = Path(__file__).parents[2] / "src" / "rushhour"
 # Of a machine with two nodes of two processors each, and a card with two queues.
 INTERRUPTS = """\
             CPU0       CPU1       CPU2       CPU3
@@ -276,8 +279,8 @@ class Host:
 
 def test_a_machine_that_tells_little_is_told_so_and_nothing_fails() -> None:
     facts = gather.gather(Host({"/proc/stat": STAT}), "192.0.2.2", wait=lambda _: None)
-    assert facts.get("link", "mtu") is None
-    assert facts.get("cpu", "count") is None
+    assert facts.link.mtu is None
+    assert facts.cpu.count is None
     assert facts.unknown["route"].startswith("this agent has no verb")
     assert not [what for what in facts.unknown if what.startswith("/")], (
         "what no machine must have is no lack"
@@ -291,7 +294,7 @@ def test_the_next_hop_is_known_with_the_route() -> None:
     other = hop | {"dev": "eno2", "state": "reachable"}
     host = Host({"/proc/stat": ""}, route=route, neighbours={"neighbours": [other, hop]})
     facts = gather.gather(host, "198.51.100.1", wait=lambda _: None)
-    assert facts.get("route", "neighbour", "state") == "failed"
+    assert facts.route.neighbour.state == "failed"
 
 
 def test_what_may_not_be_read_is_said() -> None:
@@ -306,3 +309,89 @@ def test_facts_of_another_format_are_refused() -> None:
         Facts.from_document({"format": "rushhour-facts/9"})
     with pytest.raises(RecordError, match=r"facts: link is 'eth0'; expected a table"):
         Facts.from_document({"format": "rushhour-facts/1", "link": "eth0"})
+
+
+def test_facts_of_an_older_version_are_read() -> None:
+    """What a section lacks is not known; what no rule asks for stays there."""
+    old = {
+        "format": "rushhour-facts/1",
+        "place": "alice",
+        "link": {"dev": "eth0", "rings": {"rx-max": 512}, "fec": 1},
+    }
+    facts = Facts.from_document(old)
+    assert (facts.link.dev, facts.link.mtu, facts.link.rings.rx, facts.link.rings.rx__max) == (
+        "eth0",
+        None,
+        None,
+        512,
+    )
+    assert facts.link.driver.name is None
+    assert facts.number("net.ipv4.tcp_sack") is None
+    assert facts.document()["link"] == old["link"]
+    assert facts.document().keys() == {*old, "unknown"}
+
+
+@pytest.mark.parametrize(
+    ("section", "damaged", "says"),
+    [
+        ("link", {"mtu": "1500"}, r"link\.mtu is '1500'; expected a whole number"),
+        ("link", {"under": {"eth0": {"rings": {"rx-max": []}}}}, r"link\.under\.eth0\.rings\.rx-max is \[\]"),
+        ("cpu", {"load": [0.1, "much"]}, r"cpu\.load\.1 is 'much'; expected a number"),
+        ("qdisc", {"eth0": {"qdiscs": [{"kind": 7}]}}, r"qdisc\.eth0\.qdiscs\.0\.kind is 7; expected a text"),
+    ],
+)
+def test_damaged_facts_are_refused_by_their_name(section: str, damaged: object, says: str) -> None:
+    with pytest.raises(RecordError, match=says):
+        Facts.from_document({"format": "rushhour-facts/1", section: damaged})
+
+
+def test_an_answer_of_another_shape_is_the_agents_fault() -> None:
+    host = Host({"/proc/stat": ""}, route={"found": {"mtu": "1500"}})
+    with pytest.raises(HostError, match=r"the agent's answer cannot be read: .*route\.found\.mtu is .1500."):
+        gather.gather(host, "192.0.2.2", wait=lambda _: None)
+
+
+def test_idle_states_whose_latency_is_not_known_are_read() -> None:
+    document = {"format": "rushhour-facts/1", "cpu": {"idle_states_us": {"C1": 2, "C6": None}}}
+    assert Facts.from_document(document).cpu.idle_states_us == {"C1": 2, "C6": None}
+
+
+def test_every_setting_that_is_asked_for_is_read_and_has_one_shape() -> None:
+    names = [name for kind in (Number, Sizes, Text) for name in get_args(kind)]
+    assert len(names) == len({*names})
+    assert {*names} <= {*sysctl.NAMES}
+
+
+READERS = [
+    *sorted((SOURCES / "diagnosis" / "rules").glob("*.py")),
+    *(SOURCES / "diagnosis" / f"{name}.py" for name in ("flow", "shown", "table")),
+    *(SOURCES / "tune" / f"{name}.py" for name in ("advice", "plan", "rules")),
+]
+NO_FACTS = {"one.cure.socket", "cure.socket", "CAUSES", "one.change", "sizes", "gates", "card.errors or {}"}
+"""Tables whose keys are no facts: remedies, changes, values by end, counters by the kernel's names."""
+
+
+def by_text(text: str) -> list[str]:
+    """What is read by a text: `known["mtu"]`, `known.get("mtu")`. A misspelt one nobody would find."""
+    found = []
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Subscript):
+            table, key = node.value, node.slice
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "get":
+            table, key = node.func.value, node.args[0]
+        else:
+            continue
+        texts = isinstance(key, ast.Constant) and isinstance(key.value, str)
+        if (texts or isinstance(key, ast.JoinedStr)) and ast.unparse(table) not in NO_FACTS:
+            found.append(ast.unparse(node))
+    return found
+
+
+@pytest.mark.parametrize("path", READERS, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_facts_are_read_by_fields_that_the_type_checker_knows(path: Path) -> None:
+    assert by_text(path.read_text(encoding="utf-8")) == []
+
+
+def test_a_fact_that_is_read_by_a_text_is_found() -> None:
+    text = 'known.get("link", "mtu"), link["mtu"], rings[f"{side}-max"], known[name], cure.socket["cc"]'
+    assert by_text(text) == ["known.get('link', 'mtu')", "link['mtu']", "rings[f'{side}-max']"]

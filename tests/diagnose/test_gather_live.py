@@ -66,19 +66,19 @@ def facts(ends: tuple[Namespace, Namespace]) -> Facts:
 
 
 def test_the_device_and_what_lies_under_it(facts: Facts, ends: tuple[Namespace, Namespace]) -> None:
-    assert facts.get("link", "dev") == "br0"
-    assert (facts.get("link", "kind"), facts.get("link", "mtu")) == ("bridge", 1400)
-    under = facts.get("link", "under", "eth0")
+    assert facts.link.dev == "br0"
+    assert (facts.link.kind, facts.link.mtu) == ("bridge", 1400)
+    under = facts.link.under["eth0"]
     shown = json.loads(ends[0].run("ip", "-j", "-d", "link", "show", "eth0"))[0]
-    assert (under["mtu"], under["txqlen"]) == (1400, 77)
+    assert (under.mtu, under.txqlen) == (1400, 77)
     for ours, theirs in (("address", "address"), ("mtu", "mtu"), ("gso_max_size", "gso_max_size")):
         assert under[ours] == shown[theirs]
-    assert under["master"] == "br0"
+    assert under.master == "br0"
 
 
 def test_features_are_those_that_ethtool_shows(facts: Facts, ends: tuple[Namespace, Namespace]) -> None:
     shown = ends[0].run("ethtool", "-k", "eth0")
-    offloads = facts.get("link", "under", "eth0", "offloads")
+    offloads = facts.link.under["eth0"].offloads
     for word, name in (
         ("tso", "tx-tcp-segmentation"), ("gso", "generic-segmentation-offload"),
         ("gro", "generic-receive-offload"), ("sg", "tx-scatter-gather"), ("rx", "rx-checksumming"),
@@ -86,21 +86,21 @@ def test_features_are_those_that_ethtool_shows(facts: Facts, ends: tuple[Namespa
         match = re.search(rf"^\s*{name}: (on|off)( \[fixed\])?", shown, re.MULTILINE)
         assert match, name
         assert offloads[word] == {"on": match[1] == "on", "fixed": match[2] is not None}, name
-    assert not offloads["tso"]["on"]
+    assert not offloads["tso"].on
 
 
 def test_queues_are_those_that_tc_shows(facts: Facts) -> None:
-    (tbf,) = facts.get("qdisc", "br0", "qdiscs")
-    assert (tbf["kind"], tbf["parent"], tbf["options"]["rate_bps"]) == ("tbf", "root", 30_000_000)
-    assert tbf["options"]["limit_bytes"] == 60_000
-    assert tbf["options"]["burst_bytes"] == pytest.approx(20_000, rel=1e-3)
-    (class_,) = facts.get("qdisc", "eth0", "classes")
-    assert class_["options"] == {"rate_bps": 50_000_000, "ceil_bps": 80_000_000}
+    (tbf,) = facts.qdisc["br0"].qdiscs
+    assert (tbf.kind, tbf.parent, tbf.options.rate_bps) == ("tbf", "root", 30_000_000)
+    assert tbf.options.limit_bytes == 60_000
+    assert tbf.options.burst_bytes == pytest.approx(20_000, rel=1e-3)
+    (class_,) = facts.qdisc["eth0"].classes
+    assert class_.options == {"rate_bps": 50_000_000, "ceil_bps": 80_000_000}
 
 
 def test_settings_of_the_namespace_are_read_and_not_the_machines(facts: Facts) -> None:
-    assert facts.get("sysctl", "net.ipv4.tcp_sack") == 0
-    assert facts.get("sysctl", "net.ipv4.tcp_rmem") == [4096, 50_000, 100_000]
+    assert facts.number("net.ipv4.tcp_sack") == 0
+    assert facts.sizes("net.ipv4.tcp_rmem") == [4096, 50_000, 100_000]
 
 
 def test_a_route_tells_what_it_fixes(ends: tuple[Namespace, Namespace]) -> None:
@@ -119,7 +119,7 @@ def test_a_route_tells_what_it_fixes(ends: tuple[Namespace, Namespace]) -> None:
         assert way["entry"][name] == value
     assert way["found"]["source"] == HERE
     assert "unreachable" in nowhere.unknown["route"]
-    assert nowhere.get("link", "mtu") is None
+    assert nowhere.link.mtu is None
 
 
 def test_counters_rise_by_what_was_sent(ends: tuple[Namespace, Namespace], facts: Facts) -> None:
@@ -144,13 +144,13 @@ def test_rules_that_drop_are_told_and_counted(ends: tuple[Namespace, Namespace])
         facts = gather.gather(session, HERE, wait=lambda _: None)
         for _ in range(4):
             _datagram(a)
-        risen = counters.rise(facts.sections["counters"], gather.recount(session, facts))
-    (rule,) = facts.get("firewall", "dropping")
-    assert (rule["table"], rule["chain"], rule["limit"]["over"]) == ("bed", "i", True)
-    assert {"limit", "counter", "immediate"} <= set(rule["expressions"])
-    assert facts.get("firewall", "chains")[0]["hook"] == "input"
+        risen = counters.rise(facts.counters, gather.recount(session, facts))
+    (rule,) = facts.firewall.dropping
+    assert (rule.table, rule.chain, rule.limit and rule.limit.over) == ("bed", "i", True)
+    assert {"limit", "counter", "immediate"} <= set(rule.expressions)
+    assert facts.firewall.chains[0].hook == "input"
     # One passes by the burst; of the other three each is dropped and counted.
-    assert risen[f"filter.ip.bed.i.{rule['handle']}"] == 3
+    assert risen[f"filter.ip.bed.i.{rule.handle}"] == 3
     b.run("nft", "delete", "table", "ip", "bed")
 
 

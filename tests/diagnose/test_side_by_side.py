@@ -9,6 +9,10 @@ from rushhour.diagnosis import shown
 from rushhour.diagnosis.facts import Facts
 from rushhour.diagnosis.table import table
 from rushhour.quantities import short
+from rushhour.record.document import read
+from rushhour.record.facts_file import Offload
+
+FIXED = read(Offload, {"on": False, "fixed": True}, "facts")
 
 
 def test_a_difference_is_marked_where_it_matters_and_says_why() -> None:
@@ -56,7 +60,7 @@ def test_rows_fit_a_terminal() -> None:
         (short.rate, 1e10, "10 Gbit/s"), (short.rate, 950, "950 bit/s"),
         (short.duration, 20_300_000, "20.3 ms"),
         (short.duration, 140, "140 ns"), (short.percent, 0.5, "50 %"), (short.percent, 0.0012, "0.12 %"),
-        (shown.switch, {"on": False, "fixed": True}, "off [fixed]"), (shown.limit, 0xFFFFFFFF, "none"),
+        (shown.switch, FIXED, "off [fixed]"), (shown.limit, 0xFFFFFFFF, "none"),
         (shown.counted, {"powersave": 8}, "powersave"), (shown.ecn, 2, "if asked"),
         (shown.probing, 1, "after a black hole"),
         (shown.mbps, 2500, "2.5 Gbit/s"), (short.rate, 999.9e6, "1000 Mbit/s"),

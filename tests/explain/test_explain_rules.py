@@ -8,9 +8,8 @@ import pytest
 from sentences import is_said
 
 from rushhour.causes.evidence import OPTION_SACK, OPTION_WSCALE
-from rushhour.causes.rules import RULES as SHARED
+from rushhour.causes.rules import RULES
 from rushhour.explain import LIMITS, RecordedFlow, findings
-from rushhour.explain.causes import RULES
 from rushhour.explain.evidence import Other
 from rushhour.explain.traffic import Beside
 from rushhour.quantities.short import percent, rate, rounded_up, size, time
@@ -35,7 +34,7 @@ FLOW = RecordedFlow(
 
 
 def test_every_limit_has_rules_and_every_rule_a_limit() -> None:
-    assert {*RULES, *SHARED} == set(LIMITS)
+    assert {*RULES} == set(LIMITS)
 
 
 def test_a_receive_buffer_is_proposed_by_what_part_of_it_becomes_window() -> None:
@@ -259,3 +258,11 @@ def test_on_a_long_path_a_managed_queue_without_a_promise_is_no_set() -> None:
     (near, *_) = (one for one in findings(replace(full, base_rtt_s=0.02)) if one.cause == "bufferbloat")
     assert near.remedy is not None
     assert near.remedy.overrides.keys() == {"topology.queue"}
+
+
+def test_a_lossy_path_whose_round_trip_is_not_known_is_explained() -> None:
+    lossy = replace(
+        FLOW, shares={"losses": 1.0}, base_rtt_s=None, wire_loss=0.001, segments=9000, retransmits=10,
+        mss=1448.0, queue_drops=40, buffer=15_000.0,
+    )  # fmt: skip
+    assert [one.cause for one in findings(lossy)] == ["losses"]

@@ -22,7 +22,9 @@ Every cause has one key, one row here and one sentence. A run names causes of it
 ([explain](explain.md): `why` in `rushhour run --json`; `cause` is the word in parentheses), `diagnose` those
 between two hosts ([diagnose](diagnose.md): `findings`), at most as grave as it says. `tune` finds nothing: it
 sets what mends a cause before that costs anything, and names the cause ([tune](tune.md): `advice`). What
-follows from a cause (→) is a note beside it. Sources that end in `.rst` are of the kernel's `Documentation`.
+follows from a cause (→) is a note beside it. A cause can be shown by the `record` of a run, by
+`measurements` between two hosts, by what is read at these `hosts`, or by the connections of their `programs`.
+Sources that end in `.rst` are of the kernel's `Documentation`.
 """
 THRESHOLDS = """\
 ## Thresholds
@@ -47,7 +49,7 @@ def page() -> str:
 def _section(heading: str, causes: tuple[Cause, ...]) -> str:
     explained = any(cause.known_by for cause in causes)
     more = ("known in a record by", "what helps") if explained else ()
-    head = ("cause", "is", *more, "source")
+    head = ("cause", "is", "shown by", *more, "source")
     rows = [head, *(tuple(_cells(cause, explained=explained)) for cause in causes)]
     lines = [f"| {' | '.join(row)} |\n" for row in rows]
     return f"## {heading}\n\n{lines[0]}|{'---|' * len(head)}\n{''.join(lines[1:])}"
@@ -57,6 +59,7 @@ def _cells(cause: Cause, *, explained: bool) -> Iterator[str]:
     yield f"`{cause.key}`" + (f" (`{cause.word}`)" if cause.word else "") + f", {cause.worst}"
     follows = ", ".join(f"`{key}`" for key in cause.leads_to)
     yield f"{cause.means} → {follows}" if follows else cause.means
+    yield ", ".join(cause.shown_by)
     if explained:
         yield cause.known_by
         yield cause.helps

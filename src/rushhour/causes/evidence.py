@@ -7,7 +7,7 @@ A record supplies it (`rushhour.explain.evidence`), and so do the measurements b
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -65,12 +65,23 @@ class Evidence(Protocol):
         """Segments sent again."""
 
     @property
+    def syns(self) -> int:
+        """SYNs sent again."""
+
+    @property
     def damaged(self) -> int:
         """Packets that came to the receiver's host with a wrong checksum."""
 
     @property
+    def acks_waited(self) -> bool:
+        """Whether its ACKs waited so long in a queue that the round trip was not that of the idle path."""
+
+    @property
     def asked(self) -> Mapping[str, float]:
         """What the program set of its socket: rcvbuf, sndbuf, pacing_bps."""
+
+    def limited(self, *limits: str) -> float:
+        """Share of its time in which these limits held together."""
 
     def called(self, host: str) -> str:
         """How a sentence calls a host."""
@@ -78,36 +89,53 @@ class Evidence(Protocol):
     def program(self, host: str) -> str:
         """How a sentence about the program on a host begins."""
 
-    def setting(self, host: str, name: str) -> Any:
+    def setting(self, host: str, name: str) -> object:
         """A sysctl of a host; None where it is not known."""
 
-    def shown(self, key: str) -> Shown | None:
-        """What shows that losses have this origin; None where nothing does.
+    def shown(self, key: str, host: str = "") -> Shown | None:
+        """What shows that a cause of the table held the flow, at this host if it is one of a host.
 
-        An origin is a cause of the table. Each source has its own means: a record has counted what every
-        queue, policer and wire dropped, between two hosts datagrams and trains tell.
+        None where nothing shows it. Each source has its own means: a record has counted what every queue,
+        policer and wire dropped and how long packets waited; between two hosts datagrams and trains tell, and
+        only hosts have processors. Which source shows which cause stands in the table (`Cause.shown_by`).
         """
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What shows where losses come from.
+    """What shows a cause.
 
     Attributes:
         words: What the cause's sentence has in braces, besides `held`.
         law: The inequality that holds, in numbers; empty where the sentence says all.
-        rate_bps: What a policer lets through, of which `taken_bps` goes to others and `flows` share the rest.
+        before: What is said before the sentence of the cause, `after`: behind it.
+        host: The host that has to act; empty: the sender.
+        queue: The queue that it is about; `discipline`: its queue discipline, in tc's words.
+        wait_s: The median wait in that queue, beside an idle round trip of `idle_s`.
+        rate_bps: What a policer lets through, of which `taken_bps` goes to others and `flows` share the rest;
+            what a full path carries.
         lost: Share of the packets that chance took.
         extent: By how many places packets were overtaken; None where that is not known.
+        dropped: Whether a queue dropped what was lost.
+        fills: Whether it explains a path that counts as full, too.
     """
 
     words: Mapping[str, str] = field(default_factory=dict)
     law: str = ""
+    before: str = ""
+    after: str = ""
+    host: str = ""
+    queue: str = ""
+    discipline: str = ""
+    wait_s: float = 0.0
+    idle_s: float = 0.0
     rate_bps: float = 0.0
     taken_bps: float = 0.0
     flows: int = 1
     lost: float = 0.0
     extent: int | None = None
+    dropped: bool = False
+    fills: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,19 +162,29 @@ class Cure:
         settings: Sysctls.
         socket: Options of the flow's socket: `rcvbuf`, `sndbuf` (`1900000B`), `pacing` (`9500000bit`), `cc`.
         queue: The sender's queue discipline, in tc's words, for whoever cannot change the socket.
+        look: What shows more where nothing is to be set: a command on the host that has to act, with `{dev}`
+            for its device.
     """
 
     advice: str
     settings: tuple[Setting, ...] = ()
     socket: Mapping[str, str] = field(default_factory=dict)
     queue: str = ""
+    look: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A cause that a rule names: its key, the host that has to act, what is said of it, what would help.
+    """A cause that a rule names.
 
-    `law` is what shows it, in numbers, where the share of the time and the path do not.
+    Attributes:
+        key: The cause, a key of the table.
+        where: The host that has to act.
+        says: What is said of it.
+        cure: What would help; None where nothing is advised.
+        law: What shows it, in numbers, where the share of the time and the path do not.
+        queue: The queue that it is about; empty: none.
+        share: The share of the time in which it held, where that is not the share of the limit.
     """
 
     key: str
@@ -154,3 +192,5 @@ class Named:
     says: str
     cure: Cure | None = None
     law: str = ""
+    queue: str = ""
+    share: float | None = None

@@ -20,6 +20,7 @@ AT_THE_HOSTS = (
         word="window_scaling",
         known_by="not agreed on (`TCPI_OPT_WSCALE`), and the path holds more than 64 KiB",
         helps="`net.ipv4.tcp_window_scaling`",
+        shown_by=("record", "measurements", "hosts"),
     ),
     Cause(
         "receive-buffer-too-small",
@@ -31,6 +32,7 @@ AT_THE_HOSTS = (
         word="receive_buffer",
         known_by="limit `receiver`",
         helps="`SO_RCVBUF`, `tcp_moderate_rcvbuf` or `tcp_rmem`, for 1.5 times what the path holds",
+        shown_by=("record", "measurements", "hosts"),
     ),
     Cause(
         "send-buffer-too-small",
@@ -41,6 +43,7 @@ AT_THE_HOSTS = (
         word="send_buffer",
         known_by="limit `sndbuf`",
         helps="`SO_SNDBUF` or `tcp_wmem`, likewise",
+        shown_by=("record", "measurements", "hosts"),
     ),
     Cause(
         "slow-reader",
@@ -54,6 +57,7 @@ AT_THE_HOSTS = (
         helps="the application",
         ours=True,
         doubtful=True,
+        shown_by=("record", "measurements"),
     ),
     Cause(
         "slow-writer",
@@ -67,6 +71,7 @@ AT_THE_HOSTS = (
         helps="the application",
         ours=True,
         doubtful=True,
+        shown_by=("record", "measurements"),
     ),
     Cause(
         "cpu-busy",
@@ -74,7 +79,12 @@ AT_THE_HOSTS = (
         "A processor is full, and the network waits for the program",
         "proc_stat(5)",
         worst="warning",
+        says=(
+            "{host} has no processor time left (the busiest is at {busy}{stolen}): {held} the network waited "
+            "for it."
+        ),
         ours=True,
+        shown_by=("measurements",),
     ),
     Cause(
         "cpu-quota",
@@ -84,15 +94,7 @@ AT_THE_HOSTS = (
         says="A CPU quota holds programs on {host}{cpus}{proof}.",
         leads_to=("cpu-busy", "slow-reader", "slow-writer"),
         certain=True,
-    ),
-    Cause(
-        "cpu-limited",
-        "host",
-        "One flow is as fast as a processor; the path is not full",
-        "proc_stat(5)",
-        worst="warning",
-        ours=True,
-        doubtful=True,
+        shown_by=("measurements", "hosts"),
     ),
     Cause(
         "pacing",
@@ -103,6 +105,7 @@ AT_THE_HOSTS = (
         word="pacing",
         known_by="limit `pacing`",
         helps="the application",
+        shown_by=("record", "measurements"),
     ),
     Cause(
         "marked",
@@ -113,6 +116,7 @@ AT_THE_HOSTS = (
         word="marks",
         known_by="limit `marks`",
         helps="mark later, DCTCP at both ends",
+        shown_by=("record", "measurements"),
     ),
     Cause(
         "small-window",
@@ -124,24 +128,32 @@ AT_THE_HOSTS = (
         known_by="limit `window`",
         helps="of algorithms that follow delay: another",
         doubtful=True,
+        shown_by=("record", "measurements"),
     ),
     Cause(
         "handshake",
         "tcp",
         "Opening the connection took a good part of the time",
         "RFC 9293, 3.5; RFC 6298, section 2",
+        says="It took {took} of {whole} in all to open its connection: {how}.",
         word="handshake",
         known_by="the limit; SYNs that were sent again, by the traced events",
         helps="keep connections; with a lost SYN, repair",
+        shown_by=("record",),
     ),
     Cause(
         "slow-start",
         "tcp",
         "The transfer was over before the window had grown",
         "RFC 5681, 3.1; RFC 6928",
+        says=(
+            "It was in slow start {held} ({took} in all), its window not yet grown to what the path holds. "
+            "Each doubling takes a round trip{trip}."
+        ),
         word="slow_start",
         known_by="the limit",
         helps="keep connections; `initcwnd`",
+        shown_by=("record",),
     ),
 )
 
@@ -158,6 +170,7 @@ LOSSES = (
             "lost on the way"
         ),
         helps="balance per flow",
+        shown_by=("record", "measurements"),
     ),
     Cause(
         "corruption",
@@ -170,6 +183,7 @@ LOSSES = (
         known_by="wrong checksums at the receiver, for a fifth of the retransmissions or more",
         helps="repair the link",
         certain=True,
+        shown_by=("record", "measurements"),
     ),
     Cause(
         "outages",
@@ -178,6 +192,7 @@ LOSSES = (
         "RFC 3357, section 4; RFC 6298, section 5",
         says="The way {way} goes dead for about {dead} at a time: {proof}.",
         leads_to=("random-loss", "losses", "policer", "datagram-loss", "echo-loss", "shallow-queue"),
+        shown_by=("measurements",),
     ),
     Cause(
         "policer",
@@ -192,6 +207,7 @@ LOSSES = (
         word="policer",
         known_by="policers dropped more than queues",
         helps="pace to 95 % of the policed rate; or a burst of one BDP, a `--set` of its own",
+        shown_by=("record", "measurements"),
     ),
     Cause(
         "random-loss",
@@ -209,17 +225,20 @@ LOSSES = (
             "model of Padhye et al. allows Reno"
         ),
         helps="repair; up to 10 % of loss BBR",
+        shown_by=("record", "measurements"),
     ),
     Cause(
         "sack-off",
         "tcp",
-        "No selective acknowledgements: of several losses one is repaired a round trip",
+        "No selective acknowledgements: a round trip repairs only one loss",
         f"RFC 2018; RFC 6675; {IP_SYSCTL}, tcp_sack",
-        says="Selective acknowledgements (SACK) are off at {hosts}: of several losses one is "
-        "repaired a round trip{proof}.",
+        says=(
+            "Selective acknowledgements (SACK) are off at {hosts}: a round trip repairs only one loss{proof}."
+        ),
         word="sack",
         known_by="not agreed on, and there were retransmissions",
         helps="`net.ipv4.tcp_sack`",
+        shown_by=("record", "measurements", "hosts"),
     ),
     Cause(
         "shallow-queue",
@@ -236,6 +255,7 @@ LOSSES = (
             "limit gone"
         ),
         helps="one BDP, or pacing",
+        shown_by=("record", "measurements"),
     ),
     Cause(
         "impatient-queue",
@@ -249,15 +269,18 @@ LOSSES = (
         word="impatient_queue",
         known_by="CoDel dropped or marked, and its interval is shorter than the idle round trip",
         helps="an interval of a round trip",
+        shown_by=("record",),
     ),
     Cause(
         "timeouts",
         "path",
         "The sender waits for retransmission timeouts",
         "RFC 6298",
+        says="It waited {held} for retransmission timeouts ({count}), each of 200 ms and more{where}.",
         word="timeouts",
         known_by="the limit",
         helps="fewer senders, a longer queue or marks, a smaller `rto_min`",
+        shown_by=("record",),
     ),
     Cause(
         "losses",
@@ -271,103 +294,6 @@ LOSSES = (
         word="losses",
         known_by="retransmissions, of which no more is known",
         doubtful=True,
-    ),
-)
-
-PATHS = (
-    Cause(
-        "ack-queue",
-        "queue",
-        "ACKs wait in a queue on their way back",
-        "RFC 3449, section 2",
-        word="ack_queue",
-        known_by=(
-            "limit `acks`, or ACKs that wait for more than 30 % of the idle round trip, in the queue "
-            "that is named, with who fills it"
-        ),
-        helps="that queue separates its flows",
-    ),
-    Cause(
-        "ack-loss",
-        "path",
-        "Many ACKs are lost on their way back",
-        "RFC 3449, section 3",
-        word="ack_loss",
-        known_by="5 % of the ACKs or more were lost on wires and by netem",
-        helps="repair the way back",
-    ),
-    Cause(
-        "other-algorithm",
-        "path",
-        "Another congestion control takes most of the path",
-        "RFC 9743",
-        word="other_algorithm",
-        known_by=(
-            "the path was full, and the flow had less than 60 % of an equal share; whoever had most "
-            "has another algorithm"
-        ),
-        helps="one algorithm, or a queue that separates flows",
-    ),
-    Cause(
-        "longer-path",
-        "path",
-        "A flow with a shorter round trip takes most of the path",
-        "RFC 5166, section 2.3",
-        word="longer_path",
-        known_by="likewise; whoever had most has a base RTT below two thirds",
-        helps="a queue that separates flows",
-    ),
-    Cause(
-        "unequal",
-        "path",
-        "Equal flows have not come to equal shares",
-        "RFC 5166, section 2.3",
-        word="unequal",
-        known_by="likewise; algorithm and round trip are alike",
-    ),
-    Cause(
-        "bufferbloat",
-        "queue",
-        "A queue is much longer than the path needs",
-        "RFC 8289, section 3; RFC 8290 (FQ-CoDel), section 1; tc-cake(8)",
-        says=(
-            "The queue {where} is far too long (bufferbloat): under load everything waits {wait} in it, on "
-            "an idle round trip of {idle}."
-        ),
-        word="bufferbloat",
-        known_by=(
-            "the path was full, and the median wait in its queue is at least 20 ms and the idle round trip"
-        ),
-        helps="a queue that manages itself",
-    ),
-    Cause(
-        "shaper-on-the-sender",
-        "queue",
-        "A shaper on the sender's own device is what limits",
-        "tc(8)",
-        says="A shaper on {dev} lets {rate} through{arrives}.",
-        leads_to=("path-rate", "asymmetric-path", "bufferbloat", "shallow-queue", "losses"),
-        word="sender_shaper",
-        known_by="the bottleneck is the sender's own egress",
-    ),
-    Cause(
-        "beside-others",
-        "path",
-        "Traffic that does not give way takes part of the path",
-        "RFC 8085, section 3.1",
-        word="others",
-        known_by=(
-            "the path was full, 5 % of it or more of UDP, requests, arriving flows, or TCP that was "
-            "there for less than half of the time"
-        ),
-    ),
-    Cause(
-        "path-rate",
-        "path",
-        "The path is full, as it should be",
-        "RFC 6349, section 3.3",
-        worst="note",
-        word="path",
-        known_by="nothing else",
+        shown_by=("record", "measurements"),
     ),
 )

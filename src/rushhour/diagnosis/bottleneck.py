@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 
 from rushhour.causes.held import Held
 from rushhour.causes.rules import named
-from rushhour.causes.thresholds import BUSY, DELAYED_SEGMENTS, EMPTIED, MAIN, QUOTA, WORTH_SAYING
+from rushhour.causes.thresholds import DELAYED_SEGMENTS, EMPTIED, MAIN, WORTH_SAYING
 from rushhour.diagnosis.flow import MeasuredFlow
 from rushhour.diagnosis.losses import behind_a_hole, holes_explain
 from rushhour.diagnosis.possible import bdp, possible_bps
-from rushhour.quantities.short import percent, rate, size, time
+from rushhour.quantities.short import percent, size, time
 
 if TYPE_CHECKING:
-    from rushhour.diagnosis.measured import Cpu, Measured, Tcp
+    from rushhour.diagnosis.measured import Measured, Tcp
 
 
 def causes(m: Measured) -> list[Held]:
@@ -66,11 +66,14 @@ def _receiver(m: Measured, tcp: Tcp) -> Held | None:
     return _by_rule(m, tcp, "receiver", law)
 
 
-def _by_rule(m: Measured, tcp: Tcp, limit: str, law: str) -> Held | None:
-    """What the rule of a limit names, if it held."""
-    share = tcp.limited(limit)
+def _by_rule(m: Measured, tcp: Tcp, limit: str, law: str, share: float | None = None) -> Held | None:
+    """What the rule of a limit names, if it held; `law` is what shows that it did."""
+    share = tcp.limited(limit) if share is None else share
     found = named(MeasuredFlow(m, tcp), limit, share) if share else None
-    return None if found is None else Held(found.key, found.where, share, law, possible_bps(m), limit)
+    if found is None:
+        return None
+    shows = "; ".join(part for part in (law, found.law) if part)
+    return Held(found.key, found.where, share, shows, possible_bps(m), limit)
 
 
 def _sndbuf(m: Measured, tcp: Tcp) -> Held | None:
@@ -81,23 +84,14 @@ def _sndbuf(m: Measured, tcp: Tcp) -> Held | None:
 
 def _sender(m: Measured, tcp: Tcp) -> Held | None:
     """The generator always has data, so an idle sender is one whose processor was taken."""
-    share = tcp.limited("application")
-    if not share:
-        return None
-    return _host(m, m.sender, share, "application", "the kernel had nothing to send")
+    return _by_rule(m, tcp, "application", "the kernel had nothing to send")
 
 
 def _reader(m: Measured, tcp: Tcp) -> Held | None:
     late = _emptied_late(m, tcp)
     share = tcp.limited("reader", *(("receiver",) if late else ()))
-    if not share:
-        return None
-    return _host(
-        m,
-        m.receiver,
-        share,
-        "reader",
-        late or f"{size(tcp.unread or 0)} lay unread, half a window or more",
+    return _by_rule(
+        m, tcp, "reader", late or f"{size(tcp.unread or 0)} lay unread, half a window or more", share
     )
 
 
@@ -126,24 +120,6 @@ def _emptied_late(m: Measured, tcp: Tcp) -> str | None:
     return f"a full window of {size(window)} was emptied once in {every}, a round trip takes {trip}"
 
 
-def _host(m: Measured, end: str, share: float, limit: str, law: str) -> Held | None:
-    """A program that does not keep up: its quota, its processor, or itself."""
-    cpu = m.cpu.get(end)
-    if cpu is not None and (cpu.throttled or 0) > QUOTA:
-        law = f"{law}; its CPU quota stopped it for {percent(cpu.throttled or 0)} of the time"
-        return Held("cpu-quota", end, share, law, possible_bps(m))
-    if cpu is not None and _full(cpu):
-        law = f"{law}; its busiest processor was busy for {percent(cpu.busiest)} of the time"
-        return Held("cpu-busy", end, share, law, possible_bps(m))
-    assert m.single is not None
-    found = named(MeasuredFlow(m, m.single), limit, share)
-    return None if found is None else Held(found.key, end, share, law, possible_bps(m), limit)
-
-
-def _full(cpu: Cpu) -> bool:
-    return cpu.busiest >= BUSY or cpu.steal >= WORTH_SAYING
-
-
 def _losses(m: Measured, tcp: Tcp) -> Held | None:
     """Why segments were sent again, and the share of the time in which that kept the window small."""
     share = tcp.limited("losses", "timeouts", *(("receiver",) if behind_a_hole(m, tcp) else ()))
@@ -169,24 +145,14 @@ def _algorithm(m: Measured, tcp: Tcp) -> Held | None:
 
 
 def _path(m: Measured, tcp: Tcp) -> Held | None:
-    """The path was full: no less arrived than in any other measurement. Who narrows it?"""
+    """The path was full: no less arrived than in any other measurement.
+
+    A queue that stands limits nobody, and is a finding of its own.
+    """
     share = tcp.limited("path")
-    most = m.capacity_bps
-    if not share or not most:
+    if not share or not m.capacity_bps:
         return None
-    for end in (m.sender, m.receiver):
-        cpu = m.cpu.get(end)
-        if cpu is not None and _full(cpu) and not _queued(m):
-            law = f"a processor busy for {percent(cpu.busiest)}, and no queue on the way"
-            return Held("cpu-limited", end, share, law)
-    law = f"{rate(tcp.steady_bps)} ≥ 90 % of {rate(most)}, the most that ever arrived"
-    if _queued(m):
-        law += f", and a queue of {time((m.queue_ns or 0) / 1e9)}"
-    return Held("path-rate", m.direction, share, law)
-
-
-def _queued(m: Measured) -> bool:
-    """Whether data waited: the round trip was longer by what scheduling noise does not explain."""
-    idle, queue = m.idle_rtt_ns, m.queue_ns
-    noise = max(200_000, 2 * ((m.idle_rtt_p95_ns or 0) - (idle or 0)))
-    return queue is not None and queue > noise
+    one = named(MeasuredFlow(m, tcp), "path", share, without={"bufferbloat"})
+    if one is None:
+        return None
+    return Held(one.key, m.direction if one.key == "path-rate" else one.where, share, one.law, limit="path")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rushhour.causes.thresholds import MOVED
 from rushhour.record import decode
 
 if TYPE_CHECKING:
@@ -19,9 +20,6 @@ if TYPE_CHECKING:
     from rushhour.lab.host.answers import Socket
 
     Look = Mapping[str, Sequence[Socket]]
-
-MOVED = 50_000
-"""Bytes between two looks below which a connection is no transfer: a shell, a heartbeat, our own session."""
 
 
 @dataclass(frozen=True)

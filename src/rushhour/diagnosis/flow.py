@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from rushhour.diagnosis import losses
+from rushhour.diagnosis import origins
 from rushhour.diagnosis.possible import bdp, wrong_checksums
 
 if TYPE_CHECKING:
@@ -94,11 +94,29 @@ class MeasuredFlow:
         """Nothing: our own programs leave their sockets to the kernel."""
         return _NOTHING
 
-    def shown(self, key: str) -> Shown | None:
-        """What the measurements show of an origin of losses."""
-        found = losses.shown(self.m, self.tcp, key)
-        host = {"host": self.called(self.sender)}
-        return None if found is None else replace(found, words={**host, **found.words})
+    @property
+    def syns(self) -> int:
+        """None: a connection that is hard to open is told of by other measurements."""
+        return 0
+
+    @property
+    def acks_waited(self) -> bool:
+        """Nothing tells between two hosts in which direction a round trip waited."""
+        return False
+
+    def limited(self, *limits: str) -> float:
+        """Share of its time in which these limits held together."""
+        return self.tcp.limited(*limits)
+
+    def quota(self, host: str) -> float | None:
+        """Processors' worth of time that control groups leave programs at an end; None: all, or not known."""
+        return None if self.case is None else self.case.facts(host).memory.cgroup.cpus
+
+    def shown(self, key: str, host: str = "") -> Shown | None:
+        """What the measurements show of a cause, at this end if it is one of an end."""
+        found = origins.shown(self, key, host)
+        sender = {"host": self.called(self.sender)}
+        return None if found is None else replace(found, words={**sender, **found.words})
 
     def called(self, host: str) -> str:
         """An end as a sentence calls it: `a (alice)`."""
@@ -108,6 +126,6 @@ class MeasuredFlow:
         """Our own sender or reader."""
         return f"Our own {'sender' if host == self.sender else 'reader'} on {self.called(host)}"
 
-    def setting(self, host: str, name: str) -> Any:
+    def setting(self, host: str, name: str) -> object:
         """A sysctl of an end; None where it is not known."""
-        return None if self.case is None else self.case.facts(host).get("sysctl", name)
+        return None if self.case is None else self.case.facts(host).file.sysctl.get(name)

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from rushhour.causes.ranking import folded
 from rushhour.diagnosis import measure, processors
@@ -35,10 +35,13 @@ from rushhour.record.seal import write_json
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from rushhour.diagnosis.case import End
     from rushhour.diagnosis.connections import Connection
     from rushhour.diagnosis.facts import Facts
     from rushhour.diagnosis.measure import Phase
     from rushhour.diagnosis.measured import Cpu, Measured
+
+T = TypeVar("T")
 
 RESULTS = Path("results") / "diagnose"
 LOOK_S = 0.6
@@ -112,9 +115,7 @@ def carry_out(asked: Asked, tell: Callable[[str], None] = lambda _: None) -> Dia
         procedure = Procedure(bench, _known(asked, seats, sessions), rate_bps=asked.rate_bps)
         measured = procedure.carry_out()
         tell("reading both ends again")
-        risen = _both(
-            lambda end: counters.rise(facts[end].get("counters") or {}, recount(sessions[end], facts[end]))
-        )
+        risen = _both(lambda end: counters.rise(facts[end].counters, recount(sessions[end], facts[end])))
     failed = {name: str(error) for name, error in procedure.failed.items()}
     failed |= {f"{end}: echo requests": NO_ECHO for end in ENDS if end not in procedure.known.echo}
     return _kept(_judged(facts, bench.completed(measured, risen), failed, there), folder)
@@ -151,7 +152,7 @@ def _open(asked: Asked, stack: ExitStack) -> dict[str, Session]:
     return {end: future.result() for end, future in futures.items()}
 
 
-def _both(work: Callable[[Any], Any]) -> dict[str, Any]:
+def _both(work: Callable[[End], T]) -> dict[str, T]:
     """Both ends at once."""
     with ThreadPoolExecutor(2, thread_name_prefix="end") as pool:
         futures = {end: pool.submit(work, end) for end in ENDS}

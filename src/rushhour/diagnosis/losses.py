@@ -16,6 +16,7 @@ from rushhour.causes.thresholds import (
     DEAD_RUN,
     EMPTY,
     ENOUGH,
+    FAR_LESS,
     FELL,
     HOLE_TIMEOUT_S,
     HOLE_TRIPS,
@@ -29,7 +30,9 @@ from rushhour.causes.thresholds import (
     RANDOM,
     SOME,
     SPACIOUS,
+    SPURIOUS,
     SURELY,
+    TARDY,
     TRAIN_LOST,
 )
 from rushhour.diagnosis.possible import bdp
@@ -66,7 +69,7 @@ def shown(m: Measured, tcp: Tcp, key: str) -> Shown | None:
 
     `losses` is shown where segments were sent again: that stays when nothing else is.
     """
-    return _SHOWN[key](m, tcp) if key in _SHOWN else None
+    return SHOWN[key](m, tcp) if key in SHOWN else None
 
 
 def _late(m: Measured, tcp: Tcp) -> Shown | None:
@@ -97,7 +100,7 @@ def _policer(m: Measured, tcp: Tcp) -> Shown | None:
     limit = enforced(m)
     proof = f"{percent(tcp.retransmit_share)} of TCP's segments were sent again"
     words = {"way": f"on the way {m.direction} ", "rate": f"about {rate(limit)}", "proof": proof}
-    return Shown(words, law, limit)
+    return Shown(words, law, rate_bps=limit)
 
 
 def enforced(m: Measured) -> float:
@@ -161,7 +164,7 @@ def late(m: Measured, tcp: Tcp) -> bool:
     """Packets are overtaken on the way."""
     if m.udp is None or m.udp.reordered < LATE:
         return False
-    spurious = tcp.duplicates >= tcp.retransmits / 2 or tcp.reorder_events >= tcp.retransmits
+    spurious = tcp.duplicates >= SPURIOUS * tcp.retransmits or tcp.reorder_events >= tcp.retransmits
     return m.udp.loss < m.udp.reordered and (spurious or tcp.reorder_events > 0)
 
 
@@ -169,7 +172,7 @@ def dead(m: Measured) -> bool:
     """For a while nothing at all gets through; longer than what a late sender sends at once would take."""
     if m.udp is None or (m.udp.loss_run or 0) < DEAD_RUN:
         return False
-    return m.udp.dead_ns >= max(DEAD_NS, 2 * m.udp.late_ns)
+    return m.udp.dead_ns >= max(DEAD_NS, TARDY * m.udp.late_ns)
 
 
 def policed(m: Measured) -> bool:
@@ -177,7 +180,7 @@ def policed(m: Measured) -> bool:
     return (
         m.line is not None
         and m.line.loss >= POLICED
-        and (m.udp is None or m.udp.loss < m.line.loss / 4)
+        and (m.udp is None or m.udp.loss < FAR_LESS * m.line.loss)
         and m.line.goodput_bps < m.line.rate_bps
     )
 
@@ -237,7 +240,7 @@ def _no_queue(m: Measured, tcp: Tcp) -> str:
     return f" at a round trip of {time(tcp.rtt_at_loss_ns / 1e9)} (idle {time(m.idle_rtt_ns / 1e9)})"
 
 
-_SHOWN: Mapping[str, Callable[[Measured, Tcp], Shown | None]] = {
+SHOWN: Mapping[str, Callable[[Measured, Tcp], Shown | None]] = {
     "reordering": _late,
     "outages": _dead,
     "policer": _policer,

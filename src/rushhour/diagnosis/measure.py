@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from rushhour.causes.thresholds import LOSSES_LIMIT
 from rushhour.diagnosis.case import DIRECTIONS, receiver, sender
 from rushhour.plan import lower
 from rushhour.record.plan_file import planned
@@ -186,7 +187,7 @@ def line(known: Known, m: Measured) -> Phase | None:
     train = m.train
     if train is None or train.rate_bps is None or m.single is None:
         return None
-    if train.rate_bps < ABOVE * m.single.steady_bps or m.single.limited("losses", "timeouts") < 0.2:
+    if train.rate_bps < ABOVE * m.single.steady_bps or m.single.limited("losses", "timeouts") < LOSSES_LIMIT:
         return None
     span = _ns(known, 300, 500, trips=1, most_ms=1000)
     size = known.mtu - HEADERS[known.family]

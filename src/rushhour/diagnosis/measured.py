@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from rushhour.causes.thresholds import CROWD, CROWD_LOST, CROWD_RUN
 from rushhour.diagnosis import case
 
 if TYPE_CHECKING:
@@ -87,12 +88,6 @@ class Tcp:
         return min(1.0, sum(self.shares.get(limit, 0.0) for limit in limits))
 
 
-CROWD = 48_000
-"""Bytes at once that a short queue does not hold: 32 full packets."""
-CROWD_LOST = 0.005
-"""Part of the datagrams that one such crowd may lose here and there; from more on it is no crowd's."""
-
-
 @dataclass(frozen=True)
 class Udp:
     """Datagrams at a rate just below what TCP reached; `rate_bps` as asked, `goodput_bps` as it arrived.
@@ -118,8 +113,8 @@ class Udp:
     @property
     def crowded(self) -> bool:
         """Whether the sender was so late that what it sent at once then may have overflowed a queue."""
-        late = self.late_ns * self.rate_bps / 8e9 > CROWD
-        return late and ((self.loss_run or 0) > 3 or self.loss < CROWD_LOST)
+        behind = self.late_ns * self.rate_bps / 8e9
+        return behind > CROWD and ((self.loss_run or 0) > CROWD_RUN or self.loss < CROWD_LOST)
 
     @property
     def dead_ns(self) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rushhour.causes.thresholds import TRAIN_LOST
+from rushhour.causes.thresholds import HELD_BACK, TRAIN_LOST
 
 if TYPE_CHECKING:
     from rushhour.diagnosis.measured import Measured
@@ -20,7 +20,7 @@ def possible_bps(m: Measured) -> float | None:
     if held is None or train is None or train.rate_bps is None:
         return most
     ends = held.limited("receiver", "reader", "sndbuf", "application")
-    return max(most or 0.0, train.rate_bps) if ends > 0.5 and train.loss < TRAIN_LOST else most
+    return max(most or 0.0, train.rate_bps) if ends > HELD_BACK and train.loss < TRAIN_LOST else most
 
 
 WRONG = ("Tcp.InCsumErrors", "Udp.InCsumErrors", "Icmp.InCsumErrors")

@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rushhour.quantities.short import binary, rate
+from rushhour.record.facts_file import Offload
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from rushhour.record.facts_file import Qdisc, Way
 
 PAGE = 4096
 _NO_LIMIT = 0xFFFF_FFFF
@@ -35,10 +38,10 @@ def mbps(value: float) -> str:
     return rate(value * 1e6)
 
 
-def switch(value: Any) -> str:
+def switch(value: Offload | int | None) -> str:
     """On or off, `[fixed]` where it cannot be changed, as ethtool writes it."""
-    if isinstance(value, dict):
-        return ("on" if value["on"] else "off") + (" [fixed]" if value.get("fixed") else "")
+    if isinstance(value, Offload):
+        return ("on" if value.on else "off") + (" [fixed]" if value.fixed else "")
     return "on" if value else "off"
 
 
@@ -72,21 +75,21 @@ def probing(value: int) -> str:
     return {0: "off", 1: "after a black hole", 2: "always"}.get(value, str(value))
 
 
-def route(value: Mapping[str, Any]) -> str:
+def route(value: Way) -> str:
     """The way packets take: gateway, and what the route fixes."""
-    words = [f"via {value['gateway']}" if "gateway" in value else "direct"]
-    words += [f"{name} {value[name]}" for name in ("mtu", "window", "initcwnd", "congctl") if name in value]
+    words = [f"via {value.gateway}" if value.gateway is not None else "direct"]
+    fixed = {"mtu": value.mtu, "window": value.window, "initcwnd": value.initcwnd, "congctl": value.congctl}
+    words += [f"{name} {one}" for name, one in fixed.items() if one is not None]
     return " ".join(words)
 
 
-def qdisc(value: Mapping[str, Any]) -> str:
+def qdisc(value: Qdisc) -> str:
     """A queue discipline with its rate or its limit: `tbf 50 Mbit/s`."""
-    options = value.get("options", {})
-    words = [str(value["kind"])]
-    if options.get("rate_bps"):
-        words.append(rate(options["rate_bps"]))
-    if options.get("limit_packets"):
-        words.append(f"{options['limit_packets']}p")
-    elif options.get("limit_bytes"):
-        words.append(binary(options["limit_bytes"]))
+    options, words = value.options, [value.kind]
+    if options.rate_bps:
+        words.append(rate(options.rate_bps))
+    if options.limit_packets:
+        words.append(f"{options.limit_packets}p")
+    elif options.limit_bytes:
+        words.append(binary(options.limit_bytes))
     return " ".join(words)

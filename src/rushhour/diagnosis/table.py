@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from rushhour.diagnosis import shown
@@ -34,24 +34,18 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """How a row is made: where its value is, how it is written, and why a difference would matter.
-
-    `reads` are the section and the names below it; `of` makes the value of several readings instead.
-    """
+    """How a row is made: what it tells of an end (None where that is not known), how, and why it matters."""
 
     name: str
-    reads: tuple[str, ...] = ()
+    value: Callable[[Facts], Any]
     show: Callable[[Any], str] = str
     matters: str = ""
-    of: Callable[[Facts], Any] | None = None
-
-    def value(self, facts: Facts) -> Any:
-        """What this line tells of one end; None where it is not known."""
-        return self.of(facts) if self.of is not None else facts.get(*self.reads)
+    setting: str = ""
 
 
 def _sysctl(name: str, show: Callable[[Any], str] = shown.plain, matters: str = "") -> Line:
-    return Line(name.removeprefix("net.ipv4.").removeprefix("net.core."), ("sysctl", name), show, matters)
+    short = name.removeprefix("net.ipv4.").removeprefix("net.core.")
+    return Line(short, lambda facts: facts.file.sysctl.get(name), show, matters, name)
 
 
 def _offload(word: str, title: str) -> Line:
@@ -60,137 +54,133 @@ def _offload(word: str, title: str) -> Line:
         if word in {"tso", "gso", "gro"}
         else "costs processor time"
     )
-    return Line(f"{word} ({title})", ("link", "offloads", word), shown.switch, note)
+    return Line(f"{word} ({title})", lambda facts: facts.link.offloads.get(word), shown.switch, note)
 
 
 def _pause(facts: Facts) -> str | None:
-    pause = facts.get("link", "pause")
+    pause = facts.link.pause
     if pause is None:
         return None
-    sides = [side for side in ("rx", "tx") if pause.get(side)]
+    sides = [side for side, on in (("rx", pause.rx), ("tx", pause.tx)) if on]
     return " ".join(sides) or "off"
 
 
-def _ring(side: str) -> Callable[[Facts], str | None]:
-    def ring(facts: Facts) -> str | None:
-        now, most = (facts.get("link", "rings", name) for name in (side, f"{side}-max"))
-        return None if now is None else f"{now} of {most}"
-
-    return ring
+def _of_most(now: int | None, most: int | None) -> str | None:
+    return None if now is None else f"{now} of {most}"
 
 
-def _traffic(side: str) -> Callable[[Facts], str | None]:
-    def traffic(facts: Facts) -> str | None:
-        packets, octets = (facts.get("link", "packets", f"{side}_{unit}") for unit in ("packets", "bytes"))
-        return None if packets is None or octets is None else f"{packets} packets, {short.binary(octets)}"
-
-    return traffic
+def _traffic(packets: int | None, octets: int | None) -> str | None:
+    return None if packets is None or octets is None else f"{packets} packets, {short.binary(octets)}"
 
 
 def _queues(facts: Facts) -> str | None:
-    rx, tx = (facts.get("link", "queues", side) for side in ("rx", "tx"))
-    return None if rx is None else f"{rx} rx, {tx} tx"
+    queues = facts.link.queues
+    return None if queues.rx is None else f"{queues.rx} rx, {queues.tx} tx"
 
 
 def _interrupts(facts: Facts) -> str | None:
-    known = facts.get("link", "interrupts")
-    return None if not known else ",".join(sorted({str(one["cpus"]) for one in known if one["cpus"]}))
+    known = facts.link.interrupts
+    return None if not known else ",".join(sorted({one.cpus for one in known if one.cpus}))
 
 
 def _driver(facts: Facts) -> str | None:
-    told = facts.get("link", "driver")
-    return None if not told else f"{told['name']} {told['version']}".strip()
+    told = facts.link.driver
+    return None if told.name is None else f"{told.name} {told.version or ''}".strip()
 
 
 def _root_qdisc(facts: Facts) -> str | None:
-    queues = facts.get("qdisc", facts.get("link", "dev") or "", "qdiscs") or []
-    return ", ".join(shown.qdisc(one) for one in queues if one["parent"] == "root") or None
+    own = facts.qdisc.get(facts.link.dev or "")
+    queues = own.qdiscs if own is not None else ()
+    return ", ".join(shown.qdisc(one) for one in queues if one.parent == "root") or None
 
 
 def _slot(facts: Facts) -> str | None:
-    told = [one for one in (facts.sections.get("pcie") or {}).values() if "width" in one]
-    return ", ".join(f"{one['speed_gts']} GT/s x{one['width']}" for one in told) or None
-
-
-def _wall(facts: Facts) -> str | None:
-    count, most = (facts.get("firewall", f"conntrack_{name}") for name in ("count", "max"))
-    return None if count is None else f"{count} of {most}"
+    told = [one for one in facts.pcie.values() if one.width is not None]
+    return ", ".join(f"{one.speed_gts} GT/s x{one.width}" for one in told) or None
 
 
 def _virtual(facts: Facts) -> str | None:
-    known = facts.sections.get("virtualisation") or {}
-    if "hypervisor" not in known:
+    known = facts.virtualisation
+    if known.hypervisor is None:
         return None
-    kind = (known.get("product") or "virtual machine") if known["hypervisor"] else "no"
-    return f"{kind}, in {known['container']}" if known.get("container") else kind
+    kind = (known.product or "virtual machine") if known.hypervisor else "no"
+    return f"{kind}, in {known.container}" if known.container else kind
 
 
 GROUPS: tuple[tuple[str, Sequence[Line]], ...] = (
     (
         "Machine",
         (
-            Line("name", ("host", "name")),
-            Line("system", ("host", "system")),
-            Line("kernel", ("host", "kernel"), matters="another TCP, possibly other defaults"),
-            Line("virtual machine", of=_virtual),
-            Line("clock source", ("time", "clocksource"), matters="a slow clock is read for every packet"),
+            Line("name", lambda f: f.host.name),
+            Line("system", lambda f: f.host.system),
+            Line("kernel", lambda f: f.host.kernel, matters="another TCP, possibly other defaults"),
+            Line("virtual machine", _virtual),
+            Line(
+                "clock source", lambda f: f.time.clocksource, matters="a slow clock is read for every packet"
+            ),
         ),
     ),
     (
         "Link",
         (
-            Line("device", ("link", "dev")),
-            Line("address", ("route", "found", "source")),
-            Line("state", ("link", "state")),
-            Line("speed", ("link", "speed_mbps"), shown.mbps, "the slower end sets the rate"),
-            Line("duplex", ("link", "duplex"), matters="collisions and losses under load"),
+            Line("device", lambda f: f.link.dev),
+            Line("address", lambda f: f.route.found.source),
+            Line("state", lambda f: f.link.state),
+            Line("speed", lambda f: f.link.speed_mbps, shown.mbps, "the slower end sets the rate"),
+            Line("duplex", lambda f: f.link.duplex, matters="collisions and losses under load"),
             Line(
-                "autonegotiation", ("link", "autoneg"), shown.switch, "one end may fall back to half duplex"
+                "autonegotiation",
+                lambda f: f.link.autoneg,
+                shown.switch,
+                "one end may fall back to half duplex",
             ),
-            Line("flow control", of=_pause, matters="pauses are sent that the other end ignores"),
-            Line("MTU", ("link", "mtu"), matters="larger packets of one end may vanish"),
-            Line("tx queue length", ("link", "txqlen"), shown.packets),
-            Line("carrier changes", ("link", "carrier_changes")),
-            Line("received", of=_traffic("rx")),
-            Line("sent", of=_traffic("tx")),
-            Line("errors", ("link", "errors"), shown.counts),
-            Line("driver", of=_driver),
-            Line("firmware", ("link", "driver", "firmware")),
-            Line("rx ring", of=_ring("rx")),
-            Line("tx ring", of=_ring("tx")),
-            Line("queues", of=_queues),
-            Line("interrupts on", of=_interrupts),
-            Line("RPS on", ("link", "queues", "rps")),
+            Line("flow control", _pause, matters="pauses are sent that the other end ignores"),
+            Line("MTU", lambda f: f.link.mtu, matters="larger packets of one end may vanish"),
+            Line("tx queue length", lambda f: f.link.txqlen, shown.packets),
+            Line("carrier changes", lambda f: f.link.carrier_changes),
+            Line("received", lambda f: _traffic(f.link.packets.rx_packets, f.link.packets.rx_bytes)),
+            Line("sent", lambda f: _traffic(f.link.packets.tx_packets, f.link.packets.tx_bytes)),
+            Line("errors", lambda f: f.link.errors, shown.counts),
+            Line("driver", _driver),
+            Line("firmware", lambda f: f.link.driver.firmware),
+            Line("rx ring", lambda f: _of_most(f.link.rings.rx, f.link.rings.rx__max)),
+            Line("tx ring", lambda f: _of_most(f.link.rings.tx, f.link.rings.tx__max)),
+            Line("queues", _queues),
+            Line("interrupts on", _interrupts),
+            Line("RPS on", lambda f: f.link.queues.rps),
             _offload("tso", "TCP segmentation"),
             _offload("gso", "segmentation"),
             _offload("gro", "receive coalescing"),
             _offload("tx", "checksum"),
             _offload("rx", "checksum"),
-            Line("PCIe slot", of=_slot, matters="a narrow slot carries less than the line"),
+            Line("PCIe slot", _slot, matters="a narrow slot carries less than the line"),
         ),
     ),
     (
         "Way to the other end",
         (
-            Line("route", ("route", "found"), shown.route),
-            Line("queue", of=_root_qdisc, matters="another queue discipline"),
-            Line("default queue", ("sysctl", "net.core.default_qdisc")),
-            Line("connection tracking", of=_wall),
+            Line("route", lambda f: f.route.found or None, shown.route),
+            Line("queue", _root_qdisc, matters="another queue discipline"),
+            replace(_sysctl("net.core.default_qdisc"), name="default queue"),
+            Line(
+                "connection tracking",
+                lambda f: _of_most(f.firewall.conntrack_count, f.firewall.conntrack_max),
+            ),
         ),
     ),
     (
         "Processors and memory",
         (
-            Line("processor", ("cpu", "model")),
-            Line("processors", ("cpu", "count")),
-            Line("governor", ("cpu", "governor"), shown.counted, "one end wakes up slowly"),
-            Line("load", ("cpu", "load"), shown.plain),
-            Line("busy", ("cpu", "mean", "busy"), short.percent),
-            Line("stolen by the host", ("cpu", "mean", "steal"), short.percent),
-            Line("allowed by cgroup", ("memory", "cgroup", "cpus"), lambda cpus: f"{cpus} CPUs"),
-            Line("memory", ("memory", "total"), short.binary),
-            Line("memory available", ("memory", "available"), short.binary),
-            Line("swap used", ("memory", "swap_used"), short.binary),
+            Line("processor", lambda f: f.cpu.model),
+            Line("processors", lambda f: f.cpu.count),
+            Line("governor", lambda f: f.cpu.governor or None, shown.counted, "one end wakes up slowly"),
+            Line("load", lambda f: [*f.cpu.load] or None, shown.plain),
+            Line("busy", lambda f: f.cpu.mean.busy, short.percent),
+            Line("stolen by the host", lambda f: f.cpu.mean.steal, short.percent),
+            Line("allowed by cgroup", lambda f: f.memory.cgroup.cpus, lambda cpus: f"{cpus} CPUs"),
+            Line("memory", lambda f: f.memory.total, short.binary),
+            Line("memory available", lambda f: f.memory.available, short.binary),
+            Line("swap used", lambda f: f.memory.swap_used, short.binary),
         ),
     ),
     (
@@ -228,7 +218,7 @@ GROUPS: tuple[tuple[str, Sequence[Line]], ...] = (
             _sysctl("net.core.netdev_max_backlog", shown.packets),
             _sysctl("net.core.netdev_budget", shown.packets),
             _sysctl("net.core.netdev_budget_usecs"),
-            Line("drops of UDP sockets", ("sockets", "udp_drops")),
+            Line("drops of UDP sockets", lambda f: f.sockets.udp_drops),
         ),
     ),
 )
@@ -251,12 +241,16 @@ def _row(group: str, line: Line, a: Facts, b: Facts) -> Row | None:
 
 
 def _others(a: Facts, b: Facts) -> list[Row]:
-    told = {line.reads[1] for _, lines in GROUPS for line in lines if line.reads[:1] == ("sysctl",)}
-    names = {*(a.sections.get("sysctl") or {}), *(b.sections.get("sysctl") or {})} - told
-    settings = [Line(name, ("sysctl", name), shown.plain) for name in sorted(names)]
-    errors = {*(a.get("link", "errors") or {}), *(b.get("link", "errors") or {})}
-    counted = [Line(name, ("link", "errors", name)) for name in sorted(errors)]
+    told = {line.setting for _, lines in GROUPS for line in lines}
+    names = {*a.file.sysctl, *b.file.sysctl} - told
+    settings = [replace(_sysctl(name), name=name) for name in sorted(names)]
+    errors = {*(a.link.errors or {}), *(b.link.errors or {})}
+    counted = [_errors(name) for name in sorted(errors)]
     found = [("Other settings", line) for line in settings] + [
         ("Errors since boot", line) for line in counted
     ]
     return [row for group, line in found if (row := _row(group, line, a, b)) is not None]
+
+
+def _errors(name: str) -> Line:
+    return Line(name, lambda facts: (facts.link.errors or {}).get(name))

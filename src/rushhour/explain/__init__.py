@@ -1,7 +1,8 @@
 """Why a flow was as fast as it was: what limited it for which share of its time, in words, and what helps.
 
-Takes a record, gives an `Explanation` of each TCP flow. `timeline` takes the time apart, `evidence` gathers
-the numbers, `causes` holds the rules; they know nothing of where the numbers come from.
+Takes a record, gives an `Explanation` of each TCP flow. `evidence` gathers the numbers, the rules of every
+flow name the causes (`rushhour.causes.rules`), `settable` says what the scenario can set against them, and
+`ranking` orders them by what that gains.
 """
 
 from __future__ import annotations

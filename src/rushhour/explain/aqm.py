@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from rushhour.causes.evidence import Shown
 from rushhour.causes.finding import Remedy
-from rushhour.causes.thresholds import CODEL_INTERVAL_S
+from rushhour.causes.thresholds import CODEL_INTERVAL_S, PATIENT
 from rushhour.explain.words import part
 from rushhour.quantities.short import rounded_up, time
 from rushhour.quantities.units import Duration, UnitError
@@ -35,7 +35,7 @@ def impatient(e: RecordedFlow) -> Shown | None:
     })  # fmt: skip
 
 
-def more_patient(e: RecordedFlow, _: Remedy | None) -> Remedy:
+def more_patient(e: RecordedFlow, _: Remedy) -> Remedy:
     """The same queue with an interval that fits the path."""
     wanted = patient(e)
     advice = f"Give that queue an interval of a round trip, its target a part of that: {wanted}."
@@ -60,7 +60,7 @@ def interval_s(queue: str) -> float:
 def patient(e: RecordedFlow) -> str:
     """The words of the same queue with an interval of this path's round trip; empty where it has that."""
     trip = e.base_rtt_s or 0.0
-    if e.queue.partition(" ")[0] not in INTERVAL or trip <= 1.2 * interval_s(e.queue):
+    if e.queue.partition(" ")[0] not in INTERVAL or trip <= PATIENT * interval_s(e.queue):
         return ""
     return _SETTINGS.sub("", e.queue) + _settings(trip)
 

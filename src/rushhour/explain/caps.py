@@ -10,7 +10,7 @@ import math
 from typing import TYPE_CHECKING
 
 from rushhour.causes.evidence import DELAY_BASED, OPTION_SACK, OPTION_WSCALE
-from rushhour.causes.thresholds import SHALLOW, UNSCALED
+from rushhour.causes.thresholds import NEARLY_BDP, SHALLOW, UNSCALED, WORTH_SAYING
 from rushhour.models import mathis, pftk
 from rushhour.tc.kinds import MANAGING, QDISCS, SEPARATING
 
@@ -169,7 +169,7 @@ def _moving(e: RecordedFlow) -> float:
 def _sndbuf(e: RecordedFlow, trip: float) -> float | None:
     """What the send buffer holds per round trip, where its growth is bounded."""
     most = e.sysctls.get(e.sender, {}).get("net.ipv4.tcp_wmem")
-    if e.shares.get("sndbuf", 0) > 0.1 and e.inflight:
+    if e.shares.get("sndbuf", 0) > WORTH_SAYING and e.inflight:
         return _moving(e) * SENT * 8 * e.inflight / trip
     if "sndbuf" in e.asked:
         return _moving(e) * 8 * OF_BUFFER * (e.sndbuf or 0) / trip
@@ -190,7 +190,7 @@ def _losses(e: RecordedFlow, trip: float, removed: Collection[str]) -> float | N
 
 def by_theory(e: RecordedFlow, trip: float) -> float | None:
     """What the law of Mathis et al. or the model of Padhye et al. promises at the loss on the way."""
-    if not e.wire_loss or not e.retransmits or e.cc.startswith("bbr") or not e.mss:
+    if not e.wire_loss or not e.retransmits or e.cc.startswith("bbr") or not e.mss or not trip:
         return None
     if mathis.outside(e.wire_loss) is None:
         return RANDOM_LOSS * mathis.rate_bps(e.mss, trip, e.wire_loss, mathis.RANDOM)
@@ -210,7 +210,11 @@ def _share(e: RecordedFlow, removed: Collection[str]) -> float | None:
     share = fair * _ack_part(e) if "acks" in removed else fair
     if _tiny(e, removed):
         return TINIEST * share
-    deep = e.buffer is None or e.buffer >= 0.8 * (e.bdp or 0) or bool({"shallow", "impatient"} & {*removed})
+    deep = (
+        e.buffer is None
+        or e.buffer >= NEARLY_BDP * (e.bdp or 0)
+        or bool({"shallow", "impatient"} & {*removed})
+    )
     managed = "unfair" in removed or _early(e.queue)
     trip = e.base_rtt_s or 0
     patient = bool({"impatient", "unfair"} & {*removed})

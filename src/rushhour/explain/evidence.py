@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rushhour.causes.evidence import OPTION_SACK, OPTION_WSCALE
-from rushhour.causes.thresholds import WAITED, WAITED_S
+from rushhour.causes.thresholds import LASTING, WAITED, WAITED_S
 from rushhour.explain import origins
 from rushhour.explain.traffic import Beside, beside
 from rushhour.metrics.queue import since_start
@@ -125,8 +125,8 @@ class RecordedFlow:
         """The application at an end."""
         return f"The {'sending' if host == self.sender else 'receiving'} application on {host}"
 
-    def shown(self, key: str) -> Shown | None:
-        """What the record shows of an origin of losses."""
+    def shown(self, key: str, _host: str = "") -> Shown | None:
+        """What the record shows of a cause; of the processors of its hosts it knows nothing."""
         return origins.shown(self, key)
 
     def setting(self, host: str, name: str) -> str | None:
@@ -152,6 +152,10 @@ class RecordedFlow:
             return None
         return max(0.0, self.possible_bps - self.taken_bps) / (1 + len(self.others))
 
+    def limited(self, *limits: str) -> float:
+        """Share of its time in which these limits held together."""
+        return sum(self.shares.get(limit, 0.0) for limit in limits)
+
     def connected(self, limit: str) -> float:
         """The share of the time of a limit, of the time since the connection."""
         return self.shares.get(limit, 0.0) / max(1e-9, 1 - self.shares.get("handshake", 0.0))
@@ -174,11 +178,17 @@ class RecordedFlow:
         return longest if known else None
 
     @property
+    def acks_waited(self) -> bool:
+        """Whether its ACKs waited for a good part of the round trip."""
+        return self.acks_wait is not None
+
+    @property
     def data_wait(self) -> Wait | None:
         """The queue in which data wait longest."""
         return next((wait for wait in self.waits if not wait.acks), None)
 
 
+_CA_LOSS = 4  # TCP_CA_Loss of <linux/tcp.h>
 _ASKED = ("rcvbuf", "sndbuf", "rate_bps", "pacing_bps", "bytes", "read_bps", "message_bytes")
 
 
@@ -303,7 +313,9 @@ def _struck(record: Record, flow: Flow, syns: int) -> int:
     if counted is not None or not record.has("tcp_cong_state_set"):
         return max(0, (counted or 0) - syns)
     begin = flow.outcome.connected_ns or 0
-    return int((_after(record.table("tcp_cong_state_set", flow=flow.id), begin)["cong_state"] == 4).sum())
+    return int(
+        (_after(record.table("tcp_cong_state_set", flow=flow.id), begin)["cong_state"] == _CA_LOSS).sum()
+    )
 
 
 def _after(rows: Rows, t_ns: int) -> Rows:
@@ -353,7 +365,7 @@ def _others(record: Record, flow: Flow) -> Iterable[Other]:
         assert span is not None
         assert theirs is not None
         common = min(span[1], theirs[1]) - max(span[0], theirs[0])
-        if 2 * common >= span[1] - span[0]:
+        if common >= LASTING * (span[1] - span[0]):
             rate = 8e9 * (other.outcome.bytes_received or 0) / (theirs[1] - theirs[0])
             base = None if other.base_rtt_ns is None else other.base_rtt_ns * 1e-9
             yield Other(other.name, _algorithm(record, other), rate, base)

@@ -1,4 +1,4 @@
-"""Where losses come from, as a record shows it: it has counted what every queue, policer and wire dropped."""
+"""What a record shows of causes: it has counted what every queue, policer and wire dropped."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 from rushhour.causes.evidence import OPTION_SACK, Shown
 from rushhour.causes.thresholds import SHALLOW, SPURIOUS
+from rushhour.explain import sharing
 from rushhour.explain.aqm import impatient
+from rushhour.explain.words import part
 from rushhour.models import mathis, pftk
 from rushhour.quantities.short import percent, rate, size, time
 
@@ -17,8 +19,8 @@ if TYPE_CHECKING:
 
 
 def shown(e: RecordedFlow, key: str) -> Shown | None:
-    """What a record shows of an origin of losses, a cause of the table; None where it does not."""
-    return _SHOWN[key](e) if key in _SHOWN else None
+    """What a record shows of a cause of the table; None where it does not."""
+    return SHOWN[key](e) if key in SHOWN else None
 
 
 def _policer(e: RecordedFlow) -> Shown | None:
@@ -81,7 +83,15 @@ def _any(e: RecordedFlow) -> Shown | None:
     return Shown({"again": percent(e.retransmits / max(1, e.segments)), "way": "", "when": ""})
 
 
-_SHOWN: Mapping[str, Callable[[RecordedFlow], Shown | None]] = {
+def _timeouts(e: RecordedFlow) -> Shown:
+    where = f"; {percent(e.wire_loss)} of its packets were lost on the way" if e.wire_loss else ""
+    where = f"; the queue at {e.bottleneck} dropped {e.queue_drops} packets" if e.queue_drops else where
+    words = {"held": part(e, "timeouts"), "count": str(e.timeouts), "where": where}
+    return Shown(words, dropped=bool(e.queue_drops))
+
+
+SHOWN: Mapping[str, Callable[[RecordedFlow], Shown | None]] = {
+    **sharing.SHOWN,
     "reordering": _reordering,
     "policer": _policer,
     "sack-off": lambda _: Shown(),
@@ -89,5 +99,7 @@ _SHOWN: Mapping[str, Callable[[RecordedFlow], Shown | None]] = {
     "impatient-queue": impatient,
     "shallow-queue": _shallow,
     "losses": _any,
+    "timeouts": _timeouts,
+    "marked": lambda e: Shown(queue=e.bottleneck),
 }
-"""Origin → what shows it. A record has no outages apart: what they took counts as lost on the wires."""
+"""Cause → what shows it. A record has no outages apart: what they took counts as lost on the wires."""

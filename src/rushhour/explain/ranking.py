@@ -26,9 +26,7 @@ from rushhour.causes.thresholds import (
     WORTH_SAYING,
 )
 from rushhour.explain.caps import by_theory, caps, reached_bps
-from rushhour.explain.causes import RULES
-from rushhour.explain.hosts import by_rule
-from rushhour.explain.losses import policer, random_loss, would_overflow
+from rushhour.explain.causes import first, policer, random_loss, would_overflow
 from rushhour.explain.words import reached
 from rushhour.quantities.short import rate, rounded_down
 
@@ -55,7 +53,7 @@ def findings(known: RecordedFlow) -> tuple[Finding, ...]:
     for limit, share in known.shares.items():
         if share < WORTH_SAYING and made:
             continue
-        found = _first(known, limit)
+        found = first(known, limit)
         if found is not None:
             made.setdefault(found.key, found)
     for found in _hidden(known, {found.limit for found in made.values()}, made):
@@ -85,15 +83,6 @@ def _place(found: Finding) -> int:
     return 1 if found.share >= WORTH_SAYING or found.remedy is not None else 2
 
 
-def _first(known: RecordedFlow, limit: str) -> Finding | None:
-    """What the first rule of a limit says that knows the flow."""
-    if limit not in RULES:
-        found = by_rule(known, limit)
-    else:
-        found = next((found for rule in RULES[limit] if (found := rule(known)) is not None), None)
-    return found if found is None or found.limit else replace(found, limit=limit)
-
-
 def _rank(known: RecordedFlow, found: Finding) -> tuple[float, float]:
     """By gain where there is one, then by share of the time."""
     reached = reached_bps(known, _removed(known, found))
@@ -120,7 +109,7 @@ def _hidden(known: RecordedFlow, held: set[str], made: Collection[str]) -> Itera
     for limit, allowed in sorted(caps(known, {"acks"}).items(), key=lambda pair: pair[1]):
         if limit in held or limit not in BEHIND or allowed >= HIDDEN * share:
             continue
-        found = _by_chance(known) if limit == "losses" else _first(known, limit)
+        found = _by_chance(known) if limit == "losses" else first(known, limit)
         if found is not None:
             says = f"{BEHIND_THAT} {BEHIND[limit]} allows {known.name} about {rate(allowed)}."
             yield replace(found, title=says, limit=limit, limited=known.shares.get(limit, 0.0))
@@ -133,7 +122,7 @@ def _hidden(known: RecordedFlow, held: set[str], made: Collection[str]) -> Itera
         known.cc in DELAY_BASED and "other-algorithm" not in made and known.goodput_bps < HIDDEN * share
     )
     for limit, holds in (("acks", acks), ("window", gives_way), ("path", _held_up(known))):
-        found = _first(known, limit) if holds and limit not in held else None
+        found = first(known, limit) if holds and limit not in held else None
         if found is not None:
             yield found
 
@@ -179,8 +168,8 @@ def _promised(known: RecordedFlow, ranked: list[Finding]) -> Iterable[Finding]:
             continue
         removed |= _removed(known, found)
         instead = overrides | dict(remedy.instead) if remedy.instead else {}
-        first, overrides = not overrides, overrides | dict(remedy.overrides)
-        advice = remedy.advice if first else f"Besides that: {remedy.advice[0].lower()}{remedy.advice[1:]}"
+        alone, overrides = not overrides, overrides | dict(remedy.overrides)
+        advice = remedy.advice if alone else f"Besides that: {remedy.advice[0].lower()}{remedy.advice[1:]}"
         remedy = replace(remedy, advice=advice, overrides=dict(overrides), instead=instead)
         if remedy.expected_wait_s is None:
             most = min(most, math.inf if remedy.expected_bps is None else remedy.expected_bps)

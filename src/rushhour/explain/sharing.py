@@ -1,106 +1,70 @@
-"""Causes where the path is full: of this flow as it should be, of a standing queue, or of others."""
+"""What a record shows of a full path: who has it, what waits there; and of a flow that was short."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rushhour.causes.finding import Remedy
-from rushhour.causes.rules import sentence, stands
+from rushhour.causes.evidence import Shown
+from rushhour.causes.telling import sentence
 from rushhour.causes.thresholds import ALONE, LOST_ACKS, RTT_BIAS, TAKEN, UNFAIR
-from rushhour.explain.aqm import managing, target_s
-from rushhour.explain.caps import MANAGED_TRIP_S, plain
-from rushhour.explain.words import NAMED, beside, found, of_possible
-from rushhour.quantities.short import percent, rate, rounded_up, time
-from rushhour.quantities.words import capital
+from rushhour.explain.caps import plain
+from rushhour.explain.words import NAMED, beside, of_possible, part
+from rushhour.quantities.short import percent, rate, time
 
 if TYPE_CHECKING:
-    from rushhour.causes.finding import Finding
+    from collections.abc import Callable, Mapping
+
     from rushhour.explain.evidence import Other, RecordedFlow
     from rushhour.series.waits import Wait
 
 
-TARGETS, MANAGED_PACKETS, PACKET_BITS = 3, 3, 12112
-"""The median wait that fq_codel keeps: three of its targets, and a few packets of every flow."""
-LEAST_BUFFER = 60_000
-"""A queue that separates flows needs room for tens of packets, bytes."""
-
-
-def pushed_aside(e: RecordedFlow) -> Finding | None:
-    """The path is full, but of others."""
+def _aside(e: RecordedFlow) -> Other | None:
+    """The flow that has most of a full path, where this one has less than its share."""
     fair = e.fair_bps
     if not e.others or fair is None or e.goodput_bps >= UNFAIR * fair:
         return None
-    big = max(e.others, key=lambda other: other.goodput_bps)
-    says = (
-        f"{e.name} had {rate(e.goodput_bps)}{beside(e)}, and an equal share is {rate(fair)}: {big.name} "
-        f"({big.cc}) had {rate(big.goodput_bps)}."
-    )
-    share = e.shares.get("path", 0.0)
-    separate = f"separate the flows in the queue at {e.bottleneck} (fq_codel, cake, fq)."
-    if big.cc != e.cc:
-        remedy = Remedy(f"Use one algorithm on this path, or {separate}", (), _queue(e), UNFAIR * fair)
-        says += f" {e.cc} gives way to {big.cc}."
-        return found("other-algorithm", share, says, remedy, limit="unfair", where=e.bottleneck)
-    if _longer(e, big):
-        says += (
-            f" Its round trip is longer ({time(e.base_rtt_s or 0)}, not {time(big.base_rtt_s or 0)}), so its "
-            "window grows more slowly."
-        )
-        remedy = Remedy(capital(separate), (), _queue(e), UNFAIR * fair)
-        return found("longer-path", share, says, remedy, limit="unfair", where=e.bottleneck)
-    return found("unequal", share, f"{says} The flows had not come to equal shares.")
+    return max(e.others, key=lambda other: other.goodput_bps)
 
 
-def _longer(e: RecordedFlow, other: Other) -> bool:
-    return bool(e.base_rtt_s and other.base_rtt_s and e.base_rtt_s >= RTT_BIAS * other.base_rtt_s)
+def _shares(e: RecordedFlow, big: Other) -> dict[str, str]:
+    return {
+        "flow": e.name,
+        "had": f"{rate(e.goodput_bps)}{beside(e)}",
+        "fair": rate(e.fair_bps or 0),
+        "other": f"{big.name} ({big.cc})",
+        "most": rate(big.goodput_bps),
+    }
 
 
-def _queue(e: RecordedFlow) -> dict[str, str]:
-    """What has the bottleneck's queue separate flows, unless it does."""
-    if not e.queue_key or not plain(e.queue):
-        return {}
-    wanted = max(LEAST_BUFFER, rounded_up(e.bdp or 0))
-    short = e.buffer_key and e.buffer is not None and e.buffer < wanted
-    return {e.queue_key: managing(e)} | ({e.buffer_key: f"{wanted}B"} if short else {})
+def _other_algorithm(e: RecordedFlow) -> Shown | None:
+    big = _aside(e)
+    if big is None or big.cc == e.cc:
+        return None
+    return Shown({**_shares(e, big), "mine": e.cc, "theirs": big.cc}, queue=e.bottleneck)
 
 
-def ack_queue(e: RecordedFlow) -> Finding | None:
-    """The ACKs wait in a queue on their way back, longer than the idle round trip takes."""
-    there, data = e.acks_wait, e.data_wait
+def _longer_path(e: RecordedFlow) -> Shown | None:
+    big = _aside(e)
+    if big is None or not (e.base_rtt_s and big.base_rtt_s and e.base_rtt_s >= RTT_BIAS * big.base_rtt_s):
+        return None
+    trips = {"trip": time(e.base_rtt_s), "short": time(big.base_rtt_s)}
+    return Shown({**_shares(e, big), **trips}, queue=e.bottleneck)
+
+
+def _unequal(e: RecordedFlow) -> Shown | None:
+    big = _aside(e)
+    return None if big is None else Shown(_shares(e, big))
+
+
+def _ack_queue(e: RecordedFlow) -> Shown | None:
+    there, data, idle = e.acks_wait, e.data_wait, e.base_rtt_s or 0
     if there is None or (data is not None and data.median_s > there.median_s):
         return None
-    says = (
-        f"Its ACKs waited {time(there.median_s)} in the queue at {there.label}, on an idle "
-        f"round trip of {time(e.base_rtt_s or 0)}; its data {_waited(data)}. {_fillers(there)}"
-    )
-    share = e.shares.get("acks", 0.0)
-    if not plain(there.queue):
-        advice = f"Send less at {there.label}, or give it a higher rate: its queue lets ACKs pass already."
-        return found("ack-queue", share, says, Remedy(advice), limit="acks", where=there.label)
-    advice = f"Let {there.label} separate its flows (fq_codel, cake), so that ACKs need not wait for data."
-    overrides = {there.queue_key: managing(e)} if there.queue_key else {}
-    return found("ack-queue", share, says, Remedy(advice, (), overrides), limit="acks", where=there.label)
-
-
-def acks_wait_most(e: RecordedFlow) -> Finding | None:
-    """A full path whose round trip is most of all the ACKs' wait."""
-    there = e.acks_wait
-    if there is None or there.median_s <= (e.base_rtt_s or 0):
-        return None
+    words = {"wait": time(there.median_s), "where": there.label, "idle": time(idle)}
+    words |= {"data": _waited(data)}
     has_all = e.goodput_bps >= ALONE * (e.fair_bps or 0)
-    return None if has_all and not plain(there.queue) else ack_queue(e)
-
-
-def ack_loss(e: RecordedFlow) -> Finding | None:
-    """Many ACKs are lost on their way back: what they would have let go waits for the next."""
-    if e.ack_loss < LOST_ACKS:
-        return None
-    says = (
-        f"{percent(e.ack_loss)} of its ACKs were lost on the way back. A small window, or the "
-        "end of a transfer, then waits for the next one, or for a timeout."
-    )
-    advice = "Repair the link on the way back."
-    return found("ack-loss", e.shares.get("acks", 0.0), says, Remedy(advice), limit="ack_loss")
+    fills = there.median_s > idle and not (has_all and not plain(there.queue))
+    return Shown(words, after=_fillers(there), queue=there.label, discipline=there.queue, fills=fills)
 
 
 def _waited(wait: Wait | None) -> str:
@@ -115,69 +79,96 @@ def _fillers(wait: Wait) -> str:
     return f"What fills that queue is {named}."
 
 
-def bufferbloat(e: RecordedFlow) -> Finding | None:
-    """The path is full and its queue stands."""
+def _ack_loss(e: RecordedFlow) -> Shown | None:
+    return None if e.ack_loss < LOST_ACKS else Shown({"lost": percent(e.ack_loss)})
+
+
+def _bufferbloat(e: RecordedFlow) -> Shown | None:
     longest = e.data_wait
     waited = e.queue_s if longest is None else longest.median_s
-    if waited is None or not stands(waited, e.base_rtt_s or 0):
+    if waited is None:
         return None
-    where = e.bottleneck if longest is None else longest.label
-    key = e.queue_key if longest is None else longest.queue_key
-    queue = e.queue if longest is None else longest.queue
-    idle = time(e.base_rtt_s or 0)
-    says = f"{_full(e)} {sentence('bufferbloat', where=f'at {where}', wait=time(waited), idle=idle)}"
-    advice = f"No rate is to be gained; for delay's sake let {where} manage its queue (fq_codel, cake)."
-    overrides = {key: managing(e)} if key and plain(queue) else {}
-    most = _managed_wait_s(e, longest) if overrides else None
-    if overrides and most is None and (e.base_rtt_s or 0) > MANAGED_TRIP_S:
-        # Nothing is certain of the wait, and on so long a path a queue that drops early costs rate.
-        advice, overrides = f"{advice} On so long a path that costs part of the rate.", {}
-    if most is not None and most >= waited:
-        return found("bufferbloat", e.shares.get("path", 0.0), says, None, limit="path", where=where)
-    remedy = Remedy(advice, (), overrides, expected_wait_s=most)
-    return found("bufferbloat", e.shares.get("path", 0.0), says, remedy, limit="path", where=where)
+    where, queue = (e.bottleneck, e.queue) if longest is None else (longest.label, longest.queue)
+    return Shown(
+        {"where": f"at {where}"},
+        before=sentence("path-rate", **_full(e)),
+        queue=where,
+        discipline=queue,
+        wait_s=waited,
+        idle_s=e.base_rtt_s or 0,
+    )
 
 
-def _managed_wait_s(e: RecordedFlow, wait: Wait | None) -> float | None:
-    """The median wait that fq_codel keeps at most; None where senders are there that do not answer it."""
-    deaf = [e.cc, *(other.cc for other in e.others)]
-    if e.beside or any(cc.startswith("bbr") for cc in deaf) or not e.possible_bps:
-        return None
-    streams = 1 + len(e.others) if wait is None else wait.streams
-    rate_bps = e.possible_bps if wait is None or not wait.rate_bps else wait.rate_bps
-    return TARGETS * target_s(e) + MANAGED_PACKETS * streams * PACKET_BITS / rate_bps
-
-
-def sender_shaper(e: RecordedFlow) -> Finding | None:
-    """The bottleneck is a shaper on the sender, where TCP small queues hold back what would wait."""
+def _sender_shaper(e: RecordedFlow) -> Shown | None:
     if not e.at_sender:
         return None
     most = rate(e.possible_bps or e.goodput_bps)
-    what = sentence("shaper-on-the-sender", dev=e.sender, rate=most, arrives=", and that is what arrives")
-    says = (
-        f"{e.name} had {of_possible(e)}. {what} TCP small queues keep its queue short, so the window says "
-        "nothing about the network behind."
+    small = "TCP small queues keep its queue short, so the window says nothing about the network behind."
+    return Shown(
+        {"dev": e.sender, "rate": most, "arrives": ", and that is what arrives"},
+        before=f"{e.name} had {of_possible(e)}.",
+        after=small,
     )
-    return found("shaper-on-the-sender", e.shares.get("path", 0.0), says)
 
 
-def full_path(e: RecordedFlow) -> Finding | None:
-    """As it should be, or full of what does not give way."""
-    share = e.shares.get("path", 0.0)
+def _beside_others(e: RecordedFlow) -> Shown | None:
     if e.taken_bps < TAKEN * (e.possible_bps or 0):
-        return found("path-rate", share, _full(e))
-    says = f"{_full(e)} What is beside it leaves {rate(max(0.0, (e.possible_bps or 0) - e.taken_bps))}."
-    return found("beside-others", share, says)
+        return None
+    return Shown({**_full(e), "left": rate(max(0.0, (e.possible_bps or 0) - e.taken_bps))})
 
 
-def _full(e: RecordedFlow) -> str:
+def _path_rate(e: RecordedFlow) -> Shown:
+    return Shown(_full(e))
+
+
+def _full(e: RecordedFlow) -> dict[str, str]:
+    """What a flow had of a full path, in the words of its sentence."""
     if e.others:
-        return (
-            f"{e.name} had {rate(e.goodput_bps)}{beside(e)}, and an equal share of {e.bottleneck} among "
-            f"{1 + len(e.others)} TCP flows is {rate(e.fair_bps or 0)}: the path was full."
+        equal = (
+            f"an equal share of {e.bottleneck} among {1 + len(e.others)} TCP flows is {rate(e.fair_bps or 0)}"
         )
+        return {
+            "flow": e.name,
+            "had": f"{rate(e.goodput_bps)}{beside(e)}, and {equal}",
+            "how": "the path was full",
+        }
     share = e.shares.get("path", 0.0)
-    if share < ALONE:
-        return f"{e.name} had {of_possible(e)}: for {percent(share)} of its time the path was full."
-    alone = "" if e.beside else ", nothing else limits"
-    return f"{e.name} had {of_possible(e)}: the path was full{alone}."
+    alone = "the path was full" if e.beside else "the path was full, nothing else limits"
+    how = alone if share >= ALONE else f"for {percent(share)} of its time the path was full"
+    return {"flow": e.name, "had": of_possible(e), "how": how}
+
+
+def _handshake(e: RecordedFlow) -> Shown | None:
+    if not e.handshake_s:
+        return None
+    how = "one round trip before the first byte"
+    if e.syns:
+        times = "once, after a wait" if e.syns == 1 else f"{e.syns} times, each after a wait"
+        how = f"its SYN was sent again {times} of 1 s or more"
+    return Shown({"took": time(e.handshake_s), "whole": time(e.handshake_s + e.length_s), "how": how})
+
+
+def _slow_start(e: RecordedFlow) -> Shown:
+    trip = f" of {time(e.base_rtt_s)}" if e.base_rtt_s else ""
+    lost = (
+        "A lost SYN sets the slow-start threshold as lost data would: the window is past it from the "
+        "start, and grows by a segment a round trip."
+    )
+    words = {"held": part(e, "slow_start"), "took": time(e.length_s), "trip": trip}
+    return Shown(words, after=lost if e.syns else "")
+
+
+SHOWN: Mapping[str, Callable[[RecordedFlow], Shown | None]] = {
+    "other-algorithm": _other_algorithm,
+    "longer-path": _longer_path,
+    "unequal": _unequal,
+    "ack-queue": _ack_queue,
+    "ack-loss": _ack_loss,
+    "bufferbloat": _bufferbloat,
+    "shaper-on-the-sender": _sender_shaper,
+    "beside-others": _beside_others,
+    "path-rate": _path_rate,
+    "handshake": _handshake,
+    "slow-start": _slow_start,
+}
+"""Cause → what shows it."""

@@ -16,17 +16,12 @@ if TYPE_CHECKING:
 NAMED = 3
 
 
-def found(
-    key: str, share: float, says: str, remedy: Remedy | None = None, *, limit: str = "", where: str = ""
-) -> Finding:
-    """A finding on a flow; how much it matters is the ranking's to say."""
-    cause = CAUSES[key]
-    return Finding(key, "note", says, where, (), share, remedy, cause.layer, cause.source, limit)
-
-
-def told(e: RecordedFlow, one: Named, share: float, limit: str = "") -> Finding:
-    """What a rule of every flow says of this one."""
-    return found(one.key, share, one.says, remedy(e, one.cure), limit=limit)
+def told(e: RecordedFlow, one: Named, limit: str, share: float) -> Finding:
+    """What a rule says of this flow; how much it matters is the ranking's to say."""
+    cause = CAUSES[one.key]
+    held = share if one.share is None else one.share
+    cure = remedy(e, one.cure)
+    return Finding(one.key, "note", one.says, one.queue, (), held, cure, cause.layer, cause.source, limit)
 
 
 def remedy(e: RecordedFlow, cure: Cure | None) -> Remedy | None:

@@ -65,14 +65,10 @@ class End:
     """What TCP's buffers may take here, in bytes."""
     peer_mtu: int | None = field(default=None)
 
-    def sysctl(self, name: str) -> Any:
-        """The value of a setting; None where it is not known."""
-        return self.facts.get("sysctl", name)
-
     @property
     def dev(self) -> str:
         """The device on the way to the other end."""
-        return str(self.facts.get("link", "dev") or "")
+        return str(self.facts.link.dev or "")
 
     @property
     def fastest_bps(self) -> float:
@@ -82,7 +78,7 @@ class End:
     def set_sysctl(self, cause: str, name: str, value: object, reason: str = "") -> Advice:
         """Advise a sysctl, by default for the reason that its cause is what it is."""
         change = {"kind": "sysctl", "name": name, "value": value}
-        now = settings.text(self.sysctl(name))
+        now = settings.text(self.facts.file.sysctl.get(name))
         return self.advise(cause, name, change, now=now, wanted=settings.text(value), reason=reason)
 
     def advise(

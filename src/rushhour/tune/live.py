@@ -118,7 +118,7 @@ def _plan(wanted: Wanted, case: Case, sessions: Mapping[str, Session]) -> Plan:
     if wanted.profile is None:
         advice = advise(case, memory=wanted.memory)
     else:
-        devices = {end: str(case.facts(end).get("link", "dev") or "") for end in ENDS}
+        devices = {end: str(case.facts(end).link.dev or "") for end in ENDS}
         found_at = (of_profile(wanted.profile, end, devices[end], optional=wanted.optional) for end in ENDS)
         advice = [one for mine in found_at for one in mine]
     for end in ENDS:

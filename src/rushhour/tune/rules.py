@@ -7,10 +7,18 @@ are those of the causes.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rushhour.causes import buffers
-from rushhour.causes.thresholds import BACKLOG_S, FAST_BPS, RECOVERY_S, VERY_FAST_BPS, WINDOWS
+from rushhour.causes.thresholds import (
+    BACKLOG_S,
+    BURSTY_BPS,
+    FAST_BPS,
+    RECOVERY_S,
+    SHARERS,
+    VERY_FAST_BPS,
+    WINDOWS,
+)
 from rushhour.diagnosis.rules import device, host, socket
 from rushhour.diagnosis.rules.switches import SWITCHES
 from rushhour.diagnosis.rules.tcp import recovery_time_s
@@ -20,6 +28,7 @@ from rushhour.tc.kinds import DEVICE_LENGTH
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from rushhour.diagnosis.facts import Number, Sizes, Text
     from rushhour.tune.advice import Advice, End
 
 USUAL_MTU, JUMBO_MTU = 1500, 9000
@@ -46,29 +55,29 @@ def send_buffer(end: End) -> Iterator[Advice]:
 
 
 def _buffer(
-    end: End, name: str, flow_bps: float, *, cause: str, needed: int, least: int, formula: str
+    end: End, name: Sizes, flow_bps: float, *, cause: str, needed: int, least: int, formula: str
 ) -> Iterator[Advice]:
     """The greatest of three sizes, raised to what the path needs."""
-    values = end.sysctl(name)
+    values = end.facts.sizes(name)
     wanted, capped = _within(end, max(least, buffers.rounded(needed)))
-    if isinstance(values, list) and values[2] < min(needed, wanted):
+    if values is not None and values[2] < min(needed, wanted):
         held = f"{binary(end.bdp(flow_bps))} ({rate(flow_bps)} for {duration(end.rtt_ns)})"
         yield end.set_sysctl(cause, name, [*values[:2], wanted], f"the path holds {held}; {formula}{capped}")
 
 
 def _within(end: End, wanted: int) -> tuple[int, str]:
     """A buffer that the memory for TCP allows: no more than a quarter of it for one socket."""
-    if end.memory is None or wanted <= end.memory // 4:
+    if end.memory is None or wanted <= end.memory // SHARERS:
         return wanted, ""
-    allowed = max(buffers.MIB, end.memory // 4 // buffers.MIB * buffers.MIB)
+    allowed = max(buffers.MIB, int(end.memory // SHARERS) // buffers.MIB * buffers.MIB)
     return allowed, f"; {binary(wanted)} would be needed, a quarter of {binary(end.memory)} is allowed"
 
 
 def own_buffers(end: End) -> Iterator[Advice]:
     """Programs that set their buffers may ask for a window; the kernel doubles what they ask for."""
-    for name, flow in (("rmem", end.in_bps), ("wmem", end.out_bps)):
-        most = end.sysctl(f"net.core.{name}_max")
-        if not flow or not isinstance(most, int):
+    rmem, wmem = end.facts.number("net.core.rmem_max"), end.facts.number("net.core.wmem_max")
+    for name, most, flow in (("rmem", rmem, end.in_bps), ("wmem", wmem, end.out_bps)):
+        if not flow or most is None:
             continue
         wanted, capped = _within(end, buffers.own(end.bdp(flow)))
         if most < wanted:
@@ -79,8 +88,8 @@ def own_buffers(end: End) -> Iterator[Advice]:
 
 def all_buffers(end: End) -> Iterator[Advice]:
     """From the second number of tcp_mem on the kernel stops buffers from growing."""
-    values, total = end.sysctl("net.ipv4.tcp_mem"), end.facts.get("memory", "total")
-    if not isinstance(values, list) or not total:
+    values, total = end.facts.sizes("net.ipv4.tcp_mem"), end.facts.memory.total
+    if values is None or not total:
         return
     needed = sum(4 * WINDOWS * end.bdp(flow) for flow in (end.in_bps, end.out_bps) if flow)
     most = end.memory if end.memory is not None else total // 4
@@ -94,19 +103,19 @@ def all_buffers(end: End) -> Iterator[Advice]:
 
 def switches(end: End) -> Iterator[Advice]:
     """What every modern TCP has on."""
-    name = "net.ipv4.tcp_moderate_rcvbuf"
-    if end.sysctl(name) == 0:
+    name: Number = "net.ipv4.tcp_moderate_rcvbuf"
+    if end.facts.number(name) == 0:
         reason = "the receive buffer does not grow with what the path carries"
         yield end.set_sysctl("receive-autotuning-off", name, 1, reason)
     for switch in SWITCHES:
-        if end.sysctl(f"net.ipv4.{switch.sysctl}") == 0:
-            yield end.set_sysctl(switch.key, f"net.ipv4.{switch.sysctl}", 1)
+        if end.facts.number(switch.sysctl) == 0:
+            yield end.set_sysctl(switch.key, switch.sysctl, 1)
 
 
 def mtu_probing(end: End) -> Iterator[Advice]:
     """Where packets larger than the path's may vanish, TCP should search for the size."""
-    mtu = end.facts.get("link", "mtu")
-    if end.sysctl("net.ipv4.tcp_mtu_probing") != 0 or not mtu:
+    mtu = end.facts.link.mtu
+    if end.facts.number("net.ipv4.tcp_mtu_probing") != 0 or not mtu:
         return
     narrow = end.path_mtu is not None and end.path_mtu < mtu
     if narrow or mtu > USUAL_MTU:
@@ -121,9 +130,10 @@ def mtu_probing(end: End) -> Iterator[Advice]:
 
 def congestion_control(end: End) -> Iterator[Advice]:
     """An algorithm that fills a long path again after a loss."""
-    name = "net.ipv4.tcp_congestion_control"
-    now, known = end.sysctl(name), str(end.sysctl("net.ipv4.tcp_available_congestion_control") or "").split()
-    if end.facts.get("route", "found", "congctl") is not None:
+    name: Text = "net.ipv4.tcp_congestion_control"
+    now = end.facts.text(name)
+    known = (end.facts.text("net.ipv4.tcp_available_congestion_control") or "").split()
+    if end.facts.route.found.congctl is not None:
         return  # the route says which; a default would change nothing
     cure = end.by_chance.cure if end.by_chance is not None else None
     if end.by_chance is not None and cure is not None and cure.socket.get("cc", now) != now:
@@ -137,7 +147,7 @@ def congestion_control(end: End) -> Iterator[Advice]:
 
 def pacing(end: End) -> Iterator[Advice]:
     """A queue that paces as TCP asks it to, and keeps flows apart."""
-    default = end.sysctl("net.core.default_qdisc")
+    default = end.facts.text("net.core.default_qdisc")
     reason = "packets leave at TCP's pace instead of in bursts, and flows do not wait for each other"
     kind = _root(end)
     if kind == "pfifo_fast":
@@ -150,23 +160,24 @@ def pacing(end: End) -> Iterator[Advice]:
 
 def _root(end: End) -> str | None:
     """The kind of the queue at the device's root."""
-    found = (one for one in end.facts.get("qdisc", end.dev, "qdiscs") or [] if one.get("parent") == "root")
-    first: dict[str, Any] = next(found, {})
-    return first.get("kind")
+    own = end.facts.qdisc.get(end.dev)
+    found = (one.kind for one in own.qdiscs if one.parent == "root") if own is not None else iter(())
+    return next(found, None)
 
 
 def backlog(end: End) -> Iterator[Advice]:
     """The queues between a card and the stack."""
-    mtu = end.facts.get("link", "mtu") or USUAL_MTU
+    mtu = end.facts.link.mtu or USUAL_MTU
     packets = (end.in_bps or 0.0) / 8 / mtu
-    most = end.sysctl("net.core.netdev_max_backlog")
+    most = end.facts.number("net.core.netdev_max_backlog")
     needed = _thousands(packets * BACKLOG_S)
-    if isinstance(most, int) and most < needed:
+    if most is not None and most < needed:
         waits = duration(BACKLOG_S * 1e9)
         reason = f"{packets:.0f} packets arrive in a second: {needed} wait while a CPU is busy for {waits}"
         yield end.set_sysctl("backlog-overflow", "net.core.netdev_max_backlog", needed, reason)
-    budget, spent = end.sysctl("net.core.netdev_budget"), end.sysctl("net.core.netdev_budget_usecs")
-    if isinstance(budget, int) and isinstance(spent, int) and end.fastest_bps >= VERY_FAST_BPS:
+    budget = end.facts.number("net.core.netdev_budget")
+    spent = end.facts.number("net.core.netdev_budget_usecs")
+    if budget is not None and spent is not None and end.fastest_bps >= VERY_FAST_BPS:
         wanted = -(-int(packets * spent / 1e6) // 100) * 100
         if budget < wanted:
             reason = f"so that a turn ends by its time ({spent} µs), not by its number of packets"
@@ -179,17 +190,17 @@ def _thousands(number: float) -> int:
 
 def options(end: End) -> Iterator[Advice]:
     """Memory for control messages: sending without copies needs a note for each piece."""
-    now = end.sysctl("net.core.optmem_max")
-    if isinstance(now, int) and now < buffers.MIB and end.fastest_bps >= VERY_FAST_BPS:
+    now = end.facts.number("net.core.optmem_max")
+    if now is not None and now < buffers.MIB and end.fastest_bps >= VERY_FAST_BPS:
         reason = "programs that send without copying (MSG_ZEROCOPY) are told of each piece by a message"
         yield end.set_sysctl("control-messages-small", "net.core.optmem_max", buffers.MIB, reason)
 
 
 def queue_length(end: End) -> Iterator[Advice]:
     """A transmit queue that somebody shortened."""
-    length, usual = end.facts.get("link", "txqlen"), device.USUAL_QUEUE
+    length, usual = end.facts.link.txqlen, device.USUAL_QUEUE
     waits = _root(end) in DEVICE_LENGTH
-    if isinstance(length, int) and 0 < length < usual and waits and end.fastest_bps >= FAST_BPS / 10:
+    if length is not None and 0 < length < usual and waits and end.fastest_bps >= BURSTY_BPS:
         reason = "shorter than the kernel's default: bursts of several senders are dropped in the host itself"
         change = {"kind": "txqueuelen", "dev": end.dev, "value": usual}
         setting = f"txqueuelen {end.dev}"
@@ -200,12 +211,13 @@ def queue_length(end: End) -> Iterator[Advice]:
 
 def rings(end: End) -> Iterator[Advice]:
     """The card's rings at the driver's maximum."""
-    known = end.facts.get("link", "rings") or {}
-    wanted = {
-        way: known[f"{way}-max"] for way in ("rx", "tx") if 0 < known.get(way, 0) < known.get(f"{way}-max", 0)
-    }
+    now_of, rings = {}, end.facts.link.rings
+    wanted: dict[str, int] = {}
+    for way, held, most in (("rx", rings.rx, rings.rx__max), ("tx", rings.tx, rings.tx__max)):
+        if held and most and 0 < held < most:
+            now_of[way], wanted[way] = held, most
     if wanted and end.fastest_bps >= FAST_BPS:
-        now = " ".join(f"{way} {known[way]}" for way in wanted)
+        now = " ".join(f"{way} {number}" for way, number in now_of.items())
         words = " ".join(f"{way} {number}" for way, number in wanted.items())
         reason = "a burst that the CPU is late for waits in the card instead of being dropped there"
         change = {"kind": "ring", "dev": end.dev, **wanted}
@@ -251,10 +263,10 @@ def governor(end: End) -> Iterator[Advice]:
 
 def frames(end: End) -> Iterator[Advice]:
     """Larger frames, where the ends share a cable; only people know which devices are on it."""
-    mtu, most = end.facts.get("link", "mtu"), end.facts.get("link", "max_mtu")
-    routed = end.facts.get("route", "found", "gateway") is not None
-    small = mtu == USUAL_MTU and isinstance(most, int) and most >= JUMBO_MTU
-    if small and not routed and end.fastest_bps >= FAST_BPS and end.facts.get("link", "kind") is None:
+    mtu, most = end.facts.link.mtu, end.facts.link.max_mtu
+    routed = end.facts.route.found.gateway is not None
+    small = mtu == USUAL_MTU and most is not None and most >= JUMBO_MTU
+    if small and not routed and end.fastest_bps >= FAST_BPS and end.facts.link.kind is None:
         reason = (
             "a sixth of the packets; but every device on the way must carry them, which only you can know"
         )

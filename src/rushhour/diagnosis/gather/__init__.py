@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from rushhour.diagnosis.facts import Facts
 from rushhour.diagnosis.gather import counters, cpu, link, machine, memory, pcie, reading, sockets, sysctl
+from rushhour.errors import HostError, RecordError
 from rushhour.lab import clock
 from rushhour.lab.host import answers
 
@@ -27,7 +28,7 @@ def gather(
     What cannot be read is left out and named in `unknown`, with the reason. Takes about half a second.
 
     Raises:
-        HostError: the connection to the end is gone.
+        HostError: the connection to the end is gone, or an answer of its agent has another shape.
     """
     found = reading.read(session, peer, dev)
     before = found.files.get("/proc/stat")
@@ -37,7 +38,11 @@ def gather(
 
 
 def sections(place: str, found: Reading, busy: Mapping[str, Any] | None = None) -> Facts:
-    """What was read, in sections; `busy` is what was seen of the processors over a while."""
+    """What was read, in sections; `busy` is what was seen of the processors over a while.
+
+    Raises:
+        HostError: an answer has another shape.
+    """
     made = {
         "host": machine.host(found),
         "link": link.section(found),
@@ -53,7 +58,15 @@ def sections(place: str, found: Reading, busy: Mapping[str, Any] | None = None) 
         "time": machine.time(found),
         "counters": counters.section(found),
     }
-    return Facts(place, made, dict(found.unknown))
+    try:
+        return Facts(place, made, dict(found.unknown))
+    except RecordError as error:
+        raise HostError(
+            f"the agent's answer cannot be read: {error.message}",
+            where=place,
+            hint="a fault of ours: please report it",
+            kind="garbled",
+        ) from error
 
 
 def route(found: Reading) -> dict[str, Any]:
@@ -69,9 +82,9 @@ def recount(session: Asked, facts: Facts) -> dict[str, int]:
     """The counters of an end now, to be held against those in `facts` by `counters.rise`."""
     reader = reading.Reader(session)
     reader.files([*reading.COUNTER_FILES, "/proc/net/udp", "/proc/net/udp6"], reading.LARGE)
-    if facts.get("firewall", "dropping"):
+    if facts.firewall.dropping:
         reader.found.firewall = reader.ask("firewall", "firewall")
-    if dev := facts.get("link", "dev"):
+    if dev := facts.link.dev:
         reader.found.links = reader.ask("links", "links", dev=dev)
         for name in list(reader.found.links)[: reading.MOST_CARDS]:
             reader.found.cards[name] = reader.ask(f"ethtool {name}", "ethtool", dev=name)

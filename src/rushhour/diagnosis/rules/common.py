@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shlex import quote
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rushhour.causes.finding import Command, Proof
 from rushhour.causes.thresholds import FULL, MACHINE_BUSY, OTHERS_BUSY, WORTH_SAYING
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rushhour.causes.cause import Severity
     from rushhour.diagnosis.case import Case, End
     from rushhour.diagnosis.facts import Facts
+    from rushhour.record.facts_file import Device
 
 HEADERS = 40
 """IPv4 and TCP without options, in bytes."""
@@ -115,33 +116,29 @@ def softirq(case: Case, end: str) -> float:
 def is_busy(case: Case, end: str) -> bool:
     """Whether others kept the processors of an end busy, before or while it was measured."""
     others = max((m.cpu[end].others or 0.0 for m in case.measured.values() if end in m.cpu), default=0.0)
-    return others >= OTHERS_BUSY or (case.facts(end).get("cpu", "mean", "busy") or 0.0) >= MACHINE_BUSY
+    return others >= OTHERS_BUSY or (case.facts(end).cpu.mean.busy or 0.0) >= MACHINE_BUSY
 
 
 def device(facts: Facts) -> str:
     """The device on the way to the other end, as a shell's word; `DEVICE` where it is not known."""
-    return quote(facts.get("link", "dev") or "DEVICE")
+    return quote(facts.link.dev or "DEVICE")
 
 
-def cards(facts: Facts) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def cards(facts: Facts) -> Iterator[tuple[str, Device]]:
     """The real network cards that the way leads over: the device, or those under it; names as shell words."""
-    link = facts.sections.get("link") or {}
-    known = {str(link.get("dev")): link, **link.get("under", {})}
+    link = facts.link
+    known: dict[str, Device] = {str(link.dev): link, **link.under}
     return ((quote(dev), told) for dev, told in known.items() if told and not is_virtual(told))
 
 
-def is_virtual(link: Mapping[str, Any]) -> bool:
+def is_virtual(link: Device) -> bool:
     """Whether a device is made of software: it has no line of its own."""
-    driver = (link.get("driver") or {}).get("name")
-    return "kind" in link or driver in VIRTUAL or link.get("lower", []) != []
+    return link.kind is not None or link.driver.name in VIRTUAL or bool(link.lower)
 
 
 def is_direct(case: Case) -> bool:
     """Whether both ends reach each other without a gateway."""
-    return all(
-        facts.get("route", "found", "dev") and not facts.get("route", "found", "gateway")
-        for _, facts in ends(case)
-    )
+    return all(facts.route.found.dev and not facts.route.found.gateway for _, facts in ends(case))
 
 
 def name(case: Case, end: str) -> str:
@@ -154,7 +151,7 @@ def shell(end: str, text: str, persistent: str | None = None) -> Command:
     return Command(end, text, persistent)
 
 
-def sysctl(end: str, name: str, value: Any) -> Command:
+def sysctl(end: str, name: str, value: object) -> Command:
     """A setting of the kernel, now and over a reboot."""
     return words.setting(end, name, " ".join(map(str, value)) if isinstance(value, list) else value)
 
@@ -165,17 +162,12 @@ def ethtool(end: str, words: str, link_file: str | None = None) -> Command:
     return Command(end, f"ethtool {words}", kept)
 
 
-def setting(facts: Facts, name: str) -> Any:
-    """A setting of the kernel of an end; None where it is not known."""
-    return facts.get("sysctl", name)
-
-
 def algorithm(facts: Facts) -> str | None:
     """The congestion control that an end sends by: the route's, or the default."""
-    chosen = facts.get("route", "entry", "congctl") or setting(facts, "net.ipv4.tcp_congestion_control")
+    chosen = facts.route.entry.congctl or facts.text("net.ipv4.tcp_congestion_control")
     return str(chosen) if chosen else None
 
 
-def told(end: str, what: str, value: Any) -> Proof:
+def told(end: str, what: str, value: object) -> Proof:
     """A reading of an end as evidence."""
     return Proof(end, what, str(value))

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 from rushhour.causes.finding import Command, Proof, finding
 from rushhour.causes.table import CAUSES
+from rushhour.causes.telling import held, sentence
 from rushhour.causes.thresholds import MAIN, UNREAD
 from rushhour.diagnosis.case import receiver, sender
 from rushhour.diagnosis.rules.measured_words import name
-from rushhour.quantities.short import percent, rate, size
+from rushhour.quantities.short import rate, size
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,32 +28,23 @@ def connections(case: Case) -> Iterator[Finding]:
     for one in case.connections[:MOST]:
         from_, to = sender(one.where), receiver(one.where)
         if one.rwnd >= MAIN and one.unread >= UNREAD:
-            title = (
-                f"The program on {name(case, to)} that reads {one.name} is too slow: {size(one.unread)} lay "
-                f"unread, and for {percent(one.rwnd)} of the time the sender waited for it."
-            )
-            yield _found(one, "connection-slow-reader", title, to, one.rwnd)
+            yield _found(case, one, "connection-slow-reader", to, one.rwnd)
         elif one.rwnd >= MAIN:
-            title = (
-                f"The receive buffer of a connection on {name(case, to)} ({one.name}) is full for "
-                f"{percent(one.rwnd)} of the time: its program sets SO_RCVBUF, or tcp_rmem bounds it."
-            )
-            yield _found(one, "connection-receive-buffer", title, to, one.rwnd)
+            yield _found(case, one, "connection-receive-buffer", to, one.rwnd)
         elif one.sndbuf >= MAIN:
-            title = (
-                f"The send buffer of a connection on {name(case, from_)} ({one.name}) is full for "
-                f"{percent(one.sndbuf)} of the time: its program sets SO_SNDBUF, or tcp_wmem bounds it."
-            )
-            yield _found(one, "connection-send-buffer", title, from_, one.sndbuf)
+            yield _found(case, one, "connection-send-buffer", from_, one.sndbuf)
         elif one.idle >= MAIN:
-            title = (
-                f"The program on {name(case, from_)} that writes {one.name} gives {rate(one.rate_bps)}: for "
-                f"{percent(one.idle)} of the time the network waited for it."
-            )
-            yield _found(one, "connection-slow-writer", title, from_, one.idle)
+            yield _found(case, one, "connection-slow-writer", from_, one.idle)
 
 
-def _found(one: Connection, key: str, title: str, end: End, share: float) -> Finding:
+def _found(case: Case, one: Connection, key: str, end: End, share: float) -> Finding:
+    words = {
+        "host": name(case, end),
+        "name": one.name,
+        "unread": size(one.unread),
+        "rate": rate(one.rate_bps),
+    }
+    title = sentence(key, held=held(share), **words)
     ends = (
         Proof(
             sender(one.where), "sent", f"{rate(one.rate_bps)} by {one.cc}, {one.retransmits} segments again"

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rushhour.causes.finding import Proof, finding
-from rushhour.causes.thresholds import FAST_BPS, SMALL_QUEUE
+from rushhour.causes.telling import sentence
+from rushhour.causes.thresholds import (
+    FAST_BPS,
+    LEAST_GSO,
+    LEAST_GSO_SEGMENTS,
+    LEAST_MTU,
+    NEARLY_BUSY,
+    SMALL_QUEUE,
+    TINY_MTU,
+)
+from rushhour.diagnosis.case import ENDS
 from rushhour.diagnosis.rules import common
 from rushhour.diagnosis.rules.common import told
 from rushhour.tc.kinds import DEVICE_LENGTH
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
 
     from rushhour.causes.finding import Finding
     from rushhour.diagnosis.case import Case
@@ -28,8 +38,8 @@ NO_ROOM = re.compile(
 
 def mtus(case: Case) -> Iterator[Finding]:
     """Packets that one end may send are larger than what the other takes."""
-    sizes = {end: facts.get("link", "mtu") for end, facts in common.ends(case)}
-    if None in sizes.values() or sizes["a"] == sizes["b"]:
+    sizes = {end: mtu for end, facts in common.ends(case) if (mtu := facts.link.mtu) is not None}
+    if len(sizes) < len(ENDS) or sizes["a"] == sizes["b"]:
         return
     small, large = sorted(sizes, key=lambda end: sizes[end])
     toward = f"{large}→{small}"
@@ -43,9 +53,14 @@ def mtus(case: Case) -> Iterator[Finding]:
         "mtu-mismatch",
         "warning" if grave else "note",
         (
-            f"{common.name(case, large)} sends packets of up to {sizes[large]} bytes, "
-            f"{common.name(case, small)} takes {sizes[small]}: "
-            + ("larger ones vanish." if grave else "routers between have to tell.")
+            sentence(
+                "mtu-mismatch",
+                host=common.name(case, large),
+                large=f"{sizes[large]}",
+                other=common.name(case, small),
+                small=f"{sizes[small]}",
+                what="larger ones vanish" if grave else "routers between them have to report it",
+            )
         ),
         small,
         evidence=(*(told(end, "MTU", size) for end, size in sizes.items()), *vanish),
@@ -68,15 +83,20 @@ def mtus(case: Case) -> Iterator[Finding]:
 def small_mtu(case: Case) -> Iterator[Finding]:
     """Packets so small that headers take a good part."""
     for end, facts in common.ends(case):
-        mtu = facts.get("link", "mtu")
-        if mtu is None or mtu >= 1280:
+        mtu = facts.link.mtu
+        if mtu is None or mtu >= LEAST_MTU:
             continue
         share = (mtu - common.HEADERS) / (mtu + 18)
         yield finding(
             "small-mtu",
-            "warning" if mtu < 1000 else "note",
-            f"The MTU of {common.device(facts)} at {common.name(case, end)} is {mtu}: "
-            f"{100 - 100 * share:.0f} % of the line go to headers.",
+            "warning" if mtu < TINY_MTU else "note",
+            sentence(
+                "small-mtu",
+                dev=common.device(facts),
+                host=common.name(case, end),
+                mtu=f"{mtu}",
+                share=f"{100 - 100 * share:.0f} %",
+            ),
             end,
             evidence=(told(end, "MTU", mtu),),
             gain=f"{(1460 / 1518) / share - 1:.0%} more payload with 1500",
@@ -89,11 +109,11 @@ OFFLOADS = {"gso": "segmentation", "tso": "TCP segmentation by the card", "gro":
 
 def switched_off(facts: Facts, words: Iterable[str]) -> list[str]:
     """Offloads of the device that are off and could be on, of these words of ethtool."""
-    known: Mapping[str, Mapping[str, bool]] = facts.get("link", "offloads") or {}
+    known = facts.link.offloads
     # What a veth hands over was never cut: nothing has to be put together again.
-    made = common.is_virtual(facts.sections.get("link") or {})
+    made = common.is_virtual(facts.link)
     there = [word for word in words if word in known and not (made and word == "gro")]
-    return [word for word in there if not known[word]["on"] and not known[word]["fixed"]]
+    return [word for word in there if not known[word].on and not known[word].fixed]
 
 
 def offloads(case: Case) -> Iterator[Finding]:
@@ -104,13 +124,17 @@ def offloads(case: Case) -> Iterator[Finding]:
             continue
         fastest = max(common.rate_bps(case, direction) or 0 for direction in ("a→b", "b→a"))
         busy = common.busiest(case, end)
-        hurts = fastest >= FAST_BPS or busy >= 0.8
+        hurts = fastest >= FAST_BPS or busy >= NEARLY_BUSY
         dev = common.device(facts)
         yield finding(
             "offloads-off",
             "warning" if hurts else "note",
-            f"{', '.join(off)} {'is' if len(off) == 1 else 'are'} off on {dev} at "
-            f"{common.name(case, end)}: the processor handles every packet by itself.",
+            sentence(
+                "offloads-off",
+                off=f"{', '.join(off)} {'is' if len(off) == 1 else 'are'}",
+                dev=dev,
+                host=common.name(case, end),
+            ),
             end,
             evidence=(
                 *(told(end, f"{word} ({OFFLOADS[word]})", "off") for word in off),
@@ -135,16 +159,17 @@ def offloads(case: Case) -> Iterator[Finding]:
 def cut_small(case: Case) -> Iterator[Finding]:
     """Segments that the stack may hand to a device at once are few, though offloads are on."""
     for end, facts in common.ends(case):
-        size, segments = (facts.get("link", f"gso_max_{name}") for name in ("size", "segs"))
-        if (size is None or size >= 16384) and (segments is None or segments >= 8):
+        size, segments = facts.link.gso_max_size, facts.link.gso_max_segs
+        limits = {"segment" if segments == 1 else "segments": segments, "bytes": size}
+        known = [f"{most} {what}" for what, most in limits.items() if most is not None]
+        if (size is None or size >= LEAST_GSO) and (segments is None or segments >= LEAST_GSO_SEGMENTS):
             continue
         fastest = max(common.rate_bps(case, direction) or 0 for direction in ("a→b", "b→a"))
         dev = common.device(facts)
         yield finding(
             "few-segments-at-once",
-            "warning" if fastest >= FAST_BPS or common.busiest(case, end) >= 0.8 else "note",
-            f"{dev} at {common.name(case, end)} takes {segments} segments of {size} bytes together "
-            "at most: offloads are as good as off.",
+            "warning" if fastest >= FAST_BPS or common.busiest(case, end) >= NEARLY_BUSY else "note",
+            sentence("few-segments-at-once", dev=dev, host=common.name(case, end), most=" or ".join(known)),
             end,
             evidence=(told(end, "gso_max_size", size), told(end, "gso_max_segs", segments)),
             gain="a fraction of the processor time at the same rate",
@@ -163,15 +188,19 @@ def rings(case: Case) -> Iterator[Finding]:
         }
         if not rose:
             continue
-        now, most = (facts.get("link", "rings", name) for name in ("rx", "rx-max"))
+        now, most = facts.link.rings.rx, facts.link.rings.rx__max
         larger = bool(now and most and now < most)
         dev = common.device(facts)
         yield finding(
             "receive-ring-overflow",
             "critical" if larger else "warning",
             (
-                f"{dev} at {common.name(case, end)} dropped packets because its receive ring was full"
-                + (f" ({now} of at most {most})." if larger else ".")
+                sentence(
+                    "receive-ring-overflow",
+                    dev=dev,
+                    host=common.name(case, end),
+                    size=f" ({now} of at most {most})" if larger else "",
+                )
             ),
             end,
             evidence=(
@@ -189,17 +218,16 @@ def emulated_card(case: Case) -> Iterator[Finding]:
     """A virtual machine with an imitation of an old card."""
     slow = {"e1000", "e1000e", "8139cp", "8139too", "pcnet32", "ne2k-pci", "tulip"}
     for end, facts in common.ends(case):
-        driver = facts.get("link", "driver", "name")
-        if facts.get("virtualisation", "hypervisor") and driver in slow:
+        driver = facts.link.driver.name
+        if facts.virtualisation.hypervisor and driver in slow:
             yield finding(
                 "emulated-card",
                 "warning",
-                f"{common.name(case, end)} is a virtual machine with an imitated {driver} card: every "
-                "packet stops the machine.",
+                sentence("emulated-card", host=common.name(case, end), driver=driver),
                 end,
                 evidence=(
                     told(end, "driver", driver),
-                    told(end, "virtual machine", facts.get("virtualisation", "product") or "yes"),
+                    told(end, "virtual machine", facts.virtualisation.product or "yes"),
                 ),
                 gain="several times the packet rate with a paravirtual card (virtio-net, vmxnet3)",
             )
@@ -208,19 +236,22 @@ def emulated_card(case: Case) -> Iterator[Finding]:
 def small_queue(case: Case) -> Iterator[Finding]:
     """A transmit queue too short for what one system call sends."""
     for end, facts in common.ends(case):
-        length: Any = facts.get("link", "txqlen")
-        root = [
-            one for one in facts.get("qdisc", common.device(facts), "qdiscs") or [] if one["parent"] == "root"
-        ]
-        if not length or length >= SMALL_QUEUE or not any(one["kind"] in DEVICE_LENGTH for one in root):
+        length = facts.link.txqlen
+        own = facts.qdisc.get(facts.link.dev or "")
+        root = [one for one in own.qdiscs if one.parent == "root"] if own is not None else []
+        if not length or length >= SMALL_QUEUE or not any(one.kind in DEVICE_LENGTH for one in root):
             continue
         rose = common.risen(case, end, ".root.drops")
         dev = common.device(facts)
         yield finding(
             "transmit-queue-too-short",
             "warning" if rose else "note",
-            f"The transmit queue of {dev} at {common.name(case, end)} holds {length} "
-            f"packet{'' if length == 1 else 's'}: bursts are dropped before they leave.",
+            sentence(
+                "transmit-queue-too-short",
+                dev=dev,
+                host=common.name(case, end),
+                length=f"{length} packet{'' if length == 1 else 's'}",
+            ),
             end,
             evidence=(
                 told(end, "txqueuelen", length),

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rushhour.causes.finding import Proof, finding
-from rushhour.causes.rules import sentence
-from rushhour.causes.thresholds import MANY_CHANGES
+from rushhour.causes.telling import sentence
+from rushhour.causes.thresholds import DAMAGED_FRAMES, FRAMES, LINE_FULL, MANY_CHANGES
+from rushhour.diagnosis.case import ENDS, other
 from rushhour.diagnosis.rules import common
 from rushhour.diagnosis.rules.common import told
 from rushhour.diagnosis.shown import mbps, switch
@@ -28,7 +29,7 @@ def half_duplex(case: Case) -> Iterator[Finding]:
     """A line on which only one end may send at a time."""
     for end, facts in common.ends(case):
         for dev, card in common.cards(facts):
-            if card.get("duplex") != "half":
+            if card.duplex != "half":
                 continue
             yield finding(
                 "half-duplex",
@@ -37,9 +38,9 @@ def half_duplex(case: Case) -> Iterator[Finding]:
                 end,
                 evidence=(
                     told(end, f"{dev} duplex", "half"),
-                    told(end, "autonegotiation", switch(card.get("autoneg"))),
-                    told(end, "speed", mbps(card["speed_mbps"]) if "speed_mbps" in card else "unknown"),
-                    told(end, "collisions since boot", card.get("errors", {}).get("collisions", 0)),
+                    told(end, "autonegotiation", switch(card.autoneg)),
+                    told(end, "speed", "unknown" if card.speed_mbps is None else mbps(card.speed_mbps)),
+                    told(end, "collisions since boot", (card.errors or {}).get("collisions", 0)),
                 ),
                 gain="both directions at once, no late collisions",
                 fix=(common.ethtool(end, f"-s {dev} autoneg on", "[Link] AutoNegotiation=yes"),),
@@ -50,13 +51,12 @@ def collisions(case: Case) -> Iterator[Finding]:
     """Collisions on a line that should have none: the other end of the cable is at half duplex."""
     for end, facts in common.ends(case):
         rose = common.risen(case, end, ".collisions")
-        half = [dev for dev, card in common.cards(facts) if card.get("duplex") == "half"]
+        half = [dev for dev, card in common.cards(facts) if card.duplex == "half"]
         if rose and not half:
             yield finding(
                 "collisions",
                 "warning",
-                f"Collisions on the line of {common.name(case, end)} while it was measured: the ends of "
-                "the cable disagree on duplex.",
+                sentence("collisions", host=common.name(case, end)),
                 end,
                 evidence=tuple(
                     told(end, f"{name} rose by", f"{by:.0f}") for name, by in sorted(rose.items())
@@ -69,25 +69,31 @@ def negotiated_down(case: Case) -> Iterator[Finding]:
     """Both sides of a cable can do more than they do."""
     for end, facts in common.ends(case):
         for dev, card in common.cards(facts):
-            speed, able = card.get("speed_mbps"), card.get("supported_mbps")
-            partner = card.get("partner_mbps")
+            speed, able = card.speed_mbps, card.supported_mbps
+            partner = card.partner_mbps
             if not speed or not able or speed >= able or (partner is not None and partner <= speed):
                 continue
             most = min(able, partner) if partner else able
-            offered = card.get("advertised_mbps")
+            offered = card.advertised_mbps
             held = offered is not None and offered <= speed
             severity: Severity = "critical" if partner else ("warning" if held else "note")
             yield finding(
                 "link-below-its-speed",
                 severity,
-                f"{dev} at {common.name(case, end)} runs at {mbps(speed)}; it can do {mbps(able)}.",
+                sentence(
+                    "link-below-its-speed",
+                    dev=dev,
+                    host=common.name(case, end),
+                    speed=mbps(speed),
+                    able=mbps(able),
+                ),
                 end,
                 evidence=(
                     told(end, f"{dev} speed", mbps(speed)),
                     told(end, "supported", mbps(able)),
                     told(end, "advertised", "unknown" if offered is None else mbps(offered)),
                     told(end, "partner offers", "unknown" if partner is None else mbps(partner)),
-                    told(end, "autonegotiation", switch(card.get("autoneg"))),
+                    told(end, "autonegotiation", switch(card.autoneg)),
                 ),
                 gain=f"{mbps(most)} instead of {mbps(speed)}; if the settings are right, change the cable",
                 fix=(common.ethtool(end, f"-s {dev} autoneg on", "[Link] AutoNegotiation=yes"),),
@@ -97,7 +103,7 @@ def negotiated_down(case: Case) -> Iterator[Finding]:
 def speeds(case: Case) -> Iterator[Finding]:
     """One end's line is slower than the other's: it is the most that can arrive."""
     known = {
-        end: max((card.get("speed_mbps") or 0 for _, card in common.cards(facts)), default=0)
+        end: max((card.speed_mbps or 0 for _, card in common.cards(facts)), default=0)
         for end, facts in common.ends(case)
     }
     slow, fast = sorted(known, key=lambda end: known[end])
@@ -105,8 +111,13 @@ def speeds(case: Case) -> Iterator[Finding]:
         yield finding(
             "speeds-differ",
             "note",
-            f"{common.name(case, slow)} is connected at {mbps(known[slow])}, {common.name(case, fast)} "
-            f"at {mbps(known[fast])}: a queue stands where they meet.",
+            sentence(
+                "speeds-differ",
+                host=common.name(case, slow),
+                slow=mbps(known[slow]),
+                other=common.name(case, fast),
+                fast=mbps(known[fast]),
+            ),
             slow,
             evidence=tuple(told(end, "speed", mbps(speed)) for end, speed in known.items()),
         )
@@ -115,16 +126,15 @@ def speeds(case: Case) -> Iterator[Finding]:
 def members(case: Case) -> Iterator[Finding]:
     """A bond of which a member is down."""
     for end, facts in common.ends(case):
-        for dev, told_of in (facts.get("link", "under") or {}).items():
-            if told_of.get("master") is None or told_of.get("state", "up") == "up":
+        for dev, member in facts.link.under.items():
+            if member.master is None or member.state in {None, "up"}:
                 continue
             yield finding(
                 "member-down",
                 "warning",
-                f"{dev}, a member of {told_of['master']} at {common.name(case, end)}, is down: "
-                "the others carry its part.",
+                sentence("member-down", dev=dev, bond=member.master, host=common.name(case, end)),
                 end,
-                evidence=(told(end, f"{dev} state", told_of.get("state")),),
+                evidence=(told(end, f"{dev} state", member.state),),
                 gain="the rate of the whole bond, and a spare",
                 fix=(common.shell(end, f"ip -s link show dev {dev}   # cable, plug, and the switch's port"),),
             )
@@ -132,19 +142,21 @@ def members(case: Case) -> Iterator[Finding]:
 
 def flow_control(case: Case) -> Iterator[Finding]:
     """Pause frames that one end sends and the other does not heed."""
-    pause: dict[str, Any] = {end: facts.get("link", "pause") for end, facts in common.ends(case)}
-    if any(one is None for one in pause.values()):
+    pause = {end: told_of for end, facts in common.ends(case) if (told_of := facts.link.pause) is not None}
+    if len(pause) < len(ENDS):
         return
-    for end, across in (("a", "b"), ("b", "a")):
-        if pause[end]["tx"] and not pause[across]["rx"]:
+    for end in ENDS:
+        across = other(end)
+        if pause[end].tx and not pause[across].rx:
             yield finding(
                 "flow-control-one-sided",
                 "note",
-                f"{common.name(case, end)} sends pause frames, {common.name(case, across)} is set not to "
-                f"heed any: rings of {common.name(case, end)} overflow in bursts.",
+                sentence(
+                    "flow-control-one-sided", host=common.name(case, end), other=common.name(case, across)
+                ),
                 across,
                 evidence=tuple(
-                    told(one, "flow control", f"rx {switch(pause[one]['rx'])}, tx {switch(pause[one]['tx'])}")
+                    told(one, "flow control", f"rx {switch(pause[one].rx)}, tx {switch(pause[one].tx)}")
                     for one in pause
                 ),
                 fix=(common.ethtool(across, f"-A {common.device(case.facts(across))} rx on tx on"),),
@@ -163,8 +175,7 @@ def paused(case: Case) -> Iterator[Finding]:
             yield finding(
                 "paused-by-the-network",
                 "warning",
-                f"The network told {common.name(case, end)} to pause while it sent: a switch "
-                "or the other card is full.",
+                sentence("paused-by-the-network", host=common.name(case, end)),
                 end,
                 evidence=tuple(
                     told(end, f"{name} rose by", f"{by:.0f}") for name, by in sorted(rose.items())[:5]
@@ -178,17 +189,16 @@ def errors(case: Case) -> Iterator[Finding]:
         names = ("rx_crc_errors", "rx_frame_errors", "tx_carrier_errors")
         rose = common.risen(case, end, *(f".{name}" for name in names))
         for dev, card in common.cards(facts):
-            since = {name: card.get("errors", {}).get(name, 0) for name in names}
-            packets = card.get("packets", {}).get("rx_packets") or 0
+            since = {name: (card.errors or {}).get(name, 0) for name in names}
+            packets = card.packets.rx_packets or 0
             damaged = sum(since.values())
-            # One frame in 100 000 is what Mathis' formula still notices at 100 Mbit/s and 20 ms.
-            often = packets >= 100_000 and damaged > 1e-5 * packets
+            often = packets >= FRAMES and damaged > DAMAGED_FRAMES * packets
             if not rose and not often:
                 continue
             yield finding(
                 "damaged-frames",
                 "critical" if rose else "warning",
-                (f"Frames arrive damaged on {dev} at {common.name(case, end)}: cable, plug or transceiver."),
+                (sentence("damaged-frames", dev=dev, host=common.name(case, end))),
                 end,
                 evidence=(
                     *(told(end, f"{name} rose by", f"{by:.0f}") for name, by in sorted(rose.items())),
@@ -207,18 +217,20 @@ def flapping(case: Case) -> Iterator[Finding]:
     for end, facts in common.ends(case):
         rose = common.risen(case, end, ".carrier_changes")
         for dev, card in common.cards(facts):
-            changes = card.get("carrier_changes") or 0
+            changes = card.carrier_changes or 0
             if not rose and changes <= MANY_CHANGES:
                 continue
             yield finding(
                 "link-flaps",
                 "critical" if rose else "note",
                 (
-                    f"The link of {dev} at {common.name(case, end)} "
-                    + (
-                        "went away while it was measured."
+                    sentence(
+                        "link-flaps",
+                        dev=dev,
+                        host=common.name(case, end),
+                        what="went away while it was measured"
                         if rose
-                        else f"came and went {changes} times since boot."
+                        else f"came and went {changes} times since boot",
                     )
                 ),
                 end,
@@ -236,7 +248,7 @@ def narrow_line(case: Case) -> Iterator[Finding]:
         reached = common.reached_bps(case, direction)
         lines = {
             end: min(
-                (card["speed_mbps"] for _, card in common.cards(facts) if card.get("speed_mbps")),
+                (speed for _, card in common.cards(facts) if (speed := card.speed_mbps)),
                 default=None,
             )
             for end, facts in common.ends(case)
@@ -245,12 +257,14 @@ def narrow_line(case: Case) -> Iterator[Finding]:
         if reached is None or not known:
             continue
         slow = min(known, key=lambda end: known[end])
-        if reached >= 0.85 * known[slow] * 1e6:
+        line_bps = 1e6 * known[slow]
+        if reached >= LINE_FULL * line_bps:
             yield finding(
                 "line-is-full",
                 "note",
-                f"{direction} fills the line of {common.name(case, slow)} ({mbps(known[slow])}): only a "
-                "faster link would help.",
+                sentence(
+                    "line-is-full", way=direction, host=common.name(case, slow), speed=mbps(known[slow])
+                ),
                 direction,
                 evidence=(
                     Proof(direction, "goodput of one flow", rate(reached)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rushhour.causes.finding import Command, Proof, finding
+from rushhour.causes.telling import sentence
 from rushhour.diagnosis.rules.measured_words import address, dev, made, name, setting
 
 if TYPE_CHECKING:
@@ -21,9 +22,8 @@ FIRST_PORT = 5001
 
 def unreachable(case: Case, m: Measured, cause: Held) -> Finding:
     """Nothing gets through at all."""
-    title = (
-        f"{name(case, m.receiver)} cannot be reached from {name(case, m.sender)}: what is sent to its data "
-        f"address {address(case, m.sender)} is dropped."
+    title = sentence(
+        cause.key, host=name(case, m.receiver), sender=name(case, m.sender), address=address(case, m.sender)
     )
     to = address(case, m.sender)
     fix = (
@@ -36,9 +36,8 @@ def unreachable(case: Case, m: Measured, cause: Held) -> Finding:
 
 def port_blocked(case: Case, m: Measured, cause: Held) -> Finding:
     """Echoes pass, connections do not."""
-    title = (
-        f"TCP from {name(case, m.sender)} to {name(case, m.receiver)} is blocked (ports {FIRST_PORT} and "
-        "above), while echo requests are answered: a firewall."
+    title = sentence(
+        cause.key, sender=name(case, m.sender), host=name(case, m.receiver), port=f"{FIRST_PORT}"
     )
     fix = (Command(m.receiver, "nft list ruleset"), Command(m.receiver, "iptables -nvL"))
     return made(cause, m, title, fix)
@@ -47,26 +46,20 @@ def port_blocked(case: Case, m: Measured, cause: Held) -> Finding:
 def no_answers(case: Case, m: Measured, cause: Held) -> Finding:
     """What is sent arrives, and nothing comes back."""
     back = f"{m.receiver}→{m.sender}"
-    title = f"Packets {m.direction} arrive, but nothing comes back: packets {back} are dropped on the way."
+    title = sentence(cause.key, way=m.direction, back=back)
     return made(cause, m, title, (Command(m.receiver, f"traceroute -n {address(case, m.receiver)}"),))
 
 
 def stalled(case: Case, m: Measured, cause: Held) -> Finding:
     """A connection was made, and nothing followed."""
-    title = (
-        f"Connections {m.direction} are made and then nothing arrives: data from {name(case, m.sender)} "
-        "is dropped."
-    )
+    title = sentence(cause.key, way=m.direction, sender=name(case, m.sender))
     return made(cause, m, title, (Command(m.sender, f"traceroute -n -T {address(case, m.sender)}"),))
 
 
 def black_hole(case: Case, m: Measured, cause: Held) -> Finding:
     """Large packets vanish, and nobody says so."""
     passed = m.sizes.passed
-    title = (
-        f"Packets above {passed or 'some'} bytes vanish on the way {m.direction} without an error (a "
-        "path-MTU black hole): connections are made, and data never arrives."
-    )
+    title = sentence(cause.key, size=f"{passed or 'some'}", way=m.direction)
     fix = [setting(m.sender, "net.ipv4.tcp_mtu_probing", 1)]
     if passed:
         fix = [Command(m.sender, f"ip link set dev {dev(case, m.sender)} mtu {passed}"), *fix]
@@ -78,7 +71,7 @@ def no_way(error: HostError, peers: Mapping[str, str]) -> Finding:
     return finding(
         "no-route",
         "critical",
-        f"No packet can go from one end to the other and back: {error.message}.",
+        sentence("no-route", why=error.message),
         "a→b",
         evidence=tuple(Proof(end, "address of the other", peer) for end, peer in peers.items()),
         gain="any transfer at all",

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from rushhour.causes.end_rules import PROGRAM
 from rushhour.causes.evidence import DELAY_BASED
 from rushhour.causes.finding import Command
-from rushhour.causes.rules import named, sentence
+from rushhour.causes.rules import named
 from rushhour.causes.table import CAUSES
 from rushhour.causes.thresholds import ALL_BUSY, FOREIGN, GRAVE, MAIN, OTHERS_BUSY, RESENT
 from rushhour.diagnosis.bottleneck import causes
@@ -18,13 +19,11 @@ from rushhour.diagnosis.rules import measured_losses as losses
 from rushhour.diagnosis.rules.measured_words import (
     commands,
     dev,
-    held,
     made,
-    name,
     on_at_both,
     taken_out,
 )
-from rushhour.quantities.short import percent, size
+from rushhour.quantities.short import size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -77,21 +76,14 @@ def _doubted(found: Finding, m: Measured, cause: Held) -> Finding:
 
 
 def _by_rule(case: Case, m: Measured, cause: Held) -> Finding:
-    """What the rule of its limit says, and what is set for it."""
+    """What the rule of its limit says, and what is set for it, or where to look."""
     assert m.single is not None
-    one = named(MeasuredFlow(m, m.single, case), cause.limit, cause.limited)
+    one = named(MeasuredFlow(m, m.single, case), cause.limit, cause.limited, without={"bufferbloat"})
     assert one is not None
-    found = made(cause, m, one.says, commands(case, one) or _look(case, m, cause))
+    look = one.cure.look if one.cure is not None else ""
+    look = (look or PROGRAM).replace("{dev}", dev(case, one.where))
+    found = made(cause, m, one.says, commands(case, one) or (Command(cause.where, look),))
     return found if cause.where == m.direction else replace(found, where=one.where)
-
-
-def _look(case: Case, m: Measured, cause: Held) -> tuple[Command, ...]:
-    """Where to look where nothing is to be set."""
-    looks = {
-        "pacing": f"tc -s qdisc show dev {dev(case, m.sender)}",
-        "marks": "sysctl -w net.ipv4.tcp_ecn=0",
-    }
-    return (Command(cause.where, looks.get(cause.limit, "top -H -b -n 1 | head -20")),)
 
 
 def _window_scaling(case: Case, m: Measured, cause: Held) -> Finding:
@@ -110,34 +102,9 @@ def _slow_program(case: Case, m: Measured, cause: Held) -> Finding:
     return replace(found, title=f"{found.title} The path may carry more than was measured.")
 
 
-def _quota(case: Case, m: Measured, cause: Held) -> Finding:
-    cpus = case.facts(cause.where).get("memory", "cgroup", "cpus")
-    limit = f" to {cpus:g} processors" if isinstance(cpus, float | int) else ""
-    proof = f": {held(cause)} the network waited for them"
-    title = sentence(cause.key, host=name(case, cause.where), cpus=limit, proof=proof)
-    return made(cause, m, title, (Command(cause.where, "systemctl set-property UNIT CPUQuota="),))
-
-
-def _busy(case: Case, m: Measured, cause: Held) -> Finding:
-    cpu = m.cpu[cause.where]
-    stolen = f", {percent(cpu.steal)} of it taken by the hypervisor" if cpu.steal >= 0.1 else ""
-    title = (
-        f"{name(case, cause.where)} has no processor time left (the busiest is at "
-        f"{percent(cpu.busiest)}{stolen}): {held(cause)} the network waited for it."
-    )
-    fix = (Command(cause.where, "ps -eo pid,psr,pcpu,comm --sort=-pcpu | head"),)
-    return made(cause, m, title, fix)
-
-
 def _cpu_limited(case: Case, m: Measured, cause: Held) -> Finding:
-    cpu = m.cpu[cause.where]
-    soft = f", {percent(cpu.softirq)} of it in soft interrupts" if cpu.softirq >= 0.3 else ""
-    title = (
-        f"A processor of {name(case, cause.where)} is full ({percent(cpu.busiest)}{soft}), the path is not: "
-        "one flow is as fast as this machine."
-    )
-    found = made(cause, m, title, (Command(cause.where, "mpstat -P ALL 1 3"),))
-    others = cpu.others or 0.0
+    found = _by_rule(case, m, cause)
+    others = m.cpu[cause.where].others or 0.0
     return replace(found, severity="warning" if others > OTHERS_BUSY else "note")
 
 
@@ -160,8 +127,6 @@ MAKERS: Mapping[str, Maker] = {
     "window-scaling-off": _window_scaling,
     "slow-writer": _slow_program,
     "slow-reader": _slow_program,
-    "cpu-quota": _quota,
-    "cpu-busy": _busy,
     "cpu-limited": _cpu_limited,
     "small-window": _small_window,
     "sack-off": losses.sack_off,

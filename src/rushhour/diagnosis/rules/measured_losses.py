@@ -66,7 +66,7 @@ def sack_off(case: Case, m: Measured, cause: Held) -> Finding | None:
         return None
     if on_at_both(case, "net.ipv4.tcp_sack"):
         text, look = taken_out(case, m, "SACK permitted (sackOK)")
-        title = f"{text}. Lost segments are repaired one a round trip, {held(cause)} the window was small."
+        title = f"{text}. A round trip repairs only one loss, and {held(cause)} the window was small."
         return replace(made(cause, m, title, look), layer="path")
     return by_rule(case, m, cause)
 

@@ -4,24 +4,29 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rushhour.causes import path_rules as rules
 from rushhour.causes.finding import Command, Proof, finding
-from rushhour.causes.rules import sentence, stands
+from rushhour.causes.telling import sentence
 from rushhour.causes.thresholds import (
+    BELOW_BOTTLENECK,
     ECHOES_LOST,
+    FAR_LESS,
     HALF_DUPLEX,
     JITTER,
     JITTER_NS,
     MAIN,
+    SOME,
     SOME_LOSS,
     SPOILS_NS,
     UNEQUAL,
     WELL,
 )
 from rushhour.diagnosis.bottleneck import causes
+from rushhour.diagnosis.flow import MeasuredFlow
 from rushhour.diagnosis.losses import dead
 from rushhour.diagnosis.rules import common
-from rushhour.diagnosis.rules.measured_words import dev, name, reached
-from rushhour.quantities.short import percent, rate, rounded_up, size, time
+from rushhour.diagnosis.rules.measured_words import commands, dev, name, reached
+from rushhour.quantities.short import percent, rate, size, time
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,33 +39,25 @@ if TYPE_CHECKING:
 def bufferbloat(case: Case) -> Iterator[Finding]:
     """A queue that is much longer than the path."""
     for m in case.measured.values():
-        queue, idle, standing = m.queue_ns, m.idle_rtt_ns, m.standing_ns
-        if queue is None or idle is None or standing is None or not stands(standing / 1e9, idle / 1e9):
+        flow = m.single or m.several
+        one = None if flow is None else rules.bufferbloat(MeasuredFlow(m, flow, case), 0.0)
+        if one is None:
             continue
-        limit = rounded_up(0.95 * (m.capacity_bps or 1e6) / 1000)
-        title = sentence(
-            "bufferbloat",
-            where=f"before the bottleneck {m.direction}",
-            wait=time(standing / 1e9),
-            idle=time(idle / 1e9),
-        )
+        queue = m.queue_ns or 0
         held = size((m.capacity_bps or 0) * queue / 8e9)
+        idle = time((m.idle_rtt_ns or 0) / 1e9)
         yield finding(
             "bufferbloat",
             "warning" if queue >= SPOILS_NS else "note",
-            title,
+            one.says,
             m.direction,
             evidence=(
                 Proof(m.direction, "waiting under load", f"up to {time(queue / 1e9)}, {held}"),
                 *reached(m),
             ),
-            gain=f"a round trip near {time(idle / 1e9)} under load, at 95 % of the rate",
+            gain=f"a round trip near {idle} under load, at {percent(BELOW_BOTTLENECK)} of the rate",
             limited=_share(m),
-            fix=(
-                Command(
-                    m.sender, f"tc qdisc replace dev {dev(case, m.sender)} root cake bandwidth {limit}kbit"
-                ),
-            ),
+            fix=commands(case, one),
         )
 
 
@@ -76,7 +73,7 @@ def asymmetry(case: Case) -> Iterator[Finding]:
     yield finding(
         "asymmetric-path",
         "warning",
-        f"{slow} carries {rate(low)}, {fast} {rate(high)}: a link or a shaper on the way {slow} is slower.",
+        sentence("asymmetric-path", slow=slow, low=rate(low), fast=fast, high=rate(high)),
         slow,
         evidence=(*reached(case.measured[slow]), *reached(case.measured[fast])),
         gain=f"{slow} from {rate(low)} to about {rate(high)}",
@@ -92,7 +89,7 @@ def half_duplex(case: Case) -> Iterator[Finding]:
     if len(both) < 2 or min(alone.values(), default=0) <= 0 or not all(map(_by_path, case.measured.values())):
         return
     kept = {way: both[way] / alone[way] for way in both if way in alone}
-    if sum(kept.values()) >= 2 * HALF_DUPLEX:
+    if len(kept) < len(both) or sum(kept.values()) / len(kept) >= HALF_DUPLEX:
         return
     slow = min(kept, key=lambda way: kept[way])
     yield finding(
@@ -113,9 +110,8 @@ def large_packets(case: Case) -> Iterator[Finding]:
         broken = m.single is not None and m.single.stalled
         if m.sizes.vanished is None or m.sizes.passed is None or broken:
             continue
-        title = (
-            f"Packets above {m.sizes.passed} bytes vanish on the way {m.direction}, though "
-            f"{name(case, m.sender)} may send them: datagrams and tunnels will fail, TCP found its way."
+        title = sentence(
+            "large-packets-lost", size=f"{m.sizes.passed}", way=m.direction, host=name(case, m.sender)
         )
         yield finding(
             "large-packets-lost",
@@ -125,7 +121,7 @@ def large_packets(case: Case) -> Iterator[Finding]:
             evidence=(
                 Proof(m.direction, "largest that crossed", f"{m.sizes.passed} B"),
                 Proof(m.direction, "smallest that did not", f"{m.sizes.vanished} B"),
-                Proof(m.sender, "MTU of its device", str(case.facts(m.sender).get("link", "mtu") or "?")),
+                Proof(m.sender, "MTU of its device", str(case.facts(m.sender).link.mtu or "?")),
             ),
             fix=(Command(m.sender, f"ip link set dev {dev(case, m.sender)} mtu {m.sizes.passed}"),),
         )
@@ -138,7 +134,7 @@ def echo_blocked(case: Case) -> Iterator[Finding]:
             yield finding(
                 "echo-blocked",
                 "note",
-                f"Echo requests {m.direction} are not answered, connections are: something filters ICMP.",
+                sentence("echo-blocked", way=m.direction),
                 m.direction,
                 evidence=(Proof(m.direction, "echo requests lost", percent(m.ping_loss)), *reached(m)),
                 fix=(Command(m.receiver, "nft list ruleset"),),
@@ -149,14 +145,12 @@ def echo_loss(case: Case) -> Iterator[Finding]:
     """Echoes are lost on the idle path, datagrams pass: small packets, or answers, are treated worse."""
     for m in case.measured.values():
         lost, busy = m.ping_loss or 0.0, any(common.is_busy(case, end) for end in ("a", "b"))
-        passes = m.udp is not None and m.udp.sent and m.udp.loss < lost / 4
+        passes = m.udp is not None and m.udp.sent and m.udp.loss < FAR_LESS * lost
         if ECHOES_LOST <= lost < 1 and passes:
             yield finding(
                 "echo-loss",
                 "note" if busy else "warning",
-                f"{percent(lost)} of echo requests {m.direction} got no answer on the idle path, while large "
-                "datagrams pass: small packets are lost, there or back, and acknowledgements are small, too; "
-                "or ICMP is limited.",
+                sentence("echo-loss", lost=percent(lost), way=m.direction),
                 m.direction,
                 evidence=(
                     Proof(m.direction, "echo requests without an answer", percent(lost)),
@@ -179,8 +173,7 @@ def jitter(case: Case) -> Iterator[Finding]:
         yield finding(
             "jitter",
             "warning" if slow and not busy else "note",
-            f"The round trip {m.direction} varies on the idle path: half of the echoes took more than "
-            f"{time(middle / 1e9)}, one of twenty more than {time(far / 1e9)}; TCP takes that for a queue.",
+            sentence("jitter", way=m.direction, half=time(middle / 1e9), far=time(far / 1e9)),
             m.direction,
             evidence=(
                 Proof(m.direction, "median, 95th percentile", f"{time(middle / 1e9)}, {time(far / 1e9)}"),
@@ -206,7 +199,7 @@ def other_loss(case: Case) -> Iterator[Finding]:
             yield _beside(case, m, "datagram-loss", percent(m.udp.loss))
         if m.udp.reordered >= SOME_LOSS and "reordering" not in named:
             yield _beside(case, m, "reordering", f"{percent(m.udp.reordered)} of datagrams came late")
-        if m.udp.duplicates >= max(2, SOME_LOSS * m.udp.sent):
+        if m.udp.duplicates >= max(SOME, SOME_LOSS * m.udp.sent):
             yield _beside(case, m, "duplicates", percent(m.udp.duplicates / m.udp.sent))
 
 
@@ -217,8 +210,7 @@ def _blocked(m: Measured) -> Iterator[Finding]:
         yield finding(
             "udp-blocked",
             "warning",
-            f"UDP is blocked {m.direction}: of {m.udp.sent} datagrams not one arrived, while TCP gets "
-            "through; calls, QUIC, DNS and tunnels fail or fall back.",
+            sentence("udp-blocked", way=m.direction, sent=f"{m.udp.sent}"),
             m.direction,
             evidence=(Proof(m.direction, "datagrams", f"{m.udp.sent} sent, 0 arrived"), *reached(m)),
             fix=(Command(m.receiver, "nft list ruleset"), Command(m.receiver, "iptables -nvL")),

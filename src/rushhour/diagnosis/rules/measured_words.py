@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from shlex import quote
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from rushhour.causes import rules
+from rushhour.causes import telling
 from rushhour.causes.finding import Command, Proof, finding
 from rushhour.causes.thresholds import GRAVE, WORTH
 from rushhour.diagnosis.case import ENDS
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from rushhour.causes.finding import Finding
     from rushhour.causes.held import Held
     from rushhour.diagnosis.case import Case
+    from rushhour.diagnosis.facts import Number
     from rushhour.diagnosis.measured import Measured
 
 SYSCTLS = "/etc/sysctl.d/90-rushhour.conf"
@@ -31,7 +32,7 @@ def name(case: Case, end: str) -> str:
 
 def dev(case: Case, end: str) -> str:
     """The device that an end's packets leave by, as a shell's word: the kernel allows names like `a;b`."""
-    return quote(str(case.facts(end).get("link", "dev") or "DEV"))
+    return quote(str(case.facts(end).link.dev or "DEV"))
 
 
 def errors_at(case: Case, end: str) -> Command:
@@ -41,7 +42,7 @@ def errors_at(case: Case, end: str) -> Command:
 
 def address(case: Case, end: str) -> str:
     """The address of the other end, as an end's route was asked for."""
-    route = case.facts(end).get("route", "found", "to") or case.facts(end).get("route", "to")
+    route = case.facts(end).route.found.to or case.facts(end).route.to
     return str(route or "ADDRESS").partition("/")[0]
 
 
@@ -92,11 +93,6 @@ def setting(end: str, key: str, value: object) -> Command:
     return Command(end, f"sysctl -w {key}={quoted}", f"echo '{key} = {value}' >> {SYSCTLS}")
 
 
-def sysctl(case: Case, end: str, key: str) -> Any:
-    """A sysctl of an end; None where it is not known."""
-    return case.facts(end).get("sysctl", key)
-
-
 def commands(case: Case, one: Named) -> tuple[Command, ...]:
     """What sets what a cure sets; the congestion control and the queue for all flows of its host."""
     if one.cure is None:
@@ -108,9 +104,9 @@ def commands(case: Case, one: Named) -> tuple[Command, ...]:
     return (*(setting(*what) for what in every), *((Command(one.where, queue),) if one.cure.queue else ()))
 
 
-def on_at_both(case: Case, key: str) -> bool:
+def on_at_both(case: Case, key: Number) -> bool:
     """Whether both ends are known to offer an option: where it is not agreed on, the path took it out."""
-    return all(sysctl(case, end, key) for end in ENDS)
+    return all(case.facts(end).number(key) for end in ENDS)
 
 
 def taken_out(case: Case, m: Measured, option: str) -> tuple[str, tuple[Command, ...]]:
@@ -140,4 +136,4 @@ def made(cause: Held, m: Measured, title: str, fix: tuple[Command, ...] = (), so
 
 def held(cause: Held) -> str:
     """For how much of the time a cause held."""
-    return rules.held(cause.limited)
+    return telling.held(cause.limited)

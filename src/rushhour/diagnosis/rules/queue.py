@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rushhour.causes.finding import Proof, finding
-from rushhour.causes.rules import sentence
-from rushhour.causes.thresholds import LONG_QUEUE_NS
+from rushhour.causes.telling import sentence
+from rushhour.causes.thresholds import AT_A_SHAPER, LONG_QUEUE_NS, SHAPED, SLOW_LINE_NS
 from rushhour.diagnosis.rules import common
 from rushhour.diagnosis.rules.common import told
 from rushhour.diagnosis.shown import qdisc
@@ -14,47 +14,43 @@ from rushhour.quantities.short import binary, duration, rate
 from rushhour.tc import kinds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator
 
     from rushhour.causes.cause import Severity
     from rushhour.causes.finding import Finding
     from rushhour.diagnosis.case import Case
     from rushhour.diagnosis.facts import Facts
+    from rushhour.record.facts_file import Class, Qdisc
 
 
-def queues(facts: Facts) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def queues(facts: Facts) -> Iterator[tuple[str, Qdisc]]:
     """Every qdisc of the device and of those under it."""
-    for dev, found in (facts.sections.get("qdisc") or {}).items():
-        yield from ((dev, one) for one in found.get("qdiscs", []))
+    for dev, found in facts.qdisc.items():
+        yield from ((dev, one) for one in found.qdiscs)
 
 
-def cap_bps(found: Mapping[str, Any], classes: list[Mapping[str, Any]]) -> int | None:
+def cap_bps(found: Qdisc, classes: Iterable[Class]) -> float | None:
     """The rate that a qdisc lets through at most; of one with classes their largest ceiling."""
-    options: Mapping[str, int | None] = found.get("options", {})
-    ceilings: list[int] = [one["options"].get("ceil_bps") or 0 for one in classes]
-    if found["kind"] in kinds.CLASSES and any(ceilings):
+    ceilings = [one.options.ceil_bps or 0 for one in classes]
+    if found.kind in kinds.CLASSES and any(ceilings):
         return max(ceilings)
-    return options.get("rate_bps") or options.get("maxrate_bps")
+    return found.options.rate_bps or found.options.maxrate_bps
 
 
 def shaper(case: Case) -> Iterator[Finding]:
     """A shaper on the sender's own device holds it below what the line carries."""
     for direction, from_, facts, _, _ in common.directions(case):
         for dev, found in queues(facts):
-            classes = facts.get("qdisc", dev, "classes") or []
-            cap = cap_bps(found, classes)
+            cap = cap_bps(found, facts.qdisc[dev].classes)
             if cap is None:
                 continue
             reached = common.reached_bps(case, direction)
             lines = [
-                card["speed_mbps"] * 1e6
-                for name, card in common.cards(facts)
-                if name == dev and card.get("speed_mbps")
+                card.speed_mbps * 1e6 for name, card in common.cards(facts) if name == dev and card.speed_mbps
             ]
-            if lines and cap >= 0.95 * min(lines):
+            if lines and cap >= SHAPED * min(lines):
                 continue
-            # What a shaper counts has headers; payload comes to 90 % of it and more with common packets.
-            at_it = reached is not None and reached >= 0.8 * cap
+            at_it = reached is not None and reached >= AT_A_SHAPER * cap
             severity: Severity = "critical" if at_it else ("warning" if reached is None else "note")
             yield finding(
                 "shaper-on-the-sender",
@@ -74,13 +70,13 @@ def shaper(case: Case) -> Iterator[Finding]:
                 ),
                 gain="what the line carries",
                 fix=(common.shell(from_, f"tc qdisc del dev {dev} root"),),
-                source=f"tc-{found['kind']}(8)",
+                source=f"tc-{found.kind}(8)",
             )
 
 
-def _held_back(case: Case, end: str, dev: str, found: Mapping[str, Any]) -> Iterator[Proof]:
+def _held_back(case: Case, end: str, dev: str, found: Qdisc) -> Iterator[Proof]:
     """How often a shaper let packets wait while the path was measured, if it was."""
-    name = f"qdisc.{dev}.{found['kind']}.{found['parent']}.overlimits"
+    name = f"qdisc.{dev}.{found.kind}.{found.parent}.overlimits"
     if case.measured:
         by = common.risen(case, end, name).get(name, 0)
         yield told(end, "packets held back meanwhile (overlimits)", f"{by:.0f}")
@@ -90,24 +86,26 @@ def emulation(case: Case) -> Iterator[Finding]:
     """A netem that somebody forgot."""
     for end, facts in common.ends(case):
         for dev, found in queues(facts):
-            options = found.get("options", {})
-            if found["kind"] != "netem":
+            options = found.options
+            if found.kind != "netem":
                 continue
-            does = [
-                f"{word} {duration(options[f'{word}_us'] * 1e3)}"
-                for word in ("delay", "jitter")
-                if options.get(f"{word}_us")
-            ]
-            does += [f"{word} {options[word]:.2%}" for word in ("loss", "duplicate") if options.get(word)]
+            waits = {"delay": options.delay_us, "jitter": options.jitter_us}
+            parts = {"loss": options.loss, "duplicate": options.duplicate}
+            does = [f"{word} {duration(us * 1e3)}" for word, us in waits.items() if us]
+            does += [f"{word} {part:.2%}" for word, part in parts.items() if part]
             yield finding(
                 "netem-on-the-device",
                 "critical",
-                f"netem on {dev} at {common.name(case, end)} disturbs the traffic on purpose: "
-                f"{', '.join(does) or 'limit only'}.",
+                sentence(
+                    "netem-on-the-device",
+                    dev=dev,
+                    host=common.name(case, end),
+                    what=", ".join(does) or "limit only",
+                ),
                 end,
                 evidence=(
                     told(end, f"queue on {dev}", " ".join(["netem", *does])),
-                    told(end, "limit", f"{options.get('limit_packets')} packets"),
+                    told(end, "limit", f"{options.limit_packets} packets"),
                 ),
                 gain="the path without it",
                 fix=(common.shell(end, f"tc qdisc del dev {dev} root"),),
@@ -117,26 +115,31 @@ def emulation(case: Case) -> Iterator[Finding]:
 def policer(case: Case) -> Iterator[Finding]:
     """A filter on the device drops what exceeds a rate."""
     for end, facts in common.ends(case):
-        for dev, found in (facts.sections.get("qdisc") or {}).items():
-            for one in found.get("filters", []):
-                for action in one.get("actions", []):
-                    if action["kind"] != "police":
+        for dev, found in facts.qdisc.items():
+            for one in found.filters:
+                for action in one.actions:
+                    if action.kind != "police":
                         continue
-                    cap = action["options"].get("rate_bps")
+                    cap = action.options.rate_bps
                     told_rate = rate(cap) if cap else "unknown"
-                    hook = one["hook"] if one["hook"] != "root" else "egress"
+                    hook = one.hook if one.hook != "root" else "egress"
                     yield finding(
                         "policer-on-the-device",
                         "critical",
-                        f"A policer at {hook} of {dev} at {common.name(case, end)} drops what "
-                        f"exceeds {told_rate}.",
+                        sentence(
+                            "policer-on-the-device",
+                            hook=hook,
+                            dev=dev,
+                            host=common.name(case, end),
+                            rate=told_rate,
+                        ),
                         end,
                         evidence=(
-                            told(end, f"{one['kind']} filter, {hook} of {dev}", f"police rate {told_rate}"),
-                            told(end, "bucket", binary(action["options"].get("burst_bytes") or 0)),
+                            told(end, f"{one.kind} filter, {hook} of {dev}", f"police rate {told_rate}"),
+                            told(end, "bucket", binary(action.options.burst_bytes or 0)),
                         ),
                         gain="waiting instead of loss: a shaper, or a bucket of rate times RTT",
-                        fix=(common.shell(end, f"tc filter del dev {dev} {one['hook']}"),),
+                        fix=(common.shell(end, f"tc filter del dev {dev} {one.hook}"),),
                     )
 
 
@@ -149,11 +152,11 @@ def drops(case: Case) -> Iterator[Finding]:
         if not rose:
             continue
         # Queues that manage their length drop to keep it short: that is their work.
-        managed = any(one["kind"] in kinds.MANAGING for _, one in queues(facts))
+        managed = any(one.kind in kinds.MANAGING for _, one in queues(facts))
         yield finding(
             "drops-in-the-own-queue",
             "note" if managed else "warning",
-            f"{common.name(case, end)} dropped packets in its own queue before they left.",
+            sentence("drops-in-the-own-queue", host=common.name(case, end)),
             end,
             evidence=tuple(told(end, f"{name} rose by", f"{by:.0f}") for name, by in sorted(rose.items())),
             gain="no retransmissions of what never left",
@@ -165,16 +168,14 @@ def long_queue(case: Case) -> Iterator[Finding]:
     """A queue on the device that would take long to drain."""
     for end, facts in common.ends(case):
         for dev, found in queues(facts):
-            options = found.get("options", {})
-            cap = options.get("rate_bps")
-            limit = options.get("limit_bytes") or 1514 * (options.get("limit_packets") or 0)
+            options, cap = found.options, found.options.rate_bps
+            limit = options.limit_bytes or 1514 * (options.limit_packets or 0)
             drains = limit * 8e9 / cap if cap and limit else 0
-            if drains >= LONG_QUEUE_NS and found["kind"] in kinds.ONE_LINE:
+            if cap and drains >= LONG_QUEUE_NS and found.kind in kinds.ONE_LINE:
                 yield finding(
                     "queue-too-long",
                     "warning",
-                    f"The queue on {dev} at {common.name(case, end)} takes {duration(drains)} to drain: "
-                    "under load everything waits that long.",
+                    sentence("queue-too-long", dev=dev, host=common.name(case, end), time=duration(drains)),
                     end,
                     evidence=(
                         told(end, f"queue on {dev}", qdisc(found)),
@@ -186,11 +187,11 @@ def long_queue(case: Case) -> Iterator[Finding]:
                         (
                             common.shell(
                                 end,
-                                f"tc qdisc change dev {dev} root {found['kind']} rate {cap}bit "
-                                f"burst {options.get('burst_bytes') or 1600} latency 50ms",
+                                f"tc qdisc change dev {dev} root {found.kind} rate {cap}bit "
+                                f"burst {options.burst_bytes or 1600} latency 50ms",
                             ),
                         )
-                        if found["kind"] == "tbf"
+                        if found.kind == "tbf"
                         else (common.shell(end, f"tc qdisc replace dev {dev} root fq_codel"),)
                     ),
                 )
@@ -199,18 +200,23 @@ def long_queue(case: Case) -> Iterator[Finding]:
 def slow_line(case: Case) -> Iterator[Finding]:
     """A first-in first-out queue of a thousand packets before a slow line."""
     for end, facts in common.ends(case):
-        length = facts.get("link", "txqlen")
+        length = facts.link.txqlen
         for dev, card in common.cards(facts):
-            speed = card.get("speed_mbps")
-            there = [one["kind"] for name, one in queues(facts) if name == dev]
+            speed = card.speed_mbps
+            there = [one.kind for name, one in queues(facts) if name == dev]
             plain = [kind for kind in there if kind in kinds.ONE_LINE & kinds.DEVICE_LENGTH]
             drains = 1514 * 8e9 * length / (speed * 1e6) if speed and length else 0
-            if plain and drains >= LONG_QUEUE_NS / 2:
+            if plain and drains >= SLOW_LINE_NS:
                 yield finding(
                     "fifo-before-a-slow-line",
                     "note",
-                    f"{dev} at {common.name(case, end)} queues {length} packets first in, first out: "
-                    f"{duration(drains)} at its speed.",
+                    sentence(
+                        "fifo-before-a-slow-line",
+                        dev=dev,
+                        host=common.name(case, end),
+                        length=f"{length}",
+                        time=duration(drains),
+                    ),
                     end,
                     evidence=(told(end, "txqueuelen", length), told(end, "queue", plain[0])),
                     gain="short waits for everything beside a bulk transfer",

@@ -5,6 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rushhour.causes.finding import Proof, finding
+from rushhour.causes.telling import sentence
+from rushhour.causes.thresholds import (
+    FEW_HOPS,
+    LEAST_INITCWND,
+    LEAST_MTU,
+    LETS_ENOUGH,
+    LONG_RTO_MS,
+    MOST_HEADERS,
+    UNHEEDED,
+    USUAL_INITCWND,
+)
 from rushhour.diagnosis.rules import common
 from rushhour.diagnosis.rules.common import told
 from rushhour.diagnosis.shown import route as shown_route
@@ -16,38 +27,43 @@ if TYPE_CHECKING:
     from rushhour.causes.finding import Command, Finding
     from rushhour.diagnosis.case import Case
     from rushhour.diagnosis.facts import Facts
+    from rushhour.record.facts_file import Way
 
 SEGMENT = 1448
-KEPT = dict.fromkeys(("mtu", "window", "cwnd", "ssthresh", "initcwnd", "initrwnd", "advmss"), "") | {
-    "rto_min": "ms",
-    "quickack": "",
-    "congctl": "",
-}
-"""What a route may fix, in `ip route`'s words, with the unit of what the kernel tells."""
 MAIN_TABLE = 254
 
 
-def _is_told(name: str, value: int | None) -> bool:
-    return bool(value) and not (name == "table" and value == MAIN_TABLE)
+def _kept(entry: Way) -> dict[str, object]:
+    """What a route fixes, in `ip route`'s words."""
+    return {
+        "mtu": entry.mtu,
+        "window": entry.window,
+        "cwnd": entry.cwnd,
+        "ssthresh": entry.ssthresh,
+        "initcwnd": entry.initcwnd,
+        "initrwnd": entry.initrwnd,
+        "advmss": entry.advmss,
+        "rto_min": f"{entry.rto_min}ms" if entry.rto_min else None,
+        "quickack": entry.quickack,
+        "congctl": entry.congctl,
+    }
 
 
 def _fix(end: str, facts: Facts, word: str) -> tuple[Command, ...]:
     """The route again without the word; what is learned is forgotten by a flush."""
-    entry = facts.get("route", "entry") or {}
-    to = entry.get("to", "default")
-    words = [f"via {entry['gateway']}"] if entry.get("gateway") else []
+    entry = facts.route.entry
+    words = [f"via {entry.gateway}"] if entry.gateway else []
     words.append(f"dev {common.device(facts)}")
-    if entry.get("source"):
-        words.append(f"src {entry['source']}")
     # A route is found again by its table and its metric: without them `change` finds another, or none.
-    words += [f"{name} {entry[name]}" for name in ("table", "metric") if _is_told(name, entry.get(name))]
-    locked = entry.get("locked") or []
+    table = None if entry.table == MAIN_TABLE else entry.table
+    named = {"src": entry.source, "table": table, "metric": entry.metric}
+    words += [f"{name} {value}" for name, value in named.items() if value]
     rest = [
-        f"{name} {'lock ' if name in locked else ''}{entry[name]}{unit}"
-        for name, unit in KEPT.items()
-        if entry.get(name) and name != word
+        f"{name} {'lock ' if name in entry.locked else ''}{value}"
+        for name, value in _kept(entry).items()
+        if value and name != word
     ]
-    return (common.shell(end, " ".join(["ip route change", to, *words, *rest])),)
+    return (common.shell(end, " ".join(["ip route change", entry.to or "default", *words, *rest])),)
 
 
 def payload(mtu: int) -> float:
@@ -58,20 +74,19 @@ def payload(mtu: int) -> float:
 def mtu(case: Case) -> Iterator[Finding]:
     """A route with an MTU of its own."""
     for end, facts in common.ends(case):
-        fixed, learned = (facts.get("route", kind, "mtu") for kind in ("entry", "found"))
-        device = facts.get("link", "mtu")
+        fixed, learned = facts.route.entry.mtu, facts.route.found.mtu
+        device = facts.link.mtu
         if device is None:
             continue
         if fixed and fixed < device:
-            locked = "mtu" in (facts.get("route", "entry", "locked") or [])
+            locked = "mtu" in facts.route.entry.locked
             yield finding(
                 "route-mtu",
-                "warning" if fixed < 1280 or locked else "note",
-                f"The route of {common.name(case, end)} fixes packets at {fixed} bytes; the "
-                f"device takes {device}.",
+                "warning" if fixed < LEAST_MTU or locked else "note",
+                sentence("route-mtu", host=common.name(case, end), fixed=f"{fixed}", most=f"{device}"),
                 end,
                 evidence=(
-                    told(end, "route", shown_route(facts.get("route", "entry"))),
+                    told(end, "route", shown_route(facts.route.entry)),
                     told(end, "MTU of the device", device),
                 ),
                 gain=f"{payload(device) / payload(fixed) - 1:.1%} more payload",
@@ -81,12 +96,16 @@ def mtu(case: Case) -> Iterator[Finding]:
             yield finding(
                 "path-mtu-learned",
                 "note",
-                f"{common.name(case, end)} has learned that the path carries packets of {learned} bytes, "
-                f"{device - learned} fewer than its device.",
+                sentence(
+                    "path-mtu-learned",
+                    host=common.name(case, end),
+                    size=f"{learned}",
+                    fewer=f"{device - learned}",
+                ),
                 end,
                 evidence=(
                     told(end, "MTU of the path", learned),
-                    told(end, "forgotten in", f"{facts.get('route', 'found', 'expires_s')} s"),
+                    told(end, "forgotten in", f"{facts.route.found.expires_s} s"),
                     told(end, "MTU of the device", device),
                 ),
             )
@@ -106,10 +125,10 @@ def window(case: Case) -> Iterator[Finding]:
     """A route that clamps the window, or locks the congestion window."""
     for direction, from_, sending, to, receiving in common.directions(case):
         rtt = common.rtt_ns(case)
-        clamp = receiving.get("route", "found", "window")
-        held = sending.get("route", "found", "cwnd")
+        clamp = receiving.route.found.window
+        held = sending.route.found.cwnd
         # A cwnd that is not locked is only remembered: metrics of old connections are kept there, too.
-        locked = "cwnd" in (sending.get("route", "found", "locked") or [])
+        locked = "cwnd" in sending.route.found.locked
         limits = [(to, receiving, "window", widest(clamp) if clamp else None)] + (
             [(from_, sending, "cwnd", held * SEGMENT)] if held and locked else []
         )
@@ -118,23 +137,27 @@ def window(case: Case) -> Iterator[Finding]:
             if not most:
                 continue
             cap = most * 8e9 / rtt if rtt else None
-            if word == "cwnd" and cap and (common.reached_bps(case, direction) or 0.0) > 1.2 * cap:
+            if word == "cwnd" and cap and (common.reached_bps(case, direction) or 0.0) > UNHEEDED * cap:
                 continue  # The kernel heeds it only where it keeps metrics of this peer (tcp_init_metrics).
             hurts = (
                 cap is not None
                 and flow is not None
-                and cap < 0.95 * flow
+                and cap < LETS_ENOUGH * flow
                 and not common.is_full(case, direction)
             )
             yield finding(
                 f"route-{word}",
                 "critical" if hurts else "note",
                 (
-                    f"The route of {common.name(case, end)} limits the {word} to {binary(most)}"
-                    + (f": {rate(cap)} on this path." if cap else ".")
+                    sentence(
+                        f"route-{word}",
+                        host=common.name(case, end),
+                        most=binary(most),
+                        rate=f": {rate(cap)} on this path" if cap else "",
+                    )
                 ),
                 end,
-                evidence=(told(end, "route", shown_route(facts.get("route", "found"))),),
+                evidence=(told(end, "route", shown_route(facts.route.found)),),
                 gain=f"up to {rate(flow)} instead of {rate(cap)}" if hurts and flow and cap else None,
                 limited=common.limited(case, direction, "receiver" if word == "window" else "window"),
                 fix=_fix(end, facts, word),
@@ -144,16 +167,16 @@ def window(case: Case) -> Iterator[Finding]:
 def beginning(case: Case) -> Iterator[Finding]:
     """Initial windows that were changed."""
     for end, facts in common.ends(case):
-        entry = facts.get("route", "entry") or {}
-        first = entry.get("initcwnd")
-        if first is None or first == 10:
+        entry = facts.route.entry
+        first = entry.initcwnd
+        slow = first is not None and first < USUAL_INITCWND
+        if first is None or not (slow or first > USUAL_INITCWND):
             continue
-        slow = first < 10
-        outcome = "short transfers take more round trips" if slow else "bursts may overflow a queue at once"
+        key = "initial-window-small" if slow else "initial-window-large"
         yield finding(
-            "initial-window-small" if slow else "initial-window-large",
-            "warning" if first < 4 else "note",
-            f"Connections of {common.name(case, end)} begin with {first} segments instead of 10: {outcome}.",
+            key,
+            "warning" if first < LEAST_INITCWND else "note",
+            (sentence(key, host=common.name(case, end), first=f"{first}", usual=f"{USUAL_INITCWND:.0f}")),
             end,
             evidence=(told(end, "route", shown_route(entry)),),
             gain="short transfers end earlier" if slow else "no loss at the first round trip",
@@ -164,25 +187,28 @@ def beginning(case: Case) -> Iterator[Finding]:
 def held_down(case: Case) -> Iterator[Finding]:
     """Other values of a route that hold connections down."""
     for end, facts in common.ends(case):
-        entry = facts.get("route", "entry") or {}
-        segment, mtu = entry.get("advmss"), facts.get("link", "mtu")
-        if segment and mtu and segment < mtu - 120:
+        entry = facts.route.entry
+        segment, mtu = entry.advmss, facts.link.mtu
+        if segment and mtu and segment < mtu - MOST_HEADERS:
             yield finding(
                 "route-advmss",
                 "warning",
-                f"The route of {common.name(case, end)} asks the other end for segments of {segment} "
-                f"bytes; {mtu - common.HEADERS} would fit.",
+                sentence(
+                    "route-advmss",
+                    host=common.name(case, end),
+                    size=f"{segment}",
+                    fits=f"{mtu - common.HEADERS}",
+                ),
                 end,
                 evidence=(told(end, "advmss", segment), told(end, "MTU of the device", mtu)),
                 gain=f"{payload(mtu) / payload(segment + common.HEADERS) - 1:.1%} more payload",
                 fix=_fix(end, facts, "advmss"),
             )
-        if (least := entry.get("rto_min")) and least > 1000:
+        if (least := entry.rto_min) and least > LONG_RTO_MS:
             yield finding(
                 "route-rto-min",
                 "warning",
-                f"The route of {common.name(case, end)} makes every retransmission timeout at "
-                f"least {least} ms.",
+                sentence("route-rto-min", host=common.name(case, end), least=f"{least} ms"),
                 end,
                 evidence=(told(end, "rto_min", f"{least} ms"),),
                 gain="losses at the end of a transfer are repaired after 200 ms and more, not seconds",
@@ -192,13 +218,13 @@ def held_down(case: Case) -> Iterator[Finding]:
 
 def asymmetric(case: Case) -> Iterator[Finding]:
     """One end goes by a gateway, the other does not."""
-    gates = {end: facts.get("route", "found", "gateway") for end, facts in common.ends(case)}
-    devices = {end: facts.get("route", "found", "dev") for end, facts in common.ends(case)}
+    gates = {end: facts.route.found.gateway for end, facts in common.ends(case)}
+    devices = {end: facts.route.found.dev for end, facts in common.ends(case)}
     if all(devices.values()) and "lo" not in devices.values() and bool(gates["a"]) != bool(gates["b"]):
         yield finding(
             "asymmetric-route",
             "note",
-            "The ends reach each other by different ways: one by a gateway, the other directly.",
+            sentence("asymmetric-route"),
             "a→b",
             evidence=tuple(
                 told(end, "route", f"via {gate}" if gate else "direct") for end, gate in gates.items()
@@ -215,21 +241,21 @@ def _is_cut_off(case: Case) -> bool:
 def resolution(case: Case) -> Iterator[Finding]:
     """The next hop does not answer for its address, or somebody has answered for it by hand."""
     for end, facts in common.ends(case):
-        gateway = facts.get("route", "found", "gateway")
-        hop = gateway or (facts.get("route", "found", "to") or "").partition("/")[0]
-        state = facts.get("route", "neighbour", "state")
+        gateway = facts.route.found.gateway
+        hop = gateway or (facts.route.found.to or "").partition("/")[0]
+        state = facts.route.neighbour.state
         by_hand = state == "permanent" and _is_cut_off(case)
         if state not in {"failed", "incomplete"} and not by_hand:
             continue
-        does = "has an address set by hand, and nothing comes through" if by_hand else "does not answer"
+        key = "next-hop-set-by-hand" if by_hand else "next-hop-silent"
         yield finding(
-            "next-hop-set-by-hand" if by_hand else "next-hop-silent",
+            key,
             "critical",
-            f"The next hop of {common.name(case, end)}, {hop}, {does}.",
+            sentence(key, host=common.name(case, end), hop=hop),
             end,
             evidence=(
                 told(end, f"neighbour {hop}", state),
-                told(end, "its hardware address", facts.get("route", "neighbour", "hardware")),
+                told(end, "its hardware address", facts.route.neighbour.hardware),
             ),
             fix=(common.shell(end, f"ip neighbour del {hop} dev {common.device(facts)}"),),
         )
@@ -238,13 +264,13 @@ def resolution(case: Case) -> Iterator[Finding]:
 def lifetime(case: Case) -> Iterator[Finding]:
     """Packets that die after few routers."""
     for end, facts in common.ends(case):
-        ttl = common.setting(facts, "net.ipv4.ip_default_ttl")
-        if ttl is None or ttl >= 32:
+        ttl = facts.number("net.ipv4.ip_default_ttl")
+        if ttl is None or ttl >= FEW_HOPS:
             continue
         yield finding(
             "packets-live-too-short",
             "critical" if _is_cut_off(case) else "note",
-            f"Packets of {common.name(case, end)} pass {ttl} routers at most, then they are dropped.",
+            sentence("packets-live-too-short", host=common.name(case, end), most=f"{ttl}"),
             end,
             evidence=(told(end, "net.ipv4.ip_default_ttl", ttl),),
             gain="packets that arrive, however many routers are between",
@@ -255,14 +281,18 @@ def lifetime(case: Case) -> Iterator[Finding]:
 def algorithm(case: Case) -> Iterator[Finding]:
     """A route that chooses an algorithm."""
     for end, facts in common.ends(case):
-        chosen = facts.get("route", "entry", "congctl")
-        default = common.setting(facts, "net.ipv4.tcp_congestion_control")
+        chosen = facts.route.entry.congctl
+        default = facts.text("net.ipv4.tcp_congestion_control")
         if chosen and chosen != default:
             yield finding(
                 "route-congestion-control",
                 "note",
-                f"The route of {common.name(case, end)} sends by {chosen}, although {default} "
-                "is the default.",
+                sentence(
+                    "route-congestion-control",
+                    host=common.name(case, end),
+                    chosen=chosen,
+                    default=f"{default}",
+                ),
                 end,
                 evidence=(told(end, "congctl of the route", chosen), Proof(end, "default", str(default))),
             )

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rushhour.causes.finding import Proof, finding
+from rushhour.causes.telling import sentence
+from rushhour.causes.thresholds import SMALL_SEGMENTS, TUNNELS
 from rushhour.diagnosis.rules import common
 from rushhour.diagnosis.rules import measured_words as words
 from rushhour.diagnosis.rules.common import told
@@ -14,10 +16,10 @@ if TYPE_CHECKING:
 
     from rushhour.causes.finding import Finding
     from rushhour.diagnosis.case import Case
-    from rushhour.diagnosis.facts import Facts
+    from rushhour.diagnosis.facts import Facts, Number
 
-OPTIONS, SLACK = 12, 80
-"""What timestamps take of a segment; what tunnels on the way may take besides."""
+OPTIONS = 12
+"""What timestamps take of a segment (RFC 7323, appendix A)."""
 
 
 def probing(case: Case) -> Iterator[Finding]:
@@ -26,10 +28,10 @@ def probing(case: Case) -> Iterator[Finding]:
         measured = case.measured.get(direction)
         lost = measured.sizes.vanished if measured is not None else None
         narrow = case.path.mtu or (measured.path_mtu if measured is not None else None)
-        mtu = facts.get("link", "mtu")
+        mtu = facts.link.mtu
         blocked = lost is not None and mtu is not None and lost <= mtu
         below = narrow is not None and mtu is not None and narrow < mtu
-        if common.setting(facts, "net.ipv4.tcp_mtu_probing") != 0 or not (blocked or below):
+        if facts.number("net.ipv4.tcp_mtu_probing") != 0 or not (blocked or below):
             continue
         hole = (
             f"packets of {lost} bytes vanish without a word"
@@ -39,7 +41,7 @@ def probing(case: Case) -> Iterator[Finding]:
         yield finding(
             "mtu-probing-off",
             "warning" if blocked else "note",
-            f"{common.name(case, from_)} relies on ICMP to learn the path's MTU: {hole}.",
+            sentence("mtu-probing-off", host=common.name(case, from_), proof=hole),
             from_,
             evidence=(
                 told(from_, "net.ipv4.tcp_mtu_probing", 0),
@@ -54,19 +56,18 @@ def probing(case: Case) -> Iterator[Finding]:
 def discovery(case: Case) -> Iterator[Finding]:
     """Path MTU discovery is off: packets are cut to pieces on the way."""
     for direction, from_, facts, _, _ in common.directions(case):
-        name = "net.ipv4.ip_no_pmtu_disc"
-        if common.setting(facts, name) not in {1, 2}:
+        name: Number = "net.ipv4.ip_no_pmtu_disc"
+        if facts.number(name) not in {1, 2}:
             continue
         measured = case.measured.get(direction)
-        narrow, mtu = measured.path_mtu if measured is not None else None, facts.get("link", "mtu")
+        narrow, mtu = measured.path_mtu if measured is not None else None, facts.link.mtu
         cut = narrow is not None and mtu is not None and narrow < mtu
         yield finding(
             "path-mtu-discovery-off",
             "warning" if cut else "note",
-            f"{common.name(case, from_)} does not learn the path's MTU: routers cut its packets to "
-            "pieces, or TCP uses small ones.",
+            sentence("path-mtu-discovery-off", host=common.name(case, from_)),
             from_,
-            evidence=(told(from_, name, common.setting(facts, name)),),
+            evidence=(told(from_, name, facts.number(name)),),
             gain="no fragments; a lost fragment costs the whole packet",
             fix=(common.sysctl(from_, name, 0),),
         )
@@ -74,7 +75,7 @@ def discovery(case: Case) -> Iterator[Finding]:
 
 def _sizes(facts: Facts) -> list[int]:
     """Every size of packets that an end knows: of its device, its route, and what it has learnt."""
-    known = (facts.get("link", "mtu"), facts.get("route", "entry", "mtu"), facts.get("route", "found", "mtu"))
+    known = (facts.link.mtu, facts.route.entry.mtu, facts.route.found.mtu)
     return [size for size in known if size]
 
 
@@ -85,17 +86,16 @@ def clamped(case: Case) -> Iterator[Finding]:
         single = measured.single if measured is not None else None
         sizes = [size for end in (facts, receiving) for size in _sizes(end)]
         sizes += [single.pmtu] if single is not None and single.pmtu else []
-        asked = [end.get("route", "entry", "advmss") for end in (facts, receiving)]
+        asked = [end.route.entry.advmss for end in (facts, receiving)]
         if single is None or not single.mss or not sizes or any(asked):
             continue
         fits = min(sizes) - common.HEADERS - OPTIONS
-        if single.mss >= fits - SLACK:
+        if single.mss >= fits - TUNNELS:
             continue
         yield finding(
             "segments-clamped",
-            "warning" if single.mss < fits / 2 else "note",
-            f"Something on the way makes the segments {direction} {single.mss} bytes small; "
-            f"{fits} would fit.",
+            "warning" if single.mss < SMALL_SEGMENTS * fits else "note",
+            sentence("segments-clamped", way=direction, size=f"{single.mss}", fits=f"{fits}"),
             direction,
             evidence=(
                 Proof(direction, "payload of a segment", f"{single.mss} B"),

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from rushhour.causes import buffers
 from rushhour.causes.finding import Proof, finding
-from rushhour.causes.rules import sentence
+from rushhour.causes.telling import sentence
 from rushhour.causes.thresholds import LETS_ENOUGH, LETS_LITTLE, WINDOWS
 from rushhour.diagnosis.case import DIRECTIONS
 from rushhour.diagnosis.rules import common
 from rushhour.diagnosis.rules.common import told
-from rushhour.diagnosis.shown import sizes
+from rushhour.diagnosis.shown import PAGE, sizes
 from rushhour.quantities.short import binary, duration, rate
 
 if TYPE_CHECKING:
@@ -21,16 +21,17 @@ if TYPE_CHECKING:
     from rushhour.causes.cause import Severity
     from rushhour.causes.finding import Finding
     from rushhour.diagnosis.case import Case, End
-    from rushhour.diagnosis.facts import Facts
+    from rushhour.diagnosis.facts import Facts, Sizes
 
 _MIB = 1 << 20
-RMEM, WMEM = "net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"
+RMEM: Final = "net.ipv4.tcp_rmem"
+WMEM: Final = "net.ipv4.tcp_wmem"
 
 
 def kernel(facts: Facts) -> tuple[str, int]:
     """What decides which part of a receive buffer becomes window: the kernel's release, tcp_adv_win_scale."""
-    scale = common.setting(facts, "net.ipv4.tcp_adv_win_scale")
-    return str(facts.get("host", "kernel") or ""), scale if isinstance(scale, int) else 1
+    scale = facts.number("net.ipv4.tcp_adv_win_scale")
+    return facts.host.kernel or "", 1 if scale is None else scale
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +73,13 @@ class _Buffer:
         return Proof(self.direction, "the path holds", holds)
 
 
-def _buffers(case: Case, name: str, limit: str) -> Iterator[_Buffer]:
+def _buffers(case: Case, name: Sizes, limit: str) -> Iterator[_Buffer]:
     """The buffers that a sysctl sets: tcp_rmem at each receiver, or tcp_wmem at each sender."""
     for direction, from_, sending, to, receiving in common.directions(case):
         end, facts = (to, receiving) if name == RMEM else (from_, sending)
-        values, bdp = common.setting(facts, name), common.bdp_bytes(case, direction)
+        values, bdp = facts.sizes(name), common.bdp_bytes(case, direction)
         flow, rtt = common.rate_bps(case, direction), common.rtt_ns(case)
-        if isinstance(values, list) and bdp is not None and flow and rtt:
+        if values is not None and bdp is not None and flow and rtt:
             share, full = common.limited(case, direction, limit), common.is_full(case, direction)
             yield _Buffer(direction, end, facts, values, bdp, flow, rtt, share, full)
 
@@ -86,7 +87,7 @@ def _buffers(case: Case, name: str, limit: str) -> Iterator[_Buffer]:
 def receive_buffer(case: Case) -> Iterator[Finding]:
     """The receiver's window, at its greatest, is smaller than the path."""
     for one in _buffers(case, RMEM, "receiver"):
-        grows = common.setting(one.facts, "net.ipv4.tcp_moderate_rcvbuf") != 0
+        grows = one.facts.number("net.ipv4.tcp_moderate_rcvbuf") != 0
         window = buffers.window_of(one.values[2] if grows else one.values[1], *kernel(one.facts))
         limit = one.bps(window)
         severity = one.severity(limit)
@@ -140,16 +141,19 @@ def caps(case: Case) -> Iterator[Finding]:
     """Programs that set their buffers themselves are bounded by rmem_max and wmem_max, and do not grow."""
     for direction, from_, sending, to, receiving in common.directions(case):
         bdp = common.bdp_bytes(case, direction)
-        for end, facts, name in ((to, receiving, "net.core.rmem_max"), (from_, sending, "net.core.wmem_max")):
-            most = common.setting(facts, name)
+        read = receiving.number("net.core.rmem_max")
+        written = sending.number("net.core.wmem_max")
+        for end, name, most in ((to, "net.core.rmem_max", read), (from_, "net.core.wmem_max", written)):
             # The kernel doubles what is asked for (sock_setsockopt), and half of that becomes window.
-            if bdp is None or not isinstance(most, int) or most >= bdp:
+            if bdp is None or most is None or most >= bdp:
                 continue
+            key = name.rpartition(".")[2].replace("_", "-") + "-small"
             yield finding(
-                name.rpartition(".")[2].replace("_", "-") + "-small",
+                key,
                 "note",
-                f"Programs at {common.name(case, end)} that set their own buffer get at most "
-                f"{binary(most)}; {direction} holds {binary(bdp)}.",
+                sentence(
+                    key, host=common.name(case, end), most=binary(most), way=direction, held=binary(bdp)
+                ),
                 end,
                 evidence=(told(end, name, most), Proof(direction, "the path holds", binary(bdp))),
                 gain="none for programs that leave their buffers to the kernel",
@@ -163,12 +167,11 @@ def datagrams(case: Case) -> Iterator[Finding]:
         lost = common.risen(case, end, "Udp.RcvbufErrors", "Udp.MemErrors", "Udp6RcvbufErrors")
         if not lost:
             continue
-        default = common.setting(facts, "net.core.rmem_default")
+        default = facts.number("net.core.rmem_default")
         yield finding(
             "udp-receive-buffer-full",
             "note" if common.is_busy(case, end) else "warning",
-            f"Datagrams reached {common.name(case, end)} and were dropped there: their "
-            "socket's buffer was full.",
+            sentence("udp-receive-buffer-full", host=common.name(case, end)),
             end,
             evidence=(
                 *(told(end, f"{name} rose by", f"{by:.0f}") for name, by in sorted(lost.items())),
@@ -185,17 +188,16 @@ def datagrams(case: Case) -> Iterator[Finding]:
 def memory(case: Case) -> Iterator[Finding]:
     """All TCP sockets together come near the limit, or passed it while measuring."""
     for end, facts in common.ends(case):
-        limits, used = common.setting(facts, "net.ipv4.tcp_mem"), facts.get("sockets", "tcp_mem")
+        limits, used = facts.sizes("net.ipv4.tcp_mem"), facts.sockets.tcp_mem
         pressed = common.risen(case, end, "TCPMemoryPressures", "TCPAbortOnMemory", "PruneCalled")
         rose = {name: by for name, by in pressed.items() if not name.endswith("PruneCalled")}
-        if not isinstance(limits, list) or not (rose or (used or 0) >= limits[0]):
+        if limits is None or not (rose or (used or 0) >= limits[0]):
             continue
         severity: Severity = "critical" if rose or (used or 0) >= limits[1] else "warning"
         yield finding(
             "tcp-memory-pressure",
             severity,
-            f"TCP at {common.name(case, end)} is short of memory: buffers shrink and packets that "
-            "arrived are thrown away.",
+            sentence("tcp-memory-pressure", host=common.name(case, end)),
             end,
             evidence=(
                 told(end, "pages in use (sockstat TCP mem)", used),
@@ -212,7 +214,7 @@ def _more_pages(facts: Facts, limits: list[int]) -> list[int]:
 
     (nr_free_buffer_pages / 16, then 3/4, 1 and 3/2 of it: tcp_init_mem, net/ipv4/tcp.c.)
     """
-    share = (facts.get("memory", "total") or 0) // 4096 // 16
+    share = (facts.memory.total or 0) // PAGE // 16
     return [max(2 * limit, share * part // 4) for limit, part in zip(limits, (3, 4, 6), strict=True)]
 
 
@@ -220,14 +222,18 @@ def memory_below_path(case: Case) -> Iterator[Finding]:
     """The limit of all TCP sockets together is below what one flow needs."""
     most = max((common.bdp_bytes(case, direction) or 0.0) for direction in DIRECTIONS)
     for end, facts in common.ends(case):
-        limits = common.setting(facts, "net.ipv4.tcp_mem")
-        if not isinstance(limits, list) or limits[1] * 4096 >= WINDOWS * most:
+        limits = facts.sizes("net.ipv4.tcp_mem")
+        if limits is None or PAGE * limits[1] >= WINDOWS * most:
             continue
         yield finding(
             "tcp-mem-too-small",
             "warning",
-            f"All TCP sockets at {common.name(case, end)} together may use {binary(limits[1] * 4096)}; "
-            f"one flow needs {binary(WINDOWS * most)}.",
+            sentence(
+                "tcp-mem-too-small",
+                host=common.name(case, end),
+                most=binary(PAGE * limits[1]),
+                needed=binary(WINDOWS * most),
+            ),
             end,
             evidence=(
                 told(end, "net.ipv4.tcp_mem (pages)", limits),

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rushhour.causes.finding import Proof, finding
-from rushhour.causes.table import CAUSES
-from rushhour.causes.thresholds import UNSCALED
+from rushhour.causes.telling import sentence
+from rushhour.causes.thresholds import LETS_ENOUGH, SEGMENT_LIFETIME_S, UNSCALED
 from rushhour.diagnosis.rules import common
 from rushhour.diagnosis.rules.common import told
 from rushhour.diagnosis.shown import plain
@@ -19,10 +19,9 @@ if TYPE_CHECKING:
     from rushhour.causes.cause import Severity
     from rushhour.causes.finding import Finding
     from rushhour.diagnosis.case import Case
+    from rushhour.diagnosis.facts import Number
 
 _DIRECTIONS = ("a→b", "b→a")
-# How long a segment may live (RFC 7323, 5.1): sequence numbers must not come round within it.
-_LIFETIME_S = 120
 
 
 @dataclass(frozen=True)
@@ -40,20 +39,19 @@ class Weight:
 class Switch:
     """A setting that is 0 or 1 at each end; `tune` switches all of them on.
 
-    `title` has `{hosts}`, the ends where it is off, and `{proof}`; `weigh` gives None where its absence does
-    not matter on the path; a `gain` of its weight comes before its own.
+    `weigh` gives None where its absence does not matter on the path; a `gain` of its weight comes before its
+    own.
     """
 
     key: str
-    sysctl: str
-    title: str
+    sysctl: Number
     gain: str | None
     weigh: Callable[[Case], Weight | None]
 
     def found(self, case: Case) -> Iterator[Finding]:
         """The finding, if it is off at an end and that matters."""
-        name = f"net.ipv4.{self.sysctl}"
-        values = {end: common.setting(facts, name) for end, facts in common.ends(case)}
+        name = self.sysctl
+        values = {end: facts.number(name) for end, facts in common.ends(case)}
         off = [end for end, value in values.items() if value == 0]
         weight = self.weigh(case) if off else None
         if weight is None:
@@ -63,7 +61,7 @@ class Switch:
         yield finding(
             self.key,
             weight.severity,
-            self.title.format(hosts=hosts, proof=weight.proof),
+            sentence(self.key, hosts=hosts, proof=weight.proof),
             off[0],
             evidence=known + weight.evidence,
             gain=weight.gain or self.gain,
@@ -81,7 +79,7 @@ def _scaling(case: Case) -> Weight:
     if limit is None:
         return Weight(limited=limited)
     proof = f", {rate(limit)} on this path"
-    if limit >= 0.95 * flows[direction] or common.is_full(case, direction):
+    if limit >= LETS_ENOUGH * flows[direction] or common.is_full(case, direction):
         return Weight(limited=limited, proof=proof)
     gain = f"up to {rate(flows[direction])} instead of {rate(limit)}"
     return Weight("critical", gain=gain, limited=limited, proof=proof)
@@ -98,7 +96,7 @@ def _repair(case: Case) -> Weight:
 def _wrapping(case: Case) -> Weight:
     fastest = max(common.rate_bps(case, direction) or 0.0 for direction in _DIRECTIONS)
     wraps_s = 2**32 * 8 / fastest if fastest else None
-    if wraps_s is None or wraps_s >= _LIFETIME_S:
+    if wraps_s is None or wraps_s >= SEGMENT_LIFETIME_S:
         return Weight()
     return Weight("warning", (told("a→b", "sequence numbers come round in", f"{wraps_s:.0f} s"),))
 
@@ -110,29 +108,25 @@ def _spurious(case: Case) -> Weight | None:
 
 WINDOW_SCALING = Switch(
     "window-scaling-off",
-    "tcp_window_scaling",
-    CAUSES["window-scaling-off"].says,
+    "net.ipv4.tcp_window_scaling",
     None,
     _scaling,
 )
 SACK = Switch(
     "sack-off",
-    "tcp_sack",
-    CAUSES["sack-off"].says,
+    "net.ipv4.tcp_sack",
     "losses are repaired within one round trip",
     _repair,
 )
 TIMESTAMPS = Switch(
     "timestamps-off",
-    "tcp_timestamps",
-    "TCP timestamps are off at {hosts}: the RTT is measured less well, old segments may pass as new.",
+    "net.ipv4.tcp_timestamps",
     "better retransmission timeouts; spurious retransmissions are recognised",
     _wrapping,
 )
 DSACK = Switch(
     "dsack-off",
-    "tcp_dsack",
-    "Duplicate acknowledgements (DSACK) are off at {hosts}: reordering is taken for loss.",
+    "net.ipv4.tcp_dsack",
     "windows that were cut for nothing are restored",
     _spurious,
 )

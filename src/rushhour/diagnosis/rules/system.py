@@ -4,8 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rushhour.causes.end_rules import QUOTA_AWAY
 from rushhour.causes.finding import finding
-from rushhour.causes.rules import sentence
+from rushhour.causes.telling import sentence
+from rushhour.causes.thresholds import (
+    CUT_SHORT,
+    CUT_SHORT_BUSY,
+    LITTLE_MEMORY,
+    LOW_MEMORY,
+    NARROW,
+    QUOTA,
+    STALLED_PCT,
+    TABLE_FILLS,
+    TABLE_FULL,
+)
 from rushhour.diagnosis.rules import common
 from rushhour.diagnosis.rules.common import told
 from rushhour.diagnosis.shown import mbps
@@ -24,25 +36,31 @@ SLOW_CLOCKS = frozenset(("hpet", "acpi_pm", "jiffies", "refined-jiffies", "pit")
 def slot(case: Case) -> Iterator[Finding]:
     """A slot that carries less than the card's line."""
     for end, facts in common.ends(case):
-        for dev, found in (facts.sections.get("pcie") or {}).items():
-            card = dict(common.cards(facts)).get(dev, {})
-            speed, carries = card.get("speed_mbps"), found.get("carries_bps")
-            if not speed or not carries or carries >= speed * 1e6:
+        for dev, found in facts.pcie.items():
+            card = dict(common.cards(facts)).get(dev)
+            speed, carries = card.speed_mbps if card is not None else None, found.carries_bps
+            line_bps = 1e6 * (speed or 0)
+            if not speed or not carries or carries >= line_bps:
                 continue
-            most = f"{found.get('max_speed_gts')} GT/s x{found.get('max_width')}"
+            most = f"{found.max_speed_gts} GT/s x{found.max_width}"
             yield finding(
                 "slot-too-narrow",
-                "critical" if carries < 0.8 * speed * 1e6 else "warning",
-                f"{dev} at {common.name(case, end)} has a line of {mbps(speed)} in a PCIe slot that "
-                f"carries about {rate(carries)}.",
+                "critical" if carries < NARROW * line_bps else "warning",
+                sentence(
+                    "slot-too-narrow",
+                    dev=dev,
+                    host=common.name(case, end),
+                    speed=mbps(speed),
+                    carries=rate(carries),
+                ),
                 end,
                 evidence=(
-                    told(end, "slot now", f"{found['speed_gts']} GT/s x{found['width']}"),
+                    told(end, "slot now", f"{found.speed_gts} GT/s x{found.width}"),
                     told(end, "card and slot could do", most),
                     told(end, "needed", mbps(speed)),
                 ),
                 gain=f"{mbps(speed)} instead of {rate(carries)}: move the card to a wider slot",
-                fix=(common.shell(end, f"lspci -s {found['bus']} -vv | grep -i lnk   # then move the card"),),
+                fix=(common.shell(end, f"lspci -s {found.bus} -vv | grep -i lnk   # then move the card"),),
             )
 
 
@@ -54,13 +72,12 @@ def backlog(case: Case) -> Iterator[Finding]:
             for name, by in common.risen(case, end, ".dropped").items()
             if name.startswith("softnet.")
         }
-        length = common.setting(facts, "net.core.netdev_max_backlog")
+        length = facts.number("net.core.netdev_max_backlog")
         if rose:
             yield finding(
                 "backlog-overflow",
                 "warning",
-                f"{common.name(case, end)} dropped packets that had arrived: the queue of a processor "
-                "was full (netdev_max_backlog).",
+                sentence("backlog-overflow", host=common.name(case, end)),
                 end,
                 evidence=(
                     *(told(end, f"{name} rose by", f"{by:.0f}") for name, by in sorted(rose.items())),
@@ -75,16 +92,14 @@ def squeezed(case: Case) -> Iterator[Finding]:
     """Receiving was cut short because its budget was used up."""
     for end, facts in common.ends(case):
         rose = common.risen(case, end, ".time_squeeze")
-        if sum(rose.values()) < 50 or common.softirq(case, end) < 0.5:
+        if sum(rose.values()) < CUT_SHORT or common.softirq(case, end) < CUT_SHORT_BUSY:
             continue
-        budget, usecs = (
-            common.setting(facts, f"net.core.netdev_budget{suffix}") for suffix in ("", "_usecs")
-        )
+        budget = facts.number("net.core.netdev_budget")
+        usecs = facts.number("net.core.netdev_budget_usecs")
         yield finding(
             "budget-used-up",
             "note",
-            f"{common.name(case, end)} stopped receiving {sum(rose.values()):.0f} times although packets "
-            "were left (netdev_budget).",
+            sentence("budget-used-up", host=common.name(case, end), times=f"{sum(rose.values()):.0f}"),
             end,
             evidence=(
                 told(end, "net.core.netdev_budget", budget),
@@ -102,23 +117,26 @@ def swapping(case: Case) -> Iterator[Finding]:
     """Memory is short: the machine swaps, or is about to."""
     for end, facts in common.ends(case):
         rose = common.risen(case, end, "vm.pswpin", "vm.pswpout", "vm.oom_kill")
-        total, left = (facts.get("memory", name) for name in ("total", "available"))
-        short = bool(total and left is not None and left < 0.03 * total)
-        stalls = (facts.get("memory", "pressure_pct") or {}).get("full", 0.0)
-        if not rose and not short and stalls < 10:
+        total, left = facts.memory.total, facts.memory.available
+        short = bool(total and left is not None and left < LOW_MEMORY * total)
+        stalls = facts.memory.pressure_pct.full
+        if not rose and not short and stalls < STALLED_PCT:
             continue
-        severity: Severity = "critical" if rose or stalls >= 10 else "warning"
+        severity: Severity = "critical" if rose or stalls >= STALLED_PCT else "warning"
         yield finding(
             "memory-short",
             severity,
             (
-                f"{common.name(case, end)} is short of memory"
-                + (" and was swapping while it was measured." if rose else ".")
+                sentence(
+                    "memory-short",
+                    host=common.name(case, end),
+                    swapping=" and was swapping while it was measured" if rose else "",
+                )
             ),
             end,
             evidence=(
                 told(end, "available", f"{binary(left or 0)} of {binary(total or 0)}"),
-                told(end, "swap in use", binary(facts.get("memory", "swap_used") or 0)),
+                told(end, "swap in use", binary(facts.memory.swap_used or 0)),
                 told(end, "all programs waited for memory (10 s)", f"{stalls:.0f} %"),
                 *(told(end, f"{name} rose by", f"{by:.0f}") for name, by in sorted(rose.items())),
             ),
@@ -130,14 +148,14 @@ def swapping(case: Case) -> Iterator[Finding]:
 def quota(case: Case) -> Iterator[Finding]:
     """A control group that gives programs less than a processor, or little memory."""
     for end, facts in common.ends(case):
-        cpus, memory = (facts.get("memory", "cgroup", name) for name in ("cpus", "memory"))
+        cpus, memory = facts.memory.cgroup.cpus, facts.memory.cgroup.memory
         throttled = max(
             (m.cpu[end].throttled or 0.0 for m in case.measured.values() if end in m.cpu), default=0.0
         )
-        if cpus is not None and cpus < (facts.get("cpu", "count") or 1):
+        if cpus is not None and cpus < (facts.cpu.count or 1):
             yield finding(
                 "cpu-quota",
-                "warning" if throttled > 0.05 else "note",
+                "warning" if throttled > QUOTA else "note",
                 sentence(
                     "cpu-quota",
                     host=common.name(case, end),
@@ -149,22 +167,20 @@ def quota(case: Case) -> Iterator[Finding]:
                     told(end, "quota of the cgroup", f"{cpus:g} CPUs"),
                     told(end, "stopped while measuring", percent(throttled)),
                 ),
-                gain="more packets a second" if throttled > 0.05 else None,
+                gain="more packets a second" if throttled > QUOTA else None,
                 limited=throttled or None,
                 fix=(
                     common.shell(
                         end,
-                        "systemctl set-property --runtime UNIT CPUQuota=   # of the unit or "
-                        "container it runs in",
+                        QUOTA_AWAY,
                     ),
                 ),
             )
-        if memory is not None and memory < 64 << 20:
+        if memory is not None and memory < LITTLE_MEMORY:
             yield finding(
                 "memory-limit",
                 "note",
-                f"Programs started like this one may use {binary(memory)} at {common.name(case, end)}, "
-                "socket buffers included.",
+                sentence("memory-limit", size=binary(memory), host=common.name(case, end)),
                 end,
                 evidence=(told(end, "limit of the cgroup", binary(memory)),),
             )
@@ -173,19 +189,18 @@ def quota(case: Case) -> Iterator[Finding]:
 def clock(case: Case) -> Iterator[Finding]:
     """A clock that is slow to read, and read for every packet."""
     for end, facts in common.ends(case):
-        name = facts.get("time", "clocksource")
+        name = facts.time.clocksource
         if name not in SLOW_CLOCKS:
             continue
-        better = [one for one in facts.get("time", "available") or [] if one not in SLOW_CLOCKS]
+        better = [one for one in facts.time.available if one not in SLOW_CLOCKS]
         yield finding(
             "slow-clock",
             "warning",
-            f"{common.name(case, end)} reads the time from {name}, which takes about a microsecond; TCP "
-            "reads it for every packet.",
+            sentence("slow-clock", host=common.name(case, end), clock=name),
             end,
             evidence=(
                 told(end, "clock source", name),
-                told(end, "available", " ".join(facts.get("time", "available") or [])),
+                told(end, "available", " ".join(facts.time.available)),
             ),
             gain="less time per packet, finer pacing",
             fix=(
@@ -206,14 +221,13 @@ def clock(case: Case) -> Iterator[Finding]:
 def tracking(case: Case) -> Iterator[Finding]:
     """The table of tracked connections is full, or nearly."""
     for end, facts in common.ends(case):
-        count, most = (facts.get("firewall", f"conntrack_{name}") for name in ("count", "max"))
-        if not count or not most or count < 0.75 * most:
+        count, most = facts.firewall.conntrack_count, facts.firewall.conntrack_max
+        if not count or not most or count < TABLE_FILLS * most:
             continue
         yield finding(
             "connection-table-full",
-            "critical" if count >= 0.95 * most else "warning",
-            f"The table of tracked connections at {common.name(case, end)} is {percent(count / most)} "
-            "full: new ones are dropped beyond.",
+            "critical" if count >= TABLE_FULL * most else "warning",
+            sentence("connection-table-full", host=common.name(case, end), part=percent(count / most)),
             end,
             evidence=(told(end, "nf_conntrack_count", count), told(end, "nf_conntrack_max", most)),
             gain="no connection is refused at random",

@@ -5,7 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rushhour.causes.finding import Command, Proof, finding
-from rushhour.causes.thresholds import RECOVERY_S
+from rushhour.causes.telling import sentence
+from rushhour.causes.thresholds import (
+    LEAST_CA_RATIO,
+    LEAST_NOTSENT,
+    LEAST_OUTPUT,
+    LONG_RECOVERY_S,
+    RECOVERY_S,
+    WELL,
+)
 from rushhour.diagnosis.rules import common
 from rushhour.diagnosis.rules.common import told
 from rushhour.diagnosis.rules.switches import DSACK, SACK, TIMESTAMPS, WINDOW_SCALING
@@ -17,24 +25,25 @@ if TYPE_CHECKING:
     from rushhour.causes.cause import Severity
     from rushhour.causes.finding import Finding
     from rushhour.diagnosis.case import Case
-    from rushhour.diagnosis.facts import Facts
+    from rushhour.diagnosis.facts import Facts, Number
 
 SEGMENT = 1448
+ASKS, REFUSES = frozenset((1, 3, 4)), 0
+"""Values of tcp_ecn by which a host asks for marks, and refuses them."""
 
 
 def ecn(case: Case) -> Iterator[Finding]:
     """One end asks for marks instead of drops, the other refuses."""
-    name = "net.ipv4.tcp_ecn"
-    values = {end: common.setting(facts, name) for end, facts in common.ends(case)}
-    asks = [end for end, value in values.items() if value in {1, 3, 4}]
-    refuses = [end for end, value in values.items() if value == 0]
+    name: Number = "net.ipv4.tcp_ecn"
+    values = {end: facts.number(name) for end, facts in common.ends(case)}
+    asks = [end for end, value in values.items() if value in ASKS]
+    refuses = [end for end, value in values.items() if value == REFUSES]
     if not asks or not refuses:
         return
     yield finding(
         "ecn-mismatch",
         "note",
-        f"{common.name(case, asks[0])} asks for congestion marks (ECN), "
-        f"{common.name(case, refuses[0])} refuses them: queues must drop.",
+        sentence("ecn-mismatch", host=common.name(case, asks[0]), other=common.name(case, refuses[0])),
         refuses[0],
         evidence=tuple(told(end, name, value) for end, value in values.items()),
         gain="no retransmissions where a queue can mark",
@@ -60,17 +69,16 @@ def reno(case: Case) -> Iterator[Finding]:
         needs = recovery_time_s(flow, rtt)
         if needs < RECOVERY_S:
             continue
-        hurts = needs >= 10 and not common.is_full(case, direction)
+        hurts = needs >= LONG_RECOVERY_S and not common.is_full(case, direction)
         yield finding(
             "reno-on-a-long-path",
             "warning" if hurts else "note",
-            f"{common.name(case, from_)} sends by Reno, which on this path needs {needs:.0f} "
-            "s to recover from one loss.",
+            sentence("reno-on-a-long-path", host=common.name(case, from_), time=f"{needs:.0f} s"),
             from_,
             evidence=(
                 told(from_, "congestion control", "reno"),
                 Proof(direction, "path", f"{rate(flow)}, {duration(rtt)}"),
-                told(from_, "available", common.setting(facts, "net.ipv4.tcp_available_congestion_control")),
+                told(from_, "available", facts.text("net.ipv4.tcp_available_congestion_control")),
             ),
             gain="cubic fills the path again in a time that hardly depends on the RTT",
             fix=(_algorithm(from_, facts),),
@@ -78,7 +86,7 @@ def reno(case: Case) -> Iterator[Finding]:
 
 
 def _algorithm(end: str, facts: Facts) -> Command:
-    available = str(common.setting(facts, "net.ipv4.tcp_available_congestion_control") or "").split()
+    available = (facts.text("net.ipv4.tcp_available_congestion_control") or "").split()
     command = common.sysctl(end, "net.ipv4.tcp_congestion_control", "cubic")
     if "cubic" in available:
         return command
@@ -103,11 +111,11 @@ def odd_algorithm(case: Case) -> Iterator[Finding]:
             continue
         why, source = ODD[algorithm]
         reached, carries = common.reached_bps(case, direction), common.rate_bps(case, direction)
-        hurts = reached is not None and carries is not None and reached < 0.8 * carries
+        hurts = reached is not None and carries is not None and reached < WELL * carries
         yield finding(
             "odd-congestion-control",
             "warning" if hurts else "note",
-            f"{common.name(case, from_)} sends by {algorithm}, which {why}.",
+            sentence("odd-congestion-control", host=common.name(case, from_), cc=algorithm, why=why),
             from_,
             evidence=(told(from_, "congestion control", algorithm),),
             gain="a fair share beside other traffic",
@@ -118,19 +126,18 @@ def odd_algorithm(case: Case) -> Iterator[Finding]:
 
 def not_allowed(case: Case) -> Iterator[Finding]:
     """An algorithm is the default of one end and not to be had at the other."""
-    values = {
-        end: common.setting(facts, "net.ipv4.tcp_congestion_control") for end, facts in common.ends(case)
-    }
+    values = {end: facts.text("net.ipv4.tcp_congestion_control") for end, facts in common.ends(case)}
     for end, facts in common.ends(case):
         wanted = values["b" if end == "a" else "a"]
-        available = common.setting(facts, "net.ipv4.tcp_available_congestion_control")
+        available = facts.text("net.ipv4.tcp_available_congestion_control")
         if wanted is None or available is None or wanted in available.split() or wanted == "reno":
             continue
         yield finding(
             "congestion-control-missing",
             "note",
-            f"The other end sends by {wanted}; {common.name(case, end)} sends by {values[end]} and has "
-            f"no {wanted} loaded.",
+            sentence(
+                "congestion-control-missing", wanted=wanted, host=common.name(case, end), own=f"{values[end]}"
+            ),
             end,
             evidence=(
                 told(end, "available", available),
@@ -146,27 +153,27 @@ def not_allowed(case: Case) -> Iterator[Finding]:
         )
 
 
-# Limits within the sender's stack: the least that does no harm, the usual value, what less of it does.
-SMALL: dict[str, tuple[int, int, str]] = {
-    "tcp_limit_output_bytes": (1 << 17, 1 << 20, "little may wait below TCP: cards run dry"),
-    "tcp_notsent_lowat": (1 << 14, (1 << 32) - 1, "programs are woken for every few segments"),
-    "tcp_pacing_ca_ratio": (100, 120, "paced flows send slower than their window allows"),
+# Limits within the sender's stack: the least that does no harm, and the usual value.
+SMALL: dict[Number, tuple[float, int]] = {
+    "net.ipv4.tcp_limit_output_bytes": (LEAST_OUTPUT, 1 << 20),
+    "net.ipv4.tcp_notsent_lowat": (LEAST_NOTSENT, (1 << 32) - 1),
+    "net.ipv4.tcp_pacing_ca_ratio": (LEAST_CA_RATIO, 120),
 }
 
 
 def small_limits(case: Case) -> Iterator[Finding]:
     """Limits within the sender's stack that were set far below their defaults."""
     for direction, from_, facts, _, _ in common.directions(case):
-        for section, (least, usual, effect) in SMALL.items():
-            name = f"net.ipv4.{section}"
-            value = common.setting(facts, name)
-            if not isinstance(value, int) or value >= least:
+        for name, (least, usual) in SMALL.items():
+            value = facts.number(name)
+            if value is None or value >= least:
                 continue
             severity: Severity = "note" if common.is_full(case, direction) else "warning"
+            key = name.removeprefix("net.ipv4.").replace("_", "-") + "-small"
             yield finding(
-                section.replace("_", "-") + "-small",
+                key,
                 severity,
-                f"{section} at {common.name(case, from_)} is {value}: {effect}.",
+                sentence(key, host=common.name(case, from_), value=f"{value}"),
                 from_,
                 evidence=(told(from_, name, binary(value) if "ratio" not in name else f"{value} %"),),
                 fix=(common.sysctl(from_, name, usual),),
@@ -174,7 +181,7 @@ def small_limits(case: Case) -> Iterator[Finding]:
 
 
 # What each setting is by default, and what another value does.
-USUAL: dict[str, tuple[int, str]] = {
+USUAL: dict[Number, tuple[int, str]] = {
     "net.ipv4.tcp_early_retrans": (3, "losses at the end of a transfer wait for a timeout"),
     "net.ipv4.tcp_recovery": (1, "losses are told by counting instead of by time (RACK)"),
     "net.ipv4.tcp_frto": (2, "timeouts that were none are not recognised"),
@@ -196,7 +203,7 @@ def unusual(case: Case) -> Iterator[Finding]:
         changed = {
             name: value
             for name, (usual, _) in USUAL.items()
-            if (value := common.setting(facts, name)) is not None and value != usual
+            if (value := facts.number(name)) is not None and value != usual
         }
         if not changed:
             continue
@@ -204,7 +211,7 @@ def unusual(case: Case) -> Iterator[Finding]:
         yield finding(
             "unusual-settings",
             "note",
-            f"{common.name(case, end)} has settings that are not the kernel's own: {names}.",
+            sentence("unusual-settings", host=common.name(case, end), names=names),
             end,
             evidence=tuple(
                 told(end, name, f"{value}, usually {USUAL[name][0]}: {USUAL[name][1]}")

@@ -76,7 +76,7 @@ def _facts(diagnosis: Diagnosis) -> list[tuple[str, str]]:
     found = [("Made", diagnosis.made.replace("T", " ").removesuffix("Z") + " UTC")]
     for end in ("a", "b"):
         facts = diagnosis.case.facts(end)
-        words = [facts.get("host", "name"), facts.get("host", "system"), facts.get("host", "kernel")]
+        words = [facts.host.name, facts.host.system, facts.host.kernel]
         told = " · ".join(str(word) for word in words if word)
         found.append((f"{end} = {facts.place}", told or "nothing is known of it"))
     return found

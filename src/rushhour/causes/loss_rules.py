@@ -1,0 +1,182 @@
+"""Rules on what keeps a window small: losses and where they come from, timeouts, marks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from rushhour.causes.end_rules import switched_off
+from rushhour.causes.evidence import OPTION_SACK, Cure, Named, Setting
+from rushhour.causes.telling import by_shown, held, said, sentence, told
+from rushhour.causes.thresholds import BBR_LOSS, BELOW_POLICER, DAMAGED, DAMAGED_BY_ACCIDENT, LEAST_EXTENT
+from rushhour.quantities.short import rate, rounded_up, size
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rushhour.causes.evidence import Evidence, Shown
+    from rushhour.causes.telling import Rule
+
+
+def corruption(e: Evidence, _: float) -> Named | None:
+    """Packets arrive damaged, and are dropped by their checksum."""
+    if e.damaged <= max(DAMAGED_BY_ACCIDENT, DAMAGED * e.retransmits):
+        return None
+    cure = Cure("Repair the link: what damages packets is a cable, a card or a device on the way.")
+    came = f"{e.damaged} packets came with a wrong checksum"
+    says = sentence("corruption", host=e.called(e.receiver), proof=came)
+    return Named("corruption", e.receiver, says, cure, came)
+
+
+def reordering(e: Evidence, share: float) -> Named | None:
+    """Packets are overtaken, and TCP takes them for lost."""
+    advice = "Keep a flow's packets on one path (balance per flow, not per packet)."
+    return by_shown(e, "reordering", share, lambda shown: Cure(advice, _patience(e, shown.extent)))
+
+
+def _patience(e: Evidence, extent: int | None) -> tuple[Setting, ...]:
+    """How many places a packet may be late before TCP takes it for lost."""
+    if extent is None:
+        return ()
+    places, most = max(extent + 1, int(LEAST_EXTENT)), e.setting(e.sender, "net.ipv4.tcp_max_reordering")
+    wanted = (Setting(e.sender, "net.ipv4.tcp_reordering", str(places)),)
+    if not isinstance(most, int) or most >= places:
+        return wanted
+    return (Setting(e.sender, "net.ipv4.tcp_max_reordering", str(2 * places)), *wanted)
+
+
+def outages(e: Evidence, share: float) -> Named | None:
+    """The way is dead for a while, and comes back."""
+    return by_shown(e, "outages", share, Cure("Find the link that flaps, or the route that changes."))
+
+
+def policer(e: Evidence, share: float) -> Named | None:
+    """Packets above a rate are dropped, not queued (Flach et al., SIGCOMM 2016)."""
+    return by_shown(e, "policer", share, _below_the_policer)
+
+
+def _below_the_policer(shown: Shown) -> Cure:
+    # The bucket is one for all: who is paced beside others that are not has their drops.
+    wanted = int(max(0.0, BELOW_POLICER * shown.rate_bps - shown.taken_bps) / shown.flows)
+    each = f" each of the {shown.flows} flows" if shown.flows > 1 else ""
+    if not wanted:
+        return Cure(f"Send{each} below the policed rate, paced or shaped.")
+    shaped = f"tbf rate {rounded_up(wanted / 1000)}kbit burst 16kb latency 50ms"
+    advice = f"Send{each} below the policed rate, paced or shaped to {rate(wanted)}."
+    return Cure(advice, socket={"pacing": f"{wanted}bit"}, queue=shaped)
+
+
+def no_sack(e: Evidence, share: float) -> Named | None:
+    """Without selective acknowledgements a round trip repairs one of the losses in a window."""
+    if e.options is None or e.options & OPTION_SACK or not e.retransmits or e.shown("sack-off") is None:
+        return None
+    proof = f"; {e.retransmits} segments were sent again, and {held(share)} the window was small"
+    name = "net.ipv4.tcp_sack"
+    one = switched_off(e, "sack-off", "selective acknowledgements", name, proof)
+    return replace(one, law="without SACK a round trip repairs only one loss")
+
+
+def random_loss(e: Evidence, share: float) -> Named | None:
+    """Losses on the way, not in a queue: the algorithm takes them for congestion."""
+    shown = e.shown("random-loss")
+    if shown is None:
+        return None
+    return told(
+        e,
+        "random-loss",
+        replace(shown, words={"answers": _answers(e), **shown.words}),
+        share,
+        _repaired(e, shown.lost),
+    )
+
+
+def _answers(e: Evidence) -> str:
+    """What the sender's algorithm does with a loss of a single packet."""
+    if e.cc.startswith("bbr"):
+        return "has to send them again, although it takes no single one for congestion"
+    return "takes each for congestion"
+
+
+def _repaired(e: Evidence, lost: float) -> Cure:
+    known = e.setting(e.sender, "net.ipv4.tcp_available_congestion_control")
+    if e.cc.startswith("bbr") or lost > BBR_LOSS:
+        return Cure("Repair the link: no algorithm likes this loss.")
+    if known is not None and "bbr" not in str(known).split():
+        return Cure("Repair the link.")
+    host = e.called(e.sender)
+    advice = f"Repair the link; or send with an algorithm that does not answer single losses (bbr on {host})."
+    return Cure(advice, socket={"cc": "bbr"})
+
+
+def impatient_queue(e: Evidence, share: float) -> Named | None:
+    """CoDel takes a queue for a standing one that a sender has not even heard of."""
+    advice = "Give that queue an interval of a round trip, and a target that is a part of it."
+    return by_shown(e, "impatient-queue", share, Cure(advice))
+
+
+def impatient_marks(e: Evidence, share: float) -> Named | None:
+    """The same of a queue that marks."""
+    one = impatient_queue(e, share)
+    return None if one is None else replace(one, share=e.limited("losses", "marks"))
+
+
+def shallow_queue(e: Evidence, share: float) -> Named | None:
+    """The queue at the bottleneck is so short that it runs empty after each reduction."""
+    return by_shown(e, "shallow-queue", share, longer_queue(e))
+
+
+def longer_queue(e: Evidence) -> Cure:
+    """A queue of one BDP, or a sender that needs none."""
+    host, wanted = e.called(e.sender), size(rounded_up(e.bdp or 0))
+    return Cure(f"Give that queue {wanted}, one BDP; or send with pacing (bbr, or fq on {host}).", queue="fq")
+
+
+def any_loss(e: Evidence, share: float) -> Named | None:
+    """Losses, of which no more is known."""
+    return by_shown(e, "losses", share)
+
+
+def timeouts(e: Evidence, _: float) -> Named | None:
+    """Nothing came back that could have told of the loss; the sender waited."""
+    share = e.limited("timeouts")
+    one = by_shown(e, "timeouts", share, _fewer_timeouts)
+    return None if one is None else replace(one, share=share)
+
+
+def _fewer_timeouts(shown: Shown) -> Cure:
+    if not shown.dropped:
+        return Cure("Repair the link: timeouts come where a whole window, or its end, is lost.")
+    return Cure(
+        "Fewer senders at a time, a longer queue there, or marks (ECN); within a data centre a shorter "
+        "least timeout (ip route change … rto_min 5ms)."
+    )
+
+
+def marked(e: Evidence, share: float) -> Named:
+    """Marks keep the window low."""
+    shown = e.shown("marked")
+    counted = f": {e.marked} segments were marked" if e.marked else ""
+    queue = f"the queue at {shown.queue}" if shown is not None and shown.queue else "the queue that marks"
+    cure = Cure(
+        f"Let {queue} mark later; or send with dctcp, at both ends.", look="tc -s qdisc show dev {dev}"
+    )
+    return said("marked", e.sender, cure, held=held(share), counted=counted)
+
+
+RULES: Mapping[str, tuple[Rule, ...]] = {
+    # Damaged packets count as missing, late ones as lost: what is certain comes first.
+    "losses": (
+        corruption,
+        reordering,
+        outages,
+        policer,
+        no_sack,
+        random_loss,
+        impatient_queue,
+        shallow_queue,
+        any_loss,
+    ),
+    "timeouts": (no_sack, timeouts),
+    "marks": (impatient_marks, marked),
+}
+"""Limit → its rules, in order."""
