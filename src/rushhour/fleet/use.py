@@ -47,5 +47,5 @@ def fleet(
             f"--on {word}: the lab {lab.name} is in real time, and its runs are made where it is",
             hint="leave --on out; or --lab uml, whose runs are the same on every machine",
         )
-    with connected(address) as client, Fleet(client, lab, address, audit=audit, jobs=jobs, tell=tell) as made:
+    with connected(address, tell) as client, Fleet(client, lab, address, audit=audit, jobs=jobs, tell=tell) as made:
         yield made
