@@ -29,6 +29,8 @@ EXTRAS = {
     "fleet-up": Extra("cryptography", "cryptography>=42", "workers on ssh hosts get certificates by it"),
     "frames": Extra("pyarrow", "pyarrow>=18", "frames (`record.frame`, `results.index`) are its tables"),
     "postgres": Extra("psycopg", "psycopg[binary]>=3.2", "results in a PostgreSQL server are stored by it"),
+    "store": Extra("fsspec", "fsspec>=2024.6", "records in shared storage are reached by it"),
+    "store-s3": Extra("s3fs", "s3fs>=2024.6", "S3 and its like are reached by it"),
 }
 
 
