@@ -22,8 +22,6 @@ from rushhour.lab.host.inventory import load_inventory
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from distributed.security import Security
-
     from rushhour.fleet.address import Address
 
     Tell = Callable[[str], None]
@@ -88,39 +86,16 @@ def _end(name: str, tell: Tell) -> None:
 def _slurm(address: Address, tell: Tell) -> Iterator[dict[str, Any]]:
     need("fleet-slurm", f"--on {address.word}")
     need("fleet-up", f"--on {address.word}")
-    import dask  # noqa: PLC0415 - an extra
-    from dask_jobqueue import SLURMCluster  # noqa: PLC0415 - an extra
+    from rushhour.fleet import queue  # noqa: PLC0415 - an extra
 
-    from rushhour.fleet.member import QuietScheduler  # noqa: PLC0415 - with Dask
-
-    # What the site's configuration does not say.
-    options = {name: _JOB[name] for name in _JOB if dask.config.get(f"jobqueue.slurm.{name}") is None}
-    extra = [*dask.config.get("jobqueue.slurm.worker-extra-args"), "--no-dashboard"]
-    with _certificates(tell) as pair:
-
-        def start() -> Any:
-            made = SLURMCluster(
-                **options, security=pair, scheduler_cls=QuietScheduler, worker_extra_args=extra,
-                silence_logs="critical",
-            )  # fmt: skip
-            try:
-                made.scale(jobs=address.count)
-                # Else a queue that refuses the jobs is waited for as one that is full.
-                made.sync(made._correct_state)  # noqa: SLF001 - nothing public waits for this
-            except BaseException:
-                made.close()
-                raise
-            return made
-
-        with _by_dask(address, start) as words:
+    with _certificates(tell) as home:
+        both = security(state.certificates(home.name), "client", "scheduler", "worker")
+        with _by_dask(address, lambda: queue.submitted(address.count, both, home)) as words:
             yield words
 
 
-_JOB: Mapping[str, Any] = {"cores": 1, "memory": "2GiB", "processes": 1}
-
-
 @contextmanager
-def _certificates(tell: Tell) -> Iterator[Security]:
+def _certificates(tell: Tell) -> Iterator[Path]:
     """Certificates of one command, in a folder of this user's, whose home its jobs have, too."""
     from rushhour.fleet.certificates import Authority  # noqa: PLC0415 - an extra
 
@@ -129,7 +104,7 @@ def _certificates(tell: Tell) -> Iterator[Security]:
         state.write(home / state.AUTHORITY, authority.pair.certificate)
         pair = authority.issue("all", called=True)
         state.write_pair(home.name, pair, state.CERTIFICATE, state.KEY)
-        yield security(state.certificates(home.name), "client", "scheduler", "worker")
+        yield home
 
 
 @contextmanager
@@ -171,8 +146,10 @@ def _by_dask(address: Address, start: Callable[[], Any]) -> Iterator[dict[str, A
     try:
         made = start()
     except Exception as error:
+        # Of a command that failed Dask tells all; its last line says why.
+        said = (str(error).strip().splitlines() or [type(error).__name__])[-1]
         raise FleetError(
-            f"the workers of {address.word} cannot be started: {error}", hint=_HINTS[address.kind]
+            f"the workers of {address.word} cannot be started: {said}", hint=_HINTS[address.kind]
         ) from error
     try:
         yield {"address": made}
