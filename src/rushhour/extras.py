@@ -26,10 +26,11 @@ EXTRAS = {
     "fleet": Extra("distributed", "distributed>=2025.1", "runs on other machines (`--on`) go through it"),
     "fleet-k8s": Extra("dask_kubernetes", "dask-kubernetes>=2025.1", "it starts workers in Kubernetes"),
     "fleet-slurm": Extra("dask_jobqueue", "dask-jobqueue>=0.9", "it starts workers in Slurm's queue"),
-    "fleet-ssh": Extra("asyncssh", "asyncssh>=2.18", "it starts workers over ssh"),
-    "fleet-up": Extra("cryptography", "cryptography>=42", "`rushhour fleet up` makes certificates by it"),
+    "fleet-up": Extra("cryptography", "cryptography>=42", "workers on ssh hosts get certificates by it"),
     "frames": Extra("pyarrow", "pyarrow>=18", "frames (`record.frame`, `results.index`) are its tables"),
     "postgres": Extra("psycopg", "psycopg[binary]>=3.2", "results in a PostgreSQL server are stored by it"),
+    "store": Extra("fsspec", "fsspec>=2024.6", "records in shared storage are reached by it"),
+    "store-s3": Extra("s3fs", "s3fs>=2024.6", "S3 and its like are reached by it"),
 }
 
 

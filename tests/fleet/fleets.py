@@ -115,6 +115,37 @@ def full(_: Any) -> None:
     _stub(fail)
 
 
+def boasts(_: Any) -> None:
+    """Gives the right tables, and other metrics."""
+    from rushhour.summary import measured  # noqa: PLC0415
+
+    sound(None)
+    rows = measured.rows_of
+    vars(measured)["rows_of"] = lambda values: [
+        [name, scope, None if value is None else 1e9, *more] for name, scope, value, *more in rows(values)
+    ]
+
+
+def measures(_: Any) -> None:
+    """Has another numpy."""
+    from rushhour.summary import measured  # noqa: PLC0415
+
+    sound(None)
+    vars(measured)["code"] = lambda: "other"
+
+
+def storeless(_: Any) -> None:
+    """Does not reach the store."""
+    from rushhour.files import storage  # noqa: PLC0415
+
+    sound(None)
+
+    def fail(_: str) -> Any:
+        raise PermissionError(13, "Permission denied")
+
+    vars(storage)["Path"] = fail
+
+
 def unable(_: Any) -> None:
     """Has a CPU on which the kernel does not start."""
 

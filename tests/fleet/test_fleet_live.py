@@ -161,6 +161,26 @@ def test_the_kill_of_the_command_ends_the_guests_of_workers(place: Path) -> None
         _until(lambda: not _children(workers[0].pid))
 
 
+def test_the_loss_of_the_scheduler_is_told_in_our_words_alone(place: Path) -> None:
+    with bed(place / "bed", None) as one:
+        words = [sys.executable, "-m", "rushhour", "run", "long.toml", "--out", "away", "--on", one.address]
+        command = subprocess.Popen(
+            words,
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "NO_COLOR": "1"},
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        _until(lambda: _children(one.processes["w0"].pid))
+        one.kill("scheduler")
+        _, said = command.communicate(timeout=120)
+    assert command.returncode == 2, said
+    lines = [line for line in said.splitlines() if line.strip()]
+    assert lines[-2] == f"error: the scheduler of {one.address} is gone; what has finished is kept"
+    assert lines[-1] == "  when it is there again, the same command goes on where this one stopped"
+    for word in ("Traceback", "distributed", "tornado", "Exception", "Error"):
+        assert word not in said
+
+
 @pytest.mark.host
 def test_scheduler_and_worker_in_namespaces_of_their_own(place: Path) -> None:
     """The command and the scheduler on one side of a cable, the worker on the other."""

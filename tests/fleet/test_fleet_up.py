@@ -105,9 +105,10 @@ def test_a_task_runs_at_a_host(up: Office) -> None:
 import socket
 from distributed import Client
 from rushhour.fleet import state
-from rushhour.fleet.status import security
+from rushhour.fleet.tls import security
 fleet = state.known("default")
-with Client(fleet.scheduler, security=security("default"), set_as_default=False) as client:
+calls = security(state.certificates("default"), "client")
+with Client(fleet.scheduler, security=calls, set_as_default=False) as client:
     print(sorted(set(client.run(socket.gethostname).values())))
     print(client.run(lambda: __import__("os").sched_getaffinity(0)).values())
 """

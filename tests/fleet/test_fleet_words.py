@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 from concurrent.futures import Future
 from pathlib import Path
@@ -17,7 +18,7 @@ from hypothesis import strategies as st
 
 from rushhour import extras
 from rushhour.errors import ExtraError, FleetError, GuestError, LabError, RecordError, UsageError
-from rushhour.fleet import blobs, connect, cpus, deploy, faults, landing, message, packing, worker
+from rushhour.fleet import blobs, connect, cpus, deploy, faults, landing, message, packing, state, worker
 from rushhour.fleet.address import resolve
 from rushhour.fleet.members import Item, Landed, Member
 from rushhour.fleet.use import fleet
@@ -58,11 +59,16 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+def written(scheduler: str) -> None:
+    """What `fleet up` writes of a fleet."""
+    state.keep(state.Fleet("lab", "0" * 12, "2026-01-01T00:00:00Z", "2099-01-01T00:00:00Z", scheduler))
+
+
 def test_a_fleet_has_its_address_and_certificates_under_its_name(config: Path) -> None:
-    (config / "fleet.toml").write_text('scheduler = "tls://10.0.0.1:8786"\n')
+    written("tls://10.0.0.1:8786")
     with pytest.raises(UsageError, match="certificate is missing"):
         resolve("fleet:lab")
-    for name in ("ca.pem", "client.pem", "client-key.pem"):
+    for name in (state.AUTHORITY, state.CERTIFICATE, state.KEY):
         (config / name).touch()
     found = resolve("fleet:lab")
     assert found.scheduler == "tls://10.0.0.1:8786"
@@ -70,18 +76,38 @@ def test_a_fleet_has_its_address_and_certificates_under_its_name(config: Path) -
     assert found.certificates.key == config / "client-key.pem"
 
 
-@pytest.mark.parametrize("text", ["", "scheduler = 5", 'scheduler = "here"', "scheduler ="])
+@pytest.mark.parametrize("scheduler", ["", "here"])
+def test_a_fleet_that_was_never_started_is_named(config: Path, scheduler: str) -> None:
+    written(scheduler)
+    with pytest.raises(UsageError, match="never started") as error:
+        resolve("fleet:lab")
+    assert str(config / "fleet.toml") in str(error.value)
+
+
+@pytest.mark.parametrize("text", ["", "scheduler = 5", "scheduler ="])
 def test_a_fleets_file_that_says_nothing_is_named(config: Path, text: str) -> None:
     (config / "fleet.toml").write_text(text)
-    with pytest.raises(UsageError) as error:
+    with pytest.raises(LabError) as error:
         resolve("fleet:lab")
     assert str(config / "fleet.toml") in str(error.value)
 
 
 def test_an_unknown_fleet_is_told_beside_those_that_are_known(config: Path) -> None:
-    (config / "fleet.toml").write_text('scheduler = "tcp://10.0.0.1:8786"\n')
+    written("tls://10.0.0.1:8786")
     with pytest.raises(UsageError, match="there is: lab"):
         resolve("fleet:other")
+
+
+def test_an_address_needs_no_extra(config: Path) -> None:
+    """What only some people install is imported where a scheduler is called, not before."""
+    del config
+    heavy = "import sys, rushhour.fleet.address as a; a.resolve('tcp://h:1'); "
+    heavy += "print([m for m in ('distributed', 'dask', 'cryptography') if m in sys.modules])"
+    done = subprocess.run(
+        [sys.executable, "-c", heavy], capture_output=True, text=True, check=True,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+    )  # fmt: skip
+    assert done.stdout == "[]\n"
 
 
 @given(st.dictionaries(st.text(), st.integers() | st.text()), st.lists(st.binary(max_size=3000), max_size=5))
@@ -200,9 +226,10 @@ def test_a_worker_answers_what_it_does_not_understand() -> None:
     assert "damaged" in answer["error"]["message"]
 
 
-@pytest.mark.parametrize("kind", ["slurm", "k8s"])
-def test_a_missing_deployer_is_named_with_its_package(kind: str) -> None:
-    with pytest.raises(ExtraError, match="is not installed"), deploy.cluster(resolve(kind)):
+@pytest.mark.parametrize("word", ["slurm", "k8s", "ssh:hosts.toml"])
+def test_a_missing_deployer_is_named_with_its_package(word: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(extras, "find_spec", lambda _: None)
+    with pytest.raises(ExtraError, match="is not installed"), deploy.started(resolve(word), print):
         pass
 
 

@@ -13,6 +13,7 @@ from rushhour.record.baseline_file import KeptRun
 from rushhour.record.document import read
 from rushhour.record.folders import BASELINE, result_sets
 from rushhour.record.record import Record
+from rushhour.record.seal import METRICS
 from rushhour.record.told import told
 from rushhour.summary import index
 
@@ -82,7 +83,7 @@ def gather(source: Path | Baseline, kernel: str | None = None) -> Material:
     rows = []
     for number, one in enumerate(taken):
         kept, its = one.numbered(number)
-        runs.append((kept, one.record))
+        runs.append((kept, None if (one.record / METRICS).is_file() else one.record))
         rows.append(its)
     return Material(common, [scenarios[name] for name in sorted(scenarios)], runs, rows)
 

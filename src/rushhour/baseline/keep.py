@@ -153,7 +153,10 @@ def _write(target: Path, material: Material, name: str, version: int, reason: st
 
     lacking = [run.folder for run, record in material.runs if record is None]
     if lacking and not slim:
-        raise UsageError("a slim baseline has no records that could be kept", hint="add --slim")
+        raise UsageError(
+            f"{len(lacking)} runs are slim: there are no tables of them that could be kept",
+            hint="add --slim",
+        )
     target.parent.mkdir(parents=True, exist_ok=True)
     with rooms.room(target.parent) as room:
         folder = room / "whole"

@@ -81,7 +81,7 @@ def compare(
     """  # noqa: D301 - click wants the letter itself
     from rushhour import verdict
     from rushhour.cli.progress import display
-    from rushhour.cli.run import can_store, store
+    from rushhour.cli.run import can_store, store_all
     from rushhour.cli.screen import printer
     from rushhour.report.verdict import output, terminal
     from rushhour.running.runner import point_latest
@@ -104,7 +104,7 @@ def compare(
     document = output.write(made, made.folder)
     point_latest(made.folder)
     _export(document, forms, made.folder)
-    store([made.folder], db, words)
+    store_all([made.folder], db, words)
     if as_json:
         tell_json(document)
     else:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from rushhour.lab.base import Lab
+    from rushhour.record.slim import Wanted
     from rushhour.running.executor import Executor
 
 F = TypeVar("F", bound="Callable[..., Any]")
@@ -56,7 +57,13 @@ def elsewhere(command: F) -> F:
 
 @contextmanager
 def executing(
-    on: str | None, audit: float, lab: Lab | None, words: Console, *, jobs: int | None = None
+    on: str | None,
+    audit: float,
+    lab: Lab | None,
+    words: Console,
+    *,
+    jobs: int | None = None,
+    wanted: Wanted | None = None,
 ) -> Iterator[Executor | None]:
     """What carries out the runs of a lab: the machines of `--on`; None stands for this one.
 
@@ -68,9 +75,10 @@ def executing(
         yield None
         return
     from rushhour.fleet.use import fleet
+    from rushhour.record.slim import WHOLE
 
     def tell(text: str) -> None:
         words.print(text, style="yellow", highlight=False, markup=False, soft_wrap=True)
 
-    with fleet(on, lab, audit=audit, jobs=jobs, tell=tell) as made:
+    with fleet(on, lab, audit=audit, jobs=jobs, wanted=wanted or WHOLE, tell=tell) as made:
         yield made

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from rushhour.explain import Explanation
     from rushhour.metrics.value import MetricValue
+    from rushhour.record.slim import Wanted
     from rushhour.running.executor import Executor
     from rushhour.running.runner import Batch, Outcome
 
@@ -48,6 +49,11 @@ FAILED, INVALID, INTERRUPTED = 1, 4, 130
 @click.option("--db", metavar="URL", help="Store the results there, too: a path, or postgresql://…")
 @click.option("--no-report", is_flag=True, help="Do not write report.html.")
 @elsewhere
+@click.option(
+    "--keep", type=click.Choice(["records", "metrics"]),
+    help="metrics: keep what runs measured, without their tables.  [default: records]",
+)  # fmt: skip
+@click.option("--store", metavar="URL", help="Put records there, and keep metrics: file:///… or s3://…")
 def run(
     scenarios: tuple[str, ...],
     *,
@@ -63,6 +69,8 @@ def run(
     db: str | None,
     on: str | None,
     audit: float,
+    keep: str | None,
+    store: str | None,
     **options: Any,
 ) -> int:
     """Run SCENARIOs: files, names of the catalogue, or studies.
@@ -80,6 +88,10 @@ def run(
 
     With --on the runs are made by workers on other machines; the results are the same (docs/fleet.md).
 
+    With --keep metrics the tables of a run are not kept once it is measured: a twentieth of the disk, and
+    with --on of what is sent. Reports are without curves and causes; all else is as usual. With --store
+    whoever makes a run puts its record into that folder or bucket, and it is fetched when it is asked for.
+
     \b
     Exit code:
         0    all went well; what the kernel lacks was skipped
@@ -96,15 +108,17 @@ def run(
     words = console(stderr=True)
     can_store(db)
     named: dict[str, Any] = {"pins": pins, "hosts": hosts, "places": places, "ssh_config": ssh_config}
+    wanted = runner.keeping(lab, keep, store)
     given = runner.make_lab(lab, **named) if lab != "uml" or any(named.values()) else None
     with runner.using(given) as where:
         batches = runner.prepare(scenarios, **options, lab=lab, tested=runner.tested(where))
         used = where or runner.make_lab(lab)
-        with executing(on, audit, used, words, jobs=jobs) as executor:
-            outcomes, stopped = _carry_out(batches, used, words, executor, jobs=jobs, fresh=fresh)
+        how: dict[str, Any] = {"jobs": jobs, "wanted": wanted}
+        with executing(on, audit, used, words, **how) as executor:
+            outcomes, stopped = _carry_out(batches, used, words, executor, fresh=fresh, **how)
     document = _tell(batches, outcomes, options["out"], as_json=as_json, report=not no_report)
     _tell_failures(outcomes, words)
-    store([batch.folder for batch in batches], db, words)
+    store_all([batch.folder for batch in batches], db, words)
     if stopped:
         words.print("interrupted; what finished is kept. To go on: the same command")
         return INTERRUPTED
@@ -155,6 +169,7 @@ def _carry_out(
     *,
     jobs: int | None,
     fresh: bool,
+    wanted: Wanted,
 ) -> tuple[list[Outcome], bool]:
     """Every outcome, and whether it was cut short."""
     from rushhour.cli.progress import display
@@ -165,7 +180,9 @@ def _carry_out(
         with (
             display(words) as screen,
             closing(
-                carry_out(batches, lab, jobs=jobs, fresh=fresh, executor=executor, watch=screen)
+                carry_out(
+                    batches, lab, jobs=jobs, fresh=fresh, wanted=wanted, executor=executor, watch=screen
+                )
             ) as going,
         ):
             outcomes.extend(going)
@@ -255,7 +272,7 @@ def can_store(db: str | None) -> None:
         need("postgres", "--db" if db else "RUSHHOUR_DB")
 
 
-def store(folders: list[Path], db: str | None, words: Console) -> None:
+def store_all(folders: list[Path], db: str | None, words: Console) -> None:
     """Store what was written in the results database, if one is named; what goes wrong there is only told."""
     from rushhour.files import places
     from rushhour.record.folders import VERDICT
@@ -309,7 +326,7 @@ def _entry(
         "warnings": [] if record is None else list(record.manifest.warnings),
         "metrics": [asdict(value) for value in values],
         "expectations": ending["expectations"],
-        "why": [] if record is None else [_why(one) for one in explain(record)],
+        "why": [] if record is None or not record.is_whole else [_why(one) for one in explain(record)],
         "skipped": ending["skipped"],
         "error": ending["error"],
     }

@@ -5,33 +5,26 @@ Takes a word, gives an `Address`; nothing is contacted.
     tcp://HOST:PORT      a scheduler that anybody may use who reaches it
     tls://HOST:PORT      one that asks for certificates: those of Dask's own configuration
     fleet:NAME           a fleet that `rushhour fleet up` started: its address and certificates by its name
-    ssh:FILE             hosts of an inventory, on which Dask's SSHCluster starts workers for this command
+    ssh:FILE             hosts of an inventory, where workers are started for this command as `fleet up` does
     slurm[:N], k8s[:N]   N workers that dask-jobqueue or dask-kubernetes starts for this command
 """
 
 from __future__ import annotations
 
 import re
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rushhour.errors import UsageError
-from rushhour.files import places
+from rushhour.fleet import state
+
+if TYPE_CHECKING:
+    from rushhour.fleet.tls import Certificates
 
 FORMS = "tcp://HOST:8786, tls://HOST:8786, fleet:NAME, ssh:HOSTS.TOML, slurm:N or k8s:N"
 _SCHEDULER = re.compile(r"(tcp|tls)://(\[[0-9A-Fa-f:.]+\]|[^\s:/\[\]]+):(\d{1,5})")
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _HERE_S, _QUEUED_S = 60.0, 24 * 3600.0
-
-
-@dataclass(frozen=True)
-class Certificates:
-    """Files with what TLS needs: who is believed, who this is, and the key that proves it."""
-
-    ca: Path
-    certificate: Path
-    key: Path
 
 
 @dataclass(frozen=True)
@@ -62,6 +55,7 @@ def resolve(word: str) -> Address:
 
     Raises:
         UsageError: it names none, or a fleet that is not there.
+        LabError: what is known of a fleet cannot be read.
     """
     kind, _, rest = word.partition(":")
     if kind in ("tcp", "tls"):
@@ -78,43 +72,15 @@ def resolve(word: str) -> Address:
     raise UsageError(f"--on {word}: it names no place where runs can be made", hint=f"there are: {FORMS}")
 
 
-def folder_of(name: str) -> Path:
-    """Where a fleet of this name keeps its address and certificates.
-
-    Raises:
-        UsageError: it is no name.
-    """
-    if not _NAME.fullmatch(name):
-        raise UsageError(f"{name!r} is no name of a fleet", hint="letters, digits, dots and dashes make one")
-    return places.config("fleet", name)
-
-
 def _fleet(word: str, name: str) -> Address:
-    folder = folder_of(name)
-    file = folder / "fleet.toml"
-    try:
-        said = tomllib.loads(file.read_text("utf-8"))
-    except FileNotFoundError:
-        there = sorted(path.parent.name for path in places.config("fleet").glob("*/fleet.toml"))
-        known = f"there is: {', '.join(there)}" if there else "there is none yet"
-        raise UsageError(
-            f"there is no fleet {name!r}; {known}", hint="rushhour fleet up starts one"
-        ) from None
-    except (OSError, ValueError) as error:
-        raise UsageError(
-            f"the fleet's address cannot be read: {error}",
-            where=str(file),
-            hint="rushhour fleet up writes it",
-        ) from error
-    scheduler = said.get("scheduler")
-    if not isinstance(scheduler, str) or not _SCHEDULER.fullmatch(scheduler):
-        raise UsageError("it names no scheduler", where=str(file), hint="rushhour fleet up writes it")
-    files = [folder / part for part in ("ca.pem", "client.pem", "client-key.pem")]
-    lacking = [path for path in files if not path.is_file()]
-    if scheduler.startswith("tcp:"):
-        return Address(word, "scheduler", scheduler)
-    if lacking:
-        raise UsageError(
-            "the fleet's certificate is missing", where=str(lacking[0]), hint="rushhour fleet up makes it"
-        )
-    return Address(word, "scheduler", scheduler, Certificates(*files))
+    known, home = state.known(name), state.folder(name)
+    again = f"`rushhour fleet up` with its inventory goes on; `rushhour fleet down --name {name}` removes it"
+    if _SCHEDULER.fullmatch(known.scheduler) is None:
+        raise UsageError("its scheduler was never started", where=str(home / state.FILE), hint=again)
+    if state.ended(known):
+        raise UsageError(f"the certificates of the fleet ended at {known.ends}", hint=state.anew(name))
+    certificates = state.certificates(name)
+    for path in (certificates.ca, certificates.certificate, certificates.key):
+        if not path.is_file():
+            raise UsageError("the fleet's certificate is missing", where=str(path), hint=again)
+    return Address(word, "scheduler", known.scheduler, certificates)

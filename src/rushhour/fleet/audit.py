@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING
 
 from rushhour.errors import FleetError, RushHourError
 from rushhour.fleet import landing, packing
-from rushhour.fleet.members import ASIDE, Item, Landed, Member
+from rushhour.fleet.members import ASIDE, Gave, Item, Landed, Member
 from rushhour.lab.base import Job
 from rushhour.record import kept
 from rushhour.record.context_file import ContextFile
 from rushhour.record.document import read
 from rushhour.record.record import Record
 from rushhour.running.executor import execute
+from rushhour.summary import measured
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -101,15 +102,19 @@ class Audits:
             return
         if second is None:
             self._nobody(audit)
-        elif second.digest == audit.first.digest:
+        elif self._same(audit.first, second):
             self._measure_here_if_they_differ(audit.first, second)
             self._fleet.runway.drop(second)
             self._passed(audit, second.member)
         else:
             self._third(audit, second)
 
+    def _same(self, one: Gave, other: Gave) -> bool:
+        return landing.same(one, other, self._fleet.runway.wanted)
+
     def _measure_here_if_they_differ(self, first: Landed, second: Landed) -> None:
-        if not landing.agree(first, second):
+        alike = first.member.measures and second.member.measures
+        if alike and not landing.agree(first.values, second.values):
             self._fleet.tell(
                 f"{first.member} and {second.member} measure the same run otherwise: it is done here"
             )
@@ -155,13 +160,12 @@ class Audits:
         def make() -> None:
             place = first.folder.with_name(f"{first.folder.name}-here")
             try:
-                names, pieces = packing.packed(
-                    execute(self._fleet.lab, first.item.job, place / "record", None)
-                )
-                digest: str | None = packing.checked(names, pieces, self._fleet.asked(first.item))[0]
+                folder = execute(self._fleet.lab, first.item.job, place / "record", None)
+                digest = packing.checked(*packing.packed(folder), self._fleet.asked(first.item))[0]
+                here = Gave(digest, measured.written(Record.open(folder).metrics()))
             except RushHourError:
-                digest = None
-            self._fleet.do(partial(self._judge, audit, digest, "this machine"))
+                here = None
+            self._fleet.do(partial(self._judge, audit, here, "this machine"))
 
         self._fleet.aside(make)
 
@@ -173,16 +177,16 @@ class Audits:
         if third is None:
             self._referee(audit)
         else:
-            self._judge(audit, third.digest, str(third.member))
+            self._judge(audit, third, str(third.member))
 
-    def _judge(self, audit: _Audit, digest: str | None, judge: str) -> None:
+    def _judge(self, audit: _Audit, third: Gave | None, judge: str) -> None:
         if audit not in self._going:
             return
         first, second = audit.first, audit.second
         assert second is not None
         self._close(audit)
         self._fleet.runway.drop(second)
-        liars = [one.member for one in (first, second) if one.digest != digest]
+        liars = [one.member for one in (first, second) if third is None or not self._same(one, third)]
         run = f"{first.item.job.kernel.name}, seed {first.item.job.plan.seed}"
         if len(liars) == 1:
             other = second.member if liars[0] is first.member else first.member
@@ -227,7 +231,7 @@ class Audits:
                 return
             try:
                 self._fleet.runway.take_place(landed)
-                if kept.find(key) is not None:
+                if kept.has(key):
                     kept.keep(key, place)
             except RushHourError as error:
                 self._fleet.end(error)

@@ -10,22 +10,22 @@ from typing import TYPE_CHECKING, Any
 from rushhour.errors import FleetError, RushHourError
 from rushhour.extras import need
 from rushhour.fleet import deploy
+from rushhour.fleet.tls import lacking, refusal, security
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from distributed import Client
-    from distributed.security import Security
 
-    from rushhour.fleet.address import Address, Certificates
+    from rushhour.fleet.address import Address
 
 CONNECT_S = 20
 _LOUD = ("distributed", "tornado", "asyncio")
 
 
 @contextmanager
-def connected(address: Address) -> Iterator[Client]:
-    """A client of the scheduler, for a while.
+def connected(address: Address, tell: Callable[[str], None] = lambda _: None) -> Iterator[Client]:
+    """A client of the scheduler, for a while; `tell` is told of workers that are started for it.
 
     Raises:
         ExtraError: Dask, or what starts workers, is not installed.
@@ -38,14 +38,15 @@ def connected(address: Address) -> Iterator[Client]:
     _quiet()
     with ExitStack() as held:
         held.enter_context(dask.config.set(_SETTINGS))
-        where: Any = address.scheduler
+        where: dict[str, Any] = {"address": address.scheduler}
+        if address.certificates is not None:
+            where["security"] = security(address.certificates, "client")
+        elif address.scheduler.startswith("tls:") and (reason := lacking(address.scheduler)):
+            raise FleetError(reason.message, hint=reason.hint)
         if address.kind != "scheduler":
-            where = held.enter_context(deploy.cluster(address))
+            where = held.enter_context(deploy.started(address, tell))
         try:
-            client = Client(
-                where, timeout=CONNECT_S, set_as_default=False, name="rushhour",
-                security=_security(address.certificates),
-            )  # fmt: skip
+            client = Client(**where, timeout=CONNECT_S, set_as_default=False, name="rushhour")
         except (OSError, TimeoutError, ValueError, RuntimeError) as error:
             raise _unreachable(address, error) from error
         held.callback(client.close, 5)
@@ -61,33 +62,18 @@ _SETTINGS = {
 
 def _quiet() -> None:
     """What Dask logs of lost connections is told by us, once and in words."""
-    for name in _LOUD:
+    # Dask gives some of its loggers a level and a handler of their own, which those above do not reach.
+    own = [name for name in logging.root.manager.loggerDict if name.partition(".")[0] in _LOUD]
+    for name in {*_LOUD, *own}:
         logging.getLogger(name).setLevel(logging.CRITICAL)
     warnings.filterwarnings("ignore", module=r"distributed\..*")
-
-
-def _security(certificates: Certificates | None) -> Security | None:
-    if certificates is None:
-        return None
-    from distributed.security import Security  # noqa: PLC0415 - an extra
-
-    return Security(
-        tls_ca_file=str(certificates.ca),
-        tls_client_cert=str(certificates.certificate),
-        tls_client_key=str(certificates.key),
-        require_encryption=True,
-    )
 
 
 def _unreachable(address: Address, error: BaseException) -> RushHourError:
     if address.kind != "scheduler":
         return FleetError(f"the workers of {address.word} cannot be started: {error}")
-    said = f"{error} {error.__cause__ or ''}"
-    if "certificate" in said.lower() or "ssl" in said.lower() or "TLS" in said:
-        return FleetError(
-            f"the scheduler {address.scheduler} and this machine do not accept each other's certificates",
-            hint=f"it said: {said.strip()[:200]}",
-        )
+    if address.scheduler.startswith("tls:") and (reason := refusal(address.scheduler, address.certificates)):
+        return FleetError(reason.message, hint=reason.hint)
     return FleetError(
         f"no scheduler answers at {address.scheduler}",
         hint="is it running, and does a firewall let its port through? "

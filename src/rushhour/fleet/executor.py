@@ -22,6 +22,7 @@ from rushhour.fleet.members import ASIDE, READY, Item, Landed, Member, Task
 from rushhour.fleet.post import Post
 from rushhour.lab import clock
 from rushhour.lab.base import CancelledError
+from rushhour.record.slim import WHOLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from rushhour.fleet.address import Address
     from rushhour.lab.base import Job, Tested
     from rushhour.lab.uml import UmlLab
+    from rushhour.record.slim import Wanted
 
 AUDIT = 0.01
 """Share of the runs that are made twice, on different workers."""
@@ -57,6 +59,7 @@ class Fleet:
         *,
         audit: float = AUDIT,
         jobs: int | None = None,
+        wanted: Wanted = WHOLE,
         tell: Callable[[str], None] = lambda _: None,
     ) -> None:
         """A fleet; waits for the first worker.
@@ -67,6 +70,7 @@ class Fleet:
             address: Where that is.
             audit: Share of the runs that are made twice.
             jobs: Runs that are wanted at once at most.
+            wanted: What is to be kept of runs: without tables these stay with the worker, and go with it.
             tell: Is told what a person should know: workers that are set aside.
 
         Raises:
@@ -74,7 +78,7 @@ class Fleet:
         """
         self.lab, self.tell, self._address = lab, tell, address
         self._jobs = jobs or _LARGEST
-        self._post = Post(client, lab)
+        self._post = Post(client, lab, wanted)
         self._slots = sum(roll.first(self._post, address, tell).values())
         self._inbox: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._hands = ThreadPoolExecutor(_THREADS, thread_name_prefix="fleet")
@@ -85,7 +89,7 @@ class Fleet:
         self._ended: RushHourError | None = None
         self._rolled = self._seen = clock.monotonic()
         self._why = ""
-        self.runway = Runway()
+        self.runway = Runway(wanted)
         self._unresolved: set[Future[Path]] = set()
         self._lock = Lock()
         self._thread = Thread(target=self._work, name="fleet", daemon=True)
@@ -220,7 +224,7 @@ class Fleet:
     def _meet(self, member: Member) -> None:
         """Ask a new worker what it is."""
         try:
-            name, reason = roll.examined(self._post, member)
+            name, reason = roll.examined(self._post, member, self.runway.wanted)
         except Exception as error:  # noqa: BLE001 - it may be gone, or not know the question
             name, reason = "", roll.refusal(error)
         self.do(partial(self._met, member, name, reason))

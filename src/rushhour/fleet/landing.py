@@ -10,18 +10,23 @@ from dataclasses import replace
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from rushhour.errors import RushHourError
+from rushhour.errors import RecordError, RushHourError
 from rushhour.files import remembered, rooms
 from rushhour.fleet import faults, packing
 from rushhour.fleet.members import Landed
+from rushhour.record import slim
+from rushhour.record.seal import METRICS
+from rushhour.record.slim import WHOLE
 from rushhour.summary import measured
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from rushhour.fleet.members import Item, Member
+    from rushhour.fleet.members import Gave, Item, Member
     from rushhour.metrics.value import MetricValue
+    from rushhour.record.manifest import Manifest
+    from rushhour.record.slim import Wanted
 
 
 # Rooms that are kept though nothing lies in them: the next run has the same parent most likely.
@@ -31,7 +36,8 @@ _SPARE = 8
 class Runway:
     """Where records lie until they have their place: beside it, on its file system. Of several threads."""
 
-    def __init__(self) -> None:
+    def __init__(self, wanted: Wanted = WHOLE) -> None:
+        self.wanted = wanted
         self._rooms: dict[Path, tuple[Path, int]] = {}
         self._used: Counter[Path] = Counter()
         self._lock = Lock()
@@ -56,12 +62,24 @@ class Runway:
         """
         try:
             *files, values = pieces
-            digest, manifest = packing.checked(names, files, asked)
+            digest, manifest = packing.checked(names, files, asked, tables=self.wanted.tables)
+            names, files = self._with_values(names, files, manifest, values)
         except RushHourError as error:
             return faults.document(error)
         room = self._room(item.destination.parent)
         known_as = measured.key_of_manifest(manifest)
-        return Landed(item, member, digest, packing.put(names, files, room), values, known_as)
+        return Landed(digest, values, item, member, packing.put(names, files, room), known_as)
+
+    def _with_values(
+        self, names: Sequence[str], files: list[bytes], manifest: Manifest, values: bytes
+    ) -> tuple[Sequence[str], list[bytes]]:
+        """The files of a record as it is kept: a slim one has its values beside it."""
+        if self.wanted.tables:
+            return names, files
+        read = measured.read(values)
+        if read is None:
+            raise RecordError("the metrics that came make no sense")
+        return [*names, METRICS], [*files, slim.content(manifest, self.wanted, measured.rows_of(read))]
 
     def take_place(self, landed: Landed) -> None:
         """Put a record into its place; one that is there is replaced.
@@ -75,7 +93,7 @@ class Runway:
             rooms.take_place(landed.folder, target)
         except OSError as error:
             raise packing.unwritten(error, target) from error
-        if landed.member.measures:
+        if landed.member.measures and self.wanted.tables:
             remembered.keep(landed.known_as, landed.values)
         self._leave(target.parent)
 
@@ -109,11 +127,16 @@ class Runway:
         os.close(lock)
 
 
-def agree(first: Landed, second: Landed) -> bool:
-    """Whether two workers measured the same of the same tables, but for the last digits of a sum."""
-    if not (first.member.measures and second.member.measures) or first.values == second.values:
+def same(first: Gave, second: Gave, wanted: Wanted) -> bool:
+    """Whether two machines gave the same; where only metrics come, these, too: nobody measures them again."""
+    return first.digest == second.digest and (wanted.tables or agree(first.values, second.values))
+
+
+def agree(first: bytes, second: bytes) -> bool:
+    """Whether two machines measured the same of the same tables, but for the last digits of a sum."""
+    if first == second:
         return True
-    one, other = measured.read(first.values), measured.read(second.values)
+    one, other = measured.read(first), measured.read(second)
     return one is not None and other is not None and len(one) == len(other) and all(map(_close, one, other))
 
 

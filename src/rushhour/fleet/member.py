@@ -14,22 +14,24 @@ import logging
 import os
 import shutil
 import signal
-import ssl
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from distributed import Nanny, Scheduler, Worker
-from distributed.security import Security
 
+from rushhour.fleet.state import SCHEDULER
+from rushhour.fleet.status import SAID
+from rushhour.fleet.there import READY
+from rushhour.fleet.tls import Certificates, security
 from rushhour.version import __version__
 
-READY = "ready.json"
-SCHEDULER = "scheduler"
+if TYPE_CHECKING:
+    from distributed.security import Security
+
 # A worker that does not reach its scheduler for so long gives up, and its host with it.
 _GIVE_UP_S = 60
-SAID = "rushhour"
 _LOOK_S = 60
 
 
@@ -64,15 +66,8 @@ class FleetWorker(Worker):  # type: ignore[misc] # Dask has no types
         """Start none: its pages need no certificate."""
 
 
-def security(folder: Path, role: str) -> Security:
-    """TLS 1.3 with the certificates of a folder, for one role only."""
-    files = {f"tls_{role}_cert": str(folder / "cert.pem"), f"tls_{role}_key": str(folder / "key.pem")}
-    return Security(
-        require_encryption=True,
-        tls_ca_file=str(folder / "ca.pem"),
-        tls_min_version=ssl.TLSVersion.TLSv1_3,
-        **files,
-    )
+def _security(folder: Path, role: Literal["scheduler", "worker"]) -> Security:
+    return security(Certificates(folder / "ca.pem", folder / "cert.pem", folder / "key.pem"), role)
 
 
 def main(folder: Path) -> None:
@@ -95,7 +90,7 @@ async def _scheduler(folder: Path, config: dict[str, Any]) -> None:
             host=_written(config["host"]),
             port=port,
             protocol="tls",
-            security=security(folder, "scheduler"),
+            security=_security(folder, "scheduler"),
             dashboard=False,
         )
         try:
@@ -122,7 +117,7 @@ async def _workers(folder: Path, config: dict[str, Any]) -> None:
             memory_limit=config["memory"],
             host=_written(config["host"]),
             protocol="tls",
-            security=security(folder, "worker"),
+            security=_security(folder, "worker"),
             death_timeout=_GIVE_UP_S,
             local_directory=str(folder / "scratch"),
             worker_class=FleetWorker,

@@ -55,17 +55,20 @@ class Item:
 
 
 @dataclass(eq=False)
-class Landed:
-    """A record that came: whose, from whom, a hash of its results, and the folder that it waits in.
+class Gave:
+    """What a machine gave of a run: a hash of its results, and its metrics as they are remembered."""
 
-    `values` are its metrics as they are remembered, `known_as` the key by which.
-    """
+    digest: str
+    values: bytes
+
+
+@dataclass(eq=False)
+class Landed(Gave):
+    """A record that came: whose, from whom, the folder that it waits in, and the key of its metrics."""
 
     item: Item
     member: Member
-    digest: str
     folder: Path
-    values: bytes
     known_as: str
 
 

@@ -12,7 +12,7 @@ from rushhour.errors import LabError, RecordError
 from rushhour.files import rooms
 from rushhour.record.document import read
 from rushhour.record.manifest import Manifest
-from rushhour.record.seal import MANIFEST
+from rushhour.record.seal import MANIFEST, RAW
 from rushhour.record.sound import check_manifest
 from rushhour.record.told import NAMES
 
@@ -23,19 +23,22 @@ if TYPE_CHECKING:
 _ASKED = ("scenario", "cell", "repetition", "kernel", "context", "key")
 
 
-def packed(folder: Path) -> tuple[list[str], list[bytes]]:
-    """The files of a record: their names, and their content."""
-    files = sorted(path for path in folder.rglob("*") if path.is_file())
+def packed(folder: Path, *, tables: bool = True) -> tuple[list[str], list[bytes]]:
+    """The files of a record: their names, and their content; of a slim one all but its tables."""
+    files = sorted(path for path in (folder.rglob("*") if tables else folder.iterdir()) if path.is_file())
     return [str(path.relative_to(folder)) for path in files], [path.read_bytes() for path in files]
 
 
-def checked(names: Sequence[str], pieces: Sequence[bytes], asked: Mapping[str, Any]) -> tuple[str, Manifest]:
+def checked(
+    names: Sequence[str], pieces: Sequence[bytes], asked: Mapping[str, Any], *, tables: bool = True
+) -> tuple[str, Manifest]:
     """A hash of what a record that came from a worker gave, equal wherever it is made; and its manifest.
 
     Args:
         names: Of its files.
         pieces: Their content.
         asked: The job as the worker was told it, and its kernel's `identity`.
+        tables: Whether they are among the files; else their checksums stand in the manifest only.
 
     Raises:
         RecordError: it is not the run that was asked for, or not as it was sealed.
@@ -48,7 +51,9 @@ def checked(names: Sequence[str], pieces: Sequence[bytes], asked: Mapping[str, A
     manifest = read(Manifest, document, MANIFEST)
     check_manifest(Path(), manifest)
     sums = {name: hashlib.sha256(piece).hexdigest() for name, piece in files.items()}
-    if sums != dict(manifest.files) or any(not _inside(name) for name in sums):
+    afar = {} if tables else {name: one for name, one in manifest.files.items() if name.startswith(RAW)}
+    whole = sums.keys().isdisjoint(afar) and sums | afar == dict(manifest.files)
+    if not whole or any(not _inside(name) for name in manifest.files):
         raise RecordError("the record that came is not as it was sealed")
     told = {**asked["labels"], "kernel": asked["identity"], "context": asked["context"], "key": asked["key"]}
     if not all(_equal(document.get(name), told.get(name)) for name in _ASKED) or not _equal(
@@ -58,8 +63,8 @@ def checked(names: Sequence[str], pieces: Sequence[bytes], asked: Mapping[str, A
     # As `record.told`: what the machine did meanwhile is no result.
     result = _object(files, "result.json")
     told = {name: value for name, value in result.items() if name not in NAMES}
-    tables = {name: digest for name, digest in sums.items() if name.startswith("raw/")}
-    return hashlib.sha256(_spelled([tables, told]).encode()).hexdigest(), manifest
+    raw = {name: digest for name, digest in manifest.files.items() if name.startswith(RAW)}
+    return hashlib.sha256(_spelled([raw, told]).encode()).hexdigest(), manifest
 
 
 def _object(files: Mapping[str, bytes], name: str) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from rushhour.errors import LabError, RushHourError
 from rushhour.fleet import faults, message, parts, worker
+from rushhour.record.slim import WHOLE
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from rushhour.lab.base import Job
     from rushhour.lab.uml import UmlLab
+    from rushhour.record.slim import Wanted
 
 # A worker that does not say within this time what it is, or takes so long for a file, is of no use.
 _ASK_S = 120.0
@@ -28,8 +30,8 @@ _ASK_S = 120.0
 class Post:
     """Messages to workers. May be used by several threads at once."""
 
-    def __init__(self, client: Client, lab: UmlLab) -> None:
-        self._client, self._lab = client, lab
+    def __init__(self, client: Client, lab: UmlLab, wanted: Wanted = WHOLE) -> None:
+        self._client, self._lab, self._wanted = client, lab, wanted
         self._about = parts.about_lab(lab)
         self._needs = parts.Needs()
         self._files: dict[str, Path] = {lab.agent.sha256: lab.agent.binary}
@@ -71,9 +73,8 @@ class Post:
             "kernels": {image: self._needs.kernels[image] for image in images},
             "tools": {tool: self._needs.tools[tool] for tool in tools},
         }
-        return self._send(
-            address, message.pack({"do": "run", "lab": self._about, "needs": needs, "runs": told})
-        )
+        about = {"lab": self._about, "tables": self._wanted.tables, "storage": self._wanted.storage}
+        return self._send(address, message.pack({"do": "run", **about, "needs": needs, "runs": told}))
 
     def ask(self, address: str, header: Mapping[str, Any], pieces: Sequence[bytes] = ()) -> dict[str, Any]:
         """Ask a worker something, and wait for what it answers.

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rushhour.fleet.address import Address
     from rushhour.fleet.members import Member
     from rushhour.fleet.post import Post
+    from rushhour.record.slim import Wanted
 
 # Certificates, and everything that is dated, need clocks that agree about so well.
 _CLOCK_S = 60.0
@@ -45,7 +46,7 @@ def first(post: Post, address: Address, tell: Callable[[str], None]) -> dict[str
     return there
 
 
-def examined(post: Post, member: Member) -> tuple[str, str | None]:
+def examined(post: Post, member: Member, wanted: Wanted) -> tuple[str, str | None]:
     """Ask a worker what it is: its host's name, and why it cannot take part, if so.
 
     Raises:
@@ -57,7 +58,10 @@ def examined(post: Post, member: Member) -> tuple[str, str | None]:
     if "error" in told:
         return "", sentence(told["error"])
     member.measures = told.get("measures") == measured.code()
-    return told["host"], _unfit(told, before, after)
+    reason = _unfit(told, before, after)
+    if reason is None and not (member.measures or wanted.tables):
+        reason = "it measures with another Python or numpy: install the same there, or keep records"
+    return told["host"], reason
 
 
 def _unfit(told: Mapping[str, Any], before: float, after: float) -> str | None:

@@ -14,11 +14,14 @@ import shutil
 import tomllib
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from rushhour.errors import LabError, UsageError
 from rushhour.files import places
 from rushhour.fleet.certificates import Pair
+from rushhour.fleet.tls import Certificates
+from rushhour.lab import clock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -90,6 +93,25 @@ def folder(name: str) -> Path:
     return places.config("fleet", name)
 
 
+def ended(fleet: Fleet) -> bool:
+    """Whether its certificates are valid no more."""
+    try:
+        return clock.now() > datetime.fromisoformat(fleet.ends)
+    except (TypeError, ValueError):  # nobody knows; whoever is called will say
+        return False
+
+
+def anew(name: str) -> str:
+    """What to do about a fleet that cannot go on."""
+    return f"`rushhour fleet down --name {name}`, then start it anew"
+
+
+def certificates(name: str) -> Certificates:
+    """The files with which a client of a fleet calls, there or not."""
+    home = folder(name)
+    return Certificates(home / AUTHORITY, home / CERTIFICATE, home / KEY)
+
+
 def names() -> list[str]:
     """The fleets that are up, or were left half-started."""
     home = places.config("fleet")
@@ -111,9 +133,7 @@ def known(name: str) -> Fleet:
         return Fleet(**{key: document[key] for key in keys}, members=members)
     except FileNotFoundError:
         others = names()
-        hint = (
-            f"there is {', '.join(others)}: --name" if others else "`rushhour fleet up hosts.toml` starts one"
-        )
+        hint = f"there is: {', '.join(others)}" if others else "`rushhour fleet up hosts.toml` starts one"
         raise UsageError(f"there is no fleet {name!r}", hint=hint) from None
     except (OSError, KeyError, TypeError, ValueError) as error:
         hint = f"by hand: remove {path.parent}, and end `rushhour.fleet.member` at its hosts"

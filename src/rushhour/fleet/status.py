@@ -10,17 +10,16 @@ from typing import TYPE_CHECKING, Any
 from rushhour.errors import HostError
 from rushhour.extras import need
 from rushhour.fleet import state
+from rushhour.fleet.tls import security
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from distributed.security import Security
-
     from rushhour.fleet.state import Fleet, Member
 
 FORMAT = "rushhour-fleet-status/1"
-# The key under which a worker tells what it is able to do (`member.SAID`).
 SAID = "rushhour"
+"""The key under which a worker tells the scheduler what it is able to do."""
 _PATIENCE_S = 15
 
 
@@ -82,27 +81,6 @@ class Status:
         return {**about, "error": error, "others": list(self.others), "hosts": hosts}
 
 
-def security(name: str) -> Security:
-    """What a client of a fleet calls with.
-
-    Raises:
-        ExtraError: Dask is not installed.
-    """
-    need("fleet", "rushhour fleet")
-    import ssl  # noqa: PLC0415 - with what needs it
-
-    from distributed.security import Security  # noqa: PLC0415 - an extra
-
-    home = state.folder(name)
-    return Security(
-        require_encryption=True,
-        tls_min_version=ssl.TLSVersion.TLSv1_3,
-        tls_ca_file=str(home / state.AUTHORITY),
-        tls_client_cert=str(home / state.CERTIFICATE),
-        tls_client_key=str(home / state.KEY),
-    )
-
-
 def look(fleet: Fleet) -> Status:
     """Ask the scheduler of a fleet."""
     workers: Mapping[str, Mapping[str, Any]] = {}
@@ -131,6 +109,7 @@ def _ask(fleet: Fleet) -> dict[str, Any]:
             where=fleet.name,
             hint="`rushhour fleet up` goes on; `fleet down` removes it",
         )
+    need("fleet", "rushhour fleet")
     from distributed.core import rpc  # noqa: PLC0415 - an extra
 
     async def ask() -> dict[str, Any]:
@@ -139,7 +118,7 @@ def _ask(fleet: Fleet) -> dict[str, Any]:
         opened = asyncio.open_connection(host.strip("[]"), int(port))
         _, writer = await asyncio.wait_for(opened, _PATIENCE_S)
         writer.close()
-        arguments = security(fleet.name).get_connection_args("client")
+        arguments = security(state.certificates(fleet.name), "client").get_connection_args("client")
         async with rpc(fleet.scheduler, connection_args=arguments, timeout=_PATIENCE_S) as scheduler:
             return dict(await asyncio.wait_for(scheduler.identity(), _PATIENCE_S))
 

@@ -117,8 +117,7 @@ class _Raising:
         """All steps; what fails at one host sets it aside."""
         if clock.now() > self.authority.ends:
             raise UsageError(
-                f"the certificates of the fleet ended at {self.fleet.ends}",
-                hint=f"`rushhour fleet down --name {self.fleet.name}`, then start it anew",
+                f"the certificates of the fleet ended at {self.fleet.ends}", hint=state.anew(self.fleet.name)
             )
         before = None if self.new else look(self.fleet)
         running = before is not None and before.error is None

@@ -11,11 +11,13 @@ from rushhour.fleet.connect import connected
 from rushhour.fleet.executor import AUDIT, Fleet
 from rushhour.lab.uml import UmlLab
 from rushhour.record.manifest import VIRTUAL
+from rushhour.record.slim import WHOLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from rushhour.lab.base import Lab
+    from rushhour.record.slim import Wanted
 
 
 @contextmanager
@@ -25,6 +27,7 @@ def fleet(
     *,
     audit: float = AUDIT,
     jobs: int | None = None,
+    wanted: Wanted = WHOLE,
     tell: Callable[[str], None] = lambda _: None,
 ) -> Iterator[Fleet]:
     """A fleet that carries out the runs of a lab.
@@ -34,6 +37,7 @@ def fleet(
         lab: Whose runs; it has to be one in virtual time.
         audit: Share of the runs that are made twice, on different workers; 0: none.
         jobs: Runs at once at most; by default what the workers take.
+        wanted: What is to be kept of runs (`rushhour.running.runner.keeping`).
         tell: Is told what a person should know.
 
     Raises:
@@ -47,5 +51,8 @@ def fleet(
             f"--on {word}: the lab {lab.name} is in real time, and its runs are made where it is",
             hint="leave --on out; or --lab uml, whose runs are the same on every machine",
         )
-    with connected(address) as client, Fleet(client, lab, address, audit=audit, jobs=jobs, tell=tell) as made:
+    with (
+        connected(address, tell) as client,
+        Fleet(client, lab, address, audit=audit, jobs=jobs, wanted=wanted, tell=tell) as made,
+    ):
         yield made

@@ -17,14 +17,16 @@ from typing import TYPE_CHECKING, Any
 
 from rushhour.errors import LabError, RushHourError
 from rushhour.files import cache as store
-from rushhour.files import rooms
+from rushhour.files import rooms, storage
 from rushhour.fleet import blobs, cpus, faults, message, packing, parts
 from rushhour.lab import clock
 from rushhour.lab.base import CancelledError
 from rushhour.lab.doctor import machine
 from rushhour.lab.doctor.check import State
 from rushhour.lab.manifest import host
+from rushhour.record import afar
 from rushhour.record.record import Record
+from rushhour.record.slim import archive_of
 from rushhour.running.executor import execute
 from rushhour.summary import measured
 from rushhour.version import __version__
@@ -113,7 +115,9 @@ def _made(
     parent = store.folder("fleet", "work", "run").parent
     with rooms.room(parent) as room, cpus.free() as cpu:
         folder = execute(lab, job, room / "record", cpu)
-        names, pieces = packing.packed(folder)
+        if (where := header["storage"]) is not None:
+            storage.put(where, archive_of(Record.open(folder).manifest), afar.archived(folder))
+        names, pieces = packing.packed(folder, tables=header["tables"])
         # Measured here, where there is time: it is as much work as a short run.
         values = measured.written(Record.open(folder).metrics())
     made.extend([*pieces, values])

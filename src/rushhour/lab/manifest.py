@@ -6,6 +6,7 @@ cell by sharing its files and writing the manifest anew.
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 from dataclasses import dataclass
@@ -52,6 +53,22 @@ def seal_run(folder: Path, destination: Path, job: Job, facts: Facts) -> Path:
     return seal(folder, manifest, destination)
 
 
+def may_serve(known: Path, job: Job) -> bool:
+    """Whether a known run can be given to `job`: a slim one only where it means the same.
+
+    Calibration judges links by what a job says that they mean, and needs the tables for it.
+    """
+    from rushhour.record.record import Record  # noqa: PLC0415 - as below
+
+    record = Record.open(known)
+    return record.is_whole or _plain(record.manifest.context) == _plain(job.context)
+
+
+def _plain(value: Mapping[str, object]) -> object:
+    # JSON knows no tuples.
+    return json.loads(json.dumps(value))
+
+
 def relabel(known: Path, destination: Path, job: Job) -> Path:
     """Give a known run to `job`: the same files at `destination`, a manifest that says what it is for here.
 
@@ -60,7 +77,8 @@ def relabel(known: Path, destination: Path, job: Job) -> Path:
     """
     from rushhour.record.record import Record  # noqa: PLC0415 - as below
 
-    old = Record.open(known).manifest
+    record = Record.open(known)
+    old = record.manifest
     about = (old.key, old.lab or "", old.agent, old.tools, old.host)
     facts = Facts(*about, old.elapsed_s or 0, old.warnings)
     manifest = _manifest(job, facts, ResultFile())
@@ -71,7 +89,9 @@ def relabel(known: Path, destination: Path, job: Job) -> Path:
             folder = room / "record"
             folder.mkdir()
             kept.share(known, folder, with_manifest=False)
-            write_json(folder / MANIFEST, sealed(_judged(folder, manifest)))
+            same = {name: old[name] for name in _JUDGED}
+            judged = _judged(folder, manifest) if record.is_whole else manifest | same
+            write_json(folder / MANIFEST, sealed(judged))
             rooms.take_place(folder, destination)
     except OSError as error:
         raise LabError(
@@ -80,6 +100,9 @@ def relabel(known: Path, destination: Path, job: Job) -> Path:
             hint="check that the folder is writable and that there is space left",
         ) from error
     return destination
+
+
+_JUDGED = ("warnings", "valid", "invalid_reasons")
 
 
 def _judged(folder: Path, manifest: dict[str, object]) -> dict[str, object]:

@@ -35,7 +35,7 @@ from rushhour.metrics import (
 from rushhour.metrics.value import Metric, MetricValue
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from rushhour.record.record import Record
 
@@ -65,6 +65,16 @@ _TOPICS = (
 )
 
 METRICS: Mapping[str, Metric] = {metric.name: metric for topic in _TOPICS for metric in topic.METRICS}
+
+
+def known(rows: Iterable[object]) -> list[MetricValue] | None:
+    """Values from rows of metric, scope, value, unit and note; None where one is not of the catalogue."""
+    try:
+        found = [MetricValue(*row) for row in rows if isinstance(row, list | tuple)]
+        sound = all(one.metric in METRICS and METRICS[one.metric].unit == one.unit for one in found)
+    except TypeError:
+        return None
+    return found if sound else None
 
 
 def measure(record: Record) -> list[MetricValue]:

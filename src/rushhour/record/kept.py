@@ -15,41 +15,52 @@ from typing import TYPE_CHECKING
 from rushhour.errors import LabError, RecordError
 from rushhour.files import rooms
 from rushhour.files.cache import HINT, folder
-from rushhour.record.seal import MANIFEST, SEALED
+from rushhour.record.seal import MANIFEST, METRICS, SEALED
+from rushhour.record.slim import WHOLE
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from rushhour.record.slim import Wanted
 
 # Another file system, too many links, links forbidden: then a copy serves as well.
 _NO_LINK = (errno.EXDEV, errno.EMLINK, errno.EPERM, errno.EACCES, errno.ENOTSUP)
 
 
-def find(key: str) -> Path | None:
-    """The record with this key, if it is known and as it was sealed."""
+def find(key: str, wanted: Wanted = WHOLE) -> Path | None:
+    """The record with this key, if it is known, as it was sealed, and what is wanted."""
     path = _place(key)
-    return path if is_whole(path, key) else None
+    return path if is_whole(path, key, wanted) else None
 
 
-def is_whole(path: Path, key: str) -> bool:
-    """Whether the record in this folder is the run with this key, every byte of it."""
+def has(key: str) -> bool:
+    """Whether anything is kept under this key, be it as it was sealed or not."""
+    return (_place(key) / MANIFEST).is_file()
+
+
+def is_whole(path: Path, key: str, wanted: Wanted = WHOLE) -> bool:
+    """Whether the record in this folder is the run with this key, every byte of it that is wanted."""
     from rushhour.record.record import Record  # noqa: PLC0415 - readers of records are slow to import
 
     if not (path / MANIFEST).is_file():
         return False
     try:
         record = Record.verified(path)
+        served = wanted.is_served_by(record)
     except RecordError:
         return False
-    return SEALED in record.manifest and record.key == key
+    return served and SEALED in record.manifest and record.key == key
 
 
 def keep(key: str, record: Path) -> None:
-    """Keep a sealed record under its key; the newer one replaces an older.
+    """Keep a sealed record under its key; the newer one replaces an older, but no slim one a whole one.
 
     Raises:
         LabError: it cannot be written.
     """
     place = _place(key)
+    if (record / METRICS).is_file() and is_whole(place, key):
+        return
     try:
         with rooms.room(place.parent) as room:
             new = room / "record"
@@ -60,6 +71,29 @@ def keep(key: str, record: Path) -> None:
     except OSError as error:
         raise LabError(
             f"the run cannot be kept in the cache: {error.strerror}", where=str(place), hint=HINT
+        ) from error
+
+
+def make_slim(record: Path, content: bytes) -> None:
+    """Let a whole record of this folder be a slim one, at once; `content` is its `metrics.json`.
+
+    Raises:
+        LabError: it cannot be written.
+    """
+    try:
+        with rooms.room(record.parent) as room:
+            new = room / "record"
+            new.mkdir()
+            for path in sorted(record.iterdir()):
+                if path.is_file():
+                    _link(path, new / path.name)
+            (new / METRICS).write_bytes(content)
+            (new / METRICS).chmod(0o444 & ~rooms.umask())
+            new.chmod(0o777 & ~rooms.umask())
+            rooms.take_place(new, record)
+    except OSError as error:
+        raise LabError(
+            f"the run cannot be written: {error.strerror}", where=str(record), hint="is there space left?"
         ) from error
 
 

@@ -22,8 +22,9 @@ from rushhour.record.json_file import AGAIN, read_json, read_set
 from rushhour.record.manifest import Manifest
 from rushhour.record.plan_file import PlanFile
 from rushhour.record.result_file import ResultFile
-from rushhour.record.seal import FORMAT, MANIFEST, SET_FILE, RecordWriter, seal
+from rushhour.record.seal import FORMAT, MANIFEST, METRICS, SET_FILE, RecordWriter, seal
 from rushhour.record.set_file import SetFile
+from rushhour.record.slim import again, place_of, read_slim
 from rushhour.record.sound import Seal, check_manifest
 from rushhour.record.tables import Table, grouped, read_table
 from rushhour.series.series import Series, make
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.dataset as pads
     from numpy.typing import NDArray
+
+    from rushhour.record.slim import Slim
 
 T = TypeVar("T")
 
@@ -57,7 +60,7 @@ class Record:
     def __init__(self, path: Path, manifest: Manifest, seal: Seal | None = None) -> None:
         self.path = path
         self.manifest = manifest
-        self._seal = Seal.of(path, manifest) if seal is None else seal
+        self._seal = self._sealed() if seal is None else seal
         self._tables: dict[str, Table] = {}
         self._groups: dict[tuple[str, str], tuple[decode.Rows, Mapping[int, slice]]] = {}
         self._made: dict[Callable[[Record], Any], Any] = {}
@@ -109,6 +112,30 @@ class Record:
         record.verify()
         return record
 
+    def _sealed(self) -> Seal:
+        thin = METRICS not in self.manifest.files and (self.path / METRICS).is_file()
+        return Seal(self.path, self.manifest.files, self._fetched if thin else None)
+
+    @cached_property
+    def slim(self) -> Slim | None:
+        """What a slim record has instead of its tables; None of a whole one.
+
+        Raises:
+            RecordError: it was changed, or is of another run.
+        """
+        return None if self._seal.fetched is None else read_slim(self.path, self.manifest)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether its tables are in its folder."""
+        return self._seal.fetched is None
+
+    def _fetched(self, name: str) -> Path:
+        """The place of a table of a slim record."""
+        slim = self.slim
+        assert slim is not None
+        return place_of(name, self.path, self.manifest, slim)
+
     @cached_property
     def plan(self) -> PlanFile:
         """The plan that the agent was given (docs/plan-format.md)."""
@@ -158,6 +185,7 @@ class Record:
             RecordError: a file is missing, changed, or was added.
         """
         self._seal.verify()
+        _ = self.slim
 
     @cached_property
     def _there(self) -> frozenset[str]:
@@ -265,10 +293,23 @@ class Record:
         return frames.metrics(self.metrics()) if name == "metrics" else frames.table(self.raw(name))
 
     def metrics(self) -> list[MetricValue]:
-        """Every metric of the catalogue, at every scope it has in this run."""
-        from rushhour.metrics.catalog import measure  # noqa: PLC0415 - the catalogue reads records
+        """Every metric of the catalogue, at every scope it has in this run; of a slim record those it has.
 
-        return measure(self)
+        Raises:
+            RecordError: what a slim record has was measured by a version with other metrics.
+        """
+        from rushhour.metrics import catalog  # noqa: PLC0415 - the catalogue reads records
+
+        if self.slim is None:
+            return catalog.measure(self)
+        known = catalog.known(self.slim.metrics)
+        if known is None:
+            raise RecordError(
+                "another version of this program measured this run, and its tables were not kept",
+                where=str(self.path),
+                hint=again(self.path, self.manifest),
+            )
+        return known
 
     def once(self, function: Callable[[Record], T]) -> T:
         """What `function(record)` gives, computed at the first call and then kept."""

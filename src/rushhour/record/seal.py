@@ -25,7 +25,11 @@ if TYPE_CHECKING:
 FORMAT = "rushhour-record/1"
 MANIFEST = "manifest.json"
 SET_FILE = "set.json"
+METRICS = "metrics.json"
+"""The file that a slim record has instead of its tables."""
 SEALED = "sealed"
+RAW = "raw/"
+"""How the names of tables, and of what tools report, begin."""
 # Files made durable at once.
 _SYNCS = 8
 

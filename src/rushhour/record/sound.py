@@ -12,12 +12,11 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from rushhour.errors import RecordError
-from rushhour.record.seal import MANIFEST, SEALED, manifest_sum
+from rushhour.record.seal import MANIFEST, METRICS, RAW, SEALED, manifest_sum
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
-    from rushhour.record.manifest import Manifest
 
 _TABLE = re.compile(r"raw/([A-Za-z0-9_]{1,64})\.rh")
 _HINT = "do not trust it; run the cell again with --fresh"
@@ -25,15 +24,14 @@ _HINT = "do not trust it; run the cell again with --fresh"
 
 @dataclass(frozen=True)
 class Seal:
-    """The checksums of a record's files by name; None while it is being made."""
+    """The checksums of a record's files by name; None while it is being made.
+
+    Of a slim record (`rushhour.record.slim`) `fetched` gives the place of a table that is not in its folder.
+    """
 
     folder: Path
     files: Mapping[str, str] | None
-
-    @classmethod
-    def of(cls, folder: Path, manifest: Manifest) -> Seal:
-        """The seal that a manifest holds."""
-        return cls(folder, manifest.files)
+    fetched: Callable[[str], Path] | None = None
 
     def tables(self) -> frozenset[str]:
         """The names of the raw tables that the run has.
@@ -58,6 +56,8 @@ class Seal:
             return path
         if name not in self.files:
             raise _damaged("was added after the run" if path.exists() else "is missing", path)
+        if self.fetched is not None and name.startswith(RAW):
+            return self.fetched(name)
         self._check(name, self.files[name])
         return path
 
@@ -68,7 +68,8 @@ class Seal:
             RecordError: one is missing, was changed, or was added.
         """
         for name, expected in (self.files or {}).items():
-            self._check(name, expected)
+            if self.fetched is None or not name.startswith(RAW):
+                self._check(name, expected)
         self._refuse_others({str(path.relative_to(self.folder)) for path in _below(self.folder)})
 
     def _check(self, name: str, expected: str) -> None:
@@ -91,7 +92,10 @@ class Seal:
             raise _damaged("was changed after the run: its checksum differs", path)
 
     def _refuse_others(self, there: set[str]) -> None:
-        for name in sorted(there - set(self.files or {}) - {MANIFEST}):
+        known = {MANIFEST, *(self.files or {})}
+        if self.fetched is not None:
+            known = {METRICS, *(name for name in known if not name.startswith(RAW))}
+        for name in sorted(there - known):
             raise _damaged("was added after the run", self.folder / name)
 
 
@@ -103,6 +107,18 @@ def check_manifest(folder: Path, manifest: Mapping[str, object]) -> None:
     """
     if not _fits(manifest):
         raise _damaged("was changed after the run: it does not fit its own checksum", folder / MANIFEST)
+
+
+def check_slim(path: Path, about: Mapping[str, object], *, fits: bool) -> None:
+    """Check what a `metrics.json` says against its own checksum; `fits`: it is of the run beside it.
+
+    Raises:
+        RecordError: it was changed, or is of another run.
+    """
+    if SEALED not in about or not _fits(about):
+        raise _damaged("was changed after the run: it does not fit its own checksum", path)
+    if not fits:
+        raise _damaged("is of another run", path)
 
 
 def check_set(path: Path, about: Mapping[str, object]) -> None:

@@ -22,6 +22,7 @@ from rushhour.report.figure.description import Plot
 from rushhour.report.figure.overview import overviews
 from rushhour.report.gather import about, views
 from rushhour.report.machines import lab_said, links_said, machines, work_said
+from rushhour.report.model import kept_said
 from rushhour.report.palette import Palette
 from rushhour.report.published import sheets
 from rushhour.report.reproduce import reproduction
@@ -116,6 +117,7 @@ def render(results: ResultSet) -> str:
         environment=_environment(head, slim),
         index=payload.index([slim[place] for place in shown]),
         packed=[packed[place] for place in shown],
+        kept=kept_said(slim),
         undrawn=packed.count("") if len(packed) > gather.MAX_DRAWN else 0,
         script=script,
         style=style,

@@ -72,6 +72,8 @@ class RunView:
     """Whether the path was there before the experiment, and nothing was added to it."""
     machine: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """What each machine in real time did meanwhile."""
+    whole: bool = True
+    """Whether the tables that it was measured of were kept."""
 
     @property
     def label(self) -> str:
@@ -89,8 +91,11 @@ def view(
 ) -> RunView:
     """A run ready to be drawn, with at most about `points` samples in all its curves.
 
-    Without `explained` nothing is said of why its flows were as fast as they were.
+    Without `explained` nothing is said of why its flows were as fast as they were; nor of a slim record,
+    which has no curves either.
     """
+    if not record.is_whole:
+        points, explained = 0, False
     manifest = record.manifest
     scenario = manifest.scenario
     return RunView(
@@ -114,7 +119,16 @@ def view(
         why=why(record) if explained else (),
         found=as_found(record),
         machine=machines(record),
+        whole=record.is_whole,
     )
+
+
+def kept_said(runs: Sequence[RunView]) -> str:
+    """What is to say of runs whose tables were not kept; empty where all were."""
+    slim = sum(not run.whole for run in runs)
+    which = "this run" if len(runs) == 1 else "all runs"
+    which = which if slim == len(runs) else f"{slim} of {len(runs)} runs"
+    return f"Of {which} the metrics were kept, not the tables: no curves, no causes." if slim else ""
 
 
 def said(value: Any) -> str:

@@ -6,12 +6,11 @@ Everything is read from the records and their `set.json`; nothing of the machine
 from __future__ import annotations
 
 import re
-import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from rushhour.record.asked import command, command_of, kernel_words, lab_words
 from rushhour.record.document import read
-from rushhour.record.manifest import REAL_TIME
 from rushhour.record.seal import MANIFEST
 from rushhour.record.set_file import SetFile
 from rushhour.spec.sweep import LABEL
@@ -44,9 +43,9 @@ def reproduction(results: ResultSet) -> Reproduction:
     about = results.about or _alone(first)
     scenario, kernels, asked = about.scenario, about.kernels, about.asked
     file = _file(scenario)
-    commands = [(f"The kernel {kernel.name}", command) for kernel in kernels if (command := build(kernel))]
+    commands = [(f"The kernel {kernel.name}", made) for kernel in kernels if (made := build(kernel))]
     if asked:
-        commands.append((ASKED, _asked(asked, kernels)))
+        commands.append((ASKED, command_of(asked, kernels)))
     commands.append((f"From the scenario below, saved as {file}", _whole(about, file)))
     text = scenario_toml(scenario.resolved) if scenario.resolved else ""
     return Reproduction(commands, text, file, _facts(scenario, asked, kernels, first))
@@ -59,9 +58,9 @@ def run_command(manifest: Manifest) -> str:
         if key.startswith(LABEL):
             continue
         words += ["--set", f"{key}={value_word(value)}"]
-    words += [*_kernels([manifest.kernel]), *_lab(manifest)]
+    words += [*kernel_words([manifest.kernel]), *lab_words(manifest)]
     seed = 1 if manifest.seed is None else manifest.seed
-    return _command([*words, "--seed", str(seed), "--repeat", "1"])
+    return command([*words, "--seed", str(seed), "--repeat", "1"])
 
 
 def build(kernel: Kernel) -> str:
@@ -79,7 +78,7 @@ def build(kernel: Kernel) -> str:
         word = str(source.directory)
     else:
         return ""
-    return _command(["kernel", "build", word, *(["--name", name] if name else [])])
+    return command(["kernel", "build", word, *(["--name", name] if name else [])])
 
 
 def _alone(manifest: Manifest) -> SetFile:
@@ -94,31 +93,11 @@ def _alone(manifest: Manifest) -> SetFile:
     return read(SetFile, alone, MANIFEST)
 
 
-def _asked(asked: Asked, kernels: Iterable[Kernel]) -> str:
-    words = ["run", str(asked.scenario)]
-    for value in asked.sets:
-        words += ["--set", value]
-    words += [*_kernels(kernels), *_lab(asked)]
-    words += [] if asked.repeat is None else ["--repeat", str(asked.repeat)]
-    words += [] if asked.seed is None else ["--seed", str(asked.seed)]
-    return _command([*words, *(["--quick"] if asked.quick else [])])
-
-
 def _whole(about: SetFile, file: str) -> str:
-    words, usual = ["run", file, *_kernels(about.kernels), *_lab(about)], about.scenario.resolved
+    words, usual = ["run", file, *kernel_words(about.kernels), *lab_words(about)], about.scenario.resolved
     words += [] if about.seed in (None, usual.seed) else ["--seed", str(about.seed)]
     words += [] if about.repeat in (None, usual.repeat) else ["--repeat", str(about.repeat)]
-    return _command(words)
-
-
-def _kernels(kernels: Iterable[Kernel]) -> list[str]:
-    # Also where none was named: the one built last may be another by then.
-    names = (kernel.name for kernel in kernels if kernel.source.kind != "running")
-    return [word for name in names if name for word in ("--kernel", name)]
-
-
-def _lab(about: Asked | Manifest | SetFile) -> list[str]:
-    return ["--lab", about.lab] if about.lab is not None and about.lab in REAL_TIME else []
+    return command(words)
 
 
 def _facts(
@@ -141,7 +120,3 @@ def _facts(
 def _file(scenario: Scenario) -> str:
     stem = (scenario.name or "scenario").rpartition("/")[2]
     return (re.sub(r"[^A-Za-z0-9._-]+", "-", stem).strip("-.") or "scenario") + ".toml"
-
-
-def _command(words: list[str]) -> str:
-    return shlex.join(["rushhour", *words])

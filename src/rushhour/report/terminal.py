@@ -17,6 +17,7 @@ from rushhour.report.figure import Collector, over_run, screen
 from rushhour.report.figure.overview import overviews
 from rushhour.report.gather import about, views
 from rushhour.report.machines import links_said, work_said
+from rushhour.report.model import kept_said
 from rushhour.report.palette import Palette
 from rushhour.report.published import REACH, sheets
 from rushhour.report.tables import cells_table, flows_table
@@ -302,6 +303,8 @@ def _state(runs: list[RunView]) -> RenderableType:
     lines += _verdicts(runs)
     work = work_said(runs)
     lines += [Text.assemble(("Machine  ", "bold"), work)] if work else []
+    kept = kept_said(runs)
+    lines += [Text.assemble(("Kept  ", "bold"), kept)] if kept else []
     warnings = list(dict.fromkeys(warning for run in runs for warning in run.warnings))
     lines += [Text.assemble(("! Warning  ", "bold yellow"), warning) for warning in warnings[:5]]
     return Group(*lines)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Protocol, Self, cast
 from rushhour.errors import FleetError, LabError, RushHourError, UsageError
 from rushhour.lab.base import CancelledError
 from rushhour.record.manifest import REAL_TIME
+from rushhour.record.slim import WHOLE, Wanted
 from rushhour.running.batch import Outcome, meant_for
 from rushhour.running.executor import Pool, Threads
 from rushhour.running.known import Known
@@ -71,6 +72,7 @@ class Conductor:
         *,
         fresh: bool = False,
         keep: bool = True,
+        wanted: Wanted = WHOLE,
         executor: Executor | None = None,
         watch: Watch | None = None,
     ) -> None:
@@ -81,6 +83,7 @@ class Conductor:
             jobs: Runs at once on this machine; by default one per CPU, and one in real time.
             fresh: Run also what is known.
             keep: Put records into the cache.
+            wanted: What is to be kept of runs; of those in real time whole records.
             executor: Carries the runs out, instead of threads on this machine; it stays the caller's.
             watch: Is told of every run.
 
@@ -101,7 +104,8 @@ class Conductor:
             self._way = Turns(cast("RealTimeLab", lab), self._execute, fresh=fresh)
         else:
             measured = partial(getattr, self._executor, "measures")
-            self._way = Known(lab, self._execute, fresh=fresh, keep=keep, measured=measured)
+            options = {"fresh": fresh, "keep": keep}
+            self._way = Known(lab, self._execute, **options, measured=measured, wanted=wanted)
         self._threads = ThreadPoolExecutor(self.capacity, thread_name_prefix="conductor")
 
     @property

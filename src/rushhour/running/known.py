@@ -6,8 +6,10 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from rushhour.errors import UsageError
-from rushhour.lab.manifest import relabel
+from rushhour.files import storage
+from rushhour.lab.manifest import may_serve, relabel
 from rushhour.record import kept
+from rushhour.record.slim import WHOLE, Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,9 +30,10 @@ class Known:
         fresh: bool,
         keep: bool,
         measured: Callable[[], bool],
+        wanted: Wanted = WHOLE,
     ) -> None:
         self._lab, self._execute, self._fresh, self._keep = lab, execute, fresh, keep
-        self._measured = measured
+        self._measured, self._wanted = measured, wanted
 
     def take(self, batch: Batch, one: Run, place: Path | None) -> tuple[Path, bool]:
         """The record of a run: the one in the folder, the cache's, or a new one that the cache then has."""
@@ -38,15 +41,17 @@ class Known:
         key = self._lab.key(job)
         place = place or batch.place(one, key)
         _same_program(batch, one, place)
-        if not self._fresh and kept.is_whole(place, key):
+        if not self._fresh and kept.is_whole(place, key, self._wanted):
             return place, True
-        known = None if self._fresh else kept.find(key)
-        if known is not None:
+        known = None if self._fresh else kept.find(key, self._wanted)
+        if known is not None and may_serve(known, job):
             return relabel(known, place, job), True
         folder = self._execute(job, place)
+        if not self._wanted.tables:
+            _make_slim(folder, self._wanted)
         if self._keep:
             kept.keep(key, folder)
-            if not self._measured():
+            if self._wanted.tables and not self._measured():
                 _measure(folder, fresh=self._fresh)
         return folder, False
 
@@ -58,6 +63,20 @@ def _measure(folder: Path, *, fresh: bool) -> None:
 
     with suppress(Exception):  # what is wrong with a record is told where its metrics are asked for
         metrics_of(Record.open(folder), fresh=fresh)
+
+
+def _make_slim(folder: Path, wanted: Wanted) -> None:
+    """Keep of a new run what it measured; a fleet's worker has done so already."""
+    from rushhour.record import afar  # noqa: PLC0415 - seldom needed
+    from rushhour.record.record import Record  # noqa: PLC0415 - numpy
+    from rushhour.record.slim import archive_of, content  # noqa: PLC0415 - as above
+    from rushhour.summary.measured import rows_of  # noqa: PLC0415 - as above
+
+    record = Record.open(folder)
+    if record.is_whole:
+        if wanted.storage is not None:
+            storage.put(wanted.storage, archive_of(record.manifest), afar.archived(folder))
+        kept.make_slim(folder, content(record.manifest, wanted, rows_of(record.metrics())))
 
 
 def _same_program(batch: Batch, one: Run, place: Path) -> None:

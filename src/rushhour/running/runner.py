@@ -17,10 +17,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from rushhour.errors import RecordError, UsageError
-from rushhour.files import rooms
+from rushhour.files import rooms, storage
 from rushhour.lab.base import LABS, Lab
 from rushhour.lab.uml import UmlLab
 from rushhour.record.manifest import REAL_TIME
+from rushhour.record.slim import WHOLE, Wanted
 from rushhour.running import turns
 from rushhour.running.batch import Batch, Outcome, Run
 from rushhour.running.conductor import Conductor
@@ -43,6 +44,7 @@ def carry_out(
     *,
     jobs: int | None = None,
     fresh: bool = False,
+    wanted: Wanted = WHOLE,
     executor: Executor | None = None,
     watch: Watch | None = None,
 ) -> Generator[Outcome]:
@@ -55,6 +57,7 @@ def carry_out(
         lab: Where.
         jobs: Runs at once; by default one per CPU, and one in real time.
         fresh: Run also what is known.
+        wanted: What is to be kept of runs: `keeping` says it.
         executor: Carries the runs out, instead of threads on this machine.
         watch: Is told how runs go on.
 
@@ -72,7 +75,7 @@ def carry_out(
     refused = [turns.refused(batch, cast("RealTimeLab", lab)) if real_time else [] for batch in batches]
     with (
         ExitStack() as held,
-        Conductor(lab, jobs, fresh=fresh, executor=executor, watch=watch) as conductor,
+        Conductor(lab, jobs, fresh=fresh, wanted=wanted, executor=executor, watch=watch) as conductor,
     ):
         _hold(batches, held)
         conductor.expect(sum(map(len, batches)))
@@ -140,6 +143,37 @@ def run(
     if errors and errors[0] is not None:
         raise errors[0]
     return batches[0].results()
+
+
+def keeping(lab: str, keep: str | None = None, store: str | None = None) -> Wanted:
+    """What is to be kept of the runs of a lab.
+
+    Args:
+        lab: Its name.
+        keep: `records`, or `metrics`: slim records, without tables (`rushhour.record.slim`); None: records,
+            or metrics where a storage has the records.
+        store: URL of the storage that whole records are put into by whoever made them.
+
+    Raises:
+        UsageError: both are wanted; or a run in real time, which cannot be made again.
+        ExtraError: what reaches the storage is not installed.
+    """
+    if store is None and keep in (None, "records"):
+        return WHOLE
+    asked = "--store" if store is not None else "--keep metrics"
+    if keep == "records":
+        raise UsageError("--keep records: the records go into the storage", hint="leave one of both out")
+    if lab in REAL_TIME:
+        raise UsageError(
+            f"{asked}: a run in real time cannot be made again, so all of it is kept here",
+            hint=f"leave {asked.partition(' ')[0]} out",
+        )
+    from rushhour.summary.measured import code  # noqa: PLC0415 - numpy
+
+    if store is not None:
+        store = storage.checked(store)
+        storage.name(store)
+    return Wanted(tables=False, code=code(), storage=store)
 
 
 def make_lab(

@@ -130,6 +130,8 @@ class _Values:
         """The value of a run in the table's unit, or why there is none."""
         if table.begin is None and table.to is None:
             found = self._whole(table.metric).get(run.folder, [])
+        elif not self._record(run.folder).is_whole:
+            return None, "the tables of this run were not kept (--keep metrics)"
         else:
             found = self._part(table, run.folder)
         chosen = _at(table, found)
@@ -151,13 +153,16 @@ class _Values:
             }
         return self._known[metric]
 
+    def _record(self, folder: str) -> Record:
+        paths = {path.name: path for path in self._results.folders()}
+        return Record.open(paths[folder])
+
     def _part(self, table: Published, folder: str) -> list[MetricValue]:
         metric = METRICS.get(table.metric)
         if metric is None:
             return []
-        paths = {path.name: path for path in self._results.folders()}
         part = between(
-            Record.open(paths[folder]),
+            self._record(folder),
             None if table.begin is None else table.begin.ns,
             None if table.to is None else table.to.ns,
         )

@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rushhour.files import remembered
-from rushhour.metrics.catalog import METRICS
-from rushhour.metrics.value import MetricValue
+from rushhour.metrics import catalog
 from rushhour.record.seal import SEALED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from importlib.resources.abc import Traversable
 
+    from rushhour.metrics.value import MetricValue
     from rushhour.record.record import Record
 
 UNREAD = frozenset({"scenario", "cell", "repetition", "host", "elapsed_s", SEALED})
@@ -36,12 +36,13 @@ _CODE = ("metrics", "models", "quantities", "record", "series", "tc", "traffic")
 def metrics_of(record: Record, *, fresh: bool = False) -> list[MetricValue]:
     """The metrics of a record: those that are known, else measured now, and known from then on.
 
-    With `fresh` they are measured again. Records that are not sealed are always measured.
+    With `fresh` they are measured again. Records that are not sealed are always measured; slim ones have
+    their metrics, and nothing to measure.
 
     Raises:
         RecordError: a file of the record was changed: what is known would be of another one.
     """
-    known = None if fresh else known_of(record)
+    known = None if fresh and record.is_whole else known_of(record)
     if known is None:
         known = record.metrics()
         if SEALED in record.manifest:
@@ -58,6 +59,8 @@ def known_of(record: Record) -> list[MetricValue] | None:
     if SEALED not in record.manifest:
         return None
     record.verify()
+    if not record.is_whole:
+        return record.metrics()
     return read(remembered.recall(key_of(record)))
 
 
@@ -74,8 +77,14 @@ def key_of_manifest(manifest: Mapping[str, object]) -> str:
 
 def written(values: Sequence[MetricValue]) -> bytes:
     """Metric values as they are kept."""
+    return zlib.compress(json.dumps(rows_of(values), separators=(",", ":")).encode(), 1)
+
+
+def rows_of(values: Sequence[MetricValue]) -> list[list[object]]:
+    """Metric values as JSON has them."""
     rows = [[one.metric, one.scope, one.value, one.unit, one.note] for one in values]
-    return zlib.compress(json.dumps(rows, default=float, separators=(",", ":")).encode(), 1)
+    plain: list[list[object]] = json.loads(json.dumps(rows, default=float))
+    return plain
 
 
 def read(value: bytes | None) -> list[MetricValue] | None:
@@ -83,11 +92,9 @@ def read(value: bytes | None) -> list[MetricValue] | None:
     if value is None:
         return None
     try:
-        found = [MetricValue(*row) for row in json.loads(zlib.decompress(value))]
+        return catalog.known(json.loads(zlib.decompress(value)))
     except (ValueError, TypeError, zlib.error):
         return None
-    known = all(one.metric in METRICS and METRICS[one.metric].unit == one.unit for one in found)
-    return found if known else None
 
 
 @cache

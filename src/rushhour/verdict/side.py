@@ -117,7 +117,7 @@ class Trial:
     def info_length(self) -> int:
         """Bytes of this kernel's `struct tcp_info`; 0 where none was read."""
         record = self.record()
-        if record is None or not record.has("tcp_info"):
+        if record is None or not record.is_whole or not record.has("tcp_info"):
             return 0
         return int(record.raw("tcp_info").rows.dtype["info"].itemsize)
 

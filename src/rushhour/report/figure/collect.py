@@ -104,6 +104,8 @@ class Collector:
             if figure.x is None and record.manifest.repetition:
                 self._repeated[place] = True
                 continue
+            if not record.is_whole and (figure.kind == "cdf" or figure.x is None):
+                continue  # they are drawn of tables
             if figure.kind == "cdf":
                 found = _distributions(record, figure)
             elif figure.x is None:

@@ -38,7 +38,7 @@ class Picture:
 
 
 def picture(cell: ComparedCell, folder: Path) -> Picture | None:
-    """Both sides of a cell at the seed of its divergence, or its first; None where records are missing.
+    """Both sides of a cell at the seed of its divergence, or its first; None where tables are missing.
 
     Args:
         cell: An entry of `cells` of the verdict's document.
@@ -60,9 +60,10 @@ def _record(runs: Sequence[ComparedRun], seed: int, folder: Path) -> Record | No
     for run in runs:
         if run.seed == seed and run.folder:
             try:
-                return Record.open(folder / run.folder)
+                record = Record.open(folder / run.folder)
             except RecordError:
                 return None
+            return record if record.is_whole else None
     return None
 
 

@@ -1,0 +1,166 @@
+"""`--on ssh:FILE`: workers that are started for one command, and end with it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from beds import fleets, slurm
+from beds.fleets import OFFICE, until
+
+from rushhour.lab import agent
+from rushhour.record.record import ResultSet
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = pytest.mark.virtual
+
+SHORT = """
+title = "Short"
+duration = "300ms"
+topology = { preset = "dumbbell", rate = "10mbit", rtt = "10ms" }
+flow = [{ name = "long" }]
+sweep = { cc = ["cubic", "reno"] }
+"""
+LONG = SHORT.replace("300ms", "1000s").replace("10mbit", "1gbit")
+KERNELS = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rushhour/kernels"
+HERE = '[host.here]\nat = "local"\ncpus = 1\nmemory = "2GB"\n'
+
+
+def furnish(folder: Path) -> None:
+    """Scenarios, and a cache with the kernels that are built here."""
+    (folder / "cache/rushhour").mkdir(parents=True, exist_ok=True)
+    (folder / "cache/rushhour/kernels").symlink_to(KERNELS)
+    (folder / "short.toml").write_text(SHORT)
+    (folder / "long.toml").write_text(LONG)
+    (folder / "hosts.toml").write_text(HERE)
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    furnish(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    yield tmp_path
+    for pid in fleets.marked(tmp_path):
+        os.kill(pid, signal.SIGKILL)
+
+
+def begin(folder: Path, scenario: str, on: str = "ssh:hosts.toml") -> subprocess.Popen[str]:
+    own = {
+        "XDG_CONFIG_HOME": str(folder / "config"), "XDG_CACHE_HOME": str(folder / "cache"),
+        "RUSHHOUR_AGENT": str(agent.find().binary), "PYTHONPATH": os.pathsep.join(sys.path),
+    }  # fmt: skip
+    words = [sys.executable, "-m", "rushhour", "run", scenario, "--no-report", "--on", on]
+    return subprocess.Popen(
+        [*words, "--out", scenario.partition(".")[0]], env=os.environ | own, cwd=folder, text=True,
+        stderr=subprocess.PIPE, stdout=subprocess.DEVNULL,
+    )  # fmt: skip
+
+
+def known(folder: Path) -> list[str]:
+    return [path.name for path in (folder / "config/rushhour/fleet").glob("*")]
+
+
+def test_the_workers_of_a_command_end_with_it(place: Path) -> None:
+    with begin(place, "short.toml") as command:
+        _, said = command.communicate(timeout=300)
+    assert command.returncode == 0, said
+    assert "here: 1 worker" in said
+    assert len(ResultSet.open(place / "short")) == 2
+    assert not fleets.marked(place)
+    assert not known(place)
+
+
+def test_an_interrupt_ends_them(place: Path) -> None:
+    with begin(place, "long.toml") as command:
+        assert until(lambda: [*place.glob("long/set.json")], 120)
+        command.send_signal(signal.SIGINT)
+        _, said = command.communicate(timeout=120)
+    assert command.returncode == 130, said
+    assert not fleets.marked(place)
+    assert not known(place)
+
+
+def test_those_of_a_command_that_was_killed_end_by_the_next(place: Path) -> None:
+    with begin(place, "long.toml") as killed:
+        assert until(lambda: [*place.glob("long/set.json")], 120)
+        killed.kill()
+    before = set(fleets.marked(place))
+    (name,) = known(place)
+    assert before
+    assert name.startswith("ssh-")
+    with begin(place, "short.toml") as command:
+        _, said = command.communicate(timeout=300)
+    assert command.returncode == 0, said
+    assert not before & set(fleets.marked(place))
+    assert not known(place)
+
+
+def test_an_inventory_whose_hosts_cannot_is_told(place: Path) -> None:
+    (place / "hosts.toml").write_text('[host.here]\nat = "local"\npython = "/nowhere/python"\n')
+    with begin(place, "short.toml") as command:
+        _, said = command.communicate(timeout=120)
+    assert command.returncode == 2, said
+    assert "Traceback" not in said
+    assert "here: set aside: no Python from 3.11 on was found there" in said
+    assert not known(place)
+
+
+@pytest.mark.host
+def test_on_two_hosts_by_real_ssh(tmp_path: Path) -> None:
+    """Each with its inventory's Python, reached by the user's own OpenSSH client."""
+    with fleets.office(tmp_path, "alice", "bob") as office:
+        furnish(office.folder)
+        file = Path(office.inventory(alice=None, bob=None))
+        file.write_text(f'{file.read_text()}[fleet]\nlisten = "{OFFICE}"\n')
+        words = ["run", "short.toml", "--repeat", "4", "--out", "away", "--no-report", "--on", f"ssh:{file}"]
+        environment = office.environment() | {"RUSHHOUR_AGENT": str(agent.find().binary)}
+        done = subprocess.run(
+            office.words("-m", "rushhour", *words), env=environment, cwd=office.folder, capture_output=True,
+            text=True, timeout=300, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        assert "set aside" not in done.stderr
+        assert "alice: 1 worker" in done.stderr
+        assert "bob: 1 worker" in done.stderr
+        results = ResultSet.open(office.folder / "away")
+        assert len(results) == 8
+        assert office.leftovers() == []
+
+
+@pytest.mark.host
+def test_in_the_queue_of_slurm(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Jobs of a real Slurm: each is a worker, by TLS, and none is left in the queue."""
+    with slurm.slurm(place / "slurm") as environment:
+        for name, value in environment.items():
+            monkeypatch.setenv(name, value)
+        with begin(place, "short.toml", on="slurm:2") as command:
+            assert until(lambda: slurm.jobs(environment) or command.poll() is not None, 120)
+            _, said = command.communicate(timeout=300)
+        assert command.returncode == 0, said
+        assert "set aside" not in said
+        assert len(ResultSet.open(place / "short")) == 2
+        assert until(lambda: not slurm.jobs(environment), 60)
+    assert not known(place)
+
+
+@pytest.mark.host
+def test_a_queue_that_refuses_the_jobs_is_told(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And not waited for, as one would that is full."""
+    monkeypatch.setenv("DASK_JOBQUEUE__SLURM__MEMORY", "100TB")
+    with slurm.slurm(place / "slurm") as environment:
+        for name, value in environment.items():
+            monkeypatch.setenv(name, value)
+        with begin(place, "short.toml", on="slurm:1") as command:
+            _, said = command.communicate(timeout=120)
+    assert command.returncode == 2, said
+    assert "Traceback" not in said
+    assert "the workers of slurm:1 cannot be started" in said
+    assert "Requested node configuration is not available" in said
+    assert not known(place)
