@@ -31,7 +31,7 @@ test: lint test-agent test-python test-suite
 
 # For the moment before a commit, in under a minute: the linters, and the pure tests of the path.
 check: lint
-	$(PYTHON) -m pytest -q -n auto --dist loadgroup -m 'not host and not virtual' tests/spec tests/plan tests/metrics tests/models \
+	$(PYTHON) -m pytest -q -n auto -m 'not host and not virtual' tests/spec tests/plan tests/metrics tests/models \
 		tests/test_documents.py tests/test_rooms_of_the_house.py tests/test_record.py
 
 lint: setup-test
@@ -52,8 +52,10 @@ agent-aarch64: setup-test
 	scripts/agent-aarch64
 
 # One worker a CPU and one more; then by itself what measures this machine in real time, and would measure the others.
+# Compiled once, not by every worker, also where Python is told to write no bytecode.
+test-python: export PYTHONDONTWRITEBYTECODE :=
 test-python: kernels
-	$(PYTHON) -m pytest -n auto --dist loadgroup -m 'not alone'
+	$(PYTHON) -m pytest -n auto -m 'not alone'
 	$(PYTHON) -m pytest -m alone
 
 # Our own work, judged by our own tool: the quick suite with this agent against what the repository keeps. Where
