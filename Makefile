@@ -7,7 +7,8 @@ CARGO := cd agent && ../scripts/cargo
 RUSTFMT := cd agent && RUN=rustfmt ../scripts/cargo --edition 2021 src/tc/kinds/*.rs src/traffic/*.rs build.rs
 VARIABLES := $(addprefix --variable ,kernel agent tools rushhour)
 
-.PHONY: quickstart setup setup-test kernels agent agent-aarch64 lint format check test test-agent test-python test-suite fuzz \
+.PHONY: quickstart setup setup-test kernels agent agent-aarch64 lint format check test test-agent test-agent-aarch64 \
+	test-python test-suite fuzz \
 	baseline pictures gallery bench man mutants systems locks wheels release again clean
 
 quickstart: setup
@@ -27,7 +28,10 @@ kernels: setup-test
 	$(RUSHHOUR) kernel build debian:6.1
 	$(RUSHHOUR) kernel build debian:6.12
 
-test: lint test-agent test-python test-suite
+# Side by side what waits more than it works, or works on one CPU; each one's words come together.
+test: setup-test
+	$(MAKE) --jobs 3 --output-sync=target lint test-agent test-agent-aarch64
+	$(MAKE) --jobs 1 test-python test-suite
 
 # For the moment before a commit, in under a minute: the linters, and the pure tests of the path.
 check: lint
@@ -45,6 +49,8 @@ lint: setup-test
 
 test-agent: setup-test
 	$(CARGO) test -q --locked
+
+test-agent-aarch64: setup-test
 	scripts/agent-aarch64 --test
 
 # The agent for 64-bit ARM, for the labs in real time.
