@@ -22,18 +22,19 @@ from rushhour.record.record import Record
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rushhour.lab.base import Job
-    from rushhour.lab.uml import UmlLab
+    from rushhour.lab.agent import Agent
+    from rushhour.lab.base import Job, Lab
 
 AGENTS = 3
 """Of so many agents, the ones used last, records are kept."""
 
 
-def record_of(lab: UmlLab, job: Job, place: Path, cpu: int | None = None, *, fresh: bool = False) -> Record:
+def record_of(lab: Lab, job: Job, place: Path, cpu: int | None = None, *, fresh: bool = False) -> Record:
     """The record of a run at `place`, a folder that is not there; `fresh`: made now in any case."""
     known = _agent(lab) / lab.key(job)
     if not fresh and not os.environ.get("RUSHHOUR_FRESH") and kept.is_whole(known, known.name):
-        return Record.open(relabel(known, place, job))
+        with suppress(LabError):  # another session may be removing it
+            return Record.open(relabel(known, place, job))
     record = Record.open(lab.run(job, place, cpu))
     _keep(record, known)
     return record
@@ -49,9 +50,10 @@ def _keep(record: Record, known: Path) -> None:
             rooms.take_place(new, known)
 
 
-def _agent(lab: UmlLab) -> Path:
+def _agent(lab: Lab) -> Path:
     """The folder of the runs of this agent, now used last; those of the oldest agents are removed."""
-    every = folder("test-runs", lab.agent.sha256[:16])
+    agent: Agent = lab.agent  # type: ignore[attr-defined]  # of the labs in virtual time
+    every = folder("test-runs", agent.sha256[:16])
     if not every.is_dir():
         with suppress(LabError, OSError):
             every.mkdir(exist_ok=True)
