@@ -7,7 +7,8 @@ CARGO := cd agent && ../scripts/cargo
 RUSTFMT := cd agent && RUN=rustfmt ../scripts/cargo --edition 2021 src/tc/kinds/*.rs src/traffic/*.rs build.rs
 VARIABLES := $(addprefix --variable ,kernel agent tools rushhour)
 
-.PHONY: quickstart setup setup-test kernels agent agent-aarch64 lint format check test test-agent test-python test-suite fuzz \
+.PHONY: quickstart setup setup-test kernels agent agent-aarch64 lint format check test test-agent test-agent-aarch64 \
+	test-python test-suite fuzz \
 	baseline pictures gallery bench man mutants systems locks wheels release again clean
 
 quickstart: setup
@@ -27,11 +28,14 @@ kernels: setup-test
 	$(RUSHHOUR) kernel build debian:6.1
 	$(RUSHHOUR) kernel build debian:6.12
 
-test: lint test-agent test-python test-suite
+# Side by side what waits more than it works, or works on one CPU; each one's words come together.
+test: setup-test
+	$(MAKE) --jobs 3 --output-sync=target lint test-agent test-agent-aarch64
+	$(MAKE) --jobs 1 test-python test-suite
 
 # For the moment before a commit, in under a minute: the linters, and the pure tests of the path.
 check: lint
-	$(PYTHON) -m pytest -q -n auto --dist loadgroup -m 'not host and not virtual' tests/spec tests/plan tests/metrics tests/models \
+	$(PYTHON) -m pytest -q -n auto -m 'not host and not virtual' tests/spec tests/plan tests/metrics tests/models \
 		tests/test_documents.py tests/test_rooms_of_the_house.py tests/test_record.py
 
 lint: setup-test
@@ -45,6 +49,8 @@ lint: setup-test
 
 test-agent: setup-test
 	$(CARGO) test -q --locked
+
+test-agent-aarch64: setup-test
 	scripts/agent-aarch64 --test
 
 # The agent for 64-bit ARM, for the labs in real time.
@@ -52,8 +58,10 @@ agent-aarch64: setup-test
 	scripts/agent-aarch64
 
 # One worker a CPU and one more; then by itself what measures this machine in real time, and would measure the others.
+# Compiled once, not by every worker, also where Python is told to write no bytecode.
+test-python: export PYTHONDONTWRITEBYTECODE :=
 test-python: kernels
-	$(PYTHON) -m pytest -n auto --dist loadgroup -m 'not alone'
+	$(PYTHON) -m pytest -n auto -m 'not alone'
 	$(PYTHON) -m pytest -m alone
 
 # Our own work, judged by our own tool: the quick suite with this agent against what the repository keeps. Where

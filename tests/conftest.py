@@ -68,7 +68,7 @@ def _lacks_index() -> str | None:
 hypothesis.settings.register_profile("rings", deadline=None)
 hypothesis.settings.load_profile("rings")
 
-pytest_plugins = ["experiments", "databases"]
+pytest_plugins = ["experiments", "databases", "sharing_out"]
 
 
 @pytest.fixture(autouse=True)
@@ -97,14 +97,6 @@ _lacking: dict[str, str | None] = {}
 def pytest_xdist_auto_num_workers() -> int:
     """One more than CPUs: tests in real time wait more than they work."""
     return len(os.sched_getaffinity(0)) + 1
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """One worker has all tests of a file, and one all tests that see what others do on this machine."""
-    for item in items:
-        host = item.get_closest_marker("host") is not None
-        item.add_marker(pytest.mark.xdist_group("host" if host else item.path.as_posix()))
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

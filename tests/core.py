@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from functools import cache
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
@@ -14,6 +15,7 @@ ROOT = Path(__file__).parents[1]
 # Runs before the command line, in its process.
 _BLOCKED = """
 import sys
+from functools import cache
 from importlib.machinery import PathFinder
 BLOCKED, find = frozenset(%r), PathFinder.find_spec
 def known(name, path=None, target=None):
@@ -23,6 +25,7 @@ PathFinder.find_spec = known
 _MAIN = "from rushhour.cli import main; sys.argv[1:] = %r; main()"
 
 
+@cache
 def foreign() -> list[str]:
     """The modules here that are of no package in requirements.lock."""
     lock = (ROOT / "requirements.lock").read_text()

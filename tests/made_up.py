@@ -10,7 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-_LEFT_OUT = shutil.ignore_patterns("__pycache__", "_agent", "target")
+# What Python compiled goes along: it is of the same text and time.
+_LEFT_OUT = shutil.ignore_patterns("_agent", "target")
+# What the agent is built from, and where all copies of it are built.
+_AGENT = ("agent", "scripts", "src/rushhour/tc", "src/rushhour/traffic")
+_COPIES = ROOT / "agent/target/copies"
 
 
 @dataclass
@@ -39,11 +43,9 @@ class Copy:
 
     def touched(self) -> list[str]:
         """The files that differ from the program's."""
-        files = (path for path in self.root.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
-        places = [path.relative_to(self.root) for path in files]
         return sorted(
             str(place)
-            for place in places
+            for place in _files(self.root)
             if not (ROOT / place).is_file() or (ROOT / place).read_bytes() != (self.root / place).read_bytes()
         )
 
@@ -56,14 +58,35 @@ class Copy:
         return self._run(sys.executable, "-m", "rushhour", *words)
 
     def cargo(self, *words: str) -> str:
-        """What cargo says of this copy's agent; the crates that it needs are built once for all copies."""
-        agent, shared = self.root / "agent", {"CARGO_TARGET_DIR": str(ROOT / "agent/target/copies")}
-        # All copies are one to cargo, and it takes files by their times.
-        self._run("../scripts/cargo", "clean", "-q", "-p", "rushhour-agent", folder=agent, **shared)
-        return self._run("../scripts/cargo", *words, folder=agent, **shared)
+        """What cargo says of this copy's agent, which it builds where it built the last one.
+
+        There only what differs is written, so that only that is built again.
+        """
+        for name in _AGENT:
+            _mirror(self.root / name, _COPIES / "tree" / name)
+        place = {"CARGO_TARGET_DIR": str(_COPIES / "built")}
+        return self._run("../scripts/cargo", *words, folder=_COPIES / "tree/agent", **place)
 
     def _run(self, *command: str, folder: Path | None = None, **more: str) -> str:
         told = os.environ | {"PYTHONPATH": str(self.root / "src"), "COLUMNS": "100"} | more
         done = subprocess.run(command, cwd=folder, env=told, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
+
+
+def _files(folder: Path) -> dict[Path, Path]:
+    """Every file below a folder by its place in it."""
+    files = (path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+    return {path.relative_to(folder): path for path in files}
+
+
+def _mirror(folder: Path, other: Path) -> None:
+    """Give another folder the same files; what it has already keeps its time."""
+    ours, theirs = _files(folder), _files(other)
+    for place in theirs.keys() - ours.keys():
+        theirs[place].unlink()
+    for place, path in ours.items():
+        if place not in theirs or theirs[place].read_bytes() != path.read_bytes():
+            (other / place).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, other / place)
+            shutil.copymode(path, other / place)

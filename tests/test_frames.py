@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import builders as make
 import numpy as np
-import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet
@@ -95,6 +94,8 @@ def test_the_index_has_a_row_per_run_and_metric(tmp_path: Path) -> None:
 
 
 def test_the_index_is_read_by_others(tmp_path: Path) -> None:
+    import pandas as pd  # noqa: PLC0415 - slow to import, and only used here
+
     cell = {"index": 0, "factors": {"cc": "cubic"}}
     make.record(tmp_path / "runs" / "a", manifest={"cell": cell})
     path = ResultSet.open(tmp_path).write_index()

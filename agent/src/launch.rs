@@ -13,6 +13,7 @@
 mod confine;
 mod filter;
 mod guest;
+mod keeper;
 mod native;
 
 use std::ffi::OsStr;
@@ -162,7 +163,12 @@ fn run(options: &Options) -> io::Result<Report> {
     let console_path = options.dir.join("console.log");
     let console = File::create(&console_path)?;
     let started = Instant::now();
-    let keeper = guest::spawn(options, &console, &mut warnings)?.id();
+    let keeper = if options.native {
+        native::spawn(options, &console)?
+    } else {
+        guest::spawn(options, &console, &mut warnings)?
+    };
+    let keeper = keeper.id();
     let stopped = supervise(options, keeper, &console, started);
     process::kill_group(keeper);
     let usage = process::wait(keeper)?;

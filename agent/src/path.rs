@@ -11,9 +11,10 @@ mod emulator;
 pub mod firewall;
 mod found;
 mod ingress;
+pub(crate) mod interface;
 pub mod line;
 mod lined;
-pub(crate) mod links;
+mod links;
 pub mod pause;
 mod pinned;
 pub mod serial;
@@ -136,7 +137,7 @@ fn number(ends: &[BuiltEnd], numbers: Option<&[u32]>, ifindex: u32) -> Option<u3
         let at = ends.iter().position(|end| end.ifindex == ifindex)?;
         return numbers.get(at).copied();
     }
-    let index = ifindex.checked_sub(links::FIRST_IFINDEX)?;
+    let index = ifindex.checked_sub(interface::FIRST_IFINDEX)?;
     (usize::try_from(index).ok()? < ends.len()).then_some(index)
 }
 
@@ -155,7 +156,7 @@ pub fn place(plan: &Plan, index: usize) -> String {
 /// Whether a line in user space carries the link of this end.
 #[must_use]
 pub fn is_carried(plan: &Plan, index: usize) -> bool {
-    lined::carries(plan, &plan.links[index / 2])
+    plan.is_carried(&plan.links[index / 2])
 }
 
 /// Queues, classes and filters of one end.

@@ -307,6 +307,12 @@ impl Plan {
         self.flows.iter().map(|flow| flow.id.saturating_add(1)).max().unwrap_or(0)
     }
 
+    /// Whether a line in user space carries the packets of this link.
+    #[must_use]
+    pub fn is_carried(&self, link: &Link) -> bool {
+        self.line.is_some() && link.ends.iter().any(|end| end.wire.is_some())
+    }
+
     /// The port of the sending side of each flow that has other connections to its listening port beside its own.
     #[must_use]
     pub fn only_ports(&self) -> BTreeMap<u32, u16> {

@@ -7,13 +7,13 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import cpus
+from known_runs import record_of
 
 from rushhour.diagnosis import measure
 from rushhour.diagnosis.procedure import Procedure
 from rushhour.lab import kernel as kernels
 from rushhour.lab.base import Job
 from rushhour.lab.uml import UmlLab
-from rushhour.record.record import Record
 from rushhour.spec import Scenario
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from rushhour.diagnosis.measure import Phase
     from rushhour.diagnosis.measured import Measured
+    from rushhour.record.record import Record
 
 HEALTHY: Mapping[str, Any] = {"rate": "100mbit", "delay": "10ms"}
 
@@ -65,7 +66,7 @@ class VirtualPath:
         lowered = replace(phase, scenario=Scenario.model_validate(document)).lowered()
         job = Job(lowered.plan, lowered.context, kernels.find("debian-6.12"), {})
         place = self.folder / f"{next(self.number):02}-{phase.name}"
-        return Record.open(self.lab.run(job, place, cpu=cpus.own()))
+        return record_of(self.lab, job, place, cpus.own())
 
     def measured(self, *, quick: bool = True) -> dict[str, Measured]:
         """All experiments, as a live diagnosis carries them out."""

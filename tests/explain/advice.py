@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 
 import cpus
 from faults import fault
+from known_runs import record_of
 
 from rushhour import spec
 from rushhour.errors import RushHourError
@@ -30,7 +31,6 @@ from rushhour.lab import kernel as kernels
 from rushhour.lab.base import Job
 from rushhour.lab.uml import UmlLab
 from rushhour.plan import lower
-from rushhour.record.record import Record
 from rushhour.spec.load import load_scenario
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from faults import Fault
 
     from rushhour.explain import Explanation, Finding
+    from rushhour.record.record import Record
     from rushhour.spec.scenario import Scenario
 
 KERNEL = "debian-6.12"
@@ -110,8 +111,7 @@ class Trial:
         lowered = lower(scenario, 1)
         labels = {"scenario": {"resolved": scenario.canonical()}}
         job = Job(lowered.plan, lowered.context, kernels.find(self.kernel), labels)
-        cpu = cpus.own()
-        record = Record.open(UmlLab().run(job, self.folder / f"run-{self.count}", cpu=cpu))
+        record = record_of(UmlLab(), job, self.folder / f"run-{self.count}", cpus.own())
         bulk = next((one for one in explain(record) if one.flow == "bulk"), None)
         return None if bulk is None else Tried(record, bulk)
 

@@ -4,7 +4,6 @@ from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
-import ruptures
 
 from rushhour.history.levels import changes_of_level
 
@@ -23,6 +22,8 @@ def steps(seed: int, count: int) -> np.ndarray:
 @pytest.mark.parametrize("seed", range(20))
 @pytest.mark.parametrize("penalty", [1.5, 5.0, 12.0])
 def test_it_is_what_pelt_finds(seed: int, penalty: float) -> None:
+    import ruptures  # noqa: PLC0415 - slow to import, and only used here
+
     values = steps(seed, 60)
     found = ruptures.Pelt(model="l2", min_size=1, jump=1).fit(values).predict(pen=penalty)
     assert changes_of_level(values, penalty) == [end for end in found if end < len(values)]

@@ -104,7 +104,8 @@ def installed(guest: Guest, python: str, packages: Path, *installs: list[object]
     guest.run(python, "-m", "venv", "--without-pip", venv)
     (pip,) = packages.glob("pip-*.whl")
     for words in installs:
-        guest.run(venv / "bin/python", pip / "pip", "install", "-q", "--no-index", *words)
+        # Python compiles what is imported; to compile all of it would take most of the time.
+        guest.run(venv / "bin/python", pip / "pip", "install", "-q", "--no-index", "--no-compile", *words)
     return venv / "bin/rushhour"
 
 

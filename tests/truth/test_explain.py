@@ -8,6 +8,7 @@ import cpus
 import numpy as np
 import pytest
 from experiments import metric
+from known_runs import record_of
 
 from rushhour import spec
 from rushhour.explain import explain
@@ -15,13 +16,13 @@ from rushhour.lab import kernel as kernels
 from rushhour.lab.base import Job
 from rushhour.lab.uml import UmlLab
 from rushhour.plan import lower
-from rushhour.record.record import Record
 from rushhour.spec.load import load_scenario
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from rushhour.explain import Explanation, Finding
+    from rushhour.record.record import Record
     from rushhour.spec.scenario import Scenario
 
 pytestmark = pytest.mark.virtual
@@ -153,7 +154,7 @@ def run(scenario: Scenario, folder: Path, kernel: str) -> Record:
     job = Job(
         lowered.plan, lowered.context, kernels.find(kernel), {"scenario": {"resolved": scenario.canonical()}}
     )
-    return Record.open(UmlLab().run(job, folder, cpu=cpus.own()))
+    return record_of(UmlLab(), job, folder, cpus.own())
 
 
 def explained(record: Record) -> tuple[Explanation, Finding]:

@@ -70,7 +70,7 @@ def test_udp_loss_in_overload_is_the_same_from_both(experiment: Experiment) -> N
 def test_iperf3_runs_are_repeatable_to_the_byte(experiment: Experiment) -> None:
     """Its cookie, its clock and its processes come from the guest alone."""
     text = TCP.format(more=BY_IPERF3).replace('"8s"', '"3s"')
-    first, second = (experiment(text) for _ in range(2))
+    first, second = (experiment(text, fresh=True) for _ in range(2))
     names = sorted(path.name for path in (first.path / "raw").iterdir())
     assert "iperf3-0-client.json" in names
     for name in names:

@@ -85,6 +85,6 @@ def test_with_it_nothing_is_dropped_and_the_fast_one_waits_behind_the_slow_one(
 
 def test_it_is_the_same_to_the_byte_each_time(experiment: Experiment) -> None:
     text = SWITCHED.replace("PAUSE", "true")
-    one, other = experiment(text), experiment(text)
+    one, other = experiment(text, fresh=True), experiment(text, fresh=True)
     assert one.table("pauses").tobytes() == other.table("pauses").tobytes()
     assert one.table("udp").tobytes() == other.table("udp").tobytes()

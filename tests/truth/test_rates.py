@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 from experiments import metric
-from scipy import stats
 
 if TYPE_CHECKING:
     from experiments import Experiment
@@ -66,6 +65,8 @@ def test_the_idle_round_trip_is_the_sum_of_delays_and_of_what_is_sent(experiment
 @pytest.mark.parametrize("loss", [0.001, 0.02, 0.2])
 def test_configured_loss_lies_in_the_binomial_interval(experiment: Experiment, loss: float) -> None:
     """Losses of n datagrams lie in the 99 % interval of Binomial(n, p)."""
+    from scipy.stats import binom  # noqa: PLC0415 - slow to import, and only used here
+
     record = experiment(f"""
         duration = "10s"
         topology = {{ preset = "dumbbell", rate = "100mbit", rtt = "10ms", loss = {loss} }}
@@ -75,7 +76,7 @@ def test_configured_loss_lies_in_the_binomial_interval(experiment: Experiment, l
     # What was still on its way at the end is not lost.
     sent = int(rows["seq"].max()) + 1
     lost = sent - len(rows)
-    low, high = stats.binom.interval(0.99, sent, loss)
+    low, high = binom.interval(0.99, sent, loss)
     assert sent > 40_000
     assert low <= lost <= high
 

@@ -1,13 +1,22 @@
 """Silence is never valid unless it was asked for."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import pytest
+from known_runs import record_of
 
 from rushhour.lab import kernel as kernels
 from rushhour.lab.base import Job
 from rushhour.lab.uml import UmlLab
 from rushhour.plan import lower
-from rushhour.record.record import Record
 from rushhour.spec import load_scenario
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rushhour.record.record import Record
 
 pytestmark = pytest.mark.virtual
 
@@ -18,14 +27,14 @@ FLOWS = (
 LINK = 'preset = "dumbbell", rate = "10mbit", rtt = "10ms"'
 
 
-def run(text: str, folder: object) -> Record:
-    path = folder / "scenario.toml"  # type: ignore[operator]
+def run(text: str, folder: Path) -> Record:
+    path = folder / "scenario.toml"
     path.write_text(HEAD + text)
     loaded = load_scenario(str(path))
     lowered = lower(loaded, 1)
     labels = {"scenario": {"name": "x", "resolved": loaded.canonical()}, "cell": {"index": 0, "factors": {}}}
     job = Job(lowered.plan, lowered.context, kernels.default(), labels)
-    return Record.open(UmlLab().run(job, folder / "run"))  # type: ignore[operator]
+    return record_of(UmlLab(), job, folder / "run")
 
 
 @pytest.mark.parametrize(
@@ -37,7 +46,7 @@ def run(text: str, folder: object) -> Record:
         ("bfifo limit 1", FLOWS),
     ],
 )
-def test_a_link_that_lets_nothing_through_is_invalid(queue: str, flows: str, tmp_path: object) -> None:
+def test_a_link_that_lets_nothing_through_is_invalid(queue: str, flows: str, tmp_path: Path) -> None:
     record = run(f'topology = {{ {LINK}, queue = "{queue}" }}\n{flows}', tmp_path)
     assert not record.valid
     assert any(reason.startswith("what arrived of") for reason in record.manifest["invalid_reasons"]), (
@@ -45,13 +54,13 @@ def test_a_link_that_lets_nothing_through_is_invalid(queue: str, flows: str, tmp
     )
 
 
-def test_one_flow_of_which_nothing_arrives_is_a_warning(tmp_path: object) -> None:
+def test_one_flow_of_which_nothing_arrives_is_a_warning(tmp_path: Path) -> None:
     record = run(f'topology = {{ {LINK}, queue = "tbf rate 10mbit burst 2kb limit 1kb" }}\n{FLOWS}', tmp_path)
     assert any("nothing of a arrived" in text for text in record.manifest["warnings"])
 
 
 @pytest.mark.parametrize("loss", ["0.999999", "0.5"])
-def test_a_loss_that_was_asked_for_is_valid(loss: str, tmp_path: object) -> None:
+def test_a_loss_that_was_asked_for_is_valid(loss: str, tmp_path: Path) -> None:
     record = run(f"topology = {{ {LINK}, loss = {loss} }}\n{FLOWS}", tmp_path)
     assert not [one for one in record.manifest["invalid_reasons"] if one.startswith("what arrived")]
 
@@ -77,14 +86,14 @@ flow = [{ name = "a", from = "a", to = "b" }]
     ],
 )
 def test_a_black_hole_is_silent_where_the_scenario_expects_it(
-    expect: str, valid: bool, tmp_path: object
+    expect: str, valid: bool, tmp_path: Path
 ) -> None:
     # A switch sends no ICMP: what is larger than the next link's frames vanishes behind the handshake.
     record = run(HOLE + expect, tmp_path)
     assert record.valid == valid, record.manifest["invalid_reasons"]
 
 
-def test_a_flow_that_starts_at_the_very_end_is_not_silent(tmp_path: object) -> None:
+def test_a_flow_that_starts_at_the_very_end_is_not_silent(tmp_path: Path) -> None:
     late = 'flow = [{ name = "a" }, { name = "late", start = "1.99s" }]\n'
     record = run(f"topology = {{ {LINK} }}\n{late}", tmp_path)
     assert record.valid, record.manifest["invalid_reasons"]

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 from experiments import metric
-from scipy.optimize import curve_fit
 
 if TYPE_CHECKING:
     from experiments import Experiment
@@ -73,6 +72,8 @@ def cubic(t: NDArray[np.float64], c: float, k: float, w_max: float) -> NDArray[n
 
 def test_cubic_grows_with_its_constant(experiment: Experiment) -> None:
     """The window after a single loss follows W(t) = C·(t - K)³ + W_max with C = 410/1024."""
+    from scipy.optimize import curve_fit  # noqa: PLC0415 - slow to import, and only used here
+
     record = experiment("""
         duration = "14s"
         topology = { preset = "dumbbell", rate = "200mbit", rtt = "100ms", buffer = "2bdp", drop = [9000] }

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from scipy.stats import mannwhitneyu
 
 from rushhour.quantities.measures import Tolerance
 from rushhour.verdict.minimum import COUNT, floor, least
@@ -185,6 +184,8 @@ def test_every_unit_has_a_floor(unit: str) -> None:
 
 @pytest.mark.parametrize("seed", range(200))
 def test_mann_whitney_is_scipys(seed: int) -> None:
+    from scipy.stats import mannwhitneyu  # noqa: PLC0415 - slow to import, and only used here
+
     random = np.random.default_rng(seed)
     m, n = random.integers(1, 30, 2)
     x, y = random.normal(size=m), random.normal(0.5, size=n)

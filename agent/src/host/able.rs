@@ -98,7 +98,7 @@ fn is_unknown(socket: &mut Socket, order: Message, errno: i32) -> bool {
 }
 
 fn device(socket: &mut Socket, kind: &str) -> Option<Error> {
-    let header = path::links::ifinfomsg(0, 0);
+    let header = path::interface::ifinfomsg(0, 0);
     let mut order = Message::new(format!("try a {kind}"), libc::RTM_NEWLINK, CREATE | EXCL, &header);
     order.body.text(libc::IFLA_IFNAME, "try").nest(libc::IFLA_LINKINFO, |info| {
         info.text(libc::IFLA_INFO_KIND, kind);

@@ -3,14 +3,14 @@
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::symlink;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Child;
 
-use super::{confine, native, Options};
+use super::keeper::{command, keep, Apart};
+use super::{confine, Options};
 use crate::kernel::sys::limits::{self, limit, Resource};
-use crate::kernel::sys::process::{self, Signal};
-use crate::kernel::sys::{confinement, cpu, files, mounts, namespaces, signals};
+use crate::kernel::sys::process;
+use crate::kernel::sys::{confinement, cpu, mounts, namespaces};
 
 /// The minor number of the null device.
 const NULL: u32 = 3;
@@ -24,31 +24,8 @@ const FILE_LIMIT: u64 = 1 << 40;
 /// every machine takes a filter.
 const ENVIRONMENT: [(&str, &str); 2] = [("TMPDIR", "mem"), ("GLIBC_TUNABLES", "glibc.pthread.rseq=0")];
 
-/// How far the process tree could be set apart from the rest of the machine.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Apart {
-    /// Own user, pid, network and IPC namespaces, and a mount namespace that holds the sandbox only.
-    World,
-    /// The same without the mount namespace: some systems give an ordinary user the others, but no mounts.
-    Processes,
-    /// A process group, and the sandbox as its root directory: what root has in a container.
-    Cage,
-    /// A process group only: what an ordinary user has in a container.
-    Group,
-}
-
-impl Apart {
-    /// Whether no process outside sees those inside end with the first of them.
-    const fn is_group(self) -> bool {
-        matches!(self, Self::Cage | Self::Group)
-    }
-}
-
 /// Starts the kernel under its keeper, output going to `console`; says in `warnings` what confinement is missing.
 pub fn spawn(options: &Options, console: &File, warnings: &mut Vec<String>) -> io::Result<Child> {
-    if options.native {
-        return native::spawn(options, console);
-    }
     if !cfg!(target_arch = "x86_64") {
         return Err(io::Error::other(format!(
             "virtual kernels run on x86-64 only, and this is {}",
@@ -80,21 +57,6 @@ pub fn spawn(options: &Options, console: &File, warnings: &mut Vec<String>) -> i
         sandbox.enter(&world)
     });
     command.spawn()
-}
-
-/// What the command line asked for, in a group of its own and with nothing in its environment; output goes to `console`.
-pub fn command(options: &Options, dir: &Path, console: &File) -> io::Result<Command> {
-    let (program, arguments) = options.command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
-    let mut command = Command::new(program);
-    command
-        .args(arguments)
-        .env_clear()
-        .current_dir(dir)
-        .stdin(Stdio::null())
-        .stdout(console.try_clone()?)
-        .stderr(console.try_clone()?)
-        .process_group(0);
-    Ok(command)
 }
 
 /// Leaves the machine's namespaces as far as it may; `guarded` says whether Landlock keeps the guest from other files.
@@ -219,28 +181,4 @@ fn copy(from: &Path, to: &Path) -> io::Result<()> {
         copy(&entry.path(), &to.join(entry.file_name()))?;
     }
     Ok(())
-}
-
-/// Splits in two: the parent becomes the keeper and never returns, the child goes on to be the kernel.
-///
-/// The keeper is pid 1 of the pid namespace, so that with it everything inside dies. (The kernel itself cannot be
-/// pid 1: it ends a panic by a signal to itself, which pid 1 would ignore.)
-pub fn keep(apart: Apart, launcher: u32) -> io::Result<()> {
-    signals::block_all()?;
-    match process::fork()? {
-        None => {
-            process::die_with_parent(Signal::KILL)?;
-            process::lead_group()?;
-            signals::unblock_all()
-        }
-        Some(kernel) => {
-            files::close_but(None);
-            let alone = apart.is_group();
-            drop(process::die_with_parent(if alone { process::PARENT_DIED } else { Signal::KILL }));
-            if alone && !process::is_child_of(launcher) {
-                process::kill_group(kernel);
-            }
-            process::exit(process::keep(kernel))
-        }
-    }
 }

@@ -7,7 +7,7 @@ use std::fs::{self, File};
 use std::io;
 use std::process::Child;
 
-use super::guest::{command, keep, Apart};
+use super::keeper::{command, keep, Apart};
 use super::Options;
 use crate::kernel::sys::limits::{limit, Resource};
 use crate::kernel::sys::{mounts, namespaces, process};

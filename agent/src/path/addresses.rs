@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use super::{devices, ends, links};
+use super::{ends, interface};
 use crate::error::{Error, Result};
 use crate::kernel::netlink::{Attributes, Message, CREATE, EXCL, REPLACE};
 use crate::plan::{Node, Plan, Route, Via};
@@ -60,7 +60,7 @@ pub(super) fn has_ipv6(plan: &Plan, node: &Node) -> bool {
 /// Brings the loopback up, with the node's own addresses.
 pub(super) fn loopback(node: &Node) -> Result<Vec<Message>> {
     let own = node.addresses.iter().map(|address| add(address, LOOPBACK, "lo"));
-    std::iter::once(Ok(links::up(LOOPBACK, "lo"))).chain(own).collect()
+    std::iter::once(Ok(interface::up(LOOPBACK, "lo"))).chain(own).collect()
 }
 
 /// Adds an address to a device; IPv6 ones are usable at once (no duplicate detection).
@@ -76,8 +76,9 @@ pub(super) fn add(text: &str, ifindex: u32, dev: &str) -> Result<Message> {
 }
 
 fn device(plan: &Plan, node: &Node, dev: &str) -> Result<u32> {
-    let end = links::of(plan, node).find(|(_, end)| end.dev == dev).map(|(ifindex, _)| ifindex);
-    let joint = || devices::of(plan, node).find(|(_, joint)| joint.dev == dev).map(|(ifindex, _)| ifindex);
+    let end = interface::ends_in(plan, node).find(|(_, end)| end.dev == dev).map(|(ifindex, _)| ifindex);
+    let joint =
+        || interface::devices_in(plan, node).find(|(_, joint)| joint.dev == dev).map(|(ifindex, _)| ifindex);
     end.or_else(joint)
         .ok_or_else(|| Error::new("plan", format!("node {:?} has no device {dev:?}", node.name)))
 }
@@ -93,7 +94,7 @@ pub(super) fn neighbours(plan: &Plan, node: &Node) -> Result<Vec<Message>> {
         header.extend([0, RTN_UNICAST]);
         let what = format!("add neighbour {} to {}", neighbour.address, neighbour.dev);
         let mut order = Message::new(what, libc::RTM_NEWNEIGH, CREATE | REPLACE, &header);
-        order.body.put(NDA_DST, &octets(host)).put(NDA_LLADDR, &links::mac(&neighbour.mac)?);
+        order.body.put(NDA_DST, &octets(host)).put(NDA_LLADDR, &interface::mac(&neighbour.mac)?);
         Ok(order)
     })
     .collect()

@@ -3,7 +3,9 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::{addresses, devices, disturb, egress, ends, ingress, lined, links, pinned, place, Topology};
+use super::{
+    addresses, devices, disturb, egress, ends, ingress, interface, lined, links, pinned, place, Topology,
+};
 use crate::error::{Context, Error, Result, UNSUPPORTED};
 use crate::kernel::netlink::{Message, Socket};
 use crate::kernel::netns::Nodes;
@@ -24,7 +26,7 @@ const OTHER_FILES: u64 = 1024;
 /// Builds the plan's network. On return every device is up and every queue in place.
 pub fn build(plan: &Plan, nodes: &mut Nodes, lab: Lab) -> Result<Topology> {
     let mut topology = Topology {
-        ends: links::numbered(plan),
+        ends: interface::numbered(plan),
         numbers: None,
         sockets: HashMap::new(),
         wires: Vec::new(),

@@ -5,7 +5,8 @@
 
 use std::collections::HashMap;
 
-use super::{addresses, links};
+use super::addresses;
+use super::interface::{self, devices_in, ends_in, ifinfomsg, link_local, mac, without_own_address};
 use crate::error::{Error, Result, UNSUPPORTED};
 use crate::kernel::netlink::{attribute, u16_at, Message, Refusal, Socket, CREATE, EXCL};
 use crate::kernel::sys;
@@ -46,12 +47,6 @@ const LOOK_NS: i64 = 100_000_000;
 /// LACP waits 2 s before it aggregates; far beyond that it never will.
 const PATIENCE: u32 = 600;
 
-/// The bonds and bridges of a node, with their interface indices: behind those of all ends.
-pub(super) fn of<'a>(plan: &'a Plan, node: &'a Node) -> impl Iterator<Item = (u32, &'a Device)> {
-    let first = links::FIRST_IFINDEX + (2 * plan.links.len() + plan.ingress.len()) as u32;
-    (first..).zip(&plan.devices).filter(|(_, device)| device.node == node.name)
-}
-
 /// Waits, in a virtual kernel, for the instant at which these devices are made: they have clocks of their own, whose phase at
 /// the start of the experiment shall not depend on what was done before.
 pub(super) fn wait_for_turn(plan: &Plan, lab: Lab) {
@@ -63,16 +58,16 @@ pub(super) fn wait_for_turn(plan: &Plan, lab: Lab) {
 /// Makes a node's bonds and bridges and joins their members, which are still down.
 pub(super) fn create(plan: &Plan, node: &Node) -> Result<Vec<Message>> {
     let mut orders = Vec::new();
-    for (ifindex, device) in of(plan, node) {
+    for (ifindex, device) in devices_in(plan, node) {
         orders.push(made(plan, node, device, ifindex)?);
     }
     // Bonds are filled before they become ports themselves.
-    for (ifindex, end) in links::of(plan, node) {
+    for (ifindex, end) in ends_in(plan, node) {
         if let Some(master) = &end.master {
             orders.extend(join(plan, node, (&end.dev, ifindex), master)?);
         }
     }
-    for (ifindex, device) in of(plan, node) {
+    for (ifindex, device) in devices_in(plan, node) {
         if let Some(master) = &device.master {
             orders.extend(join(plan, node, (&device.dev, ifindex), master)?);
         }
@@ -83,11 +78,11 @@ pub(super) fn create(plan: &Plan, node: &Node) -> Result<Vec<Message>> {
 fn made(plan: &Plan, node: &Node, device: &Device, ifindex: u32) -> Result<Message> {
     let kind = if device.bond.is_some() { "bond" } else { "bridge" };
     let what = format!("create {kind} {} in node {}", device.dev, device.node);
-    let mut order = Message::new(what, libc::RTM_NEWLINK, CREATE | EXCL, &links::ifinfomsg(ifindex, 0));
-    order.body.text(libc::IFLA_IFNAME, &device.dev).put(libc::IFLA_ADDRESS, &links::mac(&device.mac)?);
+    let mut order = Message::new(what, libc::RTM_NEWLINK, CREATE | EXCL, &ifinfomsg(ifindex, 0));
+    order.body.text(libc::IFLA_IFNAME, &device.dev).put(libc::IFLA_ADDRESS, &mac(&device.mac)?);
     order.body.u32(libc::IFLA_MTU, device.mtu);
     let bond = device.bond.as_ref().map(Choices::of).transpose()?;
-    let first = links::of(plan, node).find(|(_, end)| end.master.as_ref() == Some(&device.dev));
+    let first = ends_in(plan, node).find(|(_, end)| end.master.as_ref() == Some(&device.dev));
     order.body.nest(libc::IFLA_LINKINFO, |info| {
         info.text(libc::IFLA_INFO_KIND, kind).nest(libc::IFLA_INFO_DATA, |data| {
             let Some(bond) = bond else {
@@ -112,7 +107,7 @@ fn made(plan: &Plan, node: &Node, device: &Device, ifindex: u32) -> Result<Messa
 
 /// Tells a way of bonding that this kernel lacks from other refusals.
 pub(super) fn explain(plan: &Plan, node: &Node, refusal: Refusal) -> Error {
-    let refused = of(plan, node).nth(refusal.index).and_then(|(_, device)| device.bond.as_ref());
+    let refused = devices_in(plan, node).nth(refusal.index).and_then(|(_, device)| device.bond.as_ref());
     let Some(bond) = refused.filter(|_| refusal.errno == libc::EINVAL) else { return refusal.error };
     let hash = bond.hash.as_deref().map(|hash| format!(" with hash {hash}")).unwrap_or_default();
     Error::new(UNSUPPORTED, format!("this kernel has no bond in mode {}{hash}", bond.mode))
@@ -144,10 +139,10 @@ impl Choices {
 
 /// Makes a device a member of another one of its node.
 fn join(plan: &Plan, node: &Node, (dev, ifindex): (&str, u32), master: &str) -> Result<Vec<Message>> {
-    let known = of(plan, node).find(|(_, device)| device.dev == master);
+    let known = devices_in(plan, node).find(|(_, device)| device.dev == master);
     let (index, device) =
         known.ok_or_else(|| Error::new("plan", format!("node {:?} has no device {master:?}", node.name)))?;
-    let change = |what: String| Message::new(what, libc::RTM_NEWLINK, 0, &links::ifinfomsg(ifindex, 0));
+    let change = |what: String| Message::new(what, libc::RTM_NEWLINK, 0, &ifinfomsg(ifindex, 0));
     let mut order = change(format!("join {dev} to {master}"));
     order.body.u32(libc::IFLA_MASTER, index);
     let mut orders = vec![order];
@@ -167,17 +162,17 @@ fn join(plan: &Plan, node: &Node, (dev, ifindex): (&str, u32), master: &str) -> 
 pub(super) fn configure(plan: &Plan, node: &Node) -> Result<Vec<Message>> {
     let mut orders = Vec::new();
     let ipv6 = addresses::has_ipv6(plan, node);
-    for (ifindex, device) in of(plan, node) {
+    for (ifindex, device) in devices_in(plan, node) {
         if ipv6 {
-            orders.push(links::without_own_address(ifindex, &device.dev));
+            orders.push(without_own_address(ifindex, &device.dev));
         }
         orders.push(if device.bond.is_some() {
-            links::up(ifindex, &device.dev)
+            interface::up(ifindex, &device.dev)
         } else {
             on(ifindex, device)
         });
         if ipv6 && device.master.is_none() {
-            orders.push(addresses::add(&links::link_local(links::mac(&device.mac)?), ifindex, &device.dev)?);
+            orders.push(addresses::add(&link_local(mac(&device.mac)?), ifindex, &device.dev)?);
         }
         for address in &device.addresses {
             orders.push(addresses::add(address, ifindex, &device.dev)?);
@@ -193,7 +188,7 @@ pub(super) fn configure(plan: &Plan, node: &Node) -> Result<Vec<Message>> {
 fn on(ifindex: u32, bridge: &Device) -> Message {
     let flags = (libc::IFF_UP | libc::IFF_PROMISC) as u32;
     let what = format!("bring {} up", bridge.dev);
-    Message::new(what, libc::RTM_SETLINK, 0, &links::ifinfomsg(ifindex, flags))
+    Message::new(what, libc::RTM_SETLINK, 0, &ifinfomsg(ifindex, flags))
 }
 
 /// Waits until all members of all bonds carry packets.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{BuiltEnd, Topology, Wired};
 use crate::error::{Error, Result};
 use crate::kernel::netlink::{Message, Socket, CREATE, EXCL, REPLACE};
-use crate::path::{links, wire};
+use crate::path::{interface, wire};
 use crate::plan::{Egress, Plan};
 use crate::tc::{self, Device, Order};
 
@@ -26,7 +26,7 @@ fn one(egress: &Egress, topology: &mut Topology, socket: &mut Socket) -> Result<
     if let Some(ifb) = &egress.ifb {
         socket.batch(&[created(ifb)]).map_err(|refusal| lacks_ifb(refusal.errno, refusal.error))?;
         let ifindex = socket.ifindex(ifb)?;
-        socket.request(&links::up(ifindex, ifb))?;
+        socket.request(&interface::up(ifindex, ifb))?;
     }
     let name = egress.queue();
     let device = Device { name, ifindex: socket.ifindex(name)? };
@@ -50,7 +50,7 @@ fn one(egress: &Egress, topology: &mut Topology, socket: &mut Socket) -> Result<
 
 fn created(ifb: &str) -> Message {
     let mut order =
-        Message::new(format!("create {ifb}"), libc::RTM_NEWLINK, CREATE | EXCL, &links::ifinfomsg(0, 0));
+        Message::new(format!("create {ifb}"), libc::RTM_NEWLINK, CREATE | EXCL, &interface::ifinfomsg(0, 0));
     order.body.text(libc::IFLA_IFNAME, ifb).nest(libc::IFLA_LINKINFO, |info| {
         info.text(libc::IFLA_INFO_KIND, "ifb");
     });

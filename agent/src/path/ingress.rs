@@ -1,6 +1,6 @@
 //! What packets meet on arrival: filters with policers, and devices that they are redirected to for a queue.
 
-use super::links::{ifinfomsg, mac, up, without_own_address};
+use super::interface::{ifinfomsg, mac, up, without_own_address};
 use super::{addresses, Topology};
 use crate::error::{Error, Result};
 use crate::kernel::netlink::{Message, CREATE, EXCL};

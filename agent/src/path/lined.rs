@@ -3,15 +3,15 @@
 
 use std::os::fd::AsFd;
 
-use super::links::{self, FIRST_IFINDEX};
-use super::Wired;
+use super::interface::{up, FIRST_IFINDEX};
+use super::{links, Wired};
 use crate::error::Result;
 use crate::kernel::netlink::{Message, Socket};
 use crate::kernel::netns::Nodes;
 use crate::kernel::sys;
 use crate::kernel::sysctl;
 use crate::path::line::{Carrying, Line, Port, Report, Treatment};
-use crate::plan::{End, Link, Node, Plan, Wire};
+use crate::plan::{End, Node, Plan, Wire};
 
 /// A node's name that no plan has.
 const PLACE: &str = "(line)";
@@ -34,13 +34,9 @@ pub struct Carried {
 /// A line at work, and for each end that has a wire its control.
 type Started = (Lines, Vec<(u32, Wired)>);
 
-pub(super) fn carries(plan: &Plan, link: &Link) -> bool {
-    plan.line.is_some() && link.ends.iter().any(|end| end.wire.is_some())
-}
-
 /// Makes the namespace, if there is a link for it. Nobody in it may send anything by itself.
 pub(super) fn open(plan: &Plan, nodes: &mut Nodes) -> Result<Option<Socket>> {
-    if !plan.links.iter().any(|link| carries(plan, link)) {
+    if !plan.links.iter().any(|link| plan.is_carried(link)) {
         return Ok(None);
     }
     nodes.create(PLACE)?;
@@ -65,14 +61,14 @@ pub(super) fn pairs(plan: &Plan, node: &Node, nodes: &Nodes) -> Result<Vec<Messa
 
 /// Brings the inner ends up.
 pub(super) fn configure(plan: &Plan) -> Vec<Message> {
-    of(plan).map(|(index, _)| links::up(FIRST_IFINDEX + index, &name(index))).collect()
+    of(plan).map(|(index, _)| up(FIRST_IFINDEX + index, &name(index))).collect()
 }
 
 /// Begins to carry; nothing where the plan has no wires for a line.
 pub(super) fn start(plan: &Plan, nodes: &Nodes) -> Result<Option<Started>> {
     let Some(settings) = plan.line.as_ref().filter(|_| of(plan).next().is_some()) else { return Ok(None) };
     let (mut line, mut ends, mut wires) = (Line::default(), Vec::new(), Vec::new());
-    for (link, index) in plan.links.iter().zip((0..).step_by(2)).filter(|(link, _)| carries(plan, link)) {
+    for (link, index) in plan.links.iter().zip((0..).step_by(2)).filter(|(link, _)| plan.is_carried(link)) {
         let ports = nodes.within(PLACE, || Ok([Port::open(&name(index))?, Port::open(&name(index + 1))?]))?;
         let treatments = [0, 1].map(|side: usize| Treatment::from(wire(&link.ends[side])));
         let controls = line.join(&ports[0], &ports[1], treatments)?;
@@ -107,7 +103,7 @@ impl Lines {
 /// The ends of lined links with their indices.
 fn of(plan: &Plan) -> impl Iterator<Item = (u32, &End)> {
     let every = plan.links.iter().flat_map(|link| link.ends.iter().map(move |end| (link, end)));
-    (0..).zip(every).filter(|(_, (link, _))| carries(plan, link)).map(|(index, (_, end))| (index, end))
+    (0..).zip(every).filter(|(_, (link, _))| plan.is_carried(link)).map(|(index, (_, end))| (index, end))
 }
 
 fn name(index: u32) -> String {
