@@ -127,6 +127,24 @@ def test_rows_of_one_flow_keep_their_order(tmp_path: Path) -> None:
     assert len(record.table("tcp_probe", flow=7)) == 0
 
 
+def test_the_readings_of_one_socket_keep_their_order_and_their_states(tmp_path: Path) -> None:
+    parts = [
+        make.tcp_info([0, SECOND], flow, side=side, rtt=[10 * flow + side, 50])
+        for flow in (1, 0)
+        for side in (1, 0)
+    ]
+    rows = np.concatenate(parts)[[0, 2, 4, 6, 1, 3, 5, 7]]
+    rows["state"][0] = 6  # TIME_WAIT has no tcp_info
+    record = make.record(tmp_path / "run", {"tcp_info": rows}, flows=[make.flow(0, "a"), make.flow(1, "b")])
+
+    assert record.socket("b", 1)["t_ns"].tolist() == [0, SECOND]
+    assert record.socket("b", 1)["state"].tolist() == [6, 1]
+    assert record.tcp_info("b", 1)[0].tolist() == [SECOND]
+    assert record.tcp_info("b", 0)[1]["rtt"].tolist() == [10, 50]
+    assert record.tcp_info(0, 1)[1]["rtt"].tolist() == [1, 50]
+    assert len(record.socket(7, 0)) == 0
+
+
 def test_unknown_names_are_errors_that_list_the_known(tmp_path: Path) -> None:
     record = make.record(tmp_path / "run", {"tcp_probe": probe()})
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from rushhour.baseline import shelf
-from rushhour.files import rooms
+from rushhour.files import durable, rooms
 from rushhour.lab.confine import PREFIX, Sandbox
 
 
@@ -105,3 +105,18 @@ def test_the_lock_of_a_strangers_baselines_empties_no_file(tmp_path: Path) -> No
     with pytest.raises(OSError, match="symbolic links"), shelf.locked(folder):
         pass
     assert precious.read_text() == "mine"
+
+
+def test_a_forked_process_makes_its_files_durable_by_threads_of_its_own(tmp_path: Path) -> None:
+    files = [tmp_path / str(number) for number in range(9)]
+    for file in files:
+        file.write_text("text")
+    durable.sync_all(files)  # this process has its threads now; a child of it will not
+    child = os.fork()
+    if child == 0:
+        signal.alarm(20)
+        durable.sync_all(files)
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    with pytest.raises(FileNotFoundError):
+        durable.sync_all([tmp_path / "none"])

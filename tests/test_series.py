@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from builders import SECOND
 
+from rushhour.series.readings import is_one_of
 from rushhour.series.series import SERIES
 
 if TYPE_CHECKING:
@@ -123,3 +124,28 @@ def test_a_tcp_flow_beside_datagrams_keeps_its_goodput(tmp_path: Path) -> None:
 
     assert series.source == "tcp_info"
     assert series.values.tolist() == [80e6] * 10
+
+
+def test_a_series_is_made_once_as_long_as_there_is_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tables = {"tcp_info": make.tcp_info([SECOND, 2 * SECOND], bytes_sent=[1, 2], total_retrans=[0, 3])}
+    record = make.record(tmp_path / "run", tables, sample_ns=SECOND)
+    assert record.series("retransmits", flow=0) is record.series("retransmits", flow=0)
+
+    monkeypatch.setattr("rushhour.record.record._KEPT", 3)
+    short = make.record(tmp_path / "short", tables, sample_ns=SECOND)
+    assert short.series("retransmits", flow=0) is short.series("retransmits", flow=0)
+    assert short.series("rttvar_us", flow=0) is not short.series("rttvar_us", flow=0)
+    assert (
+        short.series("rttvar_us", flow=0).values.tolist()
+        == record.series("rttvar_us", flow=0).values.tolist()
+    )
+
+
+@pytest.mark.parametrize("kind", ["<u4", "<u8"])
+def test_a_few_values_are_found_in_either_width(kind: str) -> None:
+    values = np.array([0, 1, 2**32 - 1], kind)
+    few = (2**64 - 1, 2**32 - 1, 0)
+    assert is_one_of(values, few).tolist() == [True, False, True]
+    assert not is_one_of(values, ()).any()

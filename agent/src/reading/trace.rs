@@ -19,7 +19,7 @@ use crate::error::{Context, Error, Result};
 use crate::kernel::clock::Clock;
 use crate::kernel::leftover::{own_name, Leftover};
 use crate::kernel::sys;
-use crate::plan::{Flow, Plan, Readings, FIRST_PORT, LAST_PORT};
+use crate::plan::{Flow, Generator, Kind, Plan, Readings, FIRST_PORT, LAST_PORT};
 use crate::record::table::{self, TableWriter};
 
 use format::Format;
@@ -32,8 +32,17 @@ pub const TRACER: &str = "RUSHHOUR_TRACER";
 /// Where the agent finds the trace file system.
 pub const TRACEFS: &str = "/sys/kernel/tracing";
 
-/// Room for about 28 000 events; the reader is woken when it is half full.
+/// Room for about 28 000 events; the reader is woken when it is half full. Each page of it is made ready before the start, so
+/// that an experiment of which few events are to be expected has less.
 const RING_KIB: usize = 4096;
+const LEAST_RING_KIB: usize = 256;
+/// What an event takes in the ring at most.
+const EVENT_BYTES: u64 = 160;
+/// Of a connection, beside those of its data.
+const EVENTS_OF_CONNECTION: u64 = 32;
+/// The smallest usual segment, and events that it brings at most: its ACK, losses, and the room that is never to be needed.
+const SEGMENT_BYTES: u32 = 536;
+const EVENTS_OF_SEGMENT: u64 = 16;
 /// Bytes moved through the pipe by one call, whole pages.
 const PIPE: usize = 1 << 20;
 
@@ -77,6 +86,27 @@ fn wanted(readings: Readings) -> Vec<&'static str> {
         names.extend(["tcp_retransmit_skb", "tcp_cong_state_set"]);
     }
     names
+}
+
+/// Room for the events of these flows, in KiB: so much that the reader is not woken where their data are counted and few.
+fn ring_kib(flows: &[Flow]) -> usize {
+    let events = flows.iter().try_fold(0_u64, |sum, flow| sum.checked_add(most_events(flow)?));
+    let bytes = events.and_then(|events| events.checked_mul(2 * EVENT_BYTES));
+    let kib = bytes.and_then(|bytes| usize::try_from(bytes >> 10).ok());
+    kib.map_or(RING_KIB, |kib| kib.clamp(LEAST_RING_KIB, RING_KIB).next_power_of_two())
+}
+
+/// How many events a flow brings at most; none where it goes on until its end.
+fn most_events(flow: &Flow) -> Option<u64> {
+    match (flow.kind, flow.generator) {
+        (Kind::Udp | Kind::Ping, _) => Some(0),
+        (Kind::Tcp, Generator::Agent) => {
+            let least = [flow.mss, flow.message_bytes].into_iter().flatten().min().unwrap_or(SEGMENT_BYTES);
+            let segments = flow.bytes? / u64::from(least.clamp(1, SEGMENT_BYTES)) + 1;
+            segments.checked_mul(EVENTS_OF_SEGMENT)?.checked_add(EVENTS_OF_CONNECTION)
+        }
+        _ => None,
+    }
 }
 
 fn write(path: &Path, value: &str) -> Result<()> {
@@ -128,7 +158,7 @@ impl Trace {
             }
         };
         let root = instance.as_ref().map_or(Path::new(TRACEFS), Instance::folder).to_owned();
-        let ring_kib = instance.as_ref().map_or(RING_KIB, Instance::ring_kib);
+        let ring_kib = instance.as_ref().map_or_else(|| ring_kib(&plan.flows), Instance::ring_kib);
         write(&root.join("trace_clock"), "mono")?;
         write(&root.join("buffer_size_kb"), &ring_kib.to_string())?;
         let last_port = instance.as_ref().map_or(LAST_PORT, |_| last_port(plan));
@@ -307,5 +337,39 @@ impl Sink {
             stream.format.append(clock.since_start(event.stamp_ns as i64), event.data, stream.table.row());
             stream.table.written()
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flow(more: &str) -> Flow {
+        let text = format!(
+            r#"{{"id": 0, "name": "a", "from": "a", "to": "b", "src": "10.0.0.1", "dst": "10.0.0.2", "start_ns": 0, {more}}}"#
+        );
+        serde_json::from_str(&text).expect("a flow")
+    }
+
+    #[test]
+    fn the_ring_has_room_for_what_counted_flows_bring() {
+        let few = flow(r#""kind": "tcp", "bytes": 1000"#);
+        assert_eq!(ring_kib(&[few.clone(), flow(r#""kind": "udp""#)]), LEAST_RING_KIB);
+        assert_eq!(ring_kib(&vec![few; 20]), 512);
+        assert_eq!(ring_kib(&[flow(r#""kind": "tcp", "bytes": 100000"#)]), 1024);
+        // In small messages each may be a segment of its own.
+        assert_eq!(ring_kib(&[flow(r#""kind": "tcp", "bytes": 10000, "message_bytes": 10"#)]), RING_KIB);
+        assert_eq!(ring_kib(&[flow(r#""kind": "tcp", "bytes": 18446744073709551615"#)]), RING_KIB);
+    }
+
+    #[test]
+    fn the_ring_is_large_where_nobody_knows_how_much_comes() {
+        for endless in [
+            r#""kind": "tcp""#,
+            r#""kind": "rr", "count": 3"#,
+            r#""kind": "tcp", "generator": "iperf3", "bytes": 9"#,
+        ] {
+            assert_eq!(ring_kib(&[flow(endless)]), RING_KIB, "{endless}");
+        }
     }
 }

@@ -297,8 +297,7 @@ def _sockets(record: Record, flow: Flow, side: int) -> decode.Rows | None:
     """The readings of the sender's (0) or the receiver's (1) socket; None where there are none."""
     if not record.has("tcp_info"):
         return None
-    rows = record.table("tcp_info", flow=flow.id)
-    rows = rows[rows["side"] == side]
+    rows = record.socket(flow.id, side)
     return rows if len(rows) else None
 
 

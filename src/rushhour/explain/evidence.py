@@ -302,8 +302,7 @@ def _greatest(record: Record, name: str, flow: Flow) -> float | None:
 
 
 def _memory(record: Record, flow: Flow, side: int, name: str) -> float | None:
-    rows = record.table("tcp_info", flow=flow.id)
-    rows = rows[rows["side"] == side]
+    rows = record.socket(flow.id, side)
     return float(decode.skmem(rows["skmem"])[name].max()) if len(rows) else None
 
 

@@ -63,12 +63,13 @@ def _replaced(record: Record) -> list[str]:
     if not record.has("tcp_info"):
         return []
     rows = record.table("tcp_info")
-    rows = rows[rows["side"] == SENDER]
+    senders = rows["side"] == SENDER
+    numbers, names = rows["flow"][senders], rows["cc"][senders]
     asked = {flow.id: flow.cc for flow in record.plan.flows}
-    flows, places = np.unique(rows["flow"][::-1], return_index=True)
+    flows, places = np.unique(numbers[::-1], return_index=True)
     found = []
     for flow, place in zip(flows.tolist(), places.tolist(), strict=True):
-        used = rows["cc"][::-1][place].decode(errors="replace")
+        used = names[::-1][place].decode(errors="replace")
         if asked.get(flow) and used and used != asked[flow]:
             name = record.context.flows[flow].name
             found.append(

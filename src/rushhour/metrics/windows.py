@@ -49,7 +49,7 @@ def moved_within(record: Record, flow: Flow, begin: int, done: int) -> tuple[int
     t_ns, count = delivered(record, flow)
     first, last = int(np.searchsorted(t_ns, begin)), int(np.searchsorted(t_ns, done, side="right")) - 1
     if last > first:
-        held = np.isin(t_ns[first : last + 1], _holes(record, flow))
+        held = np.isin(t_ns[first : last + 1], *record.curve(_holes, flow))
         whole, most = np.flatnonzero(~held), (last - first) // 4
         if len(whole) and whole[0] <= most:
             first, last = first + int(whole[0]), max(first + int(whole[-1]), last - most)
@@ -58,15 +58,14 @@ def moved_within(record: Record, flow: Flow, begin: int, done: int) -> tuple[int
     return int(count[last] - count[first]), int(t_ns[first]), int(t_ns[last])
 
 
-def _holes(record: Record, flow: Flow) -> NDArray[np.int64]:
+def _holes(record: Record, flow: Flow) -> tuple[NDArray[np.int64]]:
     """When a sample found data in a TCP receiver's memory that its application could not read yet."""
     if flow.kind not in kinds.TCP_STREAMS or not record.has("tcp_info"):
-        return np.zeros(0, np.int64)
-    rows = record.table("tcp_info", flow=flow.id)
-    rows = rows[rows["side"] == 1]
+        return (np.zeros(0, np.int64),)
+    rows = record.socket(flow.id, 1)
     held = (decode.skmem(rows["skmem"])["rmem_alloc"] > 0) & (rows["rqueue"] == 0)
     stamps: NDArray[np.int64] = rows["t_ns"][held].astype(np.int64)
-    return stamps
+    return (stamps,)
 
 
 def bottlenecks(record: Record) -> list[End]:

@@ -6,6 +6,7 @@ it: fields that a kernel does not have yet are absent, never zero.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -63,6 +64,7 @@ _CC_INFO: Mapping[bytes, Fields] = {
 _MARKS = ("ecn_mark", "ce_mark", "marked")
 
 
+@cache
 def layout(fields: Fields, length: int, stride: int | None = None) -> np.dtype[np.void]:
     """The dtype of a structure of which the kernel gave `length` bytes: its whole fields up to there.
 

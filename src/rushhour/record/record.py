@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from rushhour.record.slim import Slim
 
 T = TypeVar("T")
+Curve = TypeVar("Curve", bound="tuple[NDArray[Any], ...]")
 
 __all__ = ["MetricValue", "Record", "RecordWriter", "ResultSet", "Series", "seal"]
 
@@ -46,6 +47,11 @@ __all__ = ["MetricValue", "Record", "RecordWriter", "ResultSet", "Series", "seal
 _ROOT, _INGRESS = 0xFFFFFFFF, 0xFFFFFFF1
 # Sockets that carry no tcp_info: TIME_WAIT, LISTEN, NEW_SYN_RECV.
 _NO_INFO = (6, 10, 12)
+_HAS_INFO = ~np.isin(np.arange(256), _NO_INFO)
+# By which readings of sockets are grouped; no table has a column of this name.
+_SOCKET = "flow and side"
+# Samples of series and curves that one record keeps beside its tables, 16 bytes each.
+_KEPT = 1 << 22
 
 
 class Record:
@@ -65,6 +71,9 @@ class Record:
         self._groups: dict[tuple[str, str], tuple[decode.Rows, Mapping[int, slice]]] = {}
         self._made: dict[Callable[[Record], Any], Any] = {}
         self._info: dict[tuple[int, int], tuple[NDArray[np.int64], decode.Rows]] = {}
+        self._series: dict[tuple[str, int | str | None, int | str | None], Series] = {}
+        self._curves: dict[tuple[Callable[[Record, Flow], Any], int], Any] = {}
+        self._room = _KEPT
 
     @classmethod
     def open(cls, path: Path | str) -> Record:
@@ -256,10 +265,21 @@ class Record:
         if (number, side) not in self._info:
             if not self.has("tcp_info"):
                 return np.zeros(0, np.int64), np.zeros(0, np.dtype([]))
-            rows = self.table("tcp_info", flow=number)
-            rows = rows[(rows["side"] == side) & ~np.isin(rows["state"], _NO_INFO)]
+            rows = self.socket(number, side)
+            told = _HAS_INFO[rows["state"]]
+            rows = rows if told.all() else rows[told]
             self._info[number, side] = rows["t_ns"].astype(np.int64), decode.tcp_info(rows["info"])
         return self._info[number, side]
+
+    def socket(self, flow: int | str, side: int) -> decode.Rows:
+        """The rows of `tcp_info` of a flow's sender (side 0) or receiver (1), in whatever state it was.
+
+        Raises:
+            RecordError: there is no such table or flow, or the table is damaged.
+        """
+        number = flow if isinstance(flow, int) else self.context.flow(flow).id
+        ordered, places = self._grouped("tcp_info", _SOCKET)
+        return ordered[places.get(2 * number + side, slice(0, 0))]
 
     def root_qdisc(self, end: int | str) -> decode.Rows:
         """The readings of an end's root qdisc, whose backlog and drops include those of its children.
@@ -277,7 +297,13 @@ class Record:
         Raises:
             RecordError: there is no such series, flow or end.
         """
-        return make(self, name, flow, end)
+        which = (name, flow, end)
+        if which not in self._series:
+            made = make(self, name, flow, end)
+            if not self._keeps(len(made)):
+                return made
+            self._series[which] = made
+        return self._series[which]
 
     def frame(self, name: str) -> pa.Table:
         """A table as Arrow, kernel structures taken apart into columns; `metrics` gives the metrics.
@@ -318,6 +344,24 @@ class Record:
         made: T = self._made[function]
         return made
 
+    def curve(self, function: Callable[[Record, Flow], Curve], flow: Flow) -> Curve:
+        """The arrays [n] that `function(record, flow)` gives: kept, where they are short enough."""
+        which = (function, flow.id)
+        if which not in self._curves:
+            made = function(self, flow)
+            if not self._keeps(len(made[0])):
+                return made
+            self._curves[which] = made
+        kept: Curve = self._curves[which]
+        return kept
+
+    def _keeps(self, samples: int) -> bool:
+        """Whether there is room for so many more samples; very long ones are made again instead."""
+        if samples > self._room:
+            return False
+        self._room -= samples
+        return True
+
     def flows(self, *kinds: str) -> list[Flow]:
         """The flows of these kinds (all kinds, if none is named), in the order of the plan.
 
@@ -333,7 +377,10 @@ class Record:
     def _grouped(self, name: str, column: str) -> tuple[decode.Rows, Mapping[int, slice]]:
         # The table sorted by flow (or end), and where the rows of each are: one copy, not a scan per flow.
         if (name, column) not in self._groups:
-            self._groups[name, column] = grouped(self.raw(name).rows, column)
+            rows = self.raw(name).rows
+            # A socket is a flow and its side.
+            keys = rows["flow"].astype(np.int64) * 2 + rows["side"] if column == _SOCKET else rows[column]
+            self._groups[name, column] = grouped(rows, keys)
         return self._groups[name, column]
 
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Self
 
 from rushhour.errors import RecordError
 from rushhour.files import rooms
+from rushhour.files.durable import sync, sync_all
 from rushhour.files.regular import checksum
 from rushhour.plain import harmless, may_speak
 
@@ -30,8 +30,6 @@ METRICS = "metrics.json"
 SEALED = "sealed"
 RAW = "raw/"
 """How the names of tables, and of what tools report, begin."""
-# Files made durable at once.
-_SYNCS = 8
 
 
 class RecordWriter:
@@ -88,11 +86,9 @@ def seal(folder: Path, manifest: Mapping[str, object], destination: Path | None 
             _check_plain(path)
         sums = {name: checksum(path) for name, path in files.items()}
         whole = sealed({**manifest, "format": FORMAT, "files": sums})
-        # Together: the file system then writes its journal once instead of once a file.
-        with ThreadPoolExecutor(_SYNCS) as pool:
-            list(pool.map(_sync, files.values()))
+        sync_all(files.values())
         write_json(folder / MANIFEST, whole)
-        _sync(folder)
+        sync(folder)
         return folder if destination is None else _rename(folder, destination)
     except OSError as error:
         raise _cannot("seal the record", folder, error) from error
@@ -128,16 +124,8 @@ def _rename(folder: Path, destination: Path) -> Path:
     destination.parent.mkdir(parents=True, exist_ok=True)
     folder.chmod(0o777 & ~rooms.umask())
     rooms.take_place(folder, destination)
-    _sync(destination.parent)
+    sync(destination.parent)
     return destination
-
-
-def _sync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _check_plain(path: Path) -> None:

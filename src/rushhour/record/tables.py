@@ -218,11 +218,13 @@ def _unreadable(path: Path, error: Exception) -> RecordError:
     )
 
 
-def grouped(rows: np.ndarray[Any, Any], column: str) -> tuple[np.ndarray[Any, Any], dict[int, slice]]:
-    """The rows sorted by a column of whole numbers, and where those of each number are."""
+def grouped(
+    rows: np.ndarray[Any, Any], values: np.ndarray[Any, Any]
+) -> tuple[np.ndarray[Any, Any], dict[int, slice]]:
+    """The rows sorted by whole numbers [n], one for each row, and where those of each number are."""
     if not len(rows):
         return rows, {}
-    values = np.ascontiguousarray(rows[column])
+    values = np.ascontiguousarray(values)
     if (values == values[0]).all():
         return rows, {int(values[0]): slice(0, len(rows))}
     if values.max() < 1 << 16:

@@ -52,17 +52,20 @@ class Known:
         if self._keep:
             kept.keep(key, folder)
             if self._wanted.tables and not self._measured():
-                _measure(folder, fresh=self._fresh)
+                _measure(folder)
         return folder, False
 
 
-def _measure(folder: Path, *, fresh: bool) -> None:
-    """Measure a new run while others go on, so that its metrics are known when the index is written."""
+def _measure(folder: Path) -> None:
+    """Measure a new run while others go on, so that its metrics are known when the index is written.
+
+    Nobody knows them yet: to look for them would read every file of the record once more.
+    """
     from rushhour.record.record import Record  # noqa: PLC0415 - numpy
     from rushhour.summary.measured import metrics_of  # noqa: PLC0415 - numpy
 
     with suppress(Exception):  # what is wrong with a record is told where its metrics are asked for
-        metrics_of(Record.open(folder), fresh=fresh)
+        metrics_of(Record.open(folder), fresh=True)
 
 
 def _make_slim(folder: Path, wanted: Wanted) -> None:

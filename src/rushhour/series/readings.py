@@ -34,13 +34,20 @@ _MAX_BINS = 10_000_000
 CA_RECOVERY, CA_LOSS = 3, 4
 
 
-def delivered(record: Record, flow: Flow) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+Delivered = tuple["NDArray[np.int64]", "NDArray[np.int64]"]
+
+
+def delivered(record: Record, flow: Flow) -> Delivered:
     """Payload bytes that had reached the receiver, cumulative: stamps in ns [n], bytes [n].
 
     TCP: `tcpi_bytes_received` of the receiver at each sample, between the connection (0 bytes) and the end
     as the agent reports it. UDP: each datagram at its first arrival (duplicates do not count), or what iperf3
     reports of its intervals.
     """
+    return record.curve(_delivered, flow)
+
+
+def _delivered(record: Record, flow: Flow) -> Delivered:
     if flow.kind in kinds.UDP_STREAMS and flow.generator == "iperf3":
         return _intervals(record, flow)
     if flow.kind in kinds.UDP_STREAMS and not record.has("udp"):
@@ -161,9 +168,17 @@ def info(
         if field not in (info.dtype.names or ()):
             return empty()
         values = info[field].astype(np.float64) * factor
-        return t_ns, np.where(np.isin(info[field], unknown), np.nan, values) if unknown else values
+        return t_ns, np.where(is_one_of(info[field], unknown), np.nan, values) if unknown else values
 
     return reading
+
+
+def is_one_of(values: NDArray[np.unsignedinteger], few: tuple[int, ...]) -> NDArray[np.bool_]:
+    """Which of the values [n] are among a few; `np.isin` sorts for it, which takes longer than all else."""
+    found = np.zeros(len(values), bool)
+    for one in few:
+        found |= values == np.uint64(one)
+    return found
 
 
 def ssthresh(record: Record, flow: Flow) -> Samples:
@@ -287,10 +302,10 @@ def cc(
     """What one congestion control tells of itself; empty for flows of another."""
 
     def reading(record: Record, flow: Flow) -> Samples:
-        rows = record.table("tcp_info", flow=flow.id)
-        rows = rows[(rows["side"] == 0) & (rows["cc"] == algorithm)]
-        known = decode.cc_info(rows["ccinfo"], algorithm)
-        return empty() if known is None else (stamps(rows), convert(known))
+        rows = record.socket(flow.id, 0)
+        told = rows["cc"] == algorithm
+        known = decode.cc_info(rows["ccinfo"][told], algorithm)
+        return empty() if known is None else (stamps(rows)[told], convert(known))
 
     return reading
 

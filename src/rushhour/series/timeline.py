@@ -9,7 +9,8 @@ is taken apart here by what queues, states and counters show of the same interva
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -71,7 +72,7 @@ class Timeline:
     edges_s: Numbers
     held_s: dict[str, Numbers]
 
-    @property
+    @cached_property
     def shares(self) -> dict[str, float]:
         """Part of the whole time of each limit, the greatest first; those that never held are left out."""
         total = float(np.diff(self.edges_s).sum())
@@ -163,8 +164,8 @@ class _Parts:
     def _alone(self) -> bool:
         """Whether no other stream crosses a bottleneck of its ways."""
         mine = set(self.flow.bottleneck_ends)
-        streams = [flow for flow in self.record.context.flows.values() if flow.kind in kinds.STREAMS]
-        return not any(mine & flow.crossed for flow in streams if flow.id != self.flow.id)
+        others = (flow for flow in self.record.context.flows.values() if flow.id != self.flow.id)
+        return not any(flow.kind in kinds.STREAMS and mine & flow.crossed for flow in others)
 
     def _field(self, name: str) -> Numbers:
         known = name in (self.info.dtype.names or ())
@@ -208,17 +209,16 @@ class _Parts:
 
     def _buffer_full(self) -> NDArray[np.bool_]:
         """Whether the send buffer had less than a third left, below which a writer is not woken."""
-        memory = decode.skmem(self._socket(0)["skmem"])
+        memory = decode.skmem(self._socket(0, "skmem"))
         full: NDArray[np.bool_] = memory["wmem_queued"].astype(np.float64) >= memory["sndbuf"] * (2 / 3)
         return full
 
-    def _socket(self, side: int) -> Rows:
-        """The reading of the sender's (0) or receiver's (1) socket that ends each interval, or none."""
-        rows = self.record.table("tcp_info", flow=self.flow.id)
-        rows = rows[rows["side"] == side]
-        place = np.searchsorted(rows["t_ns"] * 1e-9, self.edges[1:] + 1e-10, side="right") - 1
-        found: Rows = rows[np.maximum(place, 0)] if len(rows) else rows
-        return found
+    def _socket(self, side: int, column: str) -> NDArray[Any]:
+        """What the reading of the sender's (0) or receiver's (1) socket says that ends each interval."""
+        rows = self.record.socket(self.flow.id, side)[column]
+        stamps = self.record.socket(self.flow.id, side)["t_ns"] * 1e-9
+        place = np.searchsorted(stamps, self.edges[1:] + 1e-10, side="right") - 1
+        return rows[np.maximum(place, 0)] if len(rows) else rows
 
     def _slow_start(self, full: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Up to the first loss, the first full interval, or where the window passes its threshold.
@@ -231,11 +231,11 @@ class _Parts:
 
     def _unread(self) -> NDArray[np.bool_]:
         """Whether most of the receiver's window lay unread when the interval ended."""
-        rows = self._socket(1)
+        waiting = self._socket(1, "rqueue")
         peak = float(self._window().max(initial=0.0))
-        if not len(rows) or not peak:
+        if not len(waiting) or not peak:
             return np.zeros(len(self.length), bool)
-        unread: NDArray[np.bool_] = rows["rqueue"] >= UNREAD * peak
+        unread: NDArray[np.bool_] = waiting >= UNREAD * peak
         return unread
 
     def _window(self) -> Numbers:
