@@ -28,7 +28,7 @@ class Office:
 def _landed(member: Member, number: int) -> Landed:
     nothing: Any = None
     item = Item(nothing, f"{number:08x}", Path(f"out/{number}"), {"image": ""}, frozenset(), Future())
-    return Landed(item, member, f"digest of {number}", Path(f"landed/{number}"), b"", "")
+    return Landed(f"digest of {number}", b"", item, member, Path(f"landed/{number}"), "")
 
 
 def _held(share: float) -> tuple[Office, list[Landed]]:
