@@ -7,6 +7,7 @@ from typing import Any
 
 from rushhour.fleet.audit import Audits
 from rushhour.fleet.members import READY, Item, Landed, Member
+from rushhour.record.slim import WHOLE
 
 
 class Office:
@@ -16,7 +17,7 @@ class Office:
         self.members = {member.address: member for member in members}
         self.delivered: list[Landed] = []
         self.wanted: list[Item] = []
-        self.runway = SimpleNamespace(drop=lambda _landed: None)
+        self.runway = SimpleNamespace(drop=lambda _landed: None, wanted=WHOLE)
 
     def deliver(self, landed: Landed) -> None:
         self.delivered.append(landed)
