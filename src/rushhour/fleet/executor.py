@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 from rushhour.errors import RushHourError
 from rushhour.fleet import faults, roll
 from rushhour.fleet.audit import Audits
-from rushhour.fleet.giving import Giving
+from rushhour.fleet.giving import GATHER_S, Giving
 from rushhour.fleet.landing import Runway
 from rushhour.fleet.members import ASIDE, READY, Item, Landed, Member, Task
 from rushhour.fleet.post import Post
@@ -172,7 +172,7 @@ class Fleet:
     def _work(self) -> None:
         while True:
             try:
-                event = self._inbox.get(timeout=_ROLL_S)
+                event = self._inbox.get(timeout=GATHER_S if self._giving.gathers else _ROLL_S)
                 if event is None:
                     return
                 event()

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 # Runs of a task take about so long together, and are at most so many: a message is worth its while.
 _TASK_S, _MOST = 0.5, 32
+# Runs that take less wait so long for more of their kind: a message with one costs as much as one with many.
+_TINY_S, GATHER_S = 0.05, 0.1
 # A run that takes so many times the usual, and so many seconds, is made by an idle worker, too.
 _SLOW, _SLOW_S = 4.0, 5.0
 
@@ -27,6 +29,7 @@ class Giving:
         self._fleet, self._post = fleet, post
         self.waiting: deque[Item] = deque()
         self._usual_s: float | None = None
+        self._since: float | None = None
 
     def took(self, seconds: float) -> None:
         """A run took so long."""
@@ -42,12 +45,30 @@ class Giving:
     def give_out(self) -> None:
         """Give workers that have room what waits; at the end let idle ones help slow ones."""
         free = [one for one in self._fleet.members.values() if one.takes and self._room(one)]
+        if free and self.waiting and self._gathers(len(free)):
+            return
         free.sort(key=lambda one: len(one.going) / one.slots)
         while free and self.waiting:
             given = [member for member in free if self._give(member, len(free))]
             free = [one for one in given if one.takes and self._room(one)]
         if not self.waiting:
             self._help_slow_ones()
+
+    @property
+    def gathers(self) -> bool:
+        """Whether what waits has to be looked at again soon."""
+        return self._since is not None
+
+    def _gathers(self, free: int) -> bool:
+        """Whether tiny runs wait a moment, because there are not enough of them for the workers."""
+        tiny = self._usual_s is not None and self._usual_s < _TINY_S
+        now = clock.monotonic()
+        since = now if self._since is None else self._since
+        if not tiny or len(self.waiting) >= free * _MOST or now - since >= GATHER_S:
+            self._since = None
+            return False
+        self._since = since
+        return True
 
     def _room(self, member: Member) -> bool:
         # One beyond what goes on, so that it need not wait for the next; not where runs take long.

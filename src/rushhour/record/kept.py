@@ -8,6 +8,7 @@ kept, so it is verified at each use: what is not as it was sealed is not known, 
 from __future__ import annotations
 
 import errno
+import os
 import shutil
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -99,17 +100,19 @@ def make_slim(record: Path, content: bytes) -> None:
 
 def share(record: Path, target: Path, *, with_manifest: bool) -> None:
     """Put the files of a record into the folder `target`, by hard links where that is possible."""
-    for path in sorted(record.rglob("*")):
-        name = path.relative_to(record)
-        if path.is_dir():
-            (target / name).mkdir(exist_ok=True)
-        elif with_manifest or str(name) != MANIFEST:
-            _link(path, target / name)
+    # As texts: of a sweep with many runs this is a tenth of what a run costs here, and as paths twice that.
+    for place, folders, names in os.walk(record):
+        inner = f"{target}{place.removeprefix(str(record))}"
+        for name in folders:
+            os.makedirs(f"{inner}/{name}", exist_ok=True)  # noqa: PTH103 - as said
+        for name in names:
+            if with_manifest or name != MANIFEST or inner != str(target):
+                _link(f"{place}/{name}", f"{inner}/{name}")
 
 
-def _link(source: Path, target: Path) -> None:
+def _link(source: str | Path, target: str | Path) -> None:
     try:
-        target.hardlink_to(source)
+        os.link(source, target, follow_symlinks=False)
     except OSError as error:
         if error.errno not in _NO_LINK:
             raise
