@@ -14,7 +14,8 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from rushhour.files import remembered
-from rushhour.record.record import Record, ResultSet
+from rushhour.record.record import Record
+from rushhour.record.result_set import ResultSet
 from rushhour.record.seal import MANIFEST, SET_FILE, sealed
 from rushhour.summary import measured
 

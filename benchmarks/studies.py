@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rushhour.record.record import ResultSet
+from rushhour.record.result_set import ResultSet
 from rushhour.report import html
 from rushhour.running import runner
 from rushhour.summary.measured import metrics_of

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import builders as make
 
-from rushhour.record.record import ResultSet
+from rushhour.record.result_set import ResultSet
 from rushhour.record.seal import write_json
 from rushhour.version import __version__
 

@@ -9,7 +9,7 @@ import pytest
 from report_records import make_set
 
 from rushhour.errors import RecordError
-from rushhour.record.record import ResultSet
+from rushhour.record.result_set import ResultSet
 from rushhour.report.published import sheets, tally
 from rushhour.summary.comparison import Comparison, compare, document
 

@@ -12,7 +12,7 @@ from report_records import make_set
 from result_sets import kernel, result_set
 
 from rushhour.extras import EXTRAS
-from rushhour.record.record import ResultSet
+from rushhour.record.result_set import ResultSet
 
 if TYPE_CHECKING:
     import subprocess

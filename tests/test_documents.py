@@ -13,7 +13,7 @@ from report_records import make_set
 import rushhour
 from rushhour.cli import COMMANDS
 from rushhour.cli.document import render
-from rushhour.record.record import ResultSet
+from rushhour.record.result_set import ResultSet
 from rushhour.running import runner
 
 ROOT = Path(__file__).parents[1]

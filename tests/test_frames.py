@@ -14,7 +14,7 @@ import pytest
 from builders import SECOND
 
 from rushhour.errors import RecordError
-from rushhour.record.record import ResultSet
+from rushhour.record.result_set import ResultSet
 from rushhour.summary import index
 
 if TYPE_CHECKING:

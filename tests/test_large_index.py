@@ -12,7 +12,7 @@ from result_sets import result_set
 import rushhour
 from benchmarks import many
 from rushhour.errors import RecordError
-from rushhour.record.record import ResultSet
+from rushhour.record.result_set import ResultSet
 from rushhour.summary import index
 
 if TYPE_CHECKING:

@@ -14,7 +14,8 @@ from report_records import make_record, make_set
 
 from rushhour.errors import RecordError
 from rushhour.files import remembered
-from rushhour.record.record import Record, ResultSet
+from rushhour.record.record import Record
+from rushhour.record.result_set import ResultSet
 from rushhour.record.seal import sealed
 from rushhour.summary import index, measured
 from rushhour.summary.measured import metrics_of

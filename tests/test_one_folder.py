@@ -19,7 +19,8 @@ from rushhour.files import rooms
 from rushhour.lab import kernel
 from rushhour.lab.base import canonical, sha256
 from rushhour.lab.kernel import process
-from rushhour.record.record import Record, ResultSet
+from rushhour.record.record import Record
+from rushhour.record.result_set import ResultSet
 from rushhour.record.seal import write_json
 from rushhour.running import runner
 

@@ -11,7 +11,8 @@ import pytest
 from builders import SECOND
 
 from rushhour.errors import RecordError
-from rushhour.record.record import Record, RecordWriter, ResultSet, seal
+from rushhour.record.record import Record, RecordWriter, seal
+from rushhour.record.result_set import ResultSet
 from rushhour.record.seal import sealed
 
 if TYPE_CHECKING:

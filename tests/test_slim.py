@@ -18,7 +18,8 @@ from rushhour.explain import explain
 from rushhour.files import storage
 from rushhour.lab import kernel as kernels
 from rushhour.record import kept
-from rushhour.record.record import Record, ResultSet
+from rushhour.record.record import Record
+from rushhour.record.result_set import ResultSet
 from rushhour.record.slim import WHOLE, Wanted
 from rushhour.report import html, markdown
 from rushhour.running import runner

@@ -36,7 +36,7 @@ KERNELS = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ru
 LIST = "import json, s3fs; print(json.dumps(s3fs.S3FileSystem().find('bucket')))"
 READ = """
 from rushhour.explain import explain
-from rushhour.record.record import ResultSet
+from rushhour.record.result_set import ResultSet
 for one in ResultSet.open("away"):
     print(one.is_whole, len(one.table("tcp_probe")) > 100, explain(one)[0].limit)
 """

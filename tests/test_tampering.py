@@ -19,7 +19,8 @@ from rushhour.files import sums
 from rushhour.lab import kernel
 from rushhour.record import kept
 from rushhour.record.json_file import read_json
-from rushhour.record.record import Record, ResultSet
+from rushhour.record.record import Record
+from rushhour.record.result_set import ResultSet
 from rushhour.record.seal import MANIFEST, SET_FILE, manifest_sum, sealed, write_json
 from rushhour.running import runner
 from rushhour.summary import index

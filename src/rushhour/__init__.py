@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rushhour.diagnosis import run as diagnose
-    from rushhour.record.record import Record, ResultSet
+    from rushhour.record.record import Record
+    from rushhour.record.result_set import ResultSet
     from rushhour.verdict import Verdict
 
 __all__ = ["Record", "ResultSet", "RushHourError", "__version__", "compare", "diagnose", "open", "run"]
@@ -31,7 +32,7 @@ __all__ = ["Record", "ResultSet", "RushHourError", "__version__", "compare", "di
 
 _HOMES = {
     "Record": ("rushhour.record.record", "Record"),
-    "ResultSet": ("rushhour.record.record", "ResultSet"),
+    "ResultSet": ("rushhour.record.result_set", "ResultSet"),
     "diagnose": ("rushhour.diagnosis", "run"),
 }
 
@@ -105,7 +106,7 @@ def open(path: str | Path) -> ResultSet:  # noqa: A001 - as in `rushhour.open`
     Raises:
         RecordError: there are no runs in it.
     """
-    from rushhour.record.record import ResultSet  # noqa: PLC0415
+    from rushhour.record.result_set import ResultSet  # noqa: PLC0415
 
     return ResultSet.open(path)
 

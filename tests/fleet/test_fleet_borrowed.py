@@ -14,7 +14,7 @@ from beds import fleets, slurm
 from beds.fleets import OFFICE, until
 
 from rushhour.lab import agent
-from rushhour.record.record import ResultSet
+from rushhour.record.result_set import ResultSet
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -18,7 +18,7 @@ from beds.net import Namespace
 from fleets import bed
 
 from rushhour.lab import agent
-from rushhour.record.record import ResultSet
+from rushhour.record.result_set import ResultSet
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

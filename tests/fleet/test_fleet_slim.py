@@ -14,7 +14,8 @@ from fleets import Bed, Odd, bed
 
 from rushhour.fleet.use import fleet
 from rushhour.lab import kernel as kernels
-from rushhour.record.record import Record, ResultSet
+from rushhour.record.record import Record
+from rushhour.record.result_set import ResultSet
 from rushhour.running import runner
 
 if TYPE_CHECKING:

@@ -84,7 +84,7 @@ def results(folder: Path) -> Path:
         "published": [], "study": None, "complete": True,
     }  # fmt: skip
     (folder / "set.json").write_text(json.dumps(sealed(about)))
-    from rushhour.record.record import ResultSet  # noqa: PLC0415
+    from rushhour.record.result_set import ResultSet  # noqa: PLC0415
 
     ResultSet.open(folder).write_index()
     return folder

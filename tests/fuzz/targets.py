@@ -20,7 +20,8 @@ from rushhour.errors import PlanError, RushHourError, ScenarioError
 from rushhour.export.formats import FORMATS
 from rushhour.export.gather import gather as cases
 from rushhour.metrics.calibration import calibrate
-from rushhour.record.record import Record, ResultSet
+from rushhour.record.record import Record
+from rushhour.record.result_set import ResultSet
 from rushhour.report import export, html, markdown, terminal
 from rushhour.series.series import SERIES
 from rushhour.spec.catalog import catalogue

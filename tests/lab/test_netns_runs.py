@@ -11,7 +11,8 @@ import pytest
 from rushhour.errors import LabError, UnsupportedError
 from rushhour.lab.netns import NetnsLab
 from rushhour.metrics.surroundings import carried, machines
-from rushhour.record.record import Record, ResultSet
+from rushhour.record.record import Record
+from rushhour.record.result_set import ResultSet
 from rushhour.report import html
 from rushhour.running import runner
 

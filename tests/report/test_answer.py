@@ -11,7 +11,7 @@ from test_terminal import screen
 
 from rushhour.metrics.value import MetricValue
 from rushhour.record.document import read
-from rushhour.record.record import ResultSet
+from rushhour.record.result_set import ResultSet
 from rushhour.record.set_file import SetFile
 from rushhour.report import html, markdown
 from rushhour.report.answer import answer

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from report_records import make_set
 
-from rushhour.record.record import ResultSet
+from rushhour.record.result_set import ResultSet
 from rushhour.report import gather
 from rushhour.report.html import render
 

@@ -15,7 +15,7 @@ from report_records import make_set
 
 from rushhour.cli.report import report
 from rushhour.errors import RecordError, ReportError
-from rushhour.record.record import ResultSet
+from rushhour.record.result_set import ResultSet
 from rushhour.report import markdown
 
 CELLS = [{"cc": cc, "loss": loss} for cc in ("cubic", "reno") for loss in ("0%", "1%")]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from report_records import make_copies
 
-from rushhour.record.record import ResultSet
+from rushhour.record.result_set import ResultSet
 from rushhour.report import figure as engine
 from rushhour.report.figure.collect import Taken
 from rushhour.report.figure.description import Plot

@@ -12,7 +12,7 @@ from report_records import make_copies
 from test_browser import drive
 
 from rushhour.models.registry import MODELS
-from rushhour.record.record import ResultSet
+from rushhour.record.result_set import ResultSet
 from rushhour.report import embed
 from rushhour.report import figure as engine
 from rushhour.report.figure.paper import draw

@@ -13,7 +13,8 @@ from builders import reseal
 from report_records import BUFFER, RATE, make_copies, make_set
 
 from rushhour.errors import ReportError
-from rushhour.record.record import Record, ResultSet
+from rushhour.record.record import Record
+from rushhour.record.result_set import ResultSet
 from rushhour.report import embed
 from rushhour.report.html import render, write
 

@@ -16,7 +16,7 @@ from result_sets import result_set
 import rushhour
 from benchmarks import many
 from rushhour.errors import RecordError
-from rushhour.record.record import ResultSet
+from rushhour.record.result_set import ResultSet
 from rushhour.report import gather, html, lean, markdown, thin
 from rushhour.report.answer import answer
 from rushhour.report.tables import cells_table

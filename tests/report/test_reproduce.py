@@ -13,7 +13,7 @@ import rushhour
 from rushhour.cli import cli
 from rushhour.record.document import read
 from rushhour.record.manifest import Kernel, Manifest
-from rushhour.record.record import ResultSet
+from rushhour.record.result_set import ResultSet
 from rushhour.report.html import render
 from rushhour.report.reproduce import build, reproduction, run_command
 from rushhour.spec import parse_scenario

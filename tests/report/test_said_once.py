@@ -11,7 +11,7 @@ from commandline import rush
 from report_records import make_set
 from rich.console import Console
 
-from rushhour.record.record import ResultSet
+from rushhour.record.result_set import ResultSet
 from rushhour.report import terminal as screens
 from rushhour.report.published import Line, Sheet
 from rushhour.report.said import once

@@ -12,7 +12,7 @@ from report_records import make_set
 from rich.console import Console
 from test_overview import runs
 
-from rushhour.record.record import ResultSet
+from rushhour.record.result_set import ResultSet
 from rushhour.report.braille import Canvas
 from rushhour.report.figure import figures_of, page, paper, screen
 from rushhour.report.figure.description import Axis, Drawing, Facet, LegendEntry, Plot, Role, Style, Trace

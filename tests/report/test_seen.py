@@ -11,7 +11,7 @@ from report_records import make_set
 from test_browser import drive
 
 from rushhour.quantities.words import NONE
-from rushhour.record.record import ResultSet
+from rushhour.record.result_set import ResultSet
 from rushhour.report.html import render
 
 pytestmark = pytest.mark.browser

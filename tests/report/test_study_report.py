@@ -12,7 +12,7 @@ from report_records import make_set
 from rushhour.cli.report import write_study
 from rushhour.errors import RecordError
 from rushhour.record.folders import read_sets, write_sets
-from rushhour.record.record import ResultSet
+from rushhour.record.result_set import ResultSet
 from rushhour.report import study_html
 from rushhour.report.study import gathered
 

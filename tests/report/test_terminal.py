@@ -8,7 +8,7 @@ import pytest
 from report_records import make_set
 from rich.console import Console
 
-from rushhour.record.record import ResultSet
+from rushhour.record.result_set import ResultSet
 from rushhour.report.braille import chart
 from rushhour.report.curves import Curve
 from rushhour.report.terminal import print_results

@@ -16,7 +16,7 @@ import pytest
 import rushhour
 from rushhour.lab import kernel as kernels
 from rushhour.lab.kernel import store
-from rushhour.record.record import ResultSet
+from rushhour.record.result_set import ResultSet
 from shipping import release
 from shipping.build import ROOT, build
 from shipping.kernels import LICENCES, pack

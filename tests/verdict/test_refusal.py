@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from rushhour.errors import UsageError
-from rushhour.record.record import ResultSet
+from rushhour.record.result_set import ResultSet
 from rushhour.record.seal import write_json
 from rushhour.verdict import Rule, Verdict, judge, of_sets
 from rushhour.verdict.side import key_of

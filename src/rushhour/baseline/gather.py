@@ -20,7 +20,7 @@ from rushhour.summary import index
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from rushhour.record.record import ResultSet
+    from rushhour.record.result_set import ResultSet
     from rushhour.summary.index import Part
 
 # What all runs of a baseline have in common; otherwise it would be several.

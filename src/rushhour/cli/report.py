@@ -11,7 +11,7 @@ from rushhour.cli import SETTINGS
 from rushhour.cli.screen import echo, tell_json
 
 if TYPE_CHECKING:
-    from rushhour.record.record import ResultSet
+    from rushhour.record.result_set import ResultSet
 
 FORMATS = ("html", "md", "png", "svg", "pdf", "csv", "parquet")
 _FOLDERS = {"png": "figures", "svg": "figures", "pdf": "figures", "csv": "tables", "parquet": "tables"}
@@ -46,7 +46,7 @@ def report(
     """  # noqa: D301 - click wants the letter itself
     from rushhour.errors import UsageError
     from rushhour.record.folders import read_sets
-    from rushhour.record.record import ResultSet
+    from rushhour.record.result_set import ResultSet
 
     sets = read_sets(records[0]) if len(records) == 1 else [ResultSet.open(folder) for folder in records]
     if levels:

@@ -229,7 +229,7 @@ def _finish_study(
 ) -> dict[str, object]:
     """Write one report of all batches and print what it says; the same as JSON."""
     from rushhour.record.folders import write_sets
-    from rushhour.record.record import ResultSet
+    from rushhour.record.result_set import ResultSet
     from rushhour.report.study import gathered
     from rushhour.running.runner import point_latest, study_folder
 

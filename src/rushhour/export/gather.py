@@ -8,7 +8,7 @@ from rushhour.errors import ReportError
 from rushhour.export.case import Case, Number, Report, Status
 from rushhour.record.folders import VERDICT, read_sets
 from rushhour.record.json_file import read_json
-from rushhour.record.record import Record, ResultSet
+from rushhour.record.result_set import ResultSet
 from rushhour.record.verdict_file import AGAIN
 from rushhour.report.reproduce import run_command
 from rushhour.report.verdict import markdown
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rushhour.metrics.value import MetricValue
+    from rushhour.record.record import Record
     from rushhour.record.verdict_file import JudgedMetric, VerdictFile
 
 

@@ -136,8 +136,8 @@ class Fleet:
     def item(self, job: Job, key: str, destination: Path) -> Item:
         """What is wanted, with all that a worker has to know of it."""
         self.kernels[str(job.kernel.identity["image_sha256"])] = job.kernel
-        told = self._post.taken_apart(job, key)
-        return Item(job, key, destination, told, self._post.files_of(job), Future())
+        told, files = self._post.taken_apart(job, key), self._post.files_of(job)
+        return Item(job, key, destination, told, files, Future())
 
     def asked(self, item: Item) -> dict[str, Any]:
         """What a record of it has to say of itself."""
@@ -173,14 +173,13 @@ class Fleet:
         while True:
             try:
                 event = self._inbox.get(timeout=GATHER_S if self._giving.gathers else _ROLL_S)
-                if event is None:
-                    return
-                event()
-                while not self._inbox.empty():
-                    event = self._inbox.get()
-                    if event is None:
-                        return
+                while event is not None:
                     event()
+                    if self._inbox.empty():
+                        break
+                    event = self._inbox.get()
+                else:
+                    return
                 self._go_on()
             except Empty:
                 self._guarded(self._go_on)
@@ -215,11 +214,9 @@ class Fleet:
         if any(one.state != ASIDE for one in self.members.values()):
             self._seen = clock.monotonic()
         else:
-            self._none_left(_ROLL_S if self.members else self._address.patience_s)
-
-    def _none_left(self, patience_s: float) -> None:
-        if clock.monotonic() - self._seen > patience_s:
-            self.end(roll.none_left(self._address.word, self._why))
+            patience_s = _ROLL_S if self.members else self._address.patience_s
+            if clock.monotonic() - self._seen > patience_s:
+                self.end(roll.none_left(self._address.word, self._why))
 
     def _meet(self, member: Member) -> None:
         """Ask a new worker what it is."""
@@ -358,8 +355,7 @@ class Fleet:
         item.avoid.add(member.address)
         others = any(one.state != ASIDE and one.address not in item.avoid for one in self.members.values())
         if proven or not faults.is_doubtful(told) or not others:
-            # Wherever it was tried it failed: it is the run.
-            self._absolve(item)
+            self._absolve(item)  # wherever it was tried it failed: it is the run
             self.fail(item, faults.error_of(told))
             return
         member.doubt.add(item)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from rushhour.errors import RecordError
 from rushhour.record.json_file import read_json
-from rushhour.record.record import ResultSet
+from rushhour.record.result_set import ResultSet
 from rushhour.record.seal import write_json
 
 if TYPE_CHECKING:

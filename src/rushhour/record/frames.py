@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pyarrow.dataset as pads
 
     from rushhour.metrics.value import MetricValue
-    from rushhour.record.record import ResultSet
+    from rushhour.record.result_set import ResultSet
     from rushhour.record.tables import Table
 
 _METRIC = pa.schema(

@@ -1,4 +1,4 @@
-"""Records: everything kept of a run, and sets of them.
+"""Records: everything kept of a run.
 
 Takes the folder of a run, gives its tables, series and metrics. Reading changes nothing and trusts nothing: a
 file that is damaged, foreign or newer is a `RecordError` that says which and why.
@@ -18,22 +18,20 @@ from rushhour.metrics.value import MetricValue
 from rushhour.record import decode, iperf3
 from rushhour.record.context import Context, Flow, read_context
 from rushhour.record.document import read
-from rushhour.record.json_file import AGAIN, read_json, read_set
+from rushhour.record.json_file import AGAIN, read_json
 from rushhour.record.manifest import Manifest
 from rushhour.record.plan_file import PlanFile
 from rushhour.record.result_file import ResultFile
-from rushhour.record.seal import FORMAT, MANIFEST, METRICS, SET_FILE, RecordWriter, seal
-from rushhour.record.set_file import SetFile
+from rushhour.record.seal import FORMAT, MANIFEST, METRICS, RecordWriter, seal
 from rushhour.record.slim import again, place_of, read_slim
 from rushhour.record.sound import Seal, check_manifest
 from rushhour.record.tables import Table, grouped, read_table
 from rushhour.series.series import Series, make
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
     import pyarrow as pa
-    import pyarrow.dataset as pads
     from numpy.typing import NDArray
 
     from rushhour.record.slim import Slim
@@ -41,7 +39,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Curve = TypeVar("Curve", bound="tuple[NDArray[Any], ...]")
 
-__all__ = ["MetricValue", "Record", "RecordWriter", "ResultSet", "Series", "seal"]
+__all__ = ["MetricValue", "Record", "RecordWriter", "Series", "seal"]
 
 # TC_H_ROOT and TC_H_INGRESS of <linux/pkt_sched.h>.
 _ROOT, _INGRESS = 0xFFFFFFFF, 0xFFFFFFF1
@@ -382,104 +380,3 @@ class Record:
             keys = rows["flow"].astype(np.int64) * 2 + rows["side"] if column == _SOCKET else rows[column]
             self._groups[name, column] = grouped(rows, keys)
         return self._groups[name, column]
-
-
-class ResultSet:
-    """Many runs: a folder with `runs/*`. Iterating opens and verifies one after the other, and keeps none."""
-
-    def __init__(self, path: Path, chosen: frozenset[str] | None = None) -> None:
-        self.path = path
-        self._chosen = chosen
-        self._made: dict[Callable[[ResultSet], Any], Any] = {}
-
-    def once(self, function: Callable[[ResultSet], T]) -> T:
-        """What `function(results)` gives, computed at the first call and then kept."""
-        if function not in self._made:
-            self._made[function] = function(self)
-        made: T = self._made[function]
-        return made
-
-    @classmethod
-    def open(cls, path: Path | str) -> ResultSet:
-        """Open a result set, or the folder of one run as a set of one.
-
-        Raises:
-            RecordError: there are no runs in it.
-        """
-        results = cls(Path(path))
-        if not results.folders():
-            raise RecordError(
-                "there are no records here",
-                where=str(path),
-                hint="give a folder that `rushhour run` wrote, or one run in it",
-            )
-        return results
-
-    def folders(self) -> list[Path]:
-        """The folders of the runs, sorted by name."""
-        if (self.path / MANIFEST).is_file():
-            return [self.path]
-        found = sorted(path.parent for path in (self.path / "runs").glob(f"*/{MANIFEST}"))
-        return found if self._chosen is None else [path for path in found if path.name in self._chosen]
-
-    @property
-    def is_part(self) -> bool:
-        """Whether it has only some of the runs that are in its folder."""
-        return self._chosen is not None
-
-    def whole(self) -> ResultSet:
-        """All runs of its folder."""
-        return ResultSet(self.path)
-
-    def where(self, factors: Mapping[str, object]) -> ResultSet:
-        """The runs whose cells have these levels of factors, by their names or the last parts of these.
-
-        Raises:
-            RecordError: no run has them, or a factor is of no run.
-        """
-        from rushhour.summary import part  # noqa: PLC0415 - its door leads here
-
-        return ResultSet(self.path, part.chosen(self, factors))
-
-    def __len__(self) -> int:
-        """The number of runs."""
-        return len(self.folders())
-
-    def __iter__(self) -> Iterator[Record]:
-        """The runs, one at a time, each verified: a changed one is a `RecordError`."""
-        return (Record.verified(folder) for folder in self.folders())
-
-    @cached_property
-    def about(self) -> SetFile:
-        """What `set.json` says of the set, whose keys are attributes, too; empty if there is none."""
-        path = self.path / SET_FILE
-        return read_set(path) if path.is_file() else SetFile()
-
-    def index(self) -> pa.Table:
-        """One row per run and metric (docs/record-format.md): `index.parquet`, or measured now.
-
-        Raises:
-            ExtraError: pyarrow is not installed.
-        """
-        need("frames")
-        from rushhour.record import frames  # noqa: PLC0415 - pyarrow is slow to import and seldom needed
-
-        return frames.index_of(self)
-
-    def dataset(self) -> pads.Dataset:
-        """The index as a `pyarrow.dataset.Dataset`: filtered and summed up without being read into memory.
-
-        Raises:
-            RecordError: the set has no index, or one of other records; `write_index` makes it.
-            ExtraError: pyarrow is not installed.
-        """
-        need("frames")
-        from rushhour.record import frames  # noqa: PLC0415 - pyarrow is slow to import and seldom needed
-
-        return frames.dataset_of(self)
-
-    def write_index(self) -> Path:
-        """Measure every run and write the index, atomically: its file, or the folder of its files."""
-        from rushhour.summary import index  # noqa: PLC0415 - of many that read records, few write one
-
-        return index.write(self)

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
     from arro3.core import Table
 
-    from rushhour.record.record import Record, ResultSet
+    from rushhour.record.record import Record
+    from rushhour.record.result_set import ResultSet
 
 _NAME = DataType.dictionary(DataType.int32(), DataType.string())
 SCHEMA = Schema(

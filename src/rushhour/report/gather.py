@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from rushhour.metrics.value import MetricValue
     from rushhour.record.manifest import Manifest
-    from rushhour.record.record import ResultSet
+    from rushhour.record.result_set import ResultSet
     from rushhour.record.set_file import Unrun
     from rushhour.report.model import RunView
 

@@ -38,7 +38,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rushhour.metrics.value import MetricValue
-    from rushhour.record.record import Record, ResultSet
+    from rushhour.record.record import Record
+    from rushhour.record.result_set import ResultSet
     from rushhour.report.figure.description import Drawing
     from rushhour.report.figure.overview import Overview
     from rushhour.report.gather import About

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from rushhour.metrics.value import MetricValue
-    from rushhour.record.record import Record, ResultSet
+    from rushhour.record.record import Record
+    from rushhour.record.result_set import ResultSet
     from rushhour.report.model import RunView
 
 MAX_TOLD = 1000

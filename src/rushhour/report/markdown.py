@@ -18,7 +18,7 @@ from rushhour.summary.comparison import compare
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rushhour.record.record import ResultSet
+    from rushhour.record.result_set import ResultSet
     from rushhour.report.gather import About
     from rushhour.report.model import RunView
     from rushhour.report.published import Sheet

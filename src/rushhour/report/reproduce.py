@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from rushhour.record.manifest import Kernel, Manifest, Scenario
-    from rushhour.record.record import ResultSet
+    from rushhour.record.result_set import ResultSet
     from rushhour.record.set_file import Asked
 
 ASKED = "As it was asked for"

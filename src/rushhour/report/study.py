@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from rushhour.record.record import ResultSet
+    from rushhour.record.result_set import ResultSet
     from rushhour.report.definitions import Definition
     from rushhour.report.figure.description import Drawing
     from rushhour.report.model import RunView

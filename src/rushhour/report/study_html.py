@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from rushhour.record.record import ResultSet
+    from rushhour.record.result_set import ResultSet
     from rushhour.report.study import Whole
 
 _SCRIPTS = (*FIGURES, "study.js")

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console, RenderableType
 
-    from rushhour.record.record import ResultSet
+    from rushhour.record.result_set import ResultSet
     from rushhour.report.gather import About
     from rushhour.report.model import RunView
     from rushhour.report.published import Line, Sheet

@@ -11,7 +11,7 @@ from rushhour.summary import index
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rushhour.record.record import ResultSet
+    from rushhour.record.result_set import ResultSet
 
 MOST_CELLS = 2000
 """Cells that the figures of a large set are made of."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from rushhour.errors import RushHourError
     from rushhour.lab.base import Lab, Tested
-    from rushhour.record.record import ResultSet
+    from rushhour.record.result_set import ResultSet
     from rushhour.spec import Published, Scenario
 
 FORMAT = "rushhour-set/1"
@@ -166,7 +166,7 @@ class Batch:
 
     def results(self) -> ResultSet:
         """The result set, once there are runs in it."""
-        from rushhour.record.record import ResultSet  # noqa: PLC0415 - numpy
+        from rushhour.record.result_set import ResultSet  # noqa: PLC0415 - numpy
 
         return ResultSet.open(self.folder)
 

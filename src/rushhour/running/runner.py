@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Sequence
 
     from rushhour.lab.base import RealTimeLab, Tested
-    from rushhour.record.record import ResultSet
+    from rushhour.record.result_set import ResultSet
     from rushhour.running.conductor import Watch
     from rushhour.running.executor import Executor
 

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 
     from rushhour.metrics.value import MetricValue
     from rushhour.record.baseline_file import KeptRun, KeptScenario
-    from rushhour.record.record import Record, ResultSet
+    from rushhour.record.record import Record
+    from rushhour.record.result_set import ResultSet
 
 _STAMP = re.compile(r"(\d{4})(\d\d)(\d\d)-(\d\d)(\d\d)(\d\d)(-\d+)?")
 # What tells kernels apart: the name they are called by, and what they are made of.

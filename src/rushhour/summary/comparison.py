@@ -28,7 +28,7 @@ from rushhour.summary.summary import Statistics, statistics
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from rushhour.record.record import ResultSet
+    from rushhour.record.result_set import ResultSet
     from rushhour.spec.published import Kind, Value
 
 UNITS: Mapping[str, str] = {metric.name: metric.unit for metric in METRICS.values()}

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from arro3.core import Table
 
     from rushhour.metrics.value import MetricValue
-    from rushhour.record.record import Record, ResultSet
+    from rushhour.record.record import Record
+    from rushhour.record.result_set import ResultSet
 
 __all__ = [
     "INDEX", "PARTS", "Chunk", "Part", "chunks", "factors_of", "files", "is_written", "known", "of_run",

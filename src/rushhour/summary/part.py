@@ -11,7 +11,7 @@ from rushhour.record.record import Record
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rushhour.record.record import ResultSet
+    from rushhour.record.result_set import ResultSet
 
 
 def chosen(results: ResultSet, factors: Mapping[str, object]) -> frozenset[str]:

@@ -18,7 +18,7 @@ from rushhour.lab.manifest import host
 from rushhour.plan import Cell, derive_seed
 from rushhour.record.folders import write_sets
 from rushhour.record.manifest import VIRTUAL
-from rushhour.record.record import ResultSet
+from rushhour.record.result_set import ResultSet
 from rushhour.running.batch import Batch, Run
 from rushhour.spec import Scenario
 from rushhour.verdict.side import Side, cell_of, of_outcome

@@ -12,7 +12,7 @@ from rushhour import baseline
 from rushhour.errors import KernelError, RecordError, UsageError
 from rushhour.lab import kernel as kernels
 from rushhour.record.folders import BASELINE, result_sets
-from rushhour.record.record import ResultSet
+from rushhour.record.result_set import ResultSet
 from rushhour.spec.keys import nearest
 from rushhour.verdict.side import Side, of_baseline, of_sets
 

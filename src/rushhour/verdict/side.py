@@ -22,7 +22,7 @@ from rushhour.metrics.value import MetricValue
 from rushhour.plan.cells import expand, label_of
 from rushhour.record.document import write
 from rushhour.record.manifest import VIRTUAL
-from rushhour.record.record import Record, ResultSet
+from rushhour.record.record import Record
 from rushhour.record.told import told
 from rushhour.record.verdict_file import ComparedSide
 from rushhour.spec.scenario import Scenario
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from rushhour.baseline import Baseline
     from rushhour.plan.cells import Cell
     from rushhour.record.manifest import Conditions
+    from rushhour.record.result_set import ResultSet
     from rushhour.record.set_file import Unrun
     from rushhour.running.batch import Outcome
 

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
     from rushhour.metrics.value import MetricValue
     from rushhour.models.case import Prediction
-    from rushhour.record.record import Record, ResultSet
+    from rushhour.record.record import Record
+    from rushhour.record.result_set import ResultSet
     from rushhour.report.figure.description import Drawing
     from rushhour.spec.published import Published
 

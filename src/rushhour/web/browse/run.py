@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from rushhour.errors import RecordError
 from rushhour.quantities.words import quantity
-from rushhour.record.record import Record, ResultSet
+from rushhour.record.record import Record
+from rushhour.record.result_set import ResultSet
 from rushhour.report import html, payload
 from rushhour.report.model import view
 from rushhour.report.reproduce import Reproduction, reproduction

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rushhour.errors import RecordError
-from rushhour.record.record import ResultSet
+from rushhour.record.result_set import ResultSet
 from rushhour.report import html
 from rushhour.web.answers import RefusedError
 from rushhour.web.browse import lists

@@ -16,7 +16,7 @@ from rushhour.errors import ScenarioError
 from rushhour.lab import kernel as kernels
 from rushhour.lab.confine import Limits
 from rushhour.lab.uml import UmlLab
-from rushhour.record.record import ResultSet
+from rushhour.record.result_set import ResultSet
 from rushhour.report import html
 from rushhour.web.answers import RefusedError, document, faults, inline
 from rushhour.web.play.borrow import borrowed, lenders
