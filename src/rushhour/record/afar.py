@@ -1,6 +1,6 @@
 """Records in a storage: packed by whoever made them, fetched when a table is asked for, and verified.
 
-A archive is a `.tar.gz` of the record's folder, so `tar -xzf` gives the record to anybody. What is fetched
+An archive is a `.tar.gz` of the record's folder, so `tar -xzf` gives the record to anybody. What is fetched
 lies in the cache, by its checksums.
 """
 
@@ -71,7 +71,7 @@ def fetched(url: str, name: str, files: Mapping[str, str]) -> Path:
 
 
 def _unpacked(data: bytes, wanted: Mapping[str, str]) -> dict[str, bytes]:
-    """The wanted files of a archive, each as it was sealed."""
+    """The wanted files of an archive, each as it was sealed."""
     found: dict[str, bytes] = {}
     try:
         with tarfile.open(fileobj=io.BytesIO(data), mode="r|gz") as tar:
