@@ -167,7 +167,7 @@ def test_memory_grows_little_with_the_number_of_runs(tmp_path: Path, folder: Pat
     code = (
         "import sys, resource; from rushhour.summary import index; from rushhour.report import gather, html\n"
         "index.WHOLE, index.CHUNK, gather.MAX_DRAWN = 50, 100, 20\n"
-        "from rushhour.record.record import ResultSet\n"
+        "from rushhour.record.result_set import ResultSet\n"
         "results = ResultSet.open(sys.argv[1]); results.write_index(); html.render(results)\n"
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
     )
