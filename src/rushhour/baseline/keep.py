@@ -154,7 +154,7 @@ def _write(target: Path, material: Material, name: str, version: int, reason: st
     lacking = [run.folder for run, record in material.runs if record is None]
     if lacking and not slim:
         raise UsageError(
-            f"only metrics are known of {len(lacking)} of {len(material.runs)} runs: they have no tables to keep",
+            f"only metrics are known of {len(lacking)} of {len(material.runs)} runs: no tables to keep",
             hint="add --slim",
         )
     target.parent.mkdir(parents=True, exist_ok=True)
