@@ -174,7 +174,7 @@ def test_what_a_command_of_a_user_does(hosts: Hosts, tmp_path: Path, monkeypatch
     words = ["run", "two.toml", "--lab", "hosts", "--hosts", "hosts.toml", "--out", "out", "--repeat", "2"]
     done = CliRunner().invoke(cli, words)
     assert done.exit_code == 0, done.output
-    assert "nothing was asked of it" in done.output
+    assert "nothing of the drawing was made" in done.output
     page = Path("out/report.html").read_text()
     assert "hosts: s1 at alice, r* at bob" in page
     assert "virtual time" not in page
