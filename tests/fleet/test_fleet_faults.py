@@ -237,7 +237,10 @@ def test_a_scheduler_without_workers_is_waited_for_and_told(
     assert "waiting" in told[0]
 
 
-def test_nobody_answers() -> None:
+def test_nobody_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    from rushhour.fleet import connect  # noqa: PLC0415
+
+    monkeypatch.setattr(connect, "CONNECT_S", 1)
     with pytest.raises(FleetError, match="no scheduler answers at tcp:"):
         sweep(Bed(Path(), port=1))
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 FORMS = "tcp://HOST:8786, tls://HOST:8786, fleet:NAME, ssh:HOSTS.TOML, slurm:N or k8s:N"
 _SCHEDULER = re.compile(r"(tcp|tls)://(\[[0-9A-Fa-f:.]+\]|[^\s:/\[\]]+):(\d{1,5})")
+_QUEUES = ("slurm", "k8s")
 _HERE_S, _QUEUED_S = 60.0, 24 * 3600.0
 
 
@@ -38,7 +39,6 @@ class Address:
         certificates: Of a fleet with TLS.
         inventory: Of hosts: their file.
         count: Of what starts workers: how many.
-        patience_s: For how long there may be no worker.
     """
 
     word: str
@@ -47,7 +47,11 @@ class Address:
     certificates: Certificates | None = None
     inventory: Path | None = None
     count: int = 1
-    patience_s: float = _HERE_S
+
+    @property
+    def patience_s(self) -> float:
+        """For how long there may be no worker: jobs may have to wait in a queue."""
+        return _QUEUED_S if self.kind in _QUEUES else _HERE_S
 
 
 def resolve(word: str) -> Address:
@@ -67,8 +71,8 @@ def resolve(word: str) -> Address:
         return _fleet(word, rest)
     if kind == "ssh" and rest:
         return Address(word, "ssh", inventory=Path(rest))
-    if kind in ("slurm", "k8s") and (not rest or (rest.isdecimal() and 0 < int(rest) <= 10_000)):
-        return Address(word, kind, count=int(rest or 1), patience_s=_QUEUED_S)
+    if kind in _QUEUES and (not rest or (rest.isdecimal() and 0 < int(rest) <= 10_000)):
+        return Address(word, kind, count=int(rest or 1))
     raise UsageError(f"--on {word}: it names no place where runs can be made", hint=f"there are: {FORMS}")
 
 
