@@ -48,6 +48,14 @@ def browser() -> Iterator[Browser]:
         yield started
 
 
+@pytest.fixture(autouse=True)
+def pages_end_with_their_test(browser: Browser) -> Iterator[None]:
+    """Pages that nobody looks at any more go on asking the server, which has so many answers under way."""
+    yield
+    for context in browser.contexts:
+        context.close()
+
+
 def visit(browser: Browser, url: str, size: tuple[int, int] = DESK) -> Visit:
     page = browser.new_context(viewport={"width": size[0], "height": size[1]}).new_page()
     found = Visit(page, [])
