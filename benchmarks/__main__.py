@@ -18,6 +18,7 @@ from .hundred import hundred_thousand
 from .measure import load
 from .native import against_native
 from .playground import playground
+from .programs import programs
 from .simulators import against_ns3
 from .studies import matrix, memory
 from .trust import against_iperf3
@@ -39,6 +40,7 @@ BENCHMARKS: dict[str, Callable[[Workshop], Iterator[Figure]]] = {
     "ns3": against_ns3,
     "decode": decoding,
     "play": playground,
+    "programs": programs,
     "memory": memory,
     "fleet": fleet,
     "matrix": matrix,

@@ -10,9 +10,10 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from rushhour.cli.on import elsewhere, executing
+from rushhour.cli.on import elsewhere, executing, keeping
 from rushhour.errors import RushHourError
 from rushhour.lab import kernel as kernels
+from rushhour.running import runner
 from rushhour.verdict.comparing import make_lab
 
 from . import page, patches, results
@@ -38,6 +39,7 @@ say = Console(stderr=True, highlight=False)
     help="Put the table into docs/mutants.md, every judgement into mutants/found.csv.",
 )
 @elsewhere
+@keeping
 def main(
     names: tuple[str, ...],
     *,
@@ -49,6 +51,8 @@ def main(
     write: bool,
     on: str | None,
     audit: float,
+    keep: str | None,
+    store: str | None,
 ) -> None:
     """NAMES: mutants, areas, `faults` or `harmless`; all if there are none."""
     try:
@@ -56,8 +60,9 @@ def main(
         chosen = patches.select(mutants, names)
         if not only_list:
             lab = make_lab()
-            with executing(on, audit, lab, say) as executor:
-                scope = Scope(not no_stop, quick, scenarios, lab=lab, executor=executor)
+            wanted = runner.keeping("uml", keep, store)
+            with executing(on, audit, lab, say, wanted=wanted) as executor:
+                scope = Scope(not no_stop, quick, scenarios, lab=lab, executor=executor, wanted=wanted)
                 _judge(chosen, scope, fresh=fresh)
     except RushHourError as error:
         raise click.ClickException(str(error)) from error

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import rushhour
 from rushhour.errors import KernelError
 from rushhour.lab import kernel as kernels
+from rushhour.record.slim import WHOLE, Wanted
 
 from . import results
 from .results import SUITE, Judgement
@@ -39,7 +40,7 @@ _IDENTIFIER = re.compile(r"\b[a-z]\w*_\w+")
 class Scope:
     """What judges: named scenarios, the quick suite, or the suite; `stop` at the first cell that is worse.
 
-    `lab` and `executor` say where, if not on this machine.
+    `lab` and `executor` say where, if not on this machine, `wanted` what is kept meanwhile.
     """
 
     stop: bool = True
@@ -47,6 +48,7 @@ class Scope:
     scenarios: tuple[str, ...] = ()
     lab: Lab | None = None
     executor: Executor | None = None
+    wanted: Wanted = WHOLE
 
     @property
     def suite(self) -> bool:
@@ -120,7 +122,7 @@ def _compare(
         with tempfile.TemporaryDirectory(prefix="mutant-") as room:
             verdict = rushhour.compare(
                 base.folder.name, kernel.folder.name, scenarios=words, quick=quick, stop=scope.stop, out=room,
-                lab=scope.lab, executor=scope.executor,
+                lab=scope.lab, executor=scope.executor, wanted=scope.wanted,
             )  # fmt: skip
         found = _read(verdict.document())
         if found.caught:

@@ -64,6 +64,20 @@ def _lacks_index() -> str | None:
     return None
 
 
+def _lacks_packetdrill() -> str | None:
+    from rushhour.errors import RushHourError  # noqa: PLC0415
+    from rushhour.lab import drill  # noqa: PLC0415
+
+    named = os.environ.get(drill.VARIABLE) or shutil.which(drill.NAME)
+    if not named:
+        return f"no packetdrill: name its program or a clone of its source in {drill.VARIABLE}"
+    try:
+        drill.find(None, None, [])
+    except RushHourError as error:
+        return str(error)
+    return None
+
+
 # A property is true or false; how long an example takes says how busy the machine is.
 hypothesis.settings.register_profile("rings", deadline=None)
 hypothesis.settings.load_profile("rings")
@@ -90,6 +104,7 @@ RINGS: dict[str, Callable[[], str | None]] = {
     "database": _lacks_database,
     "host": _lacks_root,
     "index": _lacks_index,
+    "packetdrill": _lacks_packetdrill,
 }
 _lacking: dict[str, str | None] = {}
 

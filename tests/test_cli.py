@@ -79,6 +79,13 @@ def test_the_catalogue_is_listed_without_reading_a_model(words: tuple[str, ...])
     assert not {name for name in modules if name.startswith(("rushhour.spec", "rushhour.plan"))}
 
 
+def test_what_the_programs_of_a_scenario_lack_here_is_listed(tmp_path: Path) -> None:
+    done = rush("list", "redis", PATH=str(tmp_path), COLUMNS="200")
+    row = next(line for line in done.stdout.splitlines() if "programs/redis-behind-an-upload" in line)
+    assert row.endswith("lacks redis-benchmark, redis-server")
+    assert "Programs that are not on this machine: redis-benchmark, redis-server" in done.stderr
+
+
 def test_a_table_of_contents_of_other_scenarios_is_not_believed(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -5,6 +5,7 @@ import asyncio
 import errno
 import sys
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import closing
@@ -386,3 +387,107 @@ def test_whether_a_kernel_boots_is_never_taken_from_the_cache(place: Path) -> No
         boots(kernel, Lab(refuse(CancelledError("stopped"))), place)
     with pytest.raises(RecordError):
         boots(kernel, Lab(refuse(RecordError("nothing works here"))), place)
+
+
+@dataclass
+class Distant:
+    """An executor with room for very many runs, none of which ends before it is told so."""
+
+    lab: Lab
+    capacity: int = 1000
+    measures = True
+    begun: list[tuple[Job, Path, Future[Path]]] = field(default_factory=list)
+    stopped: bool = False
+
+    def submit(self, job: Job, destination: Path) -> Future[Path]:
+        if self.stopped:
+            raise CancelledError("stopped before it began")
+        future: Future[Path] = Future()
+        self.begun.append((job, destination, future))
+        return future
+
+    def cancel(self) -> None:
+        self.stopped = True
+        for _, _, future in self.begun:
+            future.cancel()
+
+    def land(self, job: Job, destination: Path, future: Future[Path]) -> None:
+        future.set_result(execute(self.lab, job, destination, None))
+
+    def land_all(self, first: int, last: int | None = None) -> None:
+        self.wait_for(last or 0)
+        for one in self.begun[first:last]:
+            self.land(*one)
+
+    def wait_for(self, count: int) -> None:
+        deadline = time.monotonic() + 60
+        while len(self.begun) < count:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+
+
+def repeated(times: int) -> Any:
+    (batch,) = runner.prepare(["fake.toml"], kernels=["k"], repeat=times, out=Path("many"))
+    return batch
+
+
+def in_the_background(lab: Lab, executor: Distant, batch: Any) -> tuple[threading.Thread, list[Outcome]]:
+    found: list[Outcome] = []
+
+    def go() -> None:
+        with Conductor(lab, executor=executor) as conductor:
+            found.extend(conductor.outcomes((batch, run) for run in batch.runs()))
+
+    thread = threading.Thread(target=go)
+    thread.start()
+    return thread, found
+
+
+def test_runs_under_way_need_no_threads() -> None:
+    lab = Lab()
+    executor, batch = Distant(lab), repeated(100)
+    before = threading.active_count()
+    thread, found = in_the_background(lab, executor, batch)
+    executor.wait_for(400)
+    assert threading.active_count() - before <= 1 + 4, "one that asks, and the hands"
+    for one in executor.begun:
+        executor.land(*one)
+    thread.join(120)
+    assert len(found) == 400
+    assert all(outcome.error is None for outcome in found)
+
+
+def test_no_more_runs_are_under_way_than_the_executor_takes_now() -> None:
+    lab = Lab()
+    executor, batch = Distant(lab, 3), repeated(5)
+    thread, found = in_the_background(lab, executor, batch)
+    executor.wait_for(3)
+    assert len(executor.begun) == 3
+    executor.capacity = 8  # a fleet that got more workers
+    executor.land(*executor.begun[0])
+    executor.wait_for(9)
+    assert len(executor.begun) == 9, "eight, and the one that landed"
+    for place in range(20):
+        executor.wait_for(place + 1)
+        if place:
+            executor.land(*executor.begun[place])
+    thread.join(120)
+    assert len(found) == 20
+
+
+def test_leaving_waits_for_what_is_under_way_and_keeps_it() -> None:
+    lab = Lab()
+    executor, batch = Distant(lab, 2), repeated(5)
+    with Conductor(lab, executor=executor) as conductor:
+        outcomes = conductor.outcomes((batch, run) for run in batch.runs())
+        threading.Timer(0.1, lambda: executor.land_all(0, 1)).start()
+        next(outcomes)
+        executor.wait_for(3)
+        late = threading.Timer(0.2, lambda: executor.land_all(1))
+        late.start()
+    assert len(executor.begun) == 3, "what waited for its turn does not begin any more"
+    assert all(place.is_dir() for _, place, _ in executor.begun)
+    again, watch = Lab(), Watch()
+    with Conductor(again, watch=watch) as conductor:
+        assert len([*conductor.outcomes((batch, run) for run in batch.runs())]) == 20
+    assert len(again.ran) == 17

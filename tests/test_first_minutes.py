@@ -8,11 +8,14 @@ import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from beds.faults import FAULTS
 
 from rushhour.plan.draft import Draft, text
+from rushhour.record.record import Record
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text("utf-8")
@@ -146,6 +149,50 @@ def test_a_how_to_can_be_typed(name: str, folder: Path) -> None:
 
 
 @pytest.mark.virtual
+def test_the_how_to_about_an_algorithm_can_be_typed_and_says_what_comes(folder: Path) -> None:
+    page = (ROOT / "docs/howto-cc.md").read_text("utf-8")
+    (shown,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    (folder / "versus.toml").write_text(shown)
+    name = "typed-with-mine"  # a kernel that is somebody's is not replaced
+    types("rushhour new sch_mine.c", folder)
+    for line in commands(page):
+        typed = line.replace("--with tcp_mine.c", f"--with tcp_mine.c --with sch_mine.c --name {name}")
+        types(typed.replace("debian-6.12-mine", name), folder)
+    plain, separate = sorted((folder / "results/versus").glob("2*"))
+    told = {one["flow.rival.cc"]: one for one in found(plain)}
+    for row in re.findall(r"^(mine|cubic|bbr) +[\d.]+ +([\d.]+) +([\d.]+) ", page, re.MULTILINE):
+        assert told[row[0]]["mine"] == pytest.approx(float(row[1]), rel=0.01)
+    helped = {one["flow.rival.cc"]: one["mine"] for one in found(separate)}
+    for rival in ("CUBIC", "BBR"):
+        (said,) = re.findall(rf"([\d.]+) % beside {rival}", page)
+        assert helped[rival.lower()] == pytest.approx(float(said), rel=0.01)
+    # The queue discipline of that kernel: 20 ms of waiting, whatever the buffer is.
+    types("rushhour new q.toml --flow cubic --queue mine --buffer 8bdp --duration 5s", folder)
+    types(f"rushhour run q.toml --kernel {name}", folder)
+    (record,) = runs(folder / "results/q/latest")
+    delays = record.series("queue_delay_us", end=record.context.flow("cubic").bottleneck_end).values
+    assert 15_000 < np.nanmax(delays) < 25_000
+    types(f"rushhour kernel remove {name}", folder)
+
+
+def runs(results: Path) -> list[Record]:
+    return [Record.open(path) for path in sorted((results / "runs").iterdir())]
+
+
+def found(results: Path) -> list[dict[str, Any]]:
+    """Of each cell the factors, and the share of the flow `mine` in percent."""
+    cells = []
+    for record in runs(results):
+        (share,) = (
+            one.value
+            for one in record.metrics()
+            if one.metric == "goodput_share" and one.scope == "flow:mine"
+        )
+        cells.append({**record.manifest["cell"]["factors"], "mine": 100 * (share or 0)})
+    return cells
+
+
+@pytest.mark.virtual
 @pytest.mark.host
 def test_the_how_to_about_a_slow_transfer_can_be_typed(folder: Path) -> None:
     with FAULTS["small_receive_buffer"].path() as path:
@@ -154,7 +201,7 @@ def test_the_how_to_about_a_slow_transfer_can_be_typed(folder: Path) -> None:
 
 
 def test_how_tos_are_short() -> None:
-    assert len(HOWTOS) == 6
+    assert len(HOWTOS) == 7
     assert {
         path.stem: lines for path in HOWTOS if (lines := len(path.read_text("utf-8").splitlines())) > 60
     } == {}

@@ -8,12 +8,13 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import commandline
 import fakes
 import pytest
 
 from rushhour.baseline.keep import save
 from rushhour.cli.run import _entry
-from rushhour.errors import LabError, RecordError, UsageError
+from rushhour.errors import LabError, RecordError, ReportError, UsageError
 from rushhour.explain import explain
 from rushhour.files import storage
 from rushhour.lab import kernel as kernels
@@ -21,7 +22,7 @@ from rushhour.record import kept
 from rushhour.record.record import Record
 from rushhour.record.result_set import ResultSet
 from rushhour.record.slim import WHOLE, Wanted
-from rushhour.report import html, markdown
+from rushhour.report import export, gallery, html, markdown
 from rushhour.running import runner
 from rushhour.summary import measured
 from rushhour.verdict import side
@@ -289,3 +290,75 @@ def test_a_store_that_cannot_be_written_is_named(place: Path) -> None:
     with pytest.raises(LabError, match="the storage cannot be written") as error:
         storage.put(f"file://{place}/file/runs", "aa/x", b"x")
     assert isinstance(error.value.__cause__, OSError)
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_tables_of_slim_runs_have_metrics_and_say_why_there_are_no_series(place: Path, form: str) -> None:
+    sweep("out", slim())
+    told: list[str] = []
+    made = export.write(ResultSet.open(place / "out"), place / "tables", form, told.append)
+    assert [path.name for path in made] == [f"metrics.{form}"]
+    assert [path.name for path in (place / "tables").iterdir()] == [f"metrics.{form}"]
+    (said,) = told
+    assert f"Of all runs the metrics were kept, not the tables: there is no series.{form}." in said
+    assert "to make them again: rushhour run fake.toml" in said
+
+
+def test_series_of_the_runs_that_are_whole_are_written(place: Path) -> None:
+    outcomes = sweep("out", slim())
+    record = outcomes[2].record
+    shutil.rmtree(record)
+    forget_cache(place)
+    shutil.copytree(sweep("whole")[2].record, record)
+    told: list[str] = []
+    made = export.write(ResultSet.open(place / "out"), place / "tables", "csv", told.append)
+    assert [path.name for path in made] == ["metrics.csv", "series.csv"]
+    assert {line.partition(",")[0] for line in made[1].read_text().splitlines()[1:]} == {record.name}
+    assert told[0].startswith(
+        "Of 3 of 4 runs the metrics were kept, not the tables: series.csv is without them"
+    )
+
+
+def test_series_are_fetched_from_a_storage(place: Path) -> None:
+    sweep("out", slim(f"file://{place}/store"))
+    told: list[str] = []
+    export.write(ResultSet.open(place / "out"), place / "thin", "csv", told.append)
+    assert not told
+    forget_cache(place)
+    sweep("whole")
+    export.write(ResultSet.open(place / "whole"), place / "tables", "csv")
+    assert (place / "thin/series.csv").read_bytes() == (place / "tables/series.csv").read_bytes()
+
+
+def test_figures_of_slim_runs_are_those_over_factors(place: Path) -> None:
+    sweep("out", slim())
+    told: list[str] = []
+    made = gallery.draw(ResultSet.open(place / "out"), place / "figures", "svg", told.append)
+    assert made
+    assert not [path for path in made if path.name.startswith("run-")]
+    assert "no curves" in told[0]
+    assert "rushhour run fake.toml" in told[0]
+
+
+def test_one_slim_run_without_a_sweep_has_nothing_to_draw(place: Path) -> None:
+    sweep("out", slim(), "cc=cubic")
+    with pytest.raises(ReportError, match="nothing that can be drawn") as error:
+        gallery.draw(ResultSet.open(place / "out"), place / "figures", "svg")
+    assert "the metrics were kept" in str(error.value.hint)
+
+
+def test_the_python_api_keeps_metrics(place: Path) -> None:
+    with pytest.raises(UsageError, match="cannot be made again"):
+        runner.run("fake.toml", lab="netns", keep="metrics")
+
+
+@pytest.mark.parametrize("command", ["run", "compare", "bisect"])
+def test_commands_that_make_runs_refuse_what_fits_not_together(command: str) -> None:
+    words = {
+        "run": ["fake.toml"],
+        "compare": ["k", "k"],
+        "bisect": ["fake.toml", "--tree", ".", "--good", "a", "--bad", "b"],
+    }[command]
+    result = commandline.rush(command, *words, "--keep", "records", "--store", "file:///tmp/x")
+    assert result.returncode == 2
+    assert "leave one of both out" in result.stderr

@@ -194,4 +194,4 @@ def test_the_first_page_has_every_command_once_with_what_it_says_of_itself() -> 
         command = cli.get_command(context, name)
         assert command is not None
         assert command.get_short_help_str(200) == SUMMARIES[name]
-    assert all(f"  {name:<10}  {SUMMARIES[name]}\n" in rush("help").stdout for name in names_of)
+    assert all(f"  {name:<11}  {SUMMARIES[name]}\n" in rush("help").stdout for name in names_of)

@@ -5,6 +5,7 @@ pub mod bpf;
 pub mod clock;
 pub mod ethtool;
 pub mod leftover;
+pub mod listed;
 pub mod netlink;
 pub mod netns;
 pub mod sys;

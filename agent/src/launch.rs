@@ -15,6 +15,7 @@ mod filter;
 mod guest;
 mod keeper;
 mod native;
+mod terminal;
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -30,12 +31,15 @@ use serde::Serialize;
 use crate::kernel::sys::{files, process};
 use crate::reading::trace;
 
+use terminal::Desk;
+
 /// How often the console's size and the guest's progress are looked at.
 const LOOK: Duration = Duration::from_millis(100);
 const SANDBOX: &str = ".sandbox-";
 const PANIC: &[u8] = b"Kernel panic";
 const USAGE: &str = "usage: rushhour-agent launch --dir SANDBOX [--cpu N] [--timeout S] [--stall S] \
-                     [--console-limit BYTES] [--require] [--native] -- ./linux ARGUMENTS";
+                     [--console-limit BYTES] [--require] [--native] [--terminal KEYS,SCREEN,SPEED] \
+                     -- ./linux ARGUMENTS";
 
 /// What the command line asked for.
 #[derive(Debug)]
@@ -54,6 +58,8 @@ pub struct Options {
     pub require: bool,
     /// Run a program on this machine's kernel rather than a kernel of its own.
     pub native: bool,
+    /// The terminal at which a person sits.
+    pub terminal: Option<terminal::Words>,
     /// The kernel's argument vector, its own name first.
     pub command: Vec<String>,
 }
@@ -120,6 +126,7 @@ fn parse(args: &[String]) -> Result<Options, String> {
         console_limit: 1 << 20,
         require: false,
         native: false,
+        terminal: None,
         command: Vec::new(),
     };
     let mut words = args.iter();
@@ -133,6 +140,7 @@ fn parse(args: &[String]) -> Result<Options, String> {
             "--console-limit" => options.console_limit = number(word, value()?)?,
             "--require" => options.require = true,
             "--native" => options.native = true,
+            "--terminal" => options.terminal = Some(terminal::Words::read(value()?)?),
             "--" => options.command = words.by_ref().cloned().collect(),
             _ => return Err(format!("unknown word {word:?}; {USAGE}")),
         }
@@ -163,13 +171,17 @@ fn run(options: &Options) -> io::Result<Report> {
     let console_path = options.dir.join("console.log");
     let console = File::create(&console_path)?;
     let started = Instant::now();
-    let keeper = if options.native {
-        native::spawn(options, &console)?
-    } else {
-        guest::spawn(options, &console, &mut warnings)?
+    let (keeper, mut desk) = match &options.terminal {
+        Some(words) => {
+            let (keeper, desk) = terminal::start(options, words, &console, &mut warnings)?;
+            (keeper, Some(desk))
+        }
+        None if options.native => (native::spawn(options, &console)?, None),
+        None => (guest::spawn(options, &console, &mut warnings, None)?, None),
     };
     let keeper = keeper.id();
-    let stopped = supervise(options, keeper, &console, started);
+    let stopped = supervise(options, keeper, &console, started, desk.as_mut());
+    drop(desk);
     process::kill_group(keeper);
     let usage = process::wait(keeper)?;
     process::kill_orphans();
@@ -207,14 +219,24 @@ fn remove(sandbox: &Path) {
 }
 
 /// Watches the guest until it ends (`None`) or a limit is reached.
-fn supervise(options: &Options, keeper: u32, console: &File, started: Instant) -> Option<Reason> {
+fn supervise(
+    options: &Options,
+    keeper: u32,
+    console: &File,
+    started: Instant,
+    mut desk: Option<&mut Desk>,
+) -> Option<Reason> {
     let stdin = io::stdin();
     let end = process::open_process(keeper);
     let mut progress = Progress::new(&options.dir.join("out/progress"), started);
     loop {
-        let ready = match &end {
-            Ok(pidfd) => wait_readable([stdin.as_fd(), pidfd.as_fd()], LOOK),
-            Err(_) => poll_without_pidfd(stdin.as_fd(), keeper),
+        let ready = match (&end, desk.as_deref_mut()) {
+            (Ok(pidfd), Some(desk)) => match desk.wait([stdin.as_fd(), pidfd.as_fd()], LOOK) {
+                Ok(ready) => ready,
+                Err(_) => return Some(Reason::Cancelled),
+            },
+            (Ok(pidfd), None) => wait_readable([stdin.as_fd(), pidfd.as_fd()], LOOK),
+            (Err(_), _) => poll_without_pidfd(stdin.as_fd(), keeper),
         };
         if ready[1] {
             return None;
@@ -227,6 +249,9 @@ fn supervise(options: &Options, keeper: u32, console: &File, started: Instant) -
         }
         if started.elapsed() > options.timeout {
             return Some(Reason::Timeout);
+        }
+        if desk.as_deref().is_some_and(Desk::holds) {
+            progress.since = Instant::now();
         }
         if progress.still() > options.stall {
             return Some(Reason::Stall);

@@ -29,11 +29,11 @@ const USAGE: &str =
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().collect();
+    let words: Vec<&str> = arguments.iter().skip(1).map(String::as_str).collect();
     // A virtual kernel starts its first process by this path.
     if arguments.first().is_some_and(|name| name == "/init") && owns_kernel() {
-        init::main();
+        init::main(&words);
     }
-    let words: Vec<&str> = arguments.iter().skip(1).map(String::as_str).collect();
     match words.as_slice() {
         ["run", folder] => {
             if experiment::run(Path::new(folder), Lab::Namespaces) {

@@ -15,6 +15,7 @@ pub(crate) mod interface;
 pub mod line;
 mod lined;
 mod links;
+mod mptcp;
 pub mod pause;
 mod pinned;
 pub mod serial;

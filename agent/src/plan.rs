@@ -4,8 +4,11 @@ mod calibration;
 mod check;
 mod devices;
 mod flow;
+mod found;
 mod half;
 mod loads;
+mod mptcp;
+mod programs;
 
 use std::collections::BTreeMap;
 
@@ -14,8 +17,11 @@ use serde::Deserialize;
 pub use calibration::{Calibration, PingPath, Train};
 pub use devices::{Bond, Device, Rule};
 pub use flow::{Flow, Generator, Kind};
+pub use found::Found;
 pub use half::{Egress, Watch};
 pub use loads::{Load, LoadGenerator, LoadKind};
+pub use mptcp::{subflow_of, Endpoint, Mptcp, Subflows};
+pub use programs::Program;
 
 pub const FORMAT: &str = "rushhour-plan/1";
 
@@ -52,6 +58,9 @@ pub struct Plan {
     #[serde(default)]
     pub pauses: Option<Pauses>,
     pub readings: Readings,
+    /// Conversations that no flow names are followed, too.
+    #[serde(default)]
+    pub found: Option<Found>,
     #[serde(default)]
     pub calibration: Calibration,
     /// Devices of hosts to read.
@@ -63,6 +72,12 @@ pub struct Plan {
     /// What else the nodes' computers do; in real time only.
     #[serde(default)]
     pub loads: Vec<Load>,
+    /// What runs on nodes beside the flows.
+    #[serde(default)]
+    pub programs: Vec<Program>,
+    /// Addresses of nodes, and what programs call them.
+    #[serde(default)]
+    pub names: Vec<(String, String)>,
     /// The processors of a node; absent: all.
     #[serde(default)]
     pub cpus: BTreeMap<String, Vec<usize>>,
@@ -105,6 +120,9 @@ pub struct Node {
     /// Probability in `[0, 1]` with which netfilter drops what arrives for the node.
     #[serde(default)]
     pub drop_input: Option<f64>,
+    /// How it takes part in connections of several paths.
+    #[serde(default)]
+    pub mptcp: Option<Mptcp>,
 }
 
 /// A veth pair.

@@ -5,14 +5,19 @@
 
 mod class;
 pub mod counters;
+pub mod found;
+mod frame;
 mod interface;
 pub mod machine;
+mod mptcp;
+mod passage;
 mod queue;
 mod socket;
 pub mod sojourn;
 pub mod trace;
 mod wire;
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
@@ -26,11 +31,15 @@ use crate::kernel::sys::machine::owns_kernel;
 use crate::kernel::sys::together::{Step, Together};
 use crate::path::Topology;
 use crate::plan::Plan;
+use crate::reading::found::datagrams::Datagrams;
+use crate::reading::found::Shared;
 use crate::reading::sojourn::Sojourns;
+use crate::reading::trace::Tap;
 use crate::record::spread::Spread;
 
 use class::Classes;
 use interface::Interfaces;
+use mptcp::Connections;
 use queue::Queues;
 use socket::Sockets;
 use wire::Wires;
@@ -50,11 +59,15 @@ pub struct Sampler<'a> {
     /// Eight bytes, the experiment's time: whoever waits outside sees that this kernel is alive.
     progress: File,
     sockets: Option<Sockets>,
+    connections: Option<Connections>,
     queues: Option<Queues>,
     classes: Option<Classes>,
     interfaces: Option<Interfaces>,
     wires: Wires<'a>,
     sojourns: Option<Sojourns>,
+    /// What tells of sockets that no flow names: events until now, and datagrams.
+    tap: Option<Tap>,
+    datagrams: Option<Datagrams>,
     topology: &'a Topology,
     /// For the readings of one instant, in a virtual kernel that has it.
     together: Option<Together>,
@@ -78,16 +91,20 @@ impl<'a> Sampler<'a> {
         nodes: &Nodes,
         clock: Clock,
         out: &Path,
+        found: Option<&Shared>,
     ) -> Result<Self> {
         let raw = out.join("raw");
         let readings = plan.readings;
+        // Without them nobody knows how much a connection carried.
+        let sockets = readings.tcp_info || found.is_some();
         Ok(Self {
             clock,
             duration_ns: plan.duration_ns,
             sample_ns: plan.sample_ns,
             next_totals_ns: 0,
             progress: File::create(out.join("progress")).context("create the progress file")?,
-            sockets: readings.tcp_info.then(|| Sockets::open(plan, nodes, &raw)).transpose()?,
+            sockets: sockets.then(|| Sockets::open(plan, nodes, &raw, found)).transpose()?,
+            connections: sockets.then(|| Connections::open(plan, nodes, &raw)).transpose()?.flatten(),
             queues: readings.qdisc.then(|| Queues::open(plan, topology, nodes, &raw)).transpose()?,
             classes: readings
                 .qdisc
@@ -97,6 +114,8 @@ impl<'a> Sampler<'a> {
             interfaces: readings.interface.then(|| Interfaces::open(topology, nodes, &raw)).transpose()?,
             wires: Wires::open(topology, &raw)?,
             sojourns: None,
+            tap: None,
+            datagrams: None,
             topology,
             together: owns_kernel().then(Together::new),
             lateness: None,
@@ -105,9 +124,9 @@ impl<'a> Sampler<'a> {
         })
     }
 
-    /// What is stamped on the way is taken at each reading, too.
-    pub fn take_along(&mut self, sojourns: Option<Sojourns>) {
-        self.sojourns = sojourns;
+    /// What is stamped on the way is taken at each reading, too, and what tells of sockets that no flow names.
+    pub fn take_along(&mut self, sojourns: Option<Sojourns>, tap: Option<Tap>, datagrams: Option<Datagrams>) {
+        (self.sojourns, self.tap, self.datagrams) = (sojourns, tap, datagrams);
     }
 
     /// From now on it is counted how much later than asked each reading is made.
@@ -154,8 +173,16 @@ impl<'a> Sampler<'a> {
             lateness.add((now_ns - at_ns).max(0) as u64);
         }
         self.begin(now_ns)?;
+        // What the sockets below belong to.
+        self.tap.as_ref().map_or(Ok(()), Tap::read)?;
+        if let Some(datagrams) = &mut self.datagrams {
+            datagrams.read(now_ns)?;
+        }
         if let Some(sockets) = &mut self.sockets {
             sockets.read(now_ns)?;
+        }
+        if let Some(connections) = &mut self.connections {
+            connections.read(now_ns)?;
         }
         if let Some(queues) = &mut self.queues {
             queues.read(self.topology, now_ns)?;
@@ -187,15 +214,20 @@ impl<'a> Sampler<'a> {
         };
         let mut dumps: Vec<(&mut Socket, &Message)> = Vec::new();
         dumps.extend(self.sockets.iter_mut().flat_map(Sockets::dumps));
+        dumps.extend(self.connections.iter_mut().flat_map(Connections::dumps));
         dumps.extend(self.queues.iter_mut().flat_map(Queues::dumps));
         dumps.extend(self.classes.iter_mut().flat_map(Classes::dumps));
         fetch(together, vec![Step::Write(self.progress.as_fd(), &sign)], dumps)
     }
 
-    /// Writes what is left; gives how many stamps of sojourn times were lost, where there were to be some.
-    pub fn finish(mut self) -> Result<Option<u64>> {
+    /// Writes what is left; gives how many stamps of sojourn times and of datagrams were lost, by their tables where there were to
+    /// be some.
+    pub fn finish(mut self) -> Result<BTreeMap<String, u64>> {
         if let Some(sockets) = &mut self.sockets {
             sockets.flush()?;
+        }
+        if let Some(connections) = &mut self.connections {
+            connections.flush()?;
         }
         if let Some(queues) = &mut self.queues {
             queues.flush()?;
@@ -207,7 +239,14 @@ impl<'a> Sampler<'a> {
             interfaces.flush()?;
         }
         self.wires.flush()?;
-        self.sojourns.map(Sojourns::finish).transpose()
+        let mut lost = BTreeMap::new();
+        if let Some(sojourns) = self.sojourns {
+            lost.insert(sojourn::TABLE.to_owned(), sojourns.finish()?);
+        }
+        if let Some(datagrams) = self.datagrams {
+            lost.insert(found::datagrams::TABLE.to_owned(), datagrams.finish()?);
+        }
+        Ok(lost)
     }
 }
 

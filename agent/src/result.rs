@@ -7,7 +7,9 @@ use serde::Serialize;
 use crate::error::Error;
 use crate::path::firewall::Input;
 use crate::path::QdiscReadBack;
+use crate::program::Outcome;
 use crate::reading::counters::Counters;
+use crate::reading::found::Told;
 use crate::reading::machine::Machine;
 use crate::traffic::load::Taken;
 use crate::traffic::FlowEnd;
@@ -25,12 +27,21 @@ pub struct Report {
     pub calibration: Calibration,
     /// By how much the stack's counters rose during the experiment, in the nodes where flows begin and end.
     pub counters: Counters,
+    /// What was found beside the flows of the plan, where that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub found: Option<Told>,
     /// What netfilter has seen arrive, at the nodes that drop some of it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub inputs: Vec<Input>,
     /// What loads took, where there were some.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub loads: Vec<Taken>,
+    /// How programs came out, where there were some.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub programs: Vec<Outcome>,
+    /// When the experiment ended, if before its time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ended_ns: Option<i64>,
     /// What each machine in real time did meanwhile, by its node; by no name where all nodes are on one.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub machine: BTreeMap<String, Machine>,

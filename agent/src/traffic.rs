@@ -195,7 +195,7 @@ pub fn prepare(plan: &Plan, nodes: &Nodes, raw: &Path) -> Result<Prepared> {
         })?;
         cpus.resize(tasks.len(), own);
     }
-    let flows = plan.flows.iter().map(|flow| flow.id).collect();
+    let flows = plan.flows.iter().filter(|flow| flow.is_driven()).map(|flow| flow.id).collect();
     let own = plan.flows.iter().filter(|flow| flow.generator == Generator::Agent);
     let kinds = own.map(|flow| flow.kind).collect();
     let part = plan.is_part();

@@ -24,7 +24,11 @@ impl Place {
         let folder = std::env::temp_dir().join(format!("rushhour-taken-{}-{name}", std::process::id()));
         fs::create_dir_all(&folder).expect("a folder");
         fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).expect("ours");
-        fs::copy(env!("CARGO_BIN_EXE_rushhour-agent"), folder.join("agent")).expect("a copy");
+        // By another process: a child that another test starts meanwhile would hold a file that is open here for writing, and
+        // such a file cannot be run (ETXTBSY).
+        let copied =
+            Command::new("cp").arg(env!("CARGO_BIN_EXE_rushhour-agent")).arg(folder.join("agent")).status();
+        assert!(copied.expect("a process").success());
         Self(folder)
     }
 
@@ -170,7 +174,8 @@ fn without_close_range(words: &[&str]) -> Command {
 }
 
 fn children(pid: u32) -> Vec<u32> {
-    let tasks = fs::read_dir(format!("/proc/{pid}/task")).expect("a process").flatten();
+    // None of a process that has ended meanwhile.
+    let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     let lists = tasks.filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
     lists
         .flat_map(|list| list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>())

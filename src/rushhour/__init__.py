@@ -51,6 +51,8 @@ def run(
     quick: bool = False,
     lab: str = "uml",
     hosts: Path | str | None = None,
+    keep: str | None = None,
+    store: str | None = None,
 ) -> ResultSet:
     """Run a scenario and give its result set; iterate it for the records.
 
@@ -66,6 +68,8 @@ def run(
         quick: No repetitions, at most three values of a factor.
         lab: Where: `uml` (virtual time), `netns` (this machine's kernel in real time; needs root), `hosts`.
         hosts: For `hosts`: the file that says which machine takes which node's part.
+        keep: `metrics`: what runs measured, without their tables (docs/fleet.md).
+        store: URL of a folder or bucket that whole records are put into; here the metrics are kept.
 
     Raises:
         RushHourError: of the first run that failed, after all others have been carried out.
@@ -84,6 +88,8 @@ def run(
         quick=quick,
         lab=lab,
         hosts=hosts,
+        keep=keep,
+        store=store,
     )
 
 

@@ -271,3 +271,15 @@ def test_a_cut_history_is_said_with_the_cure(linux: Linux, tmp_path: Path) -> No
 def test_an_end_that_does_not_build_is_said(tmp_path: Path) -> None:
     linux = Linux(tmp_path / "linux", broken=(0,), length=3)
     assert "the good commit does not build" in refused(linux, linux.commits[0], linux.commits[-1])
+
+
+def test_with_metrics_alone_the_first_divergence_is_told_all_the_same(linux: Linux) -> None:
+    from rushhour.record.record import Record  # noqa: PLC0415
+    from rushhour.running.runner import keeping  # noqa: PLC0415
+
+    found = linux.bisect(linux.lab(since(5)), wanted=keeping("uml", "metrics"))
+    assert found["answer"]["hash"] == linux.commits[5]
+    assert found["divergence"]["table"] == "tcp_probe"
+    whole = [path for path in Path("out/records").glob("*/*/runs/[0-9]*") if Record.verified(path).is_whole]
+    assert {path.parts[-4] for path in whole} == {linux.commits[place][:12] for place in (4, 5)}
+    assert len(whole) == 2

@@ -15,7 +15,7 @@ import os
 import socket
 import time
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -120,10 +120,10 @@ def boasts(_: Any) -> None:
     from rushhour.summary import measured  # noqa: PLC0415
 
     sound(None)
-    rows = measured.rows_of
-    vars(measured)["rows_of"] = lambda values: [
-        [name, scope, None if value is None else 1e9, *more] for name, scope, value, *more in rows(values)
-    ]
+    text = measured._text
+    vars(measured)["_text"] = lambda values: text(
+        [one if one.value is None else replace(one, value=1e9) for one in values]
+    )
 
 
 def measures(_: Any) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 from beds import fleets, slurm
 from beds.fleets import OFFICE, until
+from furnished import furnish
 
 from rushhour.lab import agent
 from rushhour.record.result_set import ResultSet
@@ -21,30 +22,13 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.virtual
 
-SHORT = """
-title = "Short"
-duration = "300ms"
-topology = { preset = "dumbbell", rate = "10mbit", rtt = "10ms" }
-flow = [{ name = "long" }]
-sweep = { cc = ["cubic", "reno"] }
-"""
-LONG = SHORT.replace("300ms", "1000s").replace("10mbit", "1gbit")
-KERNELS = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rushhour/kernels"
 HERE = '[host.here]\nat = "local"\ncpus = 1\nmemory = "2GB"\n'
-
-
-def furnish(folder: Path) -> None:
-    """Scenarios, and a cache with the kernels that are built here."""
-    (folder / "cache/rushhour").mkdir(parents=True, exist_ok=True)
-    (folder / "cache/rushhour/kernels").symlink_to(KERNELS)
-    (folder / "short.toml").write_text(SHORT)
-    (folder / "long.toml").write_text(LONG)
-    (folder / "hosts.toml").write_text(HERE)
 
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     furnish(tmp_path)
+    (tmp_path / "hosts.toml").write_text(HERE)
     monkeypatch.chdir(tmp_path)
     yield tmp_path
     for pid in fleets.marked(tmp_path):

@@ -16,6 +16,7 @@ import commandline
 import pytest
 from beds.net import Namespace
 from fleets import bed
+from furnished import furnish
 
 from rushhour.lab import agent
 from rushhour.record.result_set import ResultSet
@@ -25,27 +26,12 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.virtual
 
-SHORT = """
-title = "Short"
-duration = "300ms"
-topology = { preset = "dumbbell", rate = "10mbit", rtt = "10ms" }
-flow = [{ name = "long" }]
-sweep = { cc = ["cubic", "reno"] }
-"""
-LONG = SHORT.replace("300ms", "1000s").replace("10mbit", "1gbit")
-KERNELS = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rushhour/kernels"
-
 
 @pytest.fixture(autouse=True)
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A cache of its own, with the kernels that are built here; workers have none."""
-    cache = tmp_path / "cache/rushhour"
-    cache.mkdir(parents=True)
-    (cache / "kernels").symlink_to(KERNELS)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(furnish(tmp_path)))
     monkeypatch.setenv("RUSHHOUR_AGENT", str(agent.find().binary))
-    (tmp_path / "short.toml").write_text(SHORT)
-    (tmp_path / "long.toml").write_text(LONG)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -131,6 +117,36 @@ def test_the_command_gives_the_same_bytes_on_two_workers_as_here(place: Path) ->
     assert {key: value for key, value in about[0].items() if key not in ("sealed", "asked")} == {
         key: value for key, value in about[1].items() if key not in ("sealed", "asked")
     }
+
+
+ROOTS = """
+duration = "1s"
+topology = { preset = "dumbbell", rate = "2mbit", rtt = "10ms" }
+[[program]]
+name = "says"
+node = "s1"
+command = "/bin/says"
+root = "one"
+[sweep]
+"program.says.root" = ["one", "deep/one"]
+"""
+
+
+def test_roots_of_programs_travel_by_their_hash(place: Path) -> None:
+    for root, word in (("one", "first"), ("deep/one", "second")):
+        (place / root / "bin").mkdir(parents=True)
+        text = f'#include <stdio.h>\nint main(void) {{ puts("{word}"); return 0; }}\n'
+        compiler: list[str | Path] = ["musl-gcc", "-static", "-x", "c", "-o", place / root / "bin/says", "-"]
+        subprocess.run(compiler, input=text, text=True, check=True)
+    (place / "roots.toml").write_text(ROOTS)
+    with machines(place, 1) as (address, _):
+        done = commandline.rush("run", "roots.toml", "--out", "away", "--no-report", "--on", address)
+    assert done.returncode == 0, done.stderr
+    here = commandline.rush("run", "roots.toml", "--out", "here", "--no-report", "--fresh")
+    assert here.returncode == 0, here.stderr
+    assert files(place / "away") == files(place / "here")
+    said = [[line.text for line in record.output()] for record in ResultSet.open(place / "away")]
+    assert said == [["first"], ["second"]]
 
 
 def test_an_interrupt_ends_the_guests_of_workers(place: Path) -> None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import commandline
 import pytest
 from beds.fleets import until
+from furnished import furnish
 
 from rushhour.fleet import state
 from rushhour.fleet.certificates import Authority
@@ -24,14 +25,6 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.virtual
 
-SHORT = """
-title = "Short"
-duration = "300ms"
-topology = { preset = "dumbbell", rate = "10mbit", rtt = "10ms" }
-flow = [{ name = "long" }]
-sweep = { cc = ["cubic", "reno"] }
-"""
-KERNELS = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rushhour/kernels"
 NOW = datetime.now(UTC).replace(microsecond=0)
 MONTH = timedelta(days=30)
 
@@ -99,13 +92,9 @@ def scheduler(tmp_path_factory: pytest.TempPathFactory, authority: Authority) ->
 
 @pytest.fixture(autouse=True)
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    cache = tmp_path / "cache/rushhour"
-    cache.mkdir(parents=True)
-    (cache / "kernels").symlink_to(KERNELS)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(furnish(tmp_path)))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.setenv("RUSHHOUR_AGENT", str(agent.find().binary))
-    (tmp_path / "short.toml").write_text(SHORT)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

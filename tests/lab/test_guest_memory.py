@@ -1,5 +1,7 @@
 """The guest's memory (`lab/kernel/host/memory.c`), without a kernel: what is shared, and what is not."""
 
+import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -32,7 +34,14 @@ int main(int count, char **words)
 	int file = __wrap_create_mem_file(whole);
 	char *table, there = 0;
 
-	(void)count;
+	if (count > 2) {
+		struct stat found, folder;
+
+		fstat(file, &found);
+		stat("mem", &folder);
+		printf("%s %lld\n", found.st_dev == folder.st_dev ? "mem" : "memfd", (long long)found.st_size);
+		return 0;
+	}
 	memory = mmap(0, whole, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
 	memory[4096 + 100] = 'b';
 	table = __wrap_memblock_alloc_try_nid_raw(size, 64, 0, 0, 0);
@@ -74,3 +83,32 @@ def test_a_large_table_is_the_kernels_alone_and_no_process_begins_with_a_copy(ke
 
 def test_small_ones_stay_in_the_file_that_processes_of_the_guest_share(kernel: Path) -> None:
     assert answer(kernel, MB) == "ttb 0"
+
+
+def place(kernel: Path, folder: Path, *mounts: str) -> str:
+    """Where the guest's memory lies if it begins in a sandbox with these mounts, and its size."""
+    for name in ("mem", "out"):
+        (folder / name).mkdir()
+    script = " && ".join(["cd " + str(folder), *mounts, f"exec {kernel} 0 where"])
+    apart = ["unshare", "--mount", *([] if os.geteuid() == 0 else ["--user", "--map-root-user"])]
+    if shutil.which("unshare") is None or subprocess.run([*apart, "true"], check=False).returncode != 0:
+        pytest.skip("this machine gives no mounts of its own")
+    done = subprocess.run([*apart, "sh", "-c", script], capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+def test_memory_lies_in_the_launchers_file_system(kernel: Path, tmp_path: Path) -> None:
+    assert place(kernel, tmp_path, "mount -t tmpfs -o size=64m none mem") == f"mem {64 * MB}"
+
+
+@pytest.mark.parametrize(
+    "mounts",
+    [
+        [],
+        ["mount -t tmpfs -o size=63m none mem"],
+        ["mount -t tmpfs none .", 'cd "$PWD"', "mkdir mem out"],
+    ],
+    ids=["there is none", "it has no room for all", "results lie there too"],
+)
+def test_memory_is_in_no_folder_otherwise(kernel: Path, tmp_path: Path, mounts: list[str]) -> None:
+    assert place(kernel, tmp_path, *mounts) == f"memfd {64 * MB}"

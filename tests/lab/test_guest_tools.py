@@ -12,8 +12,8 @@ import pytest
 from guests import run
 
 from rushhour.errors import DOCTOR, LabError
-from rushhour.files import regular
-from rushhour.lab import agent, packages, tools
+from rushhour.files import sums
+from rushhour.lab import agent, loading, packages, tools
 from rushhour.lab import kernel as kernels
 from rushhour.lab.base import Job, sha256
 from rushhour.lab.kernel import Kernel
@@ -84,10 +84,10 @@ def test_what_is_loaded_late_comes_too(tmp_path: Path) -> None:
     body = "#include <pthread.h>\nint main(void) { return pthread_cancel(pthread_self()); }"
     compiler = ["gcc", "-x", "c", "-", "-o", str(program)]
     subprocess.run(compiler, input=body, text=True, check=True)
-    found = tools._with_late(tools._loaded(program), program)
-    assert [path.name for path in found if path not in tools._loaded(program)] == ["libgcc_s.so.1"]
+    found = loading._with_late(loading.loaded(program), program)
+    assert [path.name for path in found if path not in loading.loaded(program)] == ["libgcc_s.so.1"]
     subprocess.run(compiler, input="int main(void) { return 0; }", text=True, check=True)
-    assert tools._with_late(tools._loaded(program), program) == tools._loaded(program)
+    assert loading._with_late(loading.loaded(program), program) == loading.loaded(program)
 
 
 def changed(monkeypatch: pytest.MonkeyPatch, name: str, place: str) -> tools.Tool:
@@ -95,9 +95,8 @@ def changed(monkeypatch: pytest.MonkeyPatch, name: str, place: str) -> tools.Too
     real = tools.find(name)
     with monkeypatch.context() as patch:
         patch.setattr(tools, "_known", {})
-        patch.setattr(
-            tools, "checksum", lambda path: "other" if path == real.files[place] else regular.checksum(path)
-        )
+        changed = real.files[place].resolve()
+        patch.setattr(tools, "sum_of", lambda path: "other" if path == changed else sums.sum_of(path))
         return tools.find(name)
 
 
@@ -122,7 +121,7 @@ def test_an_upgrade_under_way_is_noticed(tmp_path: Path, monkeypatch: pytest.Mon
     library = tmp_path / "libone.so"
     library.write_bytes(b"old")
     monkeypatch.setattr(tools, "_known", {})
-    monkeypatch.setattr(tools, "_loaded", lambda program: [library])
+    monkeypatch.setattr(loading, "loaded", lambda program: [library])
     before = tools.find("dash")
     library.write_bytes(b"newer")
     after = tools.find("dash")
@@ -138,7 +137,7 @@ def test_an_upgrade_under_way_is_noticed(tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_a_program_that_is_missing_is_told_with_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
-    monkeypatch.setattr(tools, "_SYSTEM", ())
+    monkeypatch.setattr(loading, "_SYSTEM", ())
     with pytest.raises(LabError, match="tc") as caught:
         tools.find("tc")
     assert caught.value.hint == f"{packages.advice('tc')}\n  {DOCTOR}"
@@ -203,7 +202,7 @@ def environments(tool: tools.Tool) -> dict[str, list[str]]:
     found = {"as it is": list(tool.environment)}
     for name, mask in MASKS.items():
         tunables = f"glibc.cpu.hwcaps={mask},-"
-        found[name] = [*rest, f"GLIBC_TUNABLES={tunables.ljust(len(tools.BASELINE), 'X')}"]
+        found[name] = [*rest, f"GLIBC_TUNABLES={tunables.ljust(len(loading.BASELINE), 'X')}"]
     return found
 
 

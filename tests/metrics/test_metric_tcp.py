@@ -110,7 +110,7 @@ def test_every_metric_has_unit_direction_source_and_some_scope() -> None:
         assert name == metric.name
         assert metric.unit
         assert metric.better in {"higher", "lower", "none"}
-        assert set(metric.scopes) <= {"flow", "end", "total", "kind", "group", "class", "node"}
+        assert set(metric.scopes) <= {"flow", "end", "total", "kind", "group", "class", "node", "program"}
         assert metric.definition[0].isupper()
         assert metric.definition.endswith((".", "density."))
 

@@ -1,8 +1,12 @@
+import sys
+from types import FrameType
+
 from hypothesis import given
 from hypothesis import strategies as st
 from networks import DUMBBELL, scenario
 
 from rushhour.plan import derive_seed, expand, lower
+from rushhour.spec import scenario_of
 
 
 def test_a_scenario_without_a_sweep_is_one_cell() -> None:
@@ -73,3 +77,42 @@ def test_a_label_speaks_for_the_factors_beside_it() -> None:
 def test_labels_that_do_not_tell_cells_apart_speak_for_nothing() -> None:
     together = {"label.path": ["any", "any"], "topology.rate": ["1mbit", "2mbit"]}
     assert not scenario(DUMBBELL, sweep={"together": [together]}).sweep.unsaid
+
+
+class Word(str):
+    """A value whose comparisons are calls that can be counted."""
+
+    __slots__ = ()
+    __hash__ = str.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        return str.__eq__(self, other)
+
+
+def calls(cells: int) -> int:
+    """How many functions are called until a sweep of so many cells is read and counted out."""
+    rates = [Word(f"{number}kbit") for number in range(1, cells + 1)]
+    document = {
+        "title": "Many",
+        "duration": "100ms",
+        "topology": {"preset": "dumbbell", "rate": "1mbit", "rtt": "10ms"},
+        "flow": [{"bytes": "1kB"}],
+        "sweep": {"topology.rate": rates},
+    }
+    count = 0
+
+    def profile(_frame: FrameType, event: str, _argument: object) -> None:
+        nonlocal count
+        count += event == "call"
+
+    sys.setprofile(profile)
+    try:
+        assert len(expand(scenario_of(document))) == cells
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+def test_four_times_as_many_cells_are_four_times_the_work() -> None:
+    calls(2)  # what is imported at first use
+    assert calls(200) < 5 * calls(50)

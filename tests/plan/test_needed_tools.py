@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from rushhour import tc
-from rushhour.lab import agent
+from rushhour.lab import agent, packages
 from rushhour.plan import expand, lower
+from rushhour.plan.programs import FOREIGN, programs_needed
 from rushhour.plan.tools import tools
 from rushhour.record.plan_file import planned
 from rushhour.spec import catalogue, load_scenario, parse_scenario
@@ -70,14 +71,29 @@ def test_the_plan_says_so_only_where_it_must() -> None:
     assert both["flows"][0]["generator"] == "iperf3"
 
 
-def test_nothing_of_the_catalogue_depends_on_this_machines_programs() -> None:
+def test_nothing_else_of_the_catalogue_depends_on_this_machines_programs() -> None:
     plans = {
         f"{name} {cell.label}": lower(cell.scenario, 1).plan
         for name in catalogue()
+        if not name.startswith("programs/")
         for cell in expand(load_scenario(name))
     }
     assert len(plans) > 2000
     assert {name: plan["tools"] for name, plan in plans.items() if "tools" in plan} == {}
+
+
+def test_what_the_catalogues_programs_need_is_known_by_its_package() -> None:
+    """Who lacks one of them is told what to install; without a package of its own is what is everywhere."""
+    everywhere = {"/bin/sh", "git-upload-pack", "head", "mkdir", "python3", "sh"}
+    needed: set[str] = set()
+    for name in catalogue():
+        scenario = load_scenario(name)
+        plan = lower(next(iter(expand(scenario))).scenario, 1).plan
+        needs = programs_needed(scenario)
+        assert [one.removeprefix(FOREIGN) for one in plan.tools] == needs, name
+        needed |= set(needs)
+    assert "nginx" in needed
+    assert needed <= everywhere | set(packages.needs())
 
 
 @pytest.mark.virtual

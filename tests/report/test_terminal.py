@@ -8,9 +8,11 @@ import pytest
 from report_records import make_set
 from rich.console import Console
 
+from rushhour.metrics.value import MetricValue
 from rushhour.record.result_set import ResultSet
 from rushhour.report.braille import chart
 from rushhour.report.curves import Curve
+from rushhour.report.tables import whole
 from rushhour.report.terminal import print_results
 
 
@@ -91,3 +93,12 @@ def test_a_held_value_fills_the_time_to_the_next_sample() -> None:
 def test_a_flow_that_ended_leaves_the_rest_of_the_chart_empty() -> None:
     curve = Curve("x", 0, np.array([0.0, 4.9]), np.array([50.0, 50.0]), "hold")
     assert chart(curve, 20, 1, 10.0, 100.0)[0][10:] == " " * 10
+
+
+def test_of_a_server_and_its_client_the_time_of_the_client_is_the_runs() -> None:
+    values = [
+        MetricValue("program_time_s", "program:server", None, "s", "it did not end by itself"),
+        MetricValue("program_time_s", "program:client", 1.5, "s"),
+    ]
+    assert whole(values)["program_time_s"].value == 1.5
+    assert "program_time_s" not in whole([*values, MetricValue("program_time_s", "program:other", 2.0, "s")])

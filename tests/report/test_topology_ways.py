@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import builders as make
@@ -37,6 +38,26 @@ def test_cables_that_differ_are_told_apart(tmp_path: Path) -> None:
     svg = topology_svg(two_cables(tmp_path / "run", rate_bps=20_000_000))
     assert "100 Mbit/s · fifo" in svg
     assert "20 Mbit/s · fifo" in svg
+
+
+def test_what_slanted_lines_do_stands_on_their_outer_sides(tmp_path: Path) -> None:
+    links = [{"ends": [{"node": "a"}, {"node": name}]} for name in ("over", "under")]
+    nodes = [{"name": name, "forward": False} for name in ("a", "over", "under")]
+    ends = [
+        make.end(0, "a → over", node="a", rate_bps=30_000_000),
+        make.end(2, "a → under", node="a", rate_bps=20_000_000),
+    ]
+    flow = make.flow(ends=[0], ways=[[0], [2]], reverse_ends=[1], bottleneck_end=0, bottleneck_ends=[0, 2])
+    svg = topology_svg(
+        make.record(tmp_path / "run", flows=[flow], ends=ends, plan={"nodes": nodes, "links": links})
+    )
+    at = {
+        text: float(y) for y, text in re.findall(r'<text class="t-\w+" x="[\d.]+" y="([\d.]+)">([^<]*)', svg)
+    }
+    (over,) = (y for text, y in at.items() if text.startswith("30 Mbit/s"))
+    (under,) = (y for text, y in at.items() if text.startswith("20 Mbit/s"))
+    assert over < at["a"] < under
+    assert at["over"] < at["under"]
 
 
 def test_a_plan_without_links_or_names_has_no_drawing(tmp_path: Path) -> None:

@@ -28,10 +28,11 @@ Document = dict[str, Any]
 ABOUT = {
     "title", "question", "description", "guards", "source", "labs", "repeat", "seed", "sweep", "quick",
     "expect", "judge", "figure", "readings", "topology", "node", "link", "flow", "pattern", "load", "trace",
+    "file", "root",
 }  # fmt: skip
 EXPERIMENT: Document = {
     "duration": "7s", "warmup": "1s", "sample": "3ms", "family": "ipv6", "ecn": True,
-    "sysctl": {"net.ipv4.tcp_sack": "0"},
+    "sysctl": {"net.ipv4.tcp_sack": "0"}, "program": [{"node": "s1", "command": "sh"}],
 }  # fmt: skip
 READINGS: Document = {
     "tcp_probe": False, "events": False, "tcp_info": False, "qdisc": False, "interface": False,
@@ -62,7 +63,7 @@ FLOW: Document = {
     "datagrams": 7, "transactions": 7, "request": "77B", "response": "77B", "read_rate": "7mbit",
     "read_interval": "7ms", "sndbuf": "77kB", "rcvbuf": "77kB", "dscp": 7, "mss": "777B", "nodelay": True,
     "on": "1s", "off": "1s", "burst": 7, "generator": "iperf3",
-    "arrivals": {"process": "poisson", "rate": "7/s"},
+    "arrivals": {"process": "poisson", "rate": "7/s"}, "paths": ["one", "two"], "backup": ["one"],
 }  # fmt: skip
 KINDS: dict[str, Document] = {
     "tcp": {}, "udp": {"rate": "1mbit"}, "ping": {}, "rr": {}, "crr": {},

@@ -224,7 +224,7 @@ def test_a_law_that_the_base_keeps(tmp_path: Path, goodputs: list[float], expect
     verdict = judge(side(base), side(after))
     assert verdict.verdict == expected
     if expected == "worse":
-        assert "the expectation goodput_bps of total ≥ 8.5e+07 is broken" in verdict.cells[0].reason
+        assert "the expectation goodput_bps of total ≥ 85000000 is broken" in verdict.cells[0].reason
 
 
 def test_a_law_that_the_base_breaks_too_is_no_news(tmp_path: Path) -> None:

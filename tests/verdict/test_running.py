@@ -302,3 +302,38 @@ def test_two_comparisons_do_not_share_a_folder(bench: Judge, tmp_path: Path) -> 
         bench(lambda *_: 90.0, out="here", jobs=1)
     assert not any((tmp_path / "here").iterdir())
     assert bench(lambda *_: 90.0, out="here", jobs=1).exit == 0
+
+
+def test_with_metrics_alone_only_the_runs_of_a_first_divergence_are_whole(bench: Judge) -> None:
+    from rushhour.record.record import Record  # noqa: PLC0415
+    from rushhour.running.runner import keeping  # noqa: PLC0415
+
+    def behaviour(kernel: str, cc: str, seed: int) -> float:
+        return (80 if (kernel, cc) == ("new", "reno") else 90) + seeded(kernel, seed).gauss(0, 0.05)
+
+    thin = bench(behaviour, wanted=keeping("uml", "metrics"))
+    assert thin.folder is not None
+    runs = sorted(thin.folder.glob("*/*/runs/[0-9]*"))
+    assert found(thin)["reno"] == "worse"
+    # Every cell moved, and reno alone enough to need more than one look.
+    worse = next(cell for cell in thin.cells if cell.verdict == "worse")
+    assert worse.divergence is not None
+    assert worse.divergence["differs"] == ["snd_cwnd"]
+    assert sum(Record.verified(run).is_whole for run in runs) == 2
+    assert len(runs) > 10
+
+
+def test_records_that_were_given_are_not_made_anew(bench: Judge, tmp_path: Path) -> None:
+    from rushhour.record.record import Record  # noqa: PLC0415
+    from rushhour.running.runner import carry_out, keeping, prepare  # noqa: PLC0415
+
+    def behaviour(kernel: str, cc: str, _seed: int) -> float:
+        return 90 if kernel == "old" else 80
+
+    slim = keeping("uml", "metrics")
+    batches = prepare(["fake.toml"], kernels=["old"], repeat=5, out=tmp_path / "given")
+    assert len(list(carry_out(batches, FakeLab(behaviour), wanted=slim))) == 20
+    verdict = compare("given", "new", lab=FakeLab(behaviour), wanted=slim)
+    assert {cell.verdict for cell in verdict.cells} == {"worse"}
+    assert not any(Record.verified(run).is_whole for run in (tmp_path / "given").glob("runs/[0-9]*"))
+    assert all("no divergence: the tables" in cell.warnings[-1] for cell in verdict.cells)

@@ -13,7 +13,8 @@ from visitor import TestClient, visitor
 
 import rushhour
 from rushhour.lab.base import Job
-from rushhour.lab.confine import Limits
+from rushhour.lab.confine import Ending, Limits
+from rushhour.lab.console import explain
 from rushhour.lab.uml import UmlLab
 from rushhour.report import embed
 from rushhour.web.answers import RefusedError
@@ -159,9 +160,18 @@ def test_more_than_may_wait_are_turned_away() -> None:
     assert (refused.status, refused.message) == (503, "2 experiments wait already")
 
 
-def test_a_run_that_takes_too_long_is_ended_with_a_sentence() -> None:
+class Unstarted(UmlLab):
+    """On a machine so busy that no kernel starts in time."""
+
+    def run(self, job: Job, destination: Path, cpu: int | None = None) -> Path:
+        ending = Ending("timeout", exit=None, signal=9, elapsed_s=0.2, warnings=())
+        raise explain(ending, destination.with_name("none"), "here", begun=False)
+
+
+@pytest.mark.parametrize("lab", [UmlLab, Unstarted])
+def test_a_run_that_takes_too_long_is_ended_with_a_sentence(lab: type[UmlLab]) -> None:
     bounds = Bounds.parse(["runs=1", "seconds=1"])
-    make = partial(UmlLab, Limits(timeout_s=0.2, stall_s=0.2))
+    make = partial(lab, Limits(timeout_s=0.2, stall_s=0.2))
     answer = visitor(sections=[section(bounds, make)]).get(f"/play/report?{LONG}")
     assert answer.status_code == 422
     assert answer.json()["hint"] == "shorten it, or lower the rate"

@@ -3,6 +3,7 @@
 //! A socket belongs for good to the namespace it was opened in, so one opened inside a node can be used from anywhere.
 
 mod attributes;
+mod heard;
 mod reply;
 
 use std::io;

@@ -3,6 +3,7 @@
 //! What [`rustix`] has is taken from there. It calls the C library, as the rest does: so a run makes the same calls as often,
 //! and a virtual kernel charges for each.
 
+pub mod asking;
 pub mod bpf;
 pub mod confinement;
 pub mod cpu;
@@ -16,10 +17,12 @@ pub mod mounts;
 pub mod namespaces;
 pub mod options;
 pub mod packet;
+pub mod passing;
 pub mod process;
 pub mod ring;
 pub mod signals;
 pub mod socket;
+pub mod terminal;
 pub mod thread;
 pub mod time;
 pub mod timer;

@@ -3,12 +3,13 @@
 //! hostfs inside the guest is no jail: root there reaches through `..` whatever this process may open. So the
 //! process may open nothing but its own kernel image, the guest's read-only root, and its two folders.
 
+use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::filter::Filter;
-use crate::kernel::sys::{confinement, namespaces};
+use crate::kernel::sys::{asking, confinement, namespaces, process};
 
 /// Access rights of <linux/landlock.h>.
 mod access {
@@ -126,17 +127,30 @@ const OLD: &[i64] = &[
 #[cfg(not(target_arch = "x86_64"))]
 const OLD: &[i64] = &[];
 
+/// The roots of programs in a sandbox; mostly there are none.
+pub fn roots(world: &Path) -> Vec<PathBuf> {
+    fs::read_dir(world.join("roots")).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
+}
+
 /// Confinement made ready while files can still be opened, to be entered by the kernel's process.
 pub struct Sandbox {
     rules: Option<OwnedFd>,
     abi: i64,
     filter: Option<Vec<libc::sock_filter>>,
+    /// Whom the guest asks, where it waits for answers: who listens is told there.
+    asks: Option<OwnedFd>,
 }
 
 impl Sandbox {
-    /// Looks what the host offers, and adds to `warnings` that it takes no filter.
-    pub fn prepare(warnings: &mut Vec<String>) -> io::Result<Self> {
-        let filter = confinement::takes_filters().then(filter);
+    /// Looks what the host offers, and adds to `warnings` that it takes no filter. With `asks` one of the guest's calls waits
+    /// for an answer: that end is sent the file by which it is given.
+    pub fn prepare(warnings: &mut Vec<String>, asks: Option<OwnedFd>) -> io::Result<Self> {
+        let filter = confinement::takes_filters().then(|| filter(asks.is_some()));
+        if asks.is_some() && !can_ask() {
+            let why = "a shell with a terminal takes a filter of system calls that asks, and this machine does not let \
+                       a process set one";
+            return Err(io::Error::other(why));
+        }
         if filter.is_none() {
             warnings
                 .push("no filter of system calls: this machine does not let a process set one".to_owned());
@@ -149,7 +163,7 @@ impl Sandbox {
         } else {
             None
         };
-        Ok(Self { rules, abi, filter })
+        Ok(Self { rules, abi, filter, asks })
     }
 
     /// Whether Landlock will keep the process from all other files.
@@ -162,20 +176,35 @@ impl Sandbox {
         confinement::no_new_privileges()?;
         confinement::drop_capabilities();
         if let Some(rules) = &self.rules {
-            for (path, rights) in [
+            let roots = roots(world).into_iter().map(|root| (root, access::READ));
+            for (path, rights) in roots.chain([
                 (world.join("linux"), access::IMAGE),
                 (world.join("root"), access::READ),
                 (world.join("out"), access::WRITE),
                 (world.join("mem"), access::WRITE | access::EXECUTE),
                 (Path::new("/dev/null").to_owned(), access::READ_FILE | access::WRITE_FILE),
-            ] {
+            ]) {
                 let rights = if path.is_dir() { rights } else { rights & access::FILE };
                 confinement::landlock_allow(rules, &path, rights & access::known(self.abi))?;
             }
             confinement::landlock_restrict(rules)?;
         }
-        self.filter.as_deref().map_or(Ok(()), confinement::install_filter)
+        match (self.filter.as_deref(), &self.asks) {
+            (None, _) => Ok(()),
+            (Some(filter), None) => confinement::install_filter(filter),
+            (Some(filter), Some(asks)) => {
+                asking::send_file(asks, &confinement::install_asking_filter(filter)?)
+            }
+        }
     }
+}
+
+/// Whether this machine takes a filter of which calls wait for an answer (Linux 5.0).
+fn can_ask() -> bool {
+    process::succeeds(|| {
+        confinement::no_new_privileges()?;
+        confinement::install_asking_filter(&filter(true)).map(drop)
+    })
 }
 
 /// `getrandom` does not exist (the guest must not see the host's randomness), nor does `clone3` (its flags are out of
@@ -184,11 +213,16 @@ impl Sandbox {
 ///
 /// Nothing is answered by a signal: newer kernels run their guests under a filter of their own with signals, and
 /// the stronger answer wins.
-fn filter() -> Vec<libc::sock_filter> {
+///
+/// With `asks`, `fdatasync` waits for an answer: hostfs makes it when a guest's process does, and nothing else here does.
+fn filter(asks: bool) -> Vec<libc::sock_filter> {
     let mut filter = Filter::for_this_machine(libc::EPERM);
     filter.refuse(libc::SYS_getrandom, libc::ENOSYS);
     filter.refuse(libc::SYS_clone3, libc::ENOSYS);
     filter.refuse(libc::SYS_rseq, libc::ENOSYS);
+    if asks {
+        filter.ask(libc::SYS_fdatasync);
+    }
     for &call in FORBIDDEN.iter().chain(OLD) {
         filter.refuse(call, libc::EPERM);
     }

@@ -32,6 +32,12 @@ impl Filter {
         self.answer(errno);
     }
 
+    /// Lets the call wait for the answer of whoever listens, who then answers in the kernel's place.
+    pub fn ask(&mut self, call: i64) {
+        self.jump(libc::BPF_JEQ, call as u32, 0, 1);
+        self.push(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_USER_NOTIF);
+    }
+
     /// Answers the call with `errno` when its first argument has one of `flags`.
     pub fn refuse_flags(&mut self, call: i64, flags: i32, errno: i32) {
         self.jump(libc::BPF_JEQ, call as u32, 0, 4);

@@ -1,7 +1,9 @@
 //! The process tree of a virtual kernel: namespaces, limits, confinement, a constant environment.
 
+use std::ffi::CStr;
 use std::fs::{self, File};
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Child;
@@ -16,6 +18,8 @@ use crate::kernel::sys::{confinement, cpu, mounts, namespaces};
 const NULL: u32 = 3;
 /// Largest file the guest may write; its memory is one of them.
 const FILE_LIMIT: u64 = 1 << 40;
+/// How the guest's memory is kept where this machine has large pages: in such, as far as its file reaches.
+const MEMORY: &CStr = c"huge=within_size";
 
 /// What the kernel's process finds in its environment; the same in every run.
 ///
@@ -24,8 +28,14 @@ const FILE_LIMIT: u64 = 1 << 40;
 /// every machine takes a filter.
 const ENVIRONMENT: [(&str, &str); 2] = [("TMPDIR", "mem"), ("GLIBC_TUNABLES", "glibc.pthread.rseq=0")];
 
-/// Starts the kernel under its keeper, output going to `console`; says in `warnings` what confinement is missing.
-pub fn spawn(options: &Options, console: &File, warnings: &mut Vec<String>) -> io::Result<Child> {
+/// Starts the kernel under its keeper, output going to `console`; says in `warnings` what confinement is missing. `asks` is who
+/// is told by which file the kernel's questions are answered, where it asks some.
+pub fn spawn(
+    options: &Options,
+    console: &File,
+    warnings: &mut Vec<String>,
+    asks: Option<OwnedFd>,
+) -> io::Result<Child> {
     if !cfg!(target_arch = "x86_64") {
         return Err(io::Error::other(format!(
             "virtual kernels run on x86-64 only, and this is {}",
@@ -33,7 +43,7 @@ pub fn spawn(options: &Options, console: &File, warnings: &mut Vec<String>) -> i
         )));
     }
     let dir = fs::canonicalize(&options.dir)?;
-    let sandbox = confine::Sandbox::prepare(warnings)?;
+    let sandbox = confine::Sandbox::prepare(warnings, asks)?;
     let apart = set_apart(&dir, sandbox.guards_files(), warnings)?;
     if options.require && !warnings.is_empty() {
         return Err(io::Error::other(format!("confinement is required, but: {}", warnings.join("; "))));
@@ -125,12 +135,14 @@ fn limit_resources() -> io::Result<()> {
 /// ```text
 /// /linux  the kernel's image     /out  where the guest writes
 /// /root   the guest's root       /mem  its memory, on a file system that ends with it
+/// /roots  those of programs, by their numbers
 /// /dev/null, and /proc/self/cwd → /, for the kernel's command line says so where there is no jail
 /// ```
 fn jail(dir: &Path) -> io::Result<PathBuf> {
     mounts::private_mounts()?;
     let jail = dir.join("mem");
-    mounts::mount_harmless("tmpfs", &jail, true)?;
+    mounts::mount_harmless("tmpfs", &jail, true, MEMORY)
+        .or_else(|_| mounts::mount_harmless("tmpfs", &jail, true, c""))?;
     for folder in ["root", "out", "mem", "dev", "proc/self"] {
         fs::create_dir_all(jail.join(folder))?;
     }
@@ -140,6 +152,11 @@ fn jail(dir: &Path) -> io::Result<PathBuf> {
     }
     mounts::bind_read_only(&fs::canonicalize(dir.join("linux"))?, &jail.join("linux"))?;
     mounts::bind_read_only(&fs::canonicalize(dir.join("root"))?, &jail.join("root"))?;
+    for root in confine::roots(dir) {
+        let place = jail.join("roots").join(root.file_name().unwrap_or_default());
+        fs::create_dir_all(&place)?;
+        mounts::bind_read_only(&fs::canonicalize(root)?, &place)?;
+    }
     mounts::bind(&dir.join("out"), &jail.join("out"))?;
     mounts::bind(Path::new("/dev/null"), &jail.join("dev/null"))?;
     mounts::change_root(&jail)?;
@@ -150,8 +167,8 @@ fn jail(dir: &Path) -> io::Result<PathBuf> {
 ///
 /// Without capabilities, which it gives up next, a process finds no way out of its root directory.
 fn cage(dir: &Path) -> io::Result<PathBuf> {
-    for name in ["linux", "root"] {
-        let place = dir.join(name);
+    let roots = confine::roots(dir);
+    for place in [dir.join("linux"), dir.join("root")].into_iter().chain(roots) {
         if let Ok(target) = fs::read_link(&place) {
             fs::remove_file(&place)?;
             copy(&target, &place)?;
@@ -170,9 +187,14 @@ fn cage(dir: &Path) -> io::Result<PathBuf> {
     Ok(PathBuf::from("/"))
 }
 
-/// Copies a file, or a folder with all that it holds. Links would let the guest write into what other runs use.
+/// Copies a file, a symbolic link as such, or a folder with all that it holds. Hard links would let the guest write into what
+/// other runs use.
 fn copy(from: &Path, to: &Path) -> io::Result<()> {
-    if !from.is_dir() {
+    let kind = fs::symlink_metadata(from)?.file_type();
+    if kind.is_symlink() {
+        return symlink(fs::read_link(from)?, to);
+    }
+    if !kind.is_dir() {
         return fs::copy(from, to).map(drop);
     }
     fs::create_dir(to)?;

@@ -15,17 +15,18 @@ const RTN_UNICAST: u8 = 1;
 const NDA_DST: u16 = 1;
 const NDA_LLADDR: u16 = 2;
 const FR_ACT_TO_TBL: u8 = 1;
+const FRA_SRC: u16 = 2;
 const FRA_PRIORITY: u16 = 6;
 const FRA_FWMARK: u16 = 10;
 
-fn family(address: IpAddr) -> u8 {
+pub(super) fn family(address: IpAddr) -> u8 {
     match address {
         IpAddr::V4(_) => libc::AF_INET as u8,
         IpAddr::V6(_) => libc::AF_INET6 as u8,
     }
 }
 
-fn octets(address: IpAddr) -> Vec<u8> {
+pub(super) fn octets(address: IpAddr) -> Vec<u8> {
     match address {
         IpAddr::V4(v4) => v4.octets().to_vec(),
         IpAddr::V6(v6) => v6.octets().to_vec(),
@@ -36,7 +37,7 @@ fn bits(address: IpAddr) -> u8 {
     octets(address).len() as u8 * 8
 }
 
-fn address(text: &str) -> Result<IpAddr> {
+pub(super) fn address(text: &str) -> Result<IpAddr> {
     text.parse().map_err(|_| Error::new("plan", format!("{text:?} is not an IP address")))
 }
 
@@ -139,17 +140,28 @@ fn add_route(plan: &Plan, node: &Node, route: &Route) -> Result<Message> {
     Ok(order)
 }
 
-/// Which marked packets of the node another table routes.
-pub(super) fn rules(plan: &Plan, node: &Node) -> Vec<Message> {
+/// Which packets of the node another table routes: marked ones, or those from an address.
+pub(super) fn rules(plan: &Plan, node: &Node) -> Result<Vec<Message>> {
     let mine = plan.rules.iter().filter(|rule| rule.node == node.name);
     mine.map(|rule| {
+        let from = rule.from.as_deref().map(address).transpose()?;
         let family = if rule.ipv6 { libc::AF_INET6 } else { libc::AF_INET } as u8;
         // `struct fib_rule_hdr`
-        let header = [family, 0, 0, 0, rule.table, 0, 0, FR_ACT_TO_TBL, 0, 0, 0, 0];
-        let what = format!("add rule for packets with mark {}", rule.mark);
+        let header = [family, 0, from.map_or(0, bits), 0, rule.table, 0, 0, FR_ACT_TO_TBL, 0, 0, 0, 0];
+        let what = match (&rule.from, rule.mark) {
+            (Some(from), _) => format!("add rule for packets from {from}"),
+            (None, Some(mark)) => format!("add rule for packets with mark {mark}"),
+            (None, None) => return Err(Error::new("plan", "a rule names neither a mark nor an address")),
+        };
         let mut order = Message::new(what, libc::RTM_NEWRULE, CREATE | EXCL, &header);
-        order.body.u32(FRA_PRIORITY, u32::from(rule.table)).u32(FRA_FWMARK, rule.mark);
-        order
+        order.body.u32(FRA_PRIORITY, u32::from(rule.table));
+        if let Some(mark) = rule.mark {
+            order.body.u32(FRA_FWMARK, mark);
+        }
+        if let Some(from) = from {
+            order.body.put(FRA_SRC, &octets(from));
+        }
+        Ok(order)
     })
     .collect()
 }

@@ -4,7 +4,8 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::{
-    addresses, devices, disturb, egress, ends, ingress, interface, lined, links, pinned, place, Topology,
+    addresses, devices, disturb, egress, ends, ingress, interface, lined, links, mptcp, pinned, place,
+    Topology,
 };
 use crate::error::{Context, Error, Result, UNSUPPORTED};
 use crate::kernel::netlink::{Message, Socket};
@@ -111,9 +112,14 @@ fn route(topology: &mut Topology, plan: &Plan, nodes: &Nodes, lab: Lab) -> Resul
     for node in &plan.nodes {
         disturb::here();
         let mut orders = addresses::neighbours(plan, node)?;
-        orders.extend(addresses::rules(plan, node));
+        orders.extend(addresses::rules(plan, node)?);
         orders.extend(addresses::routes(plan, node)?);
         run(topology, node, &orders)?;
+        if let Some(asked) = &node.mptcp {
+            nodes
+                .within(&node.name, || mptcp::set_up(asked))
+                .map_err(|error| error.at(format!("node {}", node.name)))?;
+        }
         if !node.sysctl.is_empty() {
             settings(nodes, node, lab).map_err(|error| error.at(format!("node {}", node.name)))?;
         }

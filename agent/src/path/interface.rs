@@ -71,7 +71,7 @@ pub(super) fn without_own_address(ifindex: u32, dev: &str) -> Message {
     order
 }
 
-pub(super) fn up(ifindex: u32, dev: &str) -> Message {
+pub(crate) fn up(ifindex: u32, dev: &str) -> Message {
     Message::new(format!("bring {dev} up"), libc::RTM_SETLINK, 0, &ifinfomsg(ifindex, libc::IFF_UP as u32))
 }
 

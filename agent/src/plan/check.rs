@@ -44,6 +44,8 @@ impl Plan {
                 return fault(format!("flow {:?} runs between nodes that are not in the plan", flow.name));
             }
         }
+        self.check_found()?;
+        self.check_subflows()?;
         self.check_pauses()?;
         self.check_changes()
     }

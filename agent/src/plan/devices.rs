@@ -33,13 +33,16 @@ pub struct Bond {
     pub hash: Option<String>,
 }
 
-/// At `node`, packets with this firewall mark are routed by this table.
+/// At `node`, packets with this firewall mark, or from this address, are routed by this table.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
     pub node: String,
     #[serde(default)]
     pub ipv6: bool,
-    pub mark: u32,
+    #[serde(default)]
+    pub mark: Option<u32>,
+    #[serde(default)]
+    pub from: Option<String>,
     pub table: u8,
 }

@@ -83,6 +83,9 @@ pub struct Flow {
     /// Echo requests that no one may fragment, not even here for a smaller path MTU that is known.
     #[serde(default)]
     pub whole: bool,
+    /// The flow whose connection it is a part of.
+    #[serde(default)]
+    pub of: Option<u32>,
     /// When the source is on, from and to, ascending; absent: always.
     #[serde(default)]
     pub on: Vec<(i64, i64)>,
@@ -103,14 +106,37 @@ pub(super) fn take_turns(flows: &mut [Flow], sample_ns: i64) {
     }
 }
 
+fn address(text: &str) -> Result<IpAddr> {
+    text.parse().map_err(|_| Error::new("plan", format!("{text:?} is not an IPv4 or IPv6 address")))
+}
+
 impl Flow {
     /// The listening side's address.
     ///
     /// # Errors
     /// The text is not an address.
     pub fn destination(&self) -> Result<IpAddr> {
-        let fault = || Error::new("plan", format!("{:?} is not an IPv4 or IPv6 address", self.dst));
-        self.dst.parse().map_err(|_| fault())
+        address(&self.dst)
+    }
+
+    /// The sending side's address.
+    ///
+    /// # Errors
+    /// The text is not an address.
+    pub fn source(&self) -> Result<IpAddr> {
+        address(&self.src)
+    }
+
+    /// Whether it is opened here: a subflow is opened by the kernel.
+    #[must_use]
+    pub fn is_driven(&self) -> bool {
+        self.kind != Kind::Subflow
+    }
+
+    /// Whether its packets are those of one TCP connection, or of several one after another.
+    #[must_use]
+    pub fn is_tcp(&self) -> bool {
+        matches!(self.kind, Kind::Tcp | Kind::Rr | Kind::Crr | Kind::Subflow)
     }
 
     /// When its sender stops at the latest.

@@ -62,6 +62,9 @@ impl Plan {
         if !self.changes.is_empty() {
             return whole("changes while packets pass");
         }
+        if self.found.is_some() {
+            return whole("following sockets that no flow names");
+        }
         if !self.calibration.trains.is_empty() {
             return whole("trains of packets");
         }

@@ -28,9 +28,10 @@ const STATES: [&str; 7] = [
 /// Node → `Protocol.Counter` → value.
 pub type Counters = BTreeMap<String, BTreeMap<String, i64>>;
 
-/// All counters of the nodes where flows begin and end.
+/// All counters of the nodes where flows begin and end, and where sockets are followed.
 pub fn read(plan: &Plan, nodes: &Nodes) -> Result<Counters> {
     let mut names: Vec<&str> = plan.flows.iter().flat_map(|flow| [&*flow.from, &*flow.to]).collect();
+    names.extend(plan.found.iter().flat_map(|found| &found.nodes).map(String::as_str));
     names.sort_unstable();
     names.dedup();
     names.retain(|name| nodes.has(name));

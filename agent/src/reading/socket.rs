@@ -1,6 +1,8 @@
 //! TCP sockets by `sock_diag` (`inet_diag_msg` and its attributes, `include/uapi/linux/inet_diag.h`).
 
-use std::collections::BTreeMap;
+mod followed;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
@@ -10,12 +12,15 @@ use super::{columns, fixed};
 use crate::error::Result;
 use crate::kernel::netlink::{attributes, u32_at, Message, Socket};
 use crate::kernel::netns::Nodes;
-use crate::plan::{Kind, Plan, FIRST_PORT, LAST_PORT};
+use crate::plan::{subflow_of, Plan, Subflows, FIRST_PORT, LAST_PORT};
+use crate::reading::found::Shared;
 use crate::record::table::TableWriter;
 
-const SOCK_DIAG_BY_FAMILY: u16 = 20;
+use followed::{Followed, Last};
+
+pub(super) const SOCK_DIAG_BY_FAMILY: u16 = 20;
 /// Every state but `TIME_WAIT`, `CLOSE`, `LISTEN` and the two of half-open requests: those have no `tcp_info`.
-const STATES: u32 = (1 << 1) | (1 << 2) | (1 << 4) | (1 << 5) | (1 << 8) | (1 << 9) | (1 << 11);
+pub(super) const STATES: u32 = (1 << 1) | (1 << 2) | (1 << 4) | (1 << 5) | (1 << 8) | (1 << 9) | (1 << 11);
 
 const INFO: u16 = 2;
 const VEGASINFO: u16 = 3;
@@ -24,7 +29,7 @@ const SKMEMINFO: u16 = 7;
 const DCTCPINFO: u16 = 9;
 const BBRINFO: u16 = 16;
 
-const MESSAGE: usize = 72;
+pub(super) const MESSAGE: usize = 72;
 const CC_NAME: usize = 16;
 const SKMEM: usize = 36;
 const CC_INFO: usize = 20;
@@ -36,6 +41,8 @@ pub struct Sockets {
     dumps: Vec<(Socket, Message)>,
     table: Option<TableWriter>,
     flows: Flows,
+    followed: Option<Followed>,
+    duration_ns: i64,
 }
 
 /// Which sockets belong to which flow.
@@ -46,6 +53,31 @@ struct Flows {
     only: BTreeMap<u32, u16>,
     /// See [`Plan::destinations`].
     destinations: Option<BTreeMap<u32, IpAddr>>,
+    /// See [`Plan::subflows`].
+    subflows: Subflows,
+}
+
+/// The nodes to be asked, and for which family: where flows begin and end, and where sockets are followed.
+fn asked<'a>(plan: &'a Plan, nodes: &Nodes) -> Vec<(&'a str, u8)> {
+    let mut asked: Vec<(&str, u8)> = Vec::new();
+    for flow in plan.flows.iter().filter(|flow| flow.is_tcp()) {
+        let family = if flow.src.contains(':') { libc::AF_INET6 } else { libc::AF_INET } as u8;
+        for node in [flow.from.as_str(), flow.to.as_str()] {
+            if nodes.has(node) && !asked.contains(&(node, family)) {
+                asked.push((node, family));
+            }
+        }
+    }
+    let followed: BTreeSet<&str> =
+        plan.found.iter().flat_map(|found| &found.nodes).map(String::as_str).collect();
+    for node in followed {
+        for family in [libc::AF_INET as u8, libc::AF_INET6 as u8] {
+            if !asked.contains(&(node, family)) {
+                asked.push((node, family));
+            }
+        }
+    }
+    asked
 }
 
 fn request(family: u8) -> Message {
@@ -58,19 +90,10 @@ fn request(family: u8) -> Message {
 }
 
 impl Sockets {
-    pub fn open(plan: &Plan, nodes: &Nodes, raw: &Path) -> Result<Self> {
-        let mut asked: Vec<(&str, u8)> = Vec::new();
-        for flow in plan.flows.iter().filter(|flow| matches!(flow.kind, Kind::Tcp | Kind::Rr | Kind::Crr)) {
-            let family = if flow.src.contains(':') { libc::AF_INET6 } else { libc::AF_INET } as u8;
-            for node in [flow.from.as_str(), flow.to.as_str()] {
-                if nodes.has(node) && !asked.contains(&(node, family)) {
-                    asked.push((node, family));
-                }
-            }
-        }
-        let dumps = asked.iter().map(|(node, family)| {
+    pub fn open(plan: &Plan, nodes: &Nodes, raw: &Path, found: Option<&Shared>) -> Result<Self> {
+        let dumps = asked(plan, nodes).into_iter().map(|(node, family)| {
             let socket = nodes.within(node, || Socket::for_dumps(libc::NETLINK_SOCK_DIAG))?;
-            Ok((socket, request(*family)))
+            Ok((socket, request(family)))
         });
         let dumps = dumps.collect::<Result<_>>()?;
         Ok(Self {
@@ -81,7 +104,10 @@ impl Sockets {
                 count: plan.flow_numbers(),
                 only: plan.only_ports(),
                 destinations: plan.destinations()?,
+                subflows: plan.subflows()?,
             },
+            followed: found.map(|book| Followed::open(plan, nodes, book)).transpose()?,
+            duration_ns: plan.duration_ns,
         })
     }
 
@@ -91,12 +117,21 @@ impl Sockets {
     }
 
     pub fn read(&mut self, now_ns: i64) -> Result<()> {
-        let Self { folder, dumps, table, flows } = self;
+        let Self { folder, dumps, table, flows, followed, duration_ns } = self;
+        let mut rows = Rows { folder, table };
+        if let Some(followed) = followed {
+            for last in followed.last_words(now_ns, *duration_ns)? {
+                rows.keep_last(followed, &last)?;
+            }
+        }
         let mut outcome = Ok(());
         for (socket, message) in dumps {
             socket.dump(message, |payload| {
                 if outcome.is_ok() {
-                    outcome = keep(folder, table, flows, now_ns, payload);
+                    outcome = match followed {
+                        Some(followed) => rows.keep_followed(followed, now_ns, payload),
+                        None => rows.keep_of(flows, now_ns, payload),
+                    };
                 }
             })?;
         }
@@ -108,14 +143,19 @@ impl Sockets {
     }
 }
 
+/// The ports of a `struct inet_diag_msg`: the socket's own, the other end's.
+pub(super) fn ports(payload: &[u8]) -> Option<(u16, u16)> {
+    let port = |at: usize| Some(u16::from_be_bytes(*payload.get(at..)?.first_chunk()?));
+    Some((port(4)?, port(6)?))
+}
+
 /// The flow a socket belongs to, and its side: 0 for the one that connects (and sends), 1 for the one that listens.
 fn flow_of(payload: &[u8], flows: &Flows) -> Option<(u32, u8)> {
-    let port = |at: usize| Some(u16::from_be_bytes(*payload.get(at..)?.first_chunk()?));
     let by_port = |port: u16| {
         let id = u32::from(port.checked_sub(FIRST_PORT)?);
         (port <= LAST_PORT && id < flows.count).then_some(id)
     };
-    let (local, peer) = (port(4)?, port(6)?);
+    let (local, peer) = ports(payload)?;
     let found = by_port(peer).map(|id| (id, 0, local)).or_else(|| by_port(local).map(|id| (id, 1, peer)));
     let (id, side, sender) = found?;
     let goes_there = |to: &BTreeMap<u32, IpAddr>| {
@@ -125,7 +165,20 @@ fn flow_of(payload: &[u8], flows: &Flows) -> Option<(u32, u8)> {
     };
     let ours = flows.only.get(&id).is_none_or(|only| *only == sender)
         && flows.destinations.as_ref().is_none_or(goes_there);
-    ours.then_some((id, side))
+    // Where the one that connects is: `id.idiag_src` of itself, `id.idiag_dst` of the other.
+    let from = || address_at(payload, if side == 0 { 8 } else { 24 });
+    ours.then(|| subflow_of(&flows.subflows, id, from)).flatten().map(|id| (id, side))
+}
+
+/// An address of a `struct inet_diag_msg`, which is of the family that it begins with.
+fn address_at(payload: &[u8], at: usize) -> Option<IpAddr> {
+    let bytes = payload.get(at..)?;
+    let address = if i32::from(*payload.first()?) == libc::AF_INET {
+        IpAddr::from(*bytes.first_chunk::<4>()?)
+    } else {
+        IpAddr::from(*bytes.first_chunk::<16>()?)
+    };
+    Some(address.to_canonical())
 }
 
 /// Whether these bytes are that address.
@@ -137,15 +190,15 @@ fn is_at(bytes: &[u8], at: usize, address: IpAddr) -> bool {
     }
 }
 
-#[derive(Debug, Default)]
-struct Attributes<'a> {
-    info: &'a [u8],
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Attributes<'a> {
+    pub info: &'a [u8],
     cc: &'a [u8],
     skmem: &'a [u8],
     cc_info: &'a [u8],
 }
 
-fn read_attributes(bytes: &[u8]) -> Attributes<'_> {
+pub(super) fn read_attributes(bytes: &[u8]) -> Attributes<'_> {
     let mut found = Attributes::default();
     for (kind, value) in attributes(bytes) {
         match kind {
@@ -176,36 +229,69 @@ fn create(folder: &Path, info: usize) -> Result<TableWriter> {
     TableWriter::create(folder, "tcp_info", &columns, 38 + info + SKMEM + CC_INFO, &json!({}))
 }
 
-fn keep(
-    folder: &Path,
-    table: &mut Option<TableWriter>,
-    flows: &Flows,
-    now_ns: i64,
-    payload: &[u8],
-) -> Result<()> {
-    let Some((flow, side)) = flow_of(payload, flows) else { return Ok(()) };
-    let Some((message, rest)) = payload.split_at_checked(MESSAGE) else { return Ok(()) };
-    let found = read_attributes(rest);
-    if found.info.is_empty() {
-        return Ok(());
+/// Where readings of sockets go.
+struct Rows<'a> {
+    folder: &'a Path,
+    table: &'a mut Option<TableWriter>,
+}
+
+impl Rows<'_> {
+    fn keep_of(&mut self, flows: &Flows, now_ns: i64, payload: &[u8]) -> Result<()> {
+        let Some(side) = flow_of(payload, flows) else { return Ok(()) };
+        let Some((message, rest)) = payload.split_at_checked(MESSAGE) else { return Ok(()) };
+        self.row(side, now_ns, message, &read_attributes(rest))
     }
-    // The kernel decides how long its tcp_info is; all sockets of one kernel agree.
-    let table = match table {
-        Some(table) => table,
-        None => table.insert(create(folder, found.info.len())?),
-    };
-    let info = table.stride() - 38 - SKMEM - CC_INFO;
-    let row = table.row();
-    row.extend(now_ns.to_le_bytes());
-    row.extend(flow.to_le_bytes());
-    row.extend([side, message[1]]);
-    fixed(row, found.cc, CC_NAME);
-    row.extend(u32_at(message, 56).unwrap_or(0).to_le_bytes());
-    row.extend(u32_at(message, 60).unwrap_or(0).to_le_bytes());
-    fixed(row, found.info, info);
-    fixed(row, found.skmem, SKMEM);
-    fixed(row, found.cc_info, CC_INFO);
-    table.written()
+
+    /// A socket may be a side of two flows: of what it sends and of what it receives.
+    fn keep_followed(&mut self, followed: &mut Followed, now_ns: i64, payload: &[u8]) -> Result<()> {
+        let Some((message, rest)) = payload.split_at_checked(MESSAGE) else { return Ok(()) };
+        let found = read_attributes(rest);
+        for side in followed.sides(payload, found.info, now_ns) {
+            let name = followed.name(side, found.cc);
+            self.row(side, now_ns, message, &Attributes { cc: &name, ..found })?;
+        }
+        Ok(())
+    }
+
+    /// The last words of a socket, which was closed meanwhile.
+    fn keep_last(&mut self, followed: &mut Followed, last: &Last) -> Result<()> {
+        let Some((message, rest)) = last.payload.split_at_checked(MESSAGE) else { return Ok(()) };
+        let found = read_attributes(rest);
+        for side in followed.sides_of(last.at, found.info) {
+            let name = followed.name(side, &[]);
+            self.row(side, last.at_ns, message, &Attributes { cc: &name, ..found })?;
+        }
+        Ok(())
+    }
+
+    fn row(
+        &mut self,
+        (flow, side): (u32, u8),
+        now_ns: i64,
+        message: &[u8],
+        found: &Attributes,
+    ) -> Result<()> {
+        if found.info.is_empty() {
+            return Ok(());
+        }
+        // The kernel decides how long its tcp_info is; all sockets of one kernel agree.
+        let table = match self.table {
+            Some(table) => table,
+            None => self.table.insert(create(self.folder, found.info.len())?),
+        };
+        let info = table.stride() - 38 - SKMEM - CC_INFO;
+        let row = table.row();
+        row.extend(now_ns.to_le_bytes());
+        row.extend(flow.to_le_bytes());
+        row.extend([side, message[1]]);
+        fixed(row, found.cc, CC_NAME);
+        row.extend(u32_at(message, 56).unwrap_or(0).to_le_bytes());
+        row.extend(u32_at(message, 60).unwrap_or(0).to_le_bytes());
+        fixed(row, found.info, info);
+        fixed(row, found.skmem, SKMEM);
+        fixed(row, found.cc_info, CC_INFO);
+        table.written()
+    }
 }
 
 #[cfg(test)]
@@ -221,7 +307,7 @@ mod tests {
 
     #[test]
     fn a_socket_is_found_by_the_listening_port() {
-        let flows = Flows { count: 3, only: BTreeMap::new(), destinations: None };
+        let flows = Flows { count: 3, only: BTreeMap::new(), destinations: None, subflows: Subflows::new() };
         assert_eq!(flow_of(&payload(33_002, FIRST_PORT + 2), &flows), Some((2, 0)));
         assert_eq!(flow_of(&payload(FIRST_PORT + 2, 33_002), &flows), Some((2, 1)));
         assert_eq!(flow_of(&payload(FIRST_PORT + 3, 40_000), &flows), None);
@@ -232,7 +318,12 @@ mod tests {
     #[test]
     fn on_a_host_a_connection_to_elsewhere_is_not_the_flow() {
         let to = IpAddr::from([10, 0, 0, 2]);
-        let flows = Flows { count: 1, only: BTreeMap::new(), destinations: Some(BTreeMap::from([(0, to)])) };
+        let flows = Flows {
+            count: 1,
+            only: BTreeMap::new(),
+            destinations: Some(BTreeMap::from([(0, to)])),
+            subflows: Subflows::new(),
+        };
         let mut sending = payload(40_000, FIRST_PORT);
         assert_eq!(flow_of(&sending, &flows), None);
         sending[24..28].copy_from_slice(&[10, 0, 0, 2]);
@@ -246,7 +337,12 @@ mod tests {
 
     #[test]
     fn other_connections_to_that_port_are_not_the_flow() {
-        let flows = Flows { count: 3, only: BTreeMap::from([(2, 33_002)]), destinations: None };
+        let flows = Flows {
+            count: 3,
+            only: BTreeMap::from([(2, 33_002)]),
+            destinations: None,
+            subflows: Subflows::new(),
+        };
         assert_eq!(flow_of(&payload(33_002, FIRST_PORT + 2), &flows), Some((2, 0)));
         assert_eq!(flow_of(&payload(FIRST_PORT + 2, 33_002), &flows), Some((2, 1)));
         assert_eq!(flow_of(&payload(40_000, FIRST_PORT + 2), &flows), None);

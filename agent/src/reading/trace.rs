@@ -6,6 +6,8 @@
 mod format;
 mod instance;
 mod ring;
+mod sink;
+mod states;
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -15,15 +17,16 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-use crate::error::{Context, Error, Result};
+use crate::error::{Context, Result, UNSUPPORTED};
 use crate::kernel::clock::Clock;
 use crate::kernel::leftover::{own_name, Leftover};
 use crate::kernel::sys;
 use crate::plan::{Flow, Generator, Kind, Plan, Readings, FIRST_PORT, LAST_PORT};
-use crate::record::table::{self, TableWriter};
+use crate::reading::found::Shared;
+use crate::record::table;
 
-use format::Format;
 use instance::Instance;
+use sink::{Followed, Sink};
 
 /// Environment: the name of the tracer that this agent makes, given by who will take it away if the agent cannot. In a
 /// namespace of process numbers the agent's own number says nothing outside.
@@ -45,27 +48,6 @@ const SEGMENT_BYTES: u32 = 536;
 const EVENTS_OF_SEGMENT: u64 = 16;
 /// Bytes moved through the pipe by one call, whole pages.
 const PIPE: usize = 1 << 20;
-
-/// One kind of event and the table its rows go to.
-#[derive(Debug)]
-struct Stream {
-    name: &'static str,
-    format: Format,
-    table: TableWriter,
-}
-
-#[derive(Debug)]
-struct Sink {
-    streams: Vec<Stream>,
-    clock: Clock,
-    /// See [`Plan::only_ports`].
-    only: BTreeMap<u32, u16>,
-    /// Where our flows go, on a kernel that has others too.
-    ours: Option<BTreeMap<u32, IpAddr>>,
-    lost: u64,
-    /// What a reader could not make sense of.
-    broken: Option<Error>,
-}
 
 /// The running trace.
 #[derive(Debug)]
@@ -99,7 +81,7 @@ fn ring_kib(flows: &[Flow]) -> usize {
 /// How many events a flow brings at most; none where it goes on until its end.
 fn most_events(flow: &Flow) -> Option<u64> {
     match (flow.kind, flow.generator) {
-        (Kind::Udp | Kind::Ping, _) => Some(0),
+        (Kind::Udp | Kind::Ping | Kind::Mptcp, _) => Some(0),
         (Kind::Tcp, Generator::Agent) => {
             let least = [flow.mss, flow.message_bytes].into_iter().flatten().min().unwrap_or(SEGMENT_BYTES);
             let segments = flow.bytes? / u64::from(least.clamp(1, SEGMENT_BYTES)) + 1;
@@ -115,26 +97,6 @@ fn write(path: &Path, value: &str) -> Result<()> {
         .map_err(|e| e.kind("trace"))
 }
 
-/// Switches on those events that the kernel has.
-fn streams(
-    names: &[&'static str],
-    root: &Path,
-    out: &Path,
-    last_port: u16,
-    warnings: &mut Vec<String>,
-) -> Result<Vec<Stream>> {
-    let mut streams = Vec::new();
-    for name in names {
-        let event = root.join("events/tcp").join(name);
-        if !event.exists() {
-            warnings.push(format!("this kernel has no event tcp:{name}: its table is missing"));
-            continue;
-        }
-        streams.push(Stream::enable(name, &event, out, last_port)?);
-    }
-    Ok(streams)
-}
-
 impl Trace {
     /// Switches the events on. Gives `None` when nothing is wanted; adds a warning for each event the kernel lacks.
     /// A kernel that is not this process's own gets a tracer beside its own one: `keep` is told of it. `None`: it is.
@@ -144,13 +106,15 @@ impl Trace {
         out: &Path,
         warnings: &mut Vec<String>,
         keep: Option<&dyn Fn(Leftover)>,
+        found: Option<&Shared>,
     ) -> Result<Option<Self>> {
         let names = wanted(plan.readings);
-        if names.is_empty() {
+        if names.is_empty() && found.is_none() {
             return Ok(None);
         }
         let instance = match keep.map(Instance::make).transpose() {
             Ok(instance) => instance,
+            Err(error) if found.is_some() => return Err(error.kind(UNSUPPORTED)),
             Err(error) => {
                 warnings
                     .push(format!("kernel events cannot be traced, so their tables are missing: {error}"));
@@ -158,14 +122,26 @@ impl Trace {
             }
         };
         let root = instance.as_ref().map_or(Path::new(TRACEFS), Instance::folder).to_owned();
-        let ring_kib = instance.as_ref().map_or_else(|| ring_kib(&plan.flows), Instance::ring_kib);
+        let own_kib = || found.map_or_else(|| ring_kib(&plan.flows), |_| RING_KIB);
+        let ring_kib = instance.as_ref().map_or_else(own_kib, Instance::ring_kib);
         write(&root.join("trace_clock"), "mono")?;
         write(&root.join("buffer_size_kb"), &ring_kib.to_string())?;
         let last_port = instance.as_ref().map_or(LAST_PORT, |_| last_port(plan));
-        let streams = streams(&names, &root, out, last_port, warnings)?;
+        let last_port = found.is_none().then_some(last_port);
+        let streams = sink::streams(&names, &root, out, last_port, warnings)?;
         let ours = instance.as_ref().map(|_| ours(plan)).transpose()?;
-        let sink = Sink { streams, clock, only: plan.only_ports(), ours, lost: 0, broken: None };
-        let sink = Arc::new(Mutex::new(sink));
+        let followed = found.map(|book| Followed::begin(book, &root)).transpose()?;
+        let (only, subflows) = (plan.only_ports(), plan.subflows()?);
+        let sink = Arc::new(Mutex::new(Sink {
+            streams,
+            clock,
+            only,
+            subflows,
+            ours,
+            followed,
+            lost: 0,
+            broken: None,
+        }));
         let mut trace = Self { root, folder: out.to_owned(), sink, instance };
         match &mut trace.instance {
             Some(instance) => instance.spawn_reader(&trace.sink)?,
@@ -177,6 +153,18 @@ impl Trace {
     /// Stamps count from another start from now on.
     pub fn count_from(&self, clock: Clock) {
         self.sink.lock().unwrap_or_else(PoisonError::into_inner).clock = clock;
+    }
+
+    /// A reader beside its own, where sockets are followed: what is read of them at an instant belongs to what has happened until
+    /// then.
+    pub fn tap(&self) -> Result<Option<Tap>> {
+        if self.sink.lock().unwrap_or_else(PoisonError::into_inner).followed.is_none() {
+            return Ok(None);
+        }
+        let paths = self.instance.as_ref().map_or_else(|| vec![self.ring_path()], Instance::rings);
+        let open = |path: PathBuf| sys::files::open_nonblocking(&path).context("open a trace ring");
+        let rings = paths.into_iter().map(open).collect::<Result<_>>()?;
+        Ok(Some(Tap { rings, sink: Arc::clone(&self.sink) }))
     }
 
     fn ring_path(&self) -> PathBuf {
@@ -248,6 +236,27 @@ impl Trace {
     }
 }
 
+/// See [`Trace::tap`].
+#[derive(Debug)]
+pub struct Tap {
+    rings: Vec<File>,
+    sink: Arc<Mutex<Sink>>,
+}
+
+impl Tap {
+    /// Takes all events so far.
+    pub fn read(&self) -> Result<()> {
+        let mut page = vec![0; sys::machine::page_size()];
+        let mut sink = self.sink.lock().unwrap_or_else(PoisonError::into_inner);
+        for ring in &self.rings {
+            while let Ok(length @ 1..) = sys::files::read(ring, &mut page) {
+                sink.take(&page[..length])?;
+            }
+        }
+        Ok(())
+    }
+}
+
 /// The ring does not say of which kind a lost event was.
 fn lost(sink: &Sink) -> BTreeMap<String, u64> {
     BTreeMap::from([("trace".to_owned(), sink.lost)])
@@ -285,59 +294,6 @@ fn move_pages(ring: &File, from: &OwnedFd, to: &OwnedFd, pages: &mut [u8]) -> st
         length += sys::files::read(from, &mut pages[length..spliced])?;
     }
     Ok(length)
-}
-
-impl Stream {
-    fn enable(name: &'static str, event: &Path, out: &Path, last_port: u16) -> Result<Self> {
-        let text = sys::files::read_text(event.join("format"))
-            .context(format_args!("read the format of tcp:{name}"))?;
-        let format = Format::parse(&text)
-            .ok_or_else(|| Error::new("trace", format!("the format of tcp:{name} has no sport and dport")))?;
-        let table =
-            TableWriter::create(out, name, &format.columns(), format.stride(), &serde_json::json!({}))?;
-        // Only sockets that send: their peer's port says which flow it is.
-        write(&event.join("filter"), &format!("dport >= {FIRST_PORT} && dport <= {last_port}"))?;
-        write(&event.join("enable"), "1")?;
-        Ok(Self { name, format, table })
-    }
-}
-
-impl Sink {
-    fn take(&mut self, mut pages: &[u8]) -> Result<()> {
-        let size = sys::machine::page_size();
-        while !pages.is_empty() {
-            let (page, rest) = pages.split_at(size.min(pages.len()));
-            self.take_page(page)?;
-            pages = rest;
-        }
-        Ok(())
-    }
-
-    fn take_page(&mut self, page: &[u8]) -> Result<()> {
-        let Some(mut events) = ring::Events::of(page) else { return Ok(()) };
-        self.lost += events.missed;
-        let (clock, streams, only, ours) = (self.clock, &mut self.streams, &self.only, &self.ours);
-        events.try_for_each(|event| {
-            let stream = streams.iter_mut().find(|stream| stream.format.id == event.id());
-            let Some(stream) = stream else { return Ok(()) };
-            if event.data.len() < stream.format.size {
-                return Err(Error::new(
-                    "trace",
-                    format!("an event tcp:{} is shorter than its format", stream.name),
-                ));
-            }
-            let (flow, sender) = stream.format.flow(event.data);
-            if only.get(&flow).is_some_and(|only| *only != sender) {
-                return Ok(());
-            }
-            let goes_there = |to: &IpAddr| stream.format.goes_to(event.data, *to);
-            if ours.as_ref().is_some_and(|ours| !ours.get(&flow).is_some_and(goes_there)) {
-                return Ok(());
-            }
-            stream.format.append(clock.since_start(event.stamp_ns as i64), event.data, stream.table.row());
-            stream.table.written()
-        })
-    }
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use std::path::Path;
 use crate::error::{Context, Result};
 use crate::kernel::beside::Beside;
 use crate::kernel::clock::Clock;
+use crate::kernel::leftover::Leftover;
 use crate::kernel::netns::Nodes;
 use crate::kernel::sys;
 use crate::kernel::tool;
@@ -15,6 +16,9 @@ use crate::path::firewall::Firewalls;
 use crate::path::pause::{self, Pauses};
 use crate::path::{self, Topology};
 use crate::plan::Plan;
+use crate::program::{self, Programs};
+use crate::reading::found::datagrams::Datagrams;
+use crate::reading::found::{self, Book, Shared};
 use crate::reading::sojourn::{self, Sojourns};
 use crate::reading::trace::Trace;
 use crate::reading::Sampler;
@@ -23,8 +27,8 @@ use crate::result::{Kernel, Report, FORMAT};
 use crate::run::calibration;
 use crate::run::change::Changes;
 use crate::run::core::Core;
-use crate::traffic;
 use crate::traffic::load::Loads;
+use crate::traffic::{self, Prepared};
 
 /// A virtual experiment starts at a multiple of this on the guest's clock.
 const START_NS: i64 = 64_000_000_000;
@@ -32,7 +36,7 @@ const START_NS: i64 = 64_000_000_000;
 const READY_NS: i64 = 1_000_000_000;
 /// From which number of bits on the kernel calls its random numbers early, and ready (drivers/char/random.c).
 const SOME_BITS: i32 = 128;
-const ALL_BITS: i32 = 256;
+pub(super) const ALL_BITS: i32 = 256;
 /// The number of the first packet on a wire during calibration.
 const CALIBRATION_NUMBERS: u64 = 1 << 48;
 
@@ -57,8 +61,7 @@ pub fn write_report(out: &Path, report: &Report) -> std::io::Result<()> {
 fn attempt(out: &Path, lab: Lab, report: &mut Report) -> Result<()> {
     let plan = asked(out)?;
     if lab.is_virtual() {
-        // A program waits until random numbers are ready, where the kernel itself goes on without.
-        random_numbers(if plan.tools.is_empty() { SOME_BITS } else { ALL_BITS })?;
+        begin_random_numbers(&plan)?;
     }
     sys::thread::share_one_arena();
     sys::time::set_timer_slack(1).context("set the timer slack")?;
@@ -71,19 +74,23 @@ fn attempt(out: &Path, lab: Lab, report: &mut Report) -> Result<()> {
     calibrate(&plan, &nodes, &mut topology, report)?;
 
     let real = !lab.is_virtual();
-    let clock = Clock::starting_at(if real { soon(&plan) } else { settle()? });
+    let clock = program::clock(&plan, if real { soon(&plan) } else { settle()? });
     report.start_clock_ns = clock.start_ns();
     renew(&plan, &nodes, &mut topology, report)?;
     let prepared = traffic::prepare(&plan, &nodes, &raw)?;
     let firewalls = Firewalls::start(&plan, &nodes)?;
-    let trace = Trace::start(&plan, clock, &raw, &mut report.warnings, real.then_some(&|_| ()))?;
-    let sojourns = Sojourns::attach(&plan, &mut topology, clock, &raw)?;
-    let mut sampler = Sampler::start(&plan, &topology, &nodes, clock, out)?;
-    sampler.take_along(sojourns);
+    let book = found::book(&plan)?;
+    let keep: Option<&dyn Fn(Leftover)> = real.then_some(&|_| ());
+    let trace = Trace::start(&plan, clock, &raw, &mut report.warnings, keep, book.as_ref())?;
+    let sojourns = Sojourns::attach(&plan, &mut topology, clock, &raw, book.as_ref())?;
+    let datagrams = Datagrams::attach(&plan, &mut topology, clock, &raw, book.as_ref())?;
+    let mut sampler = Sampler::start(&plan, &topology, &nodes, clock, out, book.as_ref())?;
+    sampler.take_along(sojourns, trace.as_ref().map(Trace::tap).transpose()?.flatten(), datagrams);
     let beside = begin(&plan, &topology, &nodes, clock, &raw)?;
     let loads = Loads::start(&plan, clock)?;
+    let programs = Programs::start(lab, &plan, &nodes, clock, &raw)?;
     let core = Core { lab, plan: &plan, nodes: &nodes, clock, raw: &raw };
-    core.drive(prepared, &mut sampler, report)?.sockets.abandon();
+    drive(&core, prepared, &mut sampler, programs, report)?;
     let lost_stamps = sampler.finish()?;
     if let Some(carried) = topology.stop_line()? {
         report.machine.entry(String::new()).or_default().line = Some(carried);
@@ -91,19 +98,60 @@ fn attempt(out: &Path, lab: Lab, report: &mut Report) -> Result<()> {
     report.inputs = firewalls.read()?;
     beside.into_iter().try_for_each(Beside::finish)?;
     report.loads = loads.finish(clock)?;
-    if let Some(trace) = trace {
-        report.lost_events = trace.finish()?;
-    }
-    lost_stamps.map_or(Ok(()), |lost| stamped(lost, lab, &raw, report))
+    report.lost_events = trace.map(Trace::finish).transpose()?.unwrap_or_default();
+    report.lost_events.extend(lost_stamps);
+    conclude(book.as_ref(), real, &raw, report)
 }
 
-/// Notes how many stamps were lost. Where several CPUs wrote them, they are put in order.
-fn stamped(lost: u64, lab: Lab, raw: &Path, report: &mut Report) -> Result<()> {
-    report.lost_events.insert(sojourn::TABLE.to_owned(), lost);
-    if lab.is_virtual() {
-        return Ok(());
+/// The experiment itself; then ends the programs, and notes how they came out and when the experiment ended with them.
+fn drive(
+    core: &Core<'_>,
+    flows: Prepared,
+    sampler: &mut Sampler,
+    programs: Option<Programs>,
+    report: &mut Report,
+) -> Result<()> {
+    let over = core.drive(flows, sampler, report)?;
+    over.sockets.abandon();
+    let programs = programs.map(Programs::finish).transpose()?.unwrap_or_default();
+    let ends = |id| core.plan.programs.iter().any(|program| program.id == id && program.until_exit);
+    let awaited = programs.iter().filter(|one| ends(one.id));
+    report.ended_ns = if over.early { awaited.filter_map(|one| one.ended_ns).max() } else { None };
+    report.programs = programs;
+    Ok(())
+}
+
+/// Says what was found. Where several CPUs wrote stamps, they are put in order.
+fn conclude(book: Option<&Shared>, real: bool, raw: &Path, report: &mut Report) -> Result<()> {
+    if let Some(book) = book {
+        let mut book = found::open(book);
+        if let Some(ended_ns) = report.ended_ns {
+            book.ended(ended_ns);
+        }
+        tell(&book, report);
     }
-    table::sort_by_time(raw, sojourn::TABLE)
+    if real && report.lost_events.contains_key(sojourn::TABLE) {
+        return table::sort_by_time(raw, sojourn::TABLE);
+    }
+    Ok(())
+}
+
+/// What was found.
+fn tell(book: &Book, report: &mut Report) {
+    let told = book.report();
+    if told.beyond > 0 {
+        report.warnings.push(format!(
+            "{} conversations more than were to be followed: `most` of `found` says how many are",
+            told.beyond
+        ));
+    }
+    if book.lost > 0 {
+        report.warnings.push(format!(
+            "the last words of sockets found no room {} times: their flows end with the sample before",
+            book.lost
+        ));
+    }
+    report.found = Some(told);
 }
 
 /// Changes and pauses as they begin to run beside the flows.
@@ -119,7 +167,9 @@ fn begin(plan: &Plan, topology: &Topology, nodes: &Nodes, clock: Clock, raw: &Pa
 fn asked(out: &Path) -> Result<Plan> {
     let text = fs::read_to_string(out.join("plan.json")).context("read the plan")?;
     let plan = Plan::parse(&text)?;
-    plan.tools.iter().try_for_each(|name| tool::require(name).map(drop))?;
+    // What programs of the scenario need is laid out as they know it.
+    let known = plan.tools.iter().filter(|name| !name.contains(':'));
+    known.into_iter().try_for_each(|name| tool::require(name).map(drop))?;
     Ok(plan)
 }
 
@@ -159,7 +209,7 @@ fn settle() -> Result<i64> {
 /// command line, which it has mixed in already. With half of the bits it draws from one key. With all it renews its key, then and
 /// whenever that has become old, so this is left to the last moment: the experiment's numbers do not depend on how many were drawn
 /// in set-up, and when.
-fn random_numbers(bits: i32) -> Result<()> {
+pub(super) fn random_numbers(bits: i32) -> Result<()> {
     let random = fs::File::open("/dev/random").context("open /dev/random")?;
     sys::machine::add_entropy(&random, *b"RUSHHOUR_SEED is the seed of all", bits)
         .context("make random numbers ready")?;
@@ -167,6 +217,11 @@ fn random_numbers(bits: i32) -> Result<()> {
         sys::machine::reseed(&random).context("begin random numbers anew")?;
     }
     Ok(())
+}
+
+/// Lets random numbers be drawn. A program waits until they are ready, where the kernel itself goes on without.
+fn begin_random_numbers(plan: &Plan) -> Result<()> {
+    random_numbers(if plan.tools.is_empty() && plan.programs.is_empty() { SOME_BITS } else { ALL_BITS })
 }
 
 fn start_after(now_ns: i64) -> i64 {

@@ -8,7 +8,7 @@ use crate::kernel::sysctl;
 use crate::lab::Lab;
 use crate::reading::trace::TRACEFS;
 use crate::result::{Report, FORMAT};
-use crate::run::experiment;
+use crate::run::{commands, experiment};
 
 /// Where the host's folder of this run appears; `out` is its name beside the guest's root on the host.
 const OUT: &str = "/out";
@@ -17,7 +17,12 @@ const OUT: &str = "/out";
 const DEVICES: [(&str, u32); 4] =
     [("/dev/null", 3), ("/dev/zero", 5), ("/dev/random", 8), ("/dev/urandom", 9)];
 
-pub fn main() -> ! {
+/// The word on the kernel's command line that asks for commands instead of an experiment: the kernel hands words that it does not
+/// know to its first process.
+const COMMANDS: &str = "commands";
+
+/// `what`: the words for the first process.
+pub fn main(what: &[&str]) -> ! {
     sys::machine::have_pages_ready();
     // Whatever happens, a reason is left behind.
     std::panic::set_hook(Box::new(|panic| {
@@ -27,7 +32,11 @@ pub fn main() -> ! {
     match mount_all() {
         Ok(()) => {
             // What went wrong stands in the result; there is nobody here to tell.
-            let _ = experiment::run(Path::new(OUT), Lab::Virtual);
+            if what == [COMMANDS] {
+                let _ = commands::run(Path::new(OUT));
+            } else {
+                let _ = experiment::run(Path::new(OUT), Lab::Virtual);
+            }
         }
         Err(error) => report_failure(error),
     }

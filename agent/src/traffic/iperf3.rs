@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use crate::error::{Context, Result};
 use crate::kernel::clock::Clock;
-use crate::kernel::{sys, tool};
+use crate::kernel::{listed, sys, tool};
 use crate::plan::{Flow, Kind};
 use crate::traffic::FlowEnd;
 
@@ -211,7 +211,7 @@ impl Client {
         let path = format!("/proc/thread-self/net/{table}{six}");
         loop {
             let now_ns = clock.now();
-            if fs::read_to_string(&path).is_ok_and(|text| is_connected(&text, self.flow.sport)) {
+            if fs::read_to_string(&path).is_ok_and(|text| listed::has(&text, self.flow.sport, CONNECTED)) {
                 return Some(now_ns);
             }
             if now_ns > self.deadline_ns || !matches!(child.try_wait(), Ok(None)) {
@@ -220,15 +220,6 @@ impl Client {
             clock.sleep_until(now_ns + LOOK_NS);
         }
     }
-}
-
-/// Whether one of the kernel's list of sockets has this local port and is connected.
-fn is_connected(table: &str, port: u16) -> bool {
-    let local = format!(":{port:04X}");
-    table.lines().skip(1).any(|line| {
-        let mut fields = line.split_whitespace().skip(1);
-        fields.next().is_some_and(|address| address.ends_with(&local)) && fields.nth(1) == Some(CONNECTED)
-    })
 }
 
 /// What the client knows in the end of both sides. Times are iperf3's own, counted from the connection.
@@ -249,19 +240,6 @@ fn fill(end: &mut FlowEnd, report: &Value) {
 mod tests {
     use super::*;
     use serde_json::json;
-
-    const TABLE: &str = "  sl  local_address rem_address   st tx_queue rx_queue\n\
-        \x20  0: 0100000A:1389 00000000:0000 0A 00000000:00000000\n\
-        \x20  1: 0100000A:80E8 0200000A:1389 02 00000000:00000000\n\
-        \x20  2: 0100000A:80E9 0200000A:1389 01 00000000:00000000\n";
-
-    #[test]
-    fn the_data_connection_is_known_by_its_port_and_state() {
-        assert!(is_connected(TABLE, 33_001));
-        assert!(!is_connected(TABLE, 33_000), "still SYN_SENT");
-        assert!(!is_connected(TABLE, 5001), "only listening");
-        assert!(!is_connected("", 33_001));
-    }
 
     #[test]
     fn the_report_tells_of_both_sides() {

@@ -27,7 +27,8 @@ pub(crate) fn address(text: &str, port: u16) -> Result<SocketAddr> {
 
 /// Opens a socket and binds it to an address that must be this node's.
 pub(crate) fn bound(at: SocketAddr, kind: i32, protocol: i32) -> Result<OwnedFd> {
-    let socket = sys::socket::open(socket::family(at), kind, protocol).context("open a socket")?;
+    let what = if protocol == libc::IPPROTO_MPTCP { "open a socket of MPTCP" } else { "open a socket" };
+    let socket = sys::socket::open(socket::family(at), kind, protocol).context(what)?;
     if at.port() == 0 && kind == libc::SOCK_STREAM {
         choose_port_late(&socket)?;
     }

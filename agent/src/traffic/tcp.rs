@@ -9,7 +9,7 @@ use crate::error::{Context, Result};
 use crate::kernel::clock::Clock;
 use crate::kernel::sys;
 use crate::kernel::sys::socket::{self, Repeated, Shutdown};
-use crate::plan::Flow;
+use crate::plan::{Flow, Kind};
 use crate::traffic::FlowEnd;
 
 use super::options;
@@ -63,6 +63,15 @@ impl Pace {
     }
 }
 
+/// What [`libc::socket`] is asked for.
+fn protocol(flow: &Flow) -> i32 {
+    if flow.kind == Kind::Mptcp {
+        libc::IPPROTO_MPTCP
+    } else {
+        0
+    }
+}
+
 struct Sender {
     socket: Arc<OwnedFd>,
     switch: Arc<Switch>,
@@ -77,7 +86,7 @@ struct Sender {
 
 fn sender(flow: &Flow, duration_ns: i64) -> Result<Task> {
     let (from, to) = (options::address(&flow.src, flow.sport)?, options::address(&flow.dst, flow.dport)?);
-    let socket = Arc::new(options::bound(from, libc::SOCK_STREAM, 0)?);
+    let socket = Arc::new(options::bound(from, libc::SOCK_STREAM, protocol(flow))?);
     options::congestion_control(&socket, flow.cc.as_deref())?;
     options::buffers(&socket, flow)?;
     options::traffic_class(&socket, flow, to)?;
@@ -217,7 +226,7 @@ struct Reader {
 
 fn receiver(flow: &Flow, duration_ns: i64) -> Result<Task> {
     let at = options::address(&flow.dst, flow.dport)?;
-    let listener = options::bound(at, libc::SOCK_STREAM, 0)?;
+    let listener = options::bound(at, libc::SOCK_STREAM, protocol(flow))?;
     options::congestion_control(&listener, flow.receiver_cc.as_deref())?;
     options::buffers(&listener, flow)?;
     socket::listen(&listener, 1).context(format_args!("listen on {at}"))?;

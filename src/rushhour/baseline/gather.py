@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rushhour.baseline.read import Baseline, raw_digests
+from rushhour.baseline.read import Baseline
 from rushhour.errors import UsageError
 from rushhour.record.baseline_file import KeptRun
 from rushhour.record.document import read
 from rushhour.record.folders import BASELINE, result_sets
 from rushhour.record.record import Record
-from rushhour.record.seal import METRICS
+from rushhour.record.seal import METRICS, raw_digests
 from rushhour.record.told import told
 from rushhour.summary import index
 

@@ -13,6 +13,7 @@ from rushhour.record.document import read
 from rushhour.record.folders import BASELINE
 from rushhour.record.json_file import read_json
 from rushhour.record.record import Record
+from rushhour.record.seal import raw_digests
 from rushhour.summary import index
 
 if TYPE_CHECKING:
@@ -128,11 +129,6 @@ class Baseline:
             if raw_digests(record.manifest.files) != dict(run.raw):
                 raise _damaged("is not the run that was saved", folder)
             yield record
-
-
-def raw_digests(files: Mapping[str, str]) -> dict[str, str]:
-    """Of the checksums of a record's files those of its raw tables, by file name, sorted."""
-    return {name: value for name, value in sorted(files.items()) if name.startswith("raw/")}
 
 
 def _check(runs: Sequence[KeptRun], path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rushhour.errors import RushHourError
 from rushhour.report.verdict import output
 from rushhour.verdict import Side, judge
-from rushhour.verdict.follow import divergences
+from rushhour.verdict.follow import differing, divergences, slim
 
 if TYPE_CHECKING:
     from rushhour.bisect.ends import Ends
@@ -54,7 +54,11 @@ def _verdict(bench: Bench, before: str, after: str, ends: Ends, state: State) ->
         bench.run(commit, [ends.cell], count)
     base, candidate = (_side(bench, commit, ends) for commit in (before, after))
     try:
-        document = output.write(divergences(judge(base, candidate)), state.folder / VERDICT)
+        verdict = judge(base, candidate)
+        for seed in (seed for cell in slim(verdict) if (seed := differing(cell)) is not None):
+            for commit in (before, after):
+                bench.make_whole(commit, ends.cell, seed)
+        document = output.write(divergences(verdict), state.folder / VERDICT)
     except RushHourError as error:
         return {"verdict": None, "doubt": error.message}
     return {name: document["cells"][0][name] for name in ("verdict", "reason", "divergence")}

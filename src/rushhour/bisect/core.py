@@ -17,6 +17,7 @@ from rushhour.errors import UsageError
 from rushhour.lab import clock
 from rushhour.metrics.vocabulary import VOCABULARY
 from rushhour.plan import expand
+from rushhour.record.slim import WHOLE, Wanted
 from rushhour.running.prepare import RESULTS
 from rushhour.verdict.comparing import share
 from rushhour.verdict.rule import Rule
@@ -48,6 +49,7 @@ class Options:
         out: Folder of the results; by default `results/bisect/SCENARIO/DATE-TIME`.
         resume: Go on with an earlier bisection.
         jobs: Runs at once; None for one per CPU.
+        wanted: What is to be kept of runs (`rushhour.running.runner.keeping`).
     """
 
     sets: Sequence[str] = ()
@@ -59,6 +61,7 @@ class Options:
     out: Path | None = None
     resume: bool = False
     jobs: int | None = None
+    wanted: Wanted = WHOLE
 
 
 def bisect(
@@ -105,7 +108,8 @@ def bisect(
     )  # fmt: skip
     state = _state(question, options, name)
     folder = state.folder / "records"
-    bench = Bench(history.tree, folder, name, plain, lab or _uml(), options.jobs, tell, executor)
+    lab, jobs, wanted = lab or _uml(), options.jobs, options.wanted
+    bench = Bench(history.tree, folder, name, plain, lab, jobs, tell, executor, wanted)
     return _Going(history, bench, state, _rule(options), note).run(asked)
 
 

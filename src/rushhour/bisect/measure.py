@@ -10,6 +10,7 @@ from rushhour.errors import BuildError
 from rushhour.lab import clock
 from rushhour.lab import kernel as kernels
 from rushhour.plan import expand
+from rushhour.record.slim import WHOLE, Wanted
 from rushhour.running.batch import Batch
 from rushhour.running.conductor import Conductor
 from rushhour.verdict.side import SideCell, cell_of, of_outcome
@@ -47,6 +48,7 @@ class Bench:
         jobs: Runs at once; None for one per CPU.
         tell: Told what goes on.
         executor: Carries the runs out, instead of threads on this machine.
+        wanted: What is to be kept of runs.
     """
 
     tree: Path
@@ -57,6 +59,7 @@ class Bench:
     jobs: int | None = None
     tell: Tell = lambda _: None
     executor: Executor | None = None
+    wanted: Wanted = WHOLE
     built: dict[str, Kernel] = field(default_factory=dict)
     broken: dict[str, str] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
@@ -92,7 +95,9 @@ class Bench:
         begin = clock.monotonic()
         batches = [self._batch(commit, kernel, cell, repeat) for cell in cells]
         told = _Told(commit, self.tell)
-        with Conductor(self.lab, self.jobs, executor=self.executor, watch=told) as conductor:
+        with Conductor(
+            self.lab, self.jobs, wanted=self.wanted, executor=self.executor, watch=told
+        ) as conductor:
             for batch in batches:
                 batch.write_about(complete=False)
             for outcome in conductor.outcomes((batch, run) for batch in batches for run in batch.runs()):
@@ -101,6 +106,14 @@ class Bench:
             batch.write_about(complete=not batch.failures)
         self.seconds[commit] = self.seconds.get(commit, 0.0) + clock.monotonic() - begin
         return [_in_order(self.side(commit, cell)) for cell in cells]
+
+    def make_whole(self, commit: str, cell: Cell, seed: int) -> None:
+        """Have the tables of a run of which only the metrics were kept: it is made again, on this machine."""
+        repeat = len(self.side(commit, cell).trials)
+        batch = self._batch(commit, self.built[commit], cell, repeat)
+        with Conductor(self.lab, self.jobs, watch=_Told(commit, self.tell)) as conductor:
+            for outcome in conductor.outcomes((batch, run) for run in batch.runs() if run.seed == seed):
+                self._take(commit, outcome)
 
     def _take(self, commit: str, outcome: Outcome) -> None:
         side = self.side(commit, outcome.run.cell)

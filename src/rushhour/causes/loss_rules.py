@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rushhour.causes.end_rules import switched_off
 from rushhour.causes.evidence import OPTION_SACK, Cure, Named, Setting
-from rushhour.causes.telling import by_shown, held, said, sentence, told
+from rushhour.causes.telling import by_shown, held, lasting, said, sentence, told
 from rushhour.causes.thresholds import BBR_LOSS, BELOW_POLICER, DAMAGED, DAMAGED_BY_ACCIDENT, LEAST_EXTENT
 from rushhour.quantities.short import rate, rounded_up, size
 
@@ -116,8 +116,7 @@ def impatient_queue(e: Evidence, share: float) -> Named | None:
 
 def impatient_marks(e: Evidence, share: float) -> Named | None:
     """The same of a queue that marks."""
-    one = impatient_queue(e, share)
-    return None if one is None else replace(one, share=e.limited("losses", "marks"))
+    return lasting(impatient_queue(e, share), e.limited("losses", "marks"))
 
 
 def shallow_queue(e: Evidence, share: float) -> Named | None:
@@ -139,8 +138,7 @@ def any_loss(e: Evidence, share: float) -> Named | None:
 def timeouts(e: Evidence, _: float) -> Named | None:
     """Nothing came back that could have told of the loss; the sender waited."""
     share = e.limited("timeouts")
-    one = by_shown(e, "timeouts", share, _fewer_timeouts)
-    return None if one is None else replace(one, share=share)
+    return lasting(by_shown(e, "timeouts", share, _fewer_timeouts), share)
 
 
 def _fewer_timeouts(shown: Shown) -> Cure:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rushhour.causes.evidence import Cure
-from rushhour.causes.telling import by_shown, told
+from rushhour.causes.telling import by_shown, lasting, told
 from rushhour.causes.thresholds import BELOW_BOTTLENECK, STANDING_S, STANDING_TRIPS
 from rushhour.quantities.short import rounded_up, time
 from rushhour.quantities.words import capital
@@ -42,8 +42,7 @@ def unequal(e: Evidence, share: float) -> Named | None:
 def ack_queue(e: Evidence, _: float) -> Named | None:
     """The ACKs wait in a queue on their way back, longer than the idle round trip takes."""
     share = e.limited("acks")
-    one = by_shown(e, "ack-queue", share, _acks_pass)
-    return None if one is None else replace(one, share=share)
+    return lasting(by_shown(e, "ack-queue", share, _acks_pass), share)
 
 
 def _acks_pass(shown: Shown) -> Cure:

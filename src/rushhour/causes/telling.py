@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rushhour.causes.evidence import Named
@@ -36,6 +37,11 @@ def told(e: Evidence, key: str, shown: Shown, share: float, cure: Cure | None = 
     says = sentence(key, **{"held": held(share), **shown.words})
     whole = " ".join(part for part in (shown.before, says, shown.after) if part)
     return Named(key, shown.host or e.sender, whole, cure, shown.law, shown.queue)
+
+
+def lasting(one: Named | None, share: float) -> Named | None:
+    """The same, which counts for this share of the time instead of its limit's."""
+    return None if one is None else replace(one, share=share)
 
 
 def by_shown(

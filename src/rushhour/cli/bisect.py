@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from rushhour.cli import SETTINGS
-from rushhour.cli.on import elsewhere, executing
+from rushhour.cli.on import elsewhere, executing, keeping
 from rushhour.cli.screen import console, echo, tell_json
 
 
@@ -36,6 +36,7 @@ from rushhour.cli.screen import console, echo, tell_json
 @click.option("--resume", is_flag=True, help="Go on with a bisection that was interrupted.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
 @elsewhere
+@keeping
 def bisect(
     scenario: str,
     metric: str,
@@ -46,12 +47,17 @@ def bisect(
     as_json: bool,
     on: str | None,
     audit: float,
+    keep: str | None,
+    store: str | None,
     **options: Any,
 ) -> int:
     """Find the commit between A and B after which METRIC of SCENARIO is as in B and no longer as in A.
 
     METRIC is a metric's name, or - for whatever the scenario is judged by. Each step builds a commit, runs
     one cell of the scenario, and decides; the repository's files, index and branches are left alone.
+
+    With --keep metrics the tables of a run are not kept once it is measured, but for the two runs in which
+    the commit's first divergence shows. With --store whoever makes a run puts its record there.
 
     \b
     Exit code:
@@ -64,12 +70,13 @@ def bisect(
     """  # noqa: D301 - click wants the letter itself
     from rushhour import bisect as bisecting
     from rushhour.cli.bisect_screen import Screen
-    from rushhour.running.runner import make_lab
+    from rushhour.running import runner
 
     options["sets"] = tuple(options["sets"])
-    lab = make_lab("uml")
+    wanted = runner.keeping("uml", keep, store)
+    lab = runner.make_lab("uml")
     with (
-        executing(on, audit, lab, console(stderr=True), jobs=options["jobs"]) as executor,
+        executing(on, audit, lab, console(stderr=True), jobs=options["jobs"], wanted=wanted) as executor,
         Screen() as screen,
     ):
         document = bisecting.bisect(
@@ -78,7 +85,7 @@ def bisect(
             bad,
             scenario,
             metric,
-            options=bisecting.Options(**options),
+            options=bisecting.Options(**options, wanted=wanted),
             lab=lab,
             executor=executor,
             tell=screen.tell,

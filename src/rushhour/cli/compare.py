@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from rushhour.cli import INTERRUPTED, SETTINGS
-from rushhour.cli.on import elsewhere, executing
+from rushhour.cli.compare_scripts import VARIANTS, Asked, compare_scripts
+from rushhour.cli.on import elsewhere, executing, keeping
 from rushhour.cli.screen import console, tell_json
+from rushhour.errors import UsageError
 from rushhour.export.formats import FORMATS
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from rushhour.verdict.judging import Verdict
+
+_OF_SCRIPTS = {
+    *("base", "candidate", "scripts", "binary", "source", "addresses", "minimum", "jobs"),
+    *("out", "forms", "as_json"),
+}
 
 
 @click.command(context_settings=SETTINGS, short_help="Judge a kernel or results against others.")
@@ -48,7 +61,21 @@ from rushhour.export.formats import FORMATS
     help="Also write the verdict in this format, into its folder. May be repeated.",
 )  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="The verdict as one JSON document on standard output.")
+@click.option(
+    "--packetdrill", "scripts", multiple=True, type=click.Path(path_type=Path), metavar="PATH",
+    help="Compare how packetdrill's scripts go: a .pkt file, or a folder of them. May be repeated.",
+)  # fmt: skip
+@click.option(
+    "--binary", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+    help="With --packetdrill: its program.",
+)  # fmt: skip
+@click.option("--source", metavar="TREE[@REVISION]", help="With --packetdrill: build it from this source.")
+@click.option(
+    "--ip", "addresses", multiple=True, type=click.Choice(VARIANTS),
+    help="With --packetdrill: only these addresses.",
+)  # fmt: skip
 @elsewhere
+@keeping
 def compare(
     base: str,
     candidate: str,
@@ -58,8 +85,14 @@ def compare(
     db: str | None,
     forms: tuple[str, ...],
     as_json: bool,
+    scripts: tuple[Path, ...],
+    binary: Path | None,
+    source: str | None,
+    addresses: tuple[str, ...],
     on: str | None,
     audit: float,
+    keep: str | None,
+    store: str | None,
     **options: Any,
 ) -> int:
     """Judge CANDIDATE against BASE, cell by cell, seed by seed.
@@ -67,6 +100,14 @@ def compare(
     BASE and CANDIDATE are folders of results, names of baselines, or names of kernels. Kernels run
     what is missing; known runs come from the cache. A cell whose traces are equal to the byte is the same;
     one that differs runs with more seeds until chance and change can be distinguished (docs/verdict.md).
+
+    With --keep metrics the tables of a run are not kept once it is measured; of the cells that changed most
+    the two runs in which the first divergence shows are made again, here, and kept whole. With --store
+    whoever makes a run puts its record into that folder or bucket.
+
+    With --packetdrill both sides are kernels. Each script runs on both; those that changed their outcome,
+    their packets or their times are told, with the first packet that differs (docs/packetdrill.md). --minimum
+    is then the time by which a packet has to differ.
 
     \b
     Exit code:
@@ -79,30 +120,55 @@ def compare(
 
     Example: rushhour compare debian-6.12 my-kernel --quick
     """  # noqa: D301 - click wants the letter itself
+    if scripts:
+        _only_scripts()
+        return compare_scripts(
+            Asked(base, candidate, scripts, binary, source, addresses, options["minimum"], options["jobs"],
+                  out, forms, as_json)
+        )  # fmt: skip
+    if binary or source or addresses:
+        raise UsageError(
+            "--binary, --source and --ip are for packetdrill's scripts", hint="add --packetdrill PATH"
+        )
     from rushhour import verdict
     from rushhour.cli.progress import display
-    from rushhour.cli.run import can_store, store_all
-    from rushhour.cli.screen import printer
-    from rushhour.report.verdict import output, terminal
-    from rushhour.running.runner import point_latest
+    from rushhour.cli.run import can_store
+    from rushhour.running import runner
     from rushhour.verdict.comparing import make_lab
 
     words = console(stderr=True)
     can_store(db)
     # Of records alone nothing is run, and no machine has to be one for virtual kernels.
     lab = None if on is None else make_lab()
+    wanted = runner.keeping("uml", keep, store)
     try:
-        with executing(on, audit, lab, words, jobs=options["jobs"]) as executor, display(words) as watch:
+        with (
+            executing(on, audit, lab, words, jobs=options["jobs"], wanted=wanted) as executor,
+            display(words) as watch,
+        ):
             made = verdict.compare(
                 base, candidate, variables=variables or ("kernel",), out=out, watch=watch, lab=lab,
-                executor=executor, **options,
+                executor=executor, wanted=wanted, **options,
             )  # fmt: skip
     except KeyboardInterrupt:
         words.print("interrupted; what has run is known. To go on: the same command")
         return INTERRUPTED
+    _keep_and_tell(made, forms, db, words, as_json=as_json)
+    return made.exit
+
+
+def _keep_and_tell(
+    made: Verdict, forms: tuple[str, ...], db: str | None, words: Console, *, as_json: bool
+) -> None:
+    """Write the verdict in all its forms, and say it."""
+    from rushhour.cli.run import store_all
+    from rushhour.cli.screen import printer
+    from rushhour.report.verdict import output, terminal
+    from rushhour.running import runner
+
     assert made.folder is not None
     document = output.write(made, made.folder)
-    point_latest(made.folder)
+    runner.point_latest(made.folder)
     _export(document, forms, made.folder)
     store_all([made.folder], db, words)
     if as_json:
@@ -110,7 +176,17 @@ def compare(
     else:
         printer().print(terminal(document))
         printer().print(f"\n{made.folder / 'report.html'}", highlight=False, soft_wrap=True, markup=False)
-    return made.exit
+
+
+def _only_scripts() -> None:
+    """Refuse what says nothing about scripts."""
+    context = click.get_current_context()
+    for option in context.command.params:
+        given = context.get_parameter_source(str(option.name)) is ParameterSource.COMMANDLINE
+        if given and option.name not in _OF_SCRIPTS:
+            raise UsageError(
+                f"{option.opts[0]} says nothing about packetdrill's scripts", hint="leave it out"
+            )
 
 
 def _export(document: dict[str, object], forms: tuple[str, ...], folder: Path) -> None:

@@ -23,7 +23,8 @@ TABLE = "contents.json"
 def contents() -> dict[str, Any]:
     """Every study (`name`, what `study.toml` says, `scenarios`), from the table or, if that is old, made now.
 
-    Of a scenario: `name`, `study`, `chapter`, `title`, `question`, `runs`, `duration_s`, `published`.
+    Of a scenario: `name`, `study`, `chapter`, `title`, `question`, `runs`, `duration_s`, `published`, and
+    `needs` where it runs programs of this machine.
     """
     try:
         found: dict[str, Any] = json.loads(files("rushhour").joinpath("cli", TABLE).read_text("utf-8"))
@@ -58,9 +59,11 @@ def made() -> dict[str, Any]:
 
 
 def _row(file: ScenarioFile, study: str, about: Study | None) -> dict[str, Any]:
+    from rushhour.plan.programs import programs_needed
     from rushhour.spec import load_scenario
 
     scenario = load_scenario(file)
+    needs = programs_needed(scenario)
     chapter = next((c.title for c in about.chapter if file.stem in c.scenarios), None) if about else None
     return {
         "name": file.name,
@@ -71,6 +74,7 @@ def _row(file: ScenarioFile, study: str, about: Study | None) -> dict[str, Any]:
         "runs": scenario.sweep.size * scenario.repeat,
         "duration_s": scenario.span.ns / 1e9,
         "published": file.published is not None,
+        **({"needs": needs} if needs else {}),
     }
 
 

@@ -18,7 +18,8 @@ _HELP = f"""Write RESULTS, a folder of `rushhour compare` or `rushhour run`, for
 {_TABLE}
 
 Each cell is a test case: same and better pass, worse fails, invalid is an error, inconclusive is skipped.
-Of plain runs those pass that are valid and keep what their scenario expects.
+Of plain runs those pass that are valid and keep what their scenario expects; of more than 5000 these have
+no numbers.
 
 Example: rushhour export results/compare/debian-6.12..mine/latest --to junit --out junit.xml
 """

@@ -18,7 +18,7 @@ from rushhour.plain import harmless
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from rushhour.errors import LabError
+    from rushhour.errors import KernelError, LabError
     from rushhour.lab.kernel import Kernel, Step
 
 # Between two lines of progress where there is no terminal to redraw.
@@ -36,10 +36,29 @@ def kernel() -> None:
 @kernel.command()
 @click.argument("source")
 @click.option("--name", help="How to call it; default: after the source.")
+@click.option(
+    "--with",
+    "files",
+    multiple=True,
+    metavar="WHAT",
+    help="Compile in: tcp_*.c, sch_*.c, a folder; or kasan, ubsan, lockdep, debug-net.",
+)
+@click.option(
+    "--patch", "patches", multiple=True, metavar="FILE", help="Apply first; several, or a folder: in order."
+)
 @click.option("--aside", is_flag=True, help="Never make this kernel the default.")
 @click.option("--from-nothing", is_flag=True, help="Compile everything, also what is built already.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
-def build(source: str, name: str | None, *, aside: bool, from_nothing: bool, as_json: bool) -> None:
+def build(
+    source: str,
+    name: str | None,
+    files: tuple[str, ...],
+    patches: tuple[str, ...],
+    *,
+    aside: bool,
+    from_nothing: bool,
+    as_json: bool,
+) -> None:
     """Build a kernel from SOURCE.
 
     \b
@@ -49,6 +68,8 @@ def build(source: str, name: str | None, *, aside: bool, from_nothing: bool, as_
     ~/linux                a source tree as it is; it is not written to
     ~/linux@v6.12          a revision of a git repository
 
+    With files, patches or sanitizers beside it the source stays as it is; the kernel is called after them.
+
     Building an unchanged source again does nothing; after a change only what changed is compiled. Then it is
     started once: a kernel that does not start on this machine is reported (exit code 2) and kept.
 
@@ -57,7 +78,11 @@ def build(source: str, name: str | None, *, aside: bool, from_nothing: bool, as_
     from rushhour.lab import kernel as kernels
 
     with _progress() as tell:
-        built = kernels.build(source, name, tell, aside=aside, from_nothing=from_nothing)
+        built = kernels.build(
+            source, name, tell, aside=aside, from_nothing=from_nothing, files=files, patches=patches
+        )
+    for note in built.origin().get("notes", ()):
+        echo(note, err=True)
     started, fault = _start(built)
     _show(built, as_json=as_json, started=started)
     key = built.origin().get("key")
@@ -181,7 +206,16 @@ def _table(found: list[Kernel]) -> None:
 def _origin(one: Kernel) -> str:
     facts = one.identity["source"]
     words = [facts[key] for key in ("kind", "version", "file", "directory", "revision") if key in facts]
-    return " ".join([*words, *([facts["commit"][:12]] if "commit" in facts else [])])
+    words += [facts["commit"][:12]] if "commit" in facts else []
+    for key, word in (("patches", "patched:"), ("with_files", "with"), ("sanitizers", "with")):
+        words += [word, facts[key]] if key in facts else []
+    return " ".join(words)
+
+
+def _brings(one: Kernel) -> str:
+    brings = one.identity.get("brings", {})
+    kinds = (("congestion_controls", 'cc = "{}"'), ("qdiscs", 'queue = "{}"'))
+    return ", ".join(word.format(name) for kind, word in kinds for name in brings.get(kind, ()))
 
 
 def _facts(one: Kernel) -> dict[str, object]:
@@ -190,9 +224,9 @@ def _facts(one: Kernel) -> dict[str, object]:
     return {**facts, "package": package, **one.origin()}
 
 
-def _start(one: Kernel) -> tuple[str, LabError | None]:
+def _start(one: Kernel) -> tuple[str, LabError | KernelError | None]:
     """What became of the attempt to start it, in words, and the error if it failed."""
-    from rushhour.errors import LabError
+    from rushhour.errors import KernelError, LabError
     from rushhour.lab import agent
     from rushhour.lab.boot import boot
 
@@ -204,6 +238,8 @@ def _start(one: Kernel) -> tuple[str, LabError | None]:
         return f"here, in {boot(one).seconds:.1f} s", None
     except LabError as fault:
         return "not here", fault
+    except KernelError as fault:
+        return "not as it was given", fault
 
 
 def _show(one: Kernel, *, as_json: bool, started: str | None = None) -> None:
@@ -219,6 +255,7 @@ def _show(one: Kernel, *, as_json: bool, started: str | None = None) -> None:
         "image": f"{one.image} ({_megabytes(one)} MB, {one.identity['image_sha256'][:12]})",
         "config": f"{one.config} ({one.identity['config_sha256'][:12]})",
         "lacks": " ".join(one.identity["missing"]) or "nothing of what was asked",
+        **({"brings": words} if (words := _brings(one)) else {}),
         "from": f"package {one.package}" if one.package else "built here",
         "build": f"{facts['objects']} objects" + (f" in {facts['seconds']} s" if "seconds" in facts else ""),
         **({"starts": started} if started else {}),

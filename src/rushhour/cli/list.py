@@ -59,6 +59,10 @@ def _tell(entries: Sequence[Entry], studies: Mapping[str, Entry], chosen: Entry 
         _chapters(chosen["about"], entries, console)
     else:
         _studies(studies, entries, console)
+    if absent := list(dict.fromkeys(one for entry in entries for one in _absent(entry))):
+        from rushhour.lab.loading import how_to_get
+
+        echo(f"Programs that are not on this machine: {', '.join(absent)}\n  {how_to_get(*absent)}", err=True)
     name = program()
     about = f"All of it: {name} run {chosen['name']}" if chosen else f"Chapters of a study: {name} list STUDY"
     echo(f"To look at one: {name} show NAME · to run it: {name} run NAME\n{about}", err=True)
@@ -115,6 +119,15 @@ def _keys(value: object, path: str) -> Iterator[tuple[str, list[str]]]:
             yield from _keys(item, path)
     else:
         yield path, [str(item) for item in (value if isinstance(value, list) else [value])]
+
+
+def _absent(entry: Entry) -> list[str]:
+    """What this machine lacks of the programs that a scenario runs."""
+    if not entry.get("needs"):
+        return []
+    from rushhour.lab.loading import there
+
+    return [need for need in entry["needs"] if there(need) is None]
 
 
 def _near(words: Sequence[str]) -> str:
@@ -181,16 +194,14 @@ def _list(entries: Sequence[Entry], console: Console) -> None:
     table.add_column(justify="right", no_wrap=True, style="dim")
     table.add_column()
     for entry in entries:
-        asked, found = (
-            str(entry["question"] or entry["title"]),
-            Text("; ".join(entry.get("found", ())), "cyan"),
-        )
+        lacks = ", ".join(_absent(entry))
+        more = Text("; ".join(entry.get("found", ())), "cyan"), Text(lacks and f"lacks {lacks}", "yellow")
+        lines = [Text(str(entry["question"] or entry["title"])), *filter(None, more)]
         if console.width >= WIDE:
-            more = Text.assemble("  ", found) if found else Text()
-            table.add_row(Text(entry["name"]), _runs(entry), Text.assemble(asked, more))
+            table.add_row(Text(entry["name"]), _runs(entry), Text("  ").join(lines))
             continue
         console.print(Text.assemble("   ", entry["name"], "  ", (_runs(entry), "dim")))
-        for line in (Text(asked), found) if found else (Text(asked),):
+        for line in lines:
             console.print(Padding(line, (0, 0, 0, 6)))
     if console.width >= WIDE:
         console.print(Padding(table, (0, 0, 0, 3)))

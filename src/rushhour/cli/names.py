@@ -112,7 +112,8 @@ def _keys(properties: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
 
 
 def _is_table(about: Mapping[str, Any]) -> bool:
-    parts = [about, *about.get("anyOf", []), about.get("items", {})]
+    inner = about.get("items", {})
+    parts = [about, *about.get("anyOf", []), inner, *inner.get("anyOf", [])]
     return any("$ref" in part or part.get("type") == "object" for part in parts)
 
 

@@ -48,6 +48,9 @@ def new(file: str, *, like: str | None, vary: tuple[str, ...], **given: object) 
     On a terminal, and without options, it asks a few questions. Several values with commas between them
     (--buffer 1bdp,4bdp) are compared with one another. An existing file is never overwritten.
 
+    FILE can also be tcp_NAME.c or sch_NAME.c: a small congestion control or queue discipline of your own, for
+    `rushhour kernel build --with`.
+
     Example: rushhour new mine.toml --flow bbr --flow cubic --buffer 0.5bdp,2bdp,8bdp
     """
     from rushhour.cli.pages import program
@@ -55,6 +58,9 @@ def new(file: str, *, like: str | None, vary: tuple[str, ...], **given: object) 
 
     chosen = {name: value for name, value in given.items() if value}
     path = None if file == "-" else _free(file)
+    if path is not None and path.suffix == ".c":
+        _algorithm(path, given=bool(chosen or vary or like))
+        return
     if like is not None:
         _alone(chosen, vary)
         content = _copy(like, path)
@@ -82,6 +88,21 @@ def _free(file: str) -> Path:
     if not path.parent.is_dir():
         raise UsageError("there is no such folder", where=str(path.parent), hint="make it first")
     return path
+
+
+def _algorithm(path: Path, *, given: bool) -> None:
+    """A file of C to begin with, and how it is built."""
+    from rushhour.cli.pages import program
+    from rushhour.errors import UsageError
+    from rushhour.lab.kernel import example
+
+    content = example.text(path.name)
+    if given:
+        raise UsageError("these options are about a scenario, and this is to be a file of C", where=str(path))
+    _write(path, content)
+    echo(path)
+    word = shlex.quote(str(path))
+    echo(f"To build a kernel with it: {program()} kernel build debian:6.12 --with {word}", err=True)
 
 
 def _draft(chosen: dict[str, Any], vary: tuple[str, ...]) -> Draft:

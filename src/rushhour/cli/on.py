@@ -55,6 +55,25 @@ def elsewhere(command: F) -> F:
     return command
 
 
+def keeping(command: F) -> F:
+    """Give a command the options that say what is kept of its runs.
+
+    They come as the arguments `keep` and `store`, for `rushhour.running.runner.keeping`.
+    """
+    options = (
+        click.option(
+            "--keep", type=click.Choice(["records", "metrics"]),
+            help="metrics: keep what runs measured, without their tables.  [default: records]",
+        ),
+        click.option(
+            "--store", metavar="URL", help="Put records there, and keep metrics: file:///… or s3://…"
+        ),
+    )  # fmt: skip
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
 @contextmanager
 def executing(
     on: str | None,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from rushhour.cli import SETTINGS
-from rushhour.cli.screen import echo, tell_json
+from rushhour.cli.screen import console, echo, tell_json
 
 if TYPE_CHECKING:
     from rushhour.record.result_set import ResultSet
@@ -38,6 +38,9 @@ def report(
     png, svg, pdf  the figures of the scenario; one for each run (of a sweep of
                    more than 40 none, where there are such), one for each metric
     csv, parquet   metrics and series
+
+    Of runs of which only the metrics were kept (rushhour run --keep metrics) there are no series and no
+    curves: what could not be made, and the command that makes their tables again, stand on standard error.
 
     Without --out it goes next to the records, that of several folders into this one. A page of more than
     5000 runs has curves and rows of cells that are evenly chosen; --where makes one of the cells you name.
@@ -83,10 +86,10 @@ def write(results: ResultSet, out: Path, form: str) -> list[Path]:
     if form in ("csv", "parquet"):
         from rushhour.report import export
 
-        return export.write(results, out, form)
+        return export.write(results, out, form, _tell)
     from rushhour.report.gallery import draw
 
-    return draw(results, out, form)
+    return draw(results, out, form, _tell)
 
 
 def write_study(sets: list[ResultSet], out: Path, form: str) -> list[Path]:
@@ -108,6 +111,11 @@ def write_study(sets: list[ResultSet], out: Path, form: str) -> list[Path]:
         name = one.about.scenario.name or one.path.name
         made += write(one, out / name.replace("/", "-"), form) if one.folders() else []
     return made
+
+
+def _tell(text: str) -> None:
+    """What a person should know, beside what was written."""
+    console(stderr=True).print(text, style="yellow", highlight=False, markup=False, soft_wrap=True)
 
 
 def _name(form: str) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from rushhour.cli import SETTINGS
-from rushhour.cli.on import elsewhere, executing
+from rushhour.cli.on import elsewhere, executing, keeping
 from rushhour.cli.screen import console, tell_json
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ FAILED, INVALID, INTERRUPTED = 1, 4, 130
 @click.option("--kernel", "kernels", multiple=True, metavar="K", help="Kernel under test; may be repeated.")
 @click.option("--lab", default="uml", show_default=True, help="Where to run: uml, netns or hosts.")
 @click.option("--pin", "pins", multiple=True, metavar="NODE=CPU", help="netns: where a node's work is done.")
+@click.option("--trust-programs", is_flag=True, help="netns: programs of the scenario may run here, as root.")
 @click.option("--hosts", type=click.Path(path_type=Path), metavar="FILE", help="hosts: the machines.")
 @click.option("--host", "places", multiple=True, metavar="NODE=PLACE", help="hosts: one machine.")
 @click.option("--ssh-config", type=click.Path(path_type=Path), metavar="FILE", help="hosts: as of ssh -F.")
@@ -49,16 +50,13 @@ FAILED, INVALID, INTERRUPTED = 1, 4, 130
 @click.option("--db", metavar="URL", help="Store the results there, too: a path, or postgresql://…")
 @click.option("--no-report", is_flag=True, help="Do not write report.html.")
 @elsewhere
-@click.option(
-    "--keep", type=click.Choice(["records", "metrics"]),
-    help="metrics: keep what runs measured, without their tables.  [default: records]",
-)  # fmt: skip
-@click.option("--store", metavar="URL", help="Put records there, and keep metrics: file:///… or s3://…")
+@keeping
 def run(
     scenarios: tuple[str, ...],
     *,
     lab: str,
     pins: tuple[str, ...],
+    trust_programs: bool,
     hosts: Path | None,
     places: tuple[str, ...],
     ssh_config: Path | None,
@@ -82,6 +80,7 @@ def run(
 
     With --lab netns a scenario runs on this machine's kernel in real time, one run after the other. That
     needs root, and the cache is not used; an interrupted sweep continues only in the folder that --out names.
+    Programs of the scenario run there as root, and only with --trust-programs.
 
     With --lab hosts it runs between machines that --hosts or --host name, on the path that is there. A PLACE
     is local, netns:NAME, or a name that ssh understands.
@@ -107,7 +106,8 @@ def run(
     _something(scenarios)
     words = console(stderr=True)
     can_store(db)
-    named: dict[str, Any] = {"pins": pins, "hosts": hosts, "places": places, "ssh_config": ssh_config}
+    named: dict[str, Any] = {"pins": pins, "trust_programs": trust_programs}
+    named |= {"hosts": hosts, "places": places, "ssh_config": ssh_config}
     wanted = runner.keeping(lab, keep, store)
     given = runner.make_lab(lab, **named) if lab != "uml" or any(named.values()) else None
     with runner.using(given) as where:
@@ -348,6 +348,9 @@ def _tell_failures(outcomes: list[Outcome], words: Console) -> None:
     from rushhour.cli import tell
 
     told: dict[str, int] = {}
+    if outcomes and all(outcome.skipped for outcome in outcomes):  # else the report says of what it lacks
+        for error in {str(one.error): one.error for one in outcomes if one.error is not None}.values():
+            tell(error)
     failed = [outcome for outcome in outcomes if outcome.error is not None and not outcome.skipped]
     for outcome in failed:
         assert outcome.error is not None

@@ -57,14 +57,16 @@ class Explanation:
 
 
 def explain(record: Record) -> list[Explanation]:
-    """Explain every TCP flow of a record, in the order of the plan; those without readings are left out."""
+    """Explain every TCP flow of a record, in the order of the plan.
+
+    Those without readings are left out, and those that were found and too brief for anything to limit them.
+    """
     return record.once(_explained)
 
 
 def _explained(record: Record) -> list[Explanation]:
-    known = [
-        found for flow in record.flows(*kinds.TCP_STREAMS) if (found := evidence(record, flow)) is not None
-    ]
+    flows = (flow for flow in record.flows(*kinds.TCP_STREAMS) if not flow.is_brief)
+    known = [found for flow in flows if (found := evidence(record, flow)) is not None]
     return [
         Explanation(e.name, e.goodput_bps, e.possible_bps, e.shares, findings(e), e.timeline, e.waits)
         for e in known

@@ -198,7 +198,7 @@ def evidence(record: Record, flow: Flow) -> RecordedFlow | None:
     span = flow.active_ns
     if found is None or span is None:
         return None
-    planned = record.plan.flow(flow.id)
+    planned = record.asked(flow)
     ends = record.context.ends
     limit = ends.get(-1 if flow.bottleneck_end is None else flow.bottleneck_end)
     way = [ends[number] for number in sorted(flow.crossed) if number in ends]

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 Status = Literal["pass", "fail", "error", "skip"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Number:
     """A measured value and, where there is one, the base's."""
 
@@ -23,13 +23,14 @@ class Number:
     base: float | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Case:
     """One cell of one scenario.
 
     `status` is `error` where there is no trustworthy result, `skip` where nothing was or could be decided;
     `reason` is a sentence that says why it did not pass (empty where it passed and there is nothing to say).
-    `command` repeats it. `seconds` is of the host's time, None where unknown.
+    `details` are lines that say more of it, `command` repeats it. `seconds` is of the host's time, None where
+    unknown.
     """
 
     scenario: str
@@ -40,6 +41,7 @@ class Case:
     seconds: float | None = None
     command: str = ""
     guards: str = ""
+    details: Sequence[str] = ()
 
     @property
     def name(self) -> str:

@@ -118,8 +118,9 @@ def of_results(sets: Sequence[ResultSet], name: str) -> Report:
 
 def _runs(results: ResultSet) -> Iterator[Case]:
     measured = index.values(results)
+    brief = len(results) > index.WHOLE
     for record in results:
-        yield _run(record, measured.get(record.path.name, []))
+        yield _run(record, measured.get(record.path.name, []), brief=brief)
     scenario = results.about.scenario.name or results.path.name
     for one in results.about.failures:
         yield Case(scenario, _label(one.cell.factors, one.kernel, one.repetition), "error", str(one.message))
@@ -127,17 +128,18 @@ def _runs(results: ResultSet) -> Iterator[Case]:
         yield Case(scenario, _label(one.cell.factors, one.kernel, one.repetition), "skip", str(one.message))
 
 
-def _run(record: Record, values: Sequence[MetricValue]) -> Case:
+def _run(record: Record, values: Sequence[MetricValue], *, brief: bool) -> Case:
+    """A run as a case; if `brief`, one that passes has no numbers: millions are of no use here."""
     manifest = record.manifest
     resolved = manifest.scenario.resolved
     broken = [one.message for one in judge(resolved.expect, values, record.factors) if not one.ok]
-    status: Status = "fail" if broken else "pass"
+    status: Status = ("fail" if broken else "pass") if record.valid else "error"
     return Case(
         scenario=manifest.scenario.name or record.path.name,
         label=_label(record.factors, manifest.kernel.name, manifest.repetition),
-        status=status if record.valid else "error",
+        status=status,
         reason="; ".join(broken if record.valid else manifest.invalid_reasons),
-        numbers=[*_told(values, resolved)],
+        numbers=() if brief and status == "pass" else [*_told(values, resolved)],
         seconds=manifest.elapsed_s,
         command=run_command(manifest),
         guards=resolved.guards,

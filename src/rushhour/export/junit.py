@@ -62,7 +62,8 @@ def _case(case: Case) -> ET.Element:
         outcome = ET.SubElement(element, _TAGS[case.status], {"message": printable(case.reason)})
         if case.status != "skip":
             outcome.set("type", "regression" if case.status == "fail" else "invalid")
-            lines = [case.guards and f"guards: {case.guards}", case.command and f"reproduce: {case.command}"]
+            lines = [*case.details]
+            lines += [case.guards and f"guards: {case.guards}", case.command and f"reproduce: {case.command}"]
             outcome.text = printable("\n".join(filter(None, lines)))
     out = ET.SubElement(element, "system-out")
     out.text = printable("\n".join(_lines(case)))

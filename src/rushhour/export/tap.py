@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 def tap(report: Report) -> str:
     """One line for each cell, its numbers in a comment above it, totals at the end."""
     lines = ["TAP version 13", f"1..{len(report.cases)}"]
+    lines += [f"# {one_line(key)}: {one_line(value)}" for key, value in report.properties.items()]
     for number, case in enumerate(report.cases, 1):
         lines += [f"# {text}" for text in _told(case)]
         lines.append(_result(number, case))
@@ -59,7 +60,7 @@ def _outcome(number: int, name: str, cases: Sequence[Case]) -> str:
 
 def _told(case: Case) -> Iterator[str]:
     if case.status in ("fail", "error"):
-        yield one_line(case.reason)
+        yield from (one_line(line) for line in case.details or (case.reason,))
         if case.command:
             yield f"reproduce: {one_line(case.command)}"
     for one in case.numbers if case.status == "fail" else ():

@@ -15,7 +15,8 @@ def folder(*parts: str) -> Path:
     base = os.environ.get("XDG_CACHE_HOME")
     try:
         path = (Path(base) if base else Path.home() / ".cache").joinpath("rushhour", *parts)
-        path.parent.mkdir(parents=True, exist_ok=True)
+        if not os.path.isdir(path.parent):  # noqa: PTH112 - asked for several times a run
+            path.parent.mkdir(parents=True, exist_ok=True)
     except RuntimeError as error:  # a user whom the machine does not know
         raise LabError(f"there is no folder for the cache: {error}", hint=HINT, machine=True) from error
     except OSError as error:

@@ -141,7 +141,7 @@ class Fleet:
 
     def asked(self, item: Item) -> dict[str, Any]:
         """What a record of it has to say of itself."""
-        return self._post.asked(item.told)
+        return {**self._post.asked(item.told), "plan_text": item.job.plan_text}
 
     def do(self, what: Callable[[], None]) -> None:
         """Have the deciding thread do something."""

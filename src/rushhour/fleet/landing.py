@@ -6,6 +6,7 @@ import math
 import os
 import shutil
 from collections import Counter
+from contextlib import nullcontext
 from dataclasses import replace
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,7 @@ from rushhour.files import remembered, rooms
 from rushhour.fleet import faults, packing
 from rushhour.fleet.members import Landed
 from rushhour.record import slim
-from rushhour.record.seal import METRICS
+from rushhour.record.seal import METRICS, unwritten
 from rushhour.record.slim import WHOLE
 from rushhour.summary import measured
 
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 
 # Rooms that are kept though nothing lies in them: the next run has the same parent most likely.
 _SPARE = 8
+# Bytes of a record; the checksums of larger ones are worth a processor of their own.
+_SMALL = 1 << 20
 
 
 class Runway:
@@ -41,6 +44,7 @@ class Runway:
         self._rooms: dict[Path, tuple[Path, int]] = {}
         self._used: Counter[Path] = Counter()
         self._lock = Lock()
+        self._turn = Lock()
 
     def close(self) -> None:
         """Remove what still lies there."""
@@ -60,15 +64,17 @@ class Runway:
         Raises:
             LabError: it cannot be written here.
         """
-        try:
-            *files, values = pieces
-            digest, manifest = packing.checked(names, files, asked, tables=self.wanted.tables)
-            names, files = self._with_values(names, files, manifest, values)
-        except RushHourError as error:
-            return faults.document(error)
-        room = self._room(item.destination.parent)
-        known_as = measured.key_of_manifest(manifest)
-        return Landed(digest, values, item, member, packing.put(names, files, room), known_as)
+        # Of small records one at a time: threads that take turns at Python's lock cost more than they save.
+        with self._turn if sum(map(len, pieces)) < _SMALL else nullcontext():
+            try:
+                *files, values = pieces
+                digest, manifest = packing.checked(names, files, asked, tables=self.wanted.tables)
+                names, files = self._with_values(names, files, manifest, values)
+            except RushHourError as error:
+                return faults.document(error)
+            room = self._room(item.destination.parent)
+            known_as = measured.key_of_manifest(manifest)
+            return Landed(digest, values, item, member, packing.put(names, files, room), known_as)
 
     def _with_values(
         self, names: Sequence[str], files: list[bytes], manifest: Manifest, values: bytes
@@ -89,10 +95,9 @@ class Runway:
         """
         target = landed.item.destination
         try:
-            target.parent.mkdir(parents=True, exist_ok=True)
             rooms.take_place(landed.folder, target)
         except OSError as error:
-            raise packing.unwritten(error, target) from error
+            raise unwritten(error, target) from error
         if landed.member.measures and self.wanted.tables:
             remembered.keep(landed.known_as, landed.values)
         self._leave(target.parent)
@@ -109,7 +114,7 @@ class Runway:
                     parent.mkdir(parents=True, exist_ok=True)
                     self._rooms[parent] = rooms.make(parent)
                 except OSError as error:
-                    raise packing.unwritten(error, parent) from error
+                    raise unwritten(error, parent) from error
             self._used[parent] += 1
             return self._rooms[parent][0]
 

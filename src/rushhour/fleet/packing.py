@@ -5,21 +5,22 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tempfile
+from itertools import count
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from rushhour.errors import LabError, RecordError
-from rushhour.files import rooms
+from rushhour.errors import RecordError
+from rushhour.record.context_file import ContextFile
 from rushhour.record.document import read
+from rushhour.record.found import completed
 from rushhour.record.manifest import Manifest
-from rushhour.record.seal import MANIFEST, RAW
+from rushhour.record.result_file import ResultFile
+from rushhour.record.seal import MANIFEST, raw_digests, unwritten
 from rushhour.record.sound import check_manifest
 from rushhour.record.told import NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from io import RawIOBase
 
 # What of a manifest is the worker's own, and what only the labels of a job decide.
 _ASKED = ("scenario", "cell", "repetition", "kernel", "context", "key")
@@ -39,7 +40,7 @@ def checked(
     Args:
         names: Of its files.
         pieces: Their content.
-        asked: The job as the worker was told it, and its kernel's `identity`.
+        asked: The job as the worker was told it, its kernel's `identity`; `plan_text`, as the agent reads it.
         tables: Whether they are among the files; else their checksums stand in the manifest only.
 
     Raises:
@@ -53,20 +54,30 @@ def checked(
     manifest = read(Manifest, document, MANIFEST)
     check_manifest(Path(), manifest)
     sums = {name: hashlib.sha256(piece).hexdigest() for name, piece in files.items()}
-    afar = {} if tables else {name: one for name, one in manifest.files.items() if name.startswith(RAW)}
+    raw = raw_digests(manifest.files)
+    afar = {} if tables else raw
     whole = sums.keys().isdisjoint(afar) and sums | afar == dict(manifest.files)
     if not whole or any(not _inside(name) for name in manifest.files):
         raise RecordError("the record that came is not as it was sealed")
-    told = {**asked["labels"], "kernel": asked["identity"], "context": asked["context"], "key": asked["key"]}
-    if not all(_equal(document.get(name), told.get(name)) for name in _ASKED) or not _equal(
-        _object(files, "plan.json"), asked["plan"]
-    ):
+    context = asked["context"]
+    if context.get("pairs"):
+        answer = read(ResultFile, _object(files, "result.json"), "result.json")
+        context = completed(read(ContextFile, context, "context"), answer)
+    told = {**asked["labels"], "kernel": asked["identity"], "context": context, "key": asked["key"]}
+    if not all(_equal(document.get(name), told.get(name)) for name in _ASKED) or not _planned(files, asked):
         raise RecordError("the record that came is of another run")
     # As `record.told`: what the machine did meanwhile is no result.
     result = _object(files, "result.json")
     told = {name: value for name, value in result.items() if name not in NAMES}
-    raw = {name: digest for name, digest in manifest.files.items() if name.startswith(RAW)}
     return hashlib.sha256(_spelled([raw, told]).encode()).hexdigest(), manifest
+
+
+def _planned(files: Mapping[str, bytes], asked: Mapping[str, Any]) -> bool:
+    """Whether the plan that was carried out is the one that was asked for; mostly it is so to the byte."""
+    text = asked.get("plan_text")
+    if text is not None and files.get("plan.json") == f"{text}\n".encode():
+        return True
+    return _equal(_object(files, "plan.json"), asked["plan"])
 
 
 def _object(files: Mapping[str, bytes], name: str) -> dict[str, Any]:
@@ -86,37 +97,29 @@ def put(names: Sequence[str], pieces: Sequence[bytes], room: Path) -> Path:
         LabError: it cannot be written; the cause is the `OSError`.
     """
     try:
-        mask = rooms.umask()
-        folder = Path(tempfile.mkdtemp(dir=room))
-        place = f"{folder}/"
         # As system calls: one controller writes the files of all machines, and paths as objects cost as much.
-        for inner in {name.rpartition("/")[0] for name in names} - {""}:
-            os.mkdir(place + inner)  # noqa: PTH102 - as said
+        folder = f"{room}/{next(_numbers)}"  # the room is this process's alone
+        for inner in ("", *({name.rpartition("/")[0] for name in names} - {""})):
+            os.mkdir(f"{folder}/{inner}")  # noqa: PTH102 - as said
         for name, piece in zip(names, pieces, strict=True):
-            mode = (0o666 if name == MANIFEST else 0o444) & ~mask
-            handle = os.open(place + name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-            with open(handle, "wb", buffering=0) as file:  # noqa: PTH123 - as said
-                _write_all(file, piece)
-                os.fchmod(handle, mode)
-        folder.chmod(0o777 & ~mask)
+            _write(f"{folder}/{name}", piece, 0o666 if name == MANIFEST else 0o444)
     except OSError as error:
         raise unwritten(error, room) from error
-    return folder
+    return Path(folder)
 
 
-def _write_all(file: RawIOBase, piece: bytes) -> None:
-    rest = memoryview(piece)
-    while rest:
-        rest = rest[file.write(rest) or 0 :]
+_numbers = count()
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 
 
-def unwritten(error: OSError, place: Path) -> LabError:
-    """What is said of a record that cannot be written here."""
-    return LabError(
-        f"the run cannot be written: {error.strerror}",
-        where=str(error.filename2 or error.filename or place),
-        hint="check that the folder is writable and that there is space left",
-    )
+def _write(place: str, piece: bytes, mode: int) -> None:
+    handle = os.open(place, _NEW, mode)
+    try:
+        rest = memoryview(piece)
+        while rest:
+            rest = rest[os.write(handle, rest) :]
+    finally:
+        os.close(handle)
 
 
 def _inside(name: str) -> bool:

@@ -65,6 +65,7 @@ def taken_apart(lab: UmlLab, job: Job, key: str, needs: Needs) -> dict[str, Any]
             "version": tool.version,
             "sums": dict(tool.sums),
             "environment": tool.environment,
+            **({"links": dict(tool.links)} if tool.links else {}),
         }
     return {
         "key": key,
@@ -91,7 +92,7 @@ def lab_of(about: Mapping[str, Any], needs: Mapping[str, Any]) -> UmlLab:
     Raises:
         LabError: this is no machine for it.
     """
-    known = {tool["name"]: _tool(digest, tool) for digest, tool in needs["tools"].items()}
+    known = {digest: _tool(digest, tool) for digest, tool in needs["tools"].items()}
     limits = Limits(*about["limits"])
     return uml.UmlLab(limits, given=agent.of(blobs.place(about["agent"])), find=known.__getitem__)
 
@@ -105,7 +106,9 @@ def put_together(one: Mapping[str, Any], needs: Mapping[str, Any]) -> Job:
     about = needs["kernels"][one["image"]]
     kernel = Kernel(about["name"], blobs.place(one["image"]), about["release"], about["identity"], _NOWHERE)
     plan, context = read(PlanFile, one["plan"], "plan"), read(ContextFile, one["context"], "context")
-    return Job(plan, context, kernel, one["labels"])
+    # What two scenarios call by one name is told apart by its hash.
+    places = {needs["tools"][digest]["name"]: digest for digest in one["tools"]}
+    return Job(plan, context, kernel, one["labels"], places=places)
 
 
 def digests(one: Mapping[str, Any], about: Mapping[str, Any], needs: Mapping[str, Any]) -> Sequence[str]:
@@ -117,4 +120,5 @@ def digests(one: Mapping[str, Any], about: Mapping[str, Any], needs: Mapping[str
 def _tool(digest: str, about: Mapping[str, Any]) -> Tool:
     sums = dict(about["sums"])
     files = {place: blobs.place(one) for place, one in sums.items()}
-    return Tool(about["name"], about["version"], digest, files, sums, tuple(about["environment"]))
+    environment, links = tuple(about["environment"]), about.get("links", {})
+    return Tool(about["name"], about["version"], digest, files, sums, environment, links)

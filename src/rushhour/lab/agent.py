@@ -14,13 +14,15 @@ import subprocess
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from rushhour.errors import LabError
 from rushhour.files import cache as store
-from rushhour.files import rooms
+from rushhour.files import rooms, worn
 from rushhour.files.regular import checksum
+from rushhour.lab import root, system
 from rushhour.lab.base import sha256
+from rushhour.plan.programs import FOREIGN, ROOT
 from rushhour.version import __version__
 
 if TYPE_CHECKING:
@@ -30,6 +32,16 @@ if TYPE_CHECKING:
 
 VARIABLE = "RUSHHOUR_AGENT"
 MOUNT_POINTS = ("dev", "out", "proc", "sys", "tmp", "trace")
+
+
+class Link(NamedTuple):
+    """A symbolic link in a root."""
+
+    target: str
+
+
+Contents = dict[str, "Path | str | Link | None"]
+"""What a root holds: path in the guest → file here, text, link, or (None) a folder."""
 
 
 @dataclass(frozen=True)
@@ -47,24 +59,46 @@ class Agent:
         return self.root / "init"
 
     def root_with(self, tools: Sequence[Tool]) -> Path:
-        """A guest's root folder that holds these programs, too.
+        """A guest's root folder that holds these programs, too; roots of programs are no part of it.
 
         Raises:
             LabError: it cannot be laid out.
         """
         if not tools:
             return self.root
-        digest = sha256(self.sha256, *(tool.sha256 for tool in tools))
-        root = store.folder("guest", digest[:16])
-        if not root.is_dir():
-            contents: dict[str, Path | str] = {"init": self.binary}
-            sums: dict[str, str] = {}
-            for tool in tools:
-                contents.update(tool.files)
-                contents[f"tools/{tool.name}.env"] = "".join(f"{setting}\n" for setting in tool.environment)
-                sums.update(tool.sums)
-            _lay_out(contents, root, sums)
-        return root
+        roots = any(root.is_root(tool) for tool in tools)
+        tools = [tool for tool in tools if not root.is_root(tool)]
+        digest = sha256(self.sha256, *(tool.sha256 for tool in tools), *([ROOT] if roots else []))
+        place = store.folder("guest", digest[:16])
+        worn.use(place)
+        if not place.is_dir():
+            _lay_out(*_contents(self.binary, tools, roots=roots), place)
+        return place
+
+
+def _contents(agent: Path, tools: Sequence[Tool], *, roots: bool) -> tuple[Contents, dict[str, str]]:
+    """What a root holds with these programs, and the SHA-256 of its files as far as these say it.
+
+    With `roots` there is also a folder in which those of programs are mounted.
+    """
+    contents: Contents = {"init": agent}
+    known = [tool for tool in tools if not tool.name.startswith(FOREIGN)]
+    whole = roots or len(known) < len(tools)
+    if roots:
+        contents["roots"] = None
+    if whole:
+        contents |= system.SYSTEM
+        contents |= dict.fromkeys(system.FOLDERS)
+        contents |= {place: Link(target) for place, target in system.LINKS.items()}
+    sums: dict[str, str] = {}
+    for tool in tools:
+        place = system.in_guest if whole else str
+        contents |= {place(name): path for name, path in tool.files.items()}
+        contents |= {name: Link(target) for name, target in tool.links.items()}
+        sums |= {place(name): digest for name, digest in tool.sums.items()}
+    for tool in known:
+        contents[f"tools/{tool.name}.env"] = "".join(f"{setting}\n" for setting in tool.environment)
+    return contents, sums
 
 
 def find() -> Agent:
@@ -98,8 +132,9 @@ def find_for(machine: str) -> Agent | None:
     for place in _built(machine):
         if place.is_file():
             root = store.folder("guest", (digest := checksum(place))[:16])
+            worn.use(root)
             if not root.is_dir():
-                _lay_out({"init": place}, root)
+                _lay_out({"init": place}, {}, root)
             return Agent(__version__, digest, root, machine)
     return None
 
@@ -124,8 +159,9 @@ def _built(machine: str) -> list[Path]:
 def _identify(binary: Path, _changed: int) -> Agent:
     digest = checksum(binary)
     root = store.folder("guest", digest[:16])
+    worn.use(root)
     if not root.is_dir():
-        _lay_out({"init": binary}, root)
+        _lay_out({"init": binary}, {}, root)
     command = [str(root / "init"), "--version"]
     try:
         answer = subprocess.run(command, capture_output=True, text=True, check=True, timeout=10)
@@ -139,8 +175,8 @@ def _identify(binary: Path, _changed: int) -> Agent:
     return Agent(answer.stdout.strip(), digest, root)
 
 
-def _lay_out(contents: Mapping[str, Path | str], root: Path, sums: Mapping[str, str] | None = None) -> None:
-    """Make the folder `root`, all at once or not at all: path in the guest → file here, or a text.
+def _lay_out(contents: Contents, sums: Mapping[str, str], root: Path) -> None:
+    """Make the folder `root`, all at once or not at all; what nobody has used for long makes room for it.
 
     Raises:
         LabError: it cannot be written, or a file is not the one any more that `sums` says.
@@ -149,7 +185,7 @@ def _lay_out(contents: Mapping[str, Path | str], root: Path, sums: Mapping[str, 
         with rooms.room(root.parent) as room:
             folder = room / "root"
             folder.mkdir()
-            _fill(folder, contents, sums or {})
+            _fill(folder, contents, sums)
             try:
                 folder.rename(root)
             except OSError:
@@ -162,18 +198,26 @@ def _lay_out(contents: Mapping[str, Path | str], root: Path, sums: Mapping[str, 
             where=str(root),
             hint=store.HINT,
         ) from error
+    worn.clear(root.parent)
 
 
-def _fill(folder: Path, contents: Mapping[str, Path | str], sums: Mapping[str, str]) -> None:
+def _fill(folder: Path, contents: Contents, sums: Mapping[str, str]) -> None:
     for name in MOUNT_POINTS:
         (folder / name).mkdir()
     for place, content in contents.items():
         target = folder / place
         target.parent.mkdir(parents=True, exist_ok=True)
-        if isinstance(content, str):
-            target.write_text(content, encoding="utf-8")
-        else:
-            shutil.copyfile(content, target)
+        match content:
+            case None:
+                target.mkdir(exist_ok=True)
+                continue
+            case Link():
+                target.symlink_to(content.target)
+                continue
+            case str():
+                target.write_text(content, encoding="utf-8")
+            case Path():
+                shutil.copyfile(content, target)
         if place in sums and checksum(target) != sums[place]:
             raise LabError(
                 "a file changed while a program was taken from this machine, as in an upgrade",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -52,7 +52,8 @@ class Job:
 
     `plan` and `context` are what `plan.lower` gives. `labels` are the entries of the manifest that say what
     the run is for (scenario, cell, repetition): they name it and do not determine it. `moment` is empty in
-    virtual labs; in real time it tells this execution from every other one of the same plan.
+    virtual labs; in real time it tells this execution from every other one of the same plan. `places` say of
+    some of the plan's tools by which word this lab finds them: a path is no part of a plan.
     """
 
     plan: PlanFile
@@ -60,6 +61,7 @@ class Job:
     kernel: Tested
     labels: Mapping[str, Any]
     moment: str = ""
+    places: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     @cached_property
     def plan_text(self) -> str:

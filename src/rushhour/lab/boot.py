@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
+import re
 import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rushhour.errors import KernelError
 from rushhour.lab import agent as agents
 from rushhour.lab import uml
 from rushhour.lab.confine import Guest, Limits, Sandbox
 from rushhour.lab.ending import result_of
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from rushhour.lab.agent import Agent
     from rushhour.lab.kernel import Kernel
 
@@ -37,6 +41,7 @@ def boot(kernel: Kernel, agent: Agent | None = None) -> Booted:
     Raises:
         GuestError: it starts, and fails by itself.
         LabError: it does not start here, with the reason as far as its words tell.
+        KernelError: it starts without what was compiled into it.
     """
     uml.require()
     image = uml.built(kernel).image.resolve()
@@ -49,8 +54,29 @@ def boot(kernel: Kernel, agent: Agent | None = None) -> Booted:
         (sandbox.out / "plan.json").write_text(json.dumps(PLAN), encoding="utf-8")
         words = uml.command(image, _MEMORY_MB, seed=1)
         ending = Guest(agent.binary, sandbox, words, limits=_LIMITS).wait()
-        result_of(ending, sandbox, kernel.name)
+        report = result_of(ending, sandbox, kernel.name)
+        _check(kernel, report, sandbox.console)
     return Booted(time.monotonic() - began, [*ending.warnings])
+
+
+def _check(kernel: Kernel, report: Mapping[str, object], console: Path) -> None:
+    """Refuse a kernel that starts without the algorithms that were compiled in.
+
+    Raises:
+        KernelError: one is not there, with what the kernel said of it.
+    """
+    about = report.get("kernel")
+    there = about.get("congestion_controls", []) if isinstance(about, dict) else []
+    for name in kernel.identity.get("brings", {}).get("congestion_controls", []):
+        if name not in there:
+            lines = console.read_text(errors="replace").splitlines() if console.is_file() else []
+            said = [line.strip() for line in lines if re.search(rf"\b{re.escape(name)}\b", line)][:3]
+            raise KernelError(
+                "\n  ".join([f'it starts without "{name}": the kernel refused to register it', *said]),
+                where=kernel.name,
+                hint="tcp_register_congestion_control wants a name of its own, ssthresh, undo_cwnd, and "
+                "cong_avoid or cong_control; its answer has to be returned",
+            )
 
 
 def _end(node: str, dev: str, number: int) -> dict[str, object]:

@@ -2,9 +2,9 @@
 
 A native run (`Guest(…, native=True)`) has the same folder and the same launcher, without a kernel of its own.
 
-`linux` and `root` are links to the kernel's image and the guest's root, `out` takes the record, `mem` the
-guest's memory. The launcher (`rushhour-agent launch`) confines and supervises; it dies with this process, and
-the guest with it.
+`linux` and `root` are links to the kernel's image and the guest's root, `roots` has links to those of
+programs, `out` takes the record, `mem` the guest's memory. The launcher (`rushhour-agent launch`) confines
+and supervises; it dies with this process, and the guest with it.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
     from types import TracebackType
+
+    from rushhour.lab.terminal import Terminal
 
 PREFIX = ".sandbox-"
 
@@ -55,14 +57,18 @@ class Sandbox:
     The folder is locked as long as its process lives, so that one left by a killed process is known as such.
     """
 
-    def __init__(self, parent: Path, image: Path | None = None, root: Path | None = None) -> None:
+    def __init__(
+        self, parent: Path, image: Path | None = None, root: Path | None = None, roots: Sequence[Path] = ()
+    ) -> None:
         parent.mkdir(parents=True, exist_ok=True)
         self.folder, self._lock = rooms.make(parent, PREFIX)
         for name, target in (("linux", image), ("root", root)):
             if target is not None:
                 (self.folder / name).symlink_to(target)
-        for name in ("out", "mem"):
+        for name in ("out", "mem", *(["roots"] if roots else [])):
             (self.folder / name).mkdir()
+        for number, place in enumerate(roots):
+            (self.folder / "roots" / str(number)).symlink_to(place)
 
     @property
     def out(self) -> Path:
@@ -103,12 +109,14 @@ class Guest:
         limits: Limits,
         cpu: int | None = None,
         native: bool = False,
+        terminal: Terminal | None = None,
     ) -> None:
         words: list[str | Path] = [launcher.resolve(), "launch", "--dir", sandbox.folder.name]
         words += ["--timeout", str(limits.timeout_s), "--stall", str(limits.stall_s)]
         words += ["--console-limit", str(limits.console_bytes)]
         words += ["--cpu", str(cpu)] if cpu is not None else []
         words += ["--native"] if native else []
+        words += terminal.words if terminal is not None else []
         words += ["--require"] if not native and os.environ.get("RUSHHOUR_REQUIRE_CONFINEMENT") == "1" else []
         self._process = subprocess.Popen(
             [*words, "--", *command],
@@ -118,6 +126,7 @@ class Guest:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            pass_fds=(terminal.keys, terminal.screen) if terminal is not None else (),
         )
 
     def wait(self) -> Ending:

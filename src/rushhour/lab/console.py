@@ -48,6 +48,10 @@ _MEANINGS = {
         "the virtual kernel did not start",
         "does another kernel start on this machine? rushhour doctor tries all that are here",
     ),
+    "slow": (
+        "the virtual kernel had not started after {ending.elapsed_s:.1f} s of wall-clock time",
+        "is this machine very busy? rushhour doctor tries all kernels that are here",
+    ),
     "host": (
         "the virtual kernel does not start on this machine: what it needs of it was refused",
         "rushhour doctor says what this machine lacks",
@@ -137,7 +141,8 @@ def explain(
     reason = "memory" if no_memory else ending.reason
     if own and not native and not no_memory and not begun:
         refused = any(_OF_THE_HOST.search(line) for line in lines if not line.endswith("OK"))
-        reason = "host" if refused else "start"
+        late = "slow" if ending.reason in _HANGS else "start"
+        reason = "host" if refused else late
     message, hint = _NATIVE.get(reason, _NATIVE["killed"]) if native else _MEANINGS[reason]
     message = message.format(ending=ending)
     said = f"{message}; its last console lines:\n{said}"

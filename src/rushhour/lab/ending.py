@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rushhour.errors import AgentError, UnsupportedError
+from rushhour.errors import AgentError, LabError, UnsupportedError
 from rushhour.lab import console
 from rushhour.lab.base import CancelledError
 from rushhour.record.json_file import read_json
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from rushhour.lab.confine import Ending, Sandbox
 
@@ -42,6 +42,17 @@ def result_of(ending: Ending, sandbox: Sandbox, where: str, *, native: bool = Fa
         console.check_room(sandbox.out)
         raise agent_error(report.get("error"), where)
     return report
+
+
+def spinning(programs: Sequence[str], where: str) -> LabError:
+    """The error of a run in which virtual time stood still while these programs were there."""
+    shown = ", ".join(programs[:8]) + (" …" if len(programs) > 8 else "")
+    return LabError(
+        f"virtual time stood still: a program computes without end, and computing takes no time ({shown})",
+        where=where,
+        hint="what it waits for cannot come meanwhile: let it sleep or poll; "
+        "where the machine is only slow, allow more with RUSHHOUR_STALL (seconds)",
+    )
 
 
 def agent_error(error: object, where: str) -> AgentError:

@@ -16,7 +16,7 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
-from rushhour.errors import LabError, RushHourError
+from rushhour.errors import RushHourError
 from rushhour.files import cache
 from rushhour.lab import agent, realtime
 from rushhour.lab.base import Job
@@ -32,7 +32,7 @@ from rushhour.plan.onto import Onto, check_possible, onto, talkers
 from rushhour.record.document import read
 from rushhour.record.record import RecordWriter
 from rushhour.record.result_file import ResultFile
-from rushhour.record.seal import write_json
+from rushhour.record.seal import unwritten, write_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -164,11 +164,7 @@ class HostsLab:
                 facts = Facts(self.key(job), self.name, about, {}, host(), time.monotonic() - begun, warnings)
                 return seal_run(writer.folder, destination, told, facts)
         except OSError as error:
-            raise LabError(
-                f"the run cannot be written: {error.strerror}",
-                where=str(error.filename2 or error.filename or destination),
-                hint="check that the folder is writable and that there is space left",
-            ) from error
+            raise unwritten(error, destination) from error
 
     def measure(self, lowered: Lowered, destination: Path, name: str = "measurement") -> Path:
         """Carry out a plan whose nodes have the inventory's names, and return the record's folder.

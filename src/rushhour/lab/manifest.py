@@ -14,20 +14,21 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rushhour.errors import LabError
 from rushhour.files import rooms
 from rushhour.record import kept
 from rushhour.record.document import read
+from rushhour.record.found import completed
 from rushhour.record.json_file import read_json
 from rushhour.record.manifest import REAL_TIME
 from rushhour.record.result_file import ResultFile
-from rushhour.record.seal import FORMAT, MANIFEST, seal, sealed, write_json
+from rushhour.record.seal import FORMAT, MANIFEST, seal, sealed, unwritten, write_json
 from rushhour.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rushhour.lab.base import Job
+    from rushhour.record.record import Record
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,17 @@ def may_serve(known: Path, job: Job) -> bool:
     from rushhour.record.record import Record  # noqa: PLC0415 - as below
 
     record = Record.open(known)
-    return record.is_whole or _plain(record.manifest.context) == _plain(job.context)
+    return record.is_whole or _plain(record.manifest.context) == _plain(_completed(job, record))
+
+
+def _open(job: Job) -> bool:
+    """Whether something of its context is known only when it has run."""
+    return bool(job.context.pairs or job.plan.programs)
+
+
+def _completed(job: Job, known: Record) -> Mapping[str, object]:
+    """What the job's context is with what the known run found; only then is the result read."""
+    return dict(completed(job.context, known.result) if _open(job) else job.context)
 
 
 def _plain(value: Mapping[str, object]) -> object:
@@ -83,6 +94,7 @@ def relabel(known: Path, destination: Path, job: Job) -> Path:
     facts = Facts(*about, old.elapsed_s or 0, old.warnings)
     manifest = _manifest(job, facts, ResultFile())
     manifest |= {"virtual_s": old.virtual_s, "files": old.files}
+    manifest |= {"context": _completed(job, record)}
     try:
         destination.parent.mkdir(parents=True, exist_ok=True)
         with rooms.room(destination.parent) as room:
@@ -94,11 +106,7 @@ def relabel(known: Path, destination: Path, job: Job) -> Path:
             write_json(folder / MANIFEST, sealed(judged))
             rooms.take_place(folder, destination)
     except OSError as error:
-        raise LabError(
-            f"the run cannot be written: {error.strerror}",
-            where=str(error.filename2 or error.filename or destination),
-            hint="check that the folder is writable and that there is space left",
-        ) from error
+        raise unwritten(error, destination) from error
     return destination
 
 
@@ -134,7 +142,7 @@ def _manifest(job: Job, facts: Facts, result: ResultFile) -> dict[str, object]:
         "virtual_s": None if facts.lab in REAL_TIME else _virtual_s(job, result),
         **({"machine": result.machine} if result.machine else {}),
         "warnings": [*facts.warnings, *result.warnings],
-        "context": dict(job.context),
+        "context": dict(completed(job.context, result)),
     }
 
 

@@ -9,24 +9,27 @@ namespaces end with all that is in them, however it ended. What would reach beyo
 from __future__ import annotations
 
 import os
+import shlex
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rushhour.errors import LabError
+from rushhour.errors import LabError, UnsupportedError
 from rushhour.files import cache
-from rushhour.lab import agent, realtime, tools
+from rushhour.lab import agent, programs, realtime
 from rushhour.lab.ability import Ability, machine_wide, refusal
 from rushhour.lab.base import CancelledError, canonical
 from rushhour.lab.confine import Guest, Guests, Limits, Sandbox, told_limits
 from rushhour.lab.ending import result_of
+from rushhour.lab.loading import search_path
 from rushhour.lab.manifest import Facts, host, seal_run
 from rushhour.lab.pins import chosen, parse, routers
 from rushhour.plan import native
-from rushhour.plan.needs import needs
+from rushhour.plan.needs import FOLLOWING, needs
+from rushhour.record.seal import unwritten
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from rushhour.errors import RushHourError
     from rushhour.lab.base import Job, Tested
@@ -34,13 +37,22 @@ if TYPE_CHECKING:
     from rushhour.record.plan_file import PlanFile
 
 
+_TRACES = Path("/sys/kernel/tracing/instances")
+_UNFOLLOWED = (
+    "connections of programs are not followed: that takes a kernel that traces (CONFIG_FTRACE) and runs BPF"
+)
+
+
 class NetnsLab:
     """Runs plans on this machine's kernel; see `rushhour.lab.base.RealTimeLab`."""
 
     name = "netns"
 
-    def __init__(self, pins: Sequence[str] = (), limits: Limits | None = None) -> None:
+    def __init__(
+        self, pins: Sequence[str] = (), limits: Limits | None = None, *, trust_programs: bool = False
+    ) -> None:
         _may_work()
+        self._trusts = trust_programs
         self._pins = parse(pins)
         self.limits = told_limits(limits or Limits())
         self.agent = agent.find()
@@ -59,8 +71,15 @@ class NetnsLab:
         """Why this run cannot be carried out here; see `RealTimeLab.refusal`."""
         if (virtual := realtime.of_virtual_time(job.plan)) is not None:
             return virtual
+        if job.plan.programs and not self._trusts:
+            return _distrust(job.plan)
+        if with_root := [program.name for program in job.plan.programs if program.root]:
+            return UnsupportedError(
+                f"[[program]] {', '.join(with_root)}: in this lab programs have no root of their own",
+                hint="take its key `root` out, or run it in virtual time: rushhour run … --lab uml",
+            )
         for name in job.plan.tools:
-            tools.find(name)
+            programs.here(name)
         lacks = self._ability.lacks(needs(self._suited(job.plan)))
         return refusal({item: why for item, why in lacks.items() if item != "wire"})
 
@@ -73,24 +92,21 @@ class NetnsLab:
     def run(self, job: Job, destination: Path, cpu: int | None = None) -> Path:  # noqa: ARG002 - a Lab's
         """Run a plan; see `Lab.run`."""
         try:
-            needed = [tools.find(name) for name in job.plan.tools]
+            needed = [programs.here(name) for name in job.plan.tools]
             with Sandbox(destination.parent) as sandbox:
-                job = replace(job, plan=self._suited(job.plan))
+                suited = self._suited(job.plan)
+                unfollowed = [_UNFOLLOWED] if "found" in job.plan and "found" not in suited else []
+                job = replace(job, plan=suited)
                 ending = self._carry_out(job, sandbox)
                 sandbox.console.rename(sandbox.out / "console.log")
                 (sandbox.out / "progress").unlink(missing_ok=True)
                 about = {"version": self.agent.version, "sha256": self.agent.sha256}
-                programs = {tool.name: tool.identity() for tool in needed}
-                facts = Facts(
-                    self.key(job), self.name, about, programs, host(), ending.elapsed_s, ending.warnings
-                )
+                used = {tool.name: tool.identity() for tool in needed}
+                warnings = (*ending.warnings, *unfollowed)
+                facts = Facts(self.key(job), self.name, about, used, host(), ending.elapsed_s, warnings)
                 return seal_run(sandbox.out, destination, job, facts)
         except OSError as error:
-            raise LabError(
-                f"the run cannot be written: {error.strerror}",
-                where=str(error.filename2 or error.filename or destination),
-                hint="check that the folder is writable and that there is space left",
-            ) from error
+            raise unwritten(error, destination) from error
 
     def cancel(self) -> None:
         """End every run; see `Lab.cancel`."""
@@ -98,9 +114,11 @@ class NetnsLab:
 
     def _suited(self, plan: PlanFile) -> PlanFile:
         """The plan as it is carried out on this machine."""
-        suited = native.wider(plan)
+        suited = native.with_path(native.wider(plan), search_path())
         wanted = needs(suited)
         lacks = self._ability.lacks(wanted)
+        if not _TRACES.exists() or (suited.found and self._ability.lacks(FOLLOWING)):
+            suited = native.unfollowed(suited)
         here = {name: value for name in wanted.sysctls if (value := machine_wide(name)) is not None}
         suited = native.without(
             suited,
@@ -122,6 +140,15 @@ class NetnsLab:
             raise CancelledError("stopped", where=where)
         result_of(ending, sandbox, where, native=True)
         return ending
+
+
+def _distrust(plan: PlanFile) -> UnsupportedError:
+    commands = "; ".join(shlex.join(program.command) for program in plan.programs)
+    return UnsupportedError(
+        f"[[program]]: this would run on this machine as root: {commands}",
+        hint="if you trust the scenario: --trust-programs; or run it in virtual time, where programs reach "
+        "nothing of this machine: rushhour run … --lab uml",
+    )
 
 
 def _may_work() -> None:

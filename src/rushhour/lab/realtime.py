@@ -123,7 +123,7 @@ def of_virtual_time(plan: PlanFile) -> UnsupportedError | None:
 def run_in(plan: PlanFile, length_ns: int = RUN_IN_NS) -> PlanFile:
     """The first moments of a plan, without calibration and readings: what a machine is warmed up with."""
     length = min(plan.duration_ns, length_ns)
-    short = {key: value for key, value in plan.items() if key != "loads"} | {
+    short = {key: value for key, value in plan.items() if key not in ("loads", "found", "programs")} | {
         "duration_ns": length,
         "flows": [_clipped(flow, length) for flow in plan.flows if flow.start_ns < length],
         "readings": dict.fromkeys(plan.readings, False),

@@ -7,23 +7,29 @@ its environment, its clock. What differs from run to run is the plan, and the se
 from __future__ import annotations
 
 import platform
+from dataclasses import replace
 from functools import cache
+from threading import Lock
 from typing import TYPE_CHECKING
 
 from rushhour.errors import LabError, UnsupportedError, UsageError
-from rushhour.lab import agent, tools
+from rushhour.lab import agent, loading, programs, root, splats, tools
 from rushhour.lab.base import CancelledError, Job, sha256
 from rushhour.lab.confine import Ending, Guest, Guests, Limits, Sandbox, told_limits
-from rushhour.lab.ending import result_of
-from rushhour.lab.kernel import Kernel
+from rushhour.lab.ending import result_of, spinning
+from rushhour.lab.kernel import Kernel, elsewhere
 from rushhour.lab.manifest import Facts, host, seal_run
+from rushhour.lab.terminal import NOTE
+from rushhour.plan.programs import ROOT
+from rushhour.record.seal import unwritten
 from rushhour.traffic import kinds
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from rushhour.lab.base import Tested
+    from rushhour.lab.terminal import Terminal
     from rushhour.record.context_file import ContextFile
     from rushhour.record.plan_file import PlanFile
 
@@ -47,14 +53,17 @@ class UmlLab:
         limits: Limits | None = None,
         *,
         given: agent.Agent | None = None,
-        find: Callable[[str], tools.Tool] = tools.find,
+        find: Callable[[str], tools.Tool] = programs.find,
+        terminal: Terminal | None = None,
     ) -> None:
         """A lab on this machine.
 
         Args:
             limits: When a guest is ended, as far as the environment does not say otherwise.
             given: The agent, instead of the one that is found here.
-            find: Finds a program for guests by its name.
+            find: Finds a program for guests by its name. What it was when it was first asked for, it stays
+                for this lab: all runs of a sweep have the same.
+            terminal: At which a person sits: the last program has it, and runs are like no other.
 
         Raises:
             LabError: this is no machine for virtual kernels, or there is no agent.
@@ -62,12 +71,16 @@ class UmlLab:
         require()
         self.limits = told_limits(limits or Limits())
         self.agent = given or agent.find()
+        self.terminal = terminal
         self._find = find
+        self._found: dict[str, tools.Tool] = {}
+        self._finding = Lock()
         self._guests = Guests()
 
     def key(self, job: Job) -> str:
         """The hash of kernel, agent, programs, plan, and the way they are run."""
         how = f"uml/{VERSION} {memory(job.plan, job.context)} MB"
+        how += f" {self.terminal.moment}" if self.terminal is not None else ""
         what = [str(job.kernel.identity["image_sha256"]), self.agent.sha256, job.plan_text]
         return sha256(how, *what, *(tool.sha256 for tool in self.programs(job)))
 
@@ -76,31 +89,33 @@ class UmlLab:
         try:
             needed = self.programs(job)
             image = built(job.kernel).image
-            root = self.agent.root_with(needed)
-            with Sandbox(destination.parent, image.resolve(), root) as sandbox:
+            base = self.agent.root_with(needed)
+            roots = [root.laid_out(tool) for tool in needed if root.is_root(tool)]
+            _require_programs(job.plan, roots)
+            with Sandbox(destination.parent, image.resolve(), base, roots) as sandbox:
                 (sandbox.out / "plan.json").write_text(job.plan_text + "\n", encoding="utf-8")
                 ending = self._launch(job, image, sandbox, cpu)
                 where = f"{job.kernel.name}, seed {job.plan.seed}"
                 if self._guests.cancelled:
                     raise CancelledError("stopped", where=where)
-                result_of(ending, sandbox, where)
+                if ending.reason == "stall" and job.plan.programs and sandbox.begun:
+                    raise spinning([program.name for program in job.plan.programs], where)
+                _result(ending, sandbox, where, job.kernel)
+                splats.check(sandbox.console, where)
                 sandbox.console.rename(sandbox.out / "console.log")
                 (sandbox.out / "progress").unlink(missing_ok=True)
                 about = {"version": self.agent.version, "sha256": self.agent.sha256}
                 programs = {tool.name: tool.identity() for tool in needed}
-                facts = Facts(
-                    self.key(job), self.name, about, programs, host(), ending.elapsed_s, ending.warnings
-                )
+                warnings = (*ending.warnings, *([NOTE] if self.terminal is not None else []))
+                facts = Facts(self.key(job), self.name, about, programs, host(), ending.elapsed_s, warnings)
                 return seal_run(sandbox.out, destination, job, facts)
         except OSError as error:
-            raise LabError(
-                f"the run cannot be written: {error.strerror}",
-                where=str(error.filename2 or error.filename or destination),
-                hint="check that the folder is writable and that there is space left",
-            ) from error
+            raise unwritten(error, destination) from error
 
     def programs(self, job: Job) -> list[tools.Tool]:
         """The programs that the guest needs; refuses first what no guest can do.
+
+        A lab takes each as it was when it was first asked for: its runs have one and the same.
 
         Raises:
             UnsupportedError: the plan asks for what has no meaning in virtual time.
@@ -112,7 +127,18 @@ class UmlLab:
                 where=job.kernel.name,
                 hint="run it in real time: rushhour run … --lab netns",
             )
-        return [self._find(name) for name in job.plan.tools]
+        words = {name: job.places.get(name, name) for name in job.plan.tools}
+        absent: list[str] = []
+        with self._finding:
+            for name, word in words.items():
+                try:
+                    if word not in self._found:
+                        self._found[word] = replace(self._find(word), name=name)
+                except loading.AbsentError as fault:
+                    absent += fault.needs
+        if absent:
+            raise loading.AbsentError(*absent)
+        return [self._found[word] for word in words.values()]
 
     def cancel(self) -> None:
         """End every run; see `Lab.cancel`."""
@@ -121,7 +147,29 @@ class UmlLab:
     def _launch(self, job: Job, image: Path, sandbox: Sandbox, cpu: int | None) -> Ending:
         sockets = hash_entries(job.plan)
         words = command(image, memory(job.plan, job.context), job.plan.seed, sockets=sockets)
-        return self._guests.run(lambda: Guest(self.agent.binary, sandbox, words, limits=self.limits, cpu=cpu))
+        return self._guests.run(
+            lambda: Guest(
+                self.agent.binary, sandbox, words, limits=self.limits, cpu=cpu, terminal=self.terminal
+            )
+        )
+
+
+def _require_programs(plan: PlanFile, roots: Sequence[Path]) -> None:
+    """Refuse programs that could not start in their roots."""
+    names = [name.removeprefix(ROOT) for name in plan.tools if name.startswith(ROOT)]
+    for program in plan.programs:
+        if program.root is not None and not program.command[0].startswith("./"):
+            root.require(roots[names.index(program.root)], program.command[0], program.root)
+
+
+def _result(ending: Ending, sandbox: Sandbox, where: str, kernel: Tested) -> None:
+    """Raise what a run's end deserves; of what this kernel lacks, say which one has it."""
+    try:
+        result_of(ending, sandbox, where)
+    except UnsupportedError as fault:
+        source = kernel.origin().get("source") if isinstance(kernel, Kernel) else None
+        fault.hint = " ".join(filter(None, [fault.hint, elsewhere(fault.message, str(source or "SOURCE"))]))
+        raise
 
 
 def require() -> None:
@@ -182,7 +230,8 @@ def hash_entries(plan: PlanFile) -> int:
     half as many orphans. A plan that opens a connection for each transaction gets that; one whose connections
     are counted gets four for each flow, so that neither limit is in reach and chains are short.
     """
-    least = SOCKETS if any(flow.kind in kinds.MANY_CONNECTIONS for flow in plan.flows) else 1024
+    many = plan.found or any(flow.kind in kinds.MANY_CONNECTIONS for flow in plan.flows)
+    least = SOCKETS if many else 1024
     return max(least, 1 << (4 * len(plan.flows) - 1).bit_length())
 
 

@@ -20,7 +20,9 @@ from rushhour.metrics import (
     growth,
     limits,
     loss,
+    mptcp,
     paths,
+    programs,
     queue,
     repair,
     rwnd,
@@ -62,6 +64,8 @@ _TOPICS = (
     changing,
     transactions,
     completion,
+    programs,
+    mptcp,
 )
 
 METRICS: Mapping[str, Metric] = {metric.name: metric for topic in _TOPICS for metric in topic.METRICS}

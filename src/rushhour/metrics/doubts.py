@@ -31,6 +31,7 @@ def doubts(record: Record) -> list[str]:
         *_replaced(record),
         *_borrowed(record),
         *_too_fine(record),
+        *(f"program {one.name} {one.error}" for one in record.result.programs if one.error),
         *(f"nothing of {name} arrived" for name in silent_flows(record)),
         *drifts(record),
         *surroundings(record),

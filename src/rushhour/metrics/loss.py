@@ -43,7 +43,7 @@ def under_way(record: Record, flow: Flow) -> int:
 
     Behind the last that arrived, those sent no longer before the end than the slowest of the flow took.
     """
-    if flow.generator == "iperf3" or not record.has(kinds.TABLE.get(flow.kind, "")):
+    if not flow.is_stamped or not record.has(kinds.TABLE.get(flow.kind, "")):
         return 0
     rows = record.table(kinds.TABLE[flow.kind], flow=flow.id)
     came = rows[rows["rx_ns"] >= 0]
@@ -63,7 +63,7 @@ def under_way(record: Record, flow: Flow) -> int:
 
 
 def _sent_and_arrived(record: Record, flow: Flow) -> tuple[int, int] | None:
-    if flow.kind in kinds.UDP_STREAMS and flow.generator == "iperf3":
+    if flow.kind in kinds.UDP_STREAMS and not flow.is_stamped:
         sent, arrived = flow.outcome.packets_sent, flow.outcome.packets_received
         return None if sent is None or arrived is None else (sent, min(sent, arrived))
     if not record.has(kinds.TABLE.get(flow.kind, "")):
@@ -106,7 +106,7 @@ def _duplicates(record: Record) -> Iterator[Found]:
 def datagram_flows(record: Record) -> list[Flow]:
     """The UDP flows whose every arrival is known: iperf3 counts datagrams and does not say which arrived."""
     flows = record.flows(*kinds.UDP_STREAMS) if record.has("udp") else []
-    return [flow for flow in flows if flow.generator == "agent"]
+    return [flow for flow in flows if flow.is_stamped]
 
 
 def _wire_loss(record: Record) -> Iterator[Found]:

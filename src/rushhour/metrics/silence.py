@@ -88,7 +88,9 @@ def _is_silent(record: Record, flow: Flow) -> bool:
     # What came and was acknowledged, but has not been read yet, has arrived; a SYN counts as a byte.
     if flow.kind in kinds.TCP_STREAMS and (last(record, flow, "bytes_acked") or 0) > 1:
         return False
-    if not (flow.outcome.bytes_sent or flow.outcome.packets_sent or flow.kind in kinds.OVER_TCP):
+    # What was found may have been refused, or have had nothing to say.
+    sends = flow.kind in kinds.OVER_TCP and not flow.is_found
+    if not (flow.outcome.bytes_sent or flow.outcome.packets_sent or sends):
         return False
     table = kinds.TABLE.get(flow.kind)
     rows = record.table(table, flow=flow.id) if table is not None and record.has(table) else None

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rushhour.metrics.value import NO_READING, Found, Metric, of_flow, ratio
+from rushhour.record import brought
 from rushhour.record.decode import bbr_bandwidth_bps, cc_info, dctcp_alpha, skmem
 from rushhour.series.readings import NO_PACING, is_one_of
 from rushhour.traffic import kinds
@@ -129,7 +130,7 @@ def _algorithm(record: Record, flow: Flow, name: bytes) -> Rows | None:
     rows = record.socket(flow.id, 0) if record.has("tcp_info") else None
     if rows is None:
         return None
-    told = rows["ccinfo"][rows["cc"] == name]
+    told = rows["ccinfo"][brought.tells_as(record, rows["cc"], name)]
     return cc_info(told, name) if len(told) else None
 
 

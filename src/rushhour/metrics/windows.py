@@ -97,8 +97,11 @@ def common_window(record: Record, flows: Iterable[Flow]) -> tuple[int, int] | No
 
 
 def by_kind(record: Record) -> dict[str, list[Flow]]:
-    """Scope → the flows of one kind, for the kinds that have at least two; `total` if only one has."""
-    known = {kind: record.flows(kind) for kind in kinds.STREAMS}
+    """Scope → the flows of one kind, for the kinds that have at least two; `total` if only one has.
+
+    A request that a program sent competes with nobody: what was found and is brief is left out.
+    """
+    known = {kind: [flow for flow in record.flows(kind) if not flow.is_brief] for kind in kinds.STREAMS}
     many = {f"kind:{kind}": flows for kind, flows in known.items() if len(flows) > 1}
     return {"total": next(iter(many.values()))} if len(many) == 1 else many
 

@@ -97,13 +97,13 @@ class Model:
 
 def cases(record: Record) -> dict[str, Case]:
     """The case of each flow of a run, by its name."""
-    plan, flows = record.plan, record.flows()
+    flows = record.flows()
     rates = {number: float(end.rate_bps) for number, end in record.context.ends.items() if end.rate_bps}
-    offered = _by_host(record, rates, [_offered(flow, plan.flow(flow.id)) for flow in flows])
+    offered = _by_host(record, rates, [_offered(flow, record.asked(flow)) for flow in flows])
     carried = carried_bps([(rate, flow.ends) for rate, flow in zip(offered, flows, strict=True)], rates)
     sharing = Counter((flow.bottleneck_end, flow.kind) for flow in flows)
     return {
-        flow.name: _case(record, flow, plan.flow(flow.id), load, sharing[flow.bottleneck_end, flow.kind])
+        flow.name: _case(record, flow, record.asked(flow), load, sharing[flow.bottleneck_end, flow.kind])
         for flow, load in zip(flows, zip(offered, carried, strict=True), strict=True)
     }
 

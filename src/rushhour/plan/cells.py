@@ -47,10 +47,10 @@ def expand(scenario: Scenario) -> list[Cell]:
     """
     made: list[Cell] = []
     wrong: dict[tuple[str, str, str | None], list[Mapping[str, Any]]] = {}
+    varying = spec.Varying(scenario)
     for values in scenario.sweep.combinations():
         try:
-            label = label_of(values, scenario.sweep)
-            made.append(Cell(len(made), values, spec.with_values(scenario, values), label))
+            made.append(Cell(len(made), values, varying.at(values), label_of(values, scenario.sweep)))
         except ScenarioError as error:
             for fault in error.faults:
                 wrong.setdefault((fault.key, fault.message, fault.hint), []).append(values)

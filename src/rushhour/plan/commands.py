@@ -60,6 +60,7 @@ def commands(plan: PlanFile) -> list[str]:
     lines += [_rule(rule) for rule in plan.rules]
     lines += [_route(route) for route in plan.routes]
     for node in plan.nodes:
+        lines += _path_manager(node)
         lines += [_sysctl(node.name, key, value) for key, value in node.sysctl]
     lines += [_drop_input(node, with_ipv6) for node in plan.nodes if node.drop_input]
     for end in ends:
@@ -179,7 +180,19 @@ def link_local(mac: str) -> str:
 def _rule(rule: PlanRule) -> str:
     family = " -6" if rule.ipv6 else ""
     table = rule.table
-    return f"ip{family} -n {_q(rule.node)} rule add pref {table} fwmark {rule.mark} table {table}"
+    which = f"fwmark {rule.mark}" if rule.mark is not None else f"from {rule.from_}"
+    return f"ip{family} -n {_q(rule.node)} rule add pref {table} {which} table {table}"
+
+
+def _path_manager(node: PlanNode) -> list[str]:
+    if node.mptcp is None:
+        return []
+    to = f"ip -n {_q(node.name)} mptcp"
+    lines = [f"{to} limits set subflows {node.mptcp.subflows} add_addr_accepted 0"]
+    for endpoint in node.mptcp.endpoints:
+        backup = " backup" if endpoint.backup else ""
+        lines += [f"{to} endpoint add {endpoint.address} subflow{backup}"]
+    return lines
 
 
 def _route(route: PlanRoute) -> str:

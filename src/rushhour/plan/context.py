@@ -7,13 +7,13 @@ its answer back take to be sent: bytes / rate of every link that serialises, and
 
 from __future__ import annotations
 
-from itertools import groupby
+from itertools import groupby, permutations
 from typing import TYPE_CHECKING, Any
 
 from rushhour.plan import labels
 from rushhour.plan.classes import ceiling
 from rushhour.plan.flows import PlannedFlow, payload_and_frame, stop_ns
-from rushhour.spec.workload import DEFAULT_REQUEST, DEFAULT_RESPONSE
+from rushhour.spec.workload import DEFAULT_REQUEST, DEFAULT_RESPONSE, Flow
 from rushhour.traffic import kinds
 
 if TYPE_CHECKING:
@@ -23,10 +23,11 @@ if TYPE_CHECKING:
     from rushhour.plan.routes import Step
     from rushhour.plan.schedule import Scheduled
     from rushhour.plan.stages import Stage
-    from rushhour.spec.workload import Flow
 
 Ways = dict[tuple[str, str], list[list["Step"]]]  # by sender and receiver
 NS = 10**9
+FOUND_KINDS = ("tcp", "udp")
+_OWN = ("id", "name", "group", "kind", "start_ns", "stop_ns")
 _SETTINGS = {
     "rate": "rate_bps",
     "delay": "delay_ns",
@@ -40,13 +41,13 @@ TIMESTAMPS = "net.ipv4.tcp_timestamps"  # of IPv6, too
 def context(layout: Layout, flows: Sequence[Scheduled]) -> dict[str, object]:
     """Give the context as in docs/overview.md, plain JSON values."""
     ways = {pair: layout.step_ways(*pair) for pair in layout.ways}
-    known = {flow.name: _flow(layout, flow, ways) for flow in layout.flows}
+    known = {flow.name: _flow(layout, flow, ways) for flow in (*layout.flows, *layout.subflows)}
     return {
         "flows": [_one(one, known) for one in flows],
         "ends": _ends(layout),
         "duration_ns": layout.scenario.span.ns,
         "warmup_ns": layout.scenario.warmup.ns,
-    }
+    } | ({"pairs": _pairs(layout, ways)} if layout.found else {})
 
 
 def bottleneck(layout: Layout, steps: list[Step], flow: str | None = None) -> Step | None:
@@ -145,8 +146,23 @@ def _one(one: Scheduled, known: dict[str, dict[str, object]]) -> dict[str, objec
     return entry | {"arrival": list(one.arrival)} if one.arrival else entry
 
 
+def _pairs(layout: Layout, ways: Ways) -> list[dict[str, object]]:
+    """What flows would be that are found between nodes, of either kind: nobody knows yet which there are."""
+    found = []
+    for kind in FOUND_KINDS:
+        for sender, receiver in permutations(layout.found, 2):
+            flow = PlannedFlow(-1, "", "", Flow(kind=kind), sender, receiver)
+            entry = _flow(layout, flow, ways)
+            path = {key: value for key, value in entry.items() if key not in _OWN}
+            found.append({"from": sender, "to": receiver, "kind": kind} | path)
+    return found
+
+
 def _flow(layout: Layout, flow: PlannedFlow, ways: Ways) -> dict[str, object]:
-    there, back = ways[flow.sender, flow.receiver], ways[flow.receiver, flow.sender]
+    there, back = layout.own_ways(flow) or (
+        ways[flow.sender, flow.receiver],
+        ways[flow.receiver, flow.sender],
+    )
     scenario = layout.scenario
     payload, frame = payload_of(layout, flow)
     request, answer = _round_trip(flow.keys, payload, frame)

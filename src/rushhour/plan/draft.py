@@ -180,6 +180,11 @@ def _flows(draft: Draft) -> Iterator[str]:
         yield from ("",) if place else ()
         yield "[[flow]]"
         yield f"name = {inline(cc if many[cc] == 1 else f'{cc}-{seen[cc]}')}"
-        yield f"cc = {inline(cc)}" + ("" if place else " # the kernel's own; also reno, vegas, dctcp, …")
+        own = (
+            " # the kernel's own; also reno, vegas, dctcp, …"
+            if cc == "cubic"
+            else " # also cubic, reno, vegas, …"
+        )
+        yield f"cc = {inline(cc)}" + ("" if place else own)
         if not place:
             yield f'# start = "{_early(draft)}" # also duration, bytes, rate, rcvbuf; kind = "udp" or "ping"'

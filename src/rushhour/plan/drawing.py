@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from rushhour.plan.drawn_flows import flow_lines, pattern_lines, table
 from rushhour.plan.loads import load_row
 from rushhour.plan.presets import resolve
+from rushhour.plan.programs import program_row
 from rushhour.quantities.units import Duration, Rate
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ def drawing(scenario: Scenario) -> str:
         parts = [_fan(graph, scenario.topology), _conditions(graph, scenario.topology)]
     parts += [flow_lines(scenario), pattern_lines(scenario)]
     parts += [table([load_row(load, scenario) for load in scenario.load])]
+    parts += [table([program_row(program) for program in scenario.program])]
     return "\n\n".join("\n".join(line.rstrip() for line in lines) for lines in parts if lines) + "\n"
 
 

@@ -21,13 +21,18 @@ FIRST_SPORT = 33000
 IP_HEADER = {"ipv4": 20, "ipv6": 40}
 TCP_HEADER = 20
 TIMESTAMPS = 12  # TCP option, padded (RFC 7323); on by default
+# MPTCP's option of a segment with data: a mapping and an acknowledgement, padded (RFC 8684, section 3.3).
+DSS = 24
 UDP_HEADER = 8  # ICMP echo's is as long
 ECT0 = 2  # the codepoint of RFC 3168 in the two low bits of TOS
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedFlow:
-    """One flow of the plan: its keys in the scenario, its number, its name and its ends."""
+    """One flow of the plan: its keys in the scenario, its number, its name and its ends.
+
+    `path` is the link of the sender by which a subflow goes, `of` the name of the flow that it is a part of.
+    """
 
     id: int
     name: str
@@ -35,6 +40,8 @@ class PlannedFlow:
     keys: Flow
     sender: str
     receiver: str
+    path: str | None = None
+    of: str | None = None
 
 
 def planned_flows(scenario: Scenario, graph: Graph) -> list[PlannedFlow]:
@@ -94,11 +101,12 @@ def payload_and_frame(keys: Flow, family: str, mtu: int, *, timestamps: bool) ->
     TCP: MSS less options, 1448 of 1514 at MTU 1500 with IPv4 and timestamps (1428 with IPv6).
     """
     ip = IP_HEADER[family]
-    if keys.kind in kinds.OVER_TCP:
+    if keys.kind in (*kinds.OVER_TCP, *kinds.SUBFLOWS):
         mss = mtu - ip - TCP_HEADER
         if keys.mss is not None:
             mss = min(mss, keys.mss.bytes)
-        payload = max(1, mss - (TIMESTAMPS if timestamps else 0))
+        options = DSS if keys.kind in (*kinds.MPTCP_STREAMS, *kinds.SUBFLOWS) else 0
+        payload = max(1, mss - (TIMESTAMPS if timestamps else 0) - options)
         return payload, mss + ip + TCP_HEADER + 14
     payload = packet_bytes(keys, family, mtu)
     return payload, min(mtu, payload + ip + UDP_HEADER) + 14

@@ -286,6 +286,18 @@ class Graph:
         """Give the first of the `ways`."""
         return self.ways(start, to)[0]
 
+    def reached_from(self, node: str) -> list[str]:
+        """The other hosts and routers that a node has a path to."""
+        # A switch has no address.
+        others = [other.name for other in self.nodes if other.name != node and not other.switch]
+        return [other for other in others if self._leads(node, other)]
+
+    def _leads(self, start: str, to: str) -> bool:
+        try:
+            return bool(self.ways(start, to))
+        except PlanError:
+            return False
+
     def _tree(self, root: str) -> dict[str, list[Hop]]:
         """First hops towards `root` of all nodes with several links, by breadth-first search from there."""
         distance = {root: 0}

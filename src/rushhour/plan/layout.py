@@ -6,6 +6,7 @@ Takes a `Scenario` and its `Graph`, gives what `lower`, `context` and `calibrati
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
 
 from rushhour.errors import PlanError
@@ -13,11 +14,12 @@ from rushhour.plan import addresses, stages
 from rushhour.plan.classes import Crossing
 from rushhour.plan.flows import PlannedFlow, planned_flows
 from rushhour.plan.graph import Hop
+from rushhour.plan.mptcp import Path, back_of, path_of, paths, subflows
 from rushhour.plan.netem import delay_ns
 from rushhour.plan.routes import BY_PACKET, Router, Step
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from rushhour.plan.addresses import Addressing
     from rushhour.plan.graph import Direction, Graph
@@ -44,6 +46,10 @@ class Layout:
 
     scenario: Scenario
     graph: Graph
+    found: Sequence[str] = ()
+    """Nodes whose sockets are followed, whoever they talk to among themselves."""
+    alone: str | None = None
+    """The only node with programs: nobody's answers are followed, and it may talk to every other."""
     flows: list[PlannedFlow] = field(init=False)
     ways: dict[tuple[str, str], list[list[Hop]]] = field(init=False)
     links: list[list[Cable]] = field(init=False)
@@ -51,13 +57,21 @@ class Layout:
     arrivals: list[Arrival] = field(init=False)
     addressing: Addressing = field(init=False)
     router: Router = field(init=False)
+    subflows: list[PlannedFlow] = field(init=False)
+    paths: dict[Path, list[Hop]] = field(init=False)
+    """By sender, link and receiver: over which links the subflows go."""
 
     def __post_init__(self) -> None:
         self.flows = planned_flows(self.scenario, self.graph)
         pairs = dict.fromkeys((flow.sender, flow.receiver) for flow in self.flows)
+        pairs |= dict.fromkeys(combinations(self.found, 2))
+        if self.alone is not None:
+            pairs |= dict.fromkeys((self.alone, other) for other in self.graph.reached_from(self.alone))
         both = dict.fromkeys(pair for one, other in pairs for pair in ((one, other), (other, one)))
         self.ways = {pair: self.graph.ways(*pair) for pair in both}
         self._check_balance()
+        self.subflows = subflows(self.flows)
+        self.paths = paths(self.graph, self.subflows)
         rtts = self._base_rtts()
         self.links = stages.cables(self.graph, lambda link, forward: rtts[link, forward])
         self.cables = [cable for link in self.links for cable in link]
@@ -76,6 +90,14 @@ class Layout:
             bonds = [bond.links for hop in hops if (bond := self.graph.links[hop.link].bond) is not None]
             ways += [self.router.steps(hops, member) for member in range(max(bonds, default=1))]
         return ways
+
+    def own_ways(self, flow: PlannedFlow) -> tuple[list[list[Step]], list[list[Step]]] | None:
+        """The ways there and back of a flow that has others than every flow between its ends; else None."""
+        hops = [self.paths[path_of(one)] for one in self.subflows if flow.name in (one.name, one.of)]
+        if not hops:
+            return None
+        steps = [self.router.steps(path) for path in hops]
+        return steps, [self.router.steps(back_of(path)) for path in hops]
 
     def takes_turns(self, sender: str, receiver: str) -> bool:
         """Whether packets of one flow take several ways in turn."""
@@ -128,10 +150,12 @@ class Layout:
         found = []
         for flow in flows:
             ends = flow.sender, flow.receiver
+            own = [self.paths[path_of(one)] for one in self.subflows if one.of == flow.name]
+            there, back = (own, list(map(back_of, own))) if own else (self.ways[ends], self.ways[ends[::-1]])
             found += [
                 Crossing(flow, data=data)
-                for data, pair in ((True, ends), (False, ends[::-1]))
-                if any(hop in way for way in self.ways[pair])
+                for data, ways in ((True, there), (False, back))
+                if any(hop in way for way in ways)
             ]
         return found
 
@@ -141,6 +165,10 @@ class Layout:
         A preset's own RTT goes before; a direction without flows counts its link's delay there and back.
         """
         longest: dict[Hop, int] = {}
+        for path in self.paths.values():
+            rtt = self._delay(path) + self._delay(back_of(path))
+            for hop in (*path, *back_of(path)):
+                longest[hop] = max(rtt, longest.get(hop, 0))
         for (one, other), ways in self.ways.items():
             back = min(self._delay(hops) for hops in self.ways[other, one])
             for hops in ways:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Self
 
 from rushhour.errors import PlanError
 from rushhour.plan import addresses
@@ -16,18 +17,21 @@ from rushhour.plan.calibration import calibration
 from rushhour.plan.classes import class_filters
 from rushhour.plan.context import context
 from rushhour.plan.flows import plan_entry
+from rushhour.plan.found import followed
 from rushhour.plan.layout import Layout
 from rushhour.plan.loads import load_entries
+from rushhour.plan.mptcp import back_of, path_entries, subflow_entry
+from rushhour.plan.nodes import node_entries
 from rushhour.plan.patterns import with_patterns
 from rushhour.plan.pauses import pauses
 from rushhour.plan.presets import resolve
-from rushhour.plan.routes import BY_PACKET, FIRST_TABLE, Step, balancing_sysctls, marking_lines
+from rushhour.plan.programs import program_entries, program_nodes
+from rushhour.plan.routes import BY_PACKET, FIRST_TABLE, Step, marking_lines
 from rushhour.plan.schedule import scheduled
 from rushhour.plan.tools import tools
 from rushhour.record.context_file import ContextFile
 from rushhour.record.document import read
 from rushhour.record.plan_file import PlanFile, planned
-from rushhour.traffic import kinds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -35,12 +39,11 @@ if TYPE_CHECKING:
     from rushhour.plan.addresses import Device
     from rushhour.plan.layout import Arrival
     from rushhour.plan.schedule import Scheduled
+    from rushhour.plan.stages import Cable
+    from rushhour.record.plan_file import PlanLink
     from rushhour.spec.scenario import Scenario
 
 FORMAT = "rushhour-plan/1"
-ECN = "net.ipv4.tcp_ecn"  # of IPv6, too
-TTL = "net.ipv4.ip_default_ttl"
-USUAL_HOPS, MOST_HOPS = 64, 255  # IPDEFTTL (RFC 1700); eight bits of the header
 MOST_CHANGES = 100_000
 JSON_SAFE_BITS = 52  # integers that survive a reader that keeps all numbers as doubles
 
@@ -53,24 +56,102 @@ class Lowered:
     context: ContextFile
 
 
-def lower(scenario: Scenario, seed: int) -> Lowered:
+def lower(scenario: Scenario, seed: int, found: Sequence[str] = ()) -> Lowered:
     """Lower a cell's scenario to the plan and its context.
+
+    Args:
+        scenario: Of one cell, without a sweep.
+        seed: Of the run.
+        found: Nodes whose sockets are followed although no flow is theirs; all that talk among themselves.
 
     Raises:
         PlanError: no path between two hosts that talk, no length, too many addresses or too long a delay.
     """
-    if scenario.span.ns <= 0:
-        raise PlanError(
-            "the experiment has no length", where="duration", hint='write, for example, duration = "30s"'
+    return _Made.of(scenario, seed, found).lowered
+
+
+class Lowering:
+    """The plans of one cell for one seed after the other: what chance has no say in is worked out once.
+
+    Gives what `lower` gives. May be used by several threads at once.
+    """
+
+    def __init__(self, scenario: Scenario) -> None:
+        self.scenario = scenario
+        self._last: _Made | None = None
+
+    @cached_property
+    def canonical(self) -> dict[str, Any]:
+        """The cell's scenario, as its runs say what they were of."""
+        return self.scenario.canonical()
+
+    def of(self, seed: int) -> Lowered:
+        """Lower the cell for a seed; see `lower`."""
+        last = self._last
+        # Patterns throw dice before anything is laid out.
+        if last is not None and not self.scenario.pattern:
+            if last.seed == seed:
+                return last.lowered
+            if scheduled(last.layout, seed) == last.flows:
+                return last.reseeded(seed)
+        self._last = _Made.of(self.scenario, seed)
+        return self._last.lowered
+
+
+@dataclass(frozen=True)
+class _Made:
+    """A plan, and what it was made of."""
+
+    seed: int
+    layout: Layout
+    flows: Sequence[Scheduled]
+    lowered: Lowered
+
+    @classmethod
+    def of(cls, scenario: Scenario, seed: int, found: Sequence[str] = ()) -> Self:
+        """Lower a cell's scenario."""
+        if scenario.span.ns <= 0:
+            raise PlanError(
+                "the experiment has no length", where="duration", hint='write, for example, duration = "30s"'
+            )
+        graph = with_patterns(resolve(scenario), scenario, seed)
+        talking = program_nodes(scenario)
+        # A program that is alone talks to nobody whose sockets could be followed.
+        alone = talking[0] if len(talking) == 1 else None
+        layout = Layout(scenario, graph, followed([*found, *(() if alone else talking)], graph), alone=alone)
+        flows = scheduled(layout, seed)
+        _check_sojourn(layout)
+        plan = _always(layout, scenario, flows, seed) | _where_asked(layout, scenario, flows)
+        made = planned(plan)
+        if needed := tools(made):
+            made = planned(plan | {"tools": needed})
+        return cls(
+            seed, layout, flows, Lowered(made, read(ContextFile, context(layout, flows), "the context"))
         )
-    layout = Layout(scenario, with_patterns(resolve(scenario), scenario, seed))
-    flows = scheduled(layout, seed)
-    _check_sojourn(layout)
-    plan = _always(layout, scenario, flows, seed) | _where_asked(layout, scenario)
-    made = planned(plan)
-    if needed := tools(made):
-        made = planned(plan | {"tools": needed})
-    return Lowered(made, read(ContextFile, context(layout, flows), "the context"))
+
+    def reseeded(self, seed: int) -> Lowered:
+        """The same for a seed with which the flows are the same: only wires throw other dice."""
+        plan = self.lowered.plan
+        # What was read already is not read again.
+        ready = {name: list(part) for name in plan if isinstance(part := getattr(plan, name), tuple)}
+        links = [_rewired(link, self.layout.cables[number], seed) for number, link in enumerate(plan.links)]
+        made = planned({**plan, **ready, "seed": seed, "links": links})
+        return Lowered(made, self.lowered.context)
+
+
+def _rewired(link: PlanLink, cable: Cable, seed: int) -> dict[str, object]:
+    """A link with the dice of another seed."""
+    ends = [
+        end if end.wire is None else {**end, "wire": {**end.wire, "seed": _wire_seed(cable, side, seed)}}
+        for side, end in enumerate(link.ends)
+    ]
+    return {**link, "ends": ends}
+
+
+def _wire_seed(cable: Cable, side: int, seed: int) -> int:
+    wire = cable.stages[side].wire
+    # What only sends throws no dice; the others keep theirs, whatever else their link carries.
+    return element_seed(seed, cable.stem if wire is not None and wire.acts else cable.name, side)
 
 
 def _always(layout: Layout, scenario: Scenario, flows: Sequence[Scheduled], seed: int) -> dict[str, object]:
@@ -80,16 +161,20 @@ def _always(layout: Layout, scenario: Scenario, flows: Sequence[Scheduled], seed
         "seed": seed,
         "duration_ns": scenario.span.ns,
         "sample_ns": scenario.sample_interval.ns,
-        "nodes": _nodes(layout),
+        "nodes": node_entries(layout),
         "links": [_link(layout, number, seed, flows) for number in range(len(layout.cables))],
         "routes": [
-            route.entry() for route in layout.router.routes((*p, ways) for p, ways in layout.ways.items())
+            route.entry()
+            for route in layout.router.routes(
+                ((*p, ways) for p, ways in layout.ways.items()), path_entries(layout)
+            )
         ],
         "neighbours": _neighbours(layout),
         "flows": [
             plan_entry(
                 one, layout.addressing.identity, scenario, layout.mtu(one.flow.sender, one.flow.receiver)
             )
+            | subflow_entry(layout, one, flows)
             for one in flows
         ],
         "readings": scenario.readings.model_dump(),
@@ -97,7 +182,7 @@ def _always(layout: Layout, scenario: Scenario, flows: Sequence[Scheduled], seed
     }
 
 
-def _where_asked(layout: Layout, scenario: Scenario) -> dict[str, object]:
+def _where_asked(layout: Layout, scenario: Scenario, flows: Sequence[Scheduled]) -> dict[str, object]:
     """What a plan has only if the scenario asks for it: a plan without it is the same as ever."""
     plan: dict[str, object] = {}
     if layout.addressing.devices:
@@ -110,6 +195,10 @@ def _where_asked(layout: Layout, scenario: Scenario) -> dict[str, object]:
         plan["pauses"] = stopped
     if loads := load_entries(scenario):
         plan["loads"] = loads
+    plan |= program_entries(layout)
+    if layout.found:
+        numbers = (one.flow.id + 1 for one in flows)
+        plan["found"] = {"nodes": list(layout.found), "first": max(numbers, default=0)}
     if layout.arrivals:
         plan["ingress"] = [_ingress(layout, arrival) for arrival in layout.arrivals]
     return plan
@@ -145,73 +234,6 @@ def element_seed(seed: int, link: str, side: int) -> int:
     return int.from_bytes(digest[:8]) >> (64 - JSON_SAFE_BITS)
 
 
-def _nodes(layout: Layout) -> list[dict[str, object]]:
-    """Nodes of the scenario, then the emulators."""
-    loopback, host_prefix = layout.addressing.loopback, layout.addressing.host_prefix
-    sysctl = _sysctls(layout)
-    drops = {node.name: node.drop_input.p for node in layout.scenario.node if node.drop_input is not None}
-    nodes: list[dict[str, object]] = [
-        {
-            "name": node.name,
-            "forward": node.router,
-            "sysctl": sysctl[node.name],
-            "addresses": [f"{loopback[node.name]}/{host_prefix}"] if node.name in loopback else [],
-            **({"drop_input": drops[node.name]} if drops.get(node.name) else {}),
-        }
-        for node in layout.graph.nodes
-    ]
-    taken = {node.name for node in layout.graph.nodes}
-    switches = {device.node for device in layout.addressing.devices if device.wire}
-    for link in layout.links:
-        for name in (cable.nodes[1] for cable in link if cable.nodes[1] not in layout.graph.by_name):
-            if name in taken:
-                raise PlanError(
-                    f"two nodes are called {name}: one is a small router that carries a stage of a link",
-                    where="topology",
-                    hint="rename the node or the link",
-                )
-            taken.add(name)
-            nodes.append({"name": name, "forward": name not in switches, "sysctl": [], "addresses": []})
-    return nodes
-
-
-def _sysctls(layout: Layout) -> dict[str, list[list[str]]]:
-    """Sysctls by node, the later over the earlier: of all nodes, the node's own, what ECN asks for."""
-    scenario = layout.scenario
-    merged = {
-        node.name: balancing_sysctls(node.balance, scenario.family)
-        | dict(scenario.sysctl)
-        | dict(node.sysctl)
-        for node in layout.graph.nodes
-    }
-    if scenario.ecn is not None:
-        hosts = {node.name for node in layout.graph.nodes if not node.forwards}
-        for name in sorted(hosts | {name for pair in layout.ways for name in pair}):
-            merged[name][ECN] = str(int(scenario.ecn))
-    for flow in layout.flows:
-        if flow.keys.ecn is not None and flow.keys.kind in kinds.OVER_TCP:
-            merged[flow.sender][ECN] = merged[flow.receiver][ECN] = str(int(flow.keys.ecn))
-    for host, name in _hop_limits(layout):
-        merged[host].setdefault(name, str(MOST_HOPS))
-    return {name: [[key, value] for key, value in own.items()] for name, own in merged.items()}
-
-
-def _hop_limits(layout: Layout) -> Iterator[tuple[str, str]]:
-    """Hosts whose packets would die on the way, and the setting that lets them live."""
-    for pair in layout.ways:
-        steps = layout.steps(*pair)
-        if len(steps) > MOST_HOPS:
-            raise PlanError(
-                f"the path {pair[0]} → {pair[1]} has {len(steps)} hops, an IP packet lives for {MOST_HOPS}",
-                where="topology",
-                hint="emulators count too: a link with a rate and a delay may need one in each direction",
-            )
-        if len(steps) > USUAL_HOPS:
-            dev = layout.addressing.at[steps[0].cable, steps[0].side].dev
-            family = layout.scenario.family
-            yield pair[0], TTL if family == "ipv4" else f"net/ipv6/conf/{dev}/hop_limit"
-
-
 def _link(layout: Layout, number: int, seed: int, flows: Sequence[Scheduled]) -> dict[str, object]:
     cable = layout.cables[number]
     ends = []
@@ -236,8 +258,7 @@ def _end(layout: Layout, number: int, side: int, seed: int, of_classes: Sequence
             "reorder": stage.wire.reorder,
             "loss": stage.wire.loss,
             "drop": sorted(set(stage.wire.drop)),
-            # What only sends throws no dice; the others keep theirs, whatever else their link carries.
-            "seed": element_seed(seed, cable.stem if stage.wire.acts else cable.name, side),
+            "seed": _wire_seed(cable, side, seed),
         }
         if stage.serial_bps:
             wire["serial"] = {"rate_bps": stage.serial_bps, "ahead_bytes": stage.ahead_bytes}
@@ -286,6 +307,8 @@ def _rules(layout: Layout) -> Iterator[dict[str, object]]:
         if node.balance == BY_PACKET:
             for turn in range(layout.router.turns(node.name)):
                 yield {"node": node.name, **family, "mark": turn + 1, "table": FIRST_TABLE + turn}
+    for path in path_entries(layout):
+        yield {"node": path.node, **family, "from": path.address, "table": path.table}
 
 
 def _changes(layout: Layout) -> list[dict[str, object]]:
@@ -338,7 +361,7 @@ def _neighbours(layout: Layout) -> list[dict[str, object]]:
         for pair in (network, network[::-1])
     ]
     crowded = {here for network in layout.addressing.networks if len(network) > 2 for here in network}
-    for ways in layout.ways.values():
+    for ways in (*layout.ways.values(), *([path, back_of(path)] for path in layout.paths.values())):
         for leg in (leg for hops in ways for leg in layout.router.legs(layout.router.steps(hops))):
             if leg.here in crowded:
                 pairs += [(leg.here, leg.there), (leg.there, leg.here)]

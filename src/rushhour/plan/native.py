@@ -117,6 +117,25 @@ def without(plan: PlanFile, settings: Mapping[str, str]) -> PlanFile:
     return planned(plan | {"nodes": nodes})
 
 
+def with_path(plan: PlanFile, path: str) -> PlanFile:
+    """The plan whose programs are looked for in these folders, as one who types their commands has them."""
+    if not plan.programs:
+        return plan
+    return planned(
+        plan
+        | {
+            "programs": [
+                program | {"environment": {"PATH": path, **program.environment}} for program in plan.programs
+            ]
+        }
+    )
+
+
+def unfollowed(plan: PlanFile) -> PlanFile:
+    """The plan without sockets that no flow of it names."""
+    return planned({key: value for key, value in plan.items() if key != "found"})
+
+
 def pinned(plan: PlanFile, cpus: Mapping[str, Sequence[int]]) -> PlanFile:
     """The plan with the CPUs of its nodes."""
     return planned(plan | {"cpus": {name: list(some) for name, some in cpus.items()}}) if cpus else plan

@@ -50,6 +50,10 @@ class Needs:
         return {name: sorted(getattr(self, name)) for name in names} | {"wire": self.wire}
 
 
+FOLLOWING = Needs(qdiscs=frozenset({"clsact"}), filters=frozenset({"bpf"}))
+"""What it takes to follow sockets that no flow of the plan names, beside a kernel that traces."""
+
+
 @dataclass
 class _Found:
     qdiscs: set[str] = field(default_factory=set)

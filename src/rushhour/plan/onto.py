@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from rushhour.errors import PlanError
 from rushhour.plan import emulated
 from rushhour.plan.emulated import Direction, Emulator
-from rushhour.plan.lower import TTL, Lowered
+from rushhour.plan.nodes import TTL
 from rushhour.record.context_file import ContextFile
 from rushhour.record.document import read
 from rushhour.record.plan_file import planned
@@ -23,6 +23,7 @@ from rushhour.traffic import kinds
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from rushhour.plan.lower import Lowered
     from rushhour.record.context_file import ContextEnd, ContextFlow
     from rushhour.record.plan_file import PlanFile, PlanFlow
 
@@ -120,9 +121,11 @@ def check_possible(plan: PlanFile) -> None:
 def _impossible(plan: PlanFile) -> Iterator[str]:
     """What no machine can do on a path that is there, as it is called in a scenario."""
     asked = {
+        "[[program]]": plan.programs,
         "readings.sojourn": plan.readings.get("sojourn"),
         "[[pattern]]: rates, delays and losses that change over time": plan.changes,
         "pause of a link": plan.pauses,
+        "following sockets that no flow names": plan.found,
     }
     yield from (name for name, given in asked.items() if given)
     for node in plan.nodes:
@@ -131,9 +134,11 @@ def _impossible(plan: PlanFile) -> Iterator[str]:
     for device in plan.devices:
         if device.bond is not None:
             yield f"the bond {device.dev} of node {device.node}"
-    for name in dict.fromkeys(rule.node for rule in plan.rules):
+    for name in dict.fromkeys(rule.node for rule in plan.rules if rule.mark is not None):
         yield f"balance of node {name}"
     for flow in plan.flows:
+        if flow.kind in kinds.MPTCP_STREAMS:
+            yield f"flow {flow.name} over several paths"
         if flow.generator:
             yield f"flow {flow.name} by {flow.generator}"
 

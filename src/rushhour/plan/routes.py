@@ -68,6 +68,16 @@ class Leg(NamedTuple):
     there: Interface
 
 
+class OwnPath(NamedTuple):
+    """What `node` sends from an address of its own goes to `to` over these hops; `table` says so."""
+
+    node: str
+    address: str
+    to: str
+    hops: tuple[Hop, ...]
+    table: int
+
+
 Found = dict[tuple[str, str], list[Route]]
 
 
@@ -110,7 +120,9 @@ class Router:
                 here = None
         return legs
 
-    def routes(self, paths: Iterable[tuple[str, str, list[list[Hop]]]]) -> list[Route]:
+    def routes(
+        self, paths: Iterable[tuple[str, str, list[list[Hop]]]], own: Iterable[OwnPath] = ()
+    ) -> list[Route]:
         """Give the routes for these paths (from, to, ways), and default routes; each once, in a stable order.
 
         Every node on a path gets the way to both its ends: a router's error message must find the sender.
@@ -127,7 +139,22 @@ class Router:
                     if not self.graph.by_name[self.graph.far(hop)].switch:
                         for leg in self.legs(self._from_interface(hop.back)):
                             self._note([leg], start, default, found)
+        for path in own:
+            self._lead(path, default, found)
         return [*default.values(), *(route for routes in found.values() for route in routes)]
+
+    def _lead(self, path: OwnPath, default: dict[str, Route], found: Found) -> None:
+        """Note the way over given links: its sender's own table, and at all others both its ends."""
+        first, *rest = self.legs(self.steps(path.hops))
+        table = Route(path.node, "default", (first.there.address,), first.here.dev, path.table)
+        found[path.node, f"from {path.address}"] = [table]
+        for leg in rest:
+            self._note([leg], path.to, default, found)
+        prefix = f"{path.address}/{self.addressing.host_prefix}"
+        for leg in self.legs(self.steps(hop.back for hop in reversed(path.hops))):
+            node, via = leg.here.node, leg.there.address
+            if via != path.address and node not in default:
+                found.setdefault((node, path.address), [Route(node, prefix, (via,), leg.here.dev)])
 
     def _from_interface(self, hop: Hop) -> list[Step]:
         steps = self.steps([hop])

@@ -52,6 +52,7 @@ def scheduled(layout: Layout, seed: int) -> list[Scheduled]:
                 where=f"flow {flow.name}",
                 hint="lower its rate or load, raise the mean size, or shorten its duration",
             )
+    found += [Scheduled(flow, flow.keys.start.ns) for flow in layout.subflows]
     return [replace(item, flow=replace(item.flow, id=number)) for number, item in enumerate(found)]
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from rushhour.plan.programs import foreign
 from rushhour.tc.kinds import ACTIONS, CLASSES, CONTROLS, FILTERS, FOREIGN_AFTER, FOREIGN_WORDS, QDISCS
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ def tools(plan: PlanFile) -> list[str]:
     """The programs that a plan's links and flows need, sorted."""
     makers = {flow.generator for flow in plan.flows} | {load.generator for load in plan.loads}
     needed = {name for name in makers if name is not None}
+    needed |= {name for program in plan.programs for name in foreign(program)}
     if any(not _native(line) for end in plan.places for line in _lines(end)):
         needed.add("tc")
     return sorted(needed)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from rushhour.errors import LabError, RecordError
 from rushhour.files import cache, rooms, storage
-from rushhour.record.seal import RAW
+from rushhour.record.seal import raw_digests
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -52,8 +52,8 @@ def fetched(url: str, name: str, files: Mapping[str, str]) -> Path:
     Raises:
         RecordError: the storage was never named, does not give them, or gives others.
     """
-    wanted = {one: digest for one, digest in files.items() if one.startswith(RAW)}
-    told = "".join(f"{digest} {one}\n" for one, digest in sorted(wanted.items()))
+    wanted = raw_digests(files)
+    told = "".join(f"{digest} {one}\n" for one, digest in wanted.items())
     place = cache.folder("fetched", hashlib.sha256(told.encode()).hexdigest())
     if _is_there(place, wanted):
         return place

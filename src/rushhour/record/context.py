@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from rushhour.errors import RecordError
 from rushhour.record.context_file import ContextFile
 from rushhour.record.document import read
+from rushhour.record.found import FOUND, outcomes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -45,6 +46,10 @@ class Outcome:
     packets_sent: int | None = None
     packets_received: int | None = None
     error: str | None = None
+
+
+INITIAL_WINDOW = 10
+"""Segments that leave before the first acknowledgement."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +92,22 @@ class Flow:
     """What the path allows this flow at most, whatever the rates of its links: a class, a policer, fq."""
     in_turn: bool = False
     """Whether its packets take the ways in turn, each another one than the packet before."""
+
+    @property
+    def is_stamped(self) -> bool:
+        """Whether the agent sent it itself, and noted each of its datagrams."""
+        return self.generator == "agent"
+
+    @property
+    def is_found(self) -> bool:
+        """Whether no plan names it."""
+        return self.generator == FOUND
+
+    @property
+    def is_brief(self) -> bool:
+        """Whether it was found and its bytes fit into an initial window (RFC 6928): nothing can limit it."""
+        least = INITIAL_WINDOW * (self.payload_per_packet or 0)
+        return self.is_found and (self.outcome.bytes_sent or self.outcome.bytes_received or 0) < least
 
     @property
     def crossed(self) -> frozenset[int]:
@@ -201,7 +222,7 @@ def read_context(context: object, plan: PlanFile, result: ResultFile, where: str
         RecordError: an entry is missing or of the wrong type; says which.
     """
     top = read(ContextFile, context, where, _HINT, key="context")
-    became = {one.id: one for one in result.flows}
+    became = {one.id: one for one in (*result.flows, *outcomes(result))}
     return Context(
         {one.id: _flow(one, plan.flow(one.id), became.get(one.id), where) for one in top.flows},
         {one.end: _end(one, where) for one in top.ends},
@@ -236,7 +257,7 @@ def _flow(entry: ContextFlow, asked: PlanFlow, became: FlowResult | None, where:
         packet_bytes=asked.packet_bytes,
         count=asked.count,
         outcome=Outcome() if became is None else _outcome(became),
-        generator=asked.generator or "agent",
+        generator=entry.generator or asked.generator or "agent",
         arrival=_span(entry.arrival, where),
         ways=_ways(entry.ways, entry.ends, where),
         reverse_ways=_ways(entry.reverse_ways, entry.reverse_ends, where),

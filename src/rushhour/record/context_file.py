@@ -65,6 +65,15 @@ class ContextFlow(Document):
     bottleneck_ends: tuple[Exact, ...] = ()
     ceiling_bps: Exact | None = None
     in_turn: object = None
+    generator: str | None = None
+
+
+class ContextPair(Document):
+    """What a flow of a kind from one node to another would be, but for its number, name and times."""
+
+    from_: str
+    to: str
+    kind: str
 
 
 class ContextFile(Document):
@@ -74,6 +83,7 @@ class ContextFile(Document):
     ends: tuple[ContextEnd, ...]
     duration_ns: Exact
     warmup_ns: Exact = Exact(0)
+    pairs: tuple[ContextPair, ...] = ()
 
     @cached_property
     def by_number(self) -> Mapping[int, ContextEnd]:

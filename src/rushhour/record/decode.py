@@ -47,6 +47,19 @@ TCP_INFO: Fields = (
     *_fields("<u4", "received_e1_bytes received_e0_bytes received_ce_bytes ecn_bits"),
 )
 
+# struct mptcp_info of <linux/mptcp.h>, without the prefix mptcpi_; `pad…` is what the compiler leaves out.
+MPTCP_INFO: Fields = (
+    *_fields("u1", "subflows add_addr_signal add_addr_accepted"),
+    *_fields("u1", "subflows_max add_addr_signal_max add_addr_accepted_max pad1 pad2"),
+    *_fields("<u4", "flags token"),
+    *_fields("<u8", "write_seq snd_una rcv_nxt"),
+    *_fields("u1", "local_addr_used local_addr_max csum_enabled pad3"),
+    *_fields("<u4", "retransmits"),
+    *_fields("<u8", "bytes_retrans bytes_sent bytes_received bytes_acked"),
+    *_fields("u1", "subflows_total pad4 pad5 pad6"),
+    *_fields("<u4", "last_data_sent last_data_recv last_ack_recv"),
+)
+
 # SK_MEMINFO_* of <linux/sock_diag.h>, in order.
 _SKMEM = _fields("<u4", "rmem_alloc rcvbuf wmem_alloc sndbuf fwd_alloc wmem_queued optmem backlog drops")
 
@@ -93,6 +106,14 @@ def tcp_info(raw: Rows) -> Rows:
     `last_*` and `total_rto_time` ms, `pacing_rate` and `delivery_rate` bytes/s.
     """
     return _view(raw, TCP_INFO)
+
+
+def mptcp_info(raw: Rows) -> Rows:
+    """`struct mptcp_info` as a structured array [n], fields without the prefix `mptcpi_`; sizes in bytes.
+
+    `subflows` are those beside the first; `last_*` are ms.
+    """
+    return _view(raw, MPTCP_INFO)
 
 
 def skmem(raw: Rows) -> Rows:

@@ -248,7 +248,9 @@ def _document(kind: type[Document]) -> _Reader:
         try:
             for key, name, one, optional in fields:
                 item = value.get(key)
-                if item is not None:
+                if one is _text and type(item) is str:  # most are, and a call costs more than this
+                    attributes[name] = item
+                elif item is not None:
                     attributes[name] = one(item)
                 elif not optional:
                     _missing()

@@ -15,7 +15,7 @@ from rushhour.record import decode
 from rushhour.summary import index
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     import pyarrow.dataset as pads
 
@@ -34,8 +34,11 @@ _METRIC = pa.schema(
 )
 
 
-def table(raw: Table) -> pa.Table:
-    """A raw table as Arrow; kernel structures become columns, bytes that nothing is known of stay bytes."""
+def table(raw: Table, told_as: Callable[[bytes], bytes] = bytes) -> pa.Table:
+    """A raw table as Arrow; kernel structures become columns, bytes that nothing is known of stay bytes.
+
+    `told_as` gives the algorithm whose fields another one fills (`record/brought.py`).
+    """
     rows = raw.rows
     columns: dict[str, Any] = {}
     for name in rows.dtype.names or ():
@@ -45,8 +48,12 @@ def table(raw: Table) -> pa.Table:
             known = decode.tcp_info(rows[name]) if name == "info" else decode.skmem(rows[name])
             prefix = "tcpi_" if name == "info" else "skmem_"
             columns.update({prefix + field: _array(known[field]) for field in known.dtype.names or ()})
+        elif raw.name == "mptcp_info" and name == "info":
+            told = decode.mptcp_info(rows[name])
+            names = (field for field in told.dtype.names or () if not field.startswith("pad"))
+            columns.update({f"mptcpi_{field}": _array(told[field]) for field in names})
         elif raw.name == "tcp_info" and name == "ccinfo":
-            columns.update(_by_kind(rows["cc"], _ccinfo, rows))
+            columns.update(_by_kind(rows["cc"], lambda mine, kind: _ccinfo(mine, told_as(kind)), rows))
         elif raw.name == "qdisc" and name == "xstats":
             columns.update(_by_kind(rows["kind"], _xstats, rows))
         else:

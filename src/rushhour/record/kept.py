@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from rushhour.errors import LabError, RecordError
 from rushhour.files import rooms
 from rushhour.files.cache import HINT, folder
-from rushhour.record.seal import MANIFEST, METRICS, SEALED
+from rushhour.record.seal import MANIFEST, METRICS, SEALED, unwritten
 from rushhour.record.slim import WHOLE
 
 if TYPE_CHECKING:
@@ -64,11 +64,11 @@ def keep(key: str, record: Path) -> None:
         return
     try:
         with rooms.room(place.parent) as room:
-            new = room / "record"
-            new.mkdir()
-            share(record, new, with_manifest=True)
+            # The room itself becomes the record: what is made within it would have to be cleared away.
+            share(record, room, with_manifest=True)
+            room.chmod(0o777 & ~rooms.umask())
             with suppress(FileNotFoundError):  # another process may be doing the same
-                rooms.take_place(new, place)
+                rooms.take_place(room, place)
     except OSError as error:
         raise LabError(
             f"the run cannot be kept in the cache: {error.strerror}", where=str(place), hint=HINT
@@ -93,9 +93,7 @@ def make_slim(record: Path, content: bytes) -> None:
             new.chmod(0o777 & ~rooms.umask())
             rooms.take_place(new, record)
     except OSError as error:
-        raise LabError(
-            f"the run cannot be written: {error.strerror}", where=str(record), hint="is there space left?"
-        ) from error
+        raise unwritten(error, record) from error
 
 
 def share(record: Path, target: Path, *, with_manifest: bool) -> None:

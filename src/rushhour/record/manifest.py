@@ -70,6 +70,18 @@ class KernelSource(Document):
     commit: str | None = None
     file: str | None = None
     directory: str | None = None
+    with_files: str = ""
+    sanitizers: str = ""
+    patches: str = ""
+
+
+class Brought(Document):
+    """What was compiled in; `cc_info`: whose fields of inet_diag an algorithm fills."""
+
+    congestion_controls: tuple[str, ...] = ()
+    qdiscs: tuple[str, ...] = ()
+    sanitizers: tuple[str, ...] = ()
+    cc_info: Mapping[str, str] = EMPTY
 
 
 class Kernel(Document):
@@ -85,6 +97,7 @@ class Kernel(Document):
     config_sha256: str = ""
     image_sha256: str = ""
     compiler: str = ""
+    brings: Brought = Brought()
 
 
 class Program(Document):

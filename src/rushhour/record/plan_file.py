@@ -9,7 +9,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cached_property
 
+from rushhour.errors import RecordError
 from rushhour.record.document import EMPTY, Document, Exact, read
+
+
+class PlanEndpoint(Document):
+    """An address of a node from which its MPTCP connections open a subflow."""
+
+    address: str
+    backup: bool = False
+
+
+class PlanMptcp(Document):
+    """What a node's path manager is told: how many subflows beside the first, and from where."""
+
+    subflows: int
+    endpoints: tuple[PlanEndpoint, ...] = ()
 
 
 class PlanNode(Document):
@@ -20,6 +35,7 @@ class PlanNode(Document):
     sysctl: tuple[tuple[str, ...], ...] = ()
     addresses: tuple[str, ...] = ()
     drop_input: float = 0
+    mptcp: PlanMptcp | None = None
 
     @property
     def settings(self) -> dict[str, str]:
@@ -120,7 +136,8 @@ class PlanRule(Document):
 
     node: str
     ipv6: bool = False
-    mark: int
+    mark: int | None = None
+    from_: str = ""
     table: int
 
 
@@ -164,6 +181,7 @@ class PlanFlow(Document):
     read_bps: float | None = None
     mss: int | None = None
     on: tuple[tuple[int, ...], ...] = ()
+    of: Exact | None = None
 
 
 _NO_FLOW = PlanFlow()
@@ -224,6 +242,35 @@ class PlanLoad(Document):
     bytes: int | None = None
 
 
+class PlanProgram(Document):
+    """A program on a node; `after` are the numbers of those that must be ready first."""
+
+    id: Exact
+    name: str
+    node: str
+    command: tuple[str, ...]
+    start_ns: Exact = Exact(0)
+    stop_ns: Exact | None = None
+    after: tuple[int, ...] = ()
+    ready_port: int | None = None
+    ready_text: str | None = None
+    until_exit: bool = False
+    exit: int = 0
+    input: str | None = None
+    environment: Mapping[str, str] = EMPTY
+    files: Mapping[str, str] = EMPTY
+    root: str | None = None
+    needs: tuple[str, ...] = ()
+
+
+class PlanFound(Document):
+    """Nodes whose sockets are followed although no flow names them; their flows are numbered from `first`."""
+
+    nodes: tuple[str, ...]
+    first: int
+    most: int | None = None
+
+
 class PlanFile(Document):
     """One cell of a sweep, resolved to numbers."""
 
@@ -243,7 +290,10 @@ class PlanFile(Document):
     changes: tuple[PlanChange, ...] = ()
     pauses: PlanPauses | None = None
     loads: tuple[PlanLoad, ...] = ()
+    programs: tuple[PlanProgram, ...] = ()
+    names: tuple[tuple[str, ...], ...] = ()
     readings: Mapping[str, bool] = EMPTY
+    found: PlanFound | None = None
     calibration: PlanCalibration = PlanCalibration()
     tools: tuple[str, ...] = ()
 
@@ -277,6 +327,18 @@ class PlanFile(Document):
     def flow(self, number: int) -> PlanFlow:
         """The flow of this number; one that says nothing where there is none."""
         return self.by_id.get(number, _NO_FLOW)
+
+
+def sampling_ns(plan: PlanFile, where: str) -> int:
+    """The interval of a plan's periodic readings, in ns.
+
+    Raises:
+        RecordError: it is no whole number above 0.
+    """
+    value = plan.sample_ns
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 < value < 1 << 62:
+        raise RecordError(f"sample_ns is {value!r}; expected a whole number above 0", where=where)
+    return value
 
 
 def planned(document: object) -> PlanFile:

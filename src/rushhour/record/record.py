@@ -6,7 +6,7 @@ file that is damaged, foreign or newer is a `RecordError` that says which and wh
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -15,12 +15,12 @@ import numpy as np
 from rushhour.errors import RecordError
 from rushhour.extras import need
 from rushhour.metrics.value import MetricValue
-from rushhour.record import decode, iperf3
+from rushhour.record import brought, decode, found, iperf3, output
 from rushhour.record.context import Context, Flow, read_context
 from rushhour.record.document import read
 from rushhour.record.json_file import AGAIN, read_json
 from rushhour.record.manifest import Manifest
-from rushhour.record.plan_file import PlanFile
+from rushhour.record.plan_file import PlanFile, PlanFlow, sampling_ns
 from rushhour.record.result_file import ResultFile
 from rushhour.record.seal import FORMAT, MANIFEST, METRICS, RecordWriter, seal
 from rushhour.record.slim import again, place_of, read_slim
@@ -50,6 +50,10 @@ _HAS_INFO = ~np.isin(np.arange(256), _NO_INFO)
 _SOCKET = "flow and side"
 # Samples of series and curves that one record keeps beside its tables, 16 bytes each.
 _KEPT = 1 << 22
+
+
+def _found(record: Record) -> Mapping[int, PlanFlow]:
+    return found.asked(record.result)
 
 
 class Record:
@@ -137,6 +141,11 @@ class Record:
         """Whether its tables are in its folder."""
         return self._seal.fetched is None
 
+    @property
+    def has_tables(self) -> bool:
+        """Whether its tables can be had: they are in its folder, or in a storage."""
+        return self.slim is None or self.slim.storage is not None
+
     def _fetched(self, name: str) -> Path:
         """The place of a table of a slim record."""
         slim = self.slim
@@ -160,15 +169,14 @@ class Record:
         """What the plan means and what became of each flow, typed."""
         return read_context(self.manifest.context, self.plan, self.result, str(self.path))
 
+    def asked(self, flow: Flow) -> PlanFlow:
+        """A flow as the plan has it; of one that was found, as it would have it."""
+        return self.once(_found).get(flow.id) or self.plan.flow(flow.id)
+
     @property
     def sample_ns(self) -> int:
         """The sampling interval of tcp_info, qdisc and interface readings."""
-        value = self.plan.sample_ns
-        if not isinstance(value, int) or isinstance(value, bool) or not 0 < value < 1 << 62:
-            raise RecordError(
-                f"sample_ns is {value!r}; expected a whole number above 0", where=str(self.path / "plan.json")
-            )
-        return value
+        return sampling_ns(self.plan, str(self.path / "plan.json"))
 
     @property
     def key(self) -> str:
@@ -246,6 +254,11 @@ class Record:
             self._tables[name] = table
         return self._tables[name]
 
+    def output(self) -> tuple[output.Line, ...]:
+        """What programs printed, in the order of time; nothing of a slim record, or where there were none."""
+        there = self.is_whole and self.result.programs
+        return output.read(self._seal.sound(f"raw/{output.FILE}")) if there else ()
+
     def iperf3(self, flow: int | str, side: iperf3.Side) -> iperf3.Iperf3Report:
         """What iperf3 reports of a flow it generated, as the sender (client) or the receiver (server) saw it.
 
@@ -314,7 +327,9 @@ class Record:
         need("frames")
         from rushhour.record import frames  # noqa: PLC0415 - pyarrow is slow to import and seldom needed
 
-        return frames.metrics(self.metrics()) if name == "metrics" else frames.table(self.raw(name))
+        if name == "metrics":
+            return frames.metrics(self.metrics())
+        return frames.table(self.raw(name), partial(brought.cc_info_of, self))
 
     def metrics(self) -> list[MetricValue]:
         """Every metric of the catalogue, at every scope it has in this run; of a slim record those it has.

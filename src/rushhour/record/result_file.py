@@ -7,10 +7,9 @@ from collections.abc import Mapping
 from rushhour.record.document import EMPTY, Document, Exact
 
 
-class FlowResult(Document):
+class FlowOutcome(Document):
     """What became of a flow; None where the agent cannot know."""
 
-    id: Exact
     connected_ns: Exact | None = None
     sender_done_ns: Exact | None = None
     receiver_done_ns: Exact | None = None
@@ -19,6 +18,45 @@ class FlowResult(Document):
     packets_sent: Exact | None = None
     packets_received: Exact | None = None
     error: object = None
+
+
+class FlowResult(FlowOutcome):
+    """What became of a flow of the plan."""
+
+    id: Exact
+
+
+class FoundFlow(FlowOutcome):
+    """One direction of a conversation that no flow of the plan names, from `node` to `peer`.
+
+    `back`: it comes from the end that was connected to. `pid`: the process that connected, where the kernel
+    tells. Times in ns from the start of the experiment, sizes in bytes of payload.
+    """
+
+    flow: Exact
+    kind: str
+    node: str
+    peer: str
+    src: str = ""
+    sport: int = 0
+    dst: str = ""
+    dport: int = 0
+    back: bool = False
+    pid: int | None = None
+    first_ns: Exact
+    last_ns: Exact
+
+
+class FoundResult(Document):
+    """What was found beside the plan's flows: what was followed, and how much was not.
+
+    `beyond`: conversations that were more than the most that are followed; `local`: connections between two
+    sockets of one node.
+    """
+
+    flows: tuple[FoundFlow, ...] = ()
+    beyond: int = 0
+    local: int = 0
 
 
 class KernelResult(Document):
@@ -120,6 +158,24 @@ class LoadResult(Document):
     report: Mapping[str, object] = EMPTY
 
 
+class ProgramResult(Document):
+    """How a program came out; `error` says why it did not begin, or did not end as it had to."""
+
+    id: Exact
+    name: str = ""
+    node: str = ""
+    started_ns: Exact | None = None
+    ready_ns: Exact | None = None
+    ended_ns: Exact | None = None
+    exit: int | None = None
+    signal: int | None = None
+    stopped: bool = False
+    lines: int = 0
+    bytes: Exact = Exact(0)
+    dropped_bytes: Exact = Exact(0)
+    error: str | None = None
+
+
 class ResultFile(Document):
     """All that the agent reports; `counters` rose by node and name."""
 
@@ -127,9 +183,12 @@ class ResultFile(Document):
     kernel: KernelResult = KernelResult()
     calibration: CalibrationResult = CalibrationResult()
     counters: Mapping[str, Mapping[str, int]] = EMPTY
+    found: FoundResult | None = None
     inputs: tuple[InputResult, ...] = ()
     lost_events: Mapping[str, int] = EMPTY
     start_clock_ns: int = 0
     warnings: tuple[str, ...] = ()
     machine: Mapping[str, MachineResult] = EMPTY
     loads: tuple[LoadResult, ...] = ()
+    programs: tuple[ProgramResult, ...] = ()
+    ended_ns: Exact | None = None

@@ -11,7 +11,7 @@ import json
 import os
 from typing import TYPE_CHECKING, Any, Self
 
-from rushhour.errors import RecordError
+from rushhour.errors import LabError, RecordError
 from rushhour.files import rooms
 from rushhour.files.durable import sync, sync_all
 from rushhour.files.regular import checksum
@@ -30,6 +30,20 @@ METRICS = "metrics.json"
 SEALED = "sealed"
 RAW = "raw/"
 """How the names of tables, and of what tools report, begin."""
+
+
+def raw_digests(files: Mapping[str, str]) -> dict[str, str]:
+    """Of the checksums of a record's files those of its tables and of what tools report, by name, sorted."""
+    return {name: value for name, value in sorted(files.items()) if name.startswith(RAW)}
+
+
+def unwritten(error: OSError, place: Path) -> LabError:
+    """What is said of a record that cannot be written to its place."""
+    return LabError(
+        f"the run cannot be written: {error.strerror}",
+        where=str(error.filename2 or error.filename or place),
+        hint="check that the folder is writable and that there is space left",
+    )
 
 
 class RecordWriter:

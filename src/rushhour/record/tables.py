@@ -61,6 +61,7 @@ _REQUIRED: Mapping[str, Mapping[str, str]] = {
     "changes": {"t_ns": "i", "done_ns": "i", "end": "u", "key": "S", "value": "f", "packets": "u"},
     "pauses": {"t_ns": "i", "end": "u", "stopped": "u"},
     "udp": {"flow": "u", "seq": "u", "tx_ns": "i", "rx_ns": "i"},
+    "datagrams": {"t_ns": "i", "flow": "u", "side": "u", "packets": "u", "bytes": "u"},
     "ping": {"flow": "u", "seq": "u", "tx_ns": "i", "rx_ns": "i"},
     "transaction": {"flow": "u", "seq": "u", "start_ns": "i", "end_ns": "i"},
     "sojourn": {"t_ns": "i", "end": "u", "flow": "u", "side": "u", "sojourn_ns": "iu", "len": "u"},

@@ -13,11 +13,12 @@ from arro3.io import write_csv, write_parquet
 
 from rushhour.errors import ReportError
 from rushhour.plain import cell
+from rushhour.record.slim import again
 from rushhour.series.series import RUN, SERIES
 from rushhour.summary import index
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
     from arro3.core import Table
@@ -39,29 +40,62 @@ SCHEMA = Schema(
 """Series in long form: one row a sample; `of` is the flow or the link end, `run` the folder of the run."""
 
 
-def write(results: ResultSet, folder: Path, form: str) -> list[Path]:
+def write(
+    results: ResultSet, folder: Path, form: str, tell: Callable[[str], None] = lambda _: None
+) -> list[Path]:
     """Write `metrics` and `series` of all runs as `csv` or `parquet` into a folder, one run after the other.
+
+    Series are made of tables: where only the metrics were kept there are none, and `tell` is told so.
 
     Raises:
         RecordError: a record cannot be read.
         ReportError: a file cannot be written.
     """
     paths = [folder / f"metrics.{form}", folder / f"series.{form}"]
-    samples = (part for record in results for part in series(record))
+    tables = _Tables(results)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         metrics = _metrics(results, form)
         first = next(metrics)
         rows = (batch for table in chain([first], metrics) for batch in table.to_batches())
         _write(rows, first.schema, paths[0], form)
-        _write(samples, SCHEMA, paths[1], form)
+        _write(tables.samples(), SCHEMA, paths[1], form)
+        if 0 < tables.lacking == tables.runs:
+            paths.pop().unlink()
     except OSError as error:
         raise ReportError(
             f"cannot write the tables: {error.strerror or error}",
             where=str(folder),
             hint="choose another folder with --out",
         ) from error
+    if tables.lacking:
+        tell(tables.said(form))
     return paths
+
+
+class _Tables:
+    """The series of the runs whose tables can be had; counts the others."""
+
+    def __init__(self, results: ResultSet) -> None:
+        self._results = results
+        self.runs = self.lacking = 0
+        self._hint = ""
+
+    def samples(self) -> Iterator[RecordBatch]:
+        for record in self._results:
+            self.runs += 1
+            if record.has_tables:
+                yield from series(record)
+            else:
+                self.lacking += 1
+                self._hint = self._hint or again(record.path, record.manifest)
+
+    def said(self, form: str) -> str:
+        """What is not in the tables, and how to have it."""
+        every = self.lacking == self.runs
+        which = "all runs" if every else f"{self.lacking} of {self.runs} runs"
+        left = f"there is no series.{form}" if every else f"series.{form} is without them"
+        return f"Of {which} the metrics were kept, not the tables: {left}.\n  {self._hint}"
 
 
 def _metrics(results: ResultSet, form: str) -> Iterator[Table]:

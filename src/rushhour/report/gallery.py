@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING
 
 from rushhour.errors import ReportError
 from rushhour.files.finished import put
+from rushhour.record.slim import again
 from rushhour.report.figure import Collector, paper
 from rushhour.report.figure.overview import overviews
 from rushhour.report.gather import views
+from rushhour.report.model import kept_said
 from rushhour.report.palette import Palette
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from rushhour.record.result_set import ResultSet
@@ -26,8 +28,12 @@ MAX_RUNS = 40
 """Runs up to which each has a figure of its own, where the scenario says which figures it wants."""
 
 
-def draw(results: ResultSet, folder: Path, form: str) -> list[Path]:
+def draw(
+    results: ResultSet, folder: Path, form: str, tell: Callable[[str], None] = lambda _: None
+) -> list[Path]:
     """Draw every figure into a folder, as `png`, `svg` or `pdf`; the files in order.
+
+    What is drawn of tables is left out where only the metrics were kept, and `tell` is told so.
 
     Raises:
         ReportError: there is nothing to draw, or a file cannot be written.
@@ -52,13 +58,21 @@ def draw(results: ResultSet, folder: Path, form: str) -> list[Path]:
     for name, drawing in _compared(collector, slim, palette):
         made.append(folder / f"{name}.{form}")
         put(paper.draw(drawing, form), made[-1])
+    missing = kept_said(slim)
     if not made:
         raise ReportError(
             "the records hold nothing that can be drawn",
             where=str(results.path),
-            hint="switch on [readings] in the scenario",
+            hint=f"{missing} {_made_again(results)}" if missing else "switch on [readings] in the scenario",
         )
+    if missing:
+        tell(f"{missing}\n  {_made_again(results)}")
     return made
+
+
+def _made_again(results: ResultSet) -> str:
+    """How the tables of runs are had that nobody kept."""
+    return next((again(one.path, one.manifest) for one in results if not one.has_tables), "")
 
 
 def _compared(collector: Collector, runs: list[RunView], palette: Palette) -> Iterator[tuple[str, Drawing]]:

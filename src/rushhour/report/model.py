@@ -11,6 +11,7 @@ from rushhour.quantities.words import quantity
 from rushhour.record import courses
 from rushhour.report.machines import as_found
 from rushhour.report.panels import Panel, bottlenecks, panels_of
+from rushhour.report.programs import ProgramLine, program_lines
 from rushhour.report.reproduce import run_command
 from rushhour.report.why import Why, why
 from rushhour.summary.expectations import check
@@ -74,6 +75,7 @@ class RunView:
     """What each machine in real time did meanwhile."""
     whole: bool = True
     """Whether the tables that it was measured of were kept."""
+    programs: tuple[ProgramLine, ...] = ()
 
     @property
     def label(self) -> str:
@@ -120,6 +122,7 @@ def view(
         found=as_found(record),
         machine=machines(record),
         whole=record.is_whole,
+        programs=program_lines(record),
     )
 
 
@@ -192,7 +195,7 @@ def flow_lines(record: Record) -> list[FlowLine]:
     """The flows in words, in their order; then the arrival processes, a line for each."""
 
     def line(flow: Flow, name: str, when: str, scope: str) -> FlowLine:
-        asked = record.plan.flow(flow.id)
+        asked = record.asked(flow)
         path = f"{asked.from_ or '?'} → {asked.to or '?'}"
         return FlowLine(name, flow.kind, path, asked.cc or "", when, scope, flow.group)
 

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from rushhour.record.record import Record
     from rushhour.series.series import Shape
 
+# Flows with a window of their own: connections of TCP, and the paths of those that have several.
+_WINDOWS = ("tcp", *kinds.SUBFLOWS)
 MAX_FLOWS = 16
 """Flows drawn in one panel; more cannot be told apart, the tables have them all."""
 
@@ -144,24 +146,24 @@ def _per_flow(
 
 
 def _window(record: Record) -> Panel | None:
-    windows = _per_flow(record, "snd_cwnd", ("tcp",), shape="hold")
+    windows = _per_flow(record, "snd_cwnd", _WINDOWS, shape="hold")
     if not windows:
         return None
     if len(windows) > MAX_COMPANIONS:
         return Panel("cwnd", "Congestion window", "segments", windows)
     # snd_ssthresh is the threshold itself; tcp_probe's is never below 3/4 of the window.
-    thresholds = _per_flow(record, "snd_ssthresh", ("tcp",), " ssthresh", shape="hold", faint=True)
+    thresholds = _per_flow(record, "snd_ssthresh", _WINDOWS, " ssthresh", shape="hold", faint=True)
     note = "ssthresh dotted, from the first loss on." if thresholds else ""
     return Panel("cwnd", "Congestion window", "segments", windows + thresholds, note=note)
 
 
 def _round_trip(record: Record) -> Panel | None:
-    curves = _per_flow(record, "srtt_us", ("tcp",))
+    curves = _per_flow(record, "srtt_us", _WINDOWS)
     curves += _per_flow(record, "ping_rtt_us", kinds.ECHOES, " echo", shape="points")
     if not curves:
         return None
     varying = _base_rtts(record)
-    flows = [flow for _, flow in flows_of(record, "tcp", "ping") if flow.id not in varying]
+    flows = [flow for _, flow in flows_of(record, *_WINDOWS, "ping") if flow.id not in varying]
     bases = sorted({flow.base_rtt_ns for flow in flows if flow.base_rtt_ns})
     limits = [Limit("base RTT", base / 1e3) for base in bases[:4]]
     curves += list(varying.values())[:4]
@@ -172,7 +174,7 @@ def _base_rtts(record: Record) -> dict[int, Curve]:
     """The idle RTT over time, by the flow's id, where a pattern changes a delay or a rate on its path."""
     found = {}
     ends = record.context.ends
-    for _, flow in flows_of(record, "tcp", "ping"):
+    for _, flow in flows_of(record, *_WINDOWS, "ping"):
         path = [ends[number] for number in flow.path if number in ends]
         if not any({"delay_ns", "jitter_ns", "serial_bps"} & set(end.over_time) for end in path):
             continue
@@ -222,7 +224,7 @@ def _sojourn(record: Record) -> Panel | None:
 
 
 def _goodput(record: Record) -> Panel | None:
-    curves = _per_flow(record, "goodput_bps", kinds.STREAMS, shape="interval")
+    curves = _per_flow(record, "goodput_bps", (*kinds.STREAMS, *kinds.SUBFLOWS), shape="interval")
     if not curves:
         return None
     flows = record.flows(*kinds.STREAMS)
@@ -322,7 +324,9 @@ def _active(record: Record) -> Panel | None:
 def _retransmits(record: Record) -> list[Curve]:
     """Retransmissions of each flow; of more than a few flows all together."""
     flows = [
-        (position, flow) for position, flow in enumerate(record.flows()) if flow.kind in kinds.TCP_STREAMS
+        (position, flow)
+        for position, flow in enumerate(record.flows())
+        if flow.kind in (*kinds.TCP_STREAMS, *kinds.SUBFLOWS)
     ]
     found = [
         _increments(

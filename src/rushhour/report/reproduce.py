@@ -78,7 +78,11 @@ def build(kernel: Kernel) -> str:
         word = str(source.directory)
     else:
         return ""
-    return command(["kernel", "build", word, *(["--name", name] if name else [])])
+    words = ["kernel", "build", word]
+    given = (("--patch", source.patches), ("--with", source.with_files), ("--with", source.sanitizers))
+    for option, names in given:
+        words += [part for file in names.split() for part in (option, file)]
+    return command([*words, *(["--name", name] if name else [])])
 
 
 def _alone(manifest: Manifest) -> SetFile:

@@ -135,11 +135,13 @@ def whole(metrics: Sequence[MetricValue]) -> dict[str, MetricValue]:
     number have them.
     """
     chosen: dict[str, MetricValue] = {}
-    for scope in ("flow:", "group:", "end:", "total"):
+    for scope in ("program:", "flow:", "group:", "end:", "total"):
         found: dict[str, list[MetricValue]] = {}
         for value in metrics:
             part = scope == "group:" and ", " in value.scope  # a size class of a group
-            if value.scope.startswith(scope) and not part:
+            # Of a server and its client only one has an end of its own.
+            endless = scope == "program:" and value.value is None
+            if value.scope.startswith(scope) and not part and not endless:
                 found.setdefault(value.metric, []).append(value)
         chosen.update({metric: values[0] for metric, values in found.items() if len(values) == 1})
     return chosen

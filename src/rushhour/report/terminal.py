@@ -19,6 +19,7 @@ from rushhour.report.gather import about, views
 from rushhour.report.machines import links_said, work_said
 from rushhour.report.model import kept_said
 from rushhour.report.palette import Palette
+from rushhour.report.printed import printed
 from rushhour.report.published import REACH, sheets
 from rushhour.report.tables import cells_table, flows_table
 from rushhour.summary.comparison import compare
@@ -63,10 +64,12 @@ def print_results(results: ResultSet, console: Console, report: Path | None = No
     table = flows_table(runs[0]) if single else cells_table(runs, split=True)
     # Only what has no width, a pipe, has room for more than is easy to read.
     room = width if console.is_terminal else max(width, console.width)
-    console.print(_table(table, room, cells=not single))
+    if table.rows:
+        console.print(_table(table, room, cells=not single))
     if single:
         totals = _totals(cells_table(runs), width)
         console.print(totals)
+        console.print(printed(runs[0].programs, width))
         console.print(_why(runs[0], width))
         if not console.options.ascii_only:
             console.print(_charts(runs[0], width))

@@ -196,6 +196,8 @@ def _labels(drawn: list[tuple[_Node, _Node, list[list[End]]]]) -> list[str]:
     )
     for a, b, ends in drawn:
         alike[a.x, b.x, _said_of_all(ends)].append((a, b))
+    heights = [node.y for a, b, _ in drawn for node in (a, b)]
+    middle = (min(heights, default=0) + max(heights, default=0)) / 2
     parts = []
     for (_, _, (above, below)), pairs in alike.items():
         a, b = pairs[0]
@@ -208,8 +210,8 @@ def _labels(drawn: list[tuple[_Node, _Node, list[list[End]]]]) -> list[str]:
             # Beside a slanted line there is room on its outer side only.
             said = [*above, *below]
             said[-1] += " each" if len(pairs) > 1 else ""
-            lines = _stacked(said, room)
-            parts += _lines((x1 + x2) / 2, (a.y + b.y) / 2 - 14, lines[::-1], -14)
+            lines, x, y = _stacked(said, room), (x1 + x2) / 2, (a.y + b.y) / 2
+            parts += _lines(x, y + 22, lines, 14) if y > middle else _lines(x, y - 14, lines[::-1], -14)
     return parts
 
 

@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from rushhour.errors import RecordError, UnsupportedError
 from rushhour.lab import realtime
 from rushhour.lab.base import Job
-from rushhour.plan import Cell, derive_seed, lower
+from rushhour.plan import Cell, derive_seed
+from rushhour.plan.lower import Lowering
+from rushhour.plan.programs import root_places
 from rushhour.record.manifest import REAL_TIME
 from rushhour.record.seal import SET_FILE, sealed, write_json
 
@@ -93,6 +96,8 @@ class Batch:
     lab: str = "uml"
     failures: list[dict[str, object]] = field(default_factory=list, compare=False)
     skipped: list[dict[str, Any]] = field(default_factory=list, compare=False)
+    # Repetitions of a cell come one after the other, and for each kernel once more.
+    _lowering: list[Lowering] = field(default_factory=list, init=False, repr=False, compare=False)
     _before: list[dict[str, list[Path]]] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def __len__(self) -> int:
@@ -130,21 +135,27 @@ class Batch:
                     yield Run(number, cell, one, repetition, derive_seed(seed, repetition))
                     number += 1
 
+    @cached_property
+    def _named(self) -> dict[str, object]:
+        """What every run says of the scenario: its hash is that of all values of all factors."""
+        return {"name": self.name, "title": self.scenario.title, "sha256": self.scenario.sha256()}
+
     def job(self, run: Run) -> Job:
         """The job that the lab gets."""
-        lowered = lower(run.cell.scenario, run.seed)
+        cell = run.cell.scenario
+        last = self._lowering[-1] if self._lowering else None
+        if last is None or last.scenario is not cell:
+            last = Lowering(cell)
+            self._lowering[:] = [last]
+        lowered = last.of(run.seed)
         labels = {
-            "scenario": {
-                "name": self.name,
-                "title": self.scenario.title,
-                "sha256": self.scenario.sha256(),
-                "resolved": run.cell.scenario.canonical(),
-            },
+            "scenario": {**self._named, "resolved": last.canonical},
             "cell": {"index": run.cell.index, "factors": run.cell.factors},
             "repetition": run.repetition,
         }
         moment = realtime.moment() if self.real_time else ""
-        return Job(lowered.plan, lowered.context, run.kernel, labels, moment)
+        places = root_places(run.cell.scenario)
+        return Job(lowered.plan, lowered.context, run.kernel, labels, moment, places)
 
     def place(self, run: Run, key: str) -> Path:
         """The folder of a run's record: sorted by number, told apart by key."""
@@ -191,12 +202,7 @@ class Batch:
         """Write `set.json`: what the set is, what failed, and what was skipped."""
         about = {
             "format": FORMAT,
-            "scenario": {
-                "name": self.name,
-                "title": self.scenario.title,
-                "sha256": self.scenario.sha256(),
-                "resolved": self.scenario.canonical(),
-            },
+            "scenario": {**self._named, "resolved": self.scenario.canonical()},
             "kernels": [one.identity for one in self.kernels],
             "cells": [{"index": cell.index, "factors": cell.factors} for cell in self.cells],
             "repeat": self.repeat,

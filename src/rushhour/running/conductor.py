@@ -2,16 +2,23 @@
 
 It looks up what is known, has the executor carry out the rest, keeps records and failures, tells who watches,
 and stops everything on an error, an interrupt or `cancel`.
+
+Thousands of runs may be under way at once, in a fleet. No thread waits for one of them: a few do what has to
+be done before and after a run, for threads that take turns at Python's lock cost more than the work itself.
 """
 
 from __future__ import annotations
 
 import errno
+from collections import deque
 from concurrent import futures
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 from queue import SimpleQueue
+from threading import Condition
 from typing import TYPE_CHECKING, Protocol, Self, cast
 
 from rushhour.errors import FleetError, LabError, RushHourError, UsageError
@@ -24,7 +31,7 @@ from rushhour.running.known import Known
 from rushhour.running.turns import Turns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Generator, Iterable, Iterator
     from pathlib import Path
     from types import TracebackType
 
@@ -32,7 +39,11 @@ if TYPE_CHECKING:
     from rushhour.running.batch import Batch, Run
     from rushhour.running.executor import Executor
 
+    Taking = Generator[tuple[Job, Path], Path, tuple[Path, bool]]
+
 _FULL = (errno.ENOSPC, errno.EDQUOT)
+# What does the work around runs; more only wait for each other, fewer for the disk.
+_HANDS = 4
 
 
 class Watch(Protocol):
@@ -50,13 +61,44 @@ class Watch(Protocol):
 class Way(Protocol):
     """How a run gets its record: `Known` in virtual time, by its key; `Turns` in real time, by its place."""
 
-    def take(self, batch: Batch, one: Run, place: Path | None) -> tuple[Path, bool]:
-        """The record's folder (`place`, or that of the batch), and whether it was there before.
+    def take(self, batch: Batch, one: Run, place: Path | None) -> Taking:
+        """The steps to a record: gives a job that has to be carried out with its place, is sent its folder.
+
+        Returns:
+            The record's folder (`place`, or that of the batch), and whether it was there before.
 
         Raises:
-            RushHourError: the run could not be carried out.
+            RushHourError: the run could not be carried out; also what it was sent.
         """
         ...
+
+
+@dataclass(eq=False)
+class _Going:
+    """A run under way: the steps that are left of it, and its outcome when there are none."""
+
+    batch: Batch
+    run: Run
+    steps: Taking
+    done: Future[Outcome] = field(default_factory=Future)
+
+    def on(self, came: Future[Path] | None = None) -> tuple[Job, Path] | None:
+        """Go on, with what came of the job; what has to be carried out next, None if it is done."""
+        try:
+            if came is None:
+                return next(self.steps)
+            if came.cancelled():
+                return self.steps.throw(CancelledError("stopped before it began"))
+            error = came.exception()
+            return self.steps.send(came.result()) if error is None else self.steps.throw(error)
+        except StopIteration as end:
+            folder, cached = end.value
+            self.done.set_result(Outcome(self.batch, self.run, folder, None, cached=cached))
+        except RushHourError as error:
+            self.done.set_result(Outcome(self.batch, self.run, None, error, cached=False))
+        except BaseException as error:  # noqa: BLE001 - whoever waits for the outcome is told
+            self.done.set_exception(error)
+        return None
 
 
 class Conductor:
@@ -101,12 +143,15 @@ class Conductor:
             )
         self._way: Way
         if real_time:
-            self._way = Turns(cast("RealTimeLab", lab), self._execute, fresh=fresh)
+            self._way = Turns(cast("RealTimeLab", lab), fresh=fresh)
         else:
             measured = partial(getattr, self._executor, "measures")
-            options = {"fresh": fresh, "keep": keep}
-            self._way = Known(lab, self._execute, **options, measured=measured, wanted=wanted)
-        self._threads = ThreadPoolExecutor(self.capacity, thread_name_prefix="conductor")
+            self._way = Known(lab, fresh=fresh, keep=keep, measured=measured, wanted=wanted)
+        self._hands = ThreadPoolExecutor(min(self.capacity, _HANDS), thread_name_prefix="conductor")
+        self._waiting: deque[_Going] = deque()
+        self._going = 0
+        self._closed = False
+        self._changed = Condition()
 
     @property
     def capacity(self) -> int:
@@ -123,7 +168,10 @@ class Conductor:
         """Stop what runs, if the block did not come to its end, and wait for it."""
         if kind is not None:
             self.cancel()
-        self._threads.shutdown(cancel_futures=True)
+        with self._changed:
+            self._closed = True
+            self._changed.wait_for(lambda: not self._going)
+        self._hands.shutdown()
         if self._pool is not None:
             self._pool.close()
 
@@ -145,18 +193,16 @@ class Conductor:
         """
         going = iter(runs)
         done: SimpleQueue[Future[Outcome]] = SimpleQueue()
-
-        def begin(count: int) -> int:
-            begun = [self._submit(*one) for one in islice(going, count)]
-            for future in begun:
-                future.add_done_callback(done.put)
-            return len(begun)
-
-        # A short queue: memory stays flat however many runs there are.
-        waiting = begin(2 * self.capacity)
-        while waiting:
+        waiting = 0
+        while True:
+            # A short queue: memory stays flat however many runs there are. A fleet's capacity may grow.
+            for batch, run in islice(going, max(0, 2 * self.capacity - waiting)):
+                waiting += 1
+                self._begin(self._way_of(batch, run, None)).add_done_callback(done.put)
+            if not waiting:
+                return
             future = done.get()
-            waiting += begin(1) - 1
+            waiting -= 1
             yield self.enter(future.result())
 
     def one(self, batch: Batch, run: Run, place: Path | None = None) -> Outcome:
@@ -167,7 +213,14 @@ class Conductor:
             CancelledError: the run was stopped.
         """
         self.expect(1)
-        return self.enter(self._take(batch, run, place))
+        going = self._way_of(batch, run, place)
+        wanted = going.on()
+        while wanted is not None:
+            came = self._execute(*wanted)
+            with suppress(futures.CancelledError):
+                came.exception()
+            wanted = going.on(came)
+        return self.enter(going.done.result())
 
     def enter(self, outcome: Outcome) -> Outcome:
         """Keep a failure in its batch, and tell who watches.
@@ -182,22 +235,43 @@ class Conductor:
             self._watch.show(outcome)
         return outcome
 
-    def _submit(self, batch: Batch, run: Run) -> Future[Outcome]:
-        return self._threads.submit(self._take, batch, run, None)
-
-    def _take(self, batch: Batch, run: Run, place: Path | None) -> Outcome:
-        try:
+    def _way_of(self, batch: Batch, run: Run, place: Path | None) -> _Going:
+        def steps() -> Taking:
             meant_for(run, self._lab)
-            folder, cached = self._way.take(batch, run, place)
-        except RushHourError as error:
-            return Outcome(batch, run, None, error, cached=False)
-        return Outcome(batch, run, folder, None, cached=cached)
+            return (yield from self._way.take(batch, run, place))
 
-    def _execute(self, job: Job, place: Path) -> Path:
+        return _Going(batch, run, steps())
+
+    def _begin(self, going: _Going) -> Future[Outcome]:
+        """Have a run carried out, when it is its turn: no more go on at once than the executor takes."""
+        with self._changed:
+            self._waiting.append(going)
+        self._admit()
+        return going.done
+
+    def _admit(self) -> None:
+        with self._changed:
+            while self._waiting and self._going < self.capacity and not self._closed:
+                self._going += 1
+                self._hands.submit(self._go_on, self._waiting.popleft())
+
+    def _go_on(self, going: _Going, came: Future[Path] | None = None) -> None:
+        wanted = going.on(came)
+        if wanted is not None:
+            self._execute(*wanted).add_done_callback(partial(self._hands.submit, self._go_on, going))
+            return
+        with self._changed:
+            self._going -= 1
+            self._changed.notify_all()
+        self._admit()
+
+    def _execute(self, job: Job, place: Path) -> Future[Path]:
         try:
-            return self._executor.submit(job, place).result()
-        except futures.CancelledError:
-            raise CancelledError("stopped before it began") from None
+            return self._executor.submit(job, place)
+        except RushHourError as error:
+            refused: Future[Path] = Future()
+            refused.set_exception(error)
+            return refused
 
 
 def _raise_if_fatal(error: RushHourError) -> None:

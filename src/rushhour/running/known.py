@@ -15,8 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from rushhour.lab.base import Job, Lab
+    from rushhour.lab.base import Lab
     from rushhour.running.batch import Batch, Run
+    from rushhour.running.conductor import Taking
 
 
 class Known:
@@ -25,17 +26,16 @@ class Known:
     def __init__(
         self,
         lab: Lab,
-        execute: Callable[[Job, Path], Path],
         *,
         fresh: bool,
         keep: bool,
         measured: Callable[[], bool],
         wanted: Wanted = WHOLE,
     ) -> None:
-        self._lab, self._execute, self._fresh, self._keep = lab, execute, fresh, keep
+        self._lab, self._fresh, self._keep = lab, fresh, keep
         self._measured, self._wanted = measured, wanted
 
-    def take(self, batch: Batch, one: Run, place: Path | None) -> tuple[Path, bool]:
+    def take(self, batch: Batch, one: Run, place: Path | None) -> Taking:
         """The record of a run: the one in the folder, the cache's, or a new one that the cache then has."""
         job = batch.job(one)
         key = self._lab.key(job)
@@ -44,9 +44,9 @@ class Known:
         if not self._fresh and kept.is_whole(place, key, self._wanted):
             return place, True
         known = None if self._fresh else kept.find(key, self._wanted)
-        if known is not None and may_serve(known, job):
+        if known is not None and (self._wanted.tables or may_serve(known, job)):
             return relabel(known, place, job), True
-        folder = self._execute(job, place)
+        folder = yield job, place
         if not self._wanted.tables:
             _make_slim(folder, self._wanted)
         if self._keep:

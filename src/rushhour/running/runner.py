@@ -44,6 +44,7 @@ def carry_out(
     *,
     jobs: int | None = None,
     fresh: bool = False,
+    keep: bool = True,
     wanted: Wanted = WHOLE,
     executor: Executor | None = None,
     watch: Watch | None = None,
@@ -57,6 +58,7 @@ def carry_out(
         lab: Where.
         jobs: Runs at once; by default one per CPU, and one in real time.
         fresh: Run also what is known.
+        keep: Put records into the cache.
         wanted: What is to be kept of runs: `keeping` says it.
         executor: Carries the runs out, instead of threads on this machine.
         watch: Is told how runs go on.
@@ -75,7 +77,9 @@ def carry_out(
     refused = [turns.refused(batch, cast("RealTimeLab", lab)) if real_time else [] for batch in batches]
     with (
         ExitStack() as held,
-        Conductor(lab, jobs, fresh=fresh, wanted=wanted, executor=executor, watch=watch) as conductor,
+        Conductor(
+            lab, jobs, fresh=fresh, keep=keep, wanted=wanted, executor=executor, watch=watch
+        ) as conductor,
     ):
         _hold(batches, held)
         conductor.expect(sum(map(len, batches)))
@@ -121,14 +125,18 @@ def run(
     quick: bool = False,
     lab: str = "uml",
     hosts: Path | str | None = None,
+    keep: str | None = None,
+    store: str | None = None,
 ) -> ResultSet:
     """Run a scenario and give its result set; iterate it for the records.
+
+    The arguments are the options of `rushhour run`.
 
     Raises:
         RushHourError: of the first run that failed, after all others have been carried out; of a skipped one
             only if all were.
     """
-    place = None if out is None else Path(out)
+    place, wanted = None if out is None else Path(out), keeping(lab, keep, store)
     with using(make_lab(lab, hosts=hosts) if lab in REAL_TIME or hosts else None) as where:
         batches = prepare(
             [scenario], kernels=kernels, sets=sets, repeat=repeat, seed=seed, out=place, quick=quick,
@@ -137,7 +145,8 @@ def run(
         if len(batches) > 1:
             names = ", ".join(batch.name for batch in batches)
             raise UsageError(f"{str(scenario)!r} names {len(batches)} scenarios", hint=f"name one: {names}")
-        with closing(carry_out(batches, where or make_lab(lab), jobs=jobs, fresh=fresh)) as outcomes:
+        going = carry_out(batches, where or make_lab(lab), jobs=jobs, fresh=fresh, wanted=wanted)
+        with closing(going) as outcomes:
             found = [outcome for outcome in outcomes if outcome.error is not None]
     errors = [outcome.error for outcome in found if not outcome.skipped or len(found) == len(batches[0])]
     if errors and errors[0] is not None:
@@ -180,6 +189,7 @@ def make_lab(
     name: str,
     *,
     pins: Sequence[str] = (),
+    trust_programs: bool = False,
     hosts: Path | str | None = None,
     places: Sequence[str] = (),
     ssh_config: Path | str | None = None,
@@ -189,6 +199,7 @@ def make_lab(
     Args:
         name: One of `LABS`.
         pins: `NODE=CPU` words, for `netns`: where that node's work is done.
+        trust_programs: For `netns`: whether programs of a scenario may run on this machine.
         hosts: For `hosts`: the file that says which machine takes which node's part.
         places: For `hosts`: `NODE=PLACE` words that say so, or go before the file.
         ssh_config: For `hosts`: a configuration of the client instead of the user's.
@@ -202,12 +213,19 @@ def make_lab(
         raise UsageError(f"there is no lab {name!r}", hint=f"there is: {', '.join(LABS)}")
     if pins and name != "netns":
         raise UsageError(f"--pin is for the lab netns, not for {name}")
+    if trust_programs and name != "netns":
+        raise UsageError(
+            f"--trust-programs is for the lab netns, not for {name}",
+            hint="in a virtual kernel programs reach nothing of this machine: leave it out"
+            if name == "uml"
+            else None,
+        )
     if (hosts or places or ssh_config) and name != "hosts":
         raise UsageError(f"machines were named, and the lab is {name}", hint="add --lab hosts")
     if name == "netns":
         from rushhour.lab.netns import NetnsLab  # noqa: PLC0415 - where it is asked for
 
-        return NetnsLab(pins)
+        return NetnsLab(pins, trust_programs=trust_programs)
     if name == "hosts":
         from rushhour.lab.host.inventory import make_inventory  # noqa: PLC0415 - where it is asked for
         from rushhour.lab.hosts import HostsLab  # noqa: PLC0415 - where it is asked for

@@ -9,10 +9,10 @@ from rushhour.files import rooms
 from rushhour.running.batch import Batch, Outcome, Run, meant_for
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
-    from rushhour.lab.base import Job, RealTimeLab
+    from rushhour.lab.base import RealTimeLab
+    from rushhour.running.conductor import Taking
 
 
 def refused(batch: Batch, lab: RealTimeLab) -> list[Outcome]:
@@ -41,11 +41,11 @@ def _refusal(batch: Batch, one: Run, lab: RealTimeLab) -> RushHourError | None:
 class Turns:
     """One run at a time; remembers which blocks have begun. See `rushhour.running.conductor.Way`."""
 
-    def __init__(self, lab: RealTimeLab, execute: Callable[[Job, Path], Path], *, fresh: bool) -> None:
-        self._lab, self._execute, self._fresh = lab, execute, fresh
+    def __init__(self, lab: RealTimeLab, *, fresh: bool) -> None:
+        self._lab, self._fresh = lab, fresh
         self._begun: set[tuple[int, int]] = set()
 
-    def take(self, batch: Batch, one: Run, place: Path | None) -> tuple[Path, bool]:
+    def take(self, batch: Batch, one: Run, place: Path | None) -> Taking:
         """Carry out a run; one whose record is in its folder already is left as it is."""
         from rushhour.record.record import Record  # noqa: PLC0415 - numpy
 
@@ -59,7 +59,7 @@ class Turns:
         if block not in self._begun:
             self._begun.add(block)
             self._lab.warm_up(job)
-        folder = self._execute(job, place or batch.place(one, self._lab.key(job)))
+        folder = yield job, place or batch.place(one, self._lab.key(job))
         if done is not None and done != folder:
             rooms.remove(done)
         return folder, False

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 # What stamps a row: its own instant, or for packets and transactions, when they began or ended.
 _STAMPS = {"udp": "tx_ns", "ping": "tx_ns", "transaction": "end_ns"}
-_SAMPLED = ("tcp_info", "qdisc", "interface", "wire")
+_SAMPLED = ("tcp_info", "mptcp_info", "qdisc", "interface", "wire", "datagrams")
 # The fields of tcp_info that count from the connection on.
 _COUNTERS = (
     *(

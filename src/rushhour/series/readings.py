@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rushhour.errors import RecordError
-from rushhour.record import courses, decode
-from rushhour.series import idle_rtt
+from rushhour.record import brought, courses, decode, multipath
+from rushhour.series import counted, idle_rtt
 from rushhour.traffic import kinds
 
 if TYPE_CHECKING:
@@ -40,16 +40,18 @@ Delivered = tuple["NDArray[np.int64]", "NDArray[np.int64]"]
 def delivered(record: Record, flow: Flow) -> Delivered:
     """Payload bytes that had reached the receiver, cumulative: stamps in ns [n], bytes [n].
 
-    TCP: `tcpi_bytes_received` of the receiver at each sample, between the connection (0 bytes) and the end
-    as the agent reports it. UDP: each datagram at its first arrival (duplicates do not count), or what iperf3
-    reports of its intervals.
+    TCP: `tcpi_bytes_received` of the receiver at each sample (MPTCP: `mptcpi_…`), between the connection
+    (0 bytes) and the end as the agent reports it. UDP: each datagram at its first arrival (duplicates do not
+    count), or what iperf3 reports of its intervals.
     """
     return record.curve(_delivered, flow)
 
 
 def _delivered(record: Record, flow: Flow) -> Delivered:
     if flow.kind in kinds.UDP_STREAMS and flow.generator == "iperf3":
-        return _intervals(record, flow)
+        return counted.intervals(record, flow)
+    if flow.kind in kinds.UDP_STREAMS and flow.is_found:
+        return counted.datagrams(record, flow)
     if flow.kind in kinds.UDP_STREAMS and not record.has("udp"):
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
     if flow.kind in kinds.UDP_STREAMS:
@@ -57,16 +59,6 @@ def _delivered(record: Record, flow: Flow) -> Delivered:
         rx = np.sort(rows["rx_ns"].astype(np.int64))
         return rx, np.arange(1, len(rx) + 1, dtype=np.int64) * (flow.packet_bytes or 0)
     return curve(record, flow, "bytes_received", 1)
-
-
-def _intervals(record: Record, flow: Flow) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    begin = flow.outcome.connected_ns
-    if begin is None or flow.outcome.error is not None:
-        return np.zeros(0, np.int64), np.zeros(0, np.int64)
-    intervals = record.iperf3(flow.id, "server").intervals
-    ends = np.array([0.0, *(interval.end_s for interval in intervals)])
-    counts = np.array([0, *(interval.bytes for interval in intervals)], np.int64)
-    return begin + np.round(ends * 1e9).astype(np.int64), np.cumsum(counts)
 
 
 def first_arrivals(record: Record, flow: Flow) -> decode.Rows:
@@ -78,7 +70,8 @@ def first_arrivals(record: Record, flow: Flow) -> decode.Rows:
 
 def curve(record: Record, flow: Flow, field: str, side: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """A counter of payload of `tcp_info`, from the connection (0) to the last sample; see `delivered`."""
-    t_ns, info = record.tcp_info(flow.id, side)
+    whole = flow.kind in kinds.MPTCP_STREAMS
+    t_ns, info = multipath.mptcp_info(record, flow.id, side) if whole else record.tcp_info(flow.id, side)
     known = field in (info.dtype.names or ())
     count = info[field].astype(np.int64) if known else np.zeros(0, np.int64)
     t_ns = t_ns if known else np.zeros(0, np.int64)
@@ -117,14 +110,14 @@ def goodput_tcp(record: Record, flow: Flow) -> Samples:
     """Payload rate at the receiver between samples, in bit/s."""
     return (
         rate(*curve(record, flow, "bytes_received", 1), record.sample_ns)
-        if flow.kind in kinds.TCP_STREAMS
+        if flow.kind in (*kinds.TCP_STREAMS, *kinds.SUBFLOWS)
         else empty()
     )
 
 
 def goodput_udp(record: Record, flow: Flow) -> Samples:
     """Payload rate of the datagrams that arrived in each sampling interval, in bit/s."""
-    if flow.kind in kinds.UDP_STREAMS and flow.generator == "iperf3":
+    if flow.kind in kinds.UDP_STREAMS and not flow.is_stamped:
         return rate(*delivered(record, flow), record.sample_ns)
     t_ns, _ = delivered(record, flow) if flow.kind in kinds.UDP_STREAMS else empty()
     if not len(t_ns):
@@ -299,11 +292,11 @@ def transaction(record: Record, flow: Flow) -> Samples:
 def cc(
     algorithm: bytes, convert: Callable[[decode.Rows], NDArray[np.float64]]
 ) -> Callable[[Record, Flow], Samples]:
-    """What one congestion control tells of itself; empty for flows of another."""
+    """What one congestion control tells of itself, or one that tells the same; empty for flows of another."""
 
     def reading(record: Record, flow: Flow) -> Samples:
         rows = record.socket(flow.id, 0)
-        told = rows["cc"] == algorithm
+        told = brought.tells_as(record, rows["cc"], algorithm)
         known = decode.cc_info(rows["ccinfo"][told], algorithm)
         return empty() if known is None else (stamps(rows)[told], convert(known))
 

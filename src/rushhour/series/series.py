@@ -14,8 +14,8 @@ import numpy as np
 
 from rushhour.errors import RecordError
 from rushhour.record import decode
+from rushhour.series import multipath, sharing
 from rushhour.series import readings as read
-from rushhour.series import sharing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -233,6 +233,14 @@ SERIES: Mapping[str, Kind] = {
         shape="interval",
         udp=read.goodput_udp,
         tcp_info=read.goodput_tcp,
+        mptcp_info=multipath.goodput,
+    ),
+    "subflows": _of_flow(
+        "1",
+        "subflows of an MPTCP connection, the first included",
+        title="Subflows",
+        shape="hold",
+        mptcp_info=multipath.subflows,
     ),
     "send_rate_bps": _of_flow(
         "bit/s",

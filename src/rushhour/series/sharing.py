@@ -69,7 +69,7 @@ def _of_window(moved: NDArray[np.float64]) -> float:
 
 def _was_read(record: Record, flow: Flow) -> bool:
     if flow.kind in kinds.UDP_STREAMS:
-        return flow.generator == "iperf3" or record.has("udp")
+        return not flow.is_stamped or record.has("udp")
     return record.has("tcp_info")
 
 

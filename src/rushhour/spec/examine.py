@@ -59,6 +59,7 @@ def examine(
     scenario, more = _judge(fixed, words)
     found += unknown + more
     if scenario is not None and not found:
+        fixed.pop("sweep", None)
         found += [*check_sweep(scenario, words), *_check_factors(fixed, sweep, first, words)]
         found += _check_quick(scenario, words)
     return (None if found else scenario), found

@@ -16,6 +16,7 @@ from rushhour.spec.judge import Judge
 from rushhour.spec.keys import fields, nearest
 from rushhour.spec.loads import Load
 from rushhour.spec.pattern import SHAPES, Pattern
+from rushhour.spec.programs import Program
 from rushhour.spec.scenario import Expect, Readings, Scenario, Source
 from rushhour.spec.topology import Bond, Direction, Link, Node, Topology
 from rushhour.spec.workload import Flow
@@ -47,6 +48,7 @@ MODELS: Models = {
     ("flow", "off"): TimeLaw,
     ("pattern",): Pattern,
     ("load",): Load,
+    ("program",): Program,
     **{("pattern", shape): model for shape, model in SHAPES.items()},
     ("readings",): Readings,
     ("source",): Source,

@@ -86,6 +86,16 @@ def conversations(scenario: Scenario) -> Iterator[Conversation]:
             yield Conversation(name, flow, position, *_complete(sender, receiver, partner))
 
 
+def subflow_names(scenario: Scenario) -> list[str]:
+    """What subflows are called, in order: `FLOW.LINK`, of copies `FLOW.1.LINK`."""
+    return [
+        f"{flow.label}{copy}.{path}"
+        for flow in scenario.flow
+        for copy in ([""] if flow.count == 1 else [f".{k}" for k in range(1, flow.count + 1)])
+        for path in flow.paths or ()
+    ]
+
+
 def _complete(
     sender: str | None, receiver: str | None, partner: Mapping[str, Iterator[str]]
 ) -> tuple[str | None, str | None]:

@@ -7,6 +7,7 @@ Takes a scenario's document (parsed TOML) and puts values at keys; the same synt
     flow.FLOW.arrivals.KEY, flow.FLOW.size.KEY, flow.FLOW.on.KEY, flow.FLOW.off.KEY,
     link.LINK.KEY, link.LINK.forward.KEY, link.LINK.bond.KEY, link.*.KEY, node.NODE.sysctl.NAME,
     pattern.PATTERN.KEY, pattern.PATTERN.sine.KEY, load.LOAD.KEY,
+    program.PROGRAM.KEY, program.PROGRAM.environment.NAME,
     label.NAME (a factor alone: sets nothing, names the cells),
     topology.class.CLASS.KEY, topology.police.KEY (and of links and their directions likewise)
 """
@@ -21,6 +22,7 @@ from rushhour.spec.control import Class, Police
 from rushhour.spec.loads import Load
 from rushhour.spec.model import flatten
 from rushhour.spec.pattern import SHAPES, Pattern
+from rushhour.spec.programs import Program
 from rushhour.spec.scenario import Readings, Scenario
 from rushhour.spec.sweep import LABEL
 from rushhour.spec.topology import Bond, Direction, Link, Node, Topology
@@ -33,7 +35,19 @@ if TYPE_CHECKING:
     from rushhour.spec.model import Model
 
 _TABLES = {
-    *("topology", "readings", "sysctl", "flow", "link", "node", "pattern", "load", "trace"),
+    *(
+        "topology",
+        "readings",
+        "sysctl",
+        "flow",
+        "link",
+        "node",
+        "pattern",
+        "load",
+        "trace",
+        "program",
+        "file",
+    ),
     *("source", "sweep", "quick", "expect", "judge", "figure"),
 }
 _NAMED: dict[str, type[Model]] = {
@@ -42,6 +56,7 @@ _NAMED: dict[str, type[Model]] = {
     "node": Node,
     "pattern": Pattern,
     "load": Load,
+    "program": Program,
 }
 # Tables within a flow, a link, a pattern: kind → key → what it holds.
 _WITHIN: dict[str, dict[str, type[Model]]] = {
@@ -148,6 +163,8 @@ def _put_table(table: dict[str, object], rest: str, value: object, kind: str, ke
         _put_field(_inner(table, side, key), inner, value, _WITHIN[kind][side], key)
     elif kind == "node" and side == "sysctl" and inner:
         _put_sysctl(table, inner, value, key)
+    elif kind == "program" and side == "environment" and inner:
+        _inner(table, side, key)[inner] = value
     else:
         _put_field(table, rest, value, _NAMED[kind], key)
 

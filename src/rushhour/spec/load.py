@@ -12,11 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 from rushhour.errors import Fault, ScenarioError, UsageError
 from rushhour.spec.attach import attach_traces
+from rushhour.spec.bring import bring_files, bring_roots
 from rushhour.spec.catalog import ScenarioFile, find_in_catalogue, published_beside, study_in
 from rushhour.spec.document import parse_toml, read_text
 from rushhour.spec.examine import examine, inside
+from rushhour.spec.expected import read_expectations
 from rushhour.spec.keys import UnknownKeyError, nearest, put
 from rushhour.spec.lines import find_line, key_lines
+from rushhour.spec.programs import name_programs, with_program
 from rushhour.spec.scenario import name_flows
 from rushhour.spec.settle import fix_factor
 from rushhour.spec.study import STUDY
@@ -89,7 +92,10 @@ def find_scenario(word: str | Path) -> ScenarioFile:
 
 
 def load_scenario(
-    source: str | Path | ScenarioFile, sets: Sequence[str] = (), words: Vocabulary | None = None
+    source: str | Path | ScenarioFile,
+    sets: Sequence[str] = (),
+    words: Vocabulary | None = None,
+    program: Mapping[str, Any] | None = None,
 ) -> Scenario:
     """Load one scenario from a file or from the catalogue.
 
@@ -98,6 +104,7 @@ def load_scenario(
         sets: `KEY=VALUE` words over the file's.
         words: What is measured and predicted; without it the names of metrics, series and models are not
             checked.
+        program: Keys of one more program, which begins when the scenario's own are ready.
 
     Raises:
         ScenarioError: with every fault of the file, its line, and what is allowed.
@@ -106,7 +113,7 @@ def load_scenario(
     if not isinstance(source, ScenarioFile):
         source = find_scenario(source)
     folder = source.file.parent if isinstance(source.file, Path) else None
-    return parse_scenario(read_text(source.file), str(source.file), sets, folder, words)
+    return parse_scenario(read_text(source.file), str(source.file), sets, folder, words, program=program)
 
 
 def parse_scenario(
@@ -115,20 +122,50 @@ def parse_scenario(
     sets: Sequence[str] = (),
     folder: Path | None = None,
     words: Vocabulary | None = None,
+    *,
+    program: Mapping[str, Any] | None = None,
 ) -> Scenario:
     """Give the scenario that a TOML text describes.
 
-    `file` is its name in faults, `folder` holds its traces; `sets` and `words` are as of `load_scenario`.
+    `file` is its name in faults, `folder` holds its traces; the others are as of `load_scenario`.
     """
-    document = name_flows(parse_toml(text, file))
+    document = name_programs(name_flows(parse_toml(text, file)))
+    if program is not None:
+        document = with_program(document, program)
+    return _made(document, sets, folder, words, lines=key_lines(text), file=file)
+
+
+def scenario_of(
+    document: Mapping[str, Any],
+    file: str = "scenario",
+    sets: Sequence[str] = (),
+    folder: Path | None = None,
+    words: Vocabulary | None = None,
+) -> Scenario:
+    """Give the scenario that a document describes, as TOML would be parsed; as of `parse_scenario`."""
+    return _made(name_programs(name_flows(dict(document))), sets, folder, words, lines={}, file=file)
+
+
+def _made(
+    document: dict[str, Any],
+    sets: Sequence[str],
+    folder: Path | None,
+    words: Vocabulary | None,
+    *,
+    lines: dict[str, int],
+    file: str,
+) -> Scenario:
+    document, odd = read_expectations(document, words)
     document, faults = apply_sets(document, sets)
     document, missing = attach_traces(document, folder)
+    missing += odd
+    document, lacking = bring_files(bring_roots(document, folder), folder)
+    missing += lacking
     scenario, found = examine(document, words)
-    if scenario is not None and not faults:
+    if scenario is not None and not faults and not missing:
         return scenario
     # What is said of a file that is not there need not be said of the trace that it would have been.
     found = [*missing, *(problem for problem in found if problem.path not in {p.path for p in missing})]
-    lines = key_lines(text)
     given = {word.partition("=")[0].strip() for word in sets}
     faults += [_fault(problem, document, lines, file, given) for problem in found]
     raise ScenarioError(sorted(faults, key=lambda fault: fault.line or 0))

@@ -16,6 +16,7 @@ from rushhour.quantities import units
 from rushhour.quantities.measures import Tolerance
 from rushhour.spec.check.experiment import MAX_SAMPLES
 from rushhour.spec.explain import MODELS
+from rushhour.spec.notes import NOTES
 from rushhour.spec.pattern import SHAPES
 from rushhour.spec.scenario import Scenario
 from rushhour.spec.sweep import MAX_CELLS, Sweep
@@ -46,6 +47,7 @@ _TITLES: dict[tuple[str, ...], str] = {
     ("pattern",): "`[[pattern]]`: what changes over time",
     **{("pattern", shape): f"`pattern.{shape}`" for shape in SHAPES},
     ("load",): "`[[load]]`: what else a computer does",
+    ("program",): "`[[program]]`: a program on a node",
     ("readings",): "`[readings]`: what is recorded",
     ("expect",): "`[[expect]]`: what must hold",
     ("judge",): "`[[judge]]`: what decides a comparison",
@@ -117,6 +119,7 @@ Keys, as `--set KEY=VALUE` takes them:
 | `link.LINK.bond.KEY`, `.forward.KEY`, `.reverse.KEY` | of its bond, of one direction |
 | `pattern.PATTERN.KEY`, `pattern.PATTERN.sine.KEY` | a key of a pattern, of what it follows |
 | `load.LOAD.KEY` | a key of a load |
+| `program.PROGRAM.KEY`, `program.PROGRAM.environment.NAME` | a key of a program |
 | `label.NAME` | nothing: a number or text that names the cells in tables, figures and `where` |
 
 A factor that `--set` gives a value varies no longer. `skip` leaves out combinations that make no sense:
@@ -202,72 +205,6 @@ nodes named there need no table.
 _DIRECTION = "## A direction: keys of `[topology]` and `[[link]]`\n\n"
 _OF_DIRECTION = "[a direction](#a-direction-keys-of-topology-and-link)"
 
-_NOTES: dict[tuple[str, ...], str] = {
-    ("load",): """\
-Work for processors or memory while the network is measured. Computing takes no time in a virtual kernel, so
-a scenario with loads says `labs = ["netns", "hosts"]`. The record says what a worker got of its share. A
-quarter of the machine's memory stays free whatever is asked for.
-
-```toml
-labs = ["netns", "hosts"]
-
-[[load]]
-node = "s1"
-share = 0.5       # of each processor of the node
-
-[sweep]
-"load.cpu.share" = [0, 0.5, 1]
-```
-
-""",
-    ("link", "class"): """\
-Classes of a preset divide the common link's rate in the direction of the data, those of a link that of either
-direction (`[[link.forward.class]]`: of one). A class has its own rate whatever others do, and borrows up to
-its ceiling what they leave. What no class names goes to the class without flows, else to `(rest)`, which is
-added and lives by borrowing.
-
-```toml
-[[topology.class]]
-name = "elephants"
-rate = "800mbit"
-ceil = "1gbit"
-flows = ["long"]
-
-[[topology.class]]
-name = "mice"
-rate = "200mbit"
-flows = ["short"]
-```
-
-A factor varies one key of a class (`"topology.class.mice.rate" = ["100mbit", "200mbit"]`) or all classes at
-once (`"topology.class" = [[], [{ name = "mice", … }]]`).
-
-""",
-    ("link", "police"): """\
-At the ingress of the node that the packets reach (of a preset: with the data): a bottleneck without a queue,
-`police = { rate = "10mbit", burst = "50kB" }`.
-
-""",
-    ("flow", "size"): """\
-A bare size is a fixed one: `size = "100kB"`. What is drawn depends on the run's seed and the flow's name
-alone: cells that differ in something else meet the same flows at the same times.
-
-""",
-    ("judge",): """\
-These metrics [decide a comparison](verdict.md#how-a-cell-is-judged) of two kernels in every cell.
-
-```toml
-guards = "After a loss {cc} would keep another share of its window (ssthresh of tcp_congestion_ops)"
-
-[[judge]]
-metric = "goodput_bps"
-minimum = "2%"
-```
-
-""",
-    ("flow", "on"): 'A bare duration is a fixed one: `on = "500ms"`.\n\n',
-}
-
 
 def schema() -> str:
     """Give the JSON Schema of a scenario file as text."""
@@ -313,7 +250,7 @@ def _note(path: tuple[str, ...]) -> str:
         return _PATTERNS
     if path[:1] == ("pattern",):
         return f"{inspect.cleandoc(MODELS[path].__doc__ or '')}\n\n"
-    return _NOTES.get(path, "")
+    return NOTES.get(path, "")
 
 
 def _table(model: type[Model]) -> str:

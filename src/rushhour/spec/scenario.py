@@ -9,13 +9,16 @@ from itertools import count
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic_core import PydanticCustomError
 
-from rushhour.quantities.units import Duration
+from rushhour.quantities.units import Duration, UnitError
+from rushhour.spec.expectation import table_of
 from rushhour.spec.figure import Figure
 from rushhour.spec.judge import Judge
 from rushhour.spec.loads import Load
 from rushhour.spec.model import Model, Sysctls, flatten, shown
 from rushhour.spec.pattern import Pattern, TraceName
+from rushhour.spec.programs import Program, name_programs
 from rushhour.spec.sweep import Sweep
 from rushhour.spec.topology import Link, Node, Topology
 from rushhour.spec.workload import Flow
@@ -58,6 +61,8 @@ class Expect(Model):
     )
     min: float | None = Field(None, allow_inf_nan=False, description="smallest value that passes")
     max: float | None = Field(None, allow_inf_nan=False, description="largest value that passes")
+    above: float | None = Field(None, allow_inf_nan=False, description="greater values pass, this one not")
+    below: float | None = Field(None, allow_inf_nan=False, description="smaller values pass, this one not")
     equals: float | None = Field(
         None, allow_inf_nan=False, description="value that passes, within `tolerance`"
     )
@@ -72,6 +77,19 @@ class Expect(Model):
         default_factory=dict,
         description="in these cells only: a value, or a list of values, for each factor named",
     )
+
+
+def _table(value: object) -> object:
+    """An expectation that is a text, where nobody has read it before: its names are taken as they are."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return table_of(value)
+    except UnitError as error:
+        raise PydanticCustomError("unit", "{message}", {"message": str(error)}) from error
+
+
+Expectation = Annotated[Expect, BeforeValidator(_table, json_schema_input_type=str | Expect)]
 
 
 def _flat(value: object) -> object:
@@ -128,6 +146,21 @@ class Scenario(Model):
         exclude_if=lambda loads: not loads,
         description="what else the nodes' computers do; in real time only",
     )
+    program: tuple[Program, ...] = Field(
+        (),
+        exclude_if=lambda programs: not programs,
+        description="what else runs on the nodes and uses their network",
+    )
+    file: dict[TraceName, str] = Field(
+        default_factory=dict,
+        exclude_if=lambda files: not files,
+        description="texts of the files that programs bring; filled in from their files",
+    )
+    root: dict[str, str] = Field(
+        default_factory=dict,
+        exclude_if=lambda roots: not roots,
+        description="whole paths of the roots that programs name; filled in from `root` of programs",
+    )
     trace: dict[TraceName, str] = Field(
         default_factory=dict, description="texts of the traces that patterns name; filled in from their files"
     )
@@ -135,7 +168,9 @@ class Scenario(Model):
     quick: Annotated[dict[str, Any], BeforeValidator(_flat)] = Field(
         default_factory=dict, description="what `--quick` changes"
     )
-    expect: tuple[Expect, ...] = Field((), description="what must hold")
+    expect: tuple[Expectation, ...] = Field(
+        (), description='what must hold: tables, or texts as `expect = ["goodput of tcp1 > 1mbit"]`'
+    )
     judge: tuple[Judge, ...] = Field(
         (), description="what decides a comparison; default every metric that has a better side"
     )
@@ -144,7 +179,7 @@ class Scenario(Model):
     @model_validator(mode="before")
     @classmethod
     def _name_flows(cls, value: object) -> object:
-        return name_flows(value)
+        return name_programs(name_flows(value))
 
     @property
     def virtual(self) -> bool:

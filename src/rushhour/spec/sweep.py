@@ -15,6 +15,7 @@ skip = [{cc = "reno", "topology.rtt" = "10ms"}]   in [sweep]: combinations that 
 from __future__ import annotations
 
 import re
+from functools import cached_property
 from itertools import product
 from math import isfinite, prod
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -77,7 +78,7 @@ class Sweep(RootModel[dict[str, Any]]):
             _refuse(SKIP, "every combination is left out: nothing would run")
         return self
 
-    @property
+    @cached_property
     def factors(self) -> tuple[Factor, ...]:
         """All factors in the order of the file, the single ones first."""
         single = [
@@ -91,7 +92,7 @@ class Sweep(RootModel[dict[str, Any]]):
         ]
         return (*single, *coupled)
 
-    @property
+    @cached_property
     def unsaid(self) -> frozenset[str]:
         """The keys that a label speaks for, so that they are left out of a cell's name."""
         return frozenset(key for factor in self.factors for key in _unsaid(factor))
@@ -175,10 +176,7 @@ def _check_values(single: dict[str, Any], coupled: list[dict[str, Any]]) -> None
                 _refuse(key, f'a factor is a list of values, for example "{key}" = [1, 2]')
             if key.startswith(LABEL):
                 _check_label(key, values)
-            if (
-                any(value in values[:index] for index, value in enumerate(values[:MAX_CELLS]))
-                and table is single
-            ):
+            if table is single and _has_twice(values):
                 _refuse(key, "a value stands twice: its cells would be the same")
             if key in seen:
                 _refuse(key, "varies twice: a key can be a factor once")
@@ -191,6 +189,13 @@ def _check_values(single: dict[str, Any], coupled: list[dict[str, Any]]) -> None
                 next(iter(table), TOGETHER),
                 f"factors that vary together have lists of one length; found {found}",
             )
+
+
+def _has_twice(values: list[Any]) -> bool:
+    """Whether values are equal, as `==` says: lists are no keys of a set, so they are compared one by one."""
+    plain = [value for value in values if not isinstance(value, list | dict)]
+    others = [value for value in values if isinstance(value, list | dict)][:MAX_CELLS]
+    return len(set(plain)) < len(plain) or any(one in others[:index] for index, one in enumerate(others))
 
 
 def _check_label(key: str, values: list[object]) -> None:

@@ -23,30 +23,39 @@ def document(scenario: Scenario) -> dict[str, Any]:
     return scenario.model_dump(mode="json", by_alias=True, exclude_unset=True)
 
 
-def with_values(scenario: Scenario, values: Mapping[str, object]) -> Scenario:
-    """Give the scenario of one cell: the values at their keys, nothing left to vary.
+# A sweep varies, figures compare cells and quick looks have fewer; the cell itself has none of them.
+_OF_ALL_CELLS = ("sweep", "figure", "quick")
 
-    Raises:
-        ScenarioError: a key leads nowhere, a value is malformed, or the values contradict each other.
-    """
-    where = ", ".join(f"{key}={value}" for key, value in values.items())
-    try:
-        fixed = put(document(scenario), values)
-    except UnknownKeyError as error:
-        raise ScenarioError([Fault(f"cell {where}", None, "", str(error), error.hint)]) from error
-    fixed.pop("sweep", None)
-    # Figures compare cells and quick looks have fewer; the cell itself has neither.
-    fixed.pop("figure", None)
-    fixed.pop("quick", None)
-    fixed = settle(fixed, values)
-    cell, found = examine(fixed)
-    if cell is None:
-        keys = (".".join(str(part) for part in problem.path) for problem in found)
-        faults = [
-            Fault(f"cell {where}", None, key, p.message, p.hint) for key, p in zip(keys, found, strict=True)
-        ]
-        raise ScenarioError(faults)
-    return cell
+
+class Varying:
+    """What cells of a scenario have in common, written down once: there may be ten thousand of them."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        whole = document(scenario)
+        self._common = {key: value for key, value in whole.items() if key not in _OF_ALL_CELLS}
+
+    def at(self, values: Mapping[str, object]) -> Scenario:
+        """Give the scenario of one cell: the values at their keys, nothing left to vary.
+
+        Raises:
+            ScenarioError: a key leads nowhere, a value is malformed, or the values contradict each other.
+        """
+        where = ", ".join(f"{key}={value}" for key, value in values.items())
+        try:
+            fixed = put(self._common, values)
+        except UnknownKeyError as error:
+            raise ScenarioError([Fault(f"cell {where}", None, "", str(error), error.hint)]) from error
+        cell, found = examine(settle(fixed, values))
+        if cell is None:
+            keys = (".".join(str(part) for part in problem.path) for problem in found)
+            told = zip(keys, found, strict=True)
+            raise ScenarioError([Fault(f"cell {where}", None, key, p.message, p.hint) for key, p in told])
+        return cell
+
+
+def with_values(scenario: Scenario, values: Mapping[str, object]) -> Scenario:
+    """Give the scenario of one cell; see `Varying.at`."""
+    return Varying(scenario).at(values)
 
 
 def cells(scenario: Scenario) -> Iterator[tuple[dict[str, Any], Scenario]]:
@@ -55,8 +64,9 @@ def cells(scenario: Scenario) -> Iterator[tuple[dict[str, Any], Scenario]]:
     Raises:
         ScenarioError: at the first combination that contradicts itself.
     """
+    varying = Varying(scenario)
     for values in scenario.sweep.combinations():
-        yield values, with_values(scenario, values)
+        yield values, varying.at(values)
 
 
 def quick_look(scenario: Scenario) -> Scenario:

@@ -30,7 +30,7 @@ class Flow(Model):
     kind: kinds.Kind = Field(
         "tcp",
         description='"tcp" and "udp": a stream; "ping": ICMP echo; "rr": request and response over one '
-        'connection; "crr": connection, request, response, close',
+        'connection; "crr": connection, request, response, close; "mptcp": a stream over several paths',
     )
     generator: Generator | None = Field(
         None, description='program that drives it: "agent" (default) or "iperf3", from this machine'
@@ -100,6 +100,14 @@ class Flow(Model):
         None, description="a source that is on and off in turn, on first: how long it writes at its `rate`"
     )
     off: TimeWord | None = Field(None, description="how long it pauses in between")
+    paths: tuple[Name, ...] | None = Field(
+        None,
+        description="names of its sender's links, over which the connection goes: it begins on the first and "
+        "opens a subflow on each of the others",
+    )
+    backup: tuple[Name, ...] | None = Field(
+        None, description="which of its paths carry data only where no other can (RFC 8684)"
+    )
     burst: Count | None = Field(
         None, le=1024, description="datagrams that leave at once, at the same mean rate; default one"
     )

@@ -10,16 +10,19 @@ import json
 import math
 import os
 import re
+import zlib
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from rushhour.baseline.read import Baseline, raw_digests
+from rushhour.baseline.read import Baseline
 from rushhour.errors import RecordError
+from rushhour.metrics.value import MetricValue
 from rushhour.plan.cells import label_of
 from rushhour.record.document import read
 from rushhour.record.folders import BASELINE, VERDICT, result_sets
 from rushhour.record.json_file import read_json
+from rushhour.record.seal import raw_digests
 from rushhour.record.told import told
 from rushhour.record.verdict_file import AGAIN, FORMAT, VerdictFile
 from rushhour.spec.sweep import Sweep, known_sweep
@@ -30,7 +33,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from rushhour.metrics.value import MetricValue
     from rushhour.record.baseline_file import KeptRun, KeptScenario
     from rushhour.record.record import Record
     from rushhour.record.result_set import ResultSet
@@ -42,7 +44,7 @@ _KERNEL = ("name", "release", "image_sha256")
 
 @dataclass(frozen=True)
 class RunParcel:
-    """One run. `values` are its metrics; what a slim baseline does not know is None."""
+    """One run. `packed` has its metrics (`values`); what a slim baseline does not know is None."""
 
     key: str
     scenario: str
@@ -65,7 +67,12 @@ class RunParcel:
     elapsed_s: float | None
     folder: str
     raw_sha256: str
-    values: Sequence[MetricValue]
+    packed: bytes
+
+    @property
+    def values(self) -> list[MetricValue]:
+        """What was measured. Packed it takes a twentieth: a set may have 100 000 runs."""
+        return [MetricValue(*row) for row in json.loads(zlib.decompress(self.packed))]
 
     @property
     def digest(self) -> str:
@@ -156,7 +163,9 @@ def _set(results: ResultSet) -> SetParcel:
     about, folder = results.about, results.path.resolve()
     quick = about.quick
     sweep = known_sweep(about.scenario.resolved.sweep)
-    runs = [_run(record, sweep, values, quick=quick) for record, values in _measured(results)]
+    runs: list[RunParcel] = []
+    for record, values in _measured(results):
+        runs.append(_run(record, sweep, values, quick=quick, like=runs[-1] if runs else None))
     first = runs[0]
     kernels = sorted({str(run.kernel.get("name")) for run in runs})
     made, stamped = _made(folder)
@@ -183,8 +192,21 @@ def _measured(results: ResultSet) -> Iterator[tuple[Record, Sequence[MetricValue
         yield record, metrics_of(record) if values is None else [_sound(value) for value in values]
 
 
-def _run(record: Record, sweep: Sweep, values: Sequence[MetricValue], *, quick: bool) -> RunParcel:
+def _packed(values: Sequence[MetricValue]) -> bytes:
+    rows = [[one.metric, one.scope, one.value, one.unit, one.note] for one in values]
+    return zlib.compress(json.dumps(rows, default=float).encode("utf-8", "surrogatepass"), 1)
+
+
+def _run(
+    record: Record, sweep: Sweep, values: Sequence[MetricValue], *, quick: bool, like: RunParcel | None
+) -> RunParcel:
+    """A run; what it has in common with the one before it is in memory once."""
     manifest = record.manifest
+    kernel: Mapping[str, object] = dict(manifest.kernel)
+    agent: Mapping[str, object] = dict(manifest.agent)
+    if like is not None:
+        kernel = like.kernel if like.kernel == kernel else kernel
+        agent = like.agent if like.agent == agent else agent
     scenario, cell = manifest.scenario, manifest.cell
     try:
         return RunParcel(
@@ -198,8 +220,8 @@ def _run(record: Record, sweep: Sweep, values: Sequence[MetricValue], *, quick: 
             label=label_of(record.factors, sweep),
             repetition=manifest.repetition,
             seed=manifest.seed or 0,
-            kernel=dict(manifest.kernel),
-            agent=dict(manifest.agent),
+            kernel=kernel,
+            agent=agent,
             lab=str(manifest.lab),
             rushhour=manifest.rushhour,
             valid=record.valid,
@@ -209,7 +231,7 @@ def _run(record: Record, sweep: Sweep, values: Sequence[MetricValue], *, quick: 
             elapsed_s=manifest.elapsed_s,
             folder=spelled(record.path.resolve()),
             raw_sha256=digest(raw_digests(manifest.files), told(record)),
-            values=values,
+            packed=_packed(values),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise RecordError(
@@ -224,7 +246,7 @@ def _baseline(found: Baseline) -> Iterator[Parcel]:
     made, _ = _made(found.path / BASELINE)
     whole = digest("baseline", read_json(found.path / BASELINE))
     for scenario in found.scenarios:
-        name = scenario.name
+        name, sweep = scenario.name, known_sweep(scenario.resolved.sweep)
         yield SetParcel(
             digest=digest(whole, name),
             kind="baseline",
@@ -237,13 +259,17 @@ def _baseline(found: Baseline) -> Iterator[Parcel]:
             failures=scenario.failures,
             skipped=scenario.skipped,
             runs=[
-                _kept(found, scenario, run, values[run.folder]) for run in found.runs if run.scenario == name
+                _kept(found, scenario, sweep, run, values[run.folder])
+                for run in found.runs
+                if run.scenario == name
             ],
         )
     yield BaselineParcel(whole, found)
 
 
-def _kept(found: Baseline, scenario: KeptScenario, run: KeptRun, values: Sequence[MetricValue]) -> RunParcel:
+def _kept(
+    found: Baseline, scenario: KeptScenario, sweep: Sweep, run: KeptRun, values: Sequence[MetricValue]
+) -> RunParcel:
     return RunParcel(
         key=run.key,
         scenario=run.scenario,
@@ -252,7 +278,7 @@ def _kept(found: Baseline, scenario: KeptScenario, run: KeptRun, values: Sequenc
         quick=scenario.quick,
         cell=run.cell,
         factors=run.factors,
-        label=label_of(run.factors, known_sweep(scenario.resolved.sweep)),
+        label=label_of(run.factors, sweep),
         repetition=run.repetition,
         seed=run.seed,
         kernel=found.kernel,
@@ -266,7 +292,7 @@ def _kept(found: Baseline, scenario: KeptScenario, run: KeptRun, values: Sequenc
         elapsed_s=None,
         folder=spelled((found.path / "runs" / run.folder).resolve()),
         raw_sha256=digest(dict(run.raw), run.told) if run.told else digest(dict(run.raw)),
-        values=[_sound(value) for value in values],
+        packed=_packed([_sound(value) for value in values]),
     )
 
 

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 # Values looked up at once; SQLite takes 32766.
 _CHUNK = 5000
+# Runs whose values are put there together.
+_PORTION = 500
 
 Rows = list[dict[str, object]]
 
@@ -141,12 +143,14 @@ def _measurements(connection: Connection, runs: Mapping[int, RunParcel]) -> None
         ],
     )
     known |= new
-    rows = {
-        (place, known[one.metric, one.scope, one.unit]): one
-        for place, run in runs.items()
-        for one in run.values
-    }
-    _insert_values(connection, [(*ids, one.value, one.note) for ids, one in rows.items()])
+    every = list(runs)
+    for start in range(0, len(every), _PORTION):
+        rows = {
+            (place, known[one.metric, one.scope, one.unit]): one
+            for place in every[start : start + _PORTION]
+            for one in runs[place].values
+        }
+        _insert_values(connection, [(*ids, one.value, one.note) for ids, one in rows.items()])
 
 
 def _insert_values(connection: Connection, rows: Sequence[tuple[int, int, float | None, str | None]]) -> None:

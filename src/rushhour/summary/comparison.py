@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
@@ -27,6 +28,7 @@ from rushhour.summary.summary import Statistics, statistics
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from rushhour.record.result_set import ResultSet
     from rushhour.spec.published import Kind, Value
@@ -126,6 +128,10 @@ class _Values:
         self._results = results
         self._known: dict[str, dict[str, list[MetricValue]]] = {}
 
+    @cached_property
+    def _paths(self) -> dict[str, Path]:
+        return {path.name: path for path in self._results.folders()}
+
     def of(self, table: Published, run: _Run) -> tuple[float | None, str]:
         """The value of a run in the table's unit, or why there is none."""
         if table.begin is None and table.to is None:
@@ -154,8 +160,7 @@ class _Values:
         return self._known[metric]
 
     def _record(self, folder: str) -> Record:
-        paths = {path.name: path for path in self._results.folders()}
-        return Record.open(paths[folder])
+        return Record.open(self._paths[folder])
 
     def _part(self, table: Published, folder: str) -> list[MetricValue]:
         metric = METRICS.get(table.metric)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from rushhour.metrics.value import MetricValue
     from rushhour.record.record import Record
+    from rushhour.record.result_file import ProgramResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +35,21 @@ class Verdict:
 
 def check(record: Record, values: Iterable[MetricValue] | None = None) -> list[Verdict]:
     """Judge the expectations of the record's own scenario; `values` saves measuring again."""
+    programs = [_program(one) for one in record.result.programs if one.error]
     expects = record.manifest.scenario.resolved.expect
     if not expects:
-        return []
-    return judge(expects, record.metrics() if values is None else values, record.factors)
+        return programs
+    return [*programs, *judge(expects, record.metrics() if values is None else values, record.factors)]
+
+
+def _program(one: ProgramResult) -> Verdict:
+    """Of a program that did not begin, or did not end as the scenario says."""
+    value = None if one.exit is None else float(one.exit)
+    wanted = "the status that the scenario gives"
+    message = f"program {one.name} {one.error}"
+    return Verdict(
+        "program_exit", f"program:{one.name}", ok=False, value=value, wanted=wanted, message=message
+    )
 
 
 def judge(
@@ -101,21 +113,24 @@ def _at(expect: Mapping[str, object], values: Sequence[MetricValue]) -> Sequence
 
 def _holds(expect: Mapping[str, Any], value: float) -> bool:
     low, high, equals = expect.get("min"), expect.get("max"), expect.get("equals")
+    above, below = expect.get("above"), expect.get("below")
     tolerance = expect.get("tolerance") or 0.0
     return (
         (low is None or value >= low)
         and (high is None or value <= high)
+        and (above is None or value > above)
+        and (below is None or value < below)
         and (equals is None or abs(value - equals) <= tolerance)
     )
 
 
 def _wanted(expect: Mapping[str, object]) -> str:
     parts = [
-        f"{words} {expect[key]:g}"
-        for key, words in (("min", "≥"), ("max", "≤"))
+        f"{words} {expect[key]:.10g}"
+        for key, words in (("min", "≥"), ("above", ">"), ("max", "≤"), ("below", "<"))
         if expect.get(key) is not None
     ]
     if expect.get("equals") is not None:
         tolerance = expect.get("tolerance") or 0.0
-        parts.append(f"= {expect['equals']:g}" + (f" ± {tolerance:g}" if tolerance else ""))
+        parts.append(f"= {expect['equals']:.10g}" + (f" ± {tolerance:g}" if tolerance else ""))
     return " and ".join(parts) or "any value"

@@ -77,14 +77,19 @@ def key_of_manifest(manifest: Mapping[str, object]) -> str:
 
 def written(values: Sequence[MetricValue]) -> bytes:
     """Metric values as they are kept."""
-    return zlib.compress(json.dumps(rows_of(values), separators=(",", ":")).encode(), 1)
+    return zlib.compress(_text(values).encode(), 1)
 
 
 def rows_of(values: Sequence[MetricValue]) -> list[list[object]]:
     """Metric values as JSON has them."""
-    rows = [[one.metric, one.scope, one.value, one.unit, one.note] for one in values]
-    plain: list[list[object]] = json.loads(json.dumps(rows, default=float))
+    plain: list[list[object]] = json.loads(_text(values))
     return plain
+
+
+def _text(values: Sequence[MetricValue]) -> str:
+    rows = [[one.metric, one.scope, one.value, one.unit, one.note] for one in values]
+    # numpy's numbers are none of JSON's.
+    return json.dumps(rows, default=float, separators=(",", ":"))
 
 
 def read(value: bytes | None) -> list[MetricValue] | None:

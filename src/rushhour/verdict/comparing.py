@@ -19,11 +19,12 @@ from rushhour.lab.kernel import Kernel
 from rushhour.lab.uml import UmlLab
 from rushhour.quantities.measures import Tolerance
 from rushhour.quantities.units import UnitError
+from rushhour.record.slim import WHOLE, Wanted
 from rushhour.running.conductor import Conductor
 from rushhour.running.prepare import prepare
 from rushhour.verdict import lane, place
 from rushhour.verdict.boots import boots
-from rushhour.verdict.follow import divergences
+from rushhour.verdict.follow import differing, divergences, slim
 from rushhour.verdict.judging import Verdict, judge, never_ran, pair
 from rushhour.verdict.open import open_side
 from rushhour.verdict.refusal import VARIABLES, changed_of, check
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rushhour.lab.base import Lab
-    from rushhour.running.batch import Batch
+    from rushhour.running.batch import Batch, Run
     from rushhour.running.conductor import Watch
     from rushhour.running.executor import Executor
 
@@ -65,6 +66,7 @@ class Asked:
     jobs: int | None = None
     fresh: bool = False
     executor: Executor | None = None
+    wanted: Wanted = WHOLE
 
 
 def compare(
@@ -84,6 +86,7 @@ def compare(
     watch: Watch | None = None,
     lab: Lab | None = None,
     executor: Executor | None = None,
+    wanted: Wanted = WHOLE,
 ) -> Verdict:
     """Judge a candidate against a base.
 
@@ -104,13 +107,15 @@ def compare(
         watch: Is told how runs go on.
         lab: Where to run, instead of the `uml` lab.
         executor: Carries the runs out, instead of threads on this machine.
+        wanted: What is to be kept of runs (`rushhour.running.runner.keeping`).
 
     Raises:
         UsageError: a word means nothing, or the sides are not comparable.
         RecordError: a folder holds no runs, or they are damaged.
     """
     begin = clock.monotonic()
-    asked = Asked(scenarios, quick, _rule(seeds, max_seeds, minimum), variables, stop, jobs, fresh, executor)
+    rule = _rule(seeds, max_seeds, minimum)
+    asked = Asked(scenarios, quick, rule, variables, stop, jobs, fresh, executor, wanted)
     _check(asked)
     sides = open_side(base), open_side(candidate)
     now = clock.now()
@@ -146,7 +151,7 @@ def _run(
     with place.alone(folder):
         try:
             with Conductor(
-                lab, asked.jobs, fresh=asked.fresh, executor=asked.executor, watch=watch
+                lab, asked.jobs, fresh=asked.fresh, wanted=asked.wanted, executor=asked.executor, watch=watch
             ) as conductor:
                 bench = Bench(*lanes, asked.rule, conductor, asked.stop)
                 cells = bench.judge(tasks)
@@ -160,10 +165,33 @@ def _run(
         cells = cells if boots(sides[1], lab, folder, asked.executor) else never_ran(cells)
     missing += given_up(bench, tasks, candidate.name)
     stopped = asked.stop and any(cell.verdict == "worse" for cell in cells)
-    return Verdict(
+    verdict = Verdict(
         base, candidate, asked.rule, cells, missing, notes, asked.variables,
         stopped=stopped, planned=len(tasks),
     )  # fmt: skip
+    if not asked.wanted.tables:
+        # On this machine: a fleet gives what the whole comparison asked it for.
+        with place.alone(folder), Conductor(lab, asked.jobs, watch=watch) as conductor:
+            _make_whole(verdict, lanes, tasks, conductor)
+    return verdict
+
+
+def _make_whole(
+    verdict: Verdict, lanes: tuple[lane.Lane, lane.Lane], tasks: Sequence[Task], conductor: Conductor
+) -> None:
+    """Have the tables in which first divergences show: slim records of this comparison become whole ones."""
+    cells = {task.key: task.cell for task in tasks}
+    again: list[tuple[Batch, Run]] = []
+    for one in slim(verdict):
+        seed, key = differing(one), one.cell.key
+        if seed is None or key not in cells:
+            continue
+        trials = one.base[seed], one.candidate[seed]
+        pair_of = [mine.again(key, cells[key], trial) for mine, trial in zip(lanes, trials, strict=True)]
+        again += [run for run in pair_of if run is not None]
+    conductor.expect(len(again))
+    for _ in conductor.outcomes(again):
+        pass
 
 
 def _lanes(

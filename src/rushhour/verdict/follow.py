@@ -13,17 +13,44 @@ if TYPE_CHECKING:
     from rushhour.verdict.cell import CellVerdict
     from rushhour.verdict.judging import Verdict
 
-# Traces of so many cells are laid beside each other: the worst ones.
-_MOST = 80
+# Traces of so many cells are laid beside each other: the worst ones. Where metrics alone were kept, so many
+# are made again for that.
+_MOST, _MADE_AGAIN = 80, 8
 
 
 def divergences(verdict: Verdict) -> Verdict:
     """The verdict with the first divergence of each cell that changed, where both records are at hand."""
-    changed = [cell for cell in verdict.cells if cell.verdict in ("worse", "inconclusive", "better")]
-    chosen = {id(cell) for cell in sorted(changed, key=lambda cell: ORDER.index(cell.verdict))[:_MOST]}
     if not (verdict.base.virtual and verdict.candidate.virtual):
         return verdict
+    chosen = {id(cell) for cell in _worst(verdict)[:_MOST]}
     return replace(verdict, cells=[_diverged(cell) if id(cell) in chosen else cell for cell in verdict.cells])
+
+
+def slim(verdict: Verdict) -> list[CellVerdict]:
+    """The worst of the cells that changed, whose tables nobody has: their runs are to be made again."""
+    found = []
+    for cell in _worst(verdict)[:_MADE_AGAIN]:
+        seed = differing(cell)
+        sides = () if seed is None else (cell.base[seed].record(), cell.candidate[seed].record())
+        # One that a storage has is fetched.
+        if any(one is not None and one.slim is not None and one.slim.storage is None for one in sides):
+            found.append(cell)
+    return found
+
+
+def differing(cell: CellVerdict) -> int | None:
+    """The first seed whose two runs are there and have other tables."""
+    for seed in cell.seeds:
+        base, candidate = cell.base[seed], cell.candidate[seed]
+        if base.folder and candidate.folder and base.digests != candidate.digests:
+            return seed
+    return None
+
+
+def _worst(verdict: Verdict) -> list[CellVerdict]:
+    """The cells that changed, the worst first."""
+    changed = [cell for cell in verdict.cells if cell.verdict in ("worse", "inconclusive", "better")]
+    return sorted(changed, key=lambda cell: ORDER.index(cell.verdict))
 
 
 def _diverged(cell: CellVerdict) -> CellVerdict:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from rushhour.lab.base import Lab
     from rushhour.lab.kernel import Kernel
     from rushhour.running.batch import Outcome
-    from rushhour.verdict.side import Key
+    from rushhour.verdict.side import Key, Trial
 
 # Runs of a cell in the numbers of a set's runs: later seeds then stand with the earlier ones of their cell.
 STRIDE = 100
@@ -68,6 +68,14 @@ class Lane:
             cell.skipped = outcome.error.message
         else:
             cell.trials[outcome.run.seed] = of_outcome(outcome)
+
+    def again(self, key: Key, cell: Cell, trial: Trial) -> tuple[Batch, Run] | None:
+        """A run that this lane made, to be made again in its place; None of records that were given."""
+        batch = self.batches.get(key[0])
+        if batch is None or trial.folder is None or batch.folder not in trial.folder.parents:
+            return None
+        number = cell.index * STRIDE + trial.repetition
+        return batch, Run(number, cell, batch.kernels[0], trial.repetition, trial.seed)
 
     def close(self, folder: Path, *, complete: bool) -> None:
         """Say in each set, and beside them, what there is."""

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from rushhour.baseline.read import raw_digests
 from rushhour.errors import RecordError, ScenarioError
 from rushhour.metrics.catalog import METRICS
 from rushhour.metrics.value import MetricValue
@@ -23,6 +22,7 @@ from rushhour.plan.cells import expand, label_of
 from rushhour.record.document import write
 from rushhour.record.manifest import VIRTUAL
 from rushhour.record.record import Record
+from rushhour.record.seal import raw_digests
 from rushhour.record.told import told
 from rushhour.record.verdict_file import ComparedSide
 from rushhour.spec.scenario import Scenario
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from rushhour.record.set_file import Unrun
     from rushhour.running.batch import Outcome
 
-RAW = "raw/"
 PLAN = "plan.json"
 
 Key = tuple[str, str]
@@ -91,7 +90,7 @@ class Trial:
         if self.folder is None:
             return None
         record = Record.open(self.folder)
-        kept = {name: digest for name, digest in self.digests.items() if name.startswith(RAW)}
+        kept = raw_digests(self.digests)
         if kept and kept != raw_digests(record.manifest.files):
             raise RecordError(
                 "this is not the run whose checksums were kept",
@@ -294,7 +293,7 @@ def of_record(record: Record, shared: Shared | None = None) -> Trial:
         repetition=manifest.repetition,
         folder=record.path,
         key=record.key,
-        digests={intern(name): digest for name, digest in files.items() if name.startswith(RAW)},
+        digests={intern(name): digest for name, digest in raw_digests(files).items()},
         plan=files.get(PLAN),
         valid=record.valid,
         reasons=manifest.invalid_reasons,

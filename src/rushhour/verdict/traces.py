@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rushhour.record import decode
+from rushhour.record import brought, decode
 from rushhour.verdict.alignment import ACKS, PACKET_NS, UNKNOWN, WAITED, Trace
 from rushhour.verdict.flowlog import origins
 
@@ -154,16 +154,16 @@ def _packets(stamp: str, state: tuple[str, ...], *times: str) -> Callable[[Recor
 def _info(record: Record, table: str) -> Trace:
     rows = record.raw(table).rows
     info = decode.tcp_info(rows["info"])
-    state = {**_picked(info, _INFO_STATE), **_cc(rows)}
+    state = {**_picked(info, _INFO_STATE), **_cc(record, rows)}
     columns: dict[Kind, Columns] = {"state": state, "window": _picked(info, _INFO_WINDOW)}
     return Trace(codes(table, rows), rows["t_ns"].astype(np.int64), columns, final=False)
 
 
-def _cc(rows: decode.Rows) -> dict[str, NDArray[np.generic]]:
+def _cc(record: Record, rows: decode.Rows) -> dict[str, NDArray[np.generic]]:
     """What algorithms tell of their decisions; 0 in the rows of other algorithms."""
     found: dict[str, NDArray[np.generic]] = {}
     for algorithm in np.unique(rows["cc"]):
-        known = decode.cc_info(rows["ccinfo"], bytes(algorithm))
+        known = decode.cc_info(rows["ccinfo"], brought.cc_info_of(record, bytes(algorithm)))
         mine: NDArray[np.bool_] = rows["cc"] == algorithm
         for name, values in _picked(known, _CC_STATE).items() if known is not None else ():
             found.setdefault(name, np.zeros(len(rows), np.int64))[mine] = values[mine]

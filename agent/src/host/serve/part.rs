@@ -177,7 +177,7 @@ fn carry_out(mut ready: Ready, clock: Clock) -> Result<(Report, (Sockets, Option
         trace.count_from(clock);
     }
     ready.topology.count_wires_from(0)?;
-    let mut sampler = Sampler::start(plan, &ready.topology, nodes, clock, &ready.out)?;
+    let mut sampler = Sampler::start(plan, &ready.topology, nodes, clock, &ready.out, None)?;
     let loads = Loads::start(plan, clock)?;
     let core = Core { lab: Lab::Machine, plan, nodes, clock, raw: &raw };
     let over = core.drive(ready.flows, &mut sampler, report)?;

@@ -16,7 +16,7 @@ const PREFIX: &str = "rushhour-agent-";
 /// Makes the folder: where mounts are this process's own, in memory that goes with it; else one that the keeper removes.
 pub fn make(keeper: &Keeper, private: bool, warnings: &mut Vec<String>) -> Result<PathBuf> {
     if private {
-        match mounts::mount_harmless("tmpfs", Path::new(PRIVATE), true) {
+        match mounts::mount_harmless("tmpfs", Path::new(PRIVATE), true, c"") {
             Ok(()) => return Ok(PathBuf::from(PRIVATE)),
             Err(cause) => warnings.push(format!("no file system of its own: {cause}")),
         }

@@ -48,7 +48,7 @@ fn foreign(cause: &io::Error) -> Error {
 
 fn renew_sys(warnings: &mut Vec<String>) -> io::Result<()> {
     let kept = mounts::bind_all(GROUPS, WAITING);
-    mounts::mount_harmless("sysfs", Path::new("/sys"), false)?;
+    mounts::mount_harmless("sysfs", Path::new("/sys"), false, c"")?;
     let back = kept.and_then(|()| mounts::move_mount(WAITING, GROUPS));
     if let Err(cause) = back {
         warnings.push(format!("control groups cannot be seen from here: {cause}"));

@@ -78,6 +78,17 @@ pub fn install_filter(filter: &[libc::sock_filter]) -> io::Result<()> {
     set_filter(&raw const program)
 }
 
+/// The same of a filter of which some calls wait for an answer: by the file that this gives.
+pub fn install_asking_filter(filter: &[libc::sock_filter]) -> io::Result<OwnedFd> {
+    let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_ptr().cast_mut() };
+    let (mode, flags) = (libc::SECCOMP_SET_MODE_FILTER, libc::SECCOMP_FILTER_FLAG_NEW_LISTENER);
+    // SAFETY: the program lives through the call, which copies it; the descriptor is new and owned from here on.
+    unsafe {
+        let fd = check(libc::syscall(libc::SYS_seccomp, mode, flags, &raw const program))?;
+        Ok(OwnedFd::from_raw_fd(fd as i32))
+    }
+}
+
 fn set_filter(program: *const libc::sock_fprog) -> io::Result<()> {
     // SAFETY: the program is none, which is refused, or one that lives through the call, which copies it.
     check(unsafe { libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, program, 0, 0) }).map(drop)

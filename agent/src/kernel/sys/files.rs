@@ -97,6 +97,16 @@ pub fn lock(file: &impl AsFd, wait: bool) -> io::Result<bool> {
     }
 }
 
+/// A file that whoever started this process left open for it under this number. What this process starts does not get it.
+pub fn inherited(number: RawFd) -> io::Result<OwnedFd> {
+    // SAFETY: the file is only looked at; where nothing is open under the number, that is the error.
+    let there = unsafe { BorrowedFd::borrow_raw(number) };
+    let mine = rustix::io::fcntl_dupfd_cloexec(there, 3)?;
+    // SAFETY: nobody else in this process knows of the number.
+    unsafe { libc::close(number) };
+    Ok(mine)
+}
+
 /// Puts `by` in the place of the standard input and gives what was there.
 pub fn take_input(by: &impl AsFd) -> io::Result<OwnedFd> {
     let taken = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;

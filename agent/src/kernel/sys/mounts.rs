@@ -15,12 +15,17 @@ pub fn mount(source: &str, target: &str, kind: &str, options: &str) -> io::Resul
     Ok(rustix::mount::mount(source, target, kind, MountFlags::empty(), options.as_c_str())?)
 }
 
+/// Mounts a file system in which nobody writes.
+pub fn mount_read_only(kind: &str, target: &Path, options: &CStr) -> io::Result<()> {
+    Ok(rustix::mount::mount("none", target, kind, MountFlags::RDONLY, options)?)
+}
+
 /// Mounts a file system in which there are neither devices nor programs with another user's rights; with `programs` as a
-/// `false`, no programs either.
-pub fn mount_harmless(kind: &str, target: &Path, programs: bool) -> io::Result<()> {
+/// `false`, no programs either. `options` are the kind's own.
+pub fn mount_harmless(kind: &str, target: &Path, programs: bool, options: &CStr) -> io::Result<()> {
     let mut flags = MountFlags::NOSUID | MountFlags::NODEV;
     flags.set(MountFlags::NOEXEC, !programs);
-    Ok(rustix::mount::mount("none", target, kind, flags, None::<&CStr>)?)
+    Ok(rustix::mount::mount("none", target, kind, flags, options)?)
 }
 
 pub fn unmount(target: &str) -> io::Result<()> {
@@ -33,8 +38,8 @@ pub fn bind(source: &Path, target: &Path) -> io::Result<()> {
 }
 
 /// Shows a folder in a second place, with all that is mounted below it.
-pub fn bind_all(source: &str, target: &str) -> io::Result<()> {
-    Ok(rustix::mount::mount_bind_recursive(source, target)?)
+pub fn bind_all(source: impl AsRef<Path>, target: impl AsRef<Path>) -> io::Result<()> {
+    Ok(rustix::mount::mount_bind_recursive(source.as_ref(), target.as_ref())?)
 }
 
 /// Keeps the restrictions of the file system below, which an ordinary user must not lift.
@@ -94,7 +99,12 @@ pub fn enter_root(root: &Path) -> io::Result<()> {
 
 /// One of the kernel's memory devices (major number 1), which everybody may read and write, under this path.
 pub fn memory_device(path: &Path, minor: u32) -> io::Result<()> {
+    character_device(path, (1, minor))
+}
+
+/// A character device by its major and minor number, which everybody may read and write, under this path.
+pub fn character_device(path: &Path, (major, minor): (u32, u32)) -> io::Result<()> {
     let mode = Mode::from_raw_mode(0o666);
-    let device = rustix::fs::makedev(1, minor);
+    let device = rustix::fs::makedev(major, minor);
     Ok(rustix::fs::mknodat(CWD, path, FileType::CharacterDevice, mode, device)?)
 }

@@ -21,6 +21,8 @@ unsafe impl Plain for libc::linger {}
 unsafe impl Plain for libc::timeval {}
 // SAFETY: numbers and their array, without a gap.
 unsafe impl Plain for libc::packet_mreq {}
+// SAFETY: four numbers, without a gap.
+unsafe impl Plain for libc::tpacket_req {}
 
 /// Sets a socket option of a plain type. Structures that lead the kernel elsewhere are none:
 ///

@@ -60,7 +60,8 @@ pub fn open(ifindex: u32) -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
-fn bind(socket: &OwnedFd, ifindex: u32) -> io::Result<()> {
+/// All protocols of a device; of all devices where it is 0.
+pub(super) fn bind(socket: &OwnedFd, ifindex: u32) -> io::Result<()> {
     // SAFETY: all zeroes is a valid link-layer address.
     let mut name: libc::sockaddr_ll = unsafe { mem::zeroed() };
     name.sll_family = libc::AF_PACKET as u16;

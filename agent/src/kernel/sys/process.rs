@@ -109,6 +109,13 @@ pub fn ask_to_end(pid: u32) {
     let _gone = numbered(pid).map(|pid| rx::kill_process(pid, Signal::TERM));
 }
 
+/// Asks a process and the group that it leads to end, or tells them that their terminal is gone; one that has gone is no harm.
+pub fn ask_group_to_end(leader: u32, hang_up: bool) {
+    if let Ok(leader) = numbered(leader) {
+        let _gone = rx::kill_process_group(leader, if hang_up { Signal::HUP } else { Signal::TERM });
+    }
+}
+
 /// Kills `leader`, a child that was not waited for yet (with it, when it is pid 1 of a namespace, all inside), and the group that
 /// it leads.
 pub fn kill_group(leader: u32) {
@@ -183,6 +190,16 @@ pub fn keep(kernel: u32) -> i32 {
 /// Runs `prepare` in the new process just before it becomes the program. Call it in a process of one thread.
 pub fn before_exec(command: &mut Command, prepare: impl FnMut() -> io::Result<()> + Send + Sync + 'static) {
     // SAFETY: the launcher has one thread only, so the forked process may do what any process may.
+    unsafe { command.pre_exec(prepare) };
+}
+
+/// The same in a process with other threads: `prepare` makes system calls, and neither allocates nor locks. What it needs
+/// is made before: paths of fewer than 256 bytes, which are handed to the kernel without an allocation.
+pub fn before_exec_beside_threads(
+    command: &mut Command,
+    prepare: impl FnMut() -> io::Result<()> + Send + Sync + 'static,
+) {
+    // SAFETY: nothing but system calls, by what is asked of it.
     unsafe { command.pre_exec(prepare) };
 }
 

@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::ptr;
 
+use rustix::net::netlink::SocketAddrNetlink;
 pub use rustix::net::Shutdown;
 use rustix::net::{self, RecvFlags, SendFlags, SocketFlags};
 
@@ -37,6 +38,11 @@ pub fn family(address: SocketAddr) -> i32 {
 
 pub fn bind(socket: &impl AsFd, address: SocketAddr) -> io::Result<()> {
     Ok(net::bind(socket, &address)?)
+}
+
+/// Gives a netlink socket a number of its own, without which groups do not reach it, and joins these (a bit for each).
+pub fn join_groups(socket: &impl AsFd, groups: u32) -> io::Result<()> {
+    Ok(net::bind(socket, &SocketAddrNetlink::new(0, groups))?)
 }
 
 /// Blocks until connected or refused; a shutdown from another thread ends the wait.

@@ -1,26 +1,30 @@
 //! A packet's first bytes, as they are on both sides of a queue: what tells it from all others, and whose it is.
 
 use crate::plan::FIRST_PORT;
+use crate::reading::found::{Protocol, Way};
+use crate::reading::frame::{Frame, ETHERNET, IPV4, IPV6, IPV6_HEADER, TCP, UDP};
 
-use super::program::KEPT;
+use super::KEPT;
 
-const ETHERNET: usize = 14;
-const IPV4: u16 = 0x0800;
-const IPV6: u16 = 0x86dd;
-const IPV6_HEADER: usize = 40;
-const TCP: u8 = 6;
-const UDP: u8 = 17;
 const ICMP: u8 = 1;
 const ICMP6: u8 = 58;
 /// Requests and answers of both kinds.
 const ECHO: [(u8, u8); 4] = [(ICMP, 8), (ICMP, 0), (ICMP6, 128), (ICMP6, 129)];
-const OFFSET_OF_FRAGMENT: u16 = 0x1fff;
 
 /// A packet of no flow.
 pub(super) const NOBODY: u32 = u32::MAX;
 /// With the data, and with what answers them.
 pub(super) const DATA: u8 = 0;
 pub(super) const ANSWERS: u8 = 1;
+
+/// What a packet says of a conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Passenger {
+    pub protocol: Protocol,
+    pub way: Way,
+    /// Of TCP: whether it carries payload.
+    pub payload: bool,
+}
 
 /// Without what a queue may change: the two ECN bits, and the checksums that go with them or are filled in late.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -32,7 +36,7 @@ impl Header {
         let length = bytes.len().min(KEPT);
         kept[..length].copy_from_slice(&bytes[..length]);
         let mut header = Self(kept);
-        match header.word(12) {
+        match header.frame().kind() {
             IPV4 => {
                 header.0[ETHERNET + 1] &= !3;
                 header.0[ETHERNET + 10..ETHERNET + 12].fill(0);
@@ -40,7 +44,7 @@ impl Header {
             IPV6 => header.0[ETHERNET + 1] &= !0x30,
             _ => {}
         }
-        if let Some((protocol, at)) = header.transport() {
+        if let Some((protocol, at)) = header.frame().transport() {
             let checksum = match protocol {
                 TCP => Some(at + 16),
                 UDP => Some(at + 6),
@@ -53,37 +57,47 @@ impl Header {
         header
     }
 
-    fn word(&self, at: usize) -> u16 {
-        self.0.get(at..).and_then(<[u8]>::first_chunk).map_or(0, |bytes| u16::from_be_bytes(*bytes))
+    const fn frame(&self) -> Frame<'_> {
+        Frame(&self.0)
     }
 
-    /// The protocol above IP and where it begins; `None` in what is no first fragment of IP.
-    fn transport(&self) -> Option<(u8, usize)> {
-        match self.word(12) {
-            IPV4 if self.word(ETHERNET + 6) & OFFSET_OF_FRAGMENT == 0 => {
-                Some((self.0[ETHERNET + 9], ETHERNET + 4 * usize::from(self.0[ETHERNET] & 15)))
-            }
-            IPV6 => Some((self.0[ETHERNET + 6], ETHERNET + IPV6_HEADER)),
-            _ => None,
-        }
+    /// Of TCP and UDP: who sends it to whom, and whether there is something in it.
+    pub(super) fn passenger(&self) -> Option<Passenger> {
+        let frame = self.frame();
+        let (number, at) = frame.transport()?;
+        let protocol = match number {
+            TCP => Protocol::Tcp,
+            UDP => Protocol::Udp,
+            _ => return None,
+        };
+        let way = frame.way(at)?;
+        // What IP says that it carries, and how much of that is TCP's own.
+        let whole = if frame.kind() == IPV4 {
+            usize::from(frame.word(ETHERNET + 2))
+        } else {
+            usize::from(frame.word(ETHERNET + 4)) + IPV6_HEADER
+        };
+        let own = at - ETHERNET + 4 * usize::from(self.0.get(at + 12)? >> 4);
+        Some(Passenger { protocol, way, payload: whole > own })
     }
 
     /// The flow's number, below `flows`, and its side; [`NOBODY`]'s where it is of none.
     pub(super) fn flow(&self, flows: u32) -> (u32, u8) {
-        let Some((protocol, at)) = self.transport() else { return (NOBODY, DATA) };
+        let frame = self.frame();
+        let Some((protocol, at)) = frame.transport() else { return (NOBODY, DATA) };
         let numbered = |word: u16, first: u16| {
             let number = u32::from(word.checked_sub(first)?);
             (number < flows).then_some(number)
         };
         let found = match protocol {
             TCP | UDP => {
-                let [from, to] = [self.word(at), self.word(at + 2)].map(|port| numbered(port, FIRST_PORT));
+                let [from, to] = [frame.word(at), frame.word(at + 2)].map(|port| numbered(port, FIRST_PORT));
                 to.map(|number| (number, DATA)).or(from.map(|number| (number, ANSWERS)))
             }
             _ => {
-                let kind = self.0.get(at).copied().unwrap_or(0);
+                let kind = frame.byte(at);
                 let echo = ECHO.iter().position(|known| *known == (protocol, kind));
-                echo.and_then(|which| Some((numbered(self.word(at + 4), 0)?, (which & 1) as u8)))
+                echo.and_then(|which| Some((numbered(frame.word(at + 4), 0)?, (which & 1) as u8)))
             }
         };
         found.unwrap_or((NOBODY, DATA))
@@ -92,6 +106,8 @@ impl Header {
 
 #[cfg(test)]
 mod tests {
+    use std::net::IpAddr;
+
     use super::*;
 
     fn ipv4(protocol: u8, tos: u8, checksum: u8, transport: &[u8]) -> Vec<u8> {
@@ -125,6 +141,19 @@ mod tests {
         fragment[21] = 9;
         assert_eq!(Header::of(&fragment).flow(1), (NOBODY, DATA));
         assert_eq!(Header::of(&[]).flow(1), (NOBODY, DATA));
+    }
+
+    #[test]
+    fn a_packet_says_who_sends_it_to_whom_and_whether_something_is_in_it() {
+        let mut tcp = vec![0x80, 0xe8, 0, 80, 0, 0, 0, 1, 0, 0, 0, 1, 0xa0];
+        tcp.resize(40, 0);
+        // 60 bytes of IP: 20 of its own, 40 of TCP.
+        let empty = Header::of(&ipv4(TCP, 0, 0, &tcp)).passenger().expect("a packet of TCP");
+        assert_eq!((empty.protocol, empty.payload, empty.way.to.port), (Protocol::Tcp, false, 80));
+        assert_eq!(empty.way.from.address, IpAddr::from([10, 0, 0, 1]));
+        tcp[12] = 0x80;
+        assert!(Header::of(&ipv4(TCP, 0, 0, &tcp)).passenger().expect("a packet of TCP").payload);
+        assert_eq!(Header::of(&ipv4(ICMP, 0, 0, &tcp)).passenger(), None);
     }
 
     #[test]

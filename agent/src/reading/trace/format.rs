@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use crate::plan::FIRST_PORT;
+use crate::reading::found::{End, Way};
 
 /// `struct sockaddr_in6`, which has room for either kind.
 const SOCKADDR: usize = 28;
@@ -16,6 +17,21 @@ struct Field {
     signed: bool,
 }
 
+/// All fields of an event.
+#[derive(Debug)]
+pub struct Fields {
+    pub id: u16,
+    fields: Vec<Field>,
+}
+
+/// Where an event names the two ends that it is of.
+#[derive(Debug)]
+pub struct Ends {
+    ports_at: [usize; 2],
+    /// Of the one from which it goes, then of the other; an address of IPv6, or a `sockaddr` of either kind.
+    addresses_at: [(usize, usize); 2],
+}
+
 /// Which bytes of an event are kept, and as what.
 #[derive(Debug)]
 pub struct Format {
@@ -26,6 +42,9 @@ pub struct Format {
     ports_at: [usize; 2],
     /// Where the receiver's addresses are, and how many bytes each has.
     to_at: Vec<(usize, usize)>,
+    ends: Option<Ends>,
+    /// Where the first byte that is not acknowledged is told, and the next to be sent.
+    in_flight_at: Option<[usize; 2]>,
     kept: Vec<Field>,
 }
 
@@ -67,18 +86,79 @@ impl Field {
     }
 }
 
+impl Fields {
+    /// `None` when the text is no format of an event.
+    pub fn parse(text: &str) -> Option<Self> {
+        let id = text.lines().find_map(|line| number(line, "ID:"))?;
+        Some(Self { id, fields: text.lines().filter_map(field).collect() })
+    }
+
+    /// Bytes an event has at least.
+    pub fn size(&self) -> Option<usize> {
+        self.fields.iter().map(|field| field.offset + field.size).max()
+    }
+
+    /// Where the field of this name and size is.
+    pub fn at(&self, name: &str, size: usize) -> Option<usize> {
+        self.fields.iter().find(|field| field.name == name && field.size == size).map(|field| field.offset)
+    }
+
+    pub fn ends(&self) -> Option<Ends> {
+        let address = |plain: &str, six: &str| {
+            let at = self.at(six, 16).map(|at| (at, 16));
+            at.or_else(|| self.at(plain, SOCKADDR).map(|at| (at, SOCKADDR)))
+        };
+        let addresses_at = [address("saddr", "saddr_v6")?, address("daddr", "daddr_v6")?];
+        Some(Ends { ports_at: [self.at("sport", 2)?, self.at("dport", 2)?], addresses_at })
+    }
+}
+
+impl Ends {
+    /// From which end an event's packets go to which; `None` where the addresses are of neither kind.
+    pub fn way(&self, data: &[u8]) -> Option<Way> {
+        let [from, to] = [0, 1].map(|end| {
+            let port = u16::from_le_bytes(*data.get(self.ports_at[end]..)?.first_chunk()?);
+            Some(End::new(address(data, self.addresses_at[end])?, port))
+        });
+        Some(Way { from: from?, to: to? })
+    }
+}
+
+fn address(data: &[u8], (at, size): (usize, usize)) -> Option<IpAddr> {
+    let v6 = |at: usize| Some(IpAddr::from(*data.get(at..)?.first_chunk::<16>()?));
+    if size != SOCKADDR {
+        return v6(at);
+    }
+    match i32::from(u16::from_le_bytes(*data.get(at..)?.first_chunk()?)) {
+        libc::AF_INET => Some(IpAddr::from(*data.get(at + 4..)?.first_chunk::<4>()?)),
+        libc::AF_INET6 => v6(at + 8),
+        _ => None,
+    }
+}
+
 impl Format {
     /// `None` when the text is no format of an event that has `sport` and `dport`.
     pub fn parse(text: &str) -> Option<Self> {
-        let id = text.lines().find_map(|line| number(line, "ID:"))?;
-        let fields: Vec<Field> = text.lines().filter_map(field).collect();
-        let at = |name: &str| fields.iter().find(|field| field.name == name && field.size == 2);
-        let ports_at = [at("sport")?.offset, at("dport")?.offset];
-        let size = fields.iter().map(|field| field.offset + field.size).max()?;
+        let all = Fields::parse(text)?;
+        let ports_at = [all.at("sport", 2)?, all.at("dport", 2)?];
+        let (size, ends) = (all.size()?, all.ends());
+        let in_flight_at = all.at("snd_una", 4).zip(all.at("snd_nxt", 4)).map(<[usize; 2]>::from);
+        let Fields { id, fields } = all;
         let to = fields.iter().filter(|field| field.name.starts_with("daddr"));
         let to_at = to.map(|field| (field.offset, field.size)).collect();
         let kept = fields.into_iter().filter(Field::is_kept).collect();
-        Some(Self { id, size, ports_at, to_at, kept })
+        Some(Self { id, size, ports_at, to_at, ends, in_flight_at, kept })
+    }
+
+    /// See [`Ends::way`].
+    pub fn way(&self, data: &[u8]) -> Option<Way> {
+        self.ends.as_ref()?.way(data)
+    }
+
+    /// Whether the end that an event is of has sent what is not acknowledged; `None` where the event does not tell.
+    pub fn in_flight(&self, data: &[u8]) -> Option<bool> {
+        let [una, nxt] = self.in_flight_at?;
+        Some(data.get(una..una + 4)? != data.get(nxt..nxt + 4)?)
     }
 
     pub fn columns(&self) -> Vec<(&str, String)> {
@@ -116,9 +196,9 @@ impl Format {
     }
 
     /// Appends one row; `data` has at least [`Self::size`] bytes.
-    pub fn append(&self, t_ns: i64, data: &[u8], row: &mut Vec<u8>) {
+    pub fn append(&self, t_ns: i64, flow: u32, data: &[u8], row: &mut Vec<u8>) {
         row.extend(t_ns.to_le_bytes());
-        row.extend(self.flow(data).0.to_le_bytes());
+        row.extend(flow.to_le_bytes());
         for field in &self.kept {
             row.extend(&data[field.offset..field.offset + field.size]);
         }
@@ -165,7 +245,7 @@ mod tests {
         data[40..44].copy_from_slice(&10u32.to_le_bytes());
         assert_eq!(format.flow(&data), (3, 33_003));
         let mut row = Vec::new();
-        format.append(-1, &data, &mut row);
+        format.append(-1, format.flow(&data).0, &data, &mut row);
         assert_eq!(row.len(), format.stride());
         assert_eq!(row[..12], [255, 255, 255, 255, 255, 255, 255, 255, 3, 0, 0, 0]);
         assert_eq!(row[16..], [10, 0, 0, 0]);

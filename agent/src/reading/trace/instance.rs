@@ -68,7 +68,7 @@ impl Instance {
     }
 
     /// The CPUs' rings.
-    fn rings(&self) -> Vec<PathBuf> {
+    pub fn rings(&self) -> Vec<PathBuf> {
         let cpus = fs::read_dir(self.folder.join("per_cpu")).into_iter().flatten().flatten();
         cpus.map(|cpu| cpu.path().join("trace_pipe_raw")).collect()
     }

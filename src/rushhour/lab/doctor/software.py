@@ -81,13 +81,13 @@ def agent() -> Check:
 
 def tools() -> Check:
     """Compilers and what else builds kernels; the host's programs that some scenarios take into the guest."""
-    from rushhour.lab import tools as programs  # noqa: PLC0415
+    from rushhour.lab import loading  # noqa: PLC0415
     from rushhour.lab.kernel import process  # noqa: PLC0415
 
     lacking = process.missing_tools()
     compiler = process.answer(["gcc", "--version"], default="").partition("\n")[0]
     compiler = re.sub(r"\(.*?\) ", "", compiler)
-    absent = [name for name in ("tc", "iperf3") if not programs.there(name)]
+    absent = [name for name in ("tc", "iperf3") if loading.where(name) is None]
     facts = {"compiler": compiler or None, "lacking": lacking, "absent": absent}
     mend = [packages.advice(*lacking)] if lacking else []
     mend += [packages.advice(*absent)] if absent else []

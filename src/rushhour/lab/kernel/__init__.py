@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from rushhour.lab.kernel.step import Step
-from rushhour.lab.kernel.store import Kernel, clear, default, find, installed, remove, trees
+from rushhour.lab.kernel.store import Kernel, clear, default, elsewhere, find, installed, remove, trees
 
 if TYPE_CHECKING:
     from rushhour.lab.kernel.as_repository import repository
@@ -22,6 +22,7 @@ __all__ = [
     "build",
     "clear",
     "default",
+    "elsewhere",
     "find",
     "installed",
     "remove",

@@ -12,19 +12,31 @@ import json
 import re
 import shutil
 import time
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
-from rushhour.errors import KernelError
+from rushhour.errors import BuildError, KernelError
 from rushhour.files.regular import checksum
 from rushhour.lab import packages
-from rushhour.lab.kernel import config, host, image, process, seed, sources, store
+from rushhour.lab.kernel import (
+    config,
+    given,
+    host,
+    image,
+    process,
+    said,
+    seed,
+    sources,
+    store,
+    variant,
+)
 from rushhour.lab.kernel.make import ABSENT, FLAGS, STAMPS, Make, compiler
+from rushhour.lab.kernel.sanitizers import absent
 from rushhour.lab.kernel.step import Step
 from rushhour.plain import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     Progress = Callable[[Step], None]
@@ -40,6 +52,8 @@ def build(
     *,
     aside: bool = False,
     from_nothing: bool = False,
+    files: Sequence[str] = (),
+    patches: Sequence[str] = (),
 ) -> store.Kernel:
     """Build a kernel and put it into the store; nothing is done if the same is there already.
 
@@ -50,16 +64,22 @@ def build(
         aside: built for one purpose, as a step of a bisection: never the kernel that is used where none
             is named.
         from_nothing: compile everything, also what is there already: the same image comes out.
+        files: C files, or folders of them, to compile in beside what the source has; or names of sanitizers
+            (`SANITIZERS`): such a kernel is never the one that is used where none is named.
+        patches: patches to apply, in this order; the source itself stays as it is.
 
     Raises:
-        KernelError: a tool is missing, the source is not there or does not compile, with what to do.
+        KernelError: a tool is missing, the source is not there or does not compile, with what to do; or a
+            file registers nothing, or a patch does not fit.
     """
     tell = progress or (lambda _: None)
     if name and not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._+-]*", name):
         raise KernelError(f"{name!r} cannot name a kernel", hint="letters, digits and . _ + - only")
+    beside = given.read(files, patches)
+    aside = aside or bool(beside and beside.sanitizers)
     _require_tools()
     try:
-        return _build(source, name, tell, aside=aside, from_nothing=from_nothing)
+        return _build(source, name, tell, beside, aside=aside, from_nothing=from_nothing)
     except OSError as fault:
         raise KernelError(
             f"{fault.strerror or fault}",
@@ -68,13 +88,23 @@ def build(
         ) from fault
 
 
-def _build(source: str, name: str | None, tell: Progress, *, aside: bool, from_nothing: bool) -> store.Kernel:
+def _build(
+    source: str,
+    name: str | None,
+    tell: Progress,
+    beside: given.Given | None,
+    *,
+    aside: bool,
+    from_nothing: bool,
+) -> store.Kernel:
     tell(Step(f"looking at {one_line(str(source))}"))
     found = sources.resolve(source, lambda text: tell(Step(text)))
+    if beside:
+        found = variant.of(found, beside)
     found.check()
     name = name or found.name
     inputs = _inputs(found)
-    with store.lock(found.key, lambda: tell(Step("waiting: another process builds this tree"))) as held:
+    with _locked(found, lambda: tell(Step("waiting: another process builds this tree"))) as held:
         same = next((kernel for kernel in store.installed() if kernel.origin().get("inputs") == inputs), None)
         if from_nothing:
             shutil.rmtree(store.cache("build", found.key), ignore_errors=True)
@@ -82,8 +112,19 @@ def _build(source: str, name: str | None, tell: Progress, *, aside: bool, from_n
             tell(Step(f"unchanged: {same.release} is built already"))
             return _again(same, name, found, aside=aside)
         else:
+            if found.base and found.edits:
+                found.edits(found.base.directory())  # what does not fit leaves nothing half begun
             seed.begin(found, lambda text: tell(Step(text)))
         return _make(found, name, inputs, held, tell, aside=aside)
+
+
+@contextmanager
+def _locked(found: sources.Source, waiting: Callable[[], None]) -> Iterator[int]:
+    """Hold the lock of a tree and, before it, that of the source it is made of; yields the tree's."""
+    with ExitStack() as stack:
+        if found.base:
+            stack.enter_context(store.lock(found.base.key, waiting))
+        yield stack.enter_context(store.lock(found.key, waiting))
 
 
 def _require_tools() -> None:
@@ -115,21 +156,23 @@ def _make(
     found: sources.Source, name: str, inputs: str, held: int, tell: Progress, *, aside: bool
 ) -> store.Kernel:
     started = time.monotonic()
-    if found.archive and not store.cache("sources", found.key).is_dir():
-        tell(Step(f"unpacking {found.archive.name}"))
+    archive, key = (found.base.archive, found.base.key) if found.base else (found.archive, found.key)
+    if archive and not store.cache("sources", key).is_dir():
+        tell(Step(f"unpacking {archive.name}"))
     tree = found.directory()
     afresh = not store.cache("build", found.key).exists()
     place = store.cache("build", found.key, ".config").parent
     log = place / "build.log"
     log.write_text(f"{found.spec}\n")
     tell(Step("configuring"))
-    make = Make(tree, place, log, held)
-    lacking = config.check(make.configure(), found.spec)
+    make = Make(tree, place, log, held, found.given.sanitizers if found.given else ())
+    lacking = _lacking(make.configure(), found, tree)
     total = None if (place / "linux").exists() else OBJECTS
-    with _told_of(found, tree):
+    with said.of(found, tree):
         made = make.compile(lambda count: tell(Step("compiling", count, total and max(total, count))))
     files = {**image.stripped(place, log), "config": place / ".config", "build.log": log}
     identity = _identity(name, found, place, files[image.IMAGE], lacking)
+    notes = _notes(found, tree, log)
     origin: dict[str, object] = {
         "source": found.spec,
         "inputs": inputs,
@@ -139,20 +182,34 @@ def _make(
         "from_nothing": afresh,
         "aside": aside,
         "bytes": store.occupied(found.key),
+        **({"notes": notes} if notes else {}),
     }
     return store.save(name, identity, _key(identity), origin, files)
 
 
-@contextmanager
-def _told_of(found: sources.Source, tree: Path) -> Iterator[None]:
-    """What the compiler says of our copy of a person's directory is about that directory."""
-    try:
-        yield
-    except KernelError as fault:
-        if found.tree:
-            fault.message = fault.message.replace(str(tree), str(found.tree))
-            fault.args = (fault.message,)
-        raise
+def _lacking(settings: str, found: sources.Source, tree: Path) -> list[str]:
+    """What the kernel lacks of what was asked; an option of what was given has to come."""
+    lacking = config.check(settings, found.spec, config.own(tree))
+    if found.given and (none := absent(settings, found.given.sanitizers)):
+        raise BuildError(none[0], where=found.spec, hint="leave it out, or take a newer kernel")
+    options = found.given.options() if found.given else []
+    if fatal := [option for option in options if option in lacking]:
+        raise BuildError(
+            f"the Kconfig that was given defines {', '.join(fatal)}, which cannot be switched on",
+            where=found.spec,
+            hint="it depends on something that this kernel does not have",
+        )
+    return lacking
+
+
+def _notes(found: sources.Source, tree: Path, log: Path) -> list[str]:
+    """What a person should know of a kernel to which something was given."""
+    if not found.given:
+        return []
+    notes = found.given.notes() + said.warnings(log, found, tree)
+    if over := variant.left_out(found.given):
+        notes.append(f"not compiled here, so left out of the patches: {', '.join(over)}")
+    return notes
 
 
 def _identity(
@@ -169,6 +226,7 @@ def _identity(
         "image_sha256": checksum(kept),
         "hz": config.HZ,
         "missing": lacking,
+        **({"brings": brings} if found.given and (brings := found.given.brings()) else {}),
     }
 
 

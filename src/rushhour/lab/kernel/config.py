@@ -13,8 +13,11 @@ from importlib import resources
 from typing import TYPE_CHECKING
 
 from rushhour.errors import BuildError, KernelError
+from rushhour.lab.kernel.given import FOLDER, switches
+from rushhour.lab.kernel.sanitizers import options_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
 HZ = 1000
@@ -34,6 +37,13 @@ REQUIRED = (
 )
 
 
+# What these begin with and is none, or what depends on things that are not here.
+_NOT_ASKED = (
+    "TCP_CONG_ADVANCED",
+    *(f"NET_SCH_{name}" for name in ("ATM", "BPF", "DEFAULT", "FIFO", "MQPRIO_LIB")),
+)
+
+
 def _data(name: str) -> str:
     return resources.files(__package__).joinpath(name).read_text()
 
@@ -45,10 +55,26 @@ def fragment_sha256() -> str:
     return hashlib.sha256("".join(texts).encode()).hexdigest()
 
 
-def fragment(tree: Path) -> str:
+def fragment(tree: Path, sanitizers: Sequence[str] = ()) -> str:
     """The options to switch on in this tree."""
     older = _data("um-before-5.15.config") if version(tree) < (5, 15) else ""
-    return _data("um.config") + older
+    mine = "".join(f"CONFIG_{name}=y\n" for name in own(tree))
+    return _data("um.config") + older + options_of(sanitizers) + mine
+
+
+def own(tree: Path) -> list[str]:
+    """Congestion controls and queue disciplines that only this tree has, and what was given to it.
+
+    By their options: `TCP_CONG_…` and `NET_SCH_…` that no released kernel has, and all of `net/with`.
+    """
+    known = {*asked(), *_NOT_ASKED}
+    found = []
+    for folder, start in (("net/ipv4", "TCP_CONG_"), ("net/sched", "NET_SCH_"), (FOLDER, "")):
+        paths = [tree / folder / "Kconfig"] if start else sorted((tree / folder).glob("*/**/Kconfig*"))
+        for path in (path for path in paths if path.is_file()):
+            options = switches(path.read_text(encoding="utf-8", errors="replace"))
+            found += [name for name in options if name.startswith(start) and name not in known]
+    return list(dict.fromkeys(found))
 
 
 def version(tree: Path) -> tuple[int, int]:
@@ -86,22 +112,25 @@ def overlay(tree: Path) -> str:
     before, source, after = top.partition('\nsource "')
     if not source:
         raise KernelError("its Kconfig includes nothing; this is not a kernel source", where=str(tree))
-    return f"{before}\n{_data('hz.Kconfig')}{source}{after}"
+    given = f'\nsource "{FOLDER}/Kconfig"\n' if (tree / FOLDER / "Kconfig").is_file() else ""
+    return f"{before}\n{_data('hz.Kconfig')}{source}{after}{given}"
 
 
-def missing(config: str) -> list[str]:
-    """What was asked and did not come, given the text of the `.config` that Kconfig wrote."""
+def missing(config: str, more: Sequence[str] = ()) -> list[str]:
+    """What was asked, and `more`, and did not come, given the text of the `.config` that Kconfig wrote."""
     have = set(re.findall(r"^CONFIG_(\w+)=y$", config, re.MULTILINE))
-    return [option for option in asked() if option not in have]
+    return [option for option in (*asked(), *more) if option not in have]
 
 
-def check(config: str, where: str) -> list[str]:
-    """What this kernel lacks; refuses one that lacks what no laboratory can do without.
+def check(config: str, where: str, more: Sequence[str] = ()) -> list[str]:
+    """What this kernel lacks of what every kernel is asked for, and of `more`.
+
+    Refuses one that lacks what no laboratory can do without.
 
     Raises:
         BuildError: a required option or the timer frequency did not come.
     """
-    lacking = missing(config)
+    lacking = missing(config, more)
     fatal = [option for option in lacking if option in REQUIRED]
     if f"\nCONFIG_HZ={HZ}\n" not in config:
         fatal.append(f"HZ={HZ}")

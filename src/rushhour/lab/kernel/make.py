@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from rushhour.errors import BuildError, KernelError
 from rushhour.lab.kernel import config, host, process
+from rushhour.lab.kernel.sanitizers import options_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -35,6 +36,8 @@ FLAGS = (
 )
 # A person's own settings that would leak into a build.
 _UNWANTED = ("KCFLAGS", "KCPPFLAGS", "CFLAGS", "LDFLAGS", "MAKEFLAGS", "CROSS_COMPILE", "V", "KBUILD_OUTPUT")
+FRAGMENT = "lab.config"
+"""What was asked of Kconfig, in the build directory."""
 _FULL = "No space left"
 _OBJECT = re.compile(r"^  (?:CC|AS|LD|AR|HOSTCC|GEN|UPD)\b")
 
@@ -53,14 +56,16 @@ class Make:
         place: the build directory.
         log: file that gets all output.
         held: descriptor of the tree's lock, kept open by every process of a build.
+        sanitizers: what is switched on besides.
     """
 
-    def __init__(self, tree: Path, place: Path, log: Path, held: int) -> None:
+    def __init__(self, tree: Path, place: Path, log: Path, held: int, sanitizers: Sequence[str] = ()) -> None:
         self.tree, self.place, self.log, self.held = tree, place, log, held
-        self._kconfig, self._fragment = place / "lab.Kconfig", place / "lab.config"
+        self._watching = options_of(sanitizers)
+        self._kconfig, self._fragment = place / "lab.Kconfig", place / FRAGMENT
         self._stamp = place / "configured"
         _write(self._kconfig, config.overlay(tree))
-        _write(self._fragment, config.fragment(tree))
+        _write(self._fragment, config.fragment(tree, sanitizers))
 
     def configure(self) -> str:
         """Write `.config`, unless all that it depends on is as it was, and return its text."""
@@ -114,7 +119,10 @@ class Make:
         """Hash of what decides a configuration: `.config`, the compiler, every Kconfig file that was read."""
         listed = self.place / "include/config/auto.conf.cmd"
         names = re.findall(r"^\t(\S*Kconfig\S*)", listed.read_text(), re.MULTILINE) if listed.exists() else []
-        total = hashlib.sha256(f"{compiler()} {ABSENT} {config.fragment_sha256()}\n".encode())
+        own = " ".join(config.own(self.tree))
+        total = hashlib.sha256(
+            f"{compiler()} {ABSENT} {config.fragment_sha256()}{own}{self._watching}\n".encode()
+        )
         for path in (self.place / ".config", *(self.tree / name for name in names)):
             state = path.stat() if path.exists() else None
             total.update(f"{path} {(state.st_mtime_ns, state.st_size) if state else 'gone'}\n".encode())

@@ -16,13 +16,17 @@ import filecmp
 import os
 import shutil
 import time
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rushhour.lab.kernel import config, git, store
+from rushhour.lab.kernel import config, git, store, workcopy
+from rushhour.lab.kernel.make import FRAGMENT
+from rushhour.lab.kernel.sanitizers import options_of, part_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from rushhour.lab.kernel.sources import Source
@@ -57,31 +61,47 @@ def begin(found: Source, tell: Callable[[str], None]) -> None:
     tree, place = store.cache("sources", found.key), store.cache("build", found.key)
     if place.exists() or tree.exists():
         return
-    if found.tree:
+    if found.base:
+        text = (found.base.directory() / "Makefile").read_text(errors="replace")
+    elif found.tree:
         text = (found.tree / "Makefile").read_text(errors="replace")
     elif found.repository:
         text = git.ask(found.repository, "show", f"{found.facts['commit']}:Makefile", default="")
     else:
         text = (found.directory() / "Makefile").read_text(errors="replace")
-    neighbour = _nearest(config.version_in(text))
+    own = found.base.key if found.base else ""
+    # With other sanitizers not one object is the same.
+    watched = options_of(found.given.sanitizers if found.given else ())
+    neighbour = _nearest(config.version_in(text), own, watched)
     if neighbour is None:
         return
     tell(f"beginning with the build of {neighbour.key}")
-    with store.lock(neighbour.key, lambda: tell(f"waiting: another process builds {neighbour.key}")):
+    with _locked(neighbour, found, lambda: tell(f"waiting: another process builds {neighbour.key}")):
         if found.repository:
-            _clone(neighbour.tree, tree)
+            workcopy.clone(neighbour.tree, tree)
             git.adopt(found.repository, found.facts["commit"], found.key)
             found.directory()
-        elif found.tree:
-            _clone(neighbour.tree, tree)
+        elif found.tree or found.base:
+            workcopy.clone(neighbour.tree, tree)
             found.directory()
         else:
             _date(tree, neighbour.tree)
         _copy_build(neighbour, tree, place)
 
 
-def _nearest(version: tuple[int, int, int] | None) -> _Neighbour | None:
-    """The built tree of this version and patch level, its sublevel nearest; of equals the one built last."""
+def _locked(
+    neighbour: _Neighbour, found: Source, waiting: Callable[[], None]
+) -> AbstractContextManager[object]:
+    """The neighbour's lock, unless it is held: a tree's own source is its neighbour, too."""
+    own = found.base is not None and found.base.key == neighbour.key
+    return nullcontext() if own else store.lock(neighbour.key, waiting)
+
+
+def _nearest(version: tuple[int, int, int] | None, own: str, watched: str) -> _Neighbour | None:
+    """The built tree of this version and patch level, its sublevel nearest; of equals `own`, or the last.
+
+    `watched` are the options of its sanitizers.
+    """
     if version is None:
         return None
     images = sorted(
@@ -89,25 +109,13 @@ def _nearest(version: tuple[int, int, int] | None) -> _Neighbour | None:
     )
     near = []
     for image in images:
+        if part_of(image.with_name(FRAGMENT)) != watched:
+            continue
         makefile = store.cache("sources", image.parent.name) / "Makefile"
         other = config.version_in(makefile.read_text(errors="replace")) if makefile.is_file() else None
         if other and other[:2] == version[:2]:
             near.append(_Neighbour(image.parent.name, other))
-    return min(near, key=lambda one: abs(one.version[2] - version[2]), default=None)
-
-
-def _clone(tree: Path, target: Path) -> None:
-    """The same tree by hard links: `git` and `workcopy` never write into a file that is there."""
-    with store.scratch(target) as room:
-        shutil.copytree(tree, room / "tree", symlinks=True, copy_function=_link)
-        (room / "tree").rename(target)
-
-
-def _link(source: str, target: str) -> None:
-    try:
-        os.link(source, target)
-    except OSError:  # another file system, or more links than it allows
-        shutil.copy2(source, target)
+    return min(near, key=lambda one: (abs(one.version[2] - version[2]), one.key != own), default=None)
 
 
 def _date(tree: Path, neighbour: Path) -> None:

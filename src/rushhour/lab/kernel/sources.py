@@ -23,6 +23,9 @@ from rushhour.lab.kernel import debian, git, process, store, workcopy
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from rushhour.lab.kernel.diff import Edits
+    from rushhour.lab.kernel.given import Given
+
     Tell = Callable[[str], None]
 
 ARCHIVES = (".tar.xz", ".tar.gz", ".tgz", ".tar.bz2", ".tar.zst", ".tar")
@@ -52,7 +55,8 @@ class Source:
     """A kernel source on this machine.
 
     `key` names the build directory: the same for everything that is the same tree at different moments.
-    `sha256` is the hash of the content, `facts` what a record says about the origin (no paths).
+    `sha256` is the hash of the content, `facts` what a record says about the origin (no paths). A source to
+    which something is `given` has its `base`, and `edits` of the base's tree (`variant`).
     """
 
     spec: str
@@ -63,6 +67,9 @@ class Source:
     tree: Path | None = None
     archive: Path | None = None
     repository: Path | None = None
+    base: Source | None = None
+    given: Given | None = None
+    edits: Callable[[Path], Edits] | None = None
 
     def check(self) -> None:
         """Refuse what cannot be built, before anything is done for it.
@@ -70,12 +77,16 @@ class Source:
         Raises:
             KernelError: the tree holds the products of a build.
         """
+        if self.base:
+            self.base.check()
         if self.tree:
             _refuse_built(self.tree)
 
     def directory(self) -> Path:
         """The tree as a directory, unpacked, exported or copied now if need be. Hold the lock of `key`."""
         self.check()
+        if self.base and self.edits:
+            return _edited(self.base.directory(), self.key, self.edits)
         if self.archive:
             return _unpack(self.archive, self.key)
         if self.repository:
@@ -172,6 +183,15 @@ def _revision(spec: str, path: Path, revision: str) -> Source:
     return Source(spec, name, f"git-{_short(str(repository))}", sha256, facts, repository=repository)
 
 
+def _edited(tree: Path, key: str, edits: Callable[[Path], Edits]) -> Path:
+    """A tree beside this one in which some files are otherwise; begun by hard links, then kept up to date."""
+    target, made = store.cache("sources", key), edits(tree)
+    if not target.is_dir():
+        workcopy.clone(tree, target)
+    workcopy.bring(tree, target, workcopy.every(tree), made)
+    return target
+
+
 def _unpack(archive: Path, key: str) -> Path:
     target = store.cache("sources", key)
     if target.is_dir():
@@ -249,6 +269,14 @@ def _foreign(name: str) -> bool:
 
 def _unread(name: str) -> bool:
     return name.endswith(_SOURCE) and name.startswith(_UNREAD_BELOW)
+
+
+def is_left_out(name: str) -> bool:
+    """Whether a file, by its path in a tree, is none that a build of ours reads."""
+    parts = name.split("/")
+    architecture = parts[0] == "arch" and len(parts) > 2 and _foreign("/".join(parts[:2]))
+    documents = parts[0] in _UNBUILT or name.startswith("tools/testing/")
+    return not parts[-1].startswith("Kconfig") and (documents or architecture or _unread(name))
 
 
 def built_from(tree: Path) -> Iterator[str]:

@@ -50,6 +50,12 @@ class Kernel:
         """The first twelve digits of the identity's hash; unique among built kernels."""
         return self.folder.name.rpartition("-")[2]
 
+    @property
+    def is_variant(self) -> bool:
+        """Whether files, patches or sanitizers were given beside its source."""
+        facts = self.identity.get("source") or {}
+        return any(key in facts for key in ("with_files", "patches", "sanitizers"))
+
     def origin(self) -> dict[str, Any]:
         """What is known beyond the identity: the source as typed, the cost of the build."""
         return dict(json.loads((self.folder / "origin.json").read_text()))
@@ -58,7 +64,7 @@ class Kernel:
         """The spellings of its source on a command line."""
         words = {str(self.origin().get("source"))}
         facts = self.identity.get("source") or {}
-        if facts.get("kind") == "debian":
+        if facts.get("kind") == "debian" and not self.is_variant:
             series = str(facts.get("package", "")).removeprefix("linux-source-")
             words.add(f"debian:{series}@{facts.get('version')}")
         return words
@@ -200,6 +206,23 @@ def default() -> Kernel:
     if kernel is None:
         raise KernelError("there is no kernel yet", hint="to build one: rushhour kernel build debian:6.12")
     return kernel
+
+
+def elsewhere(message: str, source: str) -> str:
+    """Where an algorithm or a queue discipline can be had that a kernel lacks; empty if that is nowhere.
+
+    Args:
+        message: the agent's, which names it.
+        source: what the kernel was built from.
+    """
+    match = re.search(r'no congestion control "([\w-]+)"|no qdisc ([\w-]+)$', message)
+    if match is None:
+        return ""
+    name, kind, file = (match[1], "congestion_controls", "tcp") if match[1] else (match[2], "qdiscs", "sch")
+    for kernel in built():
+        if name in kernel.identity.get("brings", {}).get(kind, ()):
+            return f"{kernel.name} has it: --kernel {kernel.name}"
+    return f"One of your own is built in with: rushhour kernel build {source} --with {file}_{name}.c"
 
 
 def remove(name: str, *, sources: bool = False) -> Kernel:

@@ -15,6 +15,7 @@ from rushhour.spec.check.loads import check_loads
 from rushhour.spec.check.paths import check_paths
 from rushhour.spec.check.patterns import check_patterns
 from rushhour.spec.check.problem import Path, Problem
+from rushhour.spec.check.programs import check_programs
 
 if TYPE_CHECKING:
     from rushhour.spec.scenario import Scenario
@@ -32,4 +33,5 @@ def problems(scenario: Scenario, words: Vocabulary | None = None) -> list[Proble
         *check_paths(scenario),
     ]
     # Flows can only be judged on a graph that makes sense.
-    return [*found, *check_flows(scenario), *check_patterns(scenario), *check_loads(scenario)]
+    found += [*check_flows(scenario), *check_patterns(scenario), *check_loads(scenario)]
+    return [*found, *check_programs(scenario)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import TYPE_CHECKING
 
 from rushhour.spec.check.figures import check_figures
@@ -11,11 +12,12 @@ from rushhour.spec.check.where import check_where
 from rushhour.spec.sweep import MAX_CELLS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from rushhour.spec.scenario import Expect, Scenario
     from rushhour.spec.vocabulary import Vocabulary
 
+BOUNDS = ("min", "above", "max", "below")
 MAX_SAMPLES = 1_000_000  # a reading costs about 1 kB of record
 _FINEST_SAMPLE = 10_000  # ns; finer than this the kernel's own clock granularity shows
 
@@ -24,7 +26,7 @@ def check_experiment(scenario: Scenario, words: Vocabulary | None) -> Iterator[P
     """Check what belongs to no flow and no link."""
     yield from _check_time(scenario)
     for index, expect in enumerate(scenario.expect):
-        yield from _check_expect(scenario, index, expect, words)
+        yield from check_expect(scenario, index, expect, words)
 
 
 def check_sweep(scenario: Scenario, words: Vocabulary | None) -> Iterator[Problem]:
@@ -42,9 +44,14 @@ def check_sweep(scenario: Scenario, words: Vocabulary | None) -> Iterator[Proble
     yield from check_figures(scenario, words)
 
 
+def _leaves_room(low: str, high: str, bounds: Mapping[str, float]) -> bool:
+    both_pass = (low, high) == ("min", "max")
+    return bounds[low] <= bounds[high] if both_pass else bounds[low] < bounds[high]
+
+
 def _check_time(scenario: Scenario) -> Iterator[Problem]:
     endless = [flow for flow in scenario.flow if flow.ends_by_itself() is None]
-    if scenario.duration is None and (endless or not scenario.flow):
+    if scenario.duration is None and (endless or not scenario.flow or scenario.program):
         who = f'flow "{endless[0].label}" has no end of its own that is known beforehand' if endless else ""
         yield Problem(
             ("duration",),
@@ -76,16 +83,25 @@ def _check_time(scenario: Scenario) -> Iterator[Problem]:
         )
 
 
-def _check_expect(
+def check_expect(
     scenario: Scenario, index: int, expect: Expect, words: Vocabulary | None
 ) -> Iterator[Problem]:
+    """Check one expectation: that something can pass, and that it is about something that is measured."""
     here = ("expect", index)
-    if expect.min is expect.max is expect.equals is None:
-        yield Problem(here, "expects nothing of its metric", "give min, max, or equals with tolerance")
-    if expect.equals is not None and (expect.min is not None or expect.max is not None):
-        yield Problem((*here, "equals"), "stands beside min or max", "give either a range or a value")
-    if expect.min is not None and expect.max is not None and expect.min > expect.max:
-        yield Problem((*here, "min"), f"{expect.min:g} is more than max = {expect.max:g}: nothing can pass")
+    bounds = {key: value for key in BOUNDS if (value := getattr(expect, key)) is not None}
+    if not bounds and expect.equals is None:
+        yield Problem(
+            here, "expects nothing of its metric", "give min, max, above, below, or equals with tolerance"
+        )
+    if expect.equals is not None and bounds:
+        yield Problem(
+            (*here, "equals"), f"stands beside {' and '.join(bounds)}", "give either a range or a value"
+        )
+    for low, high in product(("min", "above"), ("max", "below")):
+        if low in bounds and high in bounds and not _leaves_room(low, high, bounds):
+            words_of = "more than" if bounds[low] > bounds[high] else "not below"
+            message = f"{bounds[low]:g} is {words_of} {high} = {bounds[high]:g}: nothing can pass"
+            yield Problem((*here, low), message)
     if expect.tolerance is not None and expect.equals is None:
         yield Problem((*here, "tolerance"), "has no equals to be near to", "add equals, or use min and max")
     for problem in check_expected(scenario, expect, words):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rushhour.spec.check.problem import Problem
 from rushhour.spec.check.where import check_where
 from rushhour.spec.figure import END, FLOW, OWN
+from rushhour.spec.graph import subflow_names
 from rushhour.spec.keys import nearest
 from rushhour.spec.levels import worth
 
@@ -164,7 +165,7 @@ def _check_time(figure: Figure, scenario: Scenario) -> Iterator[Problem]:
         )
     if figure.begin is not None and figure.end is not None and figure.begin >= figure.end:
         yield Problem(("from",), f'"{figure.begin}" is not before to = "{figure.end}"')
-    names = {flow.label for flow in scenario.flow}
+    names = {flow.label for flow in scenario.flow} | set(subflow_names(scenario))
     copies = {f"{f.label}.{k}" for f in scenario.flow if f.count > 1 for k in range(1, f.count + 1)}
     if figure.flow is not None and figure.flow not in names | copies:
         yield Problem(("flow",), f'no flow is named "{figure.flow}"', nearest(figure.flow, sorted(names)))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from rushhour.spec.check.arrivals import check_arrivals
 from rushhour.spec.check.iperf3 import check_iperf3
+from rushhour.spec.check.mptcp import check_mptcp, check_senders
 from rushhour.spec.check.problem import Path, Problem
 from rushhour.spec.graph import conversations, hosts, nodes
 from rushhour.spec.keys import nearest
@@ -32,9 +33,9 @@ _LARGEST_COPY = 2**30  # of a write, a request, a socket buffer: all are int in 
 def check_flows(scenario: Scenario) -> Iterator[Problem]:
     """Check every flow, then what they have together."""
     if not scenario.flow:
-        yield Problem(
-            (), "there is no [[flow]]: nothing would happen", "an empty [[flow]] is one TCP transfer"
-        )
+        if not scenario.program:
+            hint = "an empty [[flow]] is one TCP transfer"
+            yield Problem((), "there is no [[flow]] and no [[program]]: nothing would happen", hint)
         return
     for index, flow in enumerate(scenario.flow):
         here = ("flow", index)
@@ -42,6 +43,7 @@ def check_flows(scenario: Scenario) -> Iterator[Problem]:
         yield from _check_values(flow, here)
         yield from _check_times(scenario, flow, here)
         yield from check_arrivals(scenario, flow, here, MAX_FLOWS)
+        yield from check_mptcp(scenario, flow, here)
         if flow.generator == "iperf3" and flow.arrivals is None:
             yield from check_iperf3(scenario, flow, here)
     total = sum(flow.count for flow in scenario.flow)
@@ -52,6 +54,7 @@ def check_flows(scenario: Scenario) -> Iterator[Problem]:
     if (scenario.topology is None) != (not scenario.link):
         yield from _check_ends(scenario)
         yield from _check_ecn(scenario)
+        yield from check_senders(scenario)
 
 
 def _check_kind(flow: Flow, here: Path) -> Iterator[Problem]:

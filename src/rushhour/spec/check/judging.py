@@ -8,6 +8,7 @@ from rushhour.quantities.measures import kin
 from rushhour.quantities.units import UnitError
 from rushhour.spec.check.problem import Problem
 from rushhour.spec.check.where import check_where
+from rushhour.spec.graph import subflow_names
 from rushhour.spec.judge import placeholders
 from rushhour.spec.keys import nearest
 
@@ -79,6 +80,7 @@ def _check_minimum(judge: Judge, metric: MetricWord) -> Iterator[Problem]:
 def _check_place(asked: Judge | Expect, scenario: Scenario) -> Iterator[Problem]:
     names = [flow.label for flow in scenario.flow]
     copies = [f"{flow.label}.{k + 1}" for flow in scenario.flow if flow.count > 1 for k in range(flow.count)]
+    names += subflow_names(scenario)
     if asked.flow is not None and asked.flow not in {*names, *copies}:
         yield Problem(("flow",), f'no flow is named "{asked.flow}"', nearest(asked.flow, names))
     meant = next((flow for flow in scenario.flow if flow.label == asked.flow), None)

@@ -6,6 +6,7 @@ import hashlib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from rushhour.record.seal import raw_digests
 from rushhour.report import payload
 from rushhour.report.model import kernel_name, view
 from rushhour.report.tables import cells_table, flows_table
@@ -62,8 +63,8 @@ def answer(record: Record) -> Answer:
 
 def raw_sha256(record: Record) -> str:
     """One checksum of all raw tables: equal wherever the same experiment runs on the same kernel."""
-    lines = (f"{name} {digest}\n" for name, digest in sorted(record.manifest.files.items()))
-    return hashlib.sha256("".join(line for line in lines if line.startswith("raw/")).encode()).hexdigest()
+    lines = (f"{name} {digest}\n" for name, digest in raw_digests(record.manifest.files).items())
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
 def _columns(table: Table, values: list[float | None]) -> list[dict[str, object]]:

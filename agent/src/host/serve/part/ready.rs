@@ -50,7 +50,8 @@ impl Ready {
         warn_of_limits(&plan, &mut report.warnings);
         report.calibration.pings = calibration::from_here(&plan, &nodes, &mut report.warnings)?;
         let keep = |leftover| drop(server.keeper.keep(leftover));
-        let trace = Trace::start(&plan, Clock::starting_at(0), &raw, &mut report.warnings, Some(&keep))?;
+        let trace =
+            Trace::start(&plan, Clock::starting_at(0), &raw, &mut report.warnings, Some(&keep), None)?;
         Ok(Self { plan, nodes, topology, flows, trace, out: out.to_owned(), report, emulator })
     }
 }

@@ -19,7 +19,7 @@ from rushhour.lab.kernel import process
 if TYPE_CHECKING:
     from pathlib import Path
 
-FILES = ("clock.c", "memory.c", "randomness.c", "registers.c", "tracing.c")
+FILES = ("calls.c", "clock.c", "memory.c", "randomness.c", "registers.c", "tracing.c")
 _OBJECT = "host.o"
 # What is made of the link, each of the one before it; kernels from 6.15 on link the first.
 _IMAGES = ("vmlinux.unstripped", "vmlinux", "linux")

@@ -9,14 +9,21 @@
  * randomisation is off; and a container may forbid to switch it off. Then the launcher forbids the heap instead
  * (RLIMIT_DATA 0: the library allocates by mmap), and the memory begins behind the image, where it always begins.
  *
+ * The guest touches its memory densely, from the lower end on. So the file has large pages where the launcher gives a file
+ * system for it: one is ready in a quarter of the time that 512 small ones take, and a packet needs fewer entries of
+ * the processor's table of addresses.
+ *
  * One table is the kernel's alone, and large: what it knows of each page, 16 MB for 1 GB, all written at boot. Pages of a file that
  * is shared cost three times as much as those of a process, and ten times as much as large ones.
  */
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/types.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #define PAGE 4096ULL
@@ -27,6 +34,8 @@
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
+/* <linux/magic.h> */
+#define TMPFS_MAGIC 0x01021994
 #define UP(address, unit) (((uintptr_t)(address) + (unit) - 1) & -(unit))
 
 int __real_create_mem_file(unsigned long long size);
@@ -45,10 +54,28 @@ void *__wrap_memblock_alloc_try_nid_raw(unsigned long long size, unsigned long l
 
 extern char _end[];
 
+/*
+ * A file without a name in the file system that the launcher made for memory (`jail()` in agent/src/launch/guest.rs): what
+ * is written lies elsewhere. -1 where there is none, or not room for all.
+ */
+static int file_of_large_pages(unsigned long long size)
+{
+	struct stat memory, written;
+	struct statfs room;
+
+	if (stat("mem", &memory) < 0 || stat("out", &written) < 0 || memory.st_dev == written.st_dev)
+		return -1;
+	if (statfs("mem", &room) < 0 || room.f_type != TMPFS_MAGIC || room.f_bfree < size / room.f_bsize)
+		return -1;
+	return open("mem", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+}
+
 static int memory_file(unsigned long long size)
 {
-	int file = memfd_create("memory", MFD_CLOEXEC);
+	int file = file_of_large_pages(size);
 
+	if (file < 0)
+		file = memfd_create("memory", MFD_CLOEXEC);
 	if (file >= 0 && ftruncate(file, size) < 0) {
 		close(file);
 		return -1;

@@ -1,0 +1,160 @@
+//! Where pages of events go: each event of a flow becomes a row of its table.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::path::Path;
+
+use crate::error::{Context, Error, Result};
+use crate::kernel::clock::Clock;
+use crate::kernel::sys;
+use crate::plan::{subflow_of, Subflows, FIRST_PORT};
+use crate::reading::found::{open, Owner, Protocol, Shared};
+use crate::record::table::TableWriter;
+
+use super::format::Format;
+use super::ring;
+use super::states::States;
+
+/// One kind of event and the table its rows go to.
+#[derive(Debug)]
+pub(super) struct Stream {
+    pub name: &'static str,
+    format: Format,
+    pub table: TableWriter,
+}
+
+/// Whose events are kept where sockets are followed that no flow names.
+#[derive(Debug)]
+pub(super) struct Followed {
+    book: Shared,
+    states: States,
+}
+
+#[derive(Debug)]
+pub(super) struct Sink {
+    pub streams: Vec<Stream>,
+    pub clock: Clock,
+    /// See [`crate::plan::Plan::only_ports`].
+    pub only: BTreeMap<u32, u16>,
+    /// See [`crate::plan::Plan::subflows`].
+    pub subflows: Subflows,
+    /// Where our flows go, on a kernel that has others too.
+    pub ours: Option<BTreeMap<u32, IpAddr>>,
+    pub followed: Option<Followed>,
+    pub lost: u64,
+    /// What a reader could not make sense of.
+    pub broken: Option<Error>,
+}
+
+/// Switches on those events that the kernel has; without a last port those of all sockets.
+pub(super) fn streams(
+    names: &[&'static str],
+    root: &Path,
+    out: &Path,
+    last_port: Option<u16>,
+    warnings: &mut Vec<String>,
+) -> Result<Vec<Stream>> {
+    let mut streams = Vec::new();
+    for name in names {
+        let event = root.join("events/tcp").join(name);
+        if !event.exists() {
+            warnings.push(format!("this kernel has no event tcp:{name}: its table is missing"));
+            continue;
+        }
+        streams.push(Stream::enable(name, &event, out, last_port)?);
+    }
+    Ok(streams)
+}
+
+impl Stream {
+    fn enable(name: &'static str, event: &Path, out: &Path, last_port: Option<u16>) -> Result<Self> {
+        let text = sys::files::read_text(event.join("format"))
+            .context(format_args!("read the format of tcp:{name}"))?;
+        let format = Format::parse(&text)
+            .ok_or_else(|| Error::new("trace", format!("the format of tcp:{name} has no sport and dport")))?;
+        let table =
+            TableWriter::create(out, name, &format.columns(), format.stride(), &serde_json::json!({}))?;
+        if let Some(last_port) = last_port {
+            // Only sockets that send: their peer's port says which flow it is.
+            super::write(&event.join("filter"), &format!("dport >= {FIRST_PORT} && dport <= {last_port}"))?;
+        }
+        super::write(&event.join("enable"), "1")?;
+        Ok(Self { name, format, table })
+    }
+}
+
+impl Sink {
+    pub fn take(&mut self, mut pages: &[u8]) -> Result<()> {
+        let size = sys::machine::page_size();
+        while !pages.is_empty() {
+            let (page, rest) = pages.split_at(size.min(pages.len()));
+            self.take_page(page)?;
+            pages = rest;
+        }
+        Ok(())
+    }
+
+    fn take_page(&mut self, page: &[u8]) -> Result<()> {
+        let Some(mut events) = ring::Events::of(page) else { return Ok(()) };
+        self.lost += events.missed;
+        events.try_for_each(|event| {
+            let t_ns = self.clock.since_start(event.stamp_ns as i64);
+            if let Some(followed) = self.followed.as_ref().filter(|followed| followed.states.id == event.id())
+            {
+                if let Some(change) = followed.states.change(t_ns, event.data) {
+                    open(&followed.book).change(change);
+                }
+                return Ok(());
+            }
+            let Some(which) = self.streams.iter().position(|stream| stream.format.id == event.id()) else {
+                return Ok(());
+            };
+            let stream = &self.streams[which];
+            if event.data.len() < stream.format.size {
+                return Err(Error::new(
+                    "trace",
+                    format!("an event tcp:{} is shorter than its format", stream.name),
+                ));
+            }
+            let Some(flow) = self.flow(&stream.format, t_ns, event.data) else { return Ok(()) };
+            let stream = &mut self.streams[which];
+            stream.format.append(t_ns, flow, event.data, stream.table.row());
+            stream.table.written()
+        })
+    }
+
+    /// The flow whose sender an event is of.
+    fn flow(&self, format: &Format, t_ns: i64, data: &[u8]) -> Option<u32> {
+        if let Some(followed) = &self.followed {
+            return followed.flow(format, t_ns, data);
+        }
+        let (flow, sender) = format.flow(data);
+        if self.only.get(&flow).is_some_and(|only| *only != sender) {
+            return None;
+        }
+        let goes_there = |to: &IpAddr| format.goes_to(data, *to);
+        let ours = self.ours.as_ref().is_none_or(|ours| ours.get(&flow).is_some_and(goes_there));
+        let from = || format.way(data).map(|way| way.from.address);
+        ours.then(|| subflow_of(&self.subflows, flow, from)).flatten()
+    }
+}
+
+impl Followed {
+    /// Switches on what tells of connections.
+    pub fn begin(book: &Shared, root: &Path) -> Result<Self> {
+        Ok(Self { book: book.clone(), states: States::enable(root)? })
+    }
+
+    fn flow(&self, format: &Format, t_ns: i64, data: &[u8]) -> Option<u32> {
+        let mut book = open(&self.book);
+        match book.owner(Protocol::Tcp, format.way(data)?, t_ns) {
+            Owner::Planned { flow, side: 0 } => Some(flow),
+            // Of one that only receives an event says nothing that its sender's do not.
+            Owner::Found(at) => {
+                let says = format.in_flight(data).is_none_or(|in_flight| book.acknowledged(at, in_flight));
+                says.then(|| book.flow(at))
+            }
+            Owner::Planned { .. } | Owner::Nobody => None,
+        }
+    }
+}

@@ -1,0 +1,49 @@
+"""Kernels that watch themselves: what is switched on for each sanitizer, and what has to come of it.
+
+They are slow in real time and not at all in virtual time, whose clock does not see it.
+"""
+
+from __future__ import annotations
+
+from importlib import resources
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+SANITIZERS: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {
+        "kasan": ("KASAN", "this kernel's User-Mode Linux has none; 6.1's has"),
+        "ubsan": ("UBSAN", "this kernel's User-Mode Linux has none; 6.12's has"),
+        "lockdep": ("PROVE_LOCKING", "this kernel's User-Mode Linux has none; 6.1's has"),
+        "debug-net": ("DEBUG_NET", "this kernel has none; 6.1 has"),
+    }
+)
+"""By name: the option that has to come, and what is said where it does not."""
+
+# All of them are shown only to those who debug a kernel. With frame pointers a complaint has the calls that
+# led to it, instead of everything on the stack that looks like one.
+_ALL = "# Sanitizers.\nCONFIG_DEBUG_KERNEL=y\nCONFIG_FRAME_POINTER=y\n"
+_END = "# End of the sanitizers.\n"
+
+
+def options_of(names: Iterable[str]) -> str:
+    """The options to switch on for these sanitizers; nothing for none."""
+    folder = resources.files(__name__)
+    texts = [folder.joinpath(f"{name}.config").read_text() for name in sorted(names)]
+    return "".join([_ALL, *texts, _END]) if texts else ""
+
+
+def part_of(path: Path) -> str:
+    """The sanitizers' part of the options that a build was asked for; nothing where there is none."""
+    text = path.read_text() if path.is_file() else ""
+    _, begin, rest = text.partition(_ALL)
+    return begin + rest.partition(_END)[0] + _END if begin else ""
+
+
+def absent(settings: str, names: Iterable[str]) -> list[str]:
+    """Of these sanitizers those that did not come, given the text of a `.config`, with why."""
+    wanted = [(name, *SANITIZERS[name]) for name in sorted(names)]
+    return [f"{name}: {why}" for name, option, why in wanted if f"CONFIG_{option}=y" not in settings]

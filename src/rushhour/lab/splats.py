@@ -1,0 +1,100 @@
+"""What a kernel says of itself when something in it is wrong: its splats.
+
+Takes the console of a run, gives each complaint with its instant and its lines. Warnings of every kernel, and
+what sanitizers find (`rushhour kernel build … --with kasan`).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rushhour.errors import GuestError
+from rushhour.plain import harmless
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+_MOST_BYTES = 4_000_000
+_MOST_LINES = 40
+_LINE = re.compile(r"^\[ *(?P<at>\d+\.\d+)\] (?P<said>.*)$")
+# How complaints begin, in the words of lib/bug.c and kernel/panic.c, mm/kasan/report.c, lib/ubsan.c,
+# kernel/locking/lockdep.c, kernel/sched/core.c, mm/kmemleak.c, lib/ref_tracker.c, net/core/dev.c.
+_TITLE = re.compile(
+    r"BUG: |WARNING: |UBSAN: |INFO: suspicious RCU usage|kmemleak: \d+ new suspected|refcount_t: "
+    r"|list_(?:add|del) corruption|ref_tracker: .*(?:leaked|has \d+/\d+ users)"
+    r"|unregister_netdevice: waiting for "
+)
+# Frames that only line up the two; and what ends a complaint.
+_RULE = re.compile(r"=+$|-+\[ cut here \]-+$|-+$")
+_END = re.compile(r"---\[ end trace|={20,}$")
+# The raw stack, and what lies on it without being a return address: none points to a function's beginning.
+_STACK = re.compile(r"^\s+\S+\s+\(\s*\d+\): |^\s*[0-9a-f]{8,} [0-9a-f]{8,}|^ ?Stack:$|^.*\+0x0/0x[0-9a-f]+$")
+
+
+@dataclass(frozen=True)
+class Splat:
+    """One complaint: its first line, when (seconds since the kernel's start), and its lines."""
+
+    title: str
+    at_s: float
+    lines: tuple[str, ...]
+
+
+def splats(console: Path) -> list[Splat]:
+    """The complaints on a console, in their order; none where there is no console."""
+    try:
+        with console.open("rb") as file:
+            text = file.read(_MOST_BYTES).decode(errors="replace")
+    except OSError:
+        return []
+    return [*_found(text)] if _TITLE.search(text) else []
+
+
+def check(console: Path, where: str) -> None:
+    """Refuse the run of a kernel that complained.
+
+    Raises:
+        GuestError: it did, with the first complaint in its own words.
+    """
+    found = splats(console)
+    if not found:
+        return
+    first = found[0]
+    more = f", and {len(found) - 1} more" if len(found) > 1 else ""
+    lines = "\n".join(f"    {line}" for line in first.lines)
+    raise GuestError(
+        f"the kernel complains, {first.at_s:.6f} s after its start: {first.title}{more}\n{lines}",
+        where=where,
+        hint="the same cell, kernel and seed show it each time; if the kernel is yours, this is its bug",
+    )
+
+
+def _found(text: str) -> Iterator[Splat]:
+    title, at, lines = "", 0.0, list[str]()
+    for line in text.splitlines():
+        match = _LINE.match(line)
+        if match is None:
+            continue
+        said = harmless(match["said"]).rstrip()
+        begins = _TITLE.match(said) is not None
+        # A warning has its reason before it (refcount_t: …, then WARNING: …): that is one complaint.
+        if begins and not (title and _follows(title, said)):
+            if title:
+                yield Splat(title, at, tuple(lines))
+            title, at, lines = said, float(match["at"]), []
+        if not title:
+            continue
+        if lines and _END.match(said):
+            yield Splat(title, at, tuple(lines))
+            title = ""
+        elif said and not _RULE.match(said) and not _STACK.match(said) and len(lines) < _MOST_LINES:
+            lines.append(said)
+    if title:
+        yield Splat(title, at, tuple(lines))
+
+
+def _follows(title: str, said: str) -> bool:
+    return said.startswith("WARNING: ") and not title.startswith(("WARNING: ", "BUG: ", "UBSAN: "))

@@ -1,0 +1,46 @@
+"""Programs of a run in the terminal: how they came out, and the last lines of each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.console import Group
+from rich.constrain import Constrain
+from rich.table import Table
+from rich.text import Text
+
+from rushhour.plain import one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from rich.console import RenderableType
+
+    from rushhour.report.programs import ProgramLine
+
+MAX_SAID = 8
+"""Last lines of each program."""
+
+
+def printed(programs: Sequence[ProgramLine], width: int) -> RenderableType:
+    """A table of the programs, then what they said; nothing where there are none."""
+    if not programs:
+        return Text()
+    rich = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="none")
+    for head in ("program", "node", "ran", "end"):
+        rich.add_column(Text(head, "dim"), no_wrap=True, overflow="ellipsis")
+    for one in programs:
+        rich.add_row(*map(Text, (one.name, one.node, one.when)), Text(one.end, "red" if one.fault else ""))
+    said = [line for one in programs for line in _said(one)]
+    return Constrain(Group(rich, Text(), *said, *([Text()] if said else [])), width)
+
+
+def _said(one: ProgramLine) -> Iterator[Text]:
+    last = one.said[-MAX_SAID:]
+    if more := one.left_out + len(one.said) - len(last):
+        yield Text(f"{one.name}: {more} lines before these are in the record", "dim")
+    for when, stream, text in last:
+        head = (f"{when:>9}  {one.name}  ", "dim")
+        yield Text.assemble(head, (one_line(text), "dim" if stream == "err" else ""))
+    if one.fault:
+        yield Text(f"{one.name} {one.fault}", "red")

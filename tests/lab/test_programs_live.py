@@ -1,0 +1,208 @@
+"""Programs in a virtual kernel: a server and its client, order, ends, output; the same bytes each time."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from commandline import rush
+
+from rushhour.explain import explain
+from rushhour.lab import kernel as kernels
+from rushhour.lab.base import Job
+from rushhour.lab.uml import UmlLab
+from rushhour.plan import lower
+from rushhour.record.record import Record
+from rushhour.spec.load import load_scenario
+
+pytestmark = pytest.mark.virtual
+
+# The interpreter itself, not that of the environment: its modules would come along.
+PYTHON = str(Path(getattr(sys, "_base_executable", sys.executable)).resolve())
+TOP = 'duration = "10s"\ntopology = { preset = "dumbbell", rate = "2mbit", rtt = "100ms" }\n'
+GET = "import urllib.request as u; print(len(u.urlopen('http://r1:8000/page.html').read()))"
+WEB = f"""
+[[program]]
+name = "server"
+node = "r1"
+command = ["{PYTHON}", "-m", "http.server", "8000"]
+ready = 8000
+files = "page.html"
+[[program]]
+name = "client"
+node = "s1"
+command = ["{PYTHON}", "-c", "{GET}"]
+after = "server"
+until = "exit"
+"""
+SHELL = """
+[[program]]
+name = "says"
+node = "s1"
+command = ["sh", "-c", "cat; echo $WORD; pwd; cat f.txt; sleep 1; echo go; sleep 1; echo late >&2; exit 3"]
+input = "from input\\n"
+environment = { WORD = "from outside" }
+files = "f.txt"
+needs = ["cat", "sleep"]
+ready = "go"
+exit = 3
+[[program]]
+name = "waits"
+node = "r1"
+command = "./script"
+files = "script"
+after = "says"
+[[program]]
+name = "fails"
+node = "r1"
+command = ["sh", "-c", "exit 7"]
+[[program]]
+name = "stopped"
+node = "r1"
+command = ["sh", "-c", "trap 'echo bye; exit 0' TERM; while :; do sleep 0.2; done"]
+needs = "sleep"
+stop = "1500ms"
+[[program]]
+name = "never"
+node = "r1"
+command = "sh"
+after = "fails-not-ready"
+[[program]]
+name = "fails-not-ready"
+node = "r1"
+command = ["sh", "-c", "exit 0"]
+ready = 99
+"""
+
+
+def run(text: str, folder: Path, place: str) -> Record:
+    for name, content in {
+        "page.html": "x" * 50_000,
+        "f.txt": "from a file\n",
+        "script": "#!/bin/sh\necho s\n",
+    }.items():
+        (folder / name).write_text(content)
+    file = folder / "s.toml"
+    file.write_text(TOP + text)
+    lowered = lower(load_scenario(file), 1)
+    job = Job(lowered.plan, lowered.context, kernels.find("debian-6.12"), {})
+    return Record.open(UmlLab().run(job, folder / place))
+
+
+def test_a_server_and_its_client_talk_in_virtual_time(tmp_path: Path) -> None:
+    record = run(WEB, tmp_path, "a")
+    server, client = record.result.programs
+    assert (client.exit, client.error, server.error) == (0, None, None)
+    assert server.stopped
+    assert [line.text for line in record.output() if line.program == 1] == ["50000"]
+    assert client.ended_ns is not None
+    assert server.ready_ns is not None
+    assert client.started_ns is not None
+    assert client.started_ns >= server.ready_ns
+    # A handshake, the request, and 50 kB from an initial window of ten on a rate of 2 Mbit/s.
+    took_s = (client.ended_ns - client.started_ns) / 1e9
+    assert 0.2 + 50_000 * 8 / 2e6 <= took_s < 1
+    assert record.result.ended_ns == client.ended_ns
+    # What they said to each other are flows like any: the request too brief for anything to limit it.
+    flows = {flow.name: flow for flow in record.flows("tcp")}
+    assert sorted(flows) == ["client.1", "client.back.1"]
+    assert flows["client.1"].is_brief
+    answer = flows["client.back.1"].outcome.bytes_received
+    assert answer is not None
+    assert 50_000 < answer < 50_500, "with the headers of HTTP"
+    assert [one.flow for one in explain(record)] == ["client.back.1"]
+    assert record.context.duration_ns == client.ended_ns
+    again = run(WEB, tmp_path, "b")
+    assert again.manifest.files == record.manifest.files
+
+
+def test_programs_wait_print_end_and_are_ended(tmp_path: Path) -> None:
+    record = run(SHELL, tmp_path, "a")
+    named = {one.name: one for one in record.result.programs}
+    texts = {
+        name: [line.text for line in record.output() if line.program == one.id] for name, one in named.items()
+    }
+    assert texts["says"] == ["from input", "from outside", "/lab/says", "from a file", "go", "late"]
+    assert texts["waits"] == ["s"]
+    assert named["says"].error is None
+    assert named["waits"].started_ns is not None
+    assert 1e9 <= named["waits"].started_ns < 1.1e9
+    assert named["fails"].error == "ended with status 7, not 0"
+    assert texts["stopped"][-1] == "bye", "its shell says first what became of sleep"
+    assert named["stopped"].stopped
+    assert named["stopped"].ended_ns is not None
+    assert 1.5e9 <= named["stopped"].ended_ns < 1.8e9
+    assert named["never"].started_ns is None
+    assert "never ready" in str(named["never"].error)
+    values = {(one.metric, one.scope): one.value for one in record.metrics()}
+    assert values["program_exit", "program:fails"] == 7
+    time_s = values["program_time_s", "program:says"]
+    assert time_s is not None
+    assert 2 <= time_s < 2.01
+
+
+def test_a_program_sees_its_network_and_nothing_of_the_agents(tmp_path: Path) -> None:
+    look = "import os, socket; print(os.listdir('/out'), os.listdir('/sys/class/net'))"
+    record = run(f'[[program]]\nnode = "s1"\ncommand = ["{PYTHON}", "-c", "{look}"]\n', tmp_path, "a")
+    (line,) = record.output()
+    assert line.text.startswith("[] ")
+    assert "'lo'" in line.text
+
+
+def test_exec_gives_output_and_status(tmp_path: Path) -> None:
+    file = tmp_path / "net.toml"
+    file.write_text(TOP + "[[flow]]\n")
+    command = ("sh", "-c", "echo out; echo err >&2; exit 5")
+    done = rush("exec", str(file), "s1", "--kernel", "debian-6.12", "--", *command)
+    assert (done.returncode, done.stdout, done.stderr) == (5, "out\n", "err\n")
+
+
+def test_exec_holds_a_run_against_what_is_expected(tmp_path: Path) -> None:
+    file = tmp_path / "net.toml"
+    file.write_text(TOP + "[[flow]]\n[[expect]]\nmetric = 'goodput_bps'\nmin = 1e9\n")
+    words = ("exec", str(file), "s1", "--kernel", "debian-6.12", "--needs", "sleep")
+    kept = ("--expect", "goodput of tcp1 > 1 mbit", "--expect", "program_time of sh >= 3s")
+    shell = ("--", "sh", "-c")
+    done = rush(*words, *kept, *shell, "sleep 3")
+    assert (done.returncode, done.stderr) == (0, ""), "what the scenario itself expects is not asked"
+    broken = ("--expect", "goodput of tcp1 > 3mbit", "--expect", "program_time = 3s ± 10%")
+    done = rush(*words, *broken, *shell, "sleep 3")
+    assert done.returncode == 122
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("not as expected: goodput_bps of flow:tcp1 is ")
+    assert line.endswith("bit/s; expected > 3000000")
+    done = rush(*words, *broken, *shell, "sleep 3; exit 9")
+    assert done.returncode == 9, "the program's own status comes first"
+    assert "not as expected" in done.stderr
+    done = rush(*words, "--expect", "goodput > 3s", *shell, "sleep 3")
+    assert done.returncode == 2
+    assert '"s" cannot be converted to "bit/s"' in done.stderr
+
+
+def test_a_program_that_computes_without_end_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "net.toml"
+    file.write_text(TOP + "[[flow]]\n")
+    words = ("exec", str(file), "s1", "--kernel", "debian-6.12", "--", "sh", "-c", "while :; do :; done")
+    done = rush(*words, RUSHHOUR_STALL="3")
+    assert done.returncode == 2
+    assert "virtual time stood still: a program computes without end" in done.stderr
+    assert "(sh)" in done.stderr
+
+
+def test_a_program_that_fills_its_machines_memory_is_ended(tmp_path: Path) -> None:
+    file = tmp_path / "net.toml"
+    file.write_text(TOP.replace("10s", "100ms") + "[[flow]]\n")
+    code = "x = []\nwhile True: x.append(bytearray(10**7))"
+    done = rush("exec", str(file), "s1", "--kernel", "debian-6.12", "--", PYTHON, "-c", code)
+    assert done.returncode == 128 + 9
+    assert "the memory of its machine was full" in done.stderr
+
+
+def test_a_run_whose_program_fails_fails(tmp_path: Path) -> None:
+    file = tmp_path / "bad.toml"
+    file.write_text(TOP + '[[program]]\nnode = "s1"\ncommand = ["sh", "-c", "exit 7"]\n')
+    out = str(tmp_path / "out")
+    done = rush("run", str(file), "--kernel", "debian-6.12", "--out", out, "--json", "--no-report")
+    assert done.returncode == 1
+    (one,) = json.loads(done.stdout)["sets"][0]["runs"]
+    assert [verdict["ok"] for verdict in one["expectations"]] == [False]

@@ -1,0 +1,187 @@
+"""Programs that people have, in a virtual kernel: each does its work, and twice the same to the byte.
+
+Those of the catalogue's topic run as they ship, with less to carry. What each needs is in the table of
+docs/programs.md.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import cpus
+import pytest
+
+from rushhour.lab import kernel as kernels
+from rushhour.lab.base import Job
+from rushhour.lab.uml import UmlLab
+from rushhour.plan import expand, lower
+from rushhour.record.record import Record
+from rushhour.spec import load_scenario
+from rushhour.spec.load import parse_scenario
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rushhour.lab.kernel import Kernel
+    from rushhour.spec import Scenario
+
+pytestmark = pytest.mark.virtual
+
+# The interpreter itself, not that of the environment: its modules would come along.
+PYTHON = str(Path(getattr(sys, "_base_executable", sys.executable)).resolve())
+RTT = 0.1
+TOP = 'duration = "20s"\ntopology = { preset = "dumbbell", rate = "2mbit", rtt = "100ms" }\n'
+TOOLS = """
+[[program]]
+name = "dns"
+node = "r1"
+command = "dnsmasq -k -R -h --port=53 --user=root --pid-file= --address=/example.org/192.0.2.7"
+ready = 53
+[[program]]
+name = "dig"
+node = "s1"
+command = "dig @r1 example.org +short"
+after = "dns"
+until = "exit"
+[[program]]
+name = "ping"
+node = "s1"
+command = "ping -c 3 -i 0.2 r1"
+after = "dns"
+until = "exit"
+[[program]]
+name = "redis"
+node = "r1"
+command = "redis-server --port 6379 --save '' --protected-mode no"
+ready = 6379
+[[program]]
+name = "benchmark"
+node = "s1"
+command = "redis-benchmark -h r1 -c 1 -n 5 -t set --csv"
+after = "redis"
+until = "exit"
+[[program]]
+name = "iperf3d"
+node = "r1"
+command = "iperf3 -s -1"
+ready = 5201
+[[program]]
+name = "iperf3"
+node = "s1"
+command = "iperf3 -c r1 -n 100K"
+after = "iperf3d"
+until = "exit"
+"""
+
+
+@pytest.fixture
+def kernel() -> Kernel:
+    """One is enough: it is the programs that are tried here."""
+    return kernels.find("debian-6.12")
+
+
+@pytest.fixture
+def twice(kernel: Kernel, tmp_path: Path) -> Callable[[Scenario], Record]:
+    """Runs a scenario twice; both records have to be equal, and all programs to have ended well."""
+
+    def run(scenario: Scenario) -> Record:
+        lowered = lower(scenario, 1)
+        job = Job(lowered.plan, lowered.context, kernel, {})
+        places = [tmp_path / "first", tmp_path / "second"]
+        first, second = (Record.open(UmlLab().run(job, place, cpus.own())) for place in places)
+        failed = {one.name: one.error for one in first.result.programs if one.error}
+        assert not failed, [line.text for line in first.output()]
+        assert first.manifest.files == second.manifest.files
+        return first
+
+    return run
+
+
+def said(record: Record, name: str) -> str:
+    """What a program printed."""
+    number = next(one.id for one in record.result.programs if one.name == name)
+    return "\n".join(line.text for line in record.output() if line.program == number)
+
+
+def took_s(record: Record, name: str) -> float:
+    one = next(one for one in record.result.programs if one.name == name)
+    assert one.started_ns is not None
+    assert one.ended_ns is not None
+    return (one.ended_ns - one.started_ns) / 1e9
+
+
+def cell(name: str, *sets: str, **factors: str) -> Scenario:
+    """A cell of the catalogue."""
+    (found,) = (
+        one for one in expand(load_scenario(name, sets)) if factors.items() <= {
+            key.rpartition(".")[2]: str(value) for key, value in one.factors.items()}.items()
+    )  # fmt: skip
+    return found.scenario
+
+
+def test_tools_of_every_administrator(twice: Callable[[Scenario], Record]) -> None:
+    record = twice(parse_scenario(TOP + TOOLS))
+    assert said(record, "dig") == "192.0.2.7"
+    times = [float(ms) for ms in re.findall(r"time=([\d.]+) ms", said(record, "ping"))]
+    assert len(times) == 3
+    assert min(times) >= 1e3 * RTT
+    latency_ms = float(said(record, "benchmark").splitlines()[-1].split('","')[4])
+    assert 1e3 * RTT <= latency_ms < 1e3 * RTT + 600, "behind iperf3's 100 kB at most"
+    assert "iperf Done." in said(record, "iperf3")
+    groups = {flow.group for flow in record.flows()}
+    assert {"r1:53", "r1:6379", "r1:5201"} <= groups
+
+
+@pytest.mark.parametrize(
+    ("http", "kind", "handshakes"), [("1.1", "tcp", 6), ("2", "tcp", 1), ("3", "udp", 1)]
+)
+def test_a_page_by_each_version_of_http(
+    http: str, kind: str, handshakes: int, twice: Callable[[Scenario], Record]
+) -> None:
+    few = ("program.nginx.environment.OBJECTS=12", "program.page.environment.OBJECTS=12", "topology.loss=1%")
+    record = twice(cell("programs/http-versions", *few, http=http))
+    opened = [flow for flow in record.flows(kind) if not flow.group.endswith(".back")]
+    assert len(opened) == handshakes
+    back = [flow.outcome.bytes_received or 0 for flow in record.flows(kind) if flow.group.endswith(".back")]
+    assert 12 * 25_000 < sum(back) < 12 * 25_000 * 1.1
+    # A handshake, TLS where TCP has none of its own, the request; and the rate of 10 Mbit/s.
+    least = (3 if kind == "tcp" else 2) * RTT + 12 * 25_000 * 8 / 10e6
+    assert least <= took_s(record, "page") < least + 2
+
+
+def test_a_film_and_its_player(twice: Callable[[Scenario], Record]) -> None:
+    short = ("program.player.environment.SECONDS=10", "topology.queue=fq_codel", "flow.download.count=1")
+    python = [f'program.{name}.command="{PYTHON} video/{file}.py"' for name, file in
+              (("film", "serve"), ("player", "play"))]  # fmt: skip
+    record = twice(cell("programs/video-beside-downloads", *short, *python))
+    assert "stood still for 0.00 s" in said(record, "player")
+    assert 10 < took_s(record, "player") < 12
+
+
+def test_git_clones_over_ssh(twice: Callable[[Scenario], Record]) -> None:
+    small = ("program.server.environment.BYTES=200000", "topology.rtt=20ms", "topology.loss=0%")
+    record = twice(cell("programs/git-clone-far-away", *small, tcp_congestion_control="cubic"))
+    received = next(flow for flow in record.flows("tcp") if flow.group == "clone.back").outcome.bytes_received
+    assert received is not None
+    assert received > 200_000
+    assert record.result.found is not None
+    assert record.result.ended_ns is not None
+    last = max(flow.last_ns for flow in record.result.found.flows)
+    assert last < record.result.ended_ns + 1e9, "what is open lasts until the programs end the experiment"
+    # TCP, ssh's versions, keys, login, channel; git's versions and wants.
+    assert took_s(record, "clone") > 8 * 0.02
+
+
+def test_what_prints_without_end_is_bounded(kernel: Kernel, tmp_path: Path) -> None:
+    scenario = parse_scenario(TOP.replace("20s", "20ms") + '[[program]]\nnode = "s1"\ncommand = "yes"\n')
+    lowered = lower(scenario, 1)
+    record = Record.open(
+        UmlLab().run(Job(lowered.plan, lowered.context, kernel, {}), tmp_path / "run", cpus.own())
+    )
+    (program,) = record.result.programs
+    assert program.bytes == 2 * program.lines
+    assert program.dropped_bytes > 2**20
+    assert (record.path / "raw/output.jsonl").stat().st_size <= 2**24

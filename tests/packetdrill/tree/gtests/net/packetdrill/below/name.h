@@ -1,0 +1,1 @@
+#define TUNNEL "tun0"

@@ -1,0 +1,1 @@
+#define PART "expected otherwise"
