@@ -86,6 +86,8 @@ def test_a_tag_is_given_and_taken(browser: Browser, address: str) -> None:
     page.locator(".news a").first.click()
     page.get_by_label("New tag").fill("for the talk")
     page.keyboard.press("Enter")
+    # In the list of this set's tags, and at once among those that one can filter by; then in neither.
+    expect(page.get_by_text("for the talk")).to_have_count(2)
     page.get_by_role("button", name="Remove the tag for the talk").click()
     expect(page.get_by_text("for the talk")).to_have_count(0)
     assert page.get_by_text("nightly").count() >= 1

@@ -75,7 +75,7 @@ class Shelf:
         """Close its connections; the next question opens it again."""
         if self._store is not None:
             self._store.close()
-        self._choices = (float("-inf"), {})
+        self.changed()
 
     def choices(self) -> dict[str, list[str]]:
         """What can be filtered by, at most some seconds old."""
@@ -85,6 +85,10 @@ class Shelf:
             known = store.choices()
             self._choices = (clock.monotonic(), known)
         return known
+
+    def changed(self) -> None:
+        """What can be filtered by is another: this server has just written it."""
+        self._choices = (float("-inf"), {})
 
     def set_of(self, digest: str) -> SetRow | None:
         """A result set by its digest."""

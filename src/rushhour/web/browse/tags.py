@@ -64,4 +64,5 @@ def change(shelf: Shelf, wanted: dict[str, Any]) -> str:
         )
     store = shelf.store()
     (store.tag if act == "add" else store.untag)(thing, tag.strip())
+    shelf.changed()
     return str(wanted["kind"])
