@@ -11,6 +11,8 @@ VIRTUAL = ("uml",)
 """Labs whose time is virtual: two runs of one key are equal to the byte."""
 REAL_TIME = ("netns", "hosts")
 """Labs on machines as they are: no two runs are equal, and one run at a time is enough."""
+COUNTS = "coverage.gz"
+"""The file of a record whose kernel counted what it executed (`rushhour.record.counts`)."""
 
 
 class Source(Document):
@@ -179,3 +181,8 @@ class Manifest(Conditions):
     invalid_reasons: tuple[str, ...] = ()
     files: Mapping[str, str]
     context: Mapping[str, object]
+
+    @property
+    def counts(self) -> bool:
+        """Whether the run's kernel counted what it executed."""
+        return COUNTS in self.files

@@ -15,7 +15,7 @@ import numpy as np
 from rushhour.errors import RecordError
 from rushhour.extras import need
 from rushhour.metrics.value import MetricValue
-from rushhour.record import brought, decode, found, iperf3, output
+from rushhour.record import brought, counts, decode, found, iperf3, output
 from rushhour.record.context import Context, Flow, read_context
 from rushhour.record.document import read
 from rushhour.record.json_file import AGAIN, read_json
@@ -148,9 +148,8 @@ class Record:
 
     def _fetched(self, name: str) -> Path:
         """The place of a table of a slim record."""
-        slim = self.slim
-        assert slim is not None
-        return place_of(name, self.path, self.manifest, slim)
+        assert self.slim is not None
+        return place_of(name, self.path, self.manifest, self.slim)
 
     @cached_property
     def plan(self) -> PlanFile:
@@ -168,6 +167,11 @@ class Record:
     def context(self) -> Context:
         """What the plan means and what became of each flow, typed."""
         return read_context(self.manifest.context, self.plan, self.result, str(self.path))
+
+    @property
+    def counts(self) -> Mapping[str, bytes] | None:
+        """What its kernel executed: counters by object, as gcov reads them; None where it did not count."""
+        return counts.read(self._seal.sound(counts.FILE)) if self.manifest.counts else None
 
     def asked(self, flow: Flow) -> PlanFlow:
         """A flow as the plan has it; of one that was found, as it would have it."""
@@ -248,9 +252,8 @@ class Record:
             path = self._seal.sound(f"raw/{name}.rh")
             table = read_table(path)
             if table.name != name:
-                raise RecordError(
-                    f"the file holds the table {table.name[:60]!r}", where=str(path), hint=AGAIN
-                )
+                wrong = f"the file holds the table {table.name[:60]!r}"
+                raise RecordError(wrong, where=str(path), hint=AGAIN)
             self._tables[name] = table
         return self._tables[name]
 

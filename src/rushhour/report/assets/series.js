@@ -85,7 +85,7 @@ const Series = (() => {
     return index < 0 ? 0 : curve.v[index];
   }
 
-  return { open, filled, unpack, before, at, share };
+  return { inflate, open, filled, unpack, before, at, share };
 })();
 
 // Numbers as they are written.
