@@ -161,6 +161,40 @@ def test_a_film_and_its_player(twice: Callable[[Scenario], Record]) -> None:
     assert 10 < took_s(record, "player") < 12
 
 
+@pytest.mark.parametrize(("buffer", "least", "most"), [("8", 3.0, 10.0), ("24", 0.0, 0.5)])
+def test_a_film_stands_still_where_an_outage_lasts_longer_than_its_buffer(
+    buffer: str, least: float, most: float, twice: Callable[[Scenario], Record]
+) -> None:
+    python = f'program.player.command="{PYTHON} video/play.py"'
+    factors = {"BUFFER": buffer, "CHOICE": "throughput", "line": "outage of 12 s"}
+    record = twice(cell("programs/when-video-stands-still", python, **factors))
+    words = re.search(r"stood still for ([\d.]+) s", said(record, "player"))
+    assert words is not None
+    still = float(words[1])
+    assert least <= still <= most
+    assert took_s(record, "player") == pytest.approx(80 + still, abs=0.5), "and what the first segment takes"
+
+
+@pytest.mark.parametrize(
+    ("redis", "how"),
+    [
+        ("patient", None),
+        ("impatient", "Partial resynchronization request"),
+        ("impatient, forgets", "for lack of backlog"),
+    ],
+)
+def test_a_replica_catches_up_after_an_outage(
+    redis: str, how: str | None, twice: Callable[[Scenario], Record]
+) -> None:
+    record = twice(cell("programs/redis-replica-after-an-outage", outage="5 s", redis=redis))
+    assert said(record, "caught-up").split() == ["OK", "1"], "one replica has all that was written"
+    primary = said(record, "primary")
+    assert primary.count("asks for synchronization") == (1 if how is None else 2)
+    assert how is None or how in primary
+    # After 10 s of writes nothing arrives for 5 s; TCP was silent for no longer than that again.
+    assert RTT / 2.5 <= took_s(record, "caught-up") <= 10
+
+
 def test_git_clones_over_ssh(twice: Callable[[Scenario], Record]) -> None:
     small = ("program.server.environment.BYTES=200000", "topology.rtt=20ms", "topology.loss=0%")
     record = twice(cell("programs/git-clone-far-away", *small, tcp_congestion_control="cubic"))

@@ -58,6 +58,16 @@ def test_what_a_script_says_itself_counts(tmp_path: Path) -> None:
     assert not any("_ip=" in word for word in words)
 
 
+@pytest.mark.parametrize(
+    ("version", "variant"), [("ipv4", "ipv4"), ("ipv6", "ipv6"), ("ipv4-mapped-ipv6", "mapped")]
+)
+def test_the_version_that_a_script_says_is_the_only_one(version: str, variant: str, tmp_path: Path) -> None:
+    place = tmp_path / "own-v4.pkt"
+    place.write_text(f"--ip_version={version}\n")
+    (own,) = scripts.find([place]).scripts
+    assert [one for one in VARIANTS if own.takes(one)] == [variant]
+
+
 def test_where_there_is_nothing_it_is_said(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no script"):
         scripts.find([tmp_path])

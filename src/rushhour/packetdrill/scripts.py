@@ -22,6 +22,7 @@ PLACE = "scripts"
 """Where the tree lies in the guest."""
 _NAMED = re.compile(r"(?:\.{1,2}/)+[\w./+-]+")
 _OPTION = re.compile(r"^(--\w+=\S+)$", re.MULTILINE)
+_VERSION = "--ip_version"
 _ADDRESSES = {"--local_ip", "--gateway_ip", "--netmask_ip", "--remote_ip"}
 _HELPERS = (".sh", ".py")
 _LARGEST = 1 << 20
@@ -32,21 +33,23 @@ VARIANTS: Mapping[str, tuple[str, ...]] = {
         "--ip_version=ipv4",
         *("--local_ip=192.168.0.1", "--gateway_ip=192.168.0.1", "--netmask_ip=255.255.0.0"),
         "--remote_ip=192.0.2.1",
-        *("-D", "TFO_COOKIE=3021b9d889017eeb", "-D", "CODE=host_unreachable"),
+        *("-D", "TFO_COOKIE=3021b9d889017eeb", "-D", "TFO_COOKIE_ZERO=b7c12350a90dc8f5"),
+        *("-D", "CODE=host_unreachable"),
         *("-D", "CMSG_LEVEL_IP=SOL_IP", "-D", "CMSG_TYPE_RECVERR=IP_RECVERR"),
     ),
     "ipv6": (
         *("--ip_version=ipv6", "--mtu=1520"),
         *("--local_ip=fd3d:0a0b:17d6::1", "--gateway_ip=fd3d:0a0b:17d6:8888::1"),
         "--remote_ip=fd3d:fa7b:d17d::1",
-        *("-D", "TFO_COOKIE=c1d1e9742a47a9bc"),
+        *("-D", "TFO_COOKIE=c1d1e9742a47a9bc", "-D", "TFO_COOKIE_ZERO=82af1a8f9a205c34"),
         *("-D", "CMSG_LEVEL_IP=SOL_IPV6", "-D", "CMSG_TYPE_RECVERR=IPV6_RECVERR"),
     ),
     "mapped": (
         "--ip_version=ipv4-mapped-ipv6",
         *("--local_ip=192.168.0.1", "--gateway_ip=192.168.0.1", "--netmask_ip=255.255.0.0"),
         "--remote_ip=192.0.2.1",
-        *("-D", "TFO_COOKIE=3021b9d889017eeb", "-D", "CODE=host_unreachable"),
+        *("-D", "TFO_COOKIE=3021b9d889017eeb", "-D", "TFO_COOKIE_ZERO=b7c12350a90dc8f5"),
+        *("-D", "CODE=host_unreachable"),
         *("-D", "CMSG_LEVEL_IP=SOL_IPV6", "-D", "CMSG_TYPE_RECVERR=IPV6_RECVERR"),
     ),
 }
@@ -77,8 +80,11 @@ class Script:
     def takes(self, variant: str) -> bool:
         """Whether it is written for this variant.
 
-        One whose name ends in `v4` or `v6` is for that only; so is one that gives addresses of its own.
+        One that says `--ip_version` is for that only; else one whose name ends in `v4` or `v6`, or that gives
+        addresses of its own.
         """
+        if versions := [value for name, _, value in self._split() if name == _VERSION]:
+            return f"{_VERSION}={versions[-1]}" in VARIANTS[variant]
         stem = PurePosixPath(self.path).stem
         given = [value for name, _, value in self._split() if name in ("--local_ip", "--remote_ip")]
         six = stem.endswith("v6") or any(":" in address for address in given)
