@@ -38,7 +38,7 @@ const LOOK: Duration = Duration::from_millis(100);
 const SANDBOX: &str = ".sandbox-";
 const PANIC: &[u8] = b"Kernel panic";
 const USAGE: &str = "usage: rushhour-agent launch --dir SANDBOX [--cpu N] [--timeout S] [--stall S] \
-                     [--console-limit BYTES] [--require] [--native] [--terminal KEYS,SCREEN,SPEED] \
+                     [--console-limit BYTES] [--require] [--hold] [--native] [--terminal KEYS,SCREEN,SPEED] \
                      -- ./linux ARGUMENTS";
 
 /// What the command line asked for.
@@ -56,6 +56,8 @@ pub struct Options {
     pub console_limit: u64,
     /// Refuse to run rather than to run with less confinement than the launcher knows of.
     pub require: bool,
+    /// Let the guest stand before its first instruction, for a debugger to come in (`SIGSTOP`).
+    pub hold: bool,
     /// Run a program on this machine's kernel rather than a kernel of its own.
     pub native: bool,
     /// The terminal at which a person sits.
@@ -125,6 +127,7 @@ fn parse(args: &[String]) -> Result<Options, String> {
         stall: Duration::from_secs(60),
         console_limit: 1 << 20,
         require: false,
+        hold: false,
         native: false,
         terminal: None,
         command: Vec::new(),
@@ -139,6 +142,7 @@ fn parse(args: &[String]) -> Result<Options, String> {
             "--stall" => options.stall = seconds(word, value()?)?,
             "--console-limit" => options.console_limit = number(word, value()?)?,
             "--require" => options.require = true,
+            "--hold" => options.hold = true,
             "--native" => options.native = true,
             "--terminal" => options.terminal = Some(terminal::Words::read(value()?)?),
             "--" => options.command = words.by_ref().cloned().collect(),

@@ -29,6 +29,7 @@ use crate::kernel::netlink::{fetch, Message, Socket};
 use crate::kernel::netns::Nodes;
 use crate::kernel::sys::machine::owns_kernel;
 use crate::kernel::sys::together::{Step, Together};
+use crate::kernel::sys::visit::{Moment, Visit};
 use crate::path::Topology;
 use crate::plan::Plan;
 use crate::reading::found::datagrams::Datagrams;
@@ -155,8 +156,7 @@ impl<'a> Sampler<'a> {
     pub fn run(&mut self) -> Result<()> {
         let mut at_ns = 0;
         loop {
-            self.clock.sleep_until(at_ns);
-            let now_ns = self.clock.now();
+            let now_ns = self.begin(at_ns)?;
             self.read(at_ns, now_ns)?;
             self.made += 1;
             if at_ns >= self.duration_ns || self.clock.is_over() {
@@ -172,7 +172,6 @@ impl<'a> Sampler<'a> {
         if let Some(lateness) = &mut self.lateness {
             lateness.add((now_ns - at_ns).max(0) as u64);
         }
-        self.begin(now_ns)?;
         // What the sockets below belong to.
         self.tap.as_ref().map_or(Ok(()), Tap::read)?;
         if let Some(datagrams) = &mut self.datagrams {
@@ -198,7 +197,7 @@ impl<'a> Sampler<'a> {
             self.wires.read(now_ns)?;
             if let Some(interfaces) = &mut self.interfaces {
                 if let Some(together) = &mut self.together {
-                    fetch(together, Vec::new(), interfaces.dumps().collect())?;
+                    fetch(together, Visit::new(), Vec::new(), interfaces.dumps().collect())?;
                 }
                 interfaces.read(self.topology, now_ns)?;
             }
@@ -206,18 +205,29 @@ impl<'a> Sampler<'a> {
         Ok(())
     }
 
-    /// The sign of life, and where it can be had together, what is read at every instant.
-    fn begin(&mut self, now_ns: i64) -> Result<()> {
-        let sign = now_ns.to_le_bytes();
+    /// Waits for the instant and gives the time then. Gives the sign of life, and where it can be had together, what is read at every
+    /// instant.
+    fn begin(&mut self, at_ns: i64) -> Result<i64> {
+        let sign = at_ns.to_le_bytes();
         let Some(together) = &mut self.together else {
-            return self.progress.write_all_at(&sign, 0).context("write the progress file");
+            self.clock.sleep_until(at_ns);
+            let now_ns = self.clock.now();
+            self.progress.write_all_at(&sign, 0).context("write the progress file")?;
+            return Ok(now_ns);
         };
+        let due = self.clock.doze(at_ns).map(Moment::of);
+        let (mut now, mut before) = (Moment::of(0), Visit::new());
+        if let Some(due) = &due {
+            before.sleep_until(due);
+        }
+        before.clock(&mut now);
         let mut dumps: Vec<(&mut Socket, &Message)> = Vec::new();
         dumps.extend(self.sockets.iter_mut().flat_map(Sockets::dumps));
         dumps.extend(self.connections.iter_mut().flat_map(Connections::dumps));
         dumps.extend(self.queues.iter_mut().flat_map(Queues::dumps));
         dumps.extend(self.classes.iter_mut().flat_map(Classes::dumps));
-        fetch(together, vec![Step::Write(self.progress.as_fd(), &sign)], dumps)
+        fetch(together, before, vec![Step::Write(self.progress.as_fd(), &sign)], dumps)?;
+        Ok(self.clock.since_start(now.ns()))
     }
 
     /// Writes what is left; gives how many stamps of sojourn times and of datagrams were lost, by their tables where there were to

@@ -142,11 +142,19 @@ def test_programs_wait_print_end_and_are_ended(tmp_path: Path) -> None:
 
 
 def test_a_program_sees_its_network_and_nothing_of_the_agents(tmp_path: Path) -> None:
-    look = "import os, socket; print(os.listdir('/out'), os.listdir('/sys/class/net'))"
+    look = "import os, socket; print(os.listdir('/out'), os.listdir('/sys/class/net'), socket.gethostname())"
     record = run(f'[[program]]\nnode = "s1"\ncommand = ["{PYTHON}", "-c", "{look}"]\n', tmp_path, "a")
     (line,) = record.output()
     assert line.text.startswith("[] ")
     assert "'lo'" in line.text
+    assert line.text.endswith("] s1")
+
+
+def test_each_program_finds_its_nodes_name_as_the_hosts(tmp_path: Path) -> None:
+    ask = 'command = ["sh", "-c", "read -r name < /proc/sys/kernel/hostname; echo $name"]\n'
+    text = "".join(f'[[program]]\nnode = "{node}"\n{ask}' for node in ("s1", "r1", "left"))
+    record = run(text, tmp_path, "a")
+    assert {line.program: line.text for line in record.output()} == {0: "s1", 1: "r1", 2: "left"}
 
 
 def test_exec_gives_output_and_status(tmp_path: Path) -> None:

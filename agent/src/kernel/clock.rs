@@ -59,13 +59,26 @@ impl Clock {
 
     /// Sleeps until `t_ns` after the start; returns at once when that has passed.
     pub fn sleep_until(self, t_ns: i64) {
+        if let Some(due_ns) = self.doze(t_ns) {
+            sys::time::sleep_until(due_ns);
+        }
+    }
+
+    /// Whether its sleeps can be interrupted.
+    #[must_use]
+    pub fn is_interruptible(self) -> bool {
+        self.over.is_some()
+    }
+
+    /// Sleeps nearly until `t_ns` after the start, where this clock can be interrupted: what is left, until the instant on
+    /// `CLOCK_MONOTONIC` that is given, may be slept at one go. Nothing when it has been interrupted.
+    #[must_use]
+    pub fn doze(self, t_ns: i64) -> Option<i64> {
         let due_ns = self.start_ns + t_ns;
         while self.over.is_some() && !self.is_over() && due_ns - sys::time::monotonic_ns() > 2 * NAP_NS {
             sys::time::sleep_until(sys::time::monotonic_ns() + NAP_NS);
         }
-        if !self.is_over() {
-            sys::time::sleep_until(due_ns);
-        }
+        (!self.is_over()).then_some(due_ns)
     }
 }
 

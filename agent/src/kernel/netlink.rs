@@ -10,9 +10,10 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use crate::error::{Context, Error, Result};
-use crate::kernel::sys::options::set_option;
+use crate::kernel::netns::Nodes;
 use crate::kernel::sys::socket;
 use crate::kernel::sys::together::{Step, Together};
+use crate::kernel::sys::visit::{Number, Results, Visit};
 
 pub use attributes::{attribute, attributes, u16_at, u32_at, u64_at, Attributes};
 pub use reply::Refusal;
@@ -92,6 +93,40 @@ pub struct Socket {
     fetched: Vec<usize>,
 }
 
+/// The calls of a list that open a socket.
+#[derive(Debug)]
+pub struct Opening {
+    protocol: i32,
+    socket: Number,
+    options: [Number; 2],
+}
+
+impl Opening {
+    /// Puts the calls for a socket like [`Socket::route`]'s into a list.
+    pub fn route(visit: &mut Visit<'_>) -> Self {
+        Self::ask(visit, libc::SOCK_RAW, libc::NETLINK_ROUTE)
+    }
+
+    fn ask(visit: &mut Visit<'_>, kind: i32, protocol: i32) -> Self {
+        const ON: &i32 = &1;
+        let socket = visit.socket(libc::AF_NETLINK, kind, protocol);
+        let options = [NETLINK_CAP_ACK, NETLINK_EXT_ACK]
+            .map(|option| visit.set_option(socket, libc::SOL_NETLINK, option, ON));
+        Self { protocol, socket, options }
+    }
+
+    /// The socket, when they have been carried out.
+    pub fn socket(self, results: &mut Results) -> Result<Socket> {
+        let fd = results.file(self.socket);
+        let fd = fd.context(format_args!("open a netlink socket (protocol {})", self.protocol))?;
+        for option in self.options {
+            results.of(option).context("ask netlink for error texts")?;
+        }
+        // Pages of it that nothing is written to cost nothing.
+        Ok(Socket { fd: fd.into(), sequence: 0, buffer: vec![0; PARTS * PART], fetched: Vec::new() })
+    }
+}
+
 impl AsFd for Socket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
@@ -116,13 +151,24 @@ impl Socket {
     }
 
     fn of_kind(kind: i32, protocol: i32) -> Result<Self> {
-        let fd = socket::open(libc::AF_NETLINK, kind, protocol)
-            .context(format_args!("open a netlink socket (protocol {protocol})"))?;
-        for option in [NETLINK_CAP_ACK, NETLINK_EXT_ACK] {
-            set_option(&fd, libc::SOL_NETLINK, option, 1_i32).context("ask netlink for error texts")?;
-        }
-        // Pages of it that nothing is written to cost nothing.
-        Ok(Self { fd, sequence: 0, buffer: vec![0; PARTS * PART], fetched: Vec::new() })
+        let mut visit = Visit::new();
+        let opening = Opening::ask(&mut visit, kind, protocol);
+        opening.socket(&mut visit.carry_out().context("open a netlink socket")?)
+    }
+
+    /// [`Self::route`] in a node.
+    pub fn route_in(nodes: &Nodes, node: &str) -> Result<Self> {
+        Self::of_kind_in(nodes, node, libc::SOCK_RAW, libc::NETLINK_ROUTE)
+    }
+
+    /// [`Self::for_dumps`] in a node.
+    pub fn for_dumps_in(nodes: &Nodes, node: &str, protocol: i32) -> Result<Self> {
+        Self::of_kind_in(nodes, node, libc::SOCK_RAW | libc::SOCK_NONBLOCK, protocol)
+    }
+
+    fn of_kind_in(nodes: &Nodes, node: &str, kind: i32, protocol: i32) -> Result<Self> {
+        let (opening, mut results) = nodes.visit(node, |visit| Opening::ask(visit, kind, protocol))?;
+        opening.socket(&mut results)
     }
 
     /// Sends one request and waits for its acknowledgement.
@@ -159,10 +205,9 @@ impl Socket {
         }
         self.sequence = last;
         let broken = |cause: io::Error| refusal(&messages[0].what, 0, (cause, String::new()));
-        socket::send(&self.fd, &data).map_err(broken)?;
+        let mut size = self.send_and_receive(&data).map_err(broken)?;
         let mut failed = None;
         loop {
-            let size = socket::receive(&self.fd, &mut self.buffer).map_err(broken)?;
             for reply in replies(&self.buffer[..size]).filter(|reply| reply.kind == NLMSG_ERROR) {
                 let Some(index) = reply.sequence.checked_sub(first).map(|index| index as usize) else {
                     continue;
@@ -174,7 +219,19 @@ impl Socket {
                     return failed.map_or(Ok(()), Err);
                 }
             }
+            size = socket::receive(&self.fd, &mut self.buffer).map_err(broken)?;
         }
+    }
+
+    /// Sends requests and waits for the first message that comes back, of so many bytes.
+    fn send_and_receive(&mut self, data: &[u8]) -> io::Result<usize> {
+        let mut visit = Visit::new();
+        visit.send(self.fd.as_fd(), data);
+        visit.needed();
+        let size = visit.receive(self.fd.as_fd(), &mut self.buffer);
+        let results = visit.carry_out()?;
+        results.check()?;
+        results.of(size)
     }
 
     /// Asks for one object; `visit` gets the payload of each message that answers.
@@ -182,9 +239,8 @@ impl Socket {
         self.sequence += 1;
         let mut data = Vec::new();
         message.append_to(&mut data, NLM_F_ACK, self.sequence);
-        socket::send(&self.fd, &data).context(&message.what)?;
+        let mut size = self.send_and_receive(&data).context(&message.what)?;
         loop {
-            let size = socket::receive(&self.fd, &mut self.buffer).context(&message.what)?;
             for reply in replies(&self.buffer[..size]).filter(|reply| reply.sequence == self.sequence) {
                 if reply.kind != NLMSG_ERROR {
                     visit(reply.payload);
@@ -195,6 +251,7 @@ impl Socket {
                     None => Ok(()),
                 };
             }
+            size = socket::receive(&self.fd, &mut self.buffer).context(&message.what)?;
         }
     }
 
@@ -223,13 +280,17 @@ impl Socket {
     /// Asks for all objects of a kind; `visit` gets each one's payload (fixed header, then attributes).
     pub fn dump(&mut self, message: &Message, mut visit: impl FnMut(&[u8])) -> Result<()> {
         let mut sizes = std::mem::take(&mut self.fetched);
-        if sizes.is_empty() {
-            let data = self.next_dump(message);
-            socket::send(&self.fd, &data).context(&message.what)?;
-        }
+        let mut request = sizes.is_empty().then(|| self.next_dump(message));
         loop {
             if sizes.is_empty() {
-                sizes = socket::receive_ready(&self.fd, &mut self.buffer, PART).context(&message.what)?;
+                let mut visit = Visit::new();
+                if let Some(request) = &request {
+                    visit.send(self.fd.as_fd(), request);
+                    visit.needed();
+                }
+                let parts = socket::receive_ready_after(visit, &self.fd, &mut self.buffer, PART);
+                sizes = parts.context(&message.what)?;
+                request = None;
             }
             let parts = self
                 .buffer
@@ -250,12 +311,14 @@ impl Socket {
     }
 }
 
-/// Begins the dumps by one system call, after the steps of `first`: [`Socket::dump`] of the same message then finds what has come.
+/// Begins the dumps by one visit, after the calls of `before` and the steps of `first`: [`Socket::dump`] of the same message then
+/// finds what has come.
 ///
 /// # Errors
 /// A step or a request that the kernel refuses.
 pub fn fetch(
     together: &mut Together,
+    before: Visit<'_>,
     first: Vec<Step<'_>>,
     mut dumps: Vec<(&mut Socket, &Message)>,
 ) -> Result<()> {
@@ -269,7 +332,7 @@ pub fn fetch(
         steps.extend(buffer.chunks_exact_mut(PART).take(FETCHED).map(|part| Step::Read(fd.as_fd(), part)));
         found.push((fetched, &order.what));
     }
-    let mut results = together.carry_out(&mut steps).context("read all at once")?.into_iter();
+    let mut results = together.carry_out_after(before, &mut steps).context("read all at once")?.into_iter();
     for result in results.by_ref().take(begin) {
         result.context("write beside what is read")?;
     }
@@ -306,7 +369,8 @@ mod tests {
         let mut sockets = [(); 2].map(|()| Socket::for_dumps(libc::NETLINK_ROUTE).expect("a socket"));
         let mut kinds = |fetched: bool| {
             if fetched {
-                fetch(together, Vec::new(), sockets.iter_mut().zip(&orders).collect()).expect("fetched");
+                fetch(together, Visit::new(), Vec::new(), sockets.iter_mut().zip(&orders).collect())
+                    .expect("fetched");
             }
             let mut seen = Vec::new();
             for (socket, order) in sockets.iter_mut().zip(&orders) {

@@ -27,6 +27,7 @@ pub mod thread;
 pub mod time;
 pub mod timer;
 pub mod together;
+pub mod visit;
 
 use std::io;
 

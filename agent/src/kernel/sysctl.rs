@@ -5,14 +5,18 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Context, Error, Result, UNSUPPORTED};
-use crate::kernel::sys::files::read_text;
+use crate::kernel::sys::files::{self, read_text, write_text};
+use crate::kernel::sys::visit::{Number, Results, Visit};
 use crate::words;
 
 const ROOT: &str = "/proc/sys";
 
 /// Where a setting lives. As with `sysctl(8)`: when the first separator is a dot, dots separate and a slash stands for a
 /// dot inside a name (a VLAN device); when it is a slash, slashes separate.
-fn path(name: &str) -> Result<PathBuf> {
+///
+/// # Errors
+/// What is not the name of a setting.
+pub fn path(name: &str) -> Result<PathBuf> {
     let dotted = name.find(['.', '/']).is_some_and(|at| name[at..].starts_with('.'));
     let swap = |letter| match letter {
         '.' => '/',
@@ -27,16 +31,59 @@ fn path(name: &str) -> Result<PathBuf> {
     Ok(Path::new(ROOT).join(relative))
 }
 
+/// A setting that the calls of a list write.
+#[derive(Debug)]
+pub struct Writing<'a> {
+    name: &'a str,
+    value: &'a str,
+    path: PathBuf,
+    written: Number,
+}
+
+/// Puts the calls into a list that write a setting.
+///
+/// # Errors
+/// As [`path`].
+pub fn ask_to_write<'a, 'n: 'a>(visit: &mut Visit<'a>, name: &'n str, value: &'n str) -> Result<Writing<'n>> {
+    let path = path(name)?;
+    let written = files::ask_to_write(visit, &path, value);
+    Ok(Writing { name, value, path, written })
+}
+
+impl<'n> Writing<'n> {
+    #[must_use]
+    pub const fn name(&self) -> &'n str {
+        self.name
+    }
+
+    /// See [`write`].
+    pub fn check(&self, results: &Results) -> Result<()> {
+        self.outcome(results).map_err(|cause| explain(self.name, self.value, &self.path, &cause))
+    }
+
+    /// See [`write_if_there`].
+    pub fn check_if_there(&self, results: &Results) -> Result<()> {
+        match self.outcome(results) {
+            Err(cause) if cause.kind() == io::ErrorKind::NotFound => Ok(()),
+            _ => self.check(results),
+        }
+    }
+
+    fn outcome(&self, results: &Results) -> io::Result<()> {
+        results.of(self.written).and_then(|size| files::wrote(size, self.value))
+    }
+}
+
 /// Writes a setting; an unknown one is answered with the nearest that this kernel has.
 pub fn write(name: &str, value: &str) -> Result<()> {
     let path = path(name)?;
-    fs::write(&path, value).map_err(|cause| explain(name, value, &path, &cause))
+    write_text(&path, value).map_err(|cause| explain(name, value, &path, &cause))
 }
 
 /// Writes a setting that this kernel may be built without.
 pub fn write_if_there(name: &str, value: &str) -> Result<()> {
     let path = path(name)?;
-    match fs::write(&path, value) {
+    match write_text(&path, value) {
         Err(cause) if cause.kind() != io::ErrorKind::NotFound => Err(explain(name, value, &path, &cause)),
         _ => Ok(()),
     }

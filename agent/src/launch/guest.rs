@@ -50,7 +50,7 @@ pub fn spawn(
     }
     let mut command = command(options, &dir, console)?;
     command.envs(ENVIRONMENT);
-    let cpu = options.cpu;
+    let (cpu, hold) = (options.cpu, options.hold);
     let launcher = process::my_pid();
     process::before_exec(&mut command, move || {
         constant_addresses()?;
@@ -64,6 +64,9 @@ pub fn spawn(
             Apart::Processes | Apart::Group => dir.clone(),
         };
         keep(apart, launcher)?;
+        if hold {
+            process::hold()?;
+        }
         sandbox.enter(&world)
     });
     command.spawn()

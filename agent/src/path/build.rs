@@ -8,9 +8,10 @@ use super::{
     Topology,
 };
 use crate::error::{Context, Error, Result, UNSUPPORTED};
-use crate::kernel::netlink::{Message, Socket};
+use crate::kernel::netlink::{Message, Opening, Socket};
 use crate::kernel::netns::Nodes;
 use crate::kernel::sys;
+use crate::kernel::sys::files::Text;
 use crate::kernel::sysctl;
 use crate::lab::Lab;
 use crate::plan::{Node, Plan};
@@ -65,8 +66,7 @@ fn make_nodes(topology: &mut Topology, plan: &Plan, nodes: &mut Nodes) -> Result
     for node in &plan.nodes {
         disturb::here();
         nodes.create(&node.name)?;
-        let socket =
-            nodes.within(&node.name, || prepare(plan, node)).map_err(|error| error.at(&node.name))?;
+        let socket = prepare(plan, nodes, node).map_err(|error| error.at(&node.name))?;
         topology.sockets.insert(node.name.clone(), socket);
     }
     Ok(())
@@ -154,25 +154,51 @@ fn run(topology: &mut Topology, node: &Node, orders: &[Message]) -> Result<()> {
         .map_err(|refusal| refusal.error.at(format!("node {}", node.name)))
 }
 
-/// What must be set before a node has devices, so that they inherit it. Runs inside the node.
-fn prepare(plan: &Plan, node: &Node) -> Result<Socket> {
+/// Says no to packets whose way back is another one.
+const RP_FILTERS: [&str; 2] = ["net.ipv4.conf.all.rp_filter", "net.ipv4.conf.default.rp_filter"];
+const NO_IPV6: &str = "net.ipv6.conf.all.disable_ipv6";
+
+/// What must be set before a node has devices, so that they inherit it.
+fn wanted(plan: &Plan, node: &Node) -> Vec<(&'static str, &'static str)> {
     let forward = if node.forward { "1" } else { "0" };
+    let mut wanted = Vec::new();
     if node.forward {
-        sysctl::write("net.ipv4.ip_forward", forward)?;
+        wanted.push(("net.ipv4.ip_forward", forward));
     }
     if addresses::has_ipv6(plan, node) {
         // Nobody announces routers here, so nobody shall look for them.
-        sysctl::write("net.ipv6.conf.default.accept_ra", "0")?;
-        sysctl::write("net.ipv6.conf.all.forwarding", forward)?;
+        wanted.push(("net.ipv6.conf.default.accept_ra", "0"));
+        wanted.push(("net.ipv6.conf.all.forwarding", forward));
     } else {
-        sysctl::write_if_there("net.ipv6.conf.all.disable_ipv6", "1")?;
+        wanted.push((NO_IPV6, "1"));
     }
-    for name in ["net.ipv4.conf.all.rp_filter", "net.ipv4.conf.default.rp_filter"] {
-        if sysctl::read(name)? != "0" {
-            sysctl::write(name, "0")?;
+    wanted
+}
+
+/// Sets that, and gives a socket in the node.
+fn prepare(plan: &Plan, nodes: &Nodes, node: &Node) -> Result<Socket> {
+    let text = |name| sysctl::path(name).map(Text::of);
+    let (mut all, mut default) = (text(RP_FILTERS[0])?, text(RP_FILTERS[1])?);
+    let (asked, mut results) = nodes.visit(&node.name, |visit| {
+        let wanted = wanted(plan, node).into_iter();
+        let written = wanted.map(|(name, value)| sysctl::ask_to_write(visit, name, value));
+        let written = written.collect::<Result<Vec<_>>>();
+        (written, [all.ask(visit), default.ask(visit)], Opening::route(visit))
+    })?;
+    let (written, read, opening) = asked;
+    for one in written? {
+        if one.name() == NO_IPV6 {
+            one.check_if_there(&results)?;
+        } else {
+            one.check(&results)?;
         }
     }
-    Socket::route()
+    for ((name, text), asked) in RP_FILTERS.into_iter().zip([all, default]).zip(read) {
+        if text.read(asked, &results).context(format_args!("read sysctl {name}"))?.trim_end() != "0" {
+            nodes.within(&node.name, || sysctl::write(name, "0"))?;
+        }
+    }
+    opening.socket(&mut results)
 }
 
 /// The node's own settings. One that a node cannot change but the kernel has (`net.core.rmem_max`) is set for the whole

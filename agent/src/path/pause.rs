@@ -78,7 +78,7 @@ impl Pauses {
             let (node, stop) = told(topology, port.end, &port.line, "block")?;
             let (_, go) = told(topology, port.end, &port.line, "release_indefinite")?;
             if !tell.contains_key(&node) {
-                tell.insert(node.clone(), nodes.within(&node, Socket::route)?);
+                tell.insert(node.clone(), Socket::route_in(nodes, &node)?);
             }
             for one in &port.watch {
                 let far =
@@ -94,7 +94,7 @@ impl Pauses {
         named.sort_by(|one, other| one.0.cmp(&other.0));
         let look = named
             .into_iter()
-            .map(|(node, ends)| Ok((nodes.within(&node, Socket::route)?, ends)))
+            .map(|(node, ends)| Ok((Socket::route_in(nodes, &node)?, ends)))
             .collect::<Result<_>>()?;
         let columns = COLUMNS.map(|(name, kind)| (name, kind.to_owned()));
         let table = TableWriter::create(raw, "pauses", &columns, STRIDE, &json!({}))?;

@@ -114,6 +114,7 @@ impl Running {
     }
 
     fn carry_out(&self, outcome: &mut Outcome) {
+        let _kernels_without_such_names = namespaces::be_called(&self.program.node);
         let started = namespaces::enter_netns(&self.node).and_then(|()| self.start());
         outcome.started_ns = Some(self.clock.now());
         let mut live = match started {

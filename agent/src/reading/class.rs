@@ -31,11 +31,7 @@ impl Classes {
             let mut header = [0; TCMSG];
             header[4..8].copy_from_slice(&topology.ends()[index].ifindex.to_ne_bytes());
             let message = Message::new("list classes", libc::RTM_GETTCLASS, 0, &header);
-            ends.push((
-                index as u32,
-                nodes.within(&end.node, || Socket::for_dumps(libc::NETLINK_ROUTE))?,
-                message,
-            ));
+            ends.push((index as u32, Socket::for_dumps_in(nodes, &end.node, libc::NETLINK_ROUTE)?, message));
         }
         if ends.is_empty() {
             return Ok(None);

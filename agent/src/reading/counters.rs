@@ -5,7 +5,7 @@ use std::io;
 
 use crate::error::{Context, Result};
 use crate::kernel::netns::Nodes;
-use crate::kernel::sys::files::read_text;
+use crate::kernel::sys::files::{read_text, Text};
 use crate::plan::Plan;
 
 /// Of this thread, which is in the node: `/proc/net` would be of the process.
@@ -35,19 +35,36 @@ pub fn read(plan: &Plan, nodes: &Nodes) -> Result<Counters> {
     names.sort_unstable();
     names.dedup();
     names.retain(|name| nodes.has(name));
-    names.into_iter().map(|name| Ok((name.to_owned(), nodes.within(name, of_this_node)?))).collect()
+    names.into_iter().map(|name| Ok((name.to_owned(), of_node(nodes, name)?))).collect()
 }
 
-fn of_this_node() -> Result<BTreeMap<String, i64>> {
+fn of_node(nodes: &Nodes, name: &str) -> Result<BTreeMap<String, i64>> {
+    let [texts @ .., text_6] = texts(nodes, name)?;
     let mut found = BTreeMap::new();
-    for file in FILES {
-        let text = read_text(file).context(format_args!("read {file}"))?;
-        found.extend(parse(&text));
+    for (file, text) in FILES.into_iter().zip(texts) {
+        found.extend(parse(&text.context(format_args!("read {file}"))?));
     }
-    match read_text(FILE_6) {
+    match text_6 {
         Ok(text) => found.extend(parse_6(&text)),
         Err(cause) if cause.kind() == io::ErrorKind::NotFound => {}
         Err(cause) => return Err(cause).context(format_args!("read {FILE_6}")),
+    }
+    Ok(found)
+}
+
+/// What the files say in a node, that of IPv6 last.
+fn texts(nodes: &Nodes, name: &str) -> Result<[io::Result<String>; 3]> {
+    let mut texts = [FILES[0], FILES[1], FILE_6].map(Text::of);
+    let (asked, results) = nodes.visit(name, |visit| texts.each_mut().map(|text| text.ask(visit)))?;
+    let mut asked = asked.into_iter();
+    let mut long = false;
+    let found = texts.map(|text| {
+        let text = asked.next().map_or(Ok(None), |asked| text.read_usual(asked, &results));
+        long |= matches!(text, Ok(None));
+        text.map(Option::unwrap_or_default)
+    });
+    if long {
+        return nodes.within(name, || Ok([FILES[0], FILES[1], FILE_6].map(read_text)));
     }
     Ok(found)
 }

@@ -51,7 +51,7 @@ impl Connections {
             asked.extend([&flow.from, &flow.to].map(|node| (node.as_str(), family)));
         }
         let dumps = asked.into_iter().filter(|(node, _)| nodes.has(node)).map(|(node, family)| {
-            let socket = nodes.within(node, || Socket::for_dumps(libc::NETLINK_SOCK_DIAG))?;
+            let socket = Socket::for_dumps_in(nodes, node, libc::NETLINK_SOCK_DIAG)?;
             Ok((socket, request(family)))
         });
         let dumps = dumps.collect::<Result<Vec<_>>>()?;

@@ -37,7 +37,7 @@ pub fn sockets(topology: &Topology, nodes: &Nodes, wanted: impl Fn(usize) -> boo
             names.push(&end.node);
         }
     }
-    names.iter().map(|name| nodes.within(name, || Socket::for_dumps(libc::NETLINK_ROUTE))).collect()
+    names.iter().map(|name| Socket::for_dumps_in(nodes, name, libc::NETLINK_ROUTE)).collect()
 }
 
 impl Queues {

@@ -92,7 +92,7 @@ fn request(family: u8) -> Message {
 impl Sockets {
     pub fn open(plan: &Plan, nodes: &Nodes, raw: &Path, found: Option<&Shared>) -> Result<Self> {
         let dumps = asked(plan, nodes).into_iter().map(|(node, family)| {
-            let socket = nodes.within(node, || Socket::for_dumps(libc::NETLINK_SOCK_DIAG))?;
+            let socket = Socket::for_dumps_in(nodes, node, libc::NETLINK_SOCK_DIAG)?;
             Ok((socket, request(family)))
         });
         let dumps = dumps.collect::<Result<_>>()?;

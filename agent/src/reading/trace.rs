@@ -10,7 +10,7 @@ mod sink;
 mod states;
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs::File;
 use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -92,7 +92,7 @@ fn most_events(flow: &Flow) -> Option<u64> {
 }
 
 fn write(path: &Path, value: &str) -> Result<()> {
-    fs::write(path, value)
+    sys::files::write_text(path, value)
         .context(format_args!("write {value:?} to {}", path.display()))
         .map_err(|e| e.kind("trace"))
 }

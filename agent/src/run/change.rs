@@ -164,7 +164,7 @@ fn rate(
         return Err(Error::new("plan", "a change of rate has no lines"));
     }
     if !sockets.contains_key(&end.node) {
-        sockets.insert(end.node.clone(), nodes.within(&end.node, Socket::route)?);
+        sockets.insert(end.node.clone(), Socket::route_in(nodes, &end.node)?);
     }
     Ok(Work::Rate(end.node.clone(), messages))
 }

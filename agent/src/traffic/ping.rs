@@ -61,6 +61,11 @@ impl Prober {
     }
 
     pub fn send(&self, seq: u16) -> io::Result<usize> {
+        sys::socket::send(&self.socket, &self.request(seq))
+    }
+
+    /// A request with this number.
+    pub fn request(&self, seq: u16) -> Vec<u8> {
         let mut packet = vec![0; HEADER_BYTES + self.size];
         packet[0] = if self.v4 { ECHO_V4.0 } else { ECHO_V6.0 };
         packet[4..6].copy_from_slice(&self.id.to_be_bytes());
@@ -70,7 +75,7 @@ impl Prober {
             let sum = checksum(&packet);
             packet[2..4].copy_from_slice(&sum.to_be_bytes());
         }
-        sys::socket::send(&self.socket, &packet)
+        packet
     }
 
     /// The number of the request that this packet answers. A raw socket of IPv4 hands over that header too.

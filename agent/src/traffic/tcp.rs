@@ -2,13 +2,15 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::OwnedFd;
+use std::ops::Range;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, LazyLock};
 
 use crate::error::{Context, Result};
 use crate::kernel::clock::Clock;
 use crate::kernel::sys;
 use crate::kernel::sys::socket::{self, Repeated, Shutdown};
+use crate::kernel::sys::visit::{Moment, Visit};
 use crate::plan::{Flow, Kind};
 use crate::traffic::FlowEnd;
 
@@ -30,6 +32,8 @@ const READ_BYTES: usize = 1 << 30;
 /// A paced writer or reader acts this often, unless that were less than a packet.
 const PACE_NS: u64 = 1_000_000;
 const PACE_LEAST_BYTES: u64 = 1448;
+/// Pieces that a paced writer hands over in one visit to the kernel.
+const PIECES: u64 = 32;
 
 pub(super) fn open(flow: &Flow, side: Side, duration_ns: i64) -> Result<Vec<Task>> {
     end(flow, side, duration_ns).map(|task| vec![task])
@@ -70,6 +74,14 @@ fn protocol(flow: &Flow) -> i32 {
     } else {
         0
     }
+}
+
+/// What went of some pieces.
+#[derive(Default)]
+struct Done {
+    pieces: u64,
+    bytes: u64,
+    failure: Option<io::Error>,
 }
 
 struct Sender {
@@ -165,7 +177,14 @@ impl Sender {
         let mut piece = 0;
         while self.bytes.is_none_or(|bytes| sent < bytes) {
             let left = self.bytes.map_or(u64::MAX, |bytes| bytes - sent);
+            let pieces = self.pace.map_or(0, |pace| self.pieces(pace, piece, left, clock));
             let result = match self.pace {
+                Some(pace) if pieces > 0 => {
+                    let done = self.send_pieces(pace, clock, piece..piece + pieces);
+                    piece += done.pieces;
+                    sent += done.bytes;
+                    done.failure.map_or(Ok(0), Err)
+                }
                 Some(pace) => {
                     let due_ns = self.periods.at(pace.due_ns(piece)).unwrap_or(self.stop_ns);
                     if !super::wait(clock, due_ns, self.stop_ns) {
@@ -197,6 +216,47 @@ impl Sender {
             return socket::send_messages(&self.socket, &messages).map(|(_, bytes)| bytes as u64);
         }
         ZEROES.send(&self.socket, times).map(|count| count as u64)
+    }
+
+    /// How many pieces from this one on are whole and due before the end, of those that one visit hands over.
+    fn pieces(&self, pace: Pace, piece: u64, left: u64, clock: Clock) -> u64 {
+        let handed_over = pace.bytes <= WRITE_BYTES as u64 && !clock.is_interruptible();
+        let most = if handed_over { (left / pace.bytes).min(PIECES) } else { 0 };
+        let is_due = |piece: &u64| self.periods.at(pace.due_ns(*piece)).is_some_and(|ns| ns < self.stop_ns);
+        (piece..piece + most).take_while(is_due).count() as u64
+    }
+
+    /// Sends these pieces, each when it is due, in one visit to the kernel.
+    fn send_pieces(&self, pace: Pace, clock: Clock, pieces: Range<u64>) -> Done {
+        let due = |piece| self.periods.at(pace.due_ns(piece)).unwrap_or(self.stop_ns);
+        let times: Vec<Moment> = pieces.map(|piece| Moment::of(clock.start_ns() + due(piece))).collect();
+        let size = pace.bytes as usize;
+        let mut visit = Visit::new();
+        let calls = times.iter().map(|time| {
+            visit.sleep_until(time);
+            let sent = visit.send(self.socket.as_fd(), &ZEROES.once()[..size]);
+            visit.needed_to_give(size);
+            sent
+        });
+        let calls: Vec<_> = calls.collect();
+        let mut done = Done::default();
+        let results = match visit.carry_out() {
+            Ok(results) => results,
+            Err(cause) => return Done { failure: Some(cause), ..done },
+        };
+        for call in calls {
+            done.pieces += 1;
+            match results.of(call) {
+                Ok(count) if count == size => done.bytes += count as u64,
+                Ok(count) => {
+                    // It was cut short, by what the next one will say.
+                    done.bytes += count as u64 + self.send_exactly((size - count) as u64).unwrap_or(0);
+                    break;
+                }
+                Err(cause) => return Done { failure: Some(cause), ..done },
+            }
+        }
+        done
     }
 
     /// One message of a paced writer.

@@ -3,13 +3,14 @@
 use std::cell::Cell;
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
 use crate::error::{Context, Error, Result};
 use crate::kernel::clock::Clock;
 use crate::kernel::sys;
 use crate::kernel::sys::socket::{self, Shutdown};
+use crate::kernel::sys::visit::{Moment, Visit};
 use crate::plan::{Flow, Kind};
 use crate::traffic::FlowEnd;
 
@@ -20,6 +21,8 @@ use super::{Side, Stage, Task};
 
 /// Rows that a client keeps before it visits the table.
 const ROWS: usize = 1024;
+/// Requests that a server answers in one visit to the kernel.
+const ANSWERS: usize = 16;
 
 pub(super) fn open(flow: &Flow, side: Side, duration_ns: i64) -> Result<Vec<Task>> {
     let task = match side {
@@ -34,14 +37,11 @@ fn message(bytes: Option<u32>) -> Vec<u8> {
     vec![0; bytes.unwrap_or(1).max(1) as usize]
 }
 
-/// Sends all of it; gives `false` when the peer or the end of the experiment came before.
-fn send_all(socket: &OwnedFd, message: &[u8]) -> io::Result<bool> {
-    sys::socket::send(socket, message).map(|sent| sent == message.len())
-}
-
-/// Takes exactly so many bytes; gives `false` when the stream ended before.
-fn take_all(socket: &OwnedFd, bytes: usize) -> io::Result<bool> {
-    socket::discard(socket, bytes).map(|taken| taken == bytes)
+/// What a server did.
+struct Served {
+    requests: u64,
+    /// Whether the connection may go on.
+    whole: bool,
 }
 
 struct Client {
@@ -138,9 +138,8 @@ impl Client {
         let mut done = 0;
         let mut failure = None;
         while done < self.flow.count.unwrap_or(u64::MAX) && self.wait_turn(stage.clock, done) {
-            let start_ns = stage.clock.now();
-            let end_ns = match self.transact(stage.clock) {
-                Ok(Some(end_ns)) => end_ns,
+            let (start_ns, end_ns) = match self.transact(stage.clock) {
+                Ok(Some(times)) => times,
                 Ok(None) => break,
                 Err(error) => {
                     failure = Some(error).filter(|_| !self.switch.stopped());
@@ -163,21 +162,31 @@ impl Client {
         (interval_ns == 0 || super::wait(clock, due_ns, self.stop_ns)) && !self.switch.stopped()
     }
 
-    /// One request and its response; gives when it was complete, `None` when the end came in between.
-    fn transact(&self, clock: Clock) -> Result<Option<i64>> {
-        match &self.kept {
+    /// One request and its response; gives when it began and when it was complete, `None` when the end came in between.
+    fn transact(&self, clock: Clock) -> Result<Option<(i64, i64)>> {
+        let begun = clock.now();
+        let ended = match &self.kept {
             Some(socket) => self.exchange(socket, clock),
             None => self.converse(clock),
-        }
+        };
+        Ok(ended?.map(|ended| (begun, ended)))
     }
 
     fn exchange(&self, socket: &OwnedFd, clock: Clock) -> Result<Option<i64>> {
-        if !send_all(socket, &self.request).context("send a request")? {
+        let mut now = Moment::of(0);
+        let mut visit = Visit::new();
+        let sent = visit.send(socket.as_fd(), &self.request);
+        visit.needed_to_give(self.request.len());
+        let taken = visit.discard(socket.as_fd(), self.response_bytes);
+        visit.needed_to_give(self.response_bytes);
+        visit.clock(&mut now);
+        let results = visit.carry_out().context("make a transaction")?;
+        if results.of(sent).context("send a request")? < self.request.len() {
             return Ok(None);
         }
         self.requests.set(self.requests.get() + 1);
-        let done = take_all(socket, self.response_bytes).context("receive a response")?;
-        Ok(done.then(|| clock.now()))
+        let whole = results.of(taken).context("receive a response")? == self.response_bytes;
+        Ok(whole.then(|| clock.since_start(now.ns())))
     }
 
     /// A transaction with a connection of its own. The server closes first, so this side's port is free again at once.
@@ -189,7 +198,7 @@ impl Client {
             Ok(None)
         };
         if matches!(outcome, Ok(Some(_))) {
-            let _closed = take_all(&socket, 1);
+            let _closed = socket::discard(&socket, 1);
         }
         self.switch.drop_newest();
         outcome
@@ -246,12 +255,31 @@ impl Server {
 
     fn serve(&self, socket: &OwnedFd) -> u64 {
         let mut served = 0;
-        while matches!(take_all(socket, self.request_bytes), Ok(true)) {
-            served += 1;
-            if !matches!(send_all(socket, &self.response), Ok(true)) || !self.kept {
-                break;
+        loop {
+            let now = self.serve_some(socket).unwrap_or(Served { whole: false, requests: 0 });
+            served += now.requests;
+            if !now.whole || !self.kept {
+                return served;
             }
         }
-        served
+    }
+
+    /// Answers some requests in one visit to the kernel.
+    fn serve_some(&self, socket: &OwnedFd) -> io::Result<Served> {
+        let mut visit = Visit::new();
+        let calls = (0..if self.kept { ANSWERS } else { 1 }).map(|_| {
+            let taken = visit.discard(socket.as_fd(), self.request_bytes);
+            visit.needed_to_give(self.request_bytes);
+            let sent = visit.send(socket.as_fd(), &self.response);
+            visit.needed_to_give(self.response.len());
+            (taken, sent)
+        });
+        let calls: Vec<_> = calls.collect();
+        let results = visit.carry_out()?;
+        let gave = |call, bytes| results.of(call).is_ok_and(|given| given == bytes);
+        Ok(Served {
+            requests: calls.iter().filter(|(taken, _)| gave(*taken, self.request_bytes)).count() as u64,
+            whole: calls.iter().all(|(_, sent)| gave(*sent, self.response.len())),
+        })
     }
 }

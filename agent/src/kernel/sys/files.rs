@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::path::{Path, PathBuf};
 
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fs::FlockOperation;
@@ -11,6 +12,7 @@ use rustix::pipe::{PipeFlags, SpliceFlags};
 
 use super::limits::most_open_files;
 use super::time::{monotonic_ns, timespec};
+use super::visit::{Number, Results, Visit};
 
 /// A pipe that holds at least `size` bytes: its reading and its writing end.
 pub fn pipe(size: usize) -> io::Result<(OwnedFd, OwnedFd)> {
@@ -28,12 +30,73 @@ pub fn read(from: &impl AsFd, data: &mut [u8]) -> io::Result<usize> {
     Ok(rustix::io::read(from, data)?)
 }
 
-/// The text of a file whose length nobody knows beforehand, as those of `/proc` are, in few calls: the standard library begins with
-/// pieces of 32 bytes.
-pub fn read_text(path: impl AsRef<std::path::Path>) -> io::Result<String> {
-    const USUAL: usize = 8192;
+/// What usual files of `/proc` have at most.
+const USUAL: usize = 8192;
+
+/// The text of a file whose length nobody knows beforehand, as those of `/proc` are, in few visits to the kernel: the standard
+/// library begins with pieces of 32 bytes.
+pub fn read_text(path: impl AsRef<Path>) -> io::Result<String> {
+    let mut text = Text::of(path);
+    let mut visit = Visit::new();
+    let asked = text.ask(&mut visit);
+    let results = visit.carry_out()?;
+    text.read(asked, &results)
+}
+
+/// A text that is read by the calls of a list.
+#[derive(Debug)]
+pub struct Text {
+    path: PathBuf,
+    bytes: Vec<u8>,
+}
+
+/// The calls that read a text.
+#[derive(Debug, Clone, Copy)]
+pub struct Asked([Number; 2]);
+
+impl Text {
+    #[must_use]
+    pub fn of(path: impl AsRef<Path>) -> Self {
+        // The byte behind is for who looks whether there is more.
+        Self { path: path.as_ref().to_owned(), bytes: vec![0; USUAL + 1] }
+    }
+
+    /// Puts the calls into a list.
+    pub fn ask<'a>(&'a mut self, visit: &mut Visit<'a>) -> Asked {
+        let file = visit.open(&self.path, libc::O_RDONLY);
+        let (usual, behind) = self.bytes.split_at_mut(USUAL);
+        let asked = [visit.read(file, usual), visit.read(file, behind)];
+        visit.close(file);
+        Asked(asked)
+    }
+
+    /// What was read. A text that is longer than usual is read once more, by the namespaces that this thread is in now.
+    ///
+    /// # Errors
+    /// Why it cannot be read; `InvalidData` where it is no text.
+    pub fn read(self, asked: Asked, results: &Results) -> io::Result<String> {
+        let path = self.path.clone();
+        self.read_usual(asked, results)?.map_or_else(|| long_text(&path), Ok)
+    }
+
+    /// The same; nothing where the text is longer than usual.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    pub fn read_usual(self, Asked([usual, behind]): Asked, results: &Results) -> io::Result<Option<String>> {
+        let Self { mut bytes, .. } = self;
+        let length = results.of(usual)?;
+        if results.of(behind)? > 0 {
+            return Ok(None);
+        }
+        bytes.truncate(length);
+        String::from_utf8(bytes).map(Some).map_err(|_| io::ErrorKind::InvalidData.into())
+    }
+}
+
+fn long_text(path: &Path) -> io::Result<String> {
     let file = File::open(path)?;
-    let (mut bytes, mut length) = (vec![0; USUAL], 0);
+    let (mut bytes, mut length) = (vec![0; 8 * USUAL], 0);
     loop {
         match read(&file, &mut bytes[length..]) {
             Ok(0) => break,
@@ -49,7 +112,33 @@ pub fn read_text(path: impl AsRef<std::path::Path>) -> io::Result<String> {
     String::from_utf8(bytes).map_err(|_| io::ErrorKind::InvalidData.into())
 }
 
-pub fn open_nonblocking(path: &std::path::Path) -> io::Result<File> {
+/// Writes into a file that is there, as the switches of `/proc` and `/sys` are, in one visit to the kernel.
+///
+/// # Errors
+/// Why it cannot be opened, or does not take the value; `WriteZero` where it takes a part of it.
+pub fn write_text(path: &Path, value: &str) -> io::Result<()> {
+    let mut visit = Visit::new();
+    let asked = ask_to_write(&mut visit, path, value);
+    wrote(visit.carry_out()?.of(asked)?, value)
+}
+
+/// Puts the calls of [`write_text`] into a list; [`wrote`] says of what the one that is given gave whether all went well.
+pub fn ask_to_write<'a>(visit: &mut Visit<'a>, path: &Path, value: &'a str) -> Number {
+    let file = visit.open(path, libc::O_WRONLY | libc::O_TRUNC);
+    let written = visit.write(file, value.as_bytes());
+    visit.close(file);
+    written
+}
+
+/// See [`ask_to_write`].
+pub fn wrote(size: usize, value: &str) -> io::Result<()> {
+    if size < value.len() {
+        return Err(io::ErrorKind::WriteZero.into());
+    }
+    Ok(())
+}
+
+pub fn open_nonblocking(path: &Path) -> io::Result<File> {
     use std::os::unix::fs::OpenOptionsExt;
     File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path)
 }

@@ -13,6 +13,9 @@ pub const USER: i32 = libc::CLONE_NEWUSER;
 /// Processes, network and IPC: what a guest has of its own besides.
 pub const GUEST: i32 = libc::CLONE_NEWPID | libc::CLONE_NEWNET | libc::CLONE_NEWIPC;
 
+/// This thread's network namespace.
+pub const OWN_NETNS: &str = "/proc/thread-self/ns/net";
+
 const SO_NETNS_COOKIE: i32 = 71;
 
 /// Moves this thread into new namespaces.
@@ -28,7 +31,7 @@ pub fn new_netns() -> io::Result<OwnedFd> {
 }
 
 pub fn current_netns() -> io::Result<OwnedFd> {
-    File::open("/proc/thread-self/ns/net").map(OwnedFd::from)
+    File::open(OWN_NETNS).map(OwnedFd::from)
 }
 
 /// Moves this thread into a network namespace. To stay where one is takes no privilege.
@@ -43,8 +46,19 @@ pub fn enter_netns(netns: impl AsFd) -> io::Result<()> {
 
 /// Whether this thread is in that namespace.
 fn is_here(netns: impl AsFd) -> io::Result<bool> {
-    let (that, this) = (rustix::fs::fstat(netns)?, rustix::fs::stat("/proc/thread-self/ns/net")?);
+    let (that, this) = (rustix::fs::fstat(netns)?, rustix::fs::stat(OWN_NETNS)?);
     Ok((that.st_dev, that.st_ino) == (this.st_dev, this.st_ino))
+}
+
+/// From now on this thread, and what it starts, finds `name` as the host's, as much of it as a name may have.
+///
+/// # Errors
+/// A kernel without namespaces for it, or no right to one; then the name is what it was.
+pub fn be_called(name: &str) -> io::Result<()> {
+    const MOST: usize = 64;
+    unshare(libc::CLONE_NEWUTS)?;
+    let most = (0..=name.len().min(MOST)).rev().find(|end| name.is_char_boundary(*end)).unwrap_or(0);
+    Ok(rustix::system::sethostname(&name.as_bytes()[..most])?)
 }
 
 /// The number of this thread's network namespace, never given again until the machine restarts (Linux 5.14).

@@ -10,6 +10,7 @@ use rustix::net::netlink::SocketAddrNetlink;
 pub use rustix::net::Shutdown;
 use rustix::net::{self, RecvFlags, SendFlags, SocketFlags};
 
+use super::visit::Visit;
 use super::{check, check_size};
 
 /// What the kernel takes at most in one list of buffers or messages (`UIO_MAXIOV`).
@@ -242,6 +243,19 @@ fn receive_many(socket: &impl AsFd, count: usize, flags: i32) -> io::Result<Vec<
 /// Waits for one message and takes those that have come with it, each into its own part of `buffer`, `size` bytes long;
 /// gives their lengths.
 pub fn receive_ready(socket: &impl AsFd, buffer: &mut [u8], size: usize) -> io::Result<Vec<usize>> {
+    receive_ready_after(Visit::new(), socket, buffer, size)
+}
+
+/// The same after the calls of a list, in one visit to the kernel.
+///
+/// # Errors
+/// Why nothing could be received, or the first call failed that was needed.
+pub fn receive_ready_after(
+    mut visit: Visit<'_>,
+    socket: &impl AsFd,
+    buffer: &mut [u8],
+    size: usize,
+) -> io::Result<Vec<usize>> {
     let mut pieces: Vec<libc::iovec> = buffer
         .chunks_exact_mut(size)
         .map(|part| libc::iovec { iov_base: part.as_mut_ptr().cast(), iov_len: part.len() })
@@ -250,12 +264,13 @@ pub fn receive_ready(socket: &impl AsFd, buffer: &mut [u8], size: usize) -> io::
         .iter_mut()
         .map(|piece| libc::mmsghdr { msg_hdr: message(std::slice::from_mut(piece)), msg_len: 0 })
         .collect();
-    let (list, count) = (messages.as_mut_ptr(), messages.len() as u32);
+    let (list, count) = (messages.as_mut_ptr() as u64, messages.len() as u64);
+    let arguments = [socket.as_fd().as_raw_fd() as u64, list, count, libc::MSG_WAITFORONE as u64, 0];
     // SAFETY: messages, pieces and the buffer live through the call and are as long as they say.
-    let received = check(unsafe {
-        libc::recvmmsg(socket.as_fd().as_raw_fd(), list, count, libc::MSG_WAITFORONE, ptr::null_mut())
-    })? as usize;
-    Ok(messages[..received].iter().map(|message| message.msg_len as usize).collect())
+    let received = unsafe { visit.call(libc::SYS_recvmmsg, &arguments) };
+    let results = visit.carry_out()?;
+    results.check()?;
+    Ok(messages[..results.of(received)?].iter().map(|message| message.msg_len as usize).collect())
 }
 
 /// The `SO_TIMESTAMPNS` stamp among a message's control data.

@@ -11,6 +11,7 @@ use std::ptr;
 use rustix::io::Errno;
 
 use super::check;
+use super::visit::Visit;
 
 /// Steps of one call; more are made by several.
 const MOST: usize = 192;
@@ -119,7 +120,20 @@ impl Together {
     /// # Errors
     /// What the kernel refuses altogether; then steps may have been taken.
     pub fn carry_out(&mut self, steps: &mut [Step<'_>]) -> io::Result<Vec<io::Result<usize>>> {
+        self.carry_out_after(Visit::new(), steps)
+    }
+
+    /// The same after the calls of a list, of which none is needed, in one visit with them if it takes no more.
+    ///
+    /// # Errors
+    /// What the kernel refuses altogether; then calls and steps may have been carried out.
+    pub fn carry_out_after(
+        &mut self,
+        mut before: Visit<'_>,
+        steps: &mut [Step<'_>],
+    ) -> io::Result<Vec<io::Result<usize>>> {
         let Some(context) = &self.context else {
+            before.carry_out()?;
             return Ok(steps.iter_mut().map(Step::alone).collect());
         };
         let mut results = Vec::with_capacity(steps.len());
@@ -127,26 +141,30 @@ impl Together {
             let mut orders: Vec<Order> =
                 some.iter_mut().enumerate().map(|(number, step)| step.order(number)).collect();
             let mut events = vec![Event::default(); orders.len()];
-            context.submit(&mut orders, &mut events)?;
+            context.submit(std::mem::take(&mut before), &mut orders, &mut events)?;
             events.sort_unstable_by_key(|event| event.data);
             results.extend(events.iter().map(|event| {
                 usize::try_from(event.result).map_err(|_| io::Error::from_raw_os_error(-event.result as i32))
             }));
         }
+        // Where there were no steps.
+        before.carry_out()?;
         Ok(results)
     }
 }
 
 impl Context {
     /// Comes back when all have ended: nobody else writes to their buffers then.
-    fn submit(&self, orders: &mut [Order], events: &mut [Event]) -> io::Result<()> {
+    fn submit(&self, mut visit: Visit<'_>, orders: &mut [Order], events: &mut [Event]) -> io::Result<()> {
         let list: Vec<*mut Order> = orders.iter_mut().map(ptr::from_mut).collect();
-        let count = list.len() as libc::c_long;
+        let count = list.len();
         // SAFETY: the orders lead to buffers that live until all have ended, which is waited for below.
-        let begun = check(unsafe { libc::syscall(libc::SYS_io_submit, self.0, count, list.as_ptr()) })?;
-        let mut ended = self.ended(&mut events[..begun as usize]);
-        while ended < begun as usize {
-            let (from, rest) = (events[ended..].as_mut_ptr(), begun - ended as libc::c_long);
+        let submit =
+            unsafe { visit.call(libc::SYS_io_submit, &[self.0, count as u64, list.as_ptr() as u64]) };
+        let begun = visit.carry_out()?.of(submit)?;
+        let mut ended = self.ended(&mut events[..begun]);
+        while ended < begun {
+            let (from, rest) = (events[ended..].as_mut_ptr(), (begun - ended) as libc::c_long);
             let none = ptr::null::<libc::timespec>();
             // SAFETY: so many events fit.
             let more = unsafe { libc::syscall(libc::SYS_io_getevents, self.0, rest, rest, from, none) };

@@ -14,9 +14,11 @@ from importlib import resources
 from typing import TYPE_CHECKING
 
 from rushhour.errors import BuildError
+from rushhour.files.regular import checksum
 from rushhour.lab.kernel import process
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
 FILES = ("calls.c", "clock.c", "memory.c", "randomness.c", "registers.c", "tracing.c")
@@ -24,8 +26,8 @@ _OBJECT = "host.o"
 # What is made of the link, each of the one before it; kernels from 6.15 on link the first.
 _IMAGES = ("vmlinux.unstripped", "vmlinux", "linux")
 # As the kernel compiles its own; and nothing of the vector registers, which are the guest's.
-_FLAGS = ("-O2", "-fno-pie", "-fno-stack-protector", "-fno-asynchronous-unwind-tables", "-mno-red-zone")
-_STRICT = ("-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-mgeneral-regs-only")
+FLAGS = ("-O2", "-fno-pie", "-fno-stack-protector", "-fno-asynchronous-unwind-tables", "-mno-red-zone")
+STRICT = ("-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-mgeneral-regs-only")
 _WRAPPED = re.compile(r"^[\w ]+\W__wrap_(\w+)\(", re.MULTILINE)
 _OWN = re.compile(r"^LINK_WRAPS *:?= *(.*)$", re.MULTILINE)
 
@@ -40,7 +42,7 @@ def source(name: str) -> str:
 def sha256() -> str:
     """Hash of all that is linked into an image beside the kernel."""
     text = "".join(f"{name}\n{source(name)}" for name in FILES)
-    return hashlib.sha256(f"{text}{_FLAGS}".encode()).hexdigest()
+    return hashlib.sha256(f"{text}{FLAGS}".encode()).hexdigest()
 
 
 def wrapped() -> list[str]:
@@ -48,10 +50,11 @@ def wrapped() -> list[str]:
     return sorted({name for file in FILES for name in _WRAPPED.findall(source(file))})
 
 
-def build(tree: Path, place: Path, log: Path) -> str:
+def build(tree: Path, place: Path, log: Path, beside: Sequence[str] = ()) -> str:
     """Compile ours in the build directory; gives what make has to be told as `LINK_WRAPS`.
 
-    An image that was linked with others is removed, so that make links again.
+    An image that was linked with others is removed, so that make links again. `beside` are further objects,
+    by their names in the build directory.
 
     Raises:
         BuildError: the compiler refuses, or the tree's makefile is not User-Mode Linux's.
@@ -65,7 +68,8 @@ def build(tree: Path, place: Path, log: Path) -> str:
         )
     folder, stamp = place / "host", place / "host.sha256"
     folder.mkdir(exist_ok=True)
-    if not stamp.exists() or stamp.read_text() != sha256() or not (place / _OBJECT).exists():
+    linked = " ".join([sha256(), *(checksum(place / name) for name in beside)])
+    if not stamp.exists() or stamp.read_text() != linked or not (place / _OBJECT).exists():
         for name in FILES:
             (folder / name).write_text(source(name), encoding="utf-8")
             _compile(name, folder, log)
@@ -73,9 +77,9 @@ def build(tree: Path, place: Path, log: Path) -> str:
         process.run(["ld", "-r", "-o", _OBJECT, *parts], what="link", cwd=place, log=log)
         for image in _IMAGES:
             (place / image).unlink(missing_ok=True)
-        stamp.write_text(sha256())
-    return " ".join([own[1].strip(), *(f"-Wl,--wrap,{name}" for name in wrapped()), _OBJECT])
+        stamp.write_text(linked)
+    return " ".join([own[1].strip(), *(f"-Wl,--wrap,{name}" for name in wrapped()), _OBJECT, *beside])
 
 
 def _compile(name: str, folder: Path, log: Path) -> None:
-    process.run(["gcc", *_FLAGS, *_STRICT, "-c", name], what="compile", cwd=folder, log=log)
+    process.run(["gcc", *FLAGS, *STRICT, "-c", name], what="compile", cwd=folder, log=log)

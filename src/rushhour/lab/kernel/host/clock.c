@@ -55,15 +55,33 @@ void __wrap_time_travel_ndelay(unsigned long ns)
 	__real_time_travel_ndelay((ns + STEP - 1) & ~(STEP - 1));
 }
 
+/*
+ * A debugger sets the instant (ns of virtual time) from which on it wants to look at the kernel, and stops in this function: before
+ * anything happens at that instant. So it need not stop at each timer to ask for the time.
+ */
+volatile unsigned long long rushhour_stop_at = ~0ULL;
+
+__attribute__((noinline, used)) void rushhour_stop(unsigned long long at);
+
+void rushhour_stop(unsigned long long at)
+{
+	__asm__ volatile("" : : "r"(at) : "memory");
+}
+
 /* A timer of the guest is due. */
 void __wrap_deliver_alarm(void)
 {
-	unsigned long long over = 0;
+	unsigned long long at = 0, over;
 
 	if (time_travel_add_event_rel && time_travel_del_event)
-		over = now() & (STEP - 1);
-	if (over)
+		at = now();
+	over = at & (STEP - 1);
+	if (over) {
 		__real_time_travel_ndelay(STEP - over);
+		at += STEP - over;
+	}
+	if (at >= rushhour_stop_at)
+		rushhour_stop(at);
 	__real_deliver_alarm();
 }
 
