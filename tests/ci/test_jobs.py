@@ -199,3 +199,43 @@ def test_the_job_judges_a_kernel_by_a_baseline_in_the_repository(tmp_path: Path)
     verdict = json.loads((tmp_path / "rushhour/verdict.json").read_text())
     assert set(verdict["counts"].values()) == {0, len(verdict["cells"])}
     assert verdict["verdict"] == "same"
+
+
+@pytest.mark.parametrize(
+    ("code", "printed", "expected", "line"),
+    [
+        (
+            0,
+            "\nSame: all 188 cells are equal to the byte.\nresults/report.html\n",
+            0,
+            "Same: all 188 cells are equal to the byte.",
+        ),
+        (1, "\nWorse: suite/cubic\n", 1, "Worse: suite/cubic"),
+        (3, "\nNothing here was exercised: x.c:3.\n", 250, "Nothing here was exercised: x.c:3."),
+        (2, "", 250, "it could not be checked"),
+        (130, "", 1, "it could not be checked"),
+    ],
+)
+def test_nipas_script_answers_as_its_tests_do(
+    code: int, printed: str, expected: int, line: str, tmp_path: Path
+) -> None:
+    """Started as NIPA does: in the tree, with a pipe whose number DESC_FD names."""
+    files = job_files("nipa", PLAIN)
+    assert json.loads(files["rushhour/info.json"]) == {"run": ["rushhour.sh"]}
+    script, fake = tmp_path / "rushhour.sh", tmp_path / "bin/rushhour"
+    fake.parent.mkdir()
+    (tmp_path / "said").write_text(printed)
+    fake.write_text(f'#!/bin/sh\nprintf "%s\\n" "$*" > {tmp_path}/words\ncat {tmp_path}/said\nexit {code}\n')
+    script.write_text(files["rushhour/rushhour.sh"])
+    for path in (script, fake):
+        path.chmod(0o755)
+    reading, writing = os.pipe()
+    env = os.environ | {"PATH": f"{fake.parent}:{os.environ['PATH']}", "DESC_FD": str(writing)}
+    done = subprocess.run(
+        [script], cwd=tmp_path, env=env, pass_fds=[writing], capture_output=True, check=False
+    )
+    os.close(writing)
+    with os.fdopen(reading) as told:
+        assert told.read() == f"{line}\n"
+    assert done.returncode == expected
+    assert (tmp_path / "words").read_text() == "check --committed --base HEAD~1\n"

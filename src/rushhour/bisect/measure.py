@@ -77,7 +77,7 @@ class Bench:
                 self.built[commit] = kernels.build(
                     f"{self.tree}@{commit}",
                     f"{PREFIX}{commit[:12]}",
-                    lambda step: self.tell(f"{commit[:12]}: {_step(step)}"),
+                    lambda step: self.tell(f"{commit[:12]}: {step}"),
                     aside=True,
                 )
             except BuildError as error:
@@ -177,9 +177,3 @@ def first_line(trials: Mapping[int, Trial]) -> str | None:
     return next(
         (str(trial.error).splitlines()[0] for trial in trials.values() if trial.error), "no reason given"
     )
-
-
-def _step(step: kernels.Step) -> str:
-    if not step.done:
-        return step.text
-    return f"{step.text}: {step.done} objects" + (f" of about {step.total}" if step.total else "")

@@ -27,6 +27,10 @@ IMAGES: Mapping[str, tuple[str, System]] = {
     "gitlab": ("debian:13", System("Debian 13", "apt", ("debian:trixie", "debian"))),
     "tmt": ("Fedora or CentOS Stream 10", System("Fedora", "dnf", ("fedora",))),
     "beaker": ("RedHatEnterpriseLinux10", System("RHEL 10", "dnf", ("rhel", "fedora"))),
+    "nipa": (
+        "the machine that carries out NIPA's tests",
+        System("Debian 13", "apt", ("debian:trixie", "debian")),
+    ),
 }
 """What each system's job runs on, by its name there, and whose packages that has."""
 WHEELS = "wheels"
@@ -60,6 +64,7 @@ SYSTEMS: Mapping[str, Mapping[str, str]] = {
         "beaker/job.xml": "job.xml", "beaker/metadata": "metadata", "beaker/runtest.sh": "beaker.sh",
         "beaker/rushhour.sh": "judge.sh",
     },
+    "nipa": {"rushhour/info.json": "nipa.json", "rushhour/rushhour.sh": "nipa.sh"},
 }  # fmt: skip
 """The files of each system's job, and their templates."""
 

@@ -69,7 +69,7 @@ def bisect(
     Example: rushhour bisect --tree ~/linux --good v6.11 --bad v6.12 suite/slow-start goodput_bps
     """  # noqa: D301 - click wants the letter itself
     from rushhour import bisect as bisecting
-    from rushhour.cli.bisect_screen import Screen
+    from rushhour.cli.lasting import Screen
     from rushhour.running import runner
 
     options["sets"] = tuple(options["sets"])
@@ -77,7 +77,7 @@ def bisect(
     lab = runner.make_lab("uml")
     with (
         executing(on, audit, lab, console(stderr=True), jobs=options["jobs"], wanted=wanted) as executor,
-        Screen() as screen,
+        Screen("what is known is kept. To go on: the same command with --resume") as screen,
     ):
         document = bisecting.bisect(
             tree,

@@ -13,11 +13,14 @@ _NEXT = {
     "github": "commit them; the job runs on every push and pull request",
     "gitlab": "commit them and include .gitlab/rushhour.yml in your .gitlab-ci.yml",
     "tmt": "commit them; `tmt run` carries the plan out",
+    "nipa": "put the folder into NIPA's tests/patch, and rushhour on the PATH of its machine",
     "beaker": "name your repository in beaker/job.xml; `bkr job-submit beaker/job.xml` starts it",
 }
 
 
-@click.command(context_settings=SETTINGS, short_help="Write job files for GitHub, GitLab, tmt or Beaker.")
+@click.command(
+    context_settings=SETTINGS, short_help="Write job files for GitHub, GitLab, NIPA, tmt or Beaker."
+)
 @click.argument("system", type=click.Choice([*_NEXT]))
 @click.option(
     "--kernel", default=".", show_default=True, metavar="SOURCE",
@@ -40,6 +43,8 @@ def ci(system: str, kernel: str, baseline: str, install: str | None, out: Path, 
     records, and fails if something became worse. A baseline of `rushhour run suite --quick`
     makes a quick job.
 
+    For NIPA, netdev's CI, it is a test of each patch by `rushhour check`; it takes no baseline.
+
     Example: rushhour ci github --kernel . --baseline ci/baseline
     """
     from rushhour.ci import IMAGES, WHEELS, Settings, write
@@ -48,6 +53,8 @@ def ci(system: str, kernel: str, baseline: str, install: str | None, out: Path, 
         echo(path)
     echo(f"Runs on: {IMAGES[system][0]}, x86-64", err=True)
     echo(f"Next: {_NEXT[system]}", err=True)
+    if system == "nipa":
+        return
     wheels = out / ("beaker" if system == "beaker" else "ci") / WHEELS
     if install is None and not [*wheels.glob("*.whl")]:
         echo(f"No wheel yet: put Rush Hour's into {wheels}, or name what pip installs: --install", err=True)

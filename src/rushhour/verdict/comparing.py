@@ -33,12 +33,13 @@ from rushhour.verdict.running import Bench, Task, given_up
 from rushhour.verdict.side import Side, key_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from rushhour.lab.base import Lab
     from rushhour.running.batch import Batch, Run
     from rushhour.running.conductor import Watch
     from rushhour.running.executor import Executor
+    from rushhour.verdict.side import Key
 
 SUITE = "suite"
 # Cells of a comparison take seconds; a kernel that hangs is to cost no more than it must.
@@ -63,6 +64,7 @@ class Asked:
     rule: Rule = field(default_factory=Rule)
     variables: Sequence[str] = ("kernel",)
     stop: bool = False
+    first: Collection[Key] = ()
     jobs: int | None = None
     fresh: bool = False
     executor: Executor | None = None
@@ -80,6 +82,7 @@ def compare(
     minimum: str | None = None,
     variables: Sequence[str] = ("kernel",),
     stop: bool = False,
+    first: Collection[Key] = (),
     out: Path | str | None = None,
     jobs: int | None = None,
     fresh: bool = False,
@@ -101,6 +104,7 @@ def compare(
         minimum: Least change that matters where neither scenario nor metric says another: "5%".
         variables: What may differ between the sides (`rushhour.verdict.refusal.VARIABLES`).
         stop: End at the first cell that is worse.
+        first: Cells that are judged before all others (`rushhour.verdict.side.key_of`).
         out: Folder of the verdict and of the runs; by default `results/compare/BASE..CANDIDATE/DATE-TIME`.
         jobs: Runs at once; by default one per CPU.
         fresh: Run also what is known.
@@ -115,7 +119,7 @@ def compare(
     """
     begin = clock.monotonic()
     rule = _rule(seeds, max_seeds, minimum)
-    asked = Asked(scenarios, quick, rule, variables, stop, jobs, fresh, executor, wanted)
+    asked = Asked(scenarios, quick, rule, variables, stop, first, jobs, fresh, executor, wanted)
     _check(asked)
     sides = open_side(base), open_side(candidate)
     now = clock.now()
@@ -153,7 +157,7 @@ def _run(
             with Conductor(
                 lab, asked.jobs, fresh=asked.fresh, wanted=asked.wanted, executor=asked.executor, watch=watch
             ) as conductor:
-                bench = Bench(*lanes, asked.rule, conductor, asked.stop)
+                bench = Bench(*lanes, asked.rule, conductor, asked.stop, asked.first)
                 cells = bench.judge(tasks)
                 complete = not asked.stop
         finally:
@@ -215,7 +219,9 @@ def _batches(
     """What the kernels are to run: what was recorded on the other side, or what was asked for."""
     one = next(side for side in sides if not isinstance(side, Side))
     if recorded is None:
-        return prepare(asked.scenarios or [SUITE], quick=asked.quick)
+        # Each lane has its own kernel: that of one side stands for both here, and no other need be built.
+        made = prepare(asked.scenarios or [SUITE], kernels=[one.folder.name], quick=asked.quick)
+        return [replace(batch, asked={**batch.asked, "kernels": []}) for batch in made]
     if asked.quick:
         raise UsageError(
             f"--quick shortens scenarios, and those of {recorded.name} are what they are",

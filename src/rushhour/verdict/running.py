@@ -21,7 +21,7 @@ from rushhour.verdict.compared import questions
 from rushhour.verdict.judging import Missing, conclude_all
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from rushhour.errors import RushHourError
     from rushhour.plan import Cell
@@ -57,6 +57,7 @@ class Bench:
     rule: Rule
     conductor: Conductor
     stop: bool = False
+    first: Collection[Key] = ()
     _hangs: int = 0
     _cells: dict[Key, CellVerdict] = field(default_factory=dict)
     _examined: dict[Key, Examined] = field(default_factory=dict)
@@ -75,7 +76,7 @@ class Bench:
         return self._hangs >= _HANGS
 
     def _until_worse(self, tasks: Sequence[Task]) -> None:
-        order, later = cheap_first(tasks), list[Task]()
+        order, later = self._order(tasks), list[Task]()
         size = _PORTION * self.conductor.capacity
         for start in range(0, len(order), size):
             to_come = sum(len(questions(self._sides(task)[1])) for task in order[start + size :])
@@ -86,6 +87,10 @@ class Bench:
             if self._worse() or any(self._grow([task], to_come) for task in promising):
                 return
         self._grow(later, 0)
+
+    def _order(self, tasks: Sequence[Task]) -> list[Task]:
+        chosen = [task for task in tasks if task.key in self.first]
+        return cheap_first(chosen) + cheap_first([task for task in tasks if task.key not in self.first])
 
     def _worse(self) -> bool:
         return any(cell.verdict == "worse" for cell in self._cells.values())

@@ -12,3 +12,9 @@ class Step:
     text: str
     done: int = 0
     total: int | None = None
+
+    def __str__(self) -> str:
+        """In a line: "compiling: 120 objects of about 1330"."""
+        if not self.done:
+            return self.text
+        return f"{self.text}: {self.done} objects" + (f" of about {self.total}" if self.total else "")

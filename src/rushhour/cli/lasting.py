@@ -1,4 +1,4 @@
-"""How a bisection goes on, for people, on standard error: lines that stay, and one that changes."""
+"""How a bisection or a check goes on, on standard error: lines that stay, and one that changes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 class Screen:
     """What stays is printed; what goes on at the moment is shown on a terminal only."""
 
-    def __init__(self) -> None:
+    def __init__(self, interrupted: str) -> None:
+        self._interrupted = interrupted
         self._console = Console(stderr=True, highlight=False)
         self._stack = ExitStack()
         self._status = None if not self._console.is_terminal else self._console.status("")
@@ -30,7 +31,7 @@ class Screen:
     ) -> None:
         self._stack.close()
         if isinstance(error, KeyboardInterrupt):
-            self.note("interrupted; what is known is kept. To go on: the same command with --resume")
+            self.note(f"interrupted; {self._interrupted}")
 
     def tell(self, text: str) -> None:
         """What goes on now."""

@@ -1,0 +1,169 @@
+"""What differs between two commits of a kernel: files, functions, lines.
+
+Functions are found by the kernel's style: a body begins with a brace in the first column and ends with one.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from rushhour.lab.kernel import git
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+_HUNK = re.compile(r"^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+# What is called or declared last before a body: `foo(` of `static int foo(struct sock *sk)`, the first word
+# in `SYSCALL_DEFINE3(foo, …)`.
+_NAME = re.compile(r"(\w+)\s*\(")
+_DEFINING = re.compile(r"\b(?:COMPAT_)?SYSCALL_DEFINE\d\((\w+)|\bBPF_CALL_\d\((\w+)")
+_NO_NAMES = frozenset({"__attribute__", "__releases", "__acquires", "__must_hold", "__printf", "__aligned"})
+_HEAD_LINES = 12
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function of a file: its name, its first and last line (from 1)."""
+
+    name: str
+    first: int
+    last: int
+
+
+@dataclass(frozen=True)
+class FileChange:
+    """How a file differs.
+
+    Attributes:
+        path: In the tree.
+        kind: `changed`, `added` or `removed`.
+        old: Lines (from 1) of the base that are gone or otherwise.
+        new: Lines of the candidate that are new or otherwise.
+        functions: Names of functions in which lines differ, in the file's order; none of what is no C.
+        outside: Whether lines outside of functions differ: declarations, macros, tables.
+    """
+
+    path: str
+    kind: str
+    old: tuple[int, ...]
+    new: tuple[int, ...]
+    functions: tuple[str, ...] = ()
+    outside: bool = False
+
+
+@dataclass(frozen=True)
+class Change:
+    """How a candidate differs from its base: both are commits."""
+
+    base: str
+    candidate: str
+    files: tuple[FileChange, ...] = field(default=())
+
+    @property
+    def functions(self) -> int:
+        """How many functions differ."""
+        return sum(len(one.functions) for one in self.files)
+
+
+def between(repository: Path, base: str, candidate: str) -> Change:
+    """What differs between two commits of a repository.
+
+    Raises:
+        KernelError: git cannot read them.
+    """
+    words = ("--no-ext-diff", "--no-color", "--no-renames", "--no-textconv")
+    names = git.ask(repository, "diff", *words, "--name-status", "-z", base, candidate).split("\0")
+    kinds = {"A": "added", "D": "removed"}
+    found = []
+    for state, path in zip(names[::2], names[1::2], strict=False):
+        text = git.ask(repository, "diff", *words, "--unified=0", base, candidate, "--", f":(literal){path}")
+        old, new = lines_of(text)
+        functions: tuple[str, ...] = ()
+        outside = False
+        if path.endswith((".c", ".h")):
+            before = functions_of(_text(repository, base, path))
+            after = functions_of(_text(repository, candidate, path))
+            functions, outside = _touched((before, old), (after, new))
+        found.append(FileChange(path, kinds.get(state[:1], "changed"), old, new, functions, outside))
+    return Change(base, candidate, tuple(found))
+
+
+def lines_of(diff: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The lines that a diff of one file without context takes out of the old file and brings into the new."""
+    old: list[int] = []
+    new: list[int] = []
+    for line in diff.splitlines():
+        if hunk := _HUNK.match(line):
+            first, count, to, more = (1 if word is None else int(word) for word in hunk.groups())
+            old += range(first, first + count)
+            new += range(to, to + more)
+    return tuple(old), tuple(new)
+
+
+def functions_of(text: str) -> list[Function]:
+    """The functions that a C file defines, in their order, if it is written in the kernel's style."""
+    lines = text.splitlines()
+    found: list[Function] = []
+    begin = 0
+    name = ""
+    for number, line in enumerate(lines, 1):
+        if line.startswith("{") and not begin:
+            name, begin = _head(lines[: number - 1])
+        elif line.startswith("}"):
+            if begin and name:
+                found.append(Function(name, begin, number))
+            begin = 0
+    return found
+
+
+def _head(before: Sequence[str]) -> tuple[str, int]:
+    """The name of a function whose body begins behind these lines, and the line where its head begins."""
+    head: list[str] = []
+    for line in reversed(before[-_HEAD_LINES:]):
+        if not line.strip() or line.startswith(("}", "#")) or line.rstrip().endswith((";", "*/")):
+            break
+        head.insert(0, line)
+    text = " ".join(head)
+    if defining := _DEFINING.search(text):
+        name = next(word for word in defining.groups() if word)
+    else:
+        names = [word for word in _NAME.findall(text) if word not in _NO_NAMES]
+        name = names[0] if names else ""
+    return name, len(before) - len(head) + 1 if head else 0
+
+
+def _touched(*sides: tuple[list[Function], tuple[int, ...]]) -> tuple[tuple[str, ...], bool]:
+    """The functions in which lines lie, and whether others lie outside of all."""
+    names: dict[str, None] = {}
+    outside = False
+    for functions, lines in sides:
+        for line in lines:
+            inside = next((one.name for one in functions if one.first <= line <= one.last), None)
+            if inside is None:
+                outside = True
+            else:
+                names[inside] = None
+    return tuple(names), outside
+
+
+def _text(repository: Path, commit: str, path: str) -> str:
+    return git.ask(repository, "cat-file", "blob", f"{commit}:{path}", default="")
+
+
+def series(repository: Path, base: str, candidate: str) -> list[tuple[str, str]]:
+    """The commits from base (left out) to candidate, oldest first, each with the one before it.
+
+    Merges are followed by their first parent only.
+    """
+    return list(_steps(repository, base, candidate))
+
+
+def _steps(repository: Path, base: str, candidate: str) -> Iterator[tuple[str, str]]:
+    names = git.ask(repository, "rev-list", "--reverse", "--first-parent", candidate, "--not", base).split()
+    before = base
+    for name in names:
+        yield before, name
+        before = name

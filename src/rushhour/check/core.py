@@ -1,0 +1,278 @@
+"""Judging commits of a kernel tree: each is built and compared with the one before it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rushhour.check import telling
+from rushhour.check.change import Change, between, series
+from rushhour.check.reach import Reach, reach
+from rushhour.coverage import index_file
+from rushhour.errors import BuildError, KernelError, UsageError
+from rushhour.files import rooms
+from rushhour.lab import clock
+from rushhour.lab import kernel as kernels
+from rushhour.lab.kernel import git
+from rushhour.lab.kernel.snapshot import Beside, beside
+from rushhour.record.seal import write_json
+from rushhour.report.verdict import output
+from rushhour.running.prepare import RESULTS
+from rushhour.verdict.comparing import SUITE, compare
+from rushhour.version import __version__
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from rushhour.coverage.index import Index
+    from rushhour.lab.base import Lab
+    from rushhour.lab.kernel import Kernel
+    from rushhour.running.conductor import Watch
+    from rushhour.running.executor import Executor
+
+    Tell = Callable[[str], None]
+
+FORMAT = "rushhour-check/1"
+PREFIX = "check-"
+"""Of the names of kernels that are built for a check."""
+BROKEN = 1
+"""Exit code of a change that does not build."""
+UNTOLD = 3
+"""Exit code where nothing executes the change: the runs cannot tell."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to check, beside what.
+
+    Attributes:
+        scenarios: What both kernels run; the standard suite by default.
+        whole: All cells, not a quick look.
+        committed: Leave out what is not committed yet.
+        all: Judge every cell, also after one that is worse.
+        coverage: What cells execute (`rushhour coverage`), instead of what is known of the standard suite.
+        sanitizers: Also run the cells on the candidate with these sanitizers.
+        jobs: Runs at once; None for one per CPU.
+        out: Folder of the results; by default `results/check/DATE-TIME`.
+    """
+
+    scenarios: Sequence[str] = ()
+    whole: bool = False
+    committed: bool = False
+    all: bool = False
+    coverage: Path | None = None
+    sanitizers: Sequence[str] = ()
+    jobs: int | None = None
+    out: Path | None = None
+
+
+def check(
+    tree: str | Path = ".",
+    base: str | None = None,
+    *,
+    options: Options | None = None,
+    lab: Lab | None = None,
+    executor: Executor | None = None,
+    watch: Watch | None = None,
+    tell: Tell = lambda _: None,
+    note: Tell = lambda _: None,
+) -> dict[str, Any]:
+    """Judge what a kernel tree changes, commit by commit.
+
+    Args:
+        tree: A clone of the kernel, or a bare repository.
+        base: The revision before the series: each commit after it is judged against the one before, and what
+            is not committed yet as the last. By default what is not committed against HEAD, or else HEAD
+            against its parent.
+        options: How.
+        lab: Where to run; by default the `uml` lab.
+        executor: Carries the runs out, instead of threads on this machine.
+        watch: Is told how runs go on.
+        tell: Told what goes on at the moment.
+        note: Told what is worth keeping.
+
+    Returns:
+        The document that is also `check.json` in its folder (docs/check.md).
+
+    Raises:
+        RushHourError: bad words, or nothing can be built or run here.
+    """
+    begin = clock.monotonic()
+    options = options or Options()
+    where = _beside(tree)
+    steps = _steps(where, base, committed=options.committed)
+    folder = options.out or rooms.unused(RESULTS / "check" / clock.folder_stamp(clock.now()))
+    going = _Going(where, _index(options), len(steps) > 1, folder, options, lab, executor, watch, tell, note)
+    commits: list[dict[str, Any]] = []
+    before = steps[0][0]
+    for _, after in steps:
+        commits.append(going.judge(before, after))
+        if (
+            commits[-1]["verdict"] != "broken"
+        ):  # what follows a commit that does not build is judged without it
+            before = after
+    going.clear({name for step in steps[-1:] for name in step})
+    worst = max(commits, key=lambda one: telling.RANK[one["verdict"]])
+    document: dict[str, Any] = {
+        "format": FORMAT, "rushhour": __version__, "made": clock.stamped(), "tree": Path(tree).resolve().name,
+        "base": steps[0][0], "verdict": worst["verdict"], "exit": worst["exit"],
+        "elapsed_s": round(clock.monotonic() - begin, 1), "commits": commits,
+    }  # fmt: skip
+    document["sentence"] = telling.whole(document)
+    folder.mkdir(parents=True, exist_ok=True)
+    write_json(folder / "check.json", document)
+    return {"folder": str(folder), **document}
+
+
+def _index(options: Options) -> Index | None:
+    """What cells are known to execute: by the file that was named, else by the program's own."""
+    if options.coverage is not None:
+        return index_file.read(options.coverage)
+    with resources.as_file(resources.files("rushhour.coverage").joinpath("suite.json.xz")) as place:
+        return index_file.read(place) if place.is_file() else None
+
+
+def _beside(tree: str | Path) -> Beside:
+    try:
+        return beside(Path(tree).expanduser())
+    except KernelError as error:
+        raise UsageError(
+            f"this is no git repository: {error.message}",
+            where=str(tree),
+            hint="go into a clone of the kernel, or name it: rushhour check ~/linux",
+        ) from error
+
+
+def _steps(where: Beside, base: str | None, *, committed: bool) -> list[tuple[str, str]]:
+    """Pairs of commits to be judged: each with the one before it."""
+    head, working = where.head(), None if committed else where.working()
+    if git.ask(where.place, "cat-file", "-t", f"{head}:net/ipv4", default="").strip() != "tree":
+        raise UsageError(
+            "this is no kernel tree: it has no net/ipv4", where=str(where.top or where.directory),
+            hint="go into a clone of the kernel, or name it: rushhour check ~/linux",
+        )  # fmt: skip
+    if base is None:
+        if working:
+            return [(head, working)]
+        before = git.commit(where.place, f"{head}^")
+        if before is None:
+            raise UsageError(
+                f"nothing differs from {head[:12]}, which has no parent here",
+                hint="change something, or name the revision before your commits: --base REVISION",
+            )
+        return [(before, head)]
+    first = git.commit(where.directory, base)
+    if first is None:
+        raise UsageError(f'there is no revision "{base}"', where=str(where.top or where.directory))
+    if git.ask(where.place, "merge-base", first, head, default="").strip() != first:
+        raise UsageError(
+            f"{base} is not in the history of HEAD ({head[:12]})",
+            hint=f"where both come from: git merge-base {base} HEAD",
+        )
+    steps = series(where.place, first, head)
+    steps += [(head, working)] if working else []
+    if not steps:
+        raise UsageError(f"nothing differs between {base} and the tree", hint="name an earlier --base")
+    return steps
+
+
+def states(tree: str | Path, every_s: float = 1.0) -> Iterator[str]:
+    """The commit of the work tree now, and again whenever it has become another, for ever."""
+    where, last = _beside(tree), ""
+    while True:
+        now = where.working() or where.head()
+        if now != last:
+            last = now
+            yield now
+        clock.sleep(every_s)
+
+
+@dataclass
+class _Going:
+    """A check that goes on."""
+
+    where: Beside
+    index: Index | None
+    several: bool
+    folder: Path
+    options: Options
+    lab: Lab | None
+    executor: Executor | None
+    watch: Watch | None
+    tell: Tell
+    note: Tell
+
+    def judge(self, before: str, after: str) -> dict[str, Any]:
+        """Build, choose, compare: what is said of a commit."""
+        begin = clock.monotonic()
+        change = between(self.where.place, before, after)
+        reached = reach(
+            change, self.index, lambda path: git.ask(self.where.place, "cat-file", "blob", f"{before}:{path}")
+        )
+        subject = git.ask(self.where.place, "show", "--no-patch", "--format=%s", after).strip()
+        found: dict[str, Any] = {
+            "commit": after, "subject": subject, "change": telling.changed(change, reached),
+        }  # fmt: skip
+        self.note(f"{after[:12]} {subject}")
+        for line in telling.files(found["change"]):
+            self.note(f"  {line}")
+        found |= self._found(change, reached)
+        found["elapsed_s"] = round(clock.monotonic() - begin, 1)
+        found["sentence"] = telling.commit(found)
+        if self.several:
+            self.note(f"  {found['sentence']}")
+        return found
+
+    def _found(self, change: Change, reached: Reach) -> dict[str, Any]:
+        base = self._build(change.base)
+        try:
+            candidate = self._build(change.candidate)
+        except BuildError as error:
+            return {"verdict": "broken", "exit": BROKEN, "reason": error.message}
+        if base.identity["image_sha256"] == candidate.identity["image_sha256"]:
+            return {"verdict": "same", "exit": 0, "image": "same", "cells": 0}
+        found = self._compared(base, candidate, reached)
+        for name in self.options.sanitizers if found["exit"] in (0, UNTOLD) else ():
+            watched = self._build(change.candidate, name)
+            complained = self._compared(candidate, watched, reached, name)
+            found.setdefault("sanitizers", {})[name] = complained
+            if complained["verdict"] == "worse":
+                found |= {"verdict": "worse", "exit": 1}
+        return found
+
+    def _compared(self, base: Kernel, candidate: Kernel, reached: Reach, name: str = "") -> dict[str, Any]:
+        self.tell("")
+        folder = self.folder / candidate.name.removeprefix(PREFIX)
+        made = compare(
+            base.name, candidate.name, scenarios=self.options.scenarios or [SUITE],
+            quick=not self.options.whole, stop=not self.options.all, first=reached.first, out=folder,
+            jobs=self.options.jobs, watch=self.watch, lab=self.lab, executor=self.executor,
+        )  # fmt: skip
+        document = output.write(made, folder)
+        differ = sum(not cell.identical for cell in made.cells)
+        found: dict[str, Any] = {
+            "verdict": made.verdict, "exit": made.exit, "report": str(folder / "report.html"),
+            "cells": len(made.cells), "differ": differ, "planned": made.planned, "counts": made.counts,
+            "worst": telling.worst(document),
+        }  # fmt: skip
+        if not name and not differ and made.verdict == "same" and reached.known and not reached.first:
+            found |= {"verdict": "unexercised", "exit": UNTOLD}
+        return found
+
+    def _build(self, commit: str, sanitizer: str = "") -> Kernel:
+        name = f"{PREFIX}{commit[:12]}{f'-{sanitizer}' if sanitizer else ''}"
+        files = (sanitizer,) if sanitizer else ()
+        source = f"{self.where.place}@{commit}"
+        return kernels.build(
+            source, name, lambda step: self.tell(f"{commit[:12]}: {step}"), aside=True, files=files
+        )
+
+    def clear(self, keep: set[str]) -> None:
+        """Remove the kernels of earlier checks of this tree: those of the last step are of use again."""
+        mine = {f"{PREFIX}{name[:12]}" for name in keep}
+        for kernel in kernels.installed():
+            source = str(kernel.origin().get("source", ""))
+            if source.startswith(f"{self.where.place}@") and kernel.name not in mine:
+                kernels.remove(kernel.folder.name)

@@ -1,0 +1,97 @@
+"""Which cells execute a change: what the index of coverage tells of its functions and lines.
+
+An index is of one kernel, a change of another: functions are found by file and name, lines only in a file
+whose text is the same in both.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from fnmatch import fnmatch
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rushhour.coverage.index import cells_calling, cells_executing
+from rushhour.verdict.side import key_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from rushhour.check.change import Change, FileChange
+    from rushhour.coverage.index import CellRef, Index
+    from rushhour.verdict.side import Key
+
+_COVERED = ("net/ipv4/*.c", "net/ipv6/tcp*.c", "net/core/*.c", "net/sched/*.c")
+# No part of what is compiled.
+_SILENT = ("Documentation/*", "*.rst", "*.md", "MAINTAINERS", "tools/*", "samples/*")
+
+
+@dataclass(frozen=True)
+class Reach:
+    """What is known of a change.
+
+    Attributes:
+        executed: By file and function the cells that execute it; functions that are not known are left out.
+        compiled: By file whether it is part of the laboratory's kernel; those not known are left out.
+        first: Cells that execute something of the change.
+        known: Whether of everything that differs it is known which cells execute it.
+    """
+
+    executed: Mapping[tuple[str, str], frozenset[Key]] = field(default_factory=dict)
+    compiled: Mapping[str, bool] = field(default_factory=dict)
+    first: frozenset[Key] = frozenset()
+    known: bool = False
+
+    def cells(self, path: str, function: str) -> int | None:
+        """How many cells execute a function; None if that is not known."""
+        found = self.executed.get((path, function))
+        return None if found is None else len(found)
+
+
+def reach(change: Change, index: Index | None, text: Callable[[str], str]) -> Reach:
+    """What an index says of a change.
+
+    Args:
+        change: What differs.
+        index: What the cells execute; None if nobody knows.
+        text: Gives the text of a file before the change.
+    """
+    if index is None:
+        return Reach()
+    executed: dict[tuple[str, str], frozenset[Key]] = {}
+    compiled: dict[str, bool] = {}
+    first: set[Key] = set()
+    known = True
+    for one in change.files:
+        if any(fnmatch(one.path, pattern) for pattern in _SILENT):
+            compiled[one.path] = False
+        elif one.path in index.files:
+            compiled[one.path] = True
+            there = {function.name for function in index.files[one.path].functions}
+            for name in there.intersection(one.functions):
+                executed[one.path, name] = _keys(cells_calling(index, one.path, [name]))
+            first |= _touching(one, index, text)
+            # Who uses declarations and macros is not known; of a new function the callers have changed, too.
+            known = known and not one.outside
+        elif any(fnmatch(one.path, pattern) for pattern in _COVERED) and one.kind != "added":
+            compiled[one.path] = False
+        else:
+            known = False
+    return Reach(executed, compiled, frozenset(first), known)
+
+
+def _touching(one: FileChange, index: Index, text: Callable[[str], str]) -> frozenset[Key]:
+    """Cells that execute what differs in a file: its lines where they are known, else its functions."""
+    calling = cells_calling(index, one.path, one.functions)
+    same = hashlib.sha256(text(one.path).encode(errors="surrogateescape")).hexdigest()
+    if same != index.files[one.path].sha256:
+        return _keys(calling)
+    if not np.isin(index.files[one.path].lines, one.old).any():
+        return _keys(calling)  # lines that come in, and such as have no code
+    return _keys(cells_executing(index, one.path, one.old))
+
+
+def _keys(cells: Iterable[CellRef]) -> frozenset[Key]:
+    return frozenset(key_of(cell.scenario, cell.factors) for cell in cells)

@@ -1,0 +1,83 @@
+"""`rushhour check` on the command line."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from fakes import SCENARIO, FakeLab
+from little_tree import commit, git, make_tree
+
+from rushhour.cli.check import check
+from rushhour.lab import kernel as kernels
+from rushhour.verdict import comparing
+
+BODY = "static int speed(void)\n{{\n\treturn {};\n}}\n"
+
+
+def speed_of(kernel: str) -> int:
+    image = next(one for one in kernels.installed() if one.name == kernel)
+    return int(image.image.read_text().split("return ")[1].split(";")[0])
+
+
+@pytest.fixture
+def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+    Path("fake.toml").write_text(SCENARIO)
+    lab = FakeLab(lambda kernel, _cc, _seed: float(speed_of(kernel)))
+    monkeypatch.setattr(comparing, "make_lab", lambda: lab)
+    made = make_tree(tmp_path / "linux")
+    (made / "net/ipv4").mkdir(parents=True)
+    (made / "net/ipv4/tcp.c").write_text("int tcp;\n")
+    git(made, "init", "-q", "-b", "main")
+    commit(made, "first", one__c=BODY.format(90))
+    (made / "one.c").write_text(BODY.format(80))
+    return made
+
+
+def said(*words: str) -> tuple[int, str, str]:
+    done = CliRunner().invoke(check, [*words, "--scenario", "fake.toml", "--whole"], standalone_mode=False)
+    if done.exception:
+        raise done.exception
+    return int(done.return_value), done.stdout, done.stderr
+
+
+def test_the_sentence_and_the_report_are_what_a_person_sees(tree: Path) -> None:
+    code, out, err = said(str(tree))
+    assert code == 1
+    lines = out.split("\n")
+    assert lines[1].startswith("Worse: fake, cc=")
+    assert Path(lines[2]).is_file()
+    assert "one.c: speed" in err
+
+
+def test_json_and_mail(tree: Path) -> None:
+    code, out, _ = said(str(tree), "--json")
+    document = json.loads(out)
+    assert (code, document["exit"], document["format"]) == (1, 1, "rushhour-check/1")
+    (tree / "one.c").write_text(BODY.format(95))
+    git(tree, "config", "user.name", "Ada")
+    git(tree, "config", "user.email", "ada@example.org")
+    code, out, _ = said(str(tree), "--mail")
+    assert code == 0
+    assert out.endswith("\nTested-by: Ada <ada@example.org>\n")
+
+
+def test_watch_judges_each_state_once_and_goes_on_after_a_fault(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    saves = [BODY.format(95), None, "int one = nonsense;\n", BODY.format(80)]
+
+    def sleep(_seconds: float) -> None:
+        if not saves:
+            raise KeyboardInterrupt
+        if (text := saves.pop(0)) is not None:
+            (tree / "one.c").write_text(text)
+
+    monkeypatch.setattr("rushhour.lab.clock.sleep", sleep)
+    code, out, _ = said(str(tree), "--watch")
+    assert code == 130
+    words = [line.split(":")[0] for line in out.splitlines() if ":" in line and not line.startswith("/")]
+    assert words[:4] == ["Worse", "Better", "It does not build", "Worse"]
