@@ -9,7 +9,7 @@ VARIABLES := $(addprefix --variable ,kernel agent tools rushhour)
 
 .PHONY: quickstart setup setup-test kernels agent agent-aarch64 lint format check test test-agent test-agent-aarch64 \
 	test-python test-suite fuzz \
-	baseline pictures gallery bench man mutants systems locks wheels release again clean
+	baseline coverage pictures gallery bench man mutants systems locks wheels release again clean
 
 quickstart: setup
 	scripts/kernel 6.12
@@ -79,6 +79,12 @@ baseline: kernels
 	rm -rf results/baseline baselines/suite-quick
 	$(RUSHHOUR) run suite --quick --kernel debian-6.12 --out results/baseline
 	$(RUSHHOUR) baseline save ./baselines/suite-quick results/baseline --slim
+
+# Which lines of the kernel the quick suite executes: the index beside its baseline.
+coverage: kernels
+	$(RUSHHOUR) kernel build debian:6.12 --with coverage
+	$(RUSHHOUR) coverage --out results/coverage
+	cp results/coverage/coverage.json.xz src/rushhour/coverage/suite.json.xz
 
 format:
 	.venv/bin/ruff check --fix-only -q

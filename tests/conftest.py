@@ -78,6 +78,16 @@ def _lacks_packetdrill() -> str | None:
     return None
 
 
+def _lacks_crates() -> str | None:
+    from crates import NoProgramError, quic  # noqa: PLC0415 - only where it is asked
+
+    try:
+        quic()
+    except NoProgramError as error:
+        return str(error)
+    return None
+
+
 # A property is true or false; how long an example takes says how busy the machine is.
 hypothesis.settings.register_profile("rings", deadline=None)
 hypothesis.settings.load_profile("rings")
@@ -105,6 +115,7 @@ RINGS: dict[str, Callable[[], str | None]] = {
     "host": _lacks_root,
     "index": _lacks_index,
     "packetdrill": _lacks_packetdrill,
+    "crates": _lacks_crates,
 }
 _lacking: dict[str, str | None] = {}
 

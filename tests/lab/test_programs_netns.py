@@ -48,7 +48,10 @@ name = "nap"
 node = "s1"
 command = ["sh", "-c", "sleep 4711 & sleep 4711"]
 """
-MINE = "#!/bin/sh\necho $1 $HERE; cat; cat f.txt; ls /sys/class/net; cd ..; ls; exit 3\n"
+MINE = (
+    "#!/bin/sh\necho $1 $HERE; cat; cat f.txt; cat /proc/sys/kernel/hostname\n"
+    "ls /sys/class/net; cd ..; ls; exit 3\n"
+)
 
 
 def job(folder: Path, text: str) -> Job:
@@ -96,8 +99,8 @@ def test_programs_run_as_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert client.ended_ns - client.started_ns >= 200_000_000 + 50_000 * 8 * 500
     assert record.result.ended_ns == client.ended_ns
     # Its node's devices are there and not the machine's; beside its folder are those of the others.
-    assert texts["looks"][:3] == ["a", "from input", "from a file"]
-    assert {"lo", "client", "hosts", "looks", "server"} <= set(texts["looks"][3:])
+    assert texts["looks"][:4] == ["a", "from input", "from a file", "s1"]
+    assert {"lo", "client", "hosts", "looks", "server"} <= set(texts["looks"][4:])
     assert looks.error == "ended with status 3, not 0"
     assert nap.stopped
     assert not running("4711"), "what a program leaves ends with the experiment"

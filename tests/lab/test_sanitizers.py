@@ -61,7 +61,7 @@ def test_a_word_that_is_none_is_told_which_there_are() -> None:
     with pytest.raises(KernelError, match="no such file") as told:
         given.read(["kasam"], [])
     assert told.value.hint is not None
-    assert told.value.hint.endswith("a sanitizer is kasan, ubsan, lockdep, debug-net")
+    assert told.value.hint.endswith("a word is kasan, ubsan, lockdep, debug-net, symbols, coverage")
 
 
 def test_a_file_of_that_name_is_given_by_its_path(tmp_path: Path) -> None:

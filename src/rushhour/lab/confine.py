@@ -109,6 +109,7 @@ class Guest:
         limits: Limits,
         cpu: int | None = None,
         native: bool = False,
+        hold: bool = False,
         terminal: Terminal | None = None,
     ) -> None:
         words: list[str | Path] = [launcher.resolve(), "launch", "--dir", sandbox.folder.name]
@@ -116,6 +117,7 @@ class Guest:
         words += ["--console-limit", str(limits.console_bytes)]
         words += ["--cpu", str(cpu)] if cpu is not None else []
         words += ["--native"] if native else []
+        words += ["--hold"] if hold else []
         words += terminal.words if terminal is not None else []
         words += ["--require"] if not native and os.environ.get("RUSHHOUR_REQUIRE_CONFINEMENT") == "1" else []
         self._process = subprocess.Popen(
@@ -128,6 +130,11 @@ class Guest:
             text=True,
             pass_fds=(terminal.keys, terminal.screen) if terminal is not None else (),
         )
+
+    @property
+    def pid(self) -> int:
+        """The launcher's process."""
+        return self._process.pid
 
     def wait(self) -> Ending:
         """Wait for the end.

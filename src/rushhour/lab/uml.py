@@ -21,6 +21,7 @@ from rushhour.lab.kernel import Kernel, elsewhere
 from rushhour.lab.manifest import Facts, host, seal_run
 from rushhour.lab.terminal import NOTE
 from rushhour.plan.programs import ROOT
+from rushhour.record import counts
 from rushhour.record.seal import unwritten
 from rushhour.traffic import kinds
 
@@ -102,6 +103,7 @@ class UmlLab:
                     raise spinning([program.name for program in job.plan.programs], where)
                 _result(ending, sandbox, where, job.kernel)
                 splats.check(sandbox.console, where)
+                counts.pack(sandbox.out)
                 sandbox.console.rename(sandbox.out / "console.log")
                 (sandbox.out / "progress").unlink(missing_ok=True)
                 about = {"version": self.agent.version, "sha256": self.agent.sha256}

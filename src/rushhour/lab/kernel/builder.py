@@ -20,6 +20,7 @@ from rushhour.files.regular import checksum
 from rushhour.lab import packages
 from rushhour.lab.kernel import (
     config,
+    coverage,
     given,
     host,
     image,
@@ -171,6 +172,8 @@ def _make(
     with said.of(found, tree):
         made = make.compile(lambda count: tell(Step("compiling", count, total and max(total, count))))
     files = {**image.stripped(place, log), "config": place / ".config", "build.log": log}
+    if found.given and found.given.counts:
+        files[coverage.NOTES] = coverage.kept(tree, place)
     identity = _identity(name, found, place, files[image.IMAGE], lacking)
     notes = _notes(found, tree, log)
     origin: dict[str, object] = {

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rushhour.errors import KernelError
-from rushhour.lab.kernel import diff, registered
-from rushhour.lab.kernel.sanitizers import SANITIZERS, options_of
+from rushhour.lab.kernel import coverage, diff, registered
+from rushhour.lab.kernel.sanitizers import WORDS, options_of
 from rushhour.plain import one_line
 
 if TYPE_CHECKING:
@@ -36,8 +36,7 @@ _MOST_FILES, _MOST_BYTES = 200, 4_000_000
 _FREE = ("GPL", "GPL v2", "GPL and additional rights", "Dual BSD/GPL", "Dual MIT/GPL", "Dual MPL/GPL")
 _FLAGS = "subdir-ccflags-y := -I$(srctree)/net/ipv4 -I$(srctree)/net/sched\n"
 _EXAMPLE = (
-    "a file is tcp_NAME.c or sch_NAME.c; several: a folder with a Kbuild; "
-    f"a sanitizer is {', '.join(SANITIZERS)}"
+    f"a file is tcp_NAME.c or sch_NAME.c; several: a folder with a Kbuild; a word is {', '.join(WORDS)}"
 )
 
 
@@ -78,12 +77,19 @@ class Given:
     def sha256(self) -> str:
         """Hash of names and contents."""
         total = hashlib.sha256(options_of(self.sanitizers).encode())
+        if self.counts:
+            total.update(coverage.sha256().encode())
         for kind, name, data in (
             *(("file", file.name, file.data) for file in self.files),
             *(("patch", patch.name, patch.data) for patch in self.patches),
         ):
             total.update(f"{kind} {name} {hashlib.sha256(data).hexdigest()}\n".encode())
         return total.hexdigest()
+
+    @property
+    def counts(self) -> bool:
+        """Whether the kernel counts what it executes."""
+        return coverage.COVERAGE in self.sanitizers
 
     @cached_property
     def names(self) -> list[tuple[File, registered.Name]]:
@@ -161,7 +167,7 @@ def read(files: Sequence[str], patches: Sequence[str]) -> Given | None:
         return None
     tops: dict[str, str] = {}
     found: list[File] = []
-    sanitizers = sorted({spec for spec in files if spec in SANITIZERS})
+    sanitizers = sorted({spec for spec in files if spec in WORDS})
     own = [spec for spec in files if spec not in sanitizers]
     for spec in own:
         top, more = _read(Path(spec).expanduser(), spec)

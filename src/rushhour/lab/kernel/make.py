@@ -8,8 +8,9 @@ import re
 from typing import TYPE_CHECKING
 
 from rushhour.errors import BuildError, KernelError
-from rushhour.lab.kernel import config, host, process
-from rushhour.lab.kernel.sanitizers import options_of
+from rushhour.lab.kernel import config, coverage, host, process
+from rushhour.lab.kernel.coverage import COVERAGE
+from rushhour.lab.kernel.sanitizers import SYMBOLS, options_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -28,12 +29,8 @@ STAMPS = {
 ABSENT = ("RUSTC=none", "RUSTFMT=none", "BINDGEN=none", "PAHOLE=none")
 # How the kernel's own C is compiled beside what its makefiles say. They ask for a code model in which every
 # call goes through a register, for modules far away in memory, and for no inlined memcpy; here are no
-# modules, and the image lies below 2 GB. And all variables begin as zero: where sockets are listed, that is
-# two lists for each row of the table of connections, at each sample.
-FLAGS = (
-    "KCFLAGS=-mcmodel=small -fbuiltin",
-    "CFLAGS_inet_diag.o=$(call cc-option,-ftrivial-auto-var-init=uninitialized)",
-)
+# modules, and the image lies below 2 GB.
+FLAGS = ("KCFLAGS=-mcmodel=small -fbuiltin",)
 # A person's own settings that would leak into a build.
 _UNWANTED = ("KCFLAGS", "KCPPFLAGS", "CFLAGS", "LDFLAGS", "MAKEFLAGS", "CROSS_COMPILE", "V", "KBUILD_OUTPUT")
 FRAGMENT = "lab.config"
@@ -62,6 +59,8 @@ class Make:
     def __init__(self, tree: Path, place: Path, log: Path, held: int, sanitizers: Sequence[str] = ()) -> None:
         self.tree, self.place, self.log, self.held = tree, place, log, held
         self._watching = options_of(sanitizers)
+        self._counts = COVERAGE in sanitizers
+        self._flags = [f"{FLAGS[0]} -g", *FLAGS[1:]] if SYMBOLS in sanitizers else [*FLAGS]
         self._kconfig, self._fragment = place / "lab.Kconfig", place / FRAGMENT
         self._stamp = place / "configured"
         _write(self._kconfig, config.overlay(tree))
@@ -84,8 +83,10 @@ class Make:
                 made += 1
                 on_object(made)
 
-        wraps = host.build(self.tree, self.place, self.log)
-        self._run("linux", "build", count, [f"LINK_WRAPS={wraps}"])
+        beside = [coverage.build(self.place, self.log, host.FLAGS)] if self._counts else []
+        words = [coverage.flags(self.tree, self.place)] if self._counts else []
+        wraps = host.build(self.tree, self.place, self.log, beside)
+        self._run("linux", "build", count, [f"LINK_WRAPS={wraps}", *words])
         self._stamp.write_text(self._state())
         return made
 
@@ -98,7 +99,7 @@ class Make:
     ) -> None:
         jobs = f"-j{os.cpu_count()}"
         command = ["make", "-C", str(self.tree), f"O={self.place}", "ARCH=um", jobs]
-        command += [*ABSENT, *FLAGS, *words, target]
+        command += [*ABSENT, *self._flags, *words, target]
         variables = {"KBUILD_KCONFIG": str(self._kconfig), "KCONFIG_ALLCONFIG": str(self._fragment)}
         try:
             process.run(

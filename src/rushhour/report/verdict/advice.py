@@ -56,10 +56,11 @@ def _suggested(document: VerdictFile) -> Iterator[Step]:
 
 
 def of_cell(cell: ComparedCell, document: VerdictFile) -> list[Step]:
-    """What to do with one cell that is not the same: see it, find the commit, more seeds."""
+    """What to do with one cell that is not the same: see it, stop in it, find the commit, more seeds."""
     if cell.verdict == "same":
         return []
-    return [*_again(cell, document), *_blame(cell, document), *_more(cell, document)]
+    steps = (_again(cell, document), _stop(cell, document), _blame(cell, document), _more(cell, document))
+    return [step for some in steps for step in some]
 
 
 def _again(cell: ComparedCell, document: VerdictFile) -> Iterator[Step]:
@@ -79,6 +80,21 @@ def _again(cell: ComparedCell, document: VerdictFile) -> Iterator[Step]:
         "See this cell alone" if kernels[0] == kernels[1] else "See this cell alone, on both kernels",
         _command([*words, "--repeat", "1"]),
     )
+
+
+def _stop(cell: ComparedCell, document: VerdictFile) -> Iterator[Step]:
+    """Where both sides are virtual kernels and an event differs: stop just before it."""
+    if cell.divergence is None or any((side.lab or "uml") in REAL_TIME for side in document.sides):
+        return
+    seed = cell.divergence.seed
+    folders = [
+        next((run.folder for run in runs if run.seed == seed and run.folder), None)
+        for runs in (cell.runs.candidate, cell.runs.base)
+    ]
+    if all(folders):
+        candidate, base = (str(folder) for folder in folders)
+        what = "Stop in gdb just before both part (run it in the folder of this report)"
+        yield Step(what, _command(["debug", candidate, "--divergence", base]))
 
 
 def _blame(cell: ComparedCell, document: VerdictFile) -> Iterator[Step]:
