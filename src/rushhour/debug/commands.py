@@ -223,6 +223,8 @@ SHOWN = (
         "high_seq",
         "undo_marker",
         "undo_retrans",
+        "prr_delivered",
+        "prr_out",
     ),
 )
 
