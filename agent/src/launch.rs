@@ -171,6 +171,10 @@ fn seconds(word: &str, value: &str) -> Result<Duration, String> {
 
 fn run(options: &Options) -> io::Result<Report> {
     process::leave_session();
+    if options.hold {
+        // Until the guest goes on, nobody here looks at the controller's pipe.
+        process::die_with_parent(process::Signal::KILL)?;
+    }
     let mut warnings = Vec::new();
     let console_path = options.dir.join("console.log");
     let console = File::create(&console_path)?;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -229,7 +230,38 @@ def test_a_debugger_that_fails_lets_the_guest_go(runs: list[Path], monkeypatch: 
         raise KeyboardInterrupt
 
     monkeypatch.setattr(debugger.Gdb, "serve", fails)
+    before = children()
     with pytest.raises(KeyboardInterrupt):
         debug(runs[0], Asked())
-    left = subprocess.run(["pgrep", "-f", "rushhour-agent launch .*--hold"], capture_output=True, check=False)
-    assert left.returncode == 1
+    assert children() == before
+
+
+def children() -> set[str]:
+    """The processes that this one has started and not waited for."""
+    return {word for path in Path("/proc/self/task").glob("*/children") for word in path.read_text().split()}
+
+
+def test_a_guest_that_stands_still_goes_with_its_controller(runs: list[Path]) -> None:
+    """Killed, `rushhour debug` leaves no launcher that waits for a guest to begin."""
+    code = (
+        "import os, signal; from pathlib import Path; from rushhour.debug import Asked, debug; "
+        "from rushhour.lab.debugger import Gdb; "
+        "Gdb.serve = lambda *_: os.kill(os.getpid(), signal.SIGKILL); "
+        f"debug(Path({str(runs[0])!r}), Asked())"
+    )
+    marked = os.environ | {"RUSHHOUR_MARK": str(runs[0]), "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", code], env=marked, capture_output=True, check=False)
+    assert done.returncode == -signal.SIGKILL
+    for _ in range(100):
+        left = [path for path in Path("/proc").glob("[0-9]*/environ") if is_marked(path, str(runs[0]))]
+        if not left:
+            break
+        time.sleep(0.1)
+    assert left == []
+
+
+def is_marked(environ: Path, mark: str) -> bool:
+    try:
+        return f"RUSHHOUR_MARK={mark}".encode() in environ.read_bytes()
+    except OSError:
+        return False

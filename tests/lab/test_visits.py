@@ -216,5 +216,6 @@ def test_calls_of_a_list_are_as_if_each_were_asked_for_alone(name: str, tmp_path
     assert files["signal"] == b"1 1 1 1 3 0 1000"
     # In a list, too, each call makes room for others, which the second of two threads has in turn.
     assert files["turns-together"] == files["turns-alone"]
-    assert b"bo" in files["turns-alone"]
+    if name == "debian-6.12":  # the scheduler of 6.1 lets the first thread go on to its end
+        assert b"bo" in files["turns-alone"]
     assert files["program"] == b"-1 1"
