@@ -220,7 +220,7 @@ def _batches(
     one = next(side for side in sides if not isinstance(side, Side))
     if recorded is None:
         # Each lane has its own kernel: that of one side stands for both here, and no other need be built.
-        made = prepare(asked.scenarios or [SUITE], kernels=[one.folder.name], quick=asked.quick)
+        made = prepare(asked.scenarios or [SUITE], kernels=[one.name], quick=asked.quick)
         return [replace(batch, asked={**batch.asked, "kernels": []}) for batch in made]
     if asked.quick:
         raise UsageError(
