@@ -136,11 +136,11 @@ def test_a_flow_and_a_line_are_told_apart(runs: list[Path]) -> None:
 
 def test_two_runs_part_where_it_is_said(runs: list[Path]) -> None:
     done = rush("debug", str(runs[1]), "--divergence", str(runs[0]), "--batch", *commands("rush time"))
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 0, done.stdout + done.stderr
     told = re.search(r"^At (\d+\.\d+) s", done.stderr, re.MULTILINE)
     now = re.search(r"^(\d+\.\d+) s \(", done.stdout, re.MULTILINE)
-    assert told is not None
-    assert now is not None
+    assert told is not None, done.stderr
+    assert now is not None, done.stdout + done.stderr
     assert float(now[1]) == pytest.approx(float(told[1]), abs=1e-6)
 
 
