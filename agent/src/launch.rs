@@ -179,15 +179,7 @@ fn run(options: &Options) -> io::Result<Report> {
     let console_path = options.dir.join("console.log");
     let console = File::create(&console_path)?;
     let started = Instant::now();
-    let (keeper, mut desk) = match &options.terminal {
-        Some(words) => {
-            let (keeper, desk) = terminal::start(options, words, &console, &mut warnings)?;
-            (keeper, Some(desk))
-        }
-        None if options.native => (native::spawn(options, &console)?, None),
-        None => (guest::spawn(options, &console, &mut warnings, None)?, None),
-    };
-    let keeper = keeper.id();
+    let (keeper, mut desk) = spawn(options, &console, &mut warnings)?;
     let stopped = supervise(options, keeper, &console, started, desk.as_mut());
     drop(desk);
     process::kill_group(keeper);
@@ -213,6 +205,18 @@ fn run(options: &Options) -> io::Result<Report> {
         system_s: usage.system_s,
         max_rss_kb: usage.max_rss_kb,
         warnings,
+    })
+}
+
+/// Starts the keeper of what is to run, and the desk of its terminal if it has one.
+fn spawn(options: &Options, console: &File, warnings: &mut Vec<String>) -> io::Result<(u32, Option<Desk>)> {
+    Ok(match &options.terminal {
+        Some(words) => {
+            let (keeper, desk) = terminal::start(options, words, console, warnings)?;
+            (keeper.id(), Some(desk))
+        }
+        None if options.native => (native::spawn(options, console)?.id(), None),
+        None => (guest::spawn(options, console, warnings, None)?.id(), None),
     })
 }
 

@@ -56,6 +56,16 @@ pub enum Size {
     Double = 0x18,
 }
 
+/// Functions of the kernel that a program may call, by their numbers.
+#[derive(Debug, Clone, Copy)]
+pub enum Helper {
+    MapLookupElem = 1,
+    KtimeGetNs = 5,
+    SkbLoadBytes = 26,
+    /// Linux 5.8.
+    RingbufOutput = 130,
+}
+
 const ALU64: u8 = 0x07;
 const JMP: u8 = 0x05;
 const LDX_MEM: u8 = 0x61;
@@ -165,8 +175,8 @@ impl Program {
         self.emit(LD_ABS_BYTE, Reg(0), 0, 0, at)
     }
 
-    pub fn call(&mut self, helper: i32) -> &mut Self {
-        self.emit(CALL, Reg(0), 0, 0, helper)
+    pub fn call(&mut self, helper: Helper) -> &mut Self {
+        self.emit(CALL, Reg(0), 0, 0, helper as i32)
     }
 
     pub fn exit(&mut self) -> &mut Self {

@@ -2,7 +2,9 @@
 //! ring, which is read at each sample.
 
 use crate::error::{Context, Error, Result, UNSUPPORTED};
-use crate::kernel::bpf::{Alu, Atomic, Label, Program, Size, When, FRAME, R0, R1, R2, R3, R4, R6, R7};
+use crate::kernel::bpf::{
+    Alu, Atomic, Helper, Label, Program, Size, When, FRAME, R0, R1, R2, R3, R4, R6, R7,
+};
 use crate::kernel::netlink::u64_at;
 use crate::kernel::sys::bpf::{Map, MapKind};
 use crate::kernel::sys::ring::Ring;
@@ -18,9 +20,6 @@ const BYTES: i16 = 16;
 
 /// Bytes of a link header.
 const ETHERNET: i32 = 14;
-const HELPER_KTIME_GET_NS: i32 = 5;
-const HELPER_SKB_LOAD_BYTES: i32 = 26;
-const HELPER_RINGBUF_OUTPUT: i32 = 130;
 /// `BPF_RB_NO_WAKEUP`: nobody sleeps for it, and an interrupt would be one more event in virtual time.
 const NO_WAKEUP: i32 = 1;
 /// `TC_ACT_UNSPEC`: the next filter decides.
@@ -133,7 +132,7 @@ impl Passages {
         for at in (0..record).step_by(8) {
             code.store_constant(Size::Double, FRAME, base + at, 0);
         }
-        code.call(HELPER_KTIME_GET_NS).store(Size::Double, FRAME, base + AT, R0);
+        code.call(Helper::KtimeGetNs).store(Size::Double, FRAME, base + AT, R0);
         let place = i32::try_from(end << 1 | u32::from(side == Side::Arriving)).ok()?;
         code.store_constant(Size::Word, FRAME, base + WHERE, place);
         code.load(Size::Word, R1, R6, self.kind.number).store(Size::Word, FRAME, base + NUMBER, R1);
@@ -143,9 +142,9 @@ impl Passages {
         code.alu(Alu::Mov, R7, kept).place(fits);
         code.alu_reg(Alu::Mov, R1, R6).alu(Alu::Mov, R2, 0);
         code.alu_reg(Alu::Mov, R3, FRAME).alu(Alu::Add, R3, (base + BYTES).into());
-        code.alu_reg(Alu::Mov, R4, R7).call(HELPER_SKB_LOAD_BYTES);
+        code.alu_reg(Alu::Mov, R4, R7).call(Helper::SkbLoadBytes);
         code.load_map(R1, &self.records).alu_reg(Alu::Mov, R2, FRAME).alu(Alu::Add, R2, base.into());
-        code.alu(Alu::Mov, R3, record.into()).alu(Alu::Mov, R4, NO_WAKEUP).call(HELPER_RINGBUF_OUTPUT);
+        code.alu(Alu::Mov, R3, record.into()).alu(Alu::Mov, R4, NO_WAKEUP).call(Helper::RingbufOutput);
         code.jump_if(When::Equal, R0, 0, done);
         code.load_value(R1, &self.lost).alu(Alu::Mov, R2, 1).atomic(Atomic::Add, R1, 0, R2);
         code.place(done).alu(Alu::Mov, R0, NEXT_FILTER).exit();

@@ -4,12 +4,10 @@ use super::counting;
 use super::{
     mix, Element, AHEAD, DELAY, FACTOR, FACTOR_1, FACTOR_2, GAMMA, HOLD, JITTERS, SENT, SHIFT, THRESHOLD,
 };
-use crate::kernel::bpf::{Alu, Program, Size, When, FRAME, R0, R1, R2, R3, R4, R6, R7, R8, R9};
+use crate::kernel::bpf::{Alu, Helper, Program, Size, When, FRAME, R0, R1, R2, R3, R4, R6, R7, R8, R9};
 use crate::kernel::sys::bpf::Map;
 use crate::plan::Wire;
 
-const HELPER_MAP_LOOKUP: i32 = 1;
-const HELPER_KTIME_GET_NS: i32 = 5;
 /// Offsets in `struct __sk_buff`; `wire_len` is what a queue counts, with the headers of each segment.
 const SKB_TSTAMP: i16 = 152;
 const SKB_WIRE_LEN: i16 = 160;
@@ -27,7 +25,7 @@ pub fn program(wire: &Wire, element: &Element) -> Option<Vec<u64>> {
     code.load_value(R7, &element.state);
     element.counting.take_number(&mut code);
     let settings = &element.settings;
-    code.call(HELPER_KTIME_GET_NS).alu_reg(Alu::Mov, R9, R0);
+    code.call(Helper::KtimeGetNs).alu_reg(Alu::Mov, R9, R0);
     if wire.serial.is_some() {
         send(&mut code, settings);
     }
@@ -53,7 +51,7 @@ pub fn program(wire: &Wire, element: &Element) -> Option<Vec<u64>> {
 /// `R0 = map[key on the stack]`, 0 when it is not there.
 fn look_up(code: &mut Program, map: &Map, key: i16) {
     code.load_map(R1, map);
-    code.alu_reg(Alu::Mov, R2, FRAME).alu(Alu::Add, R2, key.into()).call(HELPER_MAP_LOOKUP);
+    code.alu_reg(Alu::Mov, R2, FRAME).alu(Alu::Add, R2, key.into()).call(Helper::MapLookupElem);
 }
 
 /// `R8 = hash(seed, R8)`.
