@@ -108,6 +108,16 @@ def test_what_compiles_to_the_same_image_is_the_same_and_nothing_runs(
     assert lab.ran == []
 
 
+def test_for_documents_nothing_is_built(tree: Path) -> None:
+    (tree / "Documentation").mkdir()
+    (tree / "Documentation/tcp.rst").write_text("TCP\n")
+    (tree / "MAINTAINERS").write_text("You\n")
+    found = judged(tree)
+    assert found["sentence"] == "Same: nothing of it is ever compiled."
+    assert found["exit"] == 0
+    assert kernels.installed() == []
+
+
 def known(*cells: str) -> Reach:
     """An index in which these algorithms' cells execute what differs."""
     keys = frozenset(key_of("fake", {"cc": cc}) for cc in cells)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from rushhour.check import telling
 from rushhour.check.change import Change, between, series
-from rushhour.check.reach import Reach, reach
+from rushhour.check.reach import Reach, is_silent, reach
 from rushhour.coverage import index_file
 from rushhour.errors import BuildError, KernelError, UsageError
 from rushhour.files import rooms
@@ -250,6 +250,8 @@ class _Going:
         return found
 
     def _found(self, change: Change, reached: Reach) -> dict[str, Any]:
+        if is_silent(change):
+            return {"verdict": "same", "exit": 0, "image": "same", "cells": 0, "silent": True}
         base = self._build(change.base)
         try:
             candidate = self._build(change.candidate)

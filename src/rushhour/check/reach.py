@@ -50,6 +50,15 @@ class Reach:
         return None if found is None else len(found)
 
 
+def is_silent(change: Change) -> bool:
+    """Whether nothing that differs is ever compiled, so that both images are known to be the same."""
+    return all(_no_part(one.path) for one in change.files)
+
+
+def _no_part(path: str) -> bool:
+    return any(fnmatch(path, pattern) for pattern in _SILENT)
+
+
 def reach(change: Change, index: Index | None, text: Callable[[str], str]) -> Reach:
     """What an index says of a change.
 
@@ -66,7 +75,7 @@ def reach(change: Change, index: Index | None, text: Callable[[str], str]) -> Re
     first: set[Key] = set()
     known = True
     for one in change.files:
-        if any(fnmatch(one.path, pattern) for pattern in _SILENT):
+        if _no_part(one.path):
             compiled[one.path] = False
         elif one.path in index.files:
             compiled[one.path] = True

@@ -117,7 +117,8 @@ def _sentence(found: Mapping[str, Any]) -> str:
     if verdict == "broken":
         return f"It does not build: {_first_fault(found['reason'])}"
     if found.get("image") == "same":
-        return "Same: it compiles to the same image, bit for bit."
+        silent = "nothing of it is ever compiled."
+        return f"Same: {silent if found.get('silent') else 'it compiles to the same image, bit for bit.'}"
     if verdict == "unexercised":
         return f"Nothing here was exercised: no cell executes {_unexercised(found)}."
     if found["differ"] == 0:
