@@ -68,7 +68,7 @@ def nights(tmp_path: Path) -> Nights:
 
 def test_the_first_night_runs_and_the_second_is_judged_by_it(nights: Nights) -> None:
     first = nights.head()
-    assert len(nights.asked("run suite --quick --kernel nightly")) == 1
+    assert len(nights.asked("run suite --quick --no-report --kernel nightly")) == 1
     commit(nights.tree, "second", one__c="2")
     code, said = nights.night("1 Worse: suite/slow-start, cc=cubic: less; 3 of 188 cells differ.")
     assert code == 1

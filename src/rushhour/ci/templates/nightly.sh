@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # One night: fetches the tree, and judges what it is today against the last one that ran. Made by `rushhour ci nightly`.
 #
-# Says one line, which is also the last of ./nights, and ends as `rushhour check` does: 0 the same or better, 1 worse or it does not
+# Says one line, also the last of ./nights, and ends as `rushhour check` does: 0 the same or better, 1 worse or it does not
 # build, 3 the runs cannot tell, 4 runs failed. 2: nothing could be judged (no network, a full disk); the next night tries again.
 # A revision that was judged is not judged again: the same line, the same code.
 #
@@ -60,7 +60,7 @@ else
     code=0
     if ! rushhour kernel build "$PWD/tree.git@$today" --name nightly --aside >"$night.txt" 2>"$night.log"; then
         code=1 verdict="It does not build: see $PWD/$night.log"
-    elif ! rushhour run suite --quick --kernel nightly --out "$night/first" >"$night.txt" 2>"$night.log"; then
+    elif ! rushhour run suite --quick --no-report --kernel nightly --out "$night/first" >"$night.txt" 2>"$night.log"; then
         code=4 verdict="Invalid: see $PWD/$night.log"
     fi
     said="$BRANCH ${today:0:12}: $verdict"
