@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,7 +11,9 @@ from little_tree import commit, git, make_tree
 
 from rushhour.check import Options, check, core
 from rushhour.check.reach import Reach
-from rushhour.check.telling import mail, spans
+from rushhour.check.telling import commit as sentence
+from rushhour.check.telling import mail, spans, with_scripts
+from rushhour.check.telling import scripts as of_scripts
 from rushhour.errors import UsageError
 from rushhour.lab import kernel as kernels
 from rushhour.lab.kernel import Kernel
@@ -167,6 +170,23 @@ def test_a_series_as_one_change_needs_no_common_history(tree: Path) -> None:
     assert judged(tree, before, at_once=True)["verdict"] == "worse"
     with pytest.raises(UsageError, match="nothing differs"):
         judged(tree, "HEAD", at_once=True)
+
+
+def test_a_sentence_about_scripts_is_one_line() -> None:
+    ended = Outcome(
+        Script("a.pkt"), "ipv4", "error", "crash", reason="a.pkt: it did not start:\n    RIP: 1\n    RSP: 2"
+    )
+    changes = [comparing.compare(ended, ended, "")]
+    report = SimpleNamespace(headline="1 scripts: 1 invalid")
+    document = {"verdict": "invalid", "exit": 4, "counts": {}}
+    made = pairs.Compared(changes, document, report)  # type: ignore[arg-type]
+    cells = {"verdict": "same", "exit": 0, "cells": 3, "differ": 0, "change": []}
+    found = cells | with_scripts(cells, of_scripts(made))
+    assert found["exit"] == 4
+    assert sentence(found) == (
+        "Invalid: packetdrill: INVALID a.pkt (ipv4): both failed (crash), a.pkt: it did not start; "
+        "1 scripts: 1 invalid."
+    )
 
 
 def outcome(*, passed: bool) -> Outcome:

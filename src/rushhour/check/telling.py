@@ -78,7 +78,8 @@ def scripts(made: Compared) -> dict[str, Any]:
     word = made.document["verdict"]
     return {
         "verdict": _OF_SCRIPTS.get(word, word), "exit": made.document["exit"],
-        "headline": made.report.headline, "counts": made.document["counts"], "worst": told[0] if told else [],
+        "headline": made.report.headline, "counts": made.document["counts"],
+        "worst": "\n".join(told[0]).splitlines() if told else [],
     }  # fmt: skip
 
 
@@ -108,7 +109,7 @@ def commit(found: Mapping[str, Any]) -> str:
 
 def _of_scripts(drilled: Mapping[str, Any]) -> str:
     """The sentence where the scripts decide: the worst one, and where it parts first."""
-    first = ", ".join(drilled["worst"][:2]) or "no script could run"
+    first = ", ".join(line.rstrip(":") for line in drilled["worst"][:2]) or "no script could run"
     return f"{drilled['verdict'].capitalize()}: packetdrill: {first}; {drilled['headline']}."
 
 
