@@ -124,7 +124,7 @@ def test_for_documents_nothing_is_built(tree: Path) -> None:
 def known(*cells: str) -> Reach:
     """An index in which these algorithms' cells execute what differs."""
     keys = frozenset(key_of("fake", {"cc": cc}) for cc in cells)
-    return Reach({("one.c", "speed"): keys}, {"one.c": True}, keys, known=True)
+    return Reach({("one.c", "speed"): keys}, {"one.c": True}, first=keys, known=True)
 
 
 def test_cells_that_execute_the_change_are_the_first_and_the_first_worse_ends_it(
@@ -223,7 +223,7 @@ def test_packetdrills_scripts_count_as_cells_do(
             report = telling.compared_report(changes, both, program, 0)
             return pairs.Compared(changes, telling.compared(changes, both, program, 1), report)
 
-    monkeypatch.setattr(core.pairs, "find", lambda *_, **__: Drilled())
+    monkeypatch.setattr(pairs, "find", lambda *_, **__: Drilled())
     found = judged(tree, scripts=(Path("cubic"),))
     one = found["commits"][0]
     assert (found["verdict"], one["verdict"]) == (said[0], said[0])
