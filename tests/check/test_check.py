@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,9 +11,15 @@ from little_tree import commit, git, make_tree
 
 from rushhour.check import Options, check, core
 from rushhour.check.reach import Reach
-from rushhour.check.telling import mail, spans
+from rushhour.check.telling import commit as sentence
+from rushhour.check.telling import mail, spans, with_scripts
+from rushhour.check.telling import scripts as of_scripts
 from rushhour.errors import UsageError
 from rushhour.lab import kernel as kernels
+from rushhour.lab.kernel import Kernel
+from rushhour.packetdrill import comparing, pairs, telling
+from rushhour.packetdrill.outcome import Outcome
+from rushhour.packetdrill.scripts import Script
 from rushhour.verdict.side import key_of
 
 BODY = "static int speed(void)\n{{\n\treturn {};\n}}\n"
@@ -104,10 +111,20 @@ def test_what_compiles_to_the_same_image_is_the_same_and_nothing_runs(
     assert lab.ran == []
 
 
+def test_for_documents_nothing_is_built(tree: Path) -> None:
+    (tree / "Documentation").mkdir()
+    (tree / "Documentation/tcp.rst").write_text("TCP\n")
+    (tree / "MAINTAINERS").write_text("You\n")
+    found = judged(tree)
+    assert found["sentence"] == "Same: nothing of it is ever compiled."
+    assert found["exit"] == 0
+    assert kernels.installed() == []
+
+
 def known(*cells: str) -> Reach:
     """An index in which these algorithms' cells execute what differs."""
     keys = frozenset(key_of("fake", {"cc": cc}) for cc in cells)
-    return Reach({("one.c", "speed"): keys}, {"one.c": True}, keys, known=True)
+    return Reach({("one.c", "speed"): keys}, {"one.c": True}, first=keys, known=True)
 
 
 def test_cells_that_execute_the_change_are_the_first_and_the_first_worse_ends_it(
@@ -140,6 +157,82 @@ def test_kernels_of_earlier_checks_go(tree: Path) -> None:
         (tree / "one.c").write_text(BODY.format(value))
         judged(tree)
     assert len([one for one in kernels.installed() if one.name.startswith("check-")]) == 2
+
+
+def test_a_series_as_one_change_needs_no_common_history(tree: Path) -> None:
+    commit(tree, "slower", one__c=BODY.format(80))
+    commit(tree, "as before", one__c=BODY.format(90) + "/* why */\n")
+    whole = judged(tree, "HEAD~2", at_once=True)
+    assert [(one["subject"], one["verdict"]) for one in whole["commits"]] == [("as before", "same")]
+    before = git(tree, "rev-parse", "HEAD")
+    git(tree, "checkout", "-q", "--orphan", "rebased")
+    commit(tree, "slow from the beginning", one__c=BODY.format(70))
+    assert judged(tree, before, at_once=True)["verdict"] == "worse"
+    with pytest.raises(UsageError, match="nothing differs"):
+        judged(tree, "HEAD", at_once=True)
+
+
+def test_a_sentence_about_scripts_is_one_line() -> None:
+    ended = Outcome(
+        Script("a.pkt"), "ipv4", "error", "crash", reason="a.pkt: it did not start:\n    RIP: 1\n    RSP: 2"
+    )
+    changes = [comparing.compare(ended, ended, "")]
+    report = SimpleNamespace(headline="1 scripts: 1 invalid")
+    document = {"verdict": "invalid", "exit": 4, "counts": {}}
+    made = pairs.Compared(changes, document, report)  # type: ignore[arg-type]
+    cells = {"verdict": "same", "exit": 0, "cells": 3, "differ": 0, "change": []}
+    found = cells | with_scripts(cells, of_scripts(made))
+    assert found["exit"] == 4
+    assert sentence(found) == (
+        "Invalid: packetdrill: INVALID a.pkt (ipv4): both failed (crash), a.pkt: it did not start; "
+        "1 scripts: 1 invalid."
+    )
+
+
+def outcome(*, passed: bool) -> Outcome:
+    script = Script("cubic/a.pkt")
+    return Outcome(script, "ipv4", "pass") if passed else Outcome(script, "ipv4", "fail", "time", line=28)
+
+
+@pytest.mark.parametrize(
+    ("cells", "scripts", "said"),
+    [
+        (90, (True, True), ("same", "packetdrill: 1 scripts: 1 same.")),
+        (90, (True, False), ("worse", "Worse: packetdrill: WORSE cubic/a.pkt (ipv4): passed → failed")),
+        (90, (False, True), ("better", "Better: packetdrill: BETTER cubic/a.pkt (ipv4)")),
+        (99, (True, True), ("better", "packetdrill: 1 scripts: 1 same.")),
+        (80, (True, True), ("worse", "Worse: fake, cc=")),
+    ],
+)
+def test_packetdrills_scripts_count_as_cells_do(
+    tree: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    cells: int,
+    scripts: tuple[bool, bool],
+    said: tuple[str, str],
+) -> None:
+    (tree / "one.c").write_text(BODY.format(cells) + "int more;\n")
+    asked = []
+
+    class Drilled:
+        def compare(self, base: Kernel, candidate: Kernel, _tell: object) -> pairs.Compared:
+            asked.append((base, candidate))
+            one, other = (outcome(passed=passed) for passed in scripts)
+            changes = [comparing.compare(one, other, "")]
+            both, program = (base, candidate), {"name": "packetdrill"}
+            report = telling.compared_report(changes, both, program, 0)
+            return pairs.Compared(changes, telling.compared(changes, both, program, 1), report)
+
+    monkeypatch.setattr(pairs, "find", lambda *_, **__: Drilled())
+    found = judged(tree, scripts=(Path("cubic"),))
+    one = found["commits"][0]
+    assert (found["verdict"], one["verdict"]) == (said[0], said[0])
+    assert said[1] in found["sentence"]
+    # After a cell that is worse nothing runs any more.
+    assert len(asked) == (cells != 80)
+    if asked:
+        kept = json.loads((Path(one["report"]).parent / "packetdrill.json").read_text())
+        assert kept["counts"] == one["packetdrill"]["counts"]
 
 
 def test_what_cannot_be_checked(tree: Path, tmp_path: Path) -> None:

@@ -59,6 +59,11 @@ def test_cells_that_execute_the_lines_come_first(
     assert found.cells("net/ipv4/tcp_x.c", "used") == 3
 
 
+def test_lines_that_no_cell_executes_are_named(index: Index) -> None:
+    assert reach(change(12, 14, 15), index, lambda _: TEXT).never == {"net/ipv4/tcp_x.c": (15,)}
+    assert reach(change(15), index, lambda _: "another version's file\n").never == {"net/ipv4/tcp_x.c": ()}
+
+
 def test_functions_that_nobody_executes_and_such_as_nobody_knows(index: Index) -> None:
     found = reach(change(22, functions=("idle", "new")), index, lambda _: TEXT)
     assert found.first == keys()

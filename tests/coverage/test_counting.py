@@ -200,4 +200,4 @@ def test_the_word_is_told_beside_the_sanitizers() -> None:
     with pytest.raises(KernelError, match="no such file") as told:
         given.read(["coverag"], [])
     assert told.value.hint is not None
-    assert told.value.hint.endswith("a word is kasan, ubsan, lockdep, debug-net, symbols, coverage")
+    assert told.value.hint.endswith("a word is kasan, ubsan, lockdep, debug-net, kmemleak, symbols, coverage")

@@ -1,5 +1,6 @@
 """Kernels with sanitizers: variants of a source, built beside it, never the default."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,8 @@ from little_tree import make_tree
 from rushhour.errors import BuildError, KernelError
 from rushhour.lab import kernel as kernels
 from rushhour.lab.kernel import config, given, seed, store
-from rushhour.lab.kernel.sanitizers import SANITIZERS, absent, options_of, part_of
+from rushhour.lab.kernel.make import Make
+from rushhour.lab.kernel.sanitizers import SANITIZERS, absent, at_end, options_of, part_of
 
 
 @pytest.fixture(autouse=True)
@@ -36,13 +38,44 @@ def test_it_is_a_kernel_of_its_own_and_not_the_one_that_is_used_where_none_is_na
     assert watched.name == "little-kasan-ubsan"
     assert watched.id != plain.id
     assert kernels.default().id == plain.id
-    assert watched.identity["brings"] == {"sanitizers": ["kasan", "ubsan"]}
-    assert "brings" not in plain.identity
+    assert "brings" not in watched.identity
     assert watched.identity["source"] == plain.identity["source"] | {"sanitizers": "kasan ubsan"}
     assert watched.is_variant
     text = (watched.folder / "config").read_text()
     assert "CONFIG_KASAN=y" in text
     assert "CONFIG_KASAN=y" not in (plain.folder / "config").read_text()
+
+
+def test_what_is_seen_only_at_the_end_is_looked_for_in_the_kernels_that_can(tree: Path) -> None:
+    (tree / "net").mkdir()
+    (tree / "net/Makefile").write_text("obj-y := core/\n")
+    plain = kernels.build(str(tree), files=["ubsan"])
+    watched = kernels.build(str(tree), files=["kmemleak", "ubsan"])
+    for kernel, there in ((plain, False), (watched, True)):
+        copy = store.cache("sources", str(kernel.origin()["key"]))
+        assert (copy / "net/with/at_end.c").exists() is there
+        assert ("obj-y += with/" in (copy / "net/Makefile").read_text()) is there
+    text = at_end(["kmemleak"])
+    assert (store.cache("sources", str(watched.origin()["key"])) / "net/with/at_end.c").read_text() == text
+    assert at_end(["debug-net"]) == text
+    assert at_end(["kasan", "coverage"]) == ""
+
+
+def test_while_a_variant_compiles_its_source_is_free_for_others(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernels.build(str(tree))
+    base = next(path.name for path in store.cache("sources", "any").parent.glob("tree-*") if path.is_dir())
+    free, compiling = [], Make.compile
+
+    def compile_it(self: Make, on_object: Callable[[int], None]) -> int:
+        with store.lock(base, lambda: pytest.fail("held by the variant that compiles")):
+            free.append(base)
+        return compiling(self, on_object)
+
+    monkeypatch.setattr(Make, "compile", compile_it)
+    kernels.build(str(tree), files=["kasan"])
+    assert len(free) == 1
 
 
 def test_building_it_again_does_nothing_and_the_plain_one_stays_built(tree: Path) -> None:
@@ -61,7 +94,7 @@ def test_a_word_that_is_none_is_told_which_there_are() -> None:
     with pytest.raises(KernelError, match="no such file") as told:
         given.read(["kasam"], [])
     assert told.value.hint is not None
-    assert told.value.hint.endswith("a word is kasan, ubsan, lockdep, debug-net, symbols, coverage")
+    assert told.value.hint.endswith("a word is kasan, ubsan, lockdep, debug-net, kmemleak, symbols, coverage")
 
 
 def test_a_file_of_that_name_is_given_by_its_path(tmp_path: Path) -> None:

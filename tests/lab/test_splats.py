@@ -88,6 +88,7 @@ def test_several_are_told_apart(tmp_path: Path) -> None:
         "BUG: sleeping function called from invalid context at mm/slab.h:337",
         "UBSAN: array-index-out-of-bounds in net/sched/sch_mine.c:44:9",
         "kmemleak: 3 new suspected memory leaks (see /sys/kernel/debug/kmemleak)",
+        "kmemleak: unreferenced object 0x0000000062a1b280 (size 32):",
         "list_add corruption. prev->next should be next (0000), but was 0001. (prev=0002).",
         "ref_tracker: net notrefcnt@0000000062a1b280 has 1/1 users at",
         "unregister_netdevice: waiting for lo to become free. Usage count = 2",
@@ -96,6 +97,26 @@ def test_several_are_told_apart(tmp_path: Path) -> None:
 def test_the_words_of_the_kernels_own_checks(tmp_path: Path, title: str) -> None:
     (one,) = found(tmp_path, f"{QUIET}[    3.000000] {title}\n")
     assert one.title == title
+
+
+LEAKS = """\
+[   20.000000] kmemleak: unreferenced object 0x0000000061c7b200 (size 96):
+[   20.000000] kmemleak:   comm "init", pid 1, jiffies 4294938296
+[   20.000000] kmemleak:   hex dump (first 32 bytes):
+[   20.000000] kmemleak:     00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00  ................
+[   20.000000] kmemleak:   backtrace (crc 0):
+[   20.000000] kmemleak:     mine_init+0x23/0x40
+[   20.000000] kmemleak: unreferenced object 0x0000000061c7b300 (size 96):
+[   20.000000] kmemleak:   backtrace (crc 0):
+[   20.000000] kmemleak: 2 new suspected memory leaks (see /sys/kernel/debug/kmemleak)
+"""
+
+
+def test_each_leak_is_a_complaint_and_their_number_none(tmp_path: Path) -> None:
+    first, second = found(tmp_path, QUIET + LEAKS)
+    assert first.title == "kmemleak: unreferenced object 0x0000000061c7b200 (size 96):"
+    assert first.lines[-1] == "kmemleak:     mine_init+0x23/0x40"
+    assert second.lines[-1].startswith("kmemleak: 2 new suspected")
 
 
 def test_a_run_is_refused_with_the_first_one(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from rushhour.check import telling
 from rushhour.check.change import Change, between, series
-from rushhour.check.reach import Reach, reach
+from rushhour.check.reach import Reach, is_silent, reach
 from rushhour.coverage import index_file
 from rushhour.errors import BuildError, KernelError, UsageError
 from rushhour.files import rooms
@@ -17,6 +18,8 @@ from rushhour.lab import clock
 from rushhour.lab import kernel as kernels
 from rushhour.lab.kernel import git
 from rushhour.lab.kernel.snapshot import Beside, beside
+from rushhour.packetdrill import pairs
+from rushhour.packetdrill.telling import keep
 from rushhour.record.seal import write_json
 from rushhour.report.verdict import output
 from rushhour.running.prepare import RESULTS
@@ -54,6 +57,10 @@ class Options:
         all: Judge every cell, also after one that is worse.
         coverage: What cells execute (`rushhour coverage`), instead of what is known of the standard suite.
         sanitizers: Also run the cells on the candidate with these sanitizers.
+        at_once: Judge a series as one change: the tree as it is now against the base.
+        scripts: packetdrill's, run on both kernels after the cells.
+        binary: packetdrill's program, as `rushhour packetdrill --binary`.
+        source: packetdrill's source, as `rushhour packetdrill --source`.
         jobs: Runs at once; None for one per CPU.
         out: Folder of the results; by default `results/check/DATE-TIME`.
     """
@@ -64,6 +71,10 @@ class Options:
     all: bool = False
     coverage: Path | None = None
     sanitizers: Sequence[str] = ()
+    at_once: bool = False
+    scripts: Sequence[Path] = ()
+    binary: Path | None = None
+    source: str | None = None
     jobs: int | None = None
     out: Path | None = None
 
@@ -102,9 +113,10 @@ def check(
     begin = clock.monotonic()
     options = options or Options()
     where = _beside(tree)
-    steps = _steps(where, base, committed=options.committed)
+    steps = _steps(where, base, options)
     folder = options.out or rooms.unused(RESULTS / "check" / clock.folder_stamp(clock.now()))
     going = _Going(where, _index(options), len(steps) > 1, folder, options, lab, executor, watch, tell, note)
+    going.find_scripts()
     commits: list[dict[str, Any]] = []
     before = steps[0][0]
     for _, after in steps:
@@ -145,9 +157,9 @@ def _beside(tree: str | Path) -> Beside:
         ) from error
 
 
-def _steps(where: Beside, base: str | None, *, committed: bool) -> list[tuple[str, str]]:
+def _steps(where: Beside, base: str | None, options: Options) -> list[tuple[str, str]]:
     """Pairs of commits to be judged: each with the one before it."""
-    head, working = where.head(), None if committed else where.working()
+    head, working = where.head(), None if options.committed else where.working()
     if git.ask(where.place, "cat-file", "-t", f"{head}:net/ipv4", default="").strip() != "tree":
         raise UsageError(
             "this is no kernel tree: it has no net/ipv4", where=str(where.top or where.directory),
@@ -166,6 +178,9 @@ def _steps(where: Beside, base: str | None, *, committed: bool) -> list[tuple[st
     first = git.commit(where.directory, base)
     if first is None:
         raise UsageError(f'there is no revision "{base}"', where=str(where.top or where.directory))
+    now = working or head
+    if options.at_once and now != first:  # the base may be in no history, if a branch was rebased
+        return [(first, now)]
     if git.ask(where.place, "merge-base", first, head, default="").strip() != first:
         raise UsageError(
             f"{base} is not in the history of HEAD ({head[:12]})",
@@ -203,6 +218,15 @@ class _Going:
     watch: Watch | None
     tell: Tell
     note: Tell
+    scripts: pairs.Scripts | None = None
+
+    def find_scripts(self) -> None:
+        """Look for packetdrill's scripts and its program, if scripts were named: before anything is built."""
+        asked = self.options
+        if asked.scripts:
+            self.scripts = pairs.find(
+                asked.scripts, asked.binary, asked.source, jobs=asked.jobs, tell=self.tell
+            )
 
     def judge(self, before: str, after: str) -> dict[str, Any]:
         """Build, choose, compare: what is said of a commit."""
@@ -213,7 +237,7 @@ class _Going:
         )
         subject = git.ask(self.where.place, "show", "--no-patch", "--format=%s", after).strip()
         found: dict[str, Any] = {
-            "commit": after, "subject": subject, "change": telling.changed(change, reached),
+            "commit": after, "subject": subject, "change": telling.differing(change, reached),
         }  # fmt: skip
         self.note(f"{after[:12]} {subject}")
         for line in telling.files(found["change"]):
@@ -226,6 +250,8 @@ class _Going:
         return found
 
     def _found(self, change: Change, reached: Reach) -> dict[str, Any]:
+        if is_silent(change):
+            return {"verdict": "same", "exit": 0, "image": "same", "cells": 0, "silent": True}
         base = self._build(change.base)
         try:
             candidate = self._build(change.candidate)
@@ -234,6 +260,8 @@ class _Going:
         if base.identity["image_sha256"] == candidate.identity["image_sha256"]:
             return {"verdict": "same", "exit": 0, "image": "same", "cells": 0}
         found = self._compared(base, candidate, reached)
+        if self.scripts and (found["exit"] != 1 or self.options.all):
+            found |= telling.with_scripts(found, self._drilled(self.scripts, base, candidate))
         for name in self.options.sanitizers if found["exit"] in (0, UNTOLD) else ():
             watched = self._build(change.candidate, name)
             complained = self._compared(candidate, watched, reached, name)
@@ -260,6 +288,18 @@ class _Going:
         if not name and not differ and made.verdict == "same" and reached.known and not reached.first:
             found |= {"verdict": "unexercised", "exit": UNTOLD}
         return found
+
+    def _drilled(self, scripts: pairs.Scripts, base: Kernel, candidate: Kernel) -> dict[str, Any]:
+        """What came of packetdrill's scripts; all of it is in the folder of the commit's comparison."""
+        done = itertools.count(1)
+        self.tell("packetdrill")
+        made = scripts.compare(
+            base, candidate, lambda one: self.tell(f"packetdrill: script {next(done)}, {one.name}")
+        )
+        self.tell("")
+        folder = self.folder / candidate.name.removeprefix(PREFIX)
+        keep(folder, made.document, made.report, made.changes, ())
+        return telling.scripts(made)
 
     def _build(self, commit: str, sanitizer: str = "") -> Kernel:
         name = f"{PREFIX}{commit[:12]}{f'-{sanitizer}' if sanitizer else ''}"

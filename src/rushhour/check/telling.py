@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from rushhour.packetdrill.comparing import WORDS
+from rushhour.packetdrill.telling import changed
 from rushhour.verdict.vocabulary import ORDER
 
 if TYPE_CHECKING:
@@ -11,21 +13,25 @@ if TYPE_CHECKING:
 
     from rushhour.check.change import Change
     from rushhour.check.reach import Reach
+    from rushhour.packetdrill.pairs import Compared
 
 RANK = {word: place for place, word in enumerate((*reversed(ORDER), "unexercised", "broken"))}
 """How bad a word is: the larger, the worse."""
+# What packetdrill's words (docs/packetdrill.md) are here.
+_OF_SCRIPTS = {"departs": "worse", "skipped": "invalid"}
 RANK["unexercised"] = RANK["inconclusive"]
 RANK["broken"] = RANK["worse"]
 _MOST_LINES = 6
 _MOST_FUNCTIONS = 8
 
 
-def changed(change: Change, reached: Reach) -> list[dict[str, Any]]:
+def differing(change: Change, reached: Reach) -> list[dict[str, Any]]:
     """The files of a change, as JSON values: what differs, and how many cells execute each function."""
     return [
         {
             "path": one.path, "kind": one.kind, "lines": {"old": list(one.old), "new": list(one.new)},
             "outside": one.outside, "compiled": reached.compiled.get(one.path),
+            "unexecuted": list(reached.never.get(one.path, ())),
             "functions": {name: reached.cells(one.path, name) for name in one.functions},
         }
         for one in change.files
@@ -66,9 +72,33 @@ def worst(document: Mapping[str, Any]) -> dict[str, Any] | None:
     return None
 
 
+def scripts(made: Compared) -> dict[str, Any]:
+    """What came of packetdrill's scripts, as JSON values; `worst` is told of the worst that changed."""
+    told = [lines for word in WORDS for one in made.changes if one.word == word and (lines := changed(one))]
+    word = made.document["verdict"]
+    return {
+        "verdict": _OF_SCRIPTS.get(word, word), "exit": made.document["exit"],
+        "headline": made.report.headline, "counts": made.document["counts"],
+        "worst": "\n".join(told[0]).splitlines() if told else [],
+    }  # fmt: skip
+
+
+def with_scripts(found: Mapping[str, Any], drilled: Mapping[str, Any]) -> dict[str, Any]:
+    """What the cells said and what the scripts say, together: as the worse of both.
+
+    Where no cell executes the change, scripts that go otherwise do.
+    """
+    mine, theirs = found["verdict"], drilled["verdict"]
+    decides = theirs != "same" if mine == "unexercised" else RANK[theirs] > RANK[mine]
+    both = {"verdict": theirs, "exit": drilled["exit"]} if decides else {}
+    return {**both, "packetdrill": {**drilled, "decides": decides}}
+
+
 def commit(found: Mapping[str, Any]) -> str:
     """What came of a commit, in a sentence."""
     said = _sentence(found)
+    if drilled := found.get("packetdrill"):
+        said = _of_scripts(drilled) if drilled["decides"] else f"{said} packetdrill: {drilled['headline']}."
     for name, complained in found.get("sanitizers", {}).items():
         if complained["verdict"] == "worse":
             said = f"Worse: {name} complains: {_worst(complained)}"
@@ -77,16 +107,23 @@ def commit(found: Mapping[str, Any]) -> str:
     return said
 
 
+def _of_scripts(drilled: Mapping[str, Any]) -> str:
+    """The sentence where the scripts decide: the worst one, and where it parts first."""
+    first = ", ".join(line.rstrip(":") for line in drilled["worst"][:2]) or "no script could run"
+    return f"{drilled['verdict'].capitalize()}: packetdrill: {first}; {drilled['headline']}."
+
+
 def _sentence(found: Mapping[str, Any]) -> str:
     verdict = found["verdict"]
     if verdict == "broken":
         return f"It does not build: {_first_fault(found['reason'])}"
     if found.get("image") == "same":
-        return "Same: it compiles to the same image, bit for bit."
+        silent = "nothing of it is ever compiled."
+        return f"Same: {silent if found.get('silent') else 'it compiles to the same image, bit for bit.'}"
     if verdict == "unexercised":
         return f"Nothing here was exercised: no cell executes {_unexercised(found)}."
     if found["differ"] == 0:
-        return f"Same: all {_count(found['cells'], 'cell')} are equal to the byte."
+        return f"Same: all {_count(found['cells'], 'cell')} are equal to the byte.{_never(found)}"
     of = f"{found['differ']} of {_count(found['cells'], 'cell')} differ"
     if verdict in ("same", "better"):
         matters = ", none in what matters" if verdict == "same" else ""
@@ -101,6 +138,12 @@ def _worst(found: Mapping[str, Any]) -> str:
     if not one:
         return "no cell could be compared"
     return f"{one['scenario']}{', ' + one['label'] if one['label'] else ''}: {one['reason']}".rstrip(".")
+
+
+def _never(found: Mapping[str, Any]) -> str:
+    """Which lines of the base that differ no cell executes, though others are executed."""
+    said = [f"{one['path']}:{spans(one['unexecuted'])}" for one in found["change"] if one["unexecuted"]]
+    return f" No cell executes {'; '.join(said[:_MOST_LINES])} of the base." if said else ""
 
 
 def _unexercised(found: Mapping[str, Any]) -> str:

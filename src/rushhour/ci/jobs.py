@@ -31,6 +31,7 @@ IMAGES: Mapping[str, tuple[str, System]] = {
         "the machine that carries out NIPA's tests",
         System("Debian 13", "apt", ("debian:trixie", "debian")),
     ),
+    "nightly": ("this machine", System("Debian 13", "apt", ("debian:trixie", "debian"))),
 }
 """What each system's job runs on, by its name there, and whose packages that has."""
 WHEELS = "wheels"
@@ -44,12 +45,21 @@ class Settings:
     `kernel` is what `rushhour kernel build` takes; `.` is the checkout itself. `baseline` is a name, or a
     folder in the repository; what it ran is what the job runs. `install` is what pip is to install; None: the
     wheels in the folder `wheels` beside the job's script. `hours` bounds a job.
+
+    The rest is of a nightly job: the `branch` of the repository `tree` (URL or folder) is judged by what it
+    was the night before; `packetdrill` are scripts to run, `sanitizers` words of `rushhour check --with`.
+    `place` is the folder that the files are written to.
     """
 
     kernel: str = "."
     baseline: str = "ci/baseline"
     install: str | None = None
     hours: int = 2
+    tree: str = "."
+    branch: str = "master"
+    packetdrill: str | None = None
+    sanitizers: tuple[str, ...] = ()
+    place: Path = Path()
 
 
 SYSTEMS: Mapping[str, Mapping[str, str]] = {
@@ -65,6 +75,10 @@ SYSTEMS: Mapping[str, Mapping[str, str]] = {
         "beaker/rushhour.sh": "judge.sh",
     },
     "nipa": {"rushhour/info.json": "nipa.json", "rushhour/rushhour.sh": "nipa.sh"},
+    "nightly": {
+        "nightly/rushhour.sh": "nightly.sh", "nightly/rushhour-nightly.service": "nightly.service",
+        "nightly/rushhour-nightly.timer": "nightly.timer",
+    },
 }  # fmt: skip
 """The files of each system's job, and their templates."""
 
@@ -118,12 +132,16 @@ def _render(template: str, system: str, settings: Settings) -> str:
         keep_trailing_newline=True, undefined=jinja2.StrictUndefined, trim_blocks=True,
         autoescape=False,  # noqa: S701 - these are no pages; each template quotes by its own rules
     )  # fmt: skip
-    environment.filters |= {"sh": quote, "attribute": quoteattr, "yaml": _yaml}
+    environment.filters |= {"sh": quote, "attribute": quoteattr, "yaml": _yaml, "unit": _unit}
     image, of = IMAGES[system]
     needs = [*NEEDS, "rust"] if _is_source(settings.install) else NEEDS
+    words = asdict(settings) | {
+        "packetdrill": settings.packetdrill or "", "sanitizers": " ".join(settings.sanitizers),
+        "script": str(settings.place.resolve() / "nightly/rushhour.sh"),
+    }  # fmt: skip
     return environment.get_template(template).render(
         image=image, packages=of.names(*needs), refresh=of.refresh(), add=of.command(*needs, unasked=True),
-        requirement=quote(settings.install) if settings.install else None, wheels=WHEELS, **asdict(settings),
+        requirement=quote(settings.install) if settings.install else None, wheels=WHEELS, **words,
     )  # fmt: skip
 
 
@@ -135,3 +153,9 @@ def _is_source(install: str | None) -> bool:
 def _yaml(text: str) -> str:
     """A string in single quotes: nothing in it means anything."""
     return "'" + text.replace("'", "''") + "'"
+
+
+def _unit(text: str) -> str:
+    """A word of a systemd unit's command line: nothing in it means anything."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
+    return f'"{escaped}"'

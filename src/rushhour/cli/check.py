@@ -11,6 +11,7 @@ import click
 from rushhour.cli import INTERRUPTED, SETTINGS
 from rushhour.cli.on import elsewhere, executing
 from rushhour.cli.screen import console, echo, printer, tell_json
+from rushhour.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 )
 @click.argument("tree", default=".", metavar="[TREE]")
 @click.option("--base", metavar="REV", help="Judge each commit after this one; what is not committed, too.")
+@click.option("--at-once", is_flag=True, help="With --base: all of it as one change, not commit by commit.")
 @click.option("--committed", is_flag=True, help="Leave out what is not committed yet.")
 @click.option(
     "--scenario", "scenarios", multiple=True, metavar="SCENARIO",
@@ -34,12 +36,21 @@ if TYPE_CHECKING:
 @click.option("--all", "everything", is_flag=True, help="Go on after the first cell that is worse.")
 @click.option(
     "--with", "sanitizers", multiple=True, metavar="SANITIZER",
-    help="Also run the changed kernel with kasan, ubsan, lockdep or debug-net. May be repeated.",
+    help="Also run the changed kernel with kasan, ubsan, lockdep, debug-net or kmemleak. May be repeated.",
 )  # fmt: skip
 @click.option(
     "--coverage", type=click.Path(path_type=Path), metavar="INDEX",
     help="What cells execute, made by `rushhour coverage`; default: as known of the standard suite.",
 )  # fmt: skip
+@click.option(
+    "--packetdrill", "scripts", multiple=True, type=click.Path(path_type=Path), metavar="PATH",
+    help="Run packetdrill's scripts on both kernels, too: a .pkt file, or a folder. May be repeated.",
+)  # fmt: skip
+@click.option(
+    "--binary", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+    help="With --packetdrill: its program.",
+)  # fmt: skip
+@click.option("--source", metavar="TREE[@REVISION]", help="With --packetdrill: build it from this source.")
 @click.option("--watch", is_flag=True, help="Judge again whenever a file of the tree is saved.")
 @click.option("--mail", is_flag=True, help="Print lines for a reply on a mailing list, with Tested-by.")
 @click.option(
@@ -68,7 +79,8 @@ def check(
     every commit after it is judged against the one before. The clone is only read.
 
     Both kernels are built and run the suite, first the cells that execute what differs. The check ends at the
-    first cell that is worse, and says so if no cell executes the change at all (docs/check.md).
+    first cell that is worse, and says so if no cell executes the change at all (docs/check.md). With
+    --packetdrill the scripts run after the cells, and count as they do.
 
     \b
     Exit code:
@@ -84,11 +96,11 @@ def check(
     from rushhour.check import Options
     from rushhour.verdict.comparing import make_lab
 
-    made = Options(
-        scenarios=options["scenarios"], whole=options["whole"], committed=options["committed"],
-        all=everything, coverage=options["coverage"], sanitizers=options["sanitizers"],
-        jobs=options["jobs"], out=options["out"],
-    )  # fmt: skip
+    if (options["binary"] or options["source"]) and not options["scripts"]:
+        raise UsageError("--binary and --source are for packetdrill's scripts", hint="add --packetdrill PATH")
+    if options["at_once"] and base is None:
+        raise UsageError("--at-once says nothing without --base", hint="name the revision: --base REV")
+    made = Options(all=everything, **options)
     lab = make_lab()
     with executing(on, audit, lab, console(stderr=True), jobs=made.jobs) as executor:
         if watch:

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from rushhour.lab.base import Tested
     from rushhour.packetdrill.comparing import Change
-    from rushhour.packetdrill.outcome import Outcome
-    from rushhour.packetdrill.scripts import Tree
 
 VARIANTS = ("ipv4", "ipv6", "mapped")
 # What `--json` has anyway: how many of them a terminal is told.
@@ -41,51 +39,28 @@ class Asked:
 
 def compare_scripts(asked: Asked) -> int:
     """Run the scripts on both kernels, write the folder, say what changed; the exit code."""
-    from rushhour.lab import clock, commands, drill
-    from rushhour.packetdrill import comparing, running, scripts, telling
+    from rushhour.lab import clock
+    from rushhour.packetdrill import pairs, telling
     from rushhour.verdict import place
 
-    tree = scripts.find(asked.paths)
     kernels = _kernels(asked.base, asked.candidate)
-    program = drill.find(asked.binary, asked.source, asked.paths, say)
-    variants = chosen(asked.addresses, tree)
-    least_ns = _least(asked.least)
-    how = running.Drill(program, (), variants, asked.jobs or len(commands.cpus()), packets=True)
+    scripts = pairs.find(
+        asked.paths, asked.binary, asked.source, addresses=asked.addresses, jobs=asked.jobs,
+        least_ns=_least(asked.least), tell=say,
+    )  # fmt: skip
     folder = asked.out or place.folder_for(asked.base, asked.candidate, clock.now())
-    begun = clock.monotonic()
     with place.alone(folder):
         try:
-            outcomes = [running.carry_out(how, tree, kernel) for kernel in kernels]
+            made = scripts.compare(*kernels)
         except KeyboardInterrupt:
             echo("interrupted", err=True)
             return INTERRUPTED
-        changes = [
-            comparing.compare(base, candidate, _text(tree, base), least_ns)
-            for base, candidate in zip(*outcomes, strict=True)
-        ]
-        document = telling.compared(changes, kernels, program.identity(), least_ns)
-        report = telling.compared_report(changes, kernels, program.identity(), clock.monotonic() - begun)
-        telling.keep(folder, document, report, changes, asked.forms)
+        telling.keep(folder, made.document, made.report, made.changes, asked.forms)
     if asked.as_json:
-        tell_json(document)
+        tell_json(made.document)
     else:
-        _show(changes, report.headline, folder)
-    return int(document["exit"])
-
-
-def chosen(addresses: Sequence[str], tree: Tree) -> tuple[str, ...]:
-    """The kinds of addresses that `--ip` names, all where it names none, in the usual order.
-
-    Raises:
-        UsageError: no script is written for them.
-    """
-    from rushhour.errors import UsageError
-    from rushhour.packetdrill import running
-
-    variants = tuple(one for one in VARIANTS if not addresses or one in addresses)
-    if not running.planned(tree, variants):
-        raise UsageError("no script is written for these addresses", hint="leave out --ip")
-    return variants
+        _show(made.changes, made.report.headline, folder)
+    return int(made.document["exit"])
 
 
 def _kernels(base: str, candidate: str) -> tuple[Tested, Tested]:
@@ -122,10 +97,6 @@ def _least(word: str | None) -> int:
         raise UsageError(
             f"--minimum: {error}", hint='with --packetdrill it is a time, for example "10us"'
         ) from error
-
-
-def _text(tree: Tree, outcome: Outcome) -> str:
-    return tree.files[outcome.script.path].read_text(encoding="utf-8", errors="replace")
 
 
 def say(text: str) -> None:

@@ -41,7 +41,7 @@ def kernel() -> None:
     "files",
     multiple=True,
     metavar="WHAT",
-    help="Compile in: tcp_*.c, sch_*.c, a folder; or kasan, ubsan, lockdep, debug-net, coverage.",
+    help="Compile in: tcp_*.c, sch_*.c, a folder; kasan, ubsan, lockdep, debug-net, kmemleak, coverage.",
 )
 @click.option(
     "--patch", "patches", multiple=True, metavar="FILE", help="Apply first; several, or a folder: in order."

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from rushhour.cli import INTERRUPTED, SETTINGS
-from rushhour.cli.compare_scripts import VARIANTS, chosen, say
+from rushhour.cli.compare_scripts import VARIANTS, say
 from rushhour.cli.screen import echo, tell_json
 
 if TYPE_CHECKING:
@@ -63,12 +63,12 @@ def packetdrill(
     """  # noqa: D301 - click wants the letter itself
     from rushhour.lab import clock, commands, drill
     from rushhour.lab import kernel as kernels
-    from rushhour.packetdrill import running, scripts, telling
+    from rushhour.packetdrill import pairs, running, scripts, telling
 
     tree = scripts.find(paths)
     program = drill.find(binary, source, paths, say)
     under_test = kernels.find(kernel) if kernel else kernels.default()
-    variants = chosen(addresses, tree)
+    variants = pairs.chosen(addresses, tree)
     how = running.Drill(program, _tolerance(tolerance), variants, jobs or len(commands.cpus()))
     begun = clock.monotonic()
     try:

@@ -23,7 +23,8 @@ _LINE = re.compile(r"^\[ *(?P<at>\d+\.\d+)\] (?P<said>.*)$")
 # How complaints begin, in the words of lib/bug.c and kernel/panic.c, mm/kasan/report.c, lib/ubsan.c,
 # kernel/locking/lockdep.c, kernel/sched/core.c, mm/kmemleak.c, lib/ref_tracker.c, net/core/dev.c.
 _TITLE = re.compile(
-    r"BUG: |WARNING: |UBSAN: |INFO: suspicious RCU usage|kmemleak: \d+ new suspected|refcount_t: "
+    r"BUG: |WARNING: |UBSAN: |INFO: suspicious RCU usage|refcount_t: "
+    r"|kmemleak: (?:unreferenced object|\d+ new suspected)"
     r"|list_(?:add|del) corruption|ref_tracker: .*(?:leaked|has \d+/\d+ users)"
     r"|unregister_netdevice: waiting for "
 )
@@ -97,4 +98,6 @@ def _found(text: str) -> Iterator[Splat]:
 
 
 def _follows(title: str, said: str) -> bool:
+    if said.startswith("kmemleak: ") and title.startswith("kmemleak: "):
+        return "new suspected" in said  # how many there were
     return said.startswith("WARNING: ") and not title.startswith(("WARNING: ", "BUG: ", "UBSAN: "))

@@ -13,6 +13,7 @@ import re
 import shutil
 import time
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rushhour.errors import BuildError, KernelError
@@ -119,13 +120,21 @@ def _build(
         return _make(found, name, inputs, held, tell, aside=aside)
 
 
+@dataclass(frozen=True)
+class _Held:
+    """The locks of a build: the descriptor of the tree's, and what lets go of its source's."""
+
+    tree: int
+    let_go_of_source: Callable[[], None]
+
+
 @contextmanager
-def _locked(found: sources.Source, waiting: Callable[[], None]) -> Iterator[int]:
-    """Hold the lock of a tree and, before it, that of the source it is made of; yields the tree's."""
-    with ExitStack() as stack:
+def _locked(found: sources.Source, waiting: Callable[[], None]) -> Iterator[_Held]:
+    """Hold the lock of a tree and, before it, that of the source it is made of."""
+    with ExitStack() as base, ExitStack() as own:
         if found.base:
-            stack.enter_context(store.lock(found.base.key, waiting))
-        yield stack.enter_context(store.lock(found.key, waiting))
+            base.enter_context(store.lock(found.base.key, waiting))
+        yield _Held(own.enter_context(store.lock(found.key, waiting)), base.close)
 
 
 def _require_tools() -> None:
@@ -154,19 +163,20 @@ def _again(same: store.Kernel, name: str, found: sources.Source, *, aside: bool)
 
 
 def _make(
-    found: sources.Source, name: str, inputs: str, held: int, tell: Progress, *, aside: bool
+    found: sources.Source, name: str, inputs: str, held: _Held, tell: Progress, *, aside: bool
 ) -> store.Kernel:
     started = time.monotonic()
     archive, key = (found.base.archive, found.base.key) if found.base else (found.archive, found.key)
     if archive and not store.cache("sources", key).is_dir():
         tell(Step(f"unpacking {archive.name}"))
     tree = found.directory()
+    held.let_go_of_source()  # so that another variant of it can be built meanwhile
     afresh = not store.cache("build", found.key).exists()
     place = store.cache("build", found.key, ".config").parent
     log = place / "build.log"
     log.write_text(f"{found.spec}\n")
     tell(Step("configuring"))
-    make = Make(tree, place, log, held, found.given.sanitizers if found.given else ())
+    make = Make(tree, place, log, held.tree, found.given.sanitizers if found.given else ())
     lacking = _lacking(make.configure(), found, tree)
     total = None if (place / "linux").exists() else OBJECTS
     with said.of(found, tree):

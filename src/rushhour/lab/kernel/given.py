@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from rushhour.errors import KernelError
 from rushhour.lab.kernel import coverage, diff, registered
-from rushhour.lab.kernel.sanitizers import WORDS, options_of
+from rushhour.lab.kernel.sanitizers import AT_END, WORDS, at_end, options_of
 from rushhour.plain import one_line
 
 if TYPE_CHECKING:
@@ -79,6 +79,7 @@ class Given:
         total = hashlib.sha256(options_of(self.sanitizers).encode())
         if self.counts:
             total.update(coverage.sha256().encode())
+        total.update(at_end(self.sanitizers).encode())
         for kind, name, data in (
             *(("file", file.name, file.data) for file in self.files),
             *(("patch", patch.name, patch.data) for patch in self.patches),
@@ -105,10 +106,7 @@ class Given:
             for file, name in self.names
             if name.is_algorithm and (of := registered.of(file.text).tells)
         }
-        watched = [*self.sanitizers]
-        kinds = {
-            "congestion_controls": algorithms, "qdiscs": qdiscs, "cc_info": told, "sanitizers": watched,
-        }  # fmt: skip
+        kinds = {"congestion_controls": algorithms, "qdiscs": qdiscs, "cc_info": told}
         return {kind: names for kind, names in kinds.items() if names}
 
     def notes(self) -> list[str]:
@@ -130,11 +128,14 @@ class Given:
         return [option for text in texts for option in switches(text)]
 
     def files_of_ours(self) -> diff.Edits:
-        """What comes into the tree for the files, beside the line in `net/Makefile`."""
-        if not self.files:
-            return {}
+        """What comes into the tree for the files and the sanitizers, beside the line in `net/Makefile`."""
         made = {f"{FOLDER}/{file.name}": diff.Edit(file.data) for file in self.files}
         own = [name for name in self.tops if name.endswith(".c")]
+        if text := at_end(self.sanitizers):
+            made[f"{FOLDER}/{AT_END}"] = diff.Edit(text.encode())
+            own.append(AT_END)
+        if not made:
+            return {}
         folders = [name for name in self.tops if not name.endswith((".c", ".h"))]
         lines = [f"obj-y += {name[:-2]}.o\n" for name in own] + [f"obj-y += {name}/\n" for name in folders]
         made[f"{FOLDER}/Makefile"] = diff.Edit((_FLAGS + "".join(lines)).encode())

@@ -74,7 +74,8 @@ def edits_of(tree: Path, given: Given) -> diff.Edits:
 
     for patch in given.patches:
         made |= diff.apply([*patch.changes], patch.name, now, sources.is_left_out)
-    if not given.files:
+    ours = given.files_of_ours()
+    if not ours:
         return made
     if any((tree / FOLDER).glob("*")):
         raise KernelError(f"this source has a folder {FOLDER} of its own", where=str(tree))
@@ -82,7 +83,7 @@ def edits_of(tree: Path, given: Given) -> diff.Edits:
     if makefile is None:
         raise KernelError(f"this kernel source has no {_MAKEFILE}", where=str(tree))
     _check_names(tree, made, given)
-    return made | given.files_of_ours() | {_MAKEFILE: diff.Edit(makefile.rstrip(b"\n") + _LINE)}
+    return made | ours | {_MAKEFILE: diff.Edit(makefile.rstrip(b"\n") + _LINE)}
 
 
 def left_out(given: Given) -> list[str]:

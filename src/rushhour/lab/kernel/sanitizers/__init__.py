@@ -21,15 +21,19 @@ SANITIZERS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "ubsan": ("UBSAN", "this kernel's User-Mode Linux has none; 6.12's has"),
         "lockdep": ("PROVE_LOCKING", "this kernel's User-Mode Linux has none; 6.1's has"),
         "debug-net": ("DEBUG_NET", "this kernel has none; 6.1 has"),
+        "kmemleak": ("DEBUG_KMEMLEAK", "this kernel's User-Mode Linux has none; 6.1's has"),
     }
 )
 """By name: the option that has to come, and what is said where it does not."""
 
 SYMBOLS = "symbols"
 """What a debugger takes: names, types and lines (DWARF). No option: the image stays the same to the bit."""
+AT_END = "at_end.c"
+"""What `kmemleak` and `debug-net` see only when a run is over, as C that is compiled into their kernels."""
 WORDS = (*SANITIZERS, SYMBOLS, COVERAGE)
 """What a kernel can be built with by a word alone; the last two take no option."""
 
+_AT_END = frozenset({"kmemleak", "debug-net"})
 # All of them are shown only to those who debug a kernel. With frame pointers a complaint has the calls that
 # led to it, instead of everything on the stack that looks like one.
 _ALL = "# Sanitizers.\nCONFIG_DEBUG_KERNEL=y\nCONFIG_FRAME_POINTER=y\n"
@@ -43,6 +47,11 @@ def options_of(names: Collection[str]) -> str:
     texts = [folder.joinpath(f"{name}.config").read_text() for name in sorted(names) if name in SANITIZERS]
     marks = _WITH_SYMBOLS if SYMBOLS in names else ""
     return marks + ("".join([_ALL, *texts, _END]) if texts else "")
+
+
+def at_end(names: Collection[str]) -> str:
+    """The C that looks, at the end of a run, for what these sanitizers can see only then; else nothing."""
+    return resources.files(__name__).joinpath(AT_END).read_text() if _AT_END.intersection(names) else ""
 
 
 def part_of(path: Path) -> str:
