@@ -1,9 +1,10 @@
 """Records that were changed after the run: nowhere are they taken for the run's."""
 
-import hashlib
 import json
 import os
+import sqlite3
 from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -188,14 +189,14 @@ def test_a_file_is_read_once_and_again_when_it_may_have_changed(
     path.write_bytes(bytes(2 << 20))
     monkeypatch.setattr(sums, "_RACY_NS", -(10**12))
     before = sums.sum_of(path)
-    reads: list[object] = []
-    digest = hashlib.file_digest
+    reads: list[int] = []
+    digest = sums._digest
 
-    def counted(*words: Any) -> Any:
-        reads.append(words)
-        return digest(*words)
+    def counted(descriptor: int, size: int) -> str:
+        reads.append(size)
+        return digest(descriptor, size)
 
-    monkeypatch.setattr(hashlib, "file_digest", counted)
+    monkeypatch.setattr(sums, "_digest", counted)
     sums._known.clear()
     assert sums.sum_of(path) == before
     assert not reads, "the next command remembers"
@@ -204,9 +205,43 @@ def test_a_file_is_read_once_and_again_when_it_may_have_changed(
         file.write(b"1")
     os.utime(path, ns=(about.st_atime_ns, about.st_mtime_ns))
     assert sums.sum_of(path) != before, "a date that was put back hides nothing"
+    assert reads == [path.stat().st_size]
     (tmp_path / "cache/rushhour/sums.sqlite").write_bytes(b"rubbish" * 999)
     sums._known.clear()
     assert sums.sum_of(path) != before
+
+
+def test_what_a_file_costs_does_not_grow_with_those_that_are_remembered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sums, "_RACY_NS", -(10**12))
+    monkeypatch.setattr(sums, "_LARGE", 10)
+    monkeypatch.setattr(sums, "_kept", count())
+    opened: list[object] = []
+    connect = sqlite3.connect
+
+    def counted(*words: Any, **named: Any) -> sqlite3.Connection:
+        opened.append(words)
+        return connect(*words, **named)
+
+    monkeypatch.setattr(sqlite3, "connect", counted)
+    asked: list[str] = []
+    for number in range(20):
+        path = tmp_path / f"table-{number}"
+        path.write_bytes(bytes(100 + number))
+        sums.sum_of(path)
+        if not number:  # the first may count what is there
+            sums._store().set_trace_callback(asked.append)
+    assert sum("INSERT" in one for one in asked) == 19
+    assert not [one for one in asked if "count" in one]
+    assert len(opened) == 1
+    monkeypatch.setattr(sums, "_MOST", 10)
+    monkeypatch.setattr(sums, "_kept", count(999))
+    for number in range(2):
+        (tmp_path / f"more-{number}").write_bytes(bytes(50 + number))
+        sums.sum_of(tmp_path / f"more-{number}")
+    left = sums._store().execute("SELECT count(*) FROM sums").fetchone()[0]
+    assert left == 1, "where too many are remembered all are forgotten, at the thousandth"
 
 
 def about_of(results: ResultSet, **changes: Any) -> Path:

@@ -2,18 +2,24 @@
 
 import io
 from pathlib import Path
+from types import CodeType
+from typing import Any
 
+import jinja2
 import numpy as np
 import pytest
 from report_records import make_set
 from rich.console import Console
 
 from rushhour.metrics.value import MetricValue
+from rushhour.record.record import Record
 from rushhour.record.result_set import ResultSet
+from rushhour.report import html, markdown, model, shell
 from rushhour.report.braille import chart
 from rushhour.report.curves import Curve
 from rushhour.report.tables import whole
 from rushhour.report.terminal import print_results
+from rushhour.report.why import Why, why
 
 
 def screen(path: Path, width: int = 80) -> str:
@@ -50,6 +56,41 @@ def test_no_line_is_wider_than_the_console(single: Path, width: int) -> None:
 
 def test_the_screen_without_colour_holds_no_escape(single: Path) -> None:
     assert "\x1b" not in screen(single)
+
+
+def test_why_a_flow_was_as_fast_is_asked_only_where_it_is_said(
+    single: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Path] = []
+
+    def counted(record: Record) -> tuple[Why, ...]:
+        asked.append(record.path)
+        return why(record)
+
+    monkeypatch.setattr(model, "why", counted)
+    screen(single)
+    markdown.render(ResultSet.open(single))
+    assert len(asked) == 2
+    screen(path := make_set(tmp_path, [{"cc": "cubic"}, {"cc": "reno"}], seconds=6))
+    markdown.render(ResultSet.open(path))
+    assert len(asked) == 2, "a table of cells says nothing of it"
+    html.render(ResultSet.open(path))
+    assert len(asked) == 4
+
+
+def test_templates_are_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled: list[object] = []
+    compile_ = jinja2.Environment.compile
+
+    def counted(self: jinja2.Environment, source: str, *words: Any, **named: Any) -> CodeType:
+        compiled.append(source)
+        return compile_(self, source, *words, **named)
+
+    monkeypatch.setattr(jinja2.Environment, "compile", counted)
+    shell.template("overview.html")
+    before = len(compiled)
+    shell.template("overview.html")
+    assert len(compiled) == before
 
 
 def test_a_sweep_is_a_table_with_a_row_for_each_cell(tmp_path: Path) -> None:

@@ -7,17 +7,12 @@ that writes) means that nothing is known, and nothing is kept.
 from __future__ import annotations
 
 import hashlib
-import os
 import sqlite3
-from contextlib import closing, suppress
+from contextlib import suppress
 from threading import Lock
-from typing import TYPE_CHECKING
 
 from rushhour.errors import LabError
-from rushhour.files import cache
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from rushhour.files import shelf
 
 _FILE = "metrics.sqlite"
 _SUM = 32
@@ -25,7 +20,6 @@ _SUM = 32
 _MOST = 400_000
 _SCHEMA = "CREATE TABLE IF NOT EXISTS remembered (number INTEGER PRIMARY KEY, key TEXT UNIQUE, value BLOB)"
 
-_open: dict[tuple[Path, int], sqlite3.Connection] = {}
 _lock = Lock()
 
 
@@ -62,26 +56,4 @@ def _sum(key: str, value: bytes) -> bytes:
 
 
 def _store() -> sqlite3.Connection:
-    path = cache.folder(_FILE)
-    # A process that was forked has no part in its parent's connection.
-    where = (path, os.getpid())
-    if where not in _open or not path.exists():
-        _open[where] = _connect(path)
-    return _open[where]
-
-
-def _connect(path: Path) -> sqlite3.Connection:
-    for _ in range(2):
-        store = sqlite3.connect(path, timeout=1, isolation_level=None, check_same_thread=False)
-        try:
-            store.execute("PRAGMA synchronous = OFF")
-            store.execute(_SCHEMA)
-        except sqlite3.OperationalError:
-            store.close()
-            raise
-        except sqlite3.DatabaseError:  # it is no database, or a damaged one
-            with closing(store):
-                path.unlink(missing_ok=True)
-        else:
-            return store
-    raise sqlite3.DatabaseError(str(path))
+    return shelf.connection(_FILE, _SCHEMA)

@@ -12,13 +12,13 @@ import os
 import sqlite3
 import stat
 import time
-from contextlib import closing, suppress
-from itertools import islice
+from contextlib import suppress
+from itertools import count, islice
 from threading import Lock
 from typing import TYPE_CHECKING
 
 from rushhour.errors import LabError
-from rushhour.files import cache
+from rushhour.files import shelf
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,10 +31,12 @@ _MOST = 200_000
 # A file that changed within this time could change again without a trace in its times.
 _RACY_NS = 100_000_000
 _SCHEMA = "CREATE TABLE IF NOT EXISTS sums (file TEXT PRIMARY KEY, state TEXT, sha256 TEXT) WITHOUT ROWID"
+_COUNT = "SELECT count(*) FROM sums"
 
 # Files remembered by a process; of more the older half is forgotten.
 _HELD = 50_000
 _known: dict[str, tuple[str, str]] = {}
+_kept = count()
 _lock = Lock()
 
 
@@ -80,8 +82,8 @@ def _recall(name: str, state: str, size: int) -> str | None:
             return _known[name][1] if _known[name][0] == state else None
         if size < _LARGE:
             return None
-        with suppress(sqlite3.Error, LabError), closing(_open()) as store:
-            row = store.execute("SELECT state, sha256 FROM sums WHERE file = ?", (name,)).fetchone()
+        with suppress(sqlite3.Error, LabError):
+            row = _store().execute("SELECT state, sha256 FROM sums WHERE file = ?", (name,)).fetchone()
             if row is not None and row[0] == state:
                 _known[name] = (state, str(row[1]))
                 return _known[name][1]
@@ -96,15 +98,13 @@ def _remember(name: str, state: str, size: int, digest: str) -> None:
                 del _known[old]
         if size < _LARGE:
             return
-        with suppress(sqlite3.Error, LabError), closing(_open()) as store:
-            if store.execute("SELECT count(*) FROM sums").fetchone()[0] > _MOST:
+        with suppress(sqlite3.Error, LabError):
+            store = _store()
+            # To count takes the longer the more there are: seldom.
+            if next(_kept) % 1000 == 0 and store.execute(_COUNT).fetchone()[0] > _MOST:
                 store.execute("DELETE FROM sums")
             store.execute("INSERT OR REPLACE INTO sums VALUES (?, ?, ?)", (name, state, digest))
 
 
-def _open() -> sqlite3.Connection:
-    store = sqlite3.connect(cache.folder(_FILE), timeout=1, isolation_level=None)
-    # Losing it costs nothing but time.
-    store.execute("PRAGMA synchronous = OFF")
-    store.execute(_SCHEMA)
-    return store
+def _store() -> sqlite3.Connection:
+    return shelf.connection(_FILE, _SCHEMA)

@@ -97,12 +97,18 @@ def _listed(labels: list[str]) -> str:
 
 
 def views(
-    results: ResultSet, *, curves: bool = True, total_points: int = POINTS, also: Taker | None = None
+    results: ResultSet,
+    *,
+    curves: bool = True,
+    explained: bool = False,
+    total_points: int = POINTS,
+    also: Taker | None = None,
 ) -> Iterator[RunView]:
     """The runs of a set, each with its metrics, factors and curves.
 
     A run's factors are its cell's, by short names, without those that a label speaks for, and `kernel` and
-    `repetition` where these differ within the set. Without `curves` no series is read. `also` is told of
+    `repetition` where these differ within the set. Without `curves` no series is read. Why a flow was as
+    fast as it was stands beside its curves; with `explained` also where there are none. `also` is told of
     each record while it is open, with its metrics and its position.
     """
     known = indexed(results)
@@ -130,9 +136,8 @@ def views(
         if lean is not None and not points:
             yield lean.view(record, metrics, factors)
         else:
-            # Why a flow was as slow as it was stands beside its curves.
-            explained = not curves or points > 0
-            yield view(record, metrics, factors=factors, points=points, explained=explained)
+            beside = explained or points > 0
+            yield view(record, metrics, factors=factors, points=points, explained=beside)
 
 
 def _chosen(order: Sequence[int], *, large: bool) -> Sequence[int]:

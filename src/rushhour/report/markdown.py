@@ -29,7 +29,7 @@ _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&])")
 
 def render(results: ResultSet) -> str:
     """The report as text; the same records give the same text."""
-    runs = list(views(results, curves=False))
+    runs = list(views(results, curves=False, explained=len(results) == 1))
     head = about(results)
     lines = [f"# {said(head.title)}", ""]
     lines += [f"*{said(head.question)}*", ""] if head.question else []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
@@ -22,14 +23,19 @@ FIGURES = (*DRAWING, "figures.js")
 
 def template(name: str) -> jinja2.Template:
     """A template of the package; what is put into it is text unless the template says otherwise."""
-    environment = jinja2.Environment(
+    return _environment().get_template(name)
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    """One for all pages of a process: each template is compiled once."""
+    return jinja2.Environment(
         loader=jinja2.PackageLoader("rushhour.report", "assets"),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    return environment.get_template(name)
 
 
 def joined(names: Iterable[str]) -> str:

@@ -81,10 +81,11 @@ def prepare(
     for file in files:
         taken = {batch.folder for batch in batches}
         folder = _folder(file, out, stamp, taken, alone=len(files) == 1)
-        batch = _batch(file, spec.load_scenario(file, words, VOCABULARY), chosen, folder, quick=quick)
+        asked_for = spec.load_scenario(file, words, VOCABULARY)
+        batch = _batch(file, asked_for, chosen, folder, quick=quick)
         batch = replace(batch, lab=lab)
         same_results(batch)
-        tables = _published(file, batch.scenario, sets)
+        tables = _published(file, batch.scenario, sets, None if words else asked_for)
         text = None if file.text is None else {"name": file.study} | _chapters(file.text)
         batches.append(replace(batch, asked=_named(file) | asked, published=tables, study=text))
     return batches
@@ -119,13 +120,18 @@ def _chapters(text: Traversable) -> dict[str, object]:
     return spec.load_study(text).model_dump(mode="json", exclude_none=True)
 
 
-def _published(file: ScenarioFile, scenario: Scenario, sets: Sequence[str]) -> Sequence[spec.Published]:
-    """What was published of the cells that will run; nothing where `--set` makes another experiment of it."""
+def _published(
+    file: ScenarioFile, scenario: Scenario, sets: Sequence[str], whole: Scenario | None
+) -> Sequence[spec.Published]:
+    """What was published of the cells that will run; nothing where `--set` makes another experiment of it.
+
+    `whole` is the scenario as the file has it, where it was read already.
+    """
     if file.published is None:
         return ()
     from rushhour.summary.comparison import UNITS  # noqa: PLC0415 - numpy
 
-    whole = spec.load_scenario(file, words=VOCABULARY)
+    whole = whole or spec.load_scenario(file, words=VOCABULARY)
     tables = spec.load_published(file.published, whole, UNITS)
     words = [word.partition("=") for word in sets]
     given = {key.strip(): value.strip() for key, _, value in words if key.strip() not in _SAME_EXPERIMENT}
