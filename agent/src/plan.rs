@@ -16,7 +16,7 @@ use serde::Deserialize;
 
 pub use calibration::{Calibration, PingPath, Train};
 pub use devices::{Bond, Device, Rule};
-pub use flow::{Flow, Generator, Kind};
+pub use flow::{Close, Flow, Generator, Kind, Open};
 pub use found::Found;
 pub use half::{Egress, Watch};
 pub use loads::{Load, LoadGenerator, LoadKind};

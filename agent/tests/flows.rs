@@ -285,6 +285,45 @@ fn flows_that_come_and_go_share_threads_and_all_are_told() {
 }
 
 #[test]
+fn what_a_sender_leaves_to_the_kernel_arrives() {
+    let left = json!({"bytes": 500_000, "sndbuf": 1_000_000, "close": "leave", "read_bps": 40_000_000});
+    let (flows, _raw) = run("leave", &plan(1000, &[left]));
+    assert_eq!(
+        (flows[0].bytes_sent, flows[0].bytes_received),
+        (Some(500_000), Some(500_000)),
+        "{:?}",
+        flows[0]
+    );
+    assert!(flows[0].sender_done_ns < flows[0].receiver_done_ns, "{:?}", flows[0]);
+    assert_eq!(flows[0].error, None);
+}
+
+#[test]
+fn a_sender_that_resets_takes_back_what_was_not_read() {
+    let reset = json!({"bytes": 500_000, "sndbuf": 1_000_000, "close": "reset", "read_bps": 8_000_000});
+    let (flows, _raw) = run("reset", &plan(1000, &[reset]));
+    assert_eq!(flows[0].bytes_sent, Some(500_000));
+    assert!(flows[0].bytes_received < Some(500_000), "{:?}", flows[0]);
+    assert_eq!(flows[0].error, None, "it was asked for");
+}
+
+#[test]
+fn fast_open_and_keepalive_change_nothing_of_what_arrives() {
+    let asked = json!({"bytes": 10_000, "fastopen": true, "keepalive": true});
+    let calls =
+        json!({"kind": "crr", "request_bytes": 100, "response_bytes": 100, "count": 5, "fastopen": true});
+    let (flows, _raw) = run("fast-open", &plan(1000, &[asked, calls]));
+    assert_eq!((flows[0].bytes_received, flows[0].error.as_deref()), (Some(10_000), None));
+    assert_eq!((flows[1].packets_sent, flows[1].error.as_deref()), (Some(5), None));
+}
+
+#[test]
+fn both_ends_that_connect_are_not_refused_for_their_words() {
+    let words = json!({"open": "both", "close": "wait"});
+    assert!(traffic::prepare(&plan(100, &[words]), &nodes(), Path::new(".")).is_ok());
+}
+
+#[test]
 fn a_flow_that_the_end_overtakes_says_how_far_it_came() {
     let slow =
         json!({"bytes": 10_000_000, "start_ns": 0, "read_bps": 8_000_000, "rcvbuf": 4096, "sndbuf": 4096});

@@ -145,6 +145,30 @@ def test_the_stack_counts_on_all_hosts(tmp_path: Path) -> None:
     assert found(record, "window_probes") == {"total": 0}
 
 
+@pytest.mark.parametrize(
+    ("metric", "counters"),
+    [
+        ("keepalive_probes", ["TCPKeepAlive"]),
+        ("fastopens", ["TCPFastOpenActive", "TCPFastOpenPassive"]),
+        (
+            "fastopen_failures",
+            ["TCPFastOpenActiveFail", "TCPFastOpenPassiveFail", "TCPFastOpenListenOverflow"],
+        ),
+        ("fastopen_cookies", ["TCPFastOpenCookieReqd"]),
+        ("syn_cookies", ["SyncookiesSent"]),
+        ("syn_cookies_returned", ["SyncookiesRecv"]),
+        ("refused_syns", ["ListenDrops"]),
+        ("buffer_prunes", ["PruneCalled"]),
+        ("collapsed_segments", ["TCPRcvCollapsed"]),
+        ("pruned_segments", ["RcvPruned", "OfoPruned", "TCPRcvQDrop"]),
+    ],
+)
+def test_each_of_its_counters_is_in_its_metric(tmp_path: Path, metric: str, counters: list[str]) -> None:
+    told = {f"TcpExt.{name}": 10**place for place, name in enumerate(counters)}
+    record = make.record(tmp_path / "run", result={"counters": {"s1": told}})
+    assert found(record, metric) == {"total": sum(10**place for place in range(len(counters)))}
+
+
 def test_acks_per_segment(tmp_path: Path) -> None:
     acks = probe([1, 2], [10, 10], [INFINITE] * 2, [0, 2])
     record = make.record(

@@ -222,3 +222,22 @@ def test_a_ping_is_no_larger_than_what_is_sent() -> None:
 def test_netems_own_words_are_left_alone() -> None:
     words = "delay 5ms 1ms 25% distribution normal loss gemodel 1% 10% 70% 0.1% rate 1mbit -20"
     parse_scenario(BASE.replace("[[flow]]", f'netem = "{words}"\n[[flow]]'))
+
+
+@pytest.mark.parametrize(
+    ("lines", "key", "says"),
+    [
+        ('fastopen = true\nopen = "both"', "fastopen", "without a listener there is no Fast Open"),
+        (
+            'kind = "udp"\nrate = "1mbit"\nkeepalive = true',
+            "keepalive",
+            'a flow of kind "udp" has no keepalive',
+        ),
+        ('kind = "rr"\nfastopen = true', "fastopen", 'a flow of kind "rr" has no fastopen'),
+        ('kind = "crr"\nclose = "reset"', "close", 'a flow of kind "crr" has no close'),
+        ('open = "receiver"', "open", "sender"),
+    ],
+)
+def test_how_a_connection_begins_and_ends(lines: str, key: str, says: str) -> None:
+    fault = faults(f'{BASE}[[flow]]\nname = "f"\n{lines}\n')[f"flow.f.{key}"]
+    assert says in f"{fault.message} {fault.hint}"

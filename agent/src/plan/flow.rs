@@ -18,6 +18,30 @@ pub enum Generator {
     Iperf3,
 }
 
+/// Which ends connect.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Open {
+    /// The sender; the receiver listens.
+    #[default]
+    Sender,
+    /// Both at the same instant, as RFC 9293 (section 3.5) has it.
+    Both,
+}
+
+/// What a sender does with its socket when it has handed over everything.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Close {
+    /// It ends its direction and keeps the socket until the receiver has ended the other.
+    #[default]
+    Wait,
+    /// It closes it: what is still to be sent is the kernel's own matter.
+    Leave,
+    /// It aborts the connection: what is still to be sent is dropped.
+    Reset,
+}
+
 /// One conversation with one payload direction, `from` → `to`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -77,6 +101,16 @@ pub struct Flow {
     pub mss: Option<u32>,
     #[serde(default)]
     pub nodelay: Option<bool>,
+    /// `SO_KEEPALIVE` at both ends.
+    #[serde(default)]
+    pub keepalive: bool,
+    /// The first data go with the SYN, where the kernels allow it.
+    #[serde(default)]
+    pub fastopen: bool,
+    #[serde(default)]
+    pub open: Open,
+    #[serde(default)]
+    pub close: Close,
     /// Datagrams that leave at once.
     #[serde(default)]
     pub burst: Option<u32>,

@@ -134,6 +134,24 @@ pub(super) fn tcp_number(socket: &OwnedFd, option: i32, what: &str, value: Optio
         .context(format_args!("set {what} to {value}"))
 }
 
+/// Has the kernel ask a silent peer whether it is still there; a listener's connections inherit it.
+pub(super) fn keepalive(socket: &OwnedFd, flow: &Flow) -> Result<()> {
+    if !flow.keepalive {
+        return Ok(());
+    }
+    sys::options::set_option(socket, libc::SOL_SOCKET, libc::SO_KEEPALIVE, 1_i32).context("set SO_KEEPALIVE")
+}
+
+/// Has `connect` wait for the first data, which go with the SYN where a cookie is known.
+pub(super) fn fast_open_connect(socket: &OwnedFd, flow: &Flow) -> Result<()> {
+    tcp_number(socket, libc::TCP_FASTOPEN_CONNECT, "TCP_FASTOPEN_CONNECT", flow.fastopen.then_some(1))
+}
+
+/// Lets a listener take data from SYNs, of so many connections at once.
+pub(super) fn fast_open_listen(socket: &OwnedFd, flow: &Flow) -> Result<()> {
+    tcp_number(socket, libc::TCP_FASTOPEN, "TCP_FASTOPEN", flow.fastopen.then_some(BACKLOG))
+}
+
 /// Whose connections a flow's listener takes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Peer(SocketAddr);

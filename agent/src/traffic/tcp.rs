@@ -1,5 +1,7 @@
 //! TCP: a sender that hands over as much as the kernel takes, a receiver that reads as the data comes.
 
+mod reader;
+
 use std::io;
 use std::net::SocketAddr;
 use std::ops::Range;
@@ -11,7 +13,7 @@ use crate::kernel::clock::Clock;
 use crate::kernel::sys;
 use crate::kernel::sys::socket::{self, Repeated, Shutdown};
 use crate::kernel::sys::visit::{Moment, Visit};
-use crate::plan::{Flow, Kind};
+use crate::plan::{Close, Flow, Kind};
 use crate::traffic::FlowEnd;
 
 use super::options;
@@ -43,7 +45,7 @@ pub(super) fn open(flow: &Flow, side: Side, duration_ns: i64) -> Result<Vec<Task
 pub(super) fn end(flow: &Flow, side: Side, duration_ns: i64) -> Result<Task> {
     match side {
         Side::From => sender(flow, duration_ns),
-        Side::To => receiver(flow, duration_ns),
+        Side::To => reader::receiver(flow, duration_ns),
     }
 }
 
@@ -94,6 +96,7 @@ struct Sender {
     message: Option<usize>,
     pace: Option<Pace>,
     periods: Periods,
+    close: Close,
 }
 
 fn sender(flow: &Flow, duration_ns: i64) -> Result<Task> {
@@ -104,6 +107,8 @@ fn sender(flow: &Flow, duration_ns: i64) -> Result<Task> {
     options::traffic_class(&socket, flow, to)?;
     options::tcp_number(&socket, libc::TCP_MAXSEG, "TCP_MAXSEG", flow.mss.map(|mss| mss as i32))?;
     options::tcp_number(&socket, libc::TCP_NODELAY, "TCP_NODELAY", flow.nodelay.map(i32::from))?;
+    options::keepalive(&socket, flow)?;
+    options::fast_open_connect(&socket, flow)?;
     if let Some(bps) = flow.pacing_bps {
         sys::options::set_option(&socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, bps / 8)
             .context(format_args!("set SO_MAX_PACING_RATE to {bps} bit/s"))?;
@@ -119,6 +124,7 @@ fn sender(flow: &Flow, duration_ns: i64) -> Result<Task> {
         message: flow.message_bytes.map(|bytes| bytes as usize),
         pace: flow.rate_bps.map(|bps| Pace::new(bps, flow.message_bytes)),
         periods: Periods::new(flow.start_ns, &flow.on),
+        close: flow.close,
     };
     let stop = Stop { at_ns: flow.stop_or(duration_ns), how: Shutdown::Write };
     Ok(Task {
@@ -154,13 +160,22 @@ impl Sender {
             Some(cause) if !self.ended_by(&cause) => {
                 end.error = Some(options::outcome("send", &cause));
             }
-            _ => {
+            _ => self.take_leave(),
+        }
+        end
+    }
+
+    /// Ends a connection whose data have been handed over. The socket closes when nobody holds it any more.
+    fn take_leave(&self) {
+        match self.close {
+            Close::Wait => {
                 socket::shutdown(&self.socket, Shutdown::Write);
                 // The socket stays this process's own until the peer has taken everything.
                 let _drained = socket::discard(&self.socket, READ_BYTES);
             }
+            Close::Leave => {}
+            Close::Reset => socket::reset_on_close(&self.socket),
         }
-        end
     }
 
     fn ended_by(&self, cause: &io::Error) -> bool {
@@ -271,88 +286,6 @@ impl Sender {
             }
         }
         Ok(sent)
-    }
-}
-
-struct Reader {
-    listener: Arc<OwnedFd>,
-    from: options::Peer,
-    switch: Arc<Switch>,
-    /// How many will come, where that is known: the last of them is the end, not what closes the stream.
-    bytes: Option<u64>,
-    pace: Option<Pace>,
-    end_ns: i64,
-}
-
-fn receiver(flow: &Flow, duration_ns: i64) -> Result<Task> {
-    let at = options::address(&flow.dst, flow.dport)?;
-    let listener = options::bound(at, libc::SOCK_STREAM, protocol(flow))?;
-    options::congestion_control(&listener, flow.receiver_cc.as_deref())?;
-    options::buffers(&listener, flow)?;
-    socket::listen(&listener, 1).context(format_args!("listen on {at}"))?;
-    let listener = Arc::new(listener);
-    let switch = Switch::holding(&listener);
-    let reader = Reader {
-        listener,
-        from: options::Peer::of(flow)?,
-        switch: Arc::clone(&switch),
-        bytes: flow.bytes,
-        pace: flow.read_bps.map(|bps| Pace::new(bps, None)),
-        end_ns: duration_ns,
-    };
-    Ok(Task {
-        flow: flow.id,
-        work: Box::new(move |stage: &Stage| reader.run(stage.clock)),
-        switch,
-        stop: None,
-    })
-}
-
-impl Reader {
-    fn run(&self, clock: Clock) -> FlowEnd {
-        let mut end = FlowEnd { bytes_received: Some(0), ..FlowEnd::default() };
-        let mut stranger = None;
-        let Ok(socket) = self.from.accept(&self.listener, &mut stranger).map(Arc::new) else {
-            // Who expects a connection through something that rewrites addresses learns why there is none.
-            end.error =
-                stranger.map(|from| format!("a connection from {from} is not this flow's: it was refused"));
-            return end;
-        };
-        self.switch.hold(&socket);
-        let (received, done_ns, cause) = self.read_all(&socket, clock);
-        (end.bytes_received, end.receiver_done_ns) = (Some(received), done_ns);
-        if !self.switch.halted() {
-            end.error = cause.map(|cause| options::outcome("receive", &cause));
-        }
-        end
-    }
-
-    /// Reads until the stream ends; gives the bytes that came, and when the last of them had, if that was no end from outside.
-    fn read_all(&self, socket: &OwnedFd, clock: Clock) -> (u64, Option<i64>, Option<io::Error>) {
-        let (mut received, mut done_ns) = (0, None);
-        let mut due_ns = 0;
-        loop {
-            if let Some(pace) = self.pace {
-                due_ns = clock.now().max(due_ns + pace.due_ns(1));
-                if !super::wait(clock, due_ns, self.end_ns) {
-                    return (received, done_ns, None);
-                }
-            }
-            let left = self.bytes.map(|bytes| bytes.saturating_sub(received)).filter(|left| *left > 0);
-            let most = self.pace.map_or(READ_BYTES as u64, |pace| pace.bytes);
-            match socket::discard(socket, left.map_or(most, |left| left.min(most)) as usize) {
-                Ok(0) if self.switch.halted() => return (received, done_ns, None),
-                Ok(0) => return (received, done_ns.or_else(|| Some(clock.now())), None),
-                Ok(count) => received += count as u64,
-                Err(cause) => return (received, done_ns, Some(cause)),
-            }
-            if done_ns.is_none() && self.bytes.is_some_and(|bytes| received >= bytes) {
-                done_ns = Some(clock.now());
-            }
-            if self.switch.halted() {
-                return (received, done_ns, None);
-            }
-        }
     }
 }
 

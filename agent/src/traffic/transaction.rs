@@ -98,6 +98,8 @@ fn dial(flow: &Flow, from: SocketAddr, to: SocketAddr) -> Result<OwnedFd> {
         "TCP_NODELAY",
         Some(flow.nodelay.unwrap_or(true).into()),
     )?;
+    options::keepalive(&socket, flow)?;
+    options::fast_open_connect(&socket, flow)?;
     Ok(socket)
 }
 
@@ -220,6 +222,8 @@ fn server(flow: &Flow) -> Result<Task> {
     let nodelay = i32::from(flow.nodelay.unwrap_or(true));
     options::tcp_number(&listener, libc::TCP_NODELAY, "TCP_NODELAY", Some(nodelay))?;
     options::congestion_control(&listener, flow.cc.as_deref())?;
+    options::keepalive(&listener, flow)?;
+    options::fast_open_listen(&listener, flow)?;
     socket::listen(&listener, options::BACKLOG).context(format_args!("listen on {at}"))?;
     let listener = Arc::new(listener);
     let switch = Switch::holding(&listener);

@@ -52,6 +52,28 @@ _COUNTERS: dict[str, tuple[str, tuple[str, ...]]] = {
     "window_probes": ("Probes of a window that was zero", ("TCPWinProbe",)),
     "ce_acknowledged": ("Segments whose mark was echoed to the sender", ("TCPDeliveredCE",)),
     "mtu_probes": ("Probes of a larger MTU, successful or not", ("TCPMTUPSuccess", "TCPMTUPFail")),
+    "keepalive_probes": ("Questions whether a silent peer is still there", ("TCPKeepAlive",)),
+    "fastopens": (
+        "Data of SYNs that their servers took, as clients and servers count them",
+        ("TCPFastOpenActive", "TCPFastOpenPassive"),
+    ),
+    "fastopen_failures": (
+        "SYNs whose data were not taken, as clients and servers count them",
+        ("TCPFastOpenActiveFail", "TCPFastOpenPassiveFail", "TCPFastOpenListenOverflow"),
+    ),
+    "fastopen_cookies": ("Connections that asked for a cookie of Fast Open", ("TCPFastOpenCookieReqd",)),
+    "syn_cookies": ("SYN-ACKs with a cookie, kept in no queue", ("SyncookiesSent",)),
+    "syn_cookies_returned": ("Connections that were made of a cookie", ("SyncookiesRecv",)),
+    "refused_syns": ("SYNs that a listener dropped", ("ListenDrops",)),
+    "buffer_prunes": ("Arrivals that found a receive buffer full and had it made smaller", ("PruneCalled",)),
+    "collapsed_segments": (
+        "Segments of a full receive buffer that were copied into others",
+        ("TCPRcvCollapsed",),
+    ),
+    "pruned_segments": (
+        "Times that data were dropped for a full receive buffer",
+        ("RcvPruned", "OfoPruned", "TCPRcvQDrop"),
+    ),
     "resets": ("Connections that were reset", ("TCPAbortOnData", "TCPAbortOnTimeout", "TCPAbortFailed")),
 }
 

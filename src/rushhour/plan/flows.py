@@ -159,8 +159,18 @@ def plan_entry(one: Scheduled, addresses: dict[str, str], scenario: Scenario, mt
         "burst": keys.burst,
         "on": [list(period) for period in one.periods] or None,
     }
-    optional |= _of_kind(keys, scenario.family, mtu)
+    optional |= _of_connection(keys) | _of_kind(keys, scenario.family, mtu)
     return entry | {key: value for key, value in optional.items() if value is not None}
+
+
+def _of_connection(keys: Flow) -> dict[str, Any]:
+    """How a connection begins, how it is watched and how it ends."""
+    return {
+        "keepalive": keys.keepalive or None,
+        "fastopen": keys.fastopen or None,
+        "open": keys.open,
+        "close": keys.close,
+    }
 
 
 def _of_kind(keys: Flow, family: str, mtu: int) -> dict[str, Any]:

@@ -87,6 +87,26 @@ class Flow(Model):
     dscp: Annotated[int, Field(strict=True, ge=0, le=63)] | None = Field(None, description="DSCP, 0 to 63")
     mss: Size | None = Field(None, description="TCP_MAXSEG")
     nodelay: bool | None = Field(None, description="TCP_NODELAY; default true for rr and crr")
+    keepalive: bool | None = Field(
+        None,
+        description="SO_KEEPALIVE at both ends: a silent peer is asked whether it is there; the times are "
+        "sysctls (net.ipv4.tcp_keepalive_time, _intvl, _probes)",
+    )
+    fastopen: bool | None = Field(
+        None,
+        description="TCP Fast Open: the first data go with the SYN where a cookie is known; hosts allow it "
+        "by net.ipv4.tcp_fastopen = 3 (1: as clients, 2: as servers)",
+    )
+    open: Literal["sender", "both"] | None = Field(
+        None,
+        description='which ends connect: "sender" (default; the receiver listens) or "both" at once, so that '
+        "their SYNs cross (RFC 9293, section 3.5)",
+    )
+    close: Literal["wait", "leave", "reset"] | None = Field(
+        None,
+        description='what the sender does when it has handed everything over: "wait" (default) until the '
+        'receiver has all, "leave" the rest to the kernel and close, or "reset" the connection',
+    )
     arrivals: Arrivals | None = Field(
         None,
         description="many short flows instead of one: `start` and `duration` are when they arrive, each "

@@ -64,6 +64,9 @@ def _check_kind(flow: Flow, here: Path) -> Iterator[Problem]:
             yield Problem(
                 (*here, key), f'a flow of kind "{flow.kind}" has no {key}', f"it belongs to {names}"
             )
+    if flow.fastopen and flow.open == "both":
+        message = 'without a listener there is no Fast Open: both ends connect (open = "both")'
+        yield Problem((*here, "fastopen"), message, "leave out one of them")
     if flow.kind in kinds.UDP_STREAMS and flow.rate is None:
         yield Problem((*here, "rate"), "a UDP flow needs a rate", 'write for example rate = "10mbit"')
 
