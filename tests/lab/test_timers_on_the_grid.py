@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-# For each time moves once, to its instant, and not once more to the next step; nor is the kernel asked for it.
+# For each time moves once, to its instant, and not once more to the next step; nor is it asked for.
 TIMERS = 1000
 
 
