@@ -15,6 +15,7 @@
 #define STEP 256ULL
 /* Beyond all other events. */
 #define FAR (1ULL << 61)
+#define NEVER (~0ULL)
 
 /* `struct time_travel_event` (arch/um/include/linux/time-internal.h) begins like this; room for what may follow. */
 struct event {
@@ -23,13 +24,21 @@ struct event {
 	unsigned char rest[128];
 };
 
+/* `struct clock_event_device` (include/linux/clockchips.h) begins like this. */
+struct device {
+	void (*handler)(struct device *device);
+	int (*set_next_event)(unsigned long delay, struct device *device);
+};
+
 /* Kernels before 5.11 do not have these two: there the time stays as it is. */
 __attribute__((weak)) void time_travel_add_event_rel(struct event *event, unsigned long long delay);
 __attribute__((weak)) bool time_travel_del_event(struct event *event);
 void __real_time_travel_ndelay(unsigned long ns);
 void __real_deliver_alarm(void);
+void __real_clockevents_register_device(struct device *device);
 void __wrap_time_travel_ndelay(unsigned long ns);
 void __wrap_deliver_alarm(void);
+void __wrap_clockevents_register_device(struct device *device);
 void __wrap_os_alarm_process(int pid);
 long long __wrap_os_persistent_clock_emulation(void);
 void __wrap_get_host_cpu_features(void *flags, void *line);
@@ -59,7 +68,7 @@ void __wrap_time_travel_ndelay(unsigned long ns)
  * A debugger sets the instant (ns of virtual time) from which on it wants to look at the kernel, and stops in this function: before
  * anything happens at that instant. So it need not stop at each timer to ask for the time.
  */
-volatile unsigned long long rushhour_stop_at = ~0ULL;
+volatile unsigned long long rushhour_stop_at = NEVER;
 
 __attribute__((noinline, used)) void rushhour_stop(unsigned long long at);
 
@@ -68,20 +77,54 @@ void rushhour_stop(unsigned long long at)
 	__asm__ volatile("" : : "r"(at) : "memory");
 }
 
+static void stop_if_asked(unsigned long long at)
+{
+	if (at >= rushhour_stop_at)
+		rushhour_stop(at);
+}
+
+static int (*set_next_event)(unsigned long delay, struct device *device);
+/* The timer that is set is for a step of the clock: nothing is to be done when it is due. */
+static bool on_grid;
+
+/*
+ * The time is on the grid whenever a timer is set, and the kernel adds one nanosecond: so a timer that is set with the last
+ * nanosecond of a step is due at the first of the next one.
+ */
+static int set_on_grid(unsigned long delay, struct device *device)
+{
+	on_grid = true;
+	return set_next_event(delay | (STEP - 1), device);
+}
+
+void __wrap_clockevents_register_device(struct device *device)
+{
+	if (time_travel_add_event_rel && time_travel_del_event) {
+		set_next_event = device->set_next_event;
+		device->set_next_event = set_on_grid;
+	}
+	__real_clockevents_register_device(device);
+}
+
+/* The end of the step in which a timer is due that was not set on the grid: periodic ones, at boot. */
+static void go_on_grid(void)
+{
+	unsigned long long over = now() & (STEP - 1);
+
+	if (over)
+		__real_time_travel_ndelay(STEP - over);
+}
+
 /* A timer of the guest is due. */
 void __wrap_deliver_alarm(void)
 {
-	unsigned long long at = 0, over;
-
-	if (time_travel_add_event_rel && time_travel_del_event)
-		at = now();
-	over = at & (STEP - 1);
-	if (over) {
-		__real_time_travel_ndelay(STEP - over);
-		at += STEP - over;
+	if (time_travel_add_event_rel && time_travel_del_event) {
+		if (!on_grid)
+			go_on_grid();
+		on_grid = false;
+		if (rushhour_stop_at != NEVER)
+			stop_if_asked(now());
 	}
-	if (at >= rushhour_stop_at)
-		rushhour_stop(at);
 	__real_deliver_alarm();
 }
 
