@@ -91,9 +91,13 @@ def rows(old: Path, new: Path, index: Index | None = None) -> Iterator[tuple[Hun
             continue
         functions, calling, executing = reach(hunk, index)
         name = name_of(hunk, functions)
-        counts = (len(calling), len(executing)) if hunk.file in index.files else (None, None)
-        patch = name if name in known else ""
-        yield hunk, Row(hunk.file, hunk.lines[0], " ".join(functions), *counts, patch)
+        covered = hunk.file in index.files
+        yield hunk, Row(
+            hunk.file, hunk.lines[0], " ".join(functions),
+            len(calling) if covered else None,
+            len(executing) if covered else None,
+            name if name in known else "",
+        )  # fmt: skip
 
 
 def reach(hunk: Hunk, index: Index) -> tuple[list[str], list[CellRef], list[CellRef]]:
@@ -119,11 +123,14 @@ def read(path: Path = ALL) -> list[Row]:
         return [
             Row(
                 row["file"], int(row["line"]), row["functions"],
-                *(int(row[name]) if row[name] else None for name in ("function_cells", "line_cells")),
-                patch=row["patch"],
+                _number(row["function_cells"]), _number(row["line_cells"]), row["patch"],
             )
             for row in csv.DictReader(file)
         ]  # fmt: skip
+
+
+def _number(text: str) -> int | None:
+    return int(text) if text else None
 
 
 def load() -> list[Mutant]:

@@ -53,9 +53,12 @@ def read(path: Path = FOUND) -> dict[str, Found]:
         return {}
     with path.open(newline="") as file:
         rows = [
-            Found(**{**row, "cells": int(row["cells"]), "together": int(row["together"])})
+            Found(
+                row["hunk"], row["verdict"], row["scenario"], row["cell"], row["metric"], row["change"],
+                int(row["cells"]), int(row["together"]),
+            )
             for row in csv.DictReader(file)
-        ]
+        ]  # fmt: skip
     return {row.hunk: row for row in rows}
 
 
