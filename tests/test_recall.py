@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tarfile
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -58,6 +59,20 @@ def test_the_corpus_is_what_it_claims_to_be() -> None:
         assert places[one.name].executed, one.name
         assert one.files == [places[one.name].file]
         assert len(one.patch.read_text().split("\n@@ ")) == 2, f"{one.name} is not one hunk"
+
+
+def test_of_a_source_only_what_was_asked_for_is_unpacked(tmp_path: Path) -> None:
+    tree = tmp_path / "linux-6.12"
+    for name in ("net/ipv4/tcp.c", "net/sched/sch_fq.c", "mm/slab.c"):
+        (tree / name).parent.mkdir(parents=True, exist_ok=True)
+        (tree / name).write_text(f"/* {name} */\n")
+    archive = tmp_path / "linux-6.12.tar.xz"
+    with tarfile.open(archive, "w:xz") as file:
+        file.add(tree, tree.name)
+    made = corpus.unpack(str(archive), tmp_path / "made")
+    names = sorted(str(path.relative_to(made)) for path in made.rglob("*.c"))
+    assert names == ["net/ipv4/tcp.c", "net/sched/sch_fq.c"]
+    assert (made / names[0]).read_text() == "/* net/ipv4/tcp.c */\n"
 
 
 def test_what_executes_a_hunk_is_what_the_index_says() -> None:
