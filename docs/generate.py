@@ -13,6 +13,7 @@ from rushhour.lab.host.inventory import schema as inventory
 from rushhour.metrics.document import names as metrics
 from rushhour.spec.reference import reference, schema
 from rushhour.spec.suite import page as suite
+from rushhour.verdict.known import table as changes
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -26,9 +27,18 @@ def coverage() -> str:
     return within((ROOT / "docs/coverage.md").read_text(encoding="utf-8"))
 
 
+def releases() -> str:
+    """The page as it is, with the table of changes put in anew."""
+    before, begin, rest = (ROOT / "docs/releases.md").read_text(encoding="utf-8").partition(_BEGIN)
+    _, end, after = rest.partition(_END)
+    return f"{before}{begin}\n{changes()}{end}{after}"
+
+
+_BEGIN, _END = "<!-- the table begins -->", "<!-- the table ends -->"
 GENERATED = {
     ROOT / "docs/causes.md": causes,
     ROOT / "docs/coverage.md": coverage,
+    ROOT / "docs/releases.md": releases,
     ROOT / "docs/scenario.md": reference,
     ROOT / "docs/commands.md": commands,
     ROOT / "docs/suite.md": suite,

@@ -1,13 +1,16 @@
 """Known changes of the kernel: which cells show them, what the report says, that no verdict moves."""
 
+import fnmatch
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 from verdict_documents import cell, document, metric, side
 
+import rushhour
 from rushhour.report.verdict import html, markdown
-from rushhour.verdict.known import changes, explain
+from rushhour.verdict.known import changes, explain, table
 
 LINEAR = "ccce324dabfe2143519daf50ed8b1ef1d0c542f7"
 
@@ -32,7 +35,24 @@ def test_every_change_has_a_commit_a_release_and_a_reason() -> None:
         assert change.subject
         assert change.why.endswith(".")
         assert change.proof in ("reverted", "source")
-        assert change.shows
+        assert change.sees.endswith(".")
+
+
+def test_the_cells_that_are_said_to_measure_a_change_are_in_the_suite() -> None:
+    suite = {path.stem for path in (Path(rushhour.__file__).parent / "catalog/suite").glob("*.toml")}
+    named = {name for change in changes() for name in change.cells}
+    assert named
+    assert named <= suite
+    shown = {pattern for change in changes() for one in change.shows for pattern in one.scenarios}
+    assert not [one for one in shown if not fnmatch.filter({f"suite/{name}" for name in suite}, one)]
+
+
+def test_the_table_has_a_row_for_each_change_the_oldest_first() -> None:
+    rows = [line.split(" | ")[0].lstrip("| ") for line in table().splitlines() if line.startswith("| ")][1:]
+    assert len(rows) == len(changes())
+    releases = [tuple(map(int, row.split(",")[0].split("."))) for row in rows]
+    assert releases == sorted(releases)
+    assert "| `thresholds` |" in table()
 
 
 @pytest.mark.parametrize(("base", "candidate"), [("6.1.192", "6.12.117"), ("6.12.117", "6.1.192")])

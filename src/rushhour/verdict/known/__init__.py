@@ -1,6 +1,7 @@
 """Known changes of the kernel: which commit explains what a verdict between releases found.
 
     explain   a verdict's document → the same with `known` beside its cells, and the changes counted
+    table     every change that users can see, with the cells that measure it, as Markdown (docs/releases.md)
 
 A change is data (`changes.toml`). It never alters a verdict: what is worse stays worse, and people read why.
 """
@@ -45,15 +46,25 @@ class Shows:
 
 @dataclass(frozen=True)
 class Change:
-    """One change of the kernel: the commit upstream, the first release with it, what it does to users."""
+    """One change of the kernel: the commit upstream, the first release with it, what it does to users.
+
+    `sees` is what a user sees, `cells` the suite's scenarios that measure it. `text` is a file and words that
+    only kernels with the change have (`gone`: only those without it); `stable`: older series that have it.
+    """
 
     commit: str
     subject: str
     since: str
     why: str
     proof: str
-    shows: Sequence[Shows]
+    area: str
+    sees: str
+    cells: Sequence[str]
+    shows: Sequence[Shows] = ()
     also: Sequence[str] = ()
+    text: Sequence[str] = ()
+    stable: Sequence[str] = ()
+    gone: bool = False
 
     def between(self, one: str, other: str) -> bool:
         """Whether exactly one of two releases has it, as far as their versions tell."""
@@ -78,9 +89,22 @@ def changes() -> tuple[Change, ...]:
     """The changes that are known, as `changes.toml` has them."""
     text = resources.files(__name__).joinpath("changes.toml").read_text(encoding="utf-8")
     return tuple(
-        Change(**{**entry, "shows": tuple(Shows(**shows) for shows in entry["shows"])})
+        Change(**{**entry, "shows": tuple(Shows(**shows) for shows in entry.get("shows", []))})
         for entry in tomllib.loads(text)["change"]
     )
+
+
+def table() -> str:
+    """Every change as a row of Markdown, the oldest first; `docs/releases.md` has it."""
+    lines = ["| since | area | what a user sees | commit | measured by |", "|---|---|---|---|---|"]
+    for change in sorted(changes(), key=lambda one: _version(one.since)):
+        cells = ", ".join(f"`{name}`" for name in change.cells) or "none"
+        also = "".join(f", `{one.split()[0]}`" for one in change.also)
+        since = change.since + "".join(f", {series} stable" for series in change.stable)
+        commit = f"`{change.commit[:12]}` {change.subject.rstrip('.')}{also}"
+        lines.append(f"| {since} | {change.area} | {change.sees} | {commit} | {cells} |")
+    measured = sum(bool(change.cells) for change in changes())
+    return "\n".join([f"{measured} of {len(changes())} are measured by the suite.", "", *lines]) + "\n"
 
 
 def explain(document: Mapping[str, Any]) -> dict[str, Any]:
