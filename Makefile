@@ -85,6 +85,7 @@ coverage: kernels
 	$(RUSHHOUR) kernel build debian:6.12 --with coverage
 	$(RUSHHOUR) coverage --out results/coverage
 	cp results/coverage/coverage.json.xz src/rushhour/coverage/suite.json.xz
+	.venv/bin/python docs/generate.py
 
 format:
 	.venv/bin/ruff check --fix-only -q

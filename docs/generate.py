@@ -8,6 +8,7 @@ from rushhour.causes.document import page as causes
 from rushhour.cli.contents import render as contents
 from rushhour.cli.document import render as commands
 from rushhour.cli.manual import render as manual
+from rushhour.coverage.document import within
 from rushhour.lab.host.inventory import schema as inventory
 from rushhour.metrics.document import names as metrics
 from rushhour.spec.reference import reference, schema
@@ -20,8 +21,14 @@ def inventory_schema() -> str:
     return json.dumps(inventory(), indent=1, ensure_ascii=False) + "\n"
 
 
+def coverage() -> str:
+    """The page as it is, with its tables renewed."""
+    return within((ROOT / "docs/coverage.md").read_text(encoding="utf-8"))
+
+
 GENERATED = {
     ROOT / "docs/causes.md": causes,
+    ROOT / "docs/coverage.md": coverage,
     ROOT / "docs/scenario.md": reference,
     ROOT / "docs/commands.md": commands,
     ROOT / "docs/suite.md": suite,
