@@ -24,7 +24,7 @@ _OWN = 'leave it out, or let the agent generate the flow: generator = "agent"'
 
 def check_iperf3(scenario: Scenario, flow: Flow, here: Path) -> Iterator[Problem]:
     """Give what iperf3 cannot do for this flow."""
-    for key in ("receiver_cc", "read_rate", "read_interval", "on", "off", "burst"):
+    for key in ("receiver_cc", "read_rate", "read_interval", "on", "off", "burst", "gso"):
         if getattr(flow, key) is not None:
             yield Problem((*here, key), f"iperf3 has no {key}", _OWN)
     if flow.sndbuf != flow.rcvbuf:
