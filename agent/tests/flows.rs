@@ -226,9 +226,7 @@ fn datagrams_are_numbered_paced_and_stamped() {
 
 #[test]
 fn a_burst_may_be_cut_by_the_kernel() {
-    let burst = |many: u32| {
-        json!({"kind": "udp", "packet_bytes": 1000, "rate_bps": 8_000_000, "count": 40, "burst": many, "gso": true})
-    };
+    let burst = |many: u32| json!({"kind": "udp", "packet_bytes": 1000, "rate_bps": 8_000_000, "count": 40, "burst": many, "gso": true});
     let (ends, raw) = run("gso", &plan(300, &[burst(16)]));
     let rows = rows(&raw, "udp");
     assert_eq!((ends[0].packets_sent, ends[0].packets_received), (Some(40), Some(40)), "{:?}", ends[0]);
