@@ -35,6 +35,8 @@ pub(crate) const TCA_KIND: u16 = 1;
 pub(crate) const TCA_OPTIONS: u16 = 2;
 const TCA_STAB: u16 = 8;
 const NESTED: u16 = 0x8000;
+/// First word of a line of a qdisc that is there already: it is to become what the line says.
+const CHANGE: &str = "change";
 /// What a message of tc holds at most (`MAX_MSG`); an attribute's length has 16 bits.
 const LONGEST_OPTIONS: usize = 16_384;
 
@@ -179,7 +181,8 @@ fn parse_qdisc(line: &str, rest: &str, device: &Device) -> Result<Order> {
     let mut place = Place { parent: TC_H_ROOT, handle: 0 };
     let mut table = None;
     let mut words =
-        Words::new("qdisc", &["root", "parent", "handle", "stab"], rest.split_whitespace().collect());
+        Words::new("qdisc", &[CHANGE, "root", "parent", "handle", "stab"], rest.split_whitespace().collect());
+    let changes = words.skip(CHANGE);
     let name = loop {
         match words.value("qdisc")? {
             "root" => place.parent = TC_H_ROOT,
@@ -190,13 +193,17 @@ fn parse_qdisc(line: &str, rest: &str, device: &Device) -> Result<Order> {
         }
     };
     let Some(kind) = Kind::named(name).filter(|_| !netem::is_foreign(line)) else {
+        if changes {
+            return Err(Error::new("qdisc", format!("'change' of {name:?}, which the agent does not know")));
+        }
         return Ok(outside(line, device));
     };
     if kind.hook == Hook::Ingress {
         place = Place { parent: TC_H_INGRESS, handle: 0xffff_0000 };
     }
-    let mut message = tcmsg(format!("add qdisc {name}"), libc::RTM_NEWQDISC, device, &place, 0);
-    if name == "gred" && gred::is_change(&words) {
+    let verb = if changes { CHANGE } else { "add" };
+    let mut message = tcmsg(format!("{verb} qdisc {name}"), libc::RTM_NEWQDISC, device, &place, 0);
+    if changes || name == "gred" && gred::is_change(&words) {
         message.flags = 0;
     }
     complete(name, &kind.qdisc, kind.nested, &mut words, &mut message)?;
@@ -363,6 +370,18 @@ mod tests {
         let error = parse("qdisc root fq limmit 10", &device).expect_err("no such word");
         assert!(error.message.starts_with("fq: unknown word 'limmit'"), "{error}");
         assert!(error.hint.starts_with("Did you mean 'limit'? fq takes: limit flow_limit"), "{error}");
+    }
+
+    #[test]
+    fn a_line_may_change_what_is_there() {
+        let device = Device { name: "eth0", ifindex: 3 };
+        let flags = |line| match parse(line, &device).expect("a line of ours") {
+            Order::Native { message, .. } => message.flags,
+            Order::Outside { .. } => panic!("{line} is ours"),
+        };
+        assert_eq!(flags("qdisc root handle 1: fq buckets 8"), CREATE | EXCL);
+        assert_eq!(flags("qdisc change root handle 1: fq buckets 8"), 0);
+        assert!(parse("qdisc change root handle 1: dsmark indices 8", &device).is_err());
     }
 
     #[test]

@@ -166,3 +166,10 @@ def test_blocks_cover_their_ports_and_no_others(ports: set[int]) -> None:
     known = sorted(ports)
     covered = [port for port in range(700) for value, mask in blocks(known) if port & mask == value]
     assert covered == known
+
+
+def test_the_curves_of_an_hfsc_class_stand_as_they_are_written() -> None:
+    curves = "rt m1 50mbit d 10ms m2 20mbit ls rate 20mbit"
+    small = {"name": "small", "rate": "20mbit", "curves": curves, "flows": ["mouse"]}
+    _, lines = egress({"scheduler": "hfsc", "class": [small]})
+    assert f"class parent 1:1 classid 1:10 hfsc {curves}" in lines

@@ -34,6 +34,11 @@ def test_a_class_comes_after_its_qdisc_and_before_what_is_under_it() -> None:
     assert [words[3:5] for words in at] == [["qdisc", "add"], ["class", "add"], ["qdisc", "add"]]
 
 
+def test_a_change_is_a_command_of_its_own() -> None:
+    lines = commands(lower(scenario(DUMBBELL | {"queue": "fq buckets 2 then fq buckets 8"}), 1).plan)
+    assert "tc -n left qdisc change dev right parent 1:1 handle 10: fq buckets 8" in lines
+
+
 def test_the_wires_line_says_what_it_does_and_what_comes_nearest() -> None:
     topology = DUMBBELL | {"jitter": "50us", "loss": "1.5%", "drop": [3, 5], "reorder": True}
     (line,) = (line for line in commands(lower(scenario(topology), 1).plan) if "agent wire r1" in line)

@@ -108,6 +108,32 @@ def test_every_discipline_with_a_limit_gets_the_buffer() -> None:
     assert lines(own, "15140B")[1] == f"parent 1:1 handle 10: {own} limit 15140b"
 
 
+def test_words_after_then_change_what_the_first_ones_made() -> None:
+    own = "gred setup vqs 2 default 0 then gred vq 0 limit 60000 min 10 max 20 avpkt 5 then gred vq 1 limit 9"
+    assert lines(own, "15140B")[1:] == [
+        "parent 1:1 handle 10: gred setup vqs 2 default 0 limit 15140b",
+        "change parent 1:1 handle 10: gred vq 0 limit 60000 min 10 max 20 avpkt 5",
+        "change parent 1:1 handle 10: gred vq 1 limit 9",
+    ]
+    assert lines("fq buckets 2 then fq buckets 8", "1bdp", rate=None) == [
+        "root handle 10: fq buckets 2",
+        "change root handle 10: fq buckets 8",
+    ]
+
+
+def test_what_was_said_last_holds() -> None:
+    words = "tbf rate 1mbit limit 9000 then tbf rate 2mbit limit 20000"
+    assert stated_rate(words) == 2_000_000
+    queue = Queue(None, Buffer.parse("1bdp"), "fq limit 5 then fq limit 7", "tbf")
+    assert stated_limit(queue, Limit(9000, None), FRAME) == Limit(None, 7)
+
+
+@pytest.mark.parametrize("words", ["fq then red", "fq then ", "dsmark then dsmark", "fq then fq then"])
+def test_what_follows_then_is_the_same_discipline(words: str) -> None:
+    with pytest.raises(PlanError, match="other words of the same discipline"):
+        lines(words)
+
+
 def test_without_a_rate_there_is_no_shaper_and_a_fifo_is_nothing() -> None:
     assert lines("fifo", rate=None) == []
     assert lines("fq_codel", "1bdp", rate=None) == ["root handle 10: fq_codel"]

@@ -59,6 +59,7 @@ def test_two_classes_that_share_a_link_are_fine() -> None:
         ({"small": 'ciel = "90mbit"'}, 'unknown key; did you mean "ceil"?'),
         ({"topology": 'scheduler = "drr"'}, 'rate: means nothing to "drr"'),
         ({"topology": 'scheduler = "cbq"'}, '"cbq" is not allowed'),
+        ({"small": 'curves = "sc rate 1mbit"'}, 'curves: means nothing to "htb"'),
         ({"topology": 'police = { rate = "9mbit", burst = "1kB" }'}, "less than one frame of 1514 bytes"),
         ({"topology": 'police = { rate = "9mbit" }'}, "topology.police.burst: is missing"),
         ({"topology": 'impair_at = "ingress"'}, "there are no impairments to place"),

@@ -68,6 +68,11 @@ def test_zero_rate() -> None:
     ("lines", "key", "says"),
     [
         ('kind = "udp"', "flow.udp1.rate", "needs a rate"),
+        ('kind = "udp"\nrate = "1mbit"\ngso = true', "flow.udp1.gso", "no burst to cut"),
+        ('kind = "udp"\nrate = "1mbit"\nburst = 65\ngso = true', "flow.udp1.gso", "cannot be cut"),
+        ('kind = "udp"\nrate = "1mbit"\nburst = 1\ngso = true', "flow.udp1.gso", "cannot be cut"),
+        ('kind = "udp"\nrate = "1mbit"\nburst = 60\ngso = true', "flow.udp1.gso", "more than 65507"),
+        ("gso = true", "flow.tcp1.gso", 'belongs to "udp"'),
         ('packet = "100B"', "flow.tcp1.packet", 'belongs to "udp", "ping"'),
         ('kind = "ping"\ncc = "reno"', "flow.ping1.cc", 'belongs to "tcp", "rr", "crr"'),
         ('kind = "rr"\nbytes = "1MB"', "flow.rr1.bytes", 'belongs to "tcp"'),

@@ -62,7 +62,7 @@ FLOW: Document = {
     "patience": "7s",
     "datagrams": 7, "transactions": 7, "request": "77B", "response": "77B", "read_rate": "7mbit",
     "read_interval": "7ms", "sndbuf": "77kB", "rcvbuf": "77kB", "dscp": 7, "mss": "777B", "nodelay": True,
-    "on": "1s", "off": "1s", "burst": 7, "generator": "iperf3",
+    "on": "1s", "off": "1s", "burst": 7, "gso": True, "generator": "iperf3",
     "arrivals": {"process": "poisson", "rate": "7/s"}, "paths": ["one", "two"], "backup": ["one"],
     "keepalive": True, "fastopen": True, "open": "both", "close": "leave",
 }  # fmt: skip
@@ -185,7 +185,7 @@ def test_keys_of_a_flow(key: str, kind: str) -> None:
 
 CLASS_KEYS: Document = {
     "parent": "two", "rate": "2mbit", "ceil": "7mbit", "prio": 3, "burst": "7kB", "quantum": "7000B",
-    "weight": 7, "queue": "fq_codel", "buffer": "77kB",
+    "weight": 7, "queue": "fq_codel", "buffer": "77kB", "curves": "sc rate 2mbit",
 }  # fmt: skip
 SCHEDULERS: dict[str, Document] = {
     "htb": {"rate": "1mbit"}, "hfsc": {"rate": "1mbit"}, "drr": {}, "qfq": {}, "prio": {}, "ets": {},

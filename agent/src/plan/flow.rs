@@ -114,6 +114,9 @@ pub struct Flow {
     /// Datagrams that leave at once.
     #[serde(default)]
     pub burst: Option<u32>,
+    /// They are handed over as one packet, which the kernel cuts (`UDP_SEGMENT`).
+    #[serde(default)]
+    pub gso: bool,
     /// Echo requests that no one may fragment, not even here for a smaller path MTU that is known.
     #[serde(default)]
     pub whole: bool,

@@ -40,6 +40,9 @@ const BURST_NS: u64 = 50_000;
 /// than a datagram. Their send stamp is the moment of handing over.
 const LATE: usize = 16;
 
+/// `UDP_MAX_SEGMENTS` of older kernels; newer ones take twice as many.
+const MOST_SEGMENTS: usize = 64;
+
 /// Datagrams for one visit to the kernel by the receiver.
 const BATCH: usize = 512;
 
@@ -62,6 +65,7 @@ struct Sender {
     size: usize,
     rate_bps: u64,
     burst: usize,
+    gso: bool,
     sample_ns: i64,
     pacer: Option<Pacer>,
 }
@@ -105,6 +109,9 @@ fn sender(flow: &Flow, duration_ns: i64) -> Result<Task> {
     let burst = flow
         .burst
         .map_or_else(|| burst(size as usize, rate_bps), |many| (many as usize).clamp(1, socket::MAX_LIST));
+    if flow.gso {
+        segmented(&socket, size as usize, burst)?;
+    }
     let evenly = burst == 1 && flow.on.is_empty();
     let sender = Sender {
         flow: flow.id,
@@ -118,6 +125,7 @@ fn sender(flow: &Flow, duration_ns: i64) -> Result<Task> {
         size: size as usize,
         rate_bps,
         burst,
+        gso: flow.gso,
         sample_ns: flow.sample_ns,
     };
     Ok(Task {
@@ -126,6 +134,19 @@ fn sender(flow: &Flow, duration_ns: i64) -> Result<Task> {
         switch,
         stop: None,
     })
+}
+
+/// Lets the kernel cut what is handed over into datagrams of `size` bytes.
+fn segmented(socket: &OwnedFd, size: usize, burst: usize) -> Result<()> {
+    if burst < 2 || burst > MOST_SEGMENTS || burst * size > LARGEST_BYTES as usize {
+        return Err(Error::new("plan", format!("gso with a burst of {burst} datagrams of {size} bytes")).hint(
+            format!(
+                "One packet for the kernel to cut holds 2 to {MOST_SEGMENTS} datagrams, {LARGEST_BYTES} bytes in all"
+            ),
+        ));
+    }
+    sys::options::set_option(socket, libc::SOL_UDP, libc::UDP_SEGMENT, size as i32)
+        .context(format_args!("set UDP_SEGMENT to {size}"))
 }
 
 impl Sender {
@@ -154,7 +175,9 @@ impl Sender {
         {
             let now_ns = clock.now();
             let late = (seq..).take(LATE).take_while(|&next| self.due_ns(next) <= now_ns).count();
-            let count = self.burst.max(late).min(usize::try_from(self.count - seq).unwrap_or(usize::MAX));
+            // One packet of GSO is a burst, however late.
+            let many = if self.gso { self.burst } else { self.burst.max(late) };
+            let count = many.min(usize::try_from(self.count - seq).unwrap_or(usize::MAX));
             self.write_headers(packets, seq, |_| now_ns);
             sent.count(self.send(packets, count));
             seq += count as u64;
@@ -196,6 +219,9 @@ impl Sender {
     fn send(&self, packets: &[u8], count: usize) -> std::io::Result<(usize, usize)> {
         if count == 1 {
             return sys::socket::send(&self.socket, &packets[..self.size]).map(|size| (1, size));
+        }
+        if self.gso {
+            return socket::send(&self.socket, &packets[..count * self.size]).map(|size| (count, size));
         }
         let messages: Vec<&[u8]> = packets.chunks_exact(self.size).take(count).collect();
         socket::send_messages(&self.socket, &messages)

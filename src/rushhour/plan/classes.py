@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rushhour.plan.flows import FIRST_DPORT
 from rushhour.plan.graph import Queue
-from rushhour.plan.queues import Limit, discipline, microsecond, resolve_buffer, tbf
+from rushhour.plan.queues import Limit, discipline_lines, microsecond, resolve_buffer, tbf
 from rushhour.quantities.units import Rate
 from rushhour.spec.control import BANDED, SHAPING, Class
 from rushhour.traffic import kinds
@@ -91,8 +91,8 @@ def tree(queue: Queue, rtt_ns: int, frame: int) -> Tree:
             classes.append(f"class parent {parent} classid {own.classid} {line}")
         if own.leaf:
             leaf = Queue(own.ceil_bps or queue.rate_bps, entry.buffer or queue.buffer, own.words, "htb")
-            words = discipline(leaf, own.limit, frame)
-            leaves.append(f"parent {own.classid} handle {_FIRST_HANDLE + number:x}: {words}")
+            place = f"parent {own.classid} handle {_FIRST_HANDLE + number:x}:"
+            leaves += discipline_lines(place, leaf, own.limit, frame)
     roots, above = _roots(queue, entries, ids[rest], frame)
     if queue.scheduler in ("drr", "qfq"):  # which drop what no filter sends to a class
         classes.append(f"filter parent {handle}: prio 2 matchall flowid {ids[rest]}")
@@ -182,7 +182,7 @@ def _class_words(queue: Queue, entry: Class, frame: int) -> str | None:
             buckets = (entry.burst.bytes,) * 2 if entry.burst else (microsecond(rate), microsecond(ceil))
             return _htb(rate, ceil, buckets, f"prio {entry.prio or 0} quantum {quantum}")
         case "hfsc":
-            return f"hfsc sc rate {rate}bit ul rate {ceil}bit"
+            return f"hfsc {entry.curves or f'sc rate {rate}bit ul rate {ceil}bit'}"
         case "drr":
             return f"drr quantum {quantum}"
         case "qfq":

@@ -13,6 +13,7 @@ from ipaddress import IPv6Address
 from typing import TYPE_CHECKING
 
 from rushhour.plan.loads import load_command
+from rushhour.plan.queues import CHANGE
 from rushhour.quantities.units import Duration
 
 if TYPE_CHECKING:
@@ -207,7 +208,9 @@ def egress(end: PlanEgress) -> Iterator[str]:
     """The commands of one egress: qdiscs, each with its classes after it, then filters, then the wire."""
     for line in in_order(end):
         what, _, words = line.partition(" ")
-        yield f"tc -n {_q(end.node)} {what} add dev {_q(end.dev)} {words.strip()}"
+        verb = CHANGE if words.startswith(f"{CHANGE} ") else "add"
+        words = words.removeprefix(CHANGE).strip()
+        yield f"tc -n {_q(end.node)} {what} {verb} dev {_q(end.dev)} {words}"
     if end.wire is not None:
         yield _wire(end, end.wire)
 

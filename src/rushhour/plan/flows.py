@@ -157,6 +157,7 @@ def plan_entry(one: Scheduled, addresses: dict[str, str], scenario: Scenario, mt
         "mss": keys.mss and keys.mss.bytes,
         "nodelay": keys.nodelay,
         "burst": keys.burst,
+        "gso": keys.gso or None,
         "on": [list(period) for period in one.periods] or None,
     }
     optional |= _of_connection(keys) | _of_kind(keys, scenario.family, mtu)

@@ -10,14 +10,13 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from rushhour.tc.kinds import CONTROLS
+from rushhour.tc.kinds import CONTROLS, kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rushhour.record.plan_file import PlanEgress, PlanFile
 
-_PLACE = re.compile(r"^(?:\s*(?:root|ingress|clsact|(?:parent|handle|classid)\s+\S+))*\s*")
 # Actions by the words with which tc begins them, where these are not the action's own name.
 _GENERIC = dict.fromkeys(CONTROLS, "gact")
 _FILTERS = ("matchall", "u32", "bpf", "basic", "flower", "fw", "flow", "route", "cgroup")
@@ -89,8 +88,7 @@ def qdisc_kind(line: str) -> str | None:
     """The kind in a line of tc's words: `root handle 1: tbf rate …` → `tbf`."""
     if line.split()[:1] in (["clsact"], ["ingress"]):
         return line.split(maxsplit=1)[0]
-    words = _PLACE.sub("", line).split()
-    return words[0] if words else None
+    return kind_of(line)
 
 
 def qdisc_lines(end: PlanEgress) -> Sequence[str]:

@@ -13,6 +13,8 @@ The buffer is the limit of the queue discipline under the shaper, unless its wor
 fifo, red and cake (cake counts memory, about twice the bytes of the frames), in packets for the others.
 What red and choke cannot do without is filled in as tc would (Floyd's recommendations): max = limit/4, min
 = max/3, burst = (2 min + max)/3 packets.
+
+Words after `then` change what stands there: `gred setup vqs 2 default 0 then gred vq 0 limit …`.
 """
 
 from __future__ import annotations
@@ -33,6 +35,8 @@ U32 = 2**32 - 1
 NS = 10**9
 LONGEST_WAIT_NS = 60 * NS  # htb's mbuffer: it forgets what is owed beyond a minute
 MOST_COUNTED = 2**16 - 2
+THEN = " then "  # between the words of a queue and those that change it
+CHANGE = "change"  # first word of a line of the plan that changes what is there
 RED_PACKET = 1000  # avpkt as in tc-red(8)
 RED_HIGHEST = 2_000_000  # of max: with the weight that goes with it the average must fit 32 bits
 
@@ -78,10 +82,10 @@ def value_after(words: list[str], key: str) -> str | None:
 def queue_lines(queue: Queue, limit: Limit, frame: int) -> tuple[list[str], list[str]]:
     """Give the qdisc lines and the class lines of a queue."""
     if queue.rate_bps is None:
-        words = discipline(queue, limit, frame)
-        return ([f"root handle 10: {words}"] if words else []), []
-    words = f"plug limit {limit.in_bytes(frame)}b" if queue.pause else discipline(queue, limit, frame)
-    child = [f"parent 1:1 handle 10: {words}"] if words else []
+        return discipline_lines("root handle 10:", queue, limit, frame), []
+    place = "parent 1:1 handle 10:"
+    held = [f"{place} plug limit {limit.in_bytes(frame)}b"] if queue.pause else None
+    child = discipline_lines(place, queue, limit, frame) if held is None else held
     if queue.shaper == "htb":
         return ["root handle 1: htb default 1", *child], [_htb_class(queue.rate_bps, frame)]
     return [tbf(queue.rate_bps, limit, frame), *child], []
@@ -148,9 +152,27 @@ def beside_control(qdiscs: list[str], classes: list[str]) -> tuple[list[str], li
     return ([root, *under], [*classes, control]) if qdiscs else (qdiscs, classes)
 
 
-def discipline(queue: Queue, limit: Limit, frame: int) -> str:
+def discipline_lines(place: str, queue: Queue, limit: Limit, frame: int) -> list[str]:
+    """The lines of a queue discipline at its place: what makes it, then what changes it."""
+    words = _discipline(queue, limit, frame)
+    return [f"{place} {words}", *(f"{CHANGE} {place} {more}" for more in _changes(queue))] if words else []
+
+
+def _changes(queue: Queue) -> list[str]:
+    first, *changes = (words.split() for words in f"{queue.words} ".split(THEN))
+    for words in changes:
+        if words[:1] != first[:1] or words[0] not in kinds.QDISCS:
+            raise PlanError(
+                f'queue = "{queue.words}": "then" is followed by other words of the same discipline',
+                where="topology",
+                hint="for example fq maxrate 8mbit then fq maxrate 3mbit",
+            )
+    return [" ".join(words) for words in changes]
+
+
+def _discipline(queue: Queue, limit: Limit, frame: int) -> str:
     """The words of the queue discipline with our limit in them; empty where the shaper's own fifo does it."""
-    words = queue.words.split() or ["fifo"]
+    words = queue.words.split(THEN)[0].split() or ["fifo"]
     kind = words[0]
     if kind in kinds.NEEDS:
         raise PlanError(
@@ -216,16 +238,22 @@ def _bytes(word: str | None) -> int | None:
         return None  # tc, or the agent in its place, says what is wrong with it
 
 
+def in_the_end(words: str) -> list[str]:
+    """The words of a queue as they hold in the end: what was said last comes first."""
+    first, *more = (part.split() for part in words.split(THEN))
+    return [*first[:1], *(word for part in reversed(more) for word in part[1:]), *first[1:]]
+
+
 def stated_rate(words: str) -> int | None:
     """The rate that a discipline keeps by its own words (`tbf rate …`), in bit/s; None without one."""
-    split = words.split()
+    split = in_the_end(words)
     key = kinds.RATE.get(split[0]) if split else None
     return scaled(value_after(split, key), RATES) or None if key else None
 
 
 def stated_flow_rate(words: str) -> int | None:
     """The rate that a discipline allows each flow by its own words (fq's `maxrate`), in bit/s."""
-    split = words.split()
+    split = in_the_end(words)
     key = kinds.FLOW_RATE.get(split[0]) if split else None
     if key is None or kinds.UNPACED.get(split[0]) in split:
         return None
@@ -234,7 +262,7 @@ def stated_flow_rate(words: str) -> int | None:
 
 def stated_limit(queue: Queue, limit: Limit, frame: int) -> Limit:
     """The limit that holds in the end: the one in the discipline's words, where they give one."""
-    words = queue.words.split() or ["fifo"]
+    words = in_the_end(queue.words) or ["fifo"]
     kind = words[0]
     if kind in kinds.PACKET_LIMITED:
         own = value_after(words, kinds.PACKET_LIMITED[kind])

@@ -23,6 +23,7 @@ from rushhour.plan.queues import (
     below_control,
     beside_control,
     change_lines,
+    in_the_end,
     microsecond,
     queue_lines,
     resolve_buffer,
@@ -228,7 +229,8 @@ def _queue(queue: Queue, link: Link, rtt_ns: int) -> Stage:
         qdiscs, classes = beside_control(qdiscs, classes)
     inner = stated_rate(queue.words)
     outer = inner if queue.rate_bps is None else first.rate_bps
-    own = queue.words.partition(" ")[2] if queue.words.split()[:1] == ["netem"] else ""
+    kind, *own_words = in_the_end(queue.words) or ["fifo"]
+    own = " ".join(own_words) if kind == "netem" else ""
     return Stage(
         "queue",
         tuple(qdiscs),

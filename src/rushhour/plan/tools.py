@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from rushhour.plan.programs import foreign
+from rushhour.plan.queues import CHANGE
 from rushhour.tc.kinds import ACTIONS, CLASSES, CONTROLS, FILTERS, FOREIGN_AFTER, FOREIGN_WORDS, QDISCS
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from rushhour.record.plan_file import PlanEgress, PlanFile
 
 # Words before a kind's name, with the number of words that each takes along; `prio` is one for filters only.
-_PLACE = dict.fromkeys(("root", "stab"), 0)
+_PLACE = dict.fromkeys((CHANGE, "root", "stab"), 0)
 _PLACE |= dict.fromkeys(("parent", "handle", "classid"), 1)
 _PLACE |= dict.fromkeys(("mtu", "tsize", "mpu", "overhead", "linklayer"), 1)  # of stab
 _PLACE_OF_FILTER = _PLACE | dict.fromkeys(("ingress", "egress"), 0)

@@ -27,6 +27,7 @@ SCHEDULERS_OF_KEY: dict[str, tuple[Scheduler, ...]] = {
     "parent": SHAPING,
     "rate": SHAPING,
     "ceil": SHAPING,
+    "curves": ("hfsc",),
     "prio": ("htb",),
     "burst": ("htb",),
     "quantum": ("htb", "drr", "ets"),
@@ -48,6 +49,11 @@ class Class(Model):
     ceil: Rate | None = Field(
         None,
         description="most it may send by borrowing what others leave; default `rate`: it borrows nothing",
+    )
+    curves: Words | None = Field(
+        None,
+        description="its service curves in tc's words, `rt m1 2mbit d 10ms m2 500kbit ls rate 500kbit`, "
+        "instead of `sc rate RATE ul rate CEIL`",
     )
     prio: Annotated[int, Field(strict=True, ge=0, le=7)] | None = Field(
         None, description="who borrows first: 0 (default) before 7"

@@ -131,6 +131,11 @@ class Flow(Model):
     burst: Count | None = Field(
         None, le=1024, description="datagrams that leave at once, at the same mean rate; default one"
     )
+    gso: bool | None = Field(
+        None,
+        description="a burst is handed over as one packet, which the kernel cuts into datagrams "
+        "(UDP_SEGMENT); default false: as that many",
+    )
 
     @property
     def label(self) -> str:

@@ -32,6 +32,7 @@ discipline is a row there, and an encoder in `agent/src/tc/kinds/` if no other h
 from __future__ import annotations
 
 import json
+import re
 from importlib.resources import files
 from typing import Any
 
@@ -79,4 +80,15 @@ STATISTICS: dict[str, tuple[tuple[str, str], ...]] = {
 }
 # Words that only tc itself understands: of filters, after `match`, after `distribution`.
 FOREIGN_WORDS = frozenset(_LIST["foreign"]["filter"])
+# What stands before the kind in a line of a qdisc: whether it is a change, where it hangs, a table of sizes.
+_BEFORE = re.compile(
+    r"^(?:\s*(?:change|root|ingress|clsact|stab|"
+    r"(?:parent|handle|classid|mtu|tsize|mpu|overhead|linklayer)\s+\S+))*\s*"
+)
 FOREIGN_AFTER = {name: frozenset(_LIST["foreign"][name]) for name in ("match", "distribution")}
+
+
+def kind_of(line: str) -> str | None:
+    """The kind in a line of tc's words: `root handle 1: tbf rate …` → `tbf`."""
+    words = _BEFORE.sub("", line).split()
+    return words[0] if words else None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,6 +18,7 @@ from rushhour.metrics.calibration.finding import (
 )
 from rushhour.metrics.thinning import netem_words, thins
 from rushhour.record import courses
+from rushhour.tc.kinds import kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -202,7 +202,7 @@ def qdiscs(record: Record) -> Iterator[CalibrationFinding]:
         return
     for end in record.context.ends.values():
         planned = record.plan.place(end.end)
-        asked = {kind for line in (planned.qdiscs if planned else ()) if (kind := _kind(line))}
+        asked = {kind for line in (planned.qdiscs if planned else ()) if (kind := kind_of(line))}
         if asked:
             found = there.get(end.end, set())
             yield CalibrationFinding(
@@ -212,12 +212,6 @@ def qdiscs(record: Record) -> Iterator[CalibrationFinding]:
                 " ".join(sorted(asked)),
                 " ".join(sorted(found)) or "none",
             )
-
-
-def _kind(line: str) -> str | None:
-    # "root handle 1: tbf rate …" → "tbf"
-    words = re.sub(r"^(?:\s*(?:root|(?:parent|handle)\s+\S+))*", "", line).split()
-    return words[0] if words else None
 
 
 def _between(record: Record, path: PlanProbe) -> Flow | None:

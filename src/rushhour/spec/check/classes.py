@@ -75,6 +75,8 @@ def _check_keys(entry: Class, scheduler: Scheduler, path: Path) -> Iterator[Prob
             yield Problem((*path, key), f'means nothing to "{scheduler}"', f"it belongs to {meant}")
     if scheduler in SHAPING and entry.rate is None:
         yield Problem((*path, "rate"), "the class has no rate", 'write for example rate = "10mbit"')
+    if entry.curves is not None and entry.ceil is not None:
+        yield Problem((*path, "ceil"), "the class has curves", "write it among them: ul rate 10mbit")
     for key in ("rate", "ceil"):
         rate = getattr(entry, key)
         if rate is not None and rate.bps < 8:

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 
 SMALLEST_DATAGRAM = 24  # holds the number and the stamp of each
 LARGEST_ECHO = 65000  # of a ping: what the agent sends
+_USUAL_DATAGRAM = 1472  # of an MTU of 1500
 LARGEST_DATAGRAM = 65507  # 65535 less the headers of IPv4 and UDP
+_SEGMENTS = range(2, 65)  # of one packet for the kernel to cut: UDP_MAX_SEGMENTS of older kernels
 _MSS = range(88, 32768)  # TCP_MIN_MSS and MAX_TCP_WINDOW, net/ipv4/tcp.c do_tcp_setsockopt()
 _LEAST_READ_NS = 1000
 _LARGEST_COPY = 2**30  # of a write, a request, a socket buffer: all are int in the kernel
@@ -41,6 +43,8 @@ def check_flows(scenario: Scenario) -> Iterator[Problem]:
         here = ("flow", index)
         yield from _check_kind(flow, here)
         yield from _check_values(flow, here)
+        if flow.gso and flow.kind in kinds.UDP_STREAMS:
+            yield from _check_gso(flow, here)
         yield from _check_times(scenario, flow, here)
         yield from check_arrivals(scenario, flow, here, MAX_FLOWS)
         yield from check_mptcp(scenario, flow, here)
@@ -91,6 +95,20 @@ def _check_values(flow: Flow, here: Path) -> Iterator[Problem]:
         yield Problem((*here, "mss"), f'"{flow.mss}" is not between "{_MSS[0]}B" and "{_MSS[-1]}B"')
     if flow.kind in kinds.ECHOES and flow.interval is not None and flow.interval.ns == 0:
         yield Problem((*here, "interval"), "is zero: all echo requests at once", 'for example "10ms"')
+
+
+def _check_gso(flow: Flow, here: Path) -> Iterator[Problem]:
+    """What the kernel is to cut is one packet: as long as one may be, of whole datagrams."""
+    packet = flow.packet.bytes if flow.packet is not None else _USUAL_DATAGRAM
+    if flow.burst is None or flow.burst not in _SEGMENTS:
+        message = (
+            "there is no burst to cut" if flow.burst is None else f"a burst of {flow.burst} cannot be cut"
+        )
+        hint = f"write for example burst = 16: {_SEGMENTS[0]} to {_SEGMENTS[-1]} datagrams"
+        yield Problem((*here, "gso"), message, hint)
+    elif flow.burst * packet > LARGEST_DATAGRAM:
+        message = f"{flow.burst} datagrams of {packet} bytes are more than {LARGEST_DATAGRAM}"
+        yield Problem((*here, "gso"), message, f"at most burst = {LARGEST_DATAGRAM // packet}")
 
 
 def _check_times(scenario: Scenario, flow: Flow, here: Path) -> Iterator[Problem]:

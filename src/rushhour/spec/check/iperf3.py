@@ -31,6 +31,7 @@ def check_iperf3(scenario: Scenario, flow: Flow, here: Path) -> Iterator[Problem
         "on",
         "off",
         "burst",
+        "gso",
         "keepalive",
         "fastopen",
         "open",
