@@ -222,7 +222,8 @@ def test_what_a_file_costs_does_not_grow_with_those_that_are_remembered(
 
     def counted(*words: Any, **named: Any) -> sqlite3.Connection:
         opened.append(words)
-        return connect(*words, **named)
+        made: sqlite3.Connection = connect(*words, **named)
+        return made
 
     monkeypatch.setattr(sqlite3, "connect", counted)
     asked: list[str] = []

@@ -84,7 +84,8 @@ def test_templates_are_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def counted(self: jinja2.Environment, source: str, *words: Any, **named: Any) -> CodeType:
         compiled.append(source)
-        return compile_(self, source, *words, **named)
+        made: CodeType = compile_(self, source, *words, **named)
+        return made
 
     monkeypatch.setattr(jinja2.Environment, "compile", counted)
     shell.template("overview.html")
