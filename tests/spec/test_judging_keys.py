@@ -66,6 +66,13 @@ def test_a_quick_look_leaves_judges_of_cells_that_are_left() -> None:
         ('metric = "goodput"', "metric", 'no metric "goodput"', '"goodput_bps"?'),
         ('metric = "goodput_bps"\nminimum = "2"', "minimum", "is not a tolerance", ""),
         ('metric = "goodput_bps"\nminimum = "2ms"', "minimum", '"ms" cannot be converted', "Mbit/s"),
+        ('metric = "goodput_bps"\nwithin = "2ms"', "within", '"ms" cannot be converted', "Mbit/s"),
+        (
+            'metric = "loss"\nminimum = "5%"\nwithin = "2%"',
+            "within",
+            'less than the minimum, "5%"',
+            "or more",
+        ),
         ('metric = "goodput_bps"\nflow = "lonk"', "flow", 'no flow is named "lonk"', '"long"?'),
         ('metric = "goodput_bps"\nflow = "long"\nscope = "total"', "scope", "beside flow", "one of"),
         ('metric = "jain_index"\nflow = "long"', "flow", "not measured of single flows", "total"),

@@ -107,6 +107,29 @@ def test_luck_is_never_a_change(bench: Judge, world: int) -> None:
     assert {len(cell.seeds) for cell in verdict.cells if cell.verdict == "inconclusive"} == {20}
 
 
+@pytest.mark.parametrize(("within", "expected"), [("30%", "same"), ("8%", "inconclusive")])
+def test_chaotic_runs_are_the_same_within_what_they_are_asked_to_exclude(
+    bench: Judge, tmp_path: Path, within: str, expected: str
+) -> None:
+    """Twenty values that spread by 20 % tell their mean to some 10 %."""
+    (tmp_path / "fake.toml").write_text(fakes.SCENARIO + f'within = "{within}"\n')
+    verdict = bench(lambda kernel, cc, seed: 90 * seeded(1, kernel, cc, seed).gauss(1, 0.2))
+    assert set(found(verdict).values()) == {expected}
+    assert {len(cell.seeds) for cell in verdict.cells} == {20}, "never before the last look"
+    metric = verdict.cells[0].document()["metrics"][0]
+    if expected == "same":
+        assert "less than 30% of it: the runs are chaotic, and 20 seeds cannot exclude 5%" in metric["reason"]
+        assert metric["within"] == pytest.approx(0.3 * metric["base"]["mean"])
+    else:
+        assert metric["within"] is None
+
+
+def test_what_chaotic_runs_exclude_hides_no_change(bench: Judge, tmp_path: Path) -> None:
+    (tmp_path / "fake.toml").write_text(fakes.SCENARIO + 'within = "30%"\n')
+    verdict = bench(lambda kernel, cc, seed: (90 - 10 * (kernel == "new")) + seeded(kernel, seed).gauss(0, 1))
+    assert set(found(verdict).values()) == {"worse"}
+
+
 def test_stop_ends_at_the_first_cell_that_is_worse(bench: Judge, tmp_path: Path) -> None:
     (tmp_path / "fake.toml").write_text(many_cells(30))
     verdict = bench(lambda kernel, _, seed: 80 if kernel == "new" else 90, stop=True, jobs=1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from rushhour.bisect.mark import Between, ends_said, find
@@ -71,7 +71,8 @@ def judge_ends(bench: Bench, question: Question, cells: Sequence[Cell], rule: Ru
     going, verdicts = list(cells), dict[int, CellVerdict]()
     for look in looks:
         pairs = _pairs(bench, question, going, look)
-        found = [examine(one, other, rule, virtual=True) for one, other in pairs]
+        last = look == looks[-1]
+        found = [replace(examine(one, other, rule, virtual=True), last=last) for one, other in pairs]
         verdicts |= {one.cell.index: one for one in conclude_all(found, level)}
         if find(list(verdicts.values()), wanted):
             break

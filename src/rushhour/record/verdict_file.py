@@ -58,6 +58,7 @@ class JudgedMetric(Document):
     difference_interval: tuple[float, ...] = ()
     minimum: str = ""
     least: float = 0
+    within: float | None = None
     p: float | None = None
     p_adjusted: float | None = None
     needed: int | None = None

@@ -50,6 +50,11 @@ class Judge(Model):
         description='least difference that matters: "2%" of the base\'s value, or an amount: "1ms", '
         '"2 segments"; default the metric\'s own',
     )
+    within: Tolerance | None = Field(
+        None,
+        description="where runs are chaotic: what they must exclude after all seeds for the metric to be the "
+        "same; nothing that minimum finds is lost; default minimum",
+    )
 
 
 def placeholders(text: str) -> list[str]:

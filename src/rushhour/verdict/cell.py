@@ -87,7 +87,8 @@ class CellVerdict:
 class Examined:
     """A cell before its quantities are decided.
 
-    `settled` is its verdict where nothing is left to decide, `p` has the p values of its quantities.
+    `settled` is its verdict where nothing is left to decide, `p` has the p values of its quantities; `last`:
+    no more seeds follow.
     """
 
     cell: SideCell
@@ -98,6 +99,7 @@ class Examined:
     expected: Sequence[Expected] = ()
     faults: Sequence[tuple[Decision, str]] = ()
     p: Sequence[float] = ()
+    last: bool = True
 
 
 def examine(base: SideCell, candidate: SideCell, rule: Rule, *, virtual: bool) -> Examined:
@@ -130,7 +132,9 @@ def conclude(found: Examined, adjusted: Sequence[float], level: float) -> CellVe
     """The verdict of a cell whose p values were adjusted, at this level."""
     if found.settled is not None:
         return found.settled
-    metrics = [entry.decided(p, level) for entry, p in zip(found.judged, adjusted, strict=True)]
+    metrics = [
+        entry.decided(p, level, last=found.last) for entry, p in zip(found.judged, adjusted, strict=True)
+    ]
     # What one of the kernels does not tell decides nothing, unless there is nothing else.
     told = [entry for entry in metrics if not entry.what.unread] or metrics
     parts = [*found.faults, *map(_expectation, found.expected), *((m.verdict, m.reason) for m in told)]

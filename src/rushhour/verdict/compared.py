@@ -35,6 +35,7 @@ class Question:
     scope: str | None = None
     minimum: Tolerance | None = None
     better: Better | None = None
+    within: Tolerance | None = None
 
     def of(self, values: Iterable[MetricValue]) -> list[MetricValue]:
         """The values asked for; copies of one flow are one thing: their mean."""
@@ -53,7 +54,8 @@ class Question:
 class Compared:
     """One quantity on both sides, by seed; None where a run has no value of it.
 
-    `unread` says that one kernel does not tell what the quantity is made of: it cannot be compared.
+    `unread` says that one kernel does not tell what the quantity is made of: it cannot be compared. `within`
+    is what chaotic runs must exclude; None: the minimum.
     """
 
     metric: str
@@ -65,6 +67,7 @@ class Compared:
     candidate: Values
     note: str | None = None
     unread: bool = False
+    within: Tolerance | None = None
 
     def pairs(self) -> list[tuple[float, float]]:
         """The values of seeds where both sides have one, in the order of the seeds."""
@@ -104,8 +107,9 @@ def questions(cell: SideCell) -> list[Question]:
             str(judge.get("metric")),
             judge.get("flow"),
             judge.get("scope"),
-            _tolerance(judge),
+            _tolerance(judge, "minimum"),
             judge.get("better"),
+            _tolerance(judge, "within"),
         )
         for judge in mine
     ]
@@ -166,6 +170,7 @@ def _compared(
         {seed: None if value is None else value.value for seed, value in base.items()},
         {seed: None if value is None else value.value for seed, value in candidate.items()},
         next((note for note in notes if note), None),
+        within=question.within,
     )
 
 
@@ -186,9 +191,9 @@ def _own(minimum: str | None, rule: Rule) -> Tolerance:
     return share(rule.minimum) if minimum is None else Tolerance.parse(minimum)
 
 
-def _tolerance(judge: Mapping[str, object]) -> Tolerance | None:
+def _tolerance(judge: Mapping[str, object], key: str) -> Tolerance | None:
     try:
-        return None if judge.get("minimum") is None else Tolerance.parse(judge["minimum"])
+        return None if judge.get(key) is None else Tolerance.parse(judge[key])
     except UnitError:  # a record of another version: what is usual there
         return None
 

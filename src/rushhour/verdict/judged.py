@@ -17,7 +17,7 @@ from rushhour.record.verdict_file import JudgedMetric, Statistics
 from rushhour.verdict import realtime, words
 from rushhour.verdict.compared import Compared, defined
 from rushhour.verdict.minimum import least
-from rushhour.verdict.rule import Estimate, decide, paired
+from rushhour.verdict.rule import Estimate, decide, excludes, paired
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,6 +35,8 @@ class Judged:
 
     `presence` says that the estimate is not of values but of whether there is one (1) or none (0), `paired`
     that values of one seed belong together. `needed` is how many repetitions would tell, in real time.
+    `within` is what chaotic runs must exclude, not less than `least`; `coarse` says that they excluded just
+    that.
     """
 
     what: Compared
@@ -43,6 +45,8 @@ class Judged:
     presence: bool = False
     paired: bool = True
     needed: int | None = None
+    within: float = 0.0
+    coarse: bool = False
     adjusted: float = 1.0
     verdict: Decision = "inconclusive"
     reason: str = ""
@@ -64,15 +68,19 @@ class Judged:
             return 0.0
         return abs(self.estimate.difference) / self.least if self.least else math.inf
 
-    def decided(self, adjusted: float, level: float) -> Judged:
-        """With the verdict that the adjusted p allows at this level."""
+    def decided(self, adjusted: float, level: float, *, last: bool = True) -> Judged:
+        """With the verdict that the adjusted p allows at this level.
+
+        `last`: no more seeds follow, so that chaotic runs are asked for what they can tell.
+        """
         if self.estimate is None:
             return replace(
                 self, verdict="inconclusive" if self.what.unread else "same", reason=words.of_metric(self)
             )
         way = decide(self.estimate, self.least, adjusted, level)
-        made = replace(self, adjusted=adjusted, verdict=self._verdict(way))
-        if way is None and not self.paired:
+        coarse = way is None and last and excludes(self.estimate, self.within)
+        made = replace(self, adjusted=adjusted, coarse=coarse, verdict=self._verdict(0 if coarse else way))
+        if made.verdict == "inconclusive" and not self.paired:
             sides = self.what.known("base"), self.what.known("candidate")
             # The test is one among many: what made its p greater makes the level less.
             share = self.p / adjusted if adjusted else 1.0
@@ -108,6 +116,7 @@ class Judged:
             difference_interval=_interval(found, relative=False) if found and known else None,
             minimum=str(what.minimum),
             least=self.least,
+            within=self.within if self.coarse else None,
             p=None if found is None else found.p,
             p_adjusted=None if found is None else self.adjusted,
             needed=self.needed,
@@ -132,8 +141,11 @@ def estimate(what: Compared, rule: Rule, *, virtual: bool) -> Judged:
     else:
         before, after = what.known("base"), what.known("candidate")
         found = realtime.unpaired(before, after, rule.confidence) if before and after else None
-    matters = 0.0 if found is None else least(what.minimum, found.base, what.unit)
-    return Judged(what, found, matters, paired=virtual)
+    matters, within = (
+        0.0 if found is None else least(amount, found.base, what.unit)
+        for amount in (what.minimum, what.within or what.minimum)
+    )
+    return Judged(what, found, matters, paired=virtual, within=max(matters, within))
 
 
 def _statistics(values: Sequence[float]) -> Statistics:

@@ -132,9 +132,13 @@ def decide(estimate: Estimate, least: float, adjusted: float, level: float) -> L
     slack = _NOISE * max(abs(estimate.base), abs(estimate.difference))
     if abs(estimate.difference) > least + slack and adjusted <= level:
         return 1 if estimate.difference > 0 else -1
-    if estimate.low >= -least - slack and estimate.high <= least + slack:
-        return 0
-    return None
+    return 0 if excludes(estimate, least) else None
+
+
+def excludes(estimate: Estimate, bound: float) -> bool:
+    """Whether the interval leaves no room for a difference of more than `bound`, up or down."""
+    slack = _NOISE * max(abs(estimate.base), abs(estimate.difference))
+    return estimate.low >= -bound - slack and estimate.high <= bound + slack
 
 
 def adjust(p: Sequence[float], family: int = 0) -> list[float]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from rushhour.errors import GuestError
@@ -124,14 +124,15 @@ class Bench:
         for look in self.rule.looks():
             before = {task.key: self._shared(task) for task in going}
             self._carry_out(going, lambda task, look=look: max(look, task.repeat))  # type: ignore[misc]
-            found = [self._examine(task) for task in going]
+            stuck = {
+                task.key for task in going if look > task.repeat and self._shared(task) == before[task.key]
+            }
+            ended = look == self.rule.looks()[-1]
+            found = [self._examine(task, last=ended or task.key in stuck) for task in going]
             family = sum(len(one.p) for one in found) + to_come
             level = self.rule.level
             for task, verdict in zip(going, conclude_all(found, level, family=family), strict=True):
                 self._cells[task.key] = verdict
-            stuck = {
-                task.key for task in going if look > task.repeat and self._shared(task) == before[task.key]
-            }
             going = [
                 task for task in going
                 if self._cells[task.key].verdict == "inconclusive" and task.key not in stuck
@@ -142,8 +143,8 @@ class Bench:
         before, after = self._sides(task)
         return len({*before.trials} & {*after.trials})
 
-    def _examine(self, task: Task) -> Examined:
-        found = examine(*self._sides(task), self.rule, virtual=True)
+    def _examine(self, task: Task, *, last: bool = False) -> Examined:
+        found = replace(examine(*self._sides(task), self.rule, virtual=True), last=last)
         self._examined[task.key] = found
         return found
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rushhour.quantities.words import quantity, scale_for
@@ -90,6 +91,10 @@ def _both(judged: Judged) -> str:
 def _sureness(judged: Judged) -> str:
     found, matters = judged.estimate, least_words(judged.what, judged.least)
     assert found is not None
+    if judged.coarse:
+        what = replace(judged.what, minimum=judged.what.within or judged.what.minimum)
+        bound = least_words(what, judged.within)
+        return f"less than {bound}: the runs are chaotic, and {_runs(judged)} cannot exclude {matters}"
     if judged.verdict == "same":
         return f"less than {matters}"
     if judged.verdict != "inconclusive":

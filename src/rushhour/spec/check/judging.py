@@ -42,7 +42,7 @@ def _check_metric(judge: Judge, words: Vocabulary | None) -> Iterator[Problem]:
     if metric is None:
         yield _unknown(judge.metric, words)
         return
-    yield from _check_minimum(judge, metric)
+    yield from _check_amounts(judge, metric)
     yield from _check_scope(judge, metric)
 
 
@@ -67,14 +67,21 @@ def _check_scope(asked: Judge | Expect, metric: MetricWord) -> Iterator[Problem]
         yield Problem(("flow",), f'"{metric.name}" is not measured of single flows', hint)
 
 
-def _check_minimum(judge: Judge, metric: MetricWord) -> Iterator[Problem]:
-    if judge.minimum is None:
+def _check_amounts(judge: Judge, metric: MetricWord) -> Iterator[Problem]:
+    for key, amount in (("minimum", judge.minimum), ("within", judge.within)):
+        try:
+            if amount is not None:
+                amount.around(1.0, metric.unit)
+        except UnitError as error:
+            hint = f'{nearest(amount.unit, kin(metric.unit))}; or a share of the value, "5%"'
+            yield Problem((key,), f"{error}, the unit of {metric.name}", hint)
+            return
+    least, most = judge.minimum, judge.within
+    if least is None or most is None or least.relative != most.relative:
         return
-    try:
-        judge.minimum.around(1.0, metric.unit)
-    except UnitError as error:
-        hint = f'{nearest(judge.minimum.unit, kin(metric.unit))}; or a share of the value, "5%"'
-        yield Problem(("minimum",), f"{error}, the unit of {metric.name}", hint)
+    if most.around(1.0, metric.unit) < least.around(1.0, metric.unit):
+        hint = "it is what chaotic runs must exclude: as much as minimum, or more"
+        yield Problem(("within",), f'"{most}" is less than the minimum, "{least}"', hint)
 
 
 def _check_place(asked: Judge | Expect, scenario: Scenario) -> Iterator[Problem]:
