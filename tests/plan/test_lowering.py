@@ -43,3 +43,19 @@ def test_dice_of_a_wire_are_its_seeds() -> None:
     assert seeds[0] == seeds[2]
     assert seeds[0] != seeds[1]
     assert lower(cell.scenario, 2).plan.seed == lowering.of(2).plan.seed == 2
+
+
+def test_each_repetition_draws_netem_s_losses_anew() -> None:
+    """The first as its words say, and the same whatever was lowered before; a plan without a seed stays."""
+    scenario = load_scenario(catalogue()["suite/netem-loss"], [], VOCABULARY)
+    (cell, *_) = expand(scenario)
+    lowering = Lowering(cell.scenario)
+    lines = [
+        [line for link in lowering.of(seed).plan.links for end in link.ends for line in end.qdiscs]
+        for seed in (1, 2, 3, 1)
+    ]
+    assert any(line.endswith("netem limit 1000 loss 1% seed 21") for line in lines[0])
+    assert lines[0] == lines[3]
+    drawn = [int(line.split()[-1]) for some in lines[:3] for line in some if "seed" in line]
+    assert len({*drawn}) == 3
+    assert all(0 <= seed < 2**52 for seed in drawn)

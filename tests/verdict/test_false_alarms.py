@@ -29,53 +29,59 @@ SHAPE = (2, RULE.max_seeds)
 """Both sides, each seed."""
 
 
+def one_of(random: Random, values: list[float]) -> float:
+    return float(random.choice(values))
+
+
 def quiet(random: Random) -> Values:
-    return 100 + random.choice([0.1, 0.5, 2]) * random.standard_normal(SHAPE)
+    return 100 + one_of(random, [0.1, 0.5, 2]) * random.standard_normal(SHAPE)
 
 
 def chaotic(random: Random) -> Values:
-    return 100 * (1 + random.choice([0.05, 0.1, 0.2, 0.5]) * random.standard_normal(SHAPE))
+    return 100 * (1 + one_of(random, [0.05, 0.1, 0.2, 0.5]) * random.standard_normal(SHAPE))
 
 
 def of_two_modes(random: Random) -> Values:
     """A flow leaves slow start by the one way or the other."""
-    rare, ratio = random.choice([0.05, 0.1, 0.3, 0.5]), random.choice([1.2, 2, 5])
+    rare, ratio = one_of(random, [0.05, 0.1, 0.3, 0.5]), one_of(random, [1.2, 2, 5])
     return np.where(random.random(SHAPE) < rare, 100 * ratio, 100) + random.normal(0, 0.01, SHAPE)
 
 
 def long_tailed(random: Random) -> Values:
-    return 100 * np.exp(random.choice([0.3, 0.7, 1.2]) * random.standard_normal(SHAPE))
+    return 100 * np.exp(one_of(random, [0.3, 0.7, 1.2]) * random.standard_normal(SHAPE))
 
 
 def of_few_giants(random: Random) -> Values:
     """Pareto; with 1.5 its variance is infinite."""
-    return 100 * (1 + random.pareto(random.choice([1.5, 2.5]), SHAPE))
+    return 100 * (1 + random.pareto(one_of(random, [1.5, 2.5]), SHAPE))
 
 
 def of_timeouts(random: Random) -> Values:
     """Milliseconds: a few round trips, and 200 for each timeout."""
-    return 10 + 200.0 * random.poisson(random.choice([0.05, 0.2, 1]), SHAPE) + random.normal(0, 0.1, SHAPE)
+    return 10 + 200.0 * random.poisson(one_of(random, [0.05, 0.2, 1]), SHAPE) + random.normal(0, 0.1, SHAPE)
 
 
 def counted(random: Random) -> Values:
-    return random.poisson(random.choice([0.1, 0.5, 2, 20]), SHAPE).astype(np.float64)
+    return random.poisson(one_of(random, [0.1, 0.5, 2, 20]), SHAPE).astype(np.float64)
 
 
 def in_ticks(random: Random) -> Values:
     """A window in powers of two, a timer in jiffies: few values, many ties."""
-    return 100 * np.round(random.normal(3, random.choice([0.3, 0.8]), SHAPE))
+    return 100 * np.round(random.normal(3, one_of(random, [0.3, 0.8]), SHAPE))
 
 
 def parted_in_few(random: Random) -> Values:
     """The same losses on both sides, which matter in few seeds."""
     both = np.stack([100 + 5 * random.standard_normal(SHAPE[1])] * 2)
-    return np.where(random.random(SHAPE) < random.choice([0.05, 0.2]), both * random.choice([0.5, 1.5]), both)
+    return np.where(
+        random.random(SHAPE) < one_of(random, [0.05, 0.2]), both * one_of(random, [0.5, 1.5]), both
+    )
 
 
 def coupled(random: Random) -> Values:
     """Seeds differ more than the sides do."""
     seeds = 100 + 20 * random.standard_normal(SHAPE[1])
-    return seeds + random.choice([0.5, 3]) * random.standard_normal(SHAPE)
+    return seeds + one_of(random, [0.5, 3]) * random.standard_normal(SHAPE)
 
 
 KINDS: tuple[Callable[[Random], Values], ...] = (
@@ -91,7 +97,8 @@ class Metric:
     within: Tolerance
 
     def estimate(self, seeds: int) -> Estimate:
-        return paired(*self.values[:, :seeds], RULE.confidence)
+        base, candidate = self.values[:, :seeds]
+        return paired(base, candidate, RULE.confidence)
 
     def told(self, found: Estimate, adjusted: float, *, last: bool) -> int | None:
         matters, bound = (least(one, found.base, "packets") for one in (self.minimum, self.within))
@@ -103,7 +110,7 @@ def cell(random: Random, kind: Callable[[Random], Values], shift: float = 0.0) -
     """Three metrics; a shift moves the candidate's by this share of their mean."""
     first = kind(random)
     others = [1000 - first if random.random() < 0.5 else kind(random) for _ in range(2)]
-    minimum = float(random.choice([1, 2, 5, 10]))
+    minimum = one_of(random, [1, 2, 5, 10])
     made = []
     for values in (first, *others):
         values[1] += shift * abs(values[0].mean())

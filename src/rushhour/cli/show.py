@@ -155,6 +155,7 @@ def _judged(scenario: Scenario) -> None:
     judges: dict[str, str] = {}
     for judge in scenario.judge:
         least = f" from {judge.minimum} on" if judge.minimum is not None else ""
+        least += f" (chaotic: within {judge.within})" if judge.within is not None else ""
         judges.setdefault(judge.metric, f"{judge.metric}{least}")
     if judges:
         echo(f"Judged by: {', '.join(judges.values())}")

@@ -21,6 +21,7 @@ from rushhour.plan.found import followed
 from rushhour.plan.layout import Layout
 from rushhour.plan.loads import load_entries
 from rushhour.plan.mptcp import back_of, path_entries, subflow_entry
+from rushhour.plan.netem import seeded, with_draws
 from rushhour.plan.nodes import node_entries
 from rushhour.plan.patterns import with_patterns
 from rushhour.plan.pauses import pauses
@@ -88,8 +89,8 @@ class Lowering:
     def of(self, seed: int) -> Lowered:
         """Lower the cell for a seed; see `lower`."""
         last = self._last
-        # Patterns throw dice before anything is laid out.
-        if last is not None and not self.scenario.pattern:
+        # Patterns and netem throw dice before anything is laid out.
+        if last is not None and not self.scenario.pattern and not seeded(last.layout.graph):
             if last.seed == seed:
                 return last.lowered
             if scheduled(last.layout, seed) == last.flows:
@@ -114,7 +115,7 @@ class _Made:
             raise PlanError(
                 "the experiment has no length", where="duration", hint='write, for example, duration = "30s"'
             )
-        graph = with_patterns(resolve(scenario), scenario, seed)
+        graph = with_patterns(with_draws(resolve(scenario), scenario.seed, seed), scenario, seed)
         talking = program_nodes(scenario)
         # A program that is alone talks to nobody whose sockets could be followed.
         alone = talking[0] if len(talking) == 1 else None

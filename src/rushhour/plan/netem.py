@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from rushhour.plan.cells import derive_seed
 from rushhour.plan.queues import NS, U32, value_after
 from rushhour.quantities.tc_units import RATES, TIMES, scaled
+
+if TYPE_CHECKING:
+    from rushhour.plan.graph import Direction, Graph
 
 LEAST = 1000  # packets; netem's own default limit, which a fast link with a delay exceeds at once
 
@@ -59,3 +66,39 @@ def line(words: str, fastest_bps: int, frame: int) -> str:
     mean, jitter = delay_ns(words)
     under_way = (rate_bps(words) or fastest_bps) * (mean + jitter) // (8 * NS * frame)
     return f"root handle 1: netem limit {min(U32, 2 * under_way + LEAST)} {words}".rstrip()
+
+
+def seeded(graph: Graph) -> bool:
+    """Whether a netem of the graph has a seed."""
+    return any(_redrawn(way, 1) != way for link in graph.links for way in (link.forward, link.reverse))
+
+
+def with_draws(graph: Graph, first: int, seed: int) -> Graph:
+    """Give the graph whose seeded netems draw for the run with this seed.
+
+    The first repetition, whose seed is the scenario's, draws by the seed that stands in the words; each other
+    by one of its own, as wires do: what one seed happens to draw is no property of a kernel.
+    """
+    if seed == first:
+        return graph
+    links = (
+        replace(link, forward=_redrawn(link.forward, seed), reverse=_redrawn(link.reverse, seed))
+        for link in graph.links
+    )
+    return replace(graph, links=tuple(links))
+
+
+def _redrawn(way: Direction, seed: int) -> Direction:
+    queue = way.queue
+    if queue is not None and queue.words.split()[:1] == ["netem"]:
+        queue = replace(queue, words=_with_seed(queue.words, seed))
+    return replace(way, queue=queue, netem=None if way.netem is None else _with_seed(way.netem, seed))
+
+
+def _with_seed(words: str, seed: int) -> str:
+    split = words.split()
+    asked = value_after(split, "seed")
+    if asked is None or not asked.isdecimal():
+        return words
+    split[split.index("seed") + 1] = str(derive_seed(int(asked), seed))
+    return " ".join(split)

@@ -69,9 +69,10 @@ def _check_scope(asked: Judge | Expect, metric: MetricWord) -> Iterator[Problem]
 
 def _check_amounts(judge: Judge, metric: MetricWord) -> Iterator[Problem]:
     for key, amount in (("minimum", judge.minimum), ("within", judge.within)):
+        if amount is None:
+            continue
         try:
-            if amount is not None:
-                amount.around(1.0, metric.unit)
+            amount.around(1.0, metric.unit)
         except UnitError as error:
             hint = f'{nearest(amount.unit, kin(metric.unit))}; or a share of the value, "5%"'
             yield Problem((key,), f"{error}, the unit of {metric.name}", hint)
