@@ -110,10 +110,8 @@ def cell(random: Random, kind: Callable[[Random], Values]) -> list[Metric]:
     first = kind(random)
     others = [1000 - first if random.random() < 0.5 else kind(random) for _ in range(2)]
     minimum = one_of(random, [1, 2, 5, 10])
-    made = []
-    for values in (first, *others):
-        made.append(Metric(values, Tolerance(minimum, "%"), Tolerance(5 * minimum, "%")))
-    return made
+    amounts = Tolerance(minimum, "%"), Tolerance(5 * minimum, "%")
+    return [Metric(values, *amounts) for values in (first, *others)]
 
 
 def compared(cells: list[list[Metric]]) -> tuple[set[int], int]:
