@@ -55,7 +55,15 @@ def _sum(rows: Sequence[Row], judged: Sequence[Mutant], known: Mapping[str, Foun
 
 
 def _folders(rows: Sequence[Row]) -> Iterator[str]:
-    yield "| folder | hunks | in a covered file | of an executed function | of executed lines | can be judged |"
+    names = (
+        "folder",
+        "hunks",
+        "in a covered file",
+        "of an executed function",
+        "of executed lines",
+        "can be judged",
+    )
+    yield f"| {' | '.join(names)} |"
     yield "|---|---|---|---|---|---|"
     for folder in sorted({_folder(row) for row in rows}):
         inside = [row for row in rows if _folder(row) == folder]
