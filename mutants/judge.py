@@ -1,7 +1,7 @@
-"""A mutant judged: its kernel built, compared with the kernel it comes from, and removed.
+"""A mutant judged: its kernel built, and the suite's cells run on it until one is worse.
 
-What is likeliest to notice comes first: the scenario that noticed last time, those that speak of what the
-patch touches, the quick suite, then all of it.
+What is likeliest to notice comes first: the scenario that noticed last time, then the cells of the quick
+suite that execute what was changed, by the index of coverage; then all of the suite.
 """
 
 from __future__ import annotations
@@ -11,49 +11,42 @@ import tempfile
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import rushhour
+from rushhour.check.reach import reach
 from rushhour.errors import KernelError
 from rushhour.lab import kernel as kernels
-from rushhour.record.slim import WHOLE, Wanted
 
 from . import results
-from .results import SUITE, Judgement
-from .tree import name_of
+from .cells import Suite, Trial
+from .results import Judgement
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from rushhour.lab.base import Lab
+    from rushhour.check.reach import Reach
+    from rushhour.coverage.index import Index
     from rushhour.lab.kernel import Kernel
-    from rushhour.running.executor import Executor
+    from rushhour.verdict.running import Task
+    from rushhour.verdict.side import Key
 
+    from .cells import Place
     from .patches import Mutant
-    from .tree import Tree
+    from .source import Source
 
 BASE = "debian-6.12"
 _IDENTIFIER = re.compile(r"\b[a-z]\w*_\w+")
+# Of these scenarios cells come before others that execute the change, too.
+_NEAR = 3
 
 
 @dataclass(frozen=True)
 class Scope:
-    """What judges: named scenarios, the quick suite, or the suite; `stop` at the first cell that is worse.
-
-    `lab` and `executor` say where, if not on this machine, `wanted` what is kept meanwhile.
-    """
+    """What judges: named scenarios, the quick suite, or the suite; `stop` at the first cell that is worse."""
 
     stop: bool = True
     quick: bool = False
     scenarios: tuple[str, ...] = ()
-    lab: Lab | None = None
-    executor: Executor | None = None
-    wanted: Wanted = WHOLE
-
-    @property
-    def suite(self) -> bool:
-        """Whether it is the suite that judges, and no chosen part of it."""
-        return not self.scenarios
 
     @property
     def whole(self) -> bool:
@@ -61,91 +54,156 @@ class Scope:
         return not self.quick and not self.scenarios
 
 
-def judge(
-    mutants: Sequence[Mutant],
-    tree: Tree,
-    base: Kernel,
-    tell: Callable[[str], None],
-    scope: Scope | None = None,
-) -> list[Judgement]:
-    """Build a kernel with these changes, let the suite judge it, and say so of each.
+@dataclass(frozen=True)
+class Built:
+    """A mutant's kernel, or why there is none: its image is the base's, or the compiler's words."""
 
-    Harmless changes can be judged together: if nothing is noticed of all, nothing is noticed of one.
+    mutants: Sequence[Mutant]
+    kernel: Kernel | None
+    seconds: float
+    reason: str = ""
+
+
+class Court:
+    """Builds mutants and judges them.
 
     Args:
-        mutants: which.
-        tree: where their source is made.
-        base: the kernel without them.
-        tell: told what is done.
-        scope: by what; default: the whole suite, up to the first cell that is worse.
+        source: the base's source, and what makes kernels of it.
+        place: where runs go on.
+        index: what the cells of the quick suite execute; None if nobody knows.
     """
-    scope, begun = scope or Scope(), time.monotonic()
-    try:
-        tell("builds")
-        kernel = kernels.build(tree.revision(mutants), f"mutant-{name_of(mutants)}", aside=True)
-    except KernelError as fault:
-        return _share(Judgement("", "failed", reason=str(fault)), mutants, base)
-    built = time.monotonic()
-    try:
-        if kernel.identity["image_sha256"] == base.identity["image_sha256"]:
+
+    def __init__(self, source: Source, place: Place, index: Index | None) -> None:
+        self.source, self.place, self.index = source, place, index
+        self._reached: dict[str, Reach] = {}
+        self.suites = {quick: Suite(source.base, place, quick) for quick in (True, False)}
+
+    def build(self, mutants: Sequence[Mutant]) -> Built:
+        """The kernel with these changes; may be called by another thread."""
+        begun = time.monotonic()
+        kernel, reason = None, ""
+        try:
+            kernel = self.source.build(mutants)
+        except KernelError as fault:
+            reason = fault.message
+        return Built(mutants, kernel, time.monotonic() - begun, reason)
+
+    def judge(self, built: Built, tell: Callable[[str], None], scope: Scope | None = None) -> list[Judgement]:
+        """Let the suite judge a kernel, and say so of each of its changes; the kernel is removed.
+
+        Harmless changes can be judged together: if nothing is noticed of all, nothing is noticed of one.
+        """
+        scope, begun = scope or Scope(), time.monotonic()
+        if built.reason:
+            found = Judgement("", "failed", reason=built.reason)
+        elif built.kernel is None:
             found = Judgement("", "identical", reason="the image is that of the base, to the byte")
         else:
-            found = _compare(mutants, base, kernel, tell, scope)
-    finally:
-        kernels.remove(kernel.folder.name)
-    build_s, judge_s = built - begun, time.monotonic() - built
-    whole = scope.whole or found.verdict == "identical"
-    return _share(replace(found, build_s=build_s, judge_s=judge_s, whole=whole), mutants, base)
+            try:
+                found = self._compare(built.mutants, built.kernel, tell, scope)
+            finally:
+                kernels.remove(built.kernel.folder.name)
+        # What part of the suite calls worse, the suite does; of a chosen scenario that is another question.
+        whole = found.verdict == "identical" or scope.whole or (found.caught and not scope.scenarios)
+        found = replace(found, whole=whole, build_s=built.seconds, judge_s=time.monotonic() - begun)
+        made = [self._of(mutant, found, len(built.mutants)) for mutant in built.mutants]
+        if found.verdict == "failed" or not (whole or scope.quick):
+            return made
+        return [
+            replace(one, known=self.basis(mutant, one))
+            for mutant, one in zip(built.mutants, made, strict=True)
+        ]
 
+    def holds(self, found: Judgement, mutant: Mutant, *, whole: bool = True) -> bool:
+        """Whether it would be found again; by the whole suite, or by as much as judged it."""
+        if not found.known or found.verdict == "failed" or (whole and not found.whole):
+            return False
+        return found.known == self.basis(mutant, found)
 
-def _share(found: Judgement, mutants: Sequence[Mutant], base: Kernel) -> list[Judgement]:
-    """A judgement as that of each mutant, which took its share of the time."""
-    many = len(mutants)
-    return [
-        replace(
-            found,
-            mutant=mutant.name,
-            build_s=round(found.build_s / many, 1),
+    def basis(self, mutant: Mutant, found: Judgement) -> str:
+        """What a judgement rests on: the cell that is worse, or all that could have been."""
+        suite = self.suites[found.quick if found.caught else not found.whole]
+        if found.verdict == "identical":
+            tasks: list[Task] = []
+        elif found.caught:
+            tasks = [task for task in suite.of([found.scenario]) if task.cell.label == found.cell]
+        else:
+            tasks = suite.tasks if found.whole else self._chosen([mutant])
+        return results.basis(mutant, self.source.base, suite.sums(tasks))
+
+    def _of(self, mutant: Mutant, found: Judgement, many: int) -> Judgement:
+        """A judgement as that of one of several mutants, which took its share of the time."""
+        return replace(
+            found, mutant=mutant.name, build_s=round(found.build_s / many, 1),
             judge_s=round(found.judge_s / many, 1),
-            known=results.basis(mutant, base, found.scenario if found.caught else ""),
-        )
-        for mutant in mutants
-    ]
+        )  # fmt: skip
+
+    def _compare(
+        self, mutants: Sequence[Mutant], kernel: Kernel, tell: Callable[[str], None], scope: Scope
+    ) -> Judgement:
+        with tempfile.TemporaryDirectory(prefix="trial-", dir=self.place.room) as room:
+            trials = {
+                quick: Trial(suite, kernel, Path(room, f"quick-{quick}"))
+                for quick, suite in self.suites.items()
+            }
+            for words, quick, tasks in self._stages(mutants, scope):
+                tell(f"is judged by {words}: {len(tasks)} cells")
+                if trials[quick].judge(tasks, stop=scope.stop) and scope.stop:
+                    break
+            else:
+                for trial in trials.values():
+                    if trial.rest(stop=scope.stop) and scope.stop:
+                        break
+            return results.worst(_read(trial) for trial in trials.values())
+
+    def _stages(self, mutants: Sequence[Mutant], scope: Scope) -> Iterator[tuple[str, bool, list[Task]]]:
+        """What to compare by, one after the other, until something is worse."""
+        near = [name for mutant in mutants for name in likely(mutant)]
+        if scope.scenarios:
+            names = self._named(scope.scenarios)
+            yield ", ".join(names), scope.quick, self.suites[scope.quick].of(names)
+            return
+        if scope.stop and len(mutants) == 1:
+            before = results.recall(mutants[0])
+            if before and before.caught and (tasks := self.suites[before.quick].of([before.scenario])):
+                yield "what noticed it last time", before.quick, tasks
+        if scope.stop or scope.quick:
+            yield "quick cells that execute it", True, _nearest(self._chosen(mutants), near[:_NEAR])
+        if not scope.quick:
+            yield "the suite", False, _nearest(self.suites[False].tasks, [*near, *self._scenarios(mutants)])
+
+    def _chosen(self, mutants: Sequence[Mutant]) -> list[Task]:
+        """The cells of the quick suite that execute these changes; all, where nobody knows."""
+        first = self.executing(mutants)
+        return [task for task in self.suites[True].tasks if first is None or task.key in first]
+
+    def executing(self, mutants: Sequence[Mutant]) -> frozenset[Key] | None:
+        """The cells of the quick suite that execute these changes; None where the index does not know."""
+        found: set[Key] = set()
+        for mutant in mutants:
+            if mutant.name not in self._reached:
+                change = self.source.change(mutant)
+                self._reached[mutant.name] = reach(change, self.index, self.source.text)
+            reached = self._reached[mutant.name]
+            if not reached.known and not reached.first:
+                return None
+            found |= reached.first
+        return frozenset(found)
+
+    def _scenarios(self, mutants: Sequence[Mutant]) -> list[str]:
+        """The scenarios of which a cell of the quick suite executes these changes."""
+        keys = self.executing(mutants) or ()
+        return sorted({scenario.rpartition("/")[2] for scenario, _ in keys})
+
+    def _named(self, words: Iterable[str]) -> list[str]:
+        known = results.scenarios()
+        return [results.named(word, known) for word in words]
 
 
-def _compare(
-    mutants: Sequence[Mutant], base: Kernel, kernel: Kernel, tell: Callable[[str], None], scope: Scope
-) -> Judgement:
-    found = Judgement("", "same")
-    for words, quick in _stages(mutants, scope):
-        tell(f"is judged by {', '.join(words)}{' (quick)' if quick else ''}")
-        with tempfile.TemporaryDirectory(prefix="mutant-") as room:
-            verdict = rushhour.compare(
-                base.folder.name, kernel.folder.name, scenarios=words, quick=quick, stop=scope.stop, out=room,
-                lab=scope.lab, executor=scope.executor, wanted=scope.wanted,
-            )  # fmt: skip
-        found = _read(verdict.document())
-        if found.caught:
-            break
-    return found
-
-
-def _stages(mutants: Sequence[Mutant], scope: Scope) -> Iterator[tuple[list[str], bool]]:
-    """What to compare by, one after the other, until something is worse."""
-    if scope.scenarios:
-        yield list(scope.scenarios), scope.quick
-        return
-    if scope.stop and len(mutants) == 1:
-        before = results.recall(mutants[0])
-        last = [name for name in results.scenarios() if before and before.caught and before.scenario == name]
-        near = [name for name in likely(mutants[0]) if name not in last]
-        for names in (last, near):
-            if names:
-                yield [f"{SUITE}/{name}" for name in names], False
-    if scope.stop or scope.quick:
-        yield [SUITE], True
-    if not scope.quick:
-        yield [SUITE], False
+def _nearest(tasks: Sequence[Task], names: Sequence[str]) -> list[Task]:
+    """Cells of these scenarios first, in their order, otherwise as they are."""
+    ranks = {name: rank for rank, name in enumerate(dict.fromkeys(names))}
+    return sorted(tasks, key=lambda task: ranks.get(task.key[0].rpartition("/")[2], len(ranks)))
 
 
 def likely(mutant: Mutant, most: int = 5) -> list[str]:
@@ -153,7 +211,7 @@ def likely(mutant: Mutant, most: int = 5) -> list[str]:
 
     A scenario says which functions it watches; a patch shows the code around its change.
     """
-    touched = set(_IDENTIFIER.findall(mutant.patch.read_text())) | {Path(name).stem for name in mutant.files}
+    touched = set(_IDENTIFIER.findall(mutant.text)) | {Path(name).stem for name in mutant.files}
     area = mutant.area
     shares = {
         name: len(touched & set(_IDENTIFIER.findall(text))) + 2 * (area in name) + (area in text)
@@ -162,19 +220,20 @@ def likely(mutant: Mutant, most: int = 5) -> list[str]:
     return [name for name in sorted(shares, key=lambda name: (-shares[name], name)) if shares[name]][:most]
 
 
-def _read(document: dict[str, Any]) -> Judgement:
-    """The worst cell of a verdict, and in it what decided."""
-    cells = document["cells"]
-    made = Judgement("", document["verdict"], cells=len(cells))
-    worst = next((cell for cell in cells if cell["verdict"] == document["verdict"] != "same"), None)
-    if worst is None:
+def _read(trial: Trial) -> Judgement:
+    """The worst cell of a trial, and in it what decided."""
+    made = Judgement("", "same", quick=trial.suite.quick, cells=len(trial.ran), differ=len(trial.differ))
+    worst = min(trial.verdicts, key=lambda one: results.rank(one.verdict), default=None)
+    if worst is None or worst.verdict == "same":
         return made
-    told = next((entry for entry in worst["metrics"] if entry["verdict"] == worst["verdict"]), None)
+    entries = worst.document()["metrics"]
+    told = next((entry for entry in entries if entry["verdict"] == worst.verdict), None)
     return replace(
         made,
-        scenario=worst["scenario"].partition("/")[2] or worst["scenario"],
-        cell=worst["label"],
+        verdict=worst.verdict,
+        scenario=worst.cell.scenario.rpartition("/")[2],
+        cell=worst.cell.label,
         metric=told["metric"] if told else "",
         change=told["change"] if told else None,
-        reason=worst["reason"],
+        reason=worst.reason,
     )

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import csv
 import io
+from collections import defaultdict
 from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from . import results
+from .groups import group_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -16,50 +20,45 @@ if TYPE_CHECKING:
     from .results import Judgement
 
 PAGE = Path(__file__).parent.parent / "docs" / "mutants.md"
-FOUND = Path(__file__).parent / "found.csv"
 BEGIN, END = "<!-- the table begins -->", "<!-- the table ends -->"
-COLUMNS = ("mutant", "area", "what", "verdict", "by", "build_s", "judge_s")
 
 Rows = Sequence[tuple["Mutant", "Judgement | None"]]
 
 
-def write(rows: Rows, path: Path = PAGE, found: Path = FOUND) -> None:
-    """Put the table into the page, and every judgement into the file beside it."""
-    before, _, rest = path.read_text().partition(BEGIN)
+def write(rows: Rows, path: Path = PAGE, found: Path = results.FOUND) -> None:
+    """Put the table into the page, and every judgement into the file."""
+    before, _, rest = path.read_text("utf-8").partition(BEGIN)
     _, _, after = rest.partition(END)
-    path.write_text(f"{before}{BEGIN}\n{table(rows)}{END}{after}")
-    found.write_text(judgements(rows))
+    path.write_text(f"{before}{BEGIN}\n{table(rows)}{END}{after}", "utf-8")
+    found.write_text(judgements(rows), "utf-8")
 
 
 def table(rows: Rows) -> str:
     """What was found, as Markdown: in sum, faults by area, harmless changes, faults that were missed."""
-    faults = [(mutant, found) for mutant, found in rows if mutant.fault]
-    harmless = [(mutant, found) for mutant, found in rows if not mutant.fault]
+    by_kind: dict[str, list[tuple[Mutant, Judgement | None]]] = defaultdict(list)
+    for row in _ordered(rows):
+        by_kind[row[0].kind].append(row)
+    faults, harmless, mechanical = (by_kind[kind] for kind in ("faults", "harmless", "mechanical"))
     missed = [(mutant, found) for mutant, found in faults if found and not found.caught]
     lines = [*_sum(faults, harmless), "", *_faults(faults)]
     if missed:
         lines += ["", *_missed(missed)]
-    if loud := [row for row in harmless if row[1] and not row[1].quiet]:
-        lines += [
-            "",
-            *(
-                f"False alarm: {_link(mutant)}, **{found.verdict}** by {by(found)}."
-                for mutant, found in loud
-                if found
-            ),
-        ]
+    loud = [(mutant, found) for mutant, found in harmless if found and not found.quiet]
+    for mutant, found in loud:
+        lines += ["", f"False alarm: {_link(mutant)}, **{found.verdict}** by {by(found)}."]
     lines += ["", f"Harmless changes: {_links(mutant for mutant, _ in harmless)}."]
+    if mechanical:
+        lines += ["", "### Those by rule", "", *_mechanical(mechanical)]
     return "\n".join(lines) + "\n"
 
 
 def judgements(rows: Rows) -> str:
-    """Every mutant with its judgement, as CSV: by which cell and metric it was noticed."""
+    """Every mutant with its judgement, as CSV: what `results.recall` reads where nothing newer is known."""
     text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for mutant, found in _ordered(rows):
-        seconds = (f"{found.build_s:.0f}", f"{found.judge_s:.0f}") if found else ("", "")
-        writer.writerow((mutant.name, mutant.area, mutant.subject, caught(found), by(found), *seconds))
+    made = [results.row_of(mutant.name, found) for mutant, found in _ordered(rows)]
+    writer = csv.DictWriter(text, list(made[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(made)
     return text.getvalue()
 
 
@@ -69,7 +68,8 @@ def caught(found: Judgement | None) -> str:
         return "not judged"
     if found.caught:
         return "caught"
-    return found.verdict if found.whole else f"{found.verdict} (quick suite)"
+    word = "equal to the byte" if found.verdict == "same" and found.equal else found.verdict
+    return word if found.whole else f"{word} (not the whole suite)"
 
 
 def _sum(faults: Rows, harmless: Rows) -> Iterator[str]:
@@ -84,14 +84,14 @@ def _sum(faults: Rows, harmless: Rows) -> Iterator[str]:
         yield f"{unjudged} were not judged to the end yet; `make mutants` goes on with them."
 
 
-def _share(judged: list[Judgement]) -> str:
+def _share(judged: Sequence[Judgement]) -> str:
     return f"{sum(found.caught for found in judged) / len(judged):.0%}" if judged else "none judged"
 
 
 def _faults(rows: Rows) -> Iterator[str]:
     yield "| area | caught | by name | not judged |"
     yield "|---|---|---|---|"
-    for area, group in groupby(_ordered(rows), key=lambda row: row[0].area):
+    for area, group in groupby(rows, key=lambda row: row[0].area):
         mutants = list(group)
         judged = [(mutant, found) for mutant, found in mutants if found]
         hits = sum(found.caught for _, found in judged)
@@ -100,8 +100,33 @@ def _faults(rows: Rows) -> Iterator[str]:
         yield f"| {area} | {f'{hits} of {len(judged)}' if judged else '-'} | {names} | {rest} |"
 
 
+def _mechanical(rows: Rows) -> Iterator[str]:
+    """By group of files: what was caught of what is no equal; then every one that was not caught."""
+    yield "| group | caught | of what differs | equal to the byte | differs, not caught | not judged |"
+    yield "|---|---|---|---|---|---|"
+    groups: dict[str, list[Judgement | None]] = defaultdict(list)
+    for mutant, found in rows:
+        groups[group_of(mutant.files[0])].append(found)
+        groups["**all**"].append(found)
+    for name, mine in sorted(groups.items(), key=lambda entry: (entry[0] == "**all**", entry[0])):
+        judged = [found for found in mine if found]
+        hits, equal = sum(found.caught for found in judged), sum(found.equal for found in judged)
+        share = f"{hits / (len(judged) - equal):.0%}" if len(judged) > equal else "-"
+        left = len(judged) - hits - equal
+        yield f"| {name} | {hits} | {share} | {equal} | {left} | {len(mine) - len(judged)} |"
+    calm = [(mutant, found) for mutant, found in rows if found and not found.caught]
+    if calm:
+        yield ""
+        yield "| not caught | the change | verdict | cells that ran | of them differ |"
+        yield "|---|---|---|---|---|"
+        for mutant, found in calm:
+            subject = mutant.subject.replace("|", "\\|")
+            yield f"| {_link(mutant)} | `{subject}` | {caught(found)} | {found.cells} | {found.differ} |"
+
+
 def _ordered(rows: Rows) -> list[tuple[Mutant, Judgement | None]]:
-    return sorted(rows, key=lambda row: (not row[0].fault, row[0].area, row[0].name))
+    kinds = {"faults": 0, "harmless": 1, "mechanical": 2}
+    return sorted(rows, key=lambda row: (kinds[row[0].kind], row[0].area, row[0].name))
 
 
 def _links(mutants: Iterable[Mutant]) -> str:
@@ -109,11 +134,10 @@ def _links(mutants: Iterable[Mutant]) -> str:
 
 
 def _link(mutant: Mutant) -> str:
-    folder = "faults" if mutant.fault else "harmless"
-    return f"[{mutant.name}](../mutants/{folder}/{mutant.name}.patch)"
+    return f"[{mutant.name}](../mutants/{mutant.kind}/{mutant.name}.patch)"
 
 
-def _missed(rows: Rows) -> Iterator[str]:
+def _missed(rows: Sequence[tuple[Mutant, Judgement]]) -> Iterator[str]:
     yield "| mutant | what a user would see | verdict | why it is missed |"
     yield "|---|---|---|---|"
     for mutant, found in rows:

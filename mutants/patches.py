@@ -1,8 +1,8 @@
-"""The mutants: one patch each in `faults/` and `harmless/`, with a header that says what it is.
+"""The mutants: one patch each in `faults/`, `harmless/` and `mechanical/`, each with a header.
 
 Subject: what the change is, in one line
 Area: what part of the stack
-Symptom: what a user would see
+Symptom: what a user would see (of a fault and a harmless change)
 Missed: why the suite need not notice it (only where that is known)
 """
 
@@ -16,14 +16,14 @@ from pathlib import Path
 from rushhour.errors import UsageError
 
 FOLDER = Path(__file__).parent
-KINDS = ("faults", "harmless")
+KINDS = ("faults", "harmless", "mechanical")
 REQUIRED = ("Subject", "Area", "Symptom")
 OPTIONAL = ("Missed",)
 
 
 @dataclass(frozen=True)
 class Mutant:
-    """One change of the kernel."""
+    """One change of the kernel; `text` is the patch with its header."""
 
     name: str
     kind: str
@@ -31,27 +31,27 @@ class Mutant:
     area: str
     symptom: str
     missed: str | None
-    patch: Path
+    text: str
 
     @property
     def fault(self) -> bool:
         """Whether the suite should notice it."""
-        return self.kind == "faults"
+        return self.kind != "harmless"
 
     @property
     def sha256(self) -> str:
         """Hash of the change itself, without the header that talks about it."""
-        _, _, change = self.patch.read_text().partition("\n\n")
+        _, _, change = self.text.partition("\n\n")
         return hashlib.sha256(change.encode()).hexdigest()
 
     @property
     def files(self) -> list[str]:
         """The files that it changes."""
-        return re.findall(r"^\+\+\+ b/(\S+)", self.patch.read_text(), re.MULTILINE)
+        return re.findall(r"^\+\+\+ b/(\S+)", self.text, re.MULTILINE)
 
 
 def load(folder: Path = FOLDER) -> list[Mutant]:
-    """Every mutant of the folder: faults by name, then harmless changes by name.
+    """Every mutant of the folder, kind by kind, in the order of their names.
 
     Raises:
         UsageError: a header lacks something, or has something that is not known.
@@ -65,9 +65,11 @@ def read(path: Path, kind: str) -> Mutant:
     Raises:
         UsageError: its header is not as it should be.
     """
-    head, _, _ = path.read_text().partition("\n\n")
+    text = path.read_text(encoding="utf-8")
+    head, _, _ = text.partition("\n\n")
     fields = dict(re.findall(r"^(\w+): *(.*\S)", head, re.MULTILINE))
-    lacking = [name for name in REQUIRED if name not in fields]
+    required = [name for name in REQUIRED if name != "Symptom" or kind != "mechanical"]
+    lacking = [name for name in required if name not in fields]
     unknown = [name for name in fields if name not in REQUIRED + OPTIONAL]
     if lacking or unknown:
         said = [f"lacks {', '.join(lacking)}"] if lacking else []
@@ -75,10 +77,10 @@ def read(path: Path, kind: str) -> Mutant:
         raise UsageError(
             f"the header of this patch {' and '.join(said)}",
             where=str(path),
-            hint=f"it has {', '.join(REQUIRED)} and may have {', '.join(OPTIONAL)}, then an empty line",
+            hint=f"it has {', '.join(required)} and may have {', '.join(OPTIONAL)}, then an empty line",
         )
-    subject, area, symptom = (fields[name] for name in REQUIRED)
-    return Mutant(path.stem, kind, subject, area, symptom, fields.get("Missed"), path)
+    symptom, missed = fields.get("Symptom", ""), fields.get("Missed")
+    return Mutant(path.stem, kind, fields["Subject"], fields["Area"], symptom, missed, text)
 
 
 def select(mutants: list[Mutant], words: tuple[str, ...]) -> list[Mutant]:

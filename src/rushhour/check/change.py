@@ -86,7 +86,7 @@ def between(repository: Path, base: str, candidate: str) -> Change:
         if path.endswith((".c", ".h")):
             before = functions_of(_text(repository, base, path))
             after = functions_of(_text(repository, candidate, path))
-            functions, outside = _touched((before, old), (after, new))
+            functions, outside = touched((before, old), (after, new))
         found.append(FileChange(path, kinds.get(state[:1], "changed"), old, new, functions, outside))
     return Change(base, candidate, tuple(found))
 
@@ -135,7 +135,7 @@ def _head(before: Sequence[str]) -> tuple[str, int]:
     return name, len(before) - len(head) + 1 if head else 0
 
 
-def _touched(*sides: tuple[list[Function], tuple[int, ...]]) -> tuple[tuple[str, ...], bool]:
+def touched(*sides: tuple[list[Function], tuple[int, ...]]) -> tuple[tuple[str, ...], bool]:
     """The functions in which lines lie, and whether others lie outside of all."""
     names: dict[str, None] = {}
     outside = False

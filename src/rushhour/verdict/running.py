@@ -150,10 +150,7 @@ class Bench:
 
     def _change(self, task: Task) -> float:
         """How many times the least that matters the cell's quantities changed at most."""
-        found = self._examined[task.key]
-        if any(entry.broken for entry in found.expected):
-            return math.inf
-        return max((entry.size for entry in found.judged), default=0.0)
+        return change_of(self._examined[task.key])
 
     def _carry_out(self, tasks: Sequence[Task], repetitions: Callable[[Task], int]) -> None:
         wanted = list(self._wanted(tasks, repetitions))
@@ -178,6 +175,13 @@ class Bench:
 
     def _sides(self, task: Task) -> tuple[SideCell, SideCell]:
         return self.base.side.cells[task.key], self.candidate.side.cells[task.key]
+
+
+def change_of(found: Examined) -> float:
+    """How many times the least that matters a cell's quantities changed at most."""
+    if any(entry.broken for entry in found.expected):
+        return math.inf
+    return max((entry.size for entry in found.judged), default=0.0)
 
 
 def cheap_first(tasks: Sequence[Task]) -> list[Task]:
