@@ -45,6 +45,7 @@ pub enum Close {
 /// One conversation with one payload direction, `from` → `to`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[expect(clippy::struct_excessive_bools, reason = "one switch for each option of a socket")]
 pub struct Flow {
     pub id: u32,
     pub name: String,

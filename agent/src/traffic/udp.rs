@@ -94,11 +94,7 @@ impl Sent {
 
 fn sender(flow: &Flow, duration_ns: i64) -> Result<Task> {
     let (from, to) = (options::address(&flow.src, flow.sport)?, options::address(&flow.dst, flow.dport)?);
-    let size = flow.packet_bytes.unwrap_or(USUAL_BYTES);
-    if !(HEADER_BYTES as u32..=LARGEST_BYTES).contains(&size) {
-        return Err(Error::new("plan", format!("packet_bytes is {size}"))
-            .hint(format!("A numbered datagram has {HEADER_BYTES} to {LARGEST_BYTES} bytes")));
-    }
+    let size = size_of(flow)?;
     let Some(rate_bps) = flow.rate_bps.filter(|bps| *bps > 0) else {
         return Err(Error::new("plan", "a udp flow needs rate_bps above 0"));
     };
@@ -136,9 +132,19 @@ fn sender(flow: &Flow, duration_ns: i64) -> Result<Task> {
     })
 }
 
+/// Bytes of each datagram.
+fn size_of(flow: &Flow) -> Result<u32> {
+    let size = flow.packet_bytes.unwrap_or(USUAL_BYTES);
+    if !(HEADER_BYTES as u32..=LARGEST_BYTES).contains(&size) {
+        return Err(Error::new("plan", format!("packet_bytes is {size}"))
+            .hint(format!("A numbered datagram has {HEADER_BYTES} to {LARGEST_BYTES} bytes")));
+    }
+    Ok(size)
+}
+
 /// Lets the kernel cut what is handed over into datagrams of `size` bytes.
 fn segmented(socket: &OwnedFd, size: usize, burst: usize) -> Result<()> {
-    if burst < 2 || burst > MOST_SEGMENTS || burst * size > LARGEST_BYTES as usize {
+    if !(2..=MOST_SEGMENTS).contains(&burst) || burst * size > LARGEST_BYTES as usize {
         return Err(Error::new("plan", format!("gso with a burst of {burst} datagrams of {size} bytes")).hint(
             format!(
                 "One packet for the kernel to cut holds 2 to {MOST_SEGMENTS} datagrams, {LARGEST_BYTES} bytes in all"
