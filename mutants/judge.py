@@ -107,7 +107,10 @@ class Court:
         whole = found.verdict == "identical" or scope.whole or (found.caught and not scope.scenarios)
         found = replace(found, whole=whole, build_s=built.seconds, judge_s=time.monotonic() - begun)
         made = [self._of(mutant, found, len(built.mutants)) for mutant in built.mutants]
-        if found.verdict == "failed" or not (whole or scope.quick):
+        # Chosen scenarios that are quiet leave open what the other cells would say.
+        if found.verdict == "failed" or not (
+            whole or (scope.quick and (found.caught or not scope.scenarios))
+        ):
             return made
         return [
             replace(one, known=self.basis(mutant, one))

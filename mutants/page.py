@@ -80,8 +80,21 @@ def _sum(faults: Rows, harmless: Rows) -> Iterator[str]:
         f" ({_share(judged)}), {sum(not found.quiet for found in quiet)} false alarms in"
         f" {len(quiet)} harmless changes.**"
     )
+    yield _old([*judged, *quiet])
     if unjudged := len(faults) + len(harmless) - len(judged) - len(quiet):
         yield f"{unjudged} were not judged to the end yet; `make mutants` goes on with them."
+
+
+def _old(judged: Sequence[Judgement]) -> str:
+    """How many judgements say what they rest on; the others come from before that was noted."""
+    new = [found for found in judged if found.known]
+    said = (
+        f"{len(new)} of these {len(judged)} judgements say what they rest on, {sum(f.caught for f in new)}"
+        " of them catches"
+    )
+    if old := len(judged) - len(new):
+        said += f"; {old} are older and to be confirmed: `make mutants` judges them again"
+    return f"{said}."
 
 
 def _share(judged: Sequence[Judgement]) -> str:

@@ -65,14 +65,18 @@ class Source:
         """How the source differs, as `rushhour check` says it of two commits."""
         return Change("", mutant.name, tuple(self._file(*one) for one in self.texts([mutant]).items()))
 
-    def build(self, mutants: Sequence[Mutant]) -> Kernel | None:
+    def build(self, mutants: Sequence[Mutant], called: str = "") -> Kernel | None:
         """The kernel with these changes; None if its image would be the base's.
+
+        Args:
+            mutants: which.
+            called: the kernel's name, if not after them.
 
         Raises:
             KernelError: a patch does not apply, or the compiler refuses.
         """
         name = name_of(mutants)
-        return self._relinker.build(self.texts(mutants), f"mutant-{name}", {"mutant": name})
+        return self._relinker.build(self.texts(mutants), called or f"mutant-{name}", {"mutant": name})
 
     def _file(self, name: str, after: str) -> FileChange:
         before = self.text(name)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from playwright.sync_api import sync_playwright
 
 from mutants import patches
-from mutants.tree import Tree
+from mutants.source import Source
 from rushhour.lab import kernel as kernels
 
 if TYPE_CHECKING:
@@ -66,5 +66,7 @@ def mutant() -> Kernel:
     if known:
         return known[0]
     (found,) = patches.select(patches.load(), (FAULT,))
-    tree = Tree(lambda text: print(text, file=sys.stderr))
-    return kernels.build(tree.revision([found]), FAULT, aside=True)
+    made = Source(kernels.find(BASE)).build([found], FAULT)
+    if made is None:
+        sys.exit(f"the fault {FAULT} is not in the image")
+    return made

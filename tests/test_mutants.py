@@ -218,8 +218,11 @@ def test_the_page_counts_names_and_explains(tmp_path: Path) -> None:
     assert f"False alarm: [{calm.name}](../mutants/harmless/{calm.name}.patch), **better** by cubic" in text
     assert text.startswith("before\n")
     assert text.endswith("\nafter\n")
-    assert "old" not in text
+    assert "\nold\n" not in text
     assert "were not judged" not in text
+    assert "0 of these 3 judgements say what they rest on, 0 of them catches; 3 are older and to be" in text
+    new = [(mutant, found and replace(found, known="hash")) for mutant, found in rows]
+    assert "3 of these 3 judgements say what they rest on, 1 of them catches." in page.table(new)
     assert "1 were not judged" in page.table([*rows, (OTHER, None)])
     page.write(rows, place, kept)
     assert place.read_text() == text
@@ -269,8 +272,10 @@ def test_live_a_fault_is_worse_and_a_harmless_change_the_same(court: Court) -> N
     [fault] = court.judge(court.build([known["prio-bands-reversed"]]), print, scope)
     assert fault.caught, fault
     assert (fault.scenario, fault.quick) == ("prio", True)
-    assert court.holds(fault, known["prio-bands-reversed"])
-    assert not court.holds(replace(fault, known="of other bytes"), known["prio-bands-reversed"])
+    mutant = known["prio-bands-reversed"]
+    assert court.holds(fault, mutant, whole=False)
+    assert not court.holds(fault, mutant), "one scenario is no answer of the whole suite"
+    assert not court.holds(replace(fault, known="of other bytes"), mutant, whole=False)
     calm = [known["loop-rewritten"], known["likely-hints"]]
     found = court.judge(court.build(calm), print, scope)
     assert [one.mutant for one in found] == [mutant.name for mutant in calm]

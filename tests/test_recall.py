@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import tarfile
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from mutants.history import alone, corpus, found, hunks, judging, page, words
+from mutants.judge import Built, Court
 from mutants.patches import Mutant
 from mutants.results import Judgement
 from rushhour.coverage import index_file
@@ -17,6 +17,7 @@ from rushhour.verdict.known import changes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
 OLD = "int first(void)\n{\n\treturn 1;\n}\n" + "\n" * 9 + "int second(void)\n{\n\treturn 2;\n}\n"
 NEW = OLD.replace("return 1", "return 10").replace("\treturn 2;\n", "\tcheck();\n\treturn 2;\n")
@@ -58,7 +59,7 @@ def test_the_corpus_is_what_it_claims_to_be() -> None:
         assert one.missed in page.REASONS, one.name
         assert places[one.name].executed, one.name
         assert one.files == [places[one.name].file]
-        assert len(one.patch.read_text().split("\n@@ ")) == 2, f"{one.name} is not one hunk"
+        assert len(one.text.split("\n@@ ")) == 2, f"{one.name} is not one hunk"
 
 
 def test_of_a_source_only_what_was_asked_for_is_unpacked(tmp_path: Path) -> None:
@@ -87,7 +88,7 @@ def test_what_executes_a_hunk_is_what_the_index_says() -> None:
 
 
 def mutant(name: str, missed: str = "nothing") -> Mutant:
-    return Mutant(name, "faults", f"tcp: {name}", "tcp", f"{name} is wrong.", missed, Path(f"{name}.patch"))
+    return Mutant(name, "faults", f"tcp: {name}", "tcp", f"{name} is wrong.", missed, "")
 
 
 @pytest.mark.parametrize(("bad", "kernels"), [((), 1), (("d",), 7), (("a", "h"), 11)])
@@ -96,14 +97,22 @@ def test_many_are_judged_by_few_kernels(
 ) -> None:
     group, built = [mutant(name) for name in "abcdefgh"], []
 
-    def judge(some: Sequence[Mutant], *_: Any) -> list[Judgement]:
-        built.append(len(some))
-        worse = any(one.name in bad for one in some)
-        return [Judgement(one.name, "worse" if worse else "same", scenario="x") for one in some]
+    class Said(Court):
+        """A court of which kernels are never built."""
 
-    monkeypatch.setattr(judging, "judge", judge)
+        def __init__(self) -> None:
+            pass
+
+        def build(self, mutants: Sequence[Mutant]) -> Built:
+            built.append(len(mutants))
+            return Built(mutants, None, 0.0)
+
+        def judge(self, built: Built, *_: Any) -> list[Judgement]:
+            worse = any(one.name in bad for one in built.mutants)
+            return [Judgement(one.name, "worse" if worse else "same", scenario="x") for one in built.mutants]
+
     monkeypatch.setattr(judging, "scenarios", lambda *_: ("suite/x",))
-    bench = judging.Bench(None, None, None, lambda _: None)  # type: ignore[arg-type]  # nothing is built
+    bench = judging.Bench(Said(), None, lambda _: None)  # type: ignore[arg-type]  # no index is asked
     made = list(judging.halves(group, bench))
     assert [one.hunk for one in made] == list("abcdefgh")
     assert {one.hunk for one in made if one.noticed} == set(bad)
@@ -114,7 +123,7 @@ def test_many_are_judged_by_few_kernels(
 def test_a_later_judgement_takes_the_place_of_an_earlier_one(tmp_path: Path) -> None:
     path = tmp_path / "found.csv"
     found.keep([found.Found("b", "same", together=40), found.Found("a", "same", together=40)], path)
-    found.keep([found.of(Judgement("b", "worse", "red", "x", "drops", 0.5), 1)], path)
+    found.keep([found.of(Judgement("b", "worse", "red", "x", metric="drops", change=0.5), 1)], path)
     known = found.read(path)
     assert list(known) == ["a", "b"]
     assert known["a"].together == 40

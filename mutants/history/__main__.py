@@ -9,11 +9,15 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from mutants.judge import BASE
-from mutants.tree import SOURCE, Tree
+from mutants.__main__ import the_base
+from mutants.cells import Place
+from mutants.judge import Court
+from mutants.source import Source
 from rushhour.coverage import index_file
 from rushhour.errors import RushHourError
-from rushhour.lab import kernel as kernels
+from rushhour.lab.kernel import store
+from rushhour.record.slim import WHOLE
+from rushhour.verdict.comparing import make_lab
 
 from . import corpus, found, judging, page, words
 from .alone import Compiler
@@ -30,7 +34,7 @@ def main() -> None:
 @click.option("--drafts", type=click.Path(path_type=Path), help="A folder for new patches, without headers.")
 def list_hunks(drafts: Path | None) -> None:
     """Write hunks.csv: every hunk between the two releases, and what the suite executes of it."""
-    compiler = Compiler(SOURCE)
+    compiler = Compiler(corpus.NEW)
     with tempfile.TemporaryDirectory(prefix="releases-") as room:
         made = list(corpus.rows(*corpus.releases(Path(room))))
     corpus.write([row for _, row in made])
@@ -48,10 +52,13 @@ def judge(names: tuple[str, ...], size: int) -> None:
     known = found.read()
     group = [one for one in corpus.load() if (one.name in names if names else one.name not in known)]
     index = index_file.read(corpus.INDEX)
-    bench = judging.Bench(Tree(say.print), kernels.find(BASE), index, say.print)
-    for start in range(0, len(group), size):
-        for one in judging.halves(group[start : start + size], bench):
-            found.keep([one])
+    # Beside the cache, for records are shared with it by hard links.
+    with tempfile.TemporaryDirectory(prefix="room-", dir=store.cache("mutants", "any").parent) as room:
+        court = Court(Source(the_base()), Place(make_lab(), None, WHOLE, Path(room)), index)
+        bench = judging.Bench(court, index, say.print)
+        for start in range(0, len(group), size):
+            for one in judging.halves(group[start : start + size], bench):
+                found.keep([one])
 
 
 @main.command()

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mutants.judge import Scope, judge
+from mutants.judge import Scope
 from rushhour.coverage.index import cells_calling
 
 from . import corpus, found
@@ -18,20 +18,18 @@ from . import corpus, found
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from mutants.judge import Court
     from mutants.patches import Mutant
-    from mutants.tree import Tree
     from rushhour.coverage.index import Index
-    from rushhour.lab.kernel import Kernel
 
     from .found import Found
 
 
 @dataclass(frozen=True)
 class Bench:
-    """What judging needs: the tree, the base, what the suite executes, and who is told."""
+    """What judging needs: a court, what the suite executes, and who is told."""
 
-    tree: Tree
-    base: Kernel
+    court: Court
     index: Index
     tell: Callable[[str], None]
 
@@ -40,7 +38,7 @@ def halves(group: Sequence[Mutant], bench: Bench) -> Iterator[Found]:
     """A judgement of each: of all at once if they are quiet together, else of each half."""
     scope = Scope(quick=True, scenarios=scenarios(group, bench.index))
     bench.tell(f"{len(group)} together, by {len(scope.scenarios)} scenarios")
-    made = judge(group, bench.tree, bench.base, bench.tell, scope)
+    made = bench.court.judge(bench.court.build(group), bench.tell, scope)
     if len(group) == 1 or all(one.quiet for one in made):
         yield from (found.of(one, len(group)) for one in made)
         return
