@@ -135,3 +135,13 @@ def test_a_program_that_is_not_there_is_named(program: Path, tmp_path: Path) -> 
     order = Order(["/usr/bin/other"], "/tmp", userland.ENVIRONMENT, 1)
     with pytest.raises(LabError, match="start /usr/bin/other: No such file"):
         commands(program).carry_out([order], "a test", tmp_path)
+
+
+def test_a_program_whose_packets_are_kept_starts_others(program: Path, tmp_path: Path) -> None:
+    """A child that had a part in the ring of packets brought the kernel down when it executed a program."""
+    words = ["/bin/sh", "-c", "/usr/bin/program random; /usr/bin/program first"]
+    order = Order(words, "/tmp", userland.ENVIRONMENT, 30, packets=True)
+    (ended,) = commands(program).carry_out([order], "a test", tmp_path)
+    assert ended.exit == 3
+    assert ended.output.endswith("\n-1\n")
+    assert len(ended.packets) >= 24
