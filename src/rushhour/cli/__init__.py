@@ -82,7 +82,7 @@ SUMMARIES = {
     "db": "Keep runs, metrics and verdicts in a database.",
     "history": "Show a metric over kernels, and where it changed.",
     "serve": "A playground and the results in the browser.",
-    "ci": "Write job files for GitHub, GitLab, NIPA, tmt or Beaker.",
+    "ci": "Write job files for GitHub, GitLab, NIPA, tmt, Beaker, cron.",
     "hosts": "Look after the machines of the hosts lab.",
     "fleet": "Start workers on ssh hosts, look at them, end them.",
     "barrier": "Let several machines wait for each other.",

@@ -24,7 +24,7 @@ _NEXT = {
 
 @click.command(
     context_settings=SETTINGS,
-    short_help="Write job files for GitHub, GitLab, NIPA, tmt, Beaker; a nightly job.",
+    short_help="Write job files for GitHub, GitLab, NIPA, tmt, Beaker, cron.",
 )
 @click.argument("system", type=click.Choice([*_NEXT]))
 @click.option(
