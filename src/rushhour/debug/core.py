@@ -22,6 +22,7 @@ from rushhour.record.manifest import VIRTUAL
 from rushhour.record.record import Record
 from rushhour.record.result_set import ResultSet
 from rushhour.record.seal import raw_digests
+from rushhour.running.executor import execute
 from rushhour.verdict.divergence import first_divergence
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ def debug(run: Path, asked: Asked, tell: Tell = lambda _: None) -> Ended:
     labels = {"scenario": about.scenario, "cell": about.cell, "repetition": about.repetition}
     job = Job(record.plan, read(ContextFile, about.context, str(run)), kernel, labels)
     with tempfile.TemporaryDirectory(prefix="rushhour-debug-") as folder:
-        made = Record.open(lab.run(job, Path(folder) / "run"))
+        made = Record.open(execute(lab, job, Path(folder) / "run", None))
         before, after = (raw_digests(one.manifest.files) for one in (record, made))
     return Ended(tuple(name for name in sorted({*before, *after}) if before.get(name) != after.get(name)))
 
