@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rushhour.cli import INTERRUPTED, SETTINGS
+from rushhour.cli.drill import drilling
 from rushhour.cli.on import elsewhere, executing
 from rushhour.cli.screen import console, echo, printer, tell_json
 from rushhour.errors import UsageError
@@ -46,11 +47,7 @@ if TYPE_CHECKING:
     "--packetdrill", "scripts", multiple=True, type=click.Path(path_type=Path), metavar="PATH",
     help="Run packetdrill's scripts on both kernels, too: a .pkt file, or a folder. May be repeated.",
 )  # fmt: skip
-@click.option(
-    "--binary", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-    help="With --packetdrill: its program.",
-)  # fmt: skip
-@click.option("--source", metavar="TREE[@REVISION]", help="With --packetdrill: build it from this source.")
+@drilling
 @click.option("--watch", is_flag=True, help="Judge again whenever a file of the tree is saved.")
 @click.option("--mail", is_flag=True, help="Print lines for a reply on a mailing list, with Tested-by.")
 @click.option(

@@ -10,6 +10,7 @@ from click.core import ParameterSource
 
 from rushhour.cli import INTERRUPTED, SETTINGS
 from rushhour.cli.compare_scripts import VARIANTS, Asked, compare_scripts
+from rushhour.cli.drill import drilling
 from rushhour.cli.on import elsewhere, executing, keeping
 from rushhour.cli.screen import console, tell_json
 from rushhour.errors import UsageError
@@ -65,11 +66,7 @@ _OF_SCRIPTS = {
     "--packetdrill", "scripts", multiple=True, type=click.Path(path_type=Path), metavar="PATH",
     help="Compare how packetdrill's scripts go: a .pkt file, or a folder of them. May be repeated.",
 )  # fmt: skip
-@click.option(
-    "--binary", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-    help="With --packetdrill: its program.",
-)  # fmt: skip
-@click.option("--source", metavar="TREE[@REVISION]", help="With --packetdrill: build it from this source.")
+@drilling
 @click.option(
     "--ip", "addresses", multiple=True, type=click.Choice(VARIANTS),
     help="With --packetdrill: only these addresses.",
